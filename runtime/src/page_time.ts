@@ -1,0 +1,81 @@
+/** Puts the exact clock in the place of every time source a script can read. */
+
+import type { ExactClock } from "./clock.ts";
+import { FrameCallbacks } from "./frame_callbacks.ts";
+
+type Callback = (...args: unknown[]) => unknown;
+
+/** Install it all; returns the frame callbacks, which wait until they are released. */
+export function installPageTime(clock: ExactClock, epochMs: number): FrameCallbacks {
+  replaceTimers(clock);
+  replaceDate(() => epochMs + Math.floor(clock.now()));
+  performance.now = () => clock.now();
+  return replaceFrames(clock);
+}
+
+function replaceFrames(clock: ExactClock): FrameCallbacks {
+  const request = window.requestAnimationFrame.bind(window);
+  const callbacks = new FrameCallbacks(
+    (callback) => request((roughMs) => callback(clock.enterFrame(roughMs))),
+    window.cancelAnimationFrame.bind(window),
+  );
+  window.requestAnimationFrame = (callback) => callbacks.request(callback);
+  window.cancelAnimationFrame = (handle) => callbacks.cancel(handle);
+
+  const timeline = Object.getOwnPropertyDescriptor(AnimationTimeline.prototype, "currentTime");
+  Object.defineProperty(document.timeline, "currentTime", {
+    configurable: true,
+    get: () => {
+      const rough: unknown = timeline?.get?.call(document.timeline);
+      return typeof rough === "number" ? clock.enterFrame(rough) : rough;
+    },
+  });
+  return callbacks;
+}
+
+function replaceTimers(clock: ExactClock): void {
+  const setTimeoutNative = window.setTimeout.bind(window) as typeof window.setTimeout;
+  const setIntervalNative = window.setInterval.bind(window) as typeof window.setInterval;
+
+  const timeout = (handler: TimerHandler, delayMs?: number, ...args: unknown[]): number => {
+    if (typeof handler !== "function") return setTimeoutNative(handler, delayMs, ...args);
+    const setAtMs = clock.now();
+    return setTimeoutNative(() => {
+      clock.enterTimer(setAtMs);
+      (handler as Callback).apply(window, args);
+    }, delayMs);
+  };
+  const interval = (handler: TimerHandler, delayMs?: number, ...args: unknown[]): number => {
+    if (typeof handler !== "function") return setIntervalNative(handler, delayMs, ...args);
+    let sinceMs = clock.now();
+    return setIntervalNative(() => {
+      sinceMs = clock.enterTimer(sinceMs);
+      (handler as Callback).apply(window, args);
+    }, delayMs);
+  };
+  window.setTimeout = timeout as typeof window.setTimeout;
+  window.setInterval = interval as typeof window.setInterval;
+}
+
+function replaceDate(nowMs: () => number): void {
+  const NativeDate = window.Date;
+  NativeDate.now = nowMs;
+  window.Date = new Proxy(NativeDate, {
+    construct: (target, args, newTarget) =>
+      Reflect.construct(target, args.length === 0 ? [nowMs()] : args, newTarget) as object,
+    apply: () => new NativeDate(nowMs()).toString(),
+  });
+  // Code that asks a value for its class must find the replacement.
+  NativeDate.prototype.constructor = window.Date;
+}
+
+/**
+ * Start what runs already at frame 0. Only needed when frames were drawn before it: otherwise
+ * the first frame ever is the start of all animations.
+ */
+export function restartAnimations(zeroTickMs: number): void {
+  for (const animation of document.getAnimations()) {
+    if (animation.playState !== "running" || typeof animation.currentTime !== "number") continue;
+    animation.startTime = zeroTickMs - Math.round(animation.currentTime);
+  }
+}

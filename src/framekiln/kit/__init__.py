@@ -1,0 +1,1 @@
+"""Small things everything may use: errors, clock, ids, canonical JSON, the guarded fetcher."""

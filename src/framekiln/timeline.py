@@ -1,0 +1,43 @@
+"""Media time, exact: a frame rate is a fraction, an instant is a frame number.
+
+Nothing here is ever a float; milliseconds and microseconds appear only at the edges.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+
+# The rates people write as decimals but mean as fractions.
+_BROADCAST_RATES = {
+    round(Fraction(n * 1000, 1001), 3): Fraction(n * 1000, 1001) for n in (24, 30, 48, 60, 120)
+} | {round(Fraction(n * 1000, 1001), 2): Fraction(n * 1000, 1001) for n in (24, 30, 48, 60, 120)}
+
+
+def exact_rate(fps: float | Fraction) -> Fraction:
+    """Return the frame rate meant by `fps`: 29.97 is 30000/1001, 12.5 is 25/2."""
+    if isinstance(fps, Fraction):
+        return fps
+    written = Fraction(str(fps))
+    return _BROADCAST_RATES.get(written, written.limit_denominator(1001))
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """The frames of one film: how many, and when each is shown."""
+
+    fps: Fraction
+    frame_count: int
+
+    @classmethod
+    def lasting(cls, duration_ms: int | Fraction, fps: Fraction) -> "Timeline":
+        """Return the timeline that covers the duration; a begun frame counts whole."""
+        return cls(fps=fps, frame_count=max(1, ceil(Fraction(duration_ms) * fps / 1000)))
+
+    def frame_us(self, number: int) -> int:
+        """Return when a frame is shown, to the nearest microsecond."""
+        return round(Fraction(number * 1_000_000) / self.fps)
+
+    @property
+    def duration_ms(self) -> int:
+        """The length of the film, to the nearest millisecond."""
+        return round(Fraction(self.frame_count * 1000) / self.fps)
