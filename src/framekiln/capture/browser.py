@@ -1,0 +1,149 @@
+"""One Chromium process: started under the sandbox, spoken to over a pipe, ended for good.
+
+Nothing else in the project starts Chromium. A browser is owned by one thread.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Final
+
+from framekiln.capture.cdp import Connection
+from framekiln.capture.errors import BrowserDied, BrowserMissing
+from framekiln.capture.sandbox import Confinement, confined, strongest_confinement
+
+# Time is ours (begin-frame control), pixels come from the software compositor, and nothing that
+# Chromium does on its own initiative (updates, throttling, image animation) may touch a page.
+_FLAGS: Final = (
+    "--headless",
+    "--remote-debugging-pipe",
+    "--enable-begin-frame-control",
+    "--run-all-compositor-stages-before-draw",
+    "--disable-new-content-rendering-timeout",
+    "--disable-threaded-animation",
+    "--disable-threaded-scrolling",
+    "--disable-checker-imaging",
+    "--disable-image-animation-resync",
+    "--disable-gpu",
+    "--enable-unsafe-swiftshader",
+    "--force-color-profile=srgb",
+    "--font-render-hinting=none",
+    "--hide-scrollbars",
+    "--mute-audio",
+    "--autoplay-policy=no-user-gesture-required",
+    "--disable-background-networking",
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding",
+    "--disable-breakpad",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-extensions",
+    "--disable-sync",
+    "--no-default-browser-check",
+    "--no-first-run",
+    "--lang=en-US",
+)
+_PROGRAMS: Final = ("chromium-headless-shell", "chrome-headless-shell")
+_START_WITHIN_S: Final = 30.0
+
+
+class Browser:
+    """A running Chromium and its connection."""
+
+    def __init__(
+        self, process: subprocess.Popen[bytes], connection: Connection, *, confinement: Confinement
+    ) -> None:
+        self.connection = connection
+        self.confinement = confinement
+        self._process = process
+        self.version = str(
+            connection.call("Browser.getVersion", session=None, within_s=_START_WITHIN_S)["product"]
+        )
+
+    @property
+    def pid(self) -> int:
+        """The process that leads Chromium's process group."""
+        return self._process.pid
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the process still runs."""
+        return self._process.poll() is None
+
+    def close(self) -> None:
+        """End every process of this browser, whatever state it is in."""
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self.connection.close()
+
+
+@contextmanager
+def open_browser(*, confinement: Confinement | None = None) -> Iterator[Browser]:
+    """Start a Chromium, and end it however the block is left."""
+    cage = confinement or strongest_confinement()
+    # Owned by whoever runs Chromium: as root without bubblewrap that is `nobody`.
+    with tempfile.TemporaryDirectory(prefix="framekiln-", ignore_cleanup_errors=True) as folder:
+        profile = Path(folder)
+        if cage is Confinement.UNPRIVILEGED_USER and os.geteuid() == 0:
+            shutil.chown(profile, "nobody", "nogroup")
+        process, connection = _start(confined([find_chromium(), *_FLAGS], cage, profile=profile))
+        try:
+            browser = Browser(process, connection, confinement=cage)
+        except BaseException:
+            _end_failed_start(process, connection)
+            raise
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+def find_chromium() -> str:
+    """Return the program that is used for capturing."""
+    for name in _PROGRAMS:
+        if path := shutil.which(name):
+            return path
+    raise BrowserMissing(
+        "chromium-headless-shell is not installed; on Debian:"
+        " apt-get install chromium-headless-shell"
+    )
+
+
+def _start(command: list[str]) -> tuple[subprocess.Popen[bytes], Connection]:
+    """Start the command with the debugging pipe on descriptors 3 and 4, where Chromium looks."""
+    to_browser_read, to_browser_write = os.pipe()
+    from_browser_read, from_browser_write = os.pipe()
+    # The shell only moves the descriptors into place and then becomes the command, so no
+    # Python code has to run between fork and exec (unsafe beside other threads).
+    place = f'exec 3<&{to_browser_read} 4>&{from_browser_write}; exec "$@"'
+    try:
+        process = subprocess.Popen(
+            ["/bin/bash", "-c", place, "chromium", *command],
+            pass_fds=(to_browser_read, from_browser_write),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+    except OSError as error:
+        for fd in (to_browser_write, from_browser_read):
+            os.close(fd)
+        raise BrowserDied(f"Chromium could not be started: {error}") from error
+    finally:
+        os.close(to_browser_read)
+        os.close(from_browser_write)
+    return process, Connection(read_fd=from_browser_read, write_fd=to_browser_write)
+
+
+def _end_failed_start(process: subprocess.Popen[bytes], connection: Connection) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    connection.close()

@@ -1,0 +1,160 @@
+"""Chrome DevTools Protocol over a pipe: calls, events, sessions.
+
+Synchronous on purpose: a page is driven step by step by one thread, and an
+event loop between the steps would only add latency to every frame. Events are
+handed to listeners while a call waits, so a listener may post messages but
+must never wait for an answer itself.
+"""
+
+import json
+import os
+import select
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from framekiln.capture.errors import BrowserDied, BrowserTimeout, ProtocolError
+
+Params = dict[str, Any]
+Listener = Callable[[Params], None]
+
+_READ_BYTES: Final = 1 << 20
+
+
+class Connection:
+    """One browser's debugging pipe. Owned by one thread at a time."""
+
+    def __init__(self, *, read_fd: int, write_fd: int) -> None:
+        self._read_fd = read_fd
+        self._write_fd = write_fd
+        os.set_blocking(read_fd, False)
+        os.set_blocking(write_fd, False)
+        self._received = bytearray()
+        self._scanned = 0
+        self._last_id = 0
+        self._answers: dict[int, dict[str, Any]] = {}
+        self._abandoned: set[int] = set()
+        self._listeners: dict[tuple[str, str | None], Listener] = {}
+        self._dispatching = False
+
+    def listen(self, event: str, session: str | None, listener: Listener) -> None:
+        """Call `listener(params)` for every such event of the session from now on."""
+        self._listeners[event, session] = listener
+
+    def forget(self, session: str) -> None:
+        """Drop all listeners of a session that has ended."""
+        self._listeners = {k: v for k, v in self._listeners.items() if k[1] != session}
+
+    def call(
+        self, method: str, params: Params | None = None, *, session: str | None, within_s: float
+    ) -> dict[str, Any]:
+        """Send a command and wait for its result."""
+        return self.wait(self.post(method, params, session=session), method, within_s=within_s)
+
+    def post(self, method: str, params: Params | None = None, *, session: str | None) -> int:
+        """Send a command without waiting; `wait` or `abandon` the id it returns."""
+        self._last_id += 1
+        message: dict[str, Any] = {"id": self._last_id, "method": method, "params": params or {}}
+        if session is not None:
+            message["sessionId"] = session
+        self._write(json.dumps(message, separators=(",", ":")).encode() + b"\0")
+        return self._last_id
+
+    def abandon(self, message_id: int) -> None:
+        """Let the answer of a posted command be thrown away when it comes."""
+        if self._answers.pop(message_id, None) is None:
+            self._abandoned.add(message_id)
+
+    def wait(self, message_id: int, method: str, *, within_s: float) -> dict[str, Any]:
+        """Wait for the result of a posted command."""
+        deadline = time.monotonic() + within_s
+        while message_id not in self._answers:
+            if not self._receive(deadline):
+                self._abandoned.add(message_id)
+                raise BrowserTimeout(f"{method} did not answer within {within_s:g} s")
+        answer = self._answers.pop(message_id)
+        if "error" in answer:
+            raise ProtocolError(f"{method}: {answer['error'].get('message', answer['error'])}")
+        result: dict[str, Any] = answer["result"]
+        return result
+
+    def pump_until(self, done: Callable[[], bool], *, within_s: float) -> bool:
+        """Deliver events until `done()`; False when the time ran out first."""
+        deadline = time.monotonic() + within_s
+        while not done():
+            if not self._receive(deadline):
+                return done()
+        return True
+
+    def close(self) -> None:
+        """Close both ends; the browser exits when its pipe closes."""
+        for fd in (self._read_fd, self._write_fd):
+            os.close(fd)
+
+    def _receive(self, deadline: float) -> bool:
+        """Take in what has come, waiting for at least one message until the deadline."""
+        if self._dispatching:
+            raise RuntimeError("an event listener may not wait for the browser")
+        while (message := self._next_message()) is None:
+            remaining_s = deadline - time.monotonic()
+            if remaining_s <= 0 or not select.select([self._read_fd], [], [], remaining_s)[0]:
+                return False
+            self._read()
+        if "id" in message:
+            self._file_answer(message)
+        else:
+            self._dispatch(message)
+        return True
+
+    def _file_answer(self, message: dict[str, Any]) -> None:
+        if message["id"] in self._abandoned:
+            self._abandoned.discard(message["id"])
+        else:
+            self._answers[message["id"]] = message
+
+    def _dispatch(self, message: dict[str, Any]) -> None:
+        listener = self._listeners.get((message["method"], message.get("sessionId")))
+        if listener is None:
+            return
+        self._dispatching = True
+        try:
+            listener(message["params"])
+        finally:
+            self._dispatching = False
+
+    def _next_message(self) -> dict[str, Any] | None:
+        end = self._received.find(b"\0", self._scanned)
+        if end < 0:
+            self._scanned = len(self._received)
+            return None
+        message: dict[str, Any] = json.loads(self._received[:end])
+        del self._received[: end + 1]
+        self._scanned = 0
+        return message
+
+    def _read(self) -> None:
+        try:
+            data = os.read(self._read_fd, _READ_BYTES)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            raise BrowserDied(f"the browser's pipe broke: {error}") from error
+        if not data:
+            raise BrowserDied("the browser closed its pipe")
+        self._received += data
+
+    def _write(self, data: bytes) -> None:
+        """Write it all; while the pipe is full, take in what the browser sends.
+
+        Two full pipes facing each other would otherwise wait for ever.
+        """
+        view = memoryview(data)
+        while view:
+            try:
+                view = view[os.write(self._write_fd, view) :]
+            except BlockingIOError:
+                readable, _, _ = select.select([self._read_fd], [self._write_fd], [], 30)
+                if readable:
+                    self._read()
+            except OSError as error:
+                raise BrowserDied(f"the browser's pipe broke: {error}") from error

@@ -1,0 +1,89 @@
+"""Getting the pixels of each shown frame: raw memory if it proves right, screenshots if not.
+
+Raw reading leans on an inner detail of Chromium, so it is never trusted: the first frame and
+then now and again another are also taken as a real screenshot and compared. The first difference
+ends raw reading for this page; frames since the last check may be wrong, so the caller starts over.
+"""
+
+import base64
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from framekiln.capture.framebuffer import Framebuffer, FramebufferNotFound, Pixels, locate
+from framekiln.capture.page import Page
+
+DecodePng = Callable[[bytes], Pixels]
+
+# Frames between two checks; the offset inside each stretch varies so that no rhythm hides.
+_CHECK_EVERY: Final = 240
+_SCREENSHOT: Final = {"format": "png", "optimizeForSpeed": True}
+
+
+class Grabbing(StrEnum):
+    """How frames are taken."""
+
+    RAW = "raw-memory"
+    SCREENSHOT = "begin-frame-screenshot"
+
+
+class RawPixelsDiffer(Exception):
+    """Raw memory did not show what the screenshot shows; what was grabbed is not to be trusted."""
+
+
+class Grabber:
+    """Takes the frames of one page, in order."""
+
+    def __init__(self, page: Page, framebuffer: Framebuffer | None, decode_png: DecodePng) -> None:
+        self._page = page
+        self._framebuffer = framebuffer
+        self._decode_png = decode_png
+
+    @property
+    def method(self) -> Grabbing:
+        """How this page's frames are taken."""
+        return Grabbing.SCREENSHOT if self._framebuffer is None else Grabbing.RAW
+
+    def grab(self, number: int, at_us: int, into: Pixels) -> bool:
+        """Show a frame and put its pixels into `into`; False when it is like the one before."""
+        if self._framebuffer is None:
+            into[...] = self._screenshot(number, at_us)
+            return True
+        if _is_checked(number):
+            self._grab_checked(self._framebuffer, number, at_us, into)
+            return True
+        if not self._page.show(number, at_us).has_damage:
+            return False
+        self._framebuffer.read_into(into)
+        return True
+
+    def _grab_checked(
+        self, framebuffer: Framebuffer, number: int, at_us: int, into: Pixels
+    ) -> None:
+        expected = self._screenshot(number, at_us)
+        framebuffer.read_into(into)
+        if not np.array_equal(into[..., :3], expected[..., :3]):
+            raise RawPixelsDiffer(f"raw memory and screenshot differ at frame {number}")
+
+    def _screenshot(self, number: int, at_us: int) -> Pixels:
+        shown = self._page.show(number, at_us, screenshot=dict(_SCREENSHOT))
+        if shown.screenshot is None:
+            raise RawPixelsDiffer(f"Chromium gave no screenshot of frame {number}")
+        return self._decode_png(base64.b64decode(shown.screenshot))
+
+
+def prepare_grabber(page: Page, decode_png: DecodePng, *, raw: bool) -> tuple[Grabber, str | None]:
+    """Return a grabber for a page that is still empty, and why it is not the fast one."""
+    if not raw:
+        return Grabber(page, None, decode_png), None
+    try:
+        return Grabber(page, locate(page), decode_png), None
+    except FramebufferNotFound as reason:
+        return Grabber(page, None, decode_png), str(reason)
+
+
+def _is_checked(number: int) -> bool:
+    stretch, offset = divmod(number, _CHECK_EVERY)
+    return offset == stretch * 89 % _CHECK_EVERY

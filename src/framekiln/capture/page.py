@@ -1,0 +1,305 @@
+"""One page, driven frame by frame by a clock that is ours.
+
+Two clocks move a page: frame ticks (CSS, requestAnimationFrame, SMIL) and virtual time (timers,
+performance.now, Date). Both start at the same instant and stand still while the page loads, so
+frame 0 is time zero for everything. From then on each frame moves both by exactly one frame.
+The page side of the contract is `runtime/src/main.ts`.
+"""
+
+import json
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+from framekiln.capture.browser import Browser
+from framekiln.capture.cdp import Params
+from framekiln.capture.errors import (
+    BrowserDied,
+    BrowserTimeout,
+    PageBlocked,
+    PageCrashed,
+    PageNeverSettled,
+    PageThrew,
+)
+from framekiln.capture.network import PAGE_URL, PageNetwork
+from framekiln.kit.errors import FramekilnError
+
+# Fixed, so that a page that shows the date draws the same picture in every run.
+EPOCH_MS: Final = 1_735_689_600_000
+_SEED: Final = 20_250_101
+# While loading, virtual time creeps by this much a round: Chromium does no work at a standstill.
+_CREEP_US: Final = 1
+_HELD_STEP_US: Final = 10_000
+# Chromium blurs animation times that are not whole tenths of a millisecond with a random secret
+# of the process: frames fall on this grid, so that every run draws the same picture.
+_TICK_GRID_US: Final = 100
+
+
+@dataclass(frozen=True)
+class Size:
+    """A picture's width and height."""
+
+    width_px: int
+    height_px: int
+
+
+@dataclass(frozen=True)
+class PageFacts:
+    """What the page says about itself; None where it says nothing."""
+
+    width_px: float | None
+    height_px: float | None
+    fps: float | None
+    duration_ms: float | None
+
+
+class Page:
+    """A loaded page. Made by `open_page`; owned by one thread."""
+
+    def __init__(self, browser: Browser, size: Size, *, target: str, session: str) -> None:
+        self.size = size
+        self.browser = browser
+        self._connection = browser.connection
+        self._target = target
+        self._session = session
+        self._step_within_s = 30.0
+        self._activity = "loading"
+        self._budgets_expired = 0
+        self._base_us = time.monotonic_ns() // 1000
+        self._virtual_us = 0
+        self._tick_us = 0
+        self._zero_virtual_us = 0
+        self._zero_tick_us = 0
+        self._thrown: str | None = None
+        self.console: list[str] = []
+        self._listen()
+
+    def load(self, network: PageNetwork, *, settle_within_s: float) -> PageFacts:
+        """Load the document and wait, at time zero, until it is ready to be drawn."""
+        self._step_within_s = settle_within_s
+        network.attach(self._connection, self._session)
+        self._stop_the_clocks()
+        self._call("Page.addScriptToEvaluateOnNewDocument", {"source": _runtime_script()})
+        self._connection.abandon(
+            self._connection.post("Page.navigate", {"url": PAGE_URL}, session=self._session)
+        )
+        self._settle(settle_within_s)
+        facts = self.evaluate("__framekiln.describe()")
+        return PageFacts(
+            width_px=facts["widthPx"],
+            height_px=facts["heightPx"],
+            fps=facts["fps"],
+            duration_ms=facts["durationMs"],
+        )
+
+    def begin(self, fps: Fraction, *, frame_within_s: float) -> None:
+        """Declare that the next frame shown is at time zero."""
+        self._step_within_s = frame_within_s
+        self._zero_virtual_us = self._virtual_us
+        # Whatever the number of frames drawn while waiting, frame 0 falls on a round tick.
+        self._zero_tick_us = -(-self._tick_us // _TICK_GRID_US) * _TICK_GRID_US
+        zero = {"virtualMs": self._zero_virtual_us / 1000, "tickMs": self._zero_tick_us / 1000}
+        rate = {"numerator": fps.numerator, "denominator": fps.denominator}
+        self.evaluate(f"__framekiln.begin({json.dumps(zero)}, {json.dumps(rate)})")
+
+    def show(self, number: int, at_us: int, *, screenshot: Params | None = None) -> "Shown":
+        """Move both clocks to the frame's time and draw it."""
+        self._activity = f"drawing frame {number}"
+        self._advance(self._zero_virtual_us + at_us - self._virtual_us)
+        on_grid_us = round(at_us / _TICK_GRID_US) * _TICK_GRID_US
+        return self._draw(self._zero_tick_us + on_grid_us, screenshot=screenshot)
+
+    def redraw(self, *, screenshot: Params | None = None) -> "Shown":
+        """Draw once more without letting any time pass that a page could notice."""
+        return self._draw(self._tick_us + _CREEP_US, screenshot=screenshot)
+
+    def evaluate(self, expression: str) -> Any:
+        """Run a script in the page and return its value."""
+        result = self._call("Runtime.evaluate", {"expression": expression, "returnByValue": True})
+        if "exceptionDetails" in result:
+            raise PageThrew(_thrown_message(result["exceptionDetails"]))
+        return result["result"].get("value")
+
+    def close(self) -> None:
+        """Close the tab; a browser that is gone already is fine."""
+        with suppress(FramekilnError):
+            self._connection.forget(self._session)
+            self._connection.call(
+                "Target.closeTarget", {"targetId": self._target}, session=None, within_s=5
+            )
+
+    def _stop_the_clocks(self) -> None:
+        """Freeze virtual time; frame ticks count from the same instant."""
+        policy = {"policy": "pause", "initialVirtualTime": EPOCH_MS / 1000}
+        answer = self._call("Emulation.setVirtualTimePolicy", policy)
+        self._base_us = round(answer["virtualTimeTicksBase"] * 1000)
+        self._tick_us = 0
+
+    def _settle(self, within_s: float) -> None:
+        deadline = time.monotonic() + within_s
+        quiet_rounds = 0
+        while quiet_rounds < 2:
+            pending = self._pending()
+            quiet_rounds = 0 if pending else quiet_rounds + 1
+            if time.monotonic() > deadline:
+                names = ", ".join(pending[:10])
+                raise PageNeverSettled(
+                    f"after {within_s:g} s the page was still waiting for: {names}",
+                    waiting_for=pending[:10],
+                )
+            # Nothing is drawn while loading: animations start with the first frame, so that
+            # one must be frame 0. Only the page's own promise may depend on frames and timers.
+            if pending == ["window.renderReady"]:
+                self.evaluate("__framekiln.step()")
+                self._draw(self._tick_us + _CREEP_US)
+                self._advance(_HELD_STEP_US)
+            else:
+                self._advance(_CREEP_US)
+
+    def _pending(self) -> list[str]:
+        pending = self.evaluate("window.__framekiln ? __framekiln.pending() : ['document']")
+        failure = self.evaluate("window.__framekiln ? __framekiln.failure() : ''")
+        if failure:
+            raise PageThrew(str(failure))
+        return [str(name) for name in pending]
+
+    def _advance(self, by_us: int) -> None:
+        """Let virtual time run on; timers due meanwhile fire, pending requests hold it."""
+        if by_us <= 0:
+            return
+        seen = self._budgets_expired
+        policy = {"policy": "pauseIfNetworkFetchesPending", "budget": _whole_us(by_us)}
+        self._call("Emulation.setVirtualTimePolicy", policy)
+        if not self._connection.pump_until(
+            lambda: self._budgets_expired > seen, within_s=self._step_within_s
+        ):
+            raise self._blocked()
+        self._virtual_us += by_us
+        if self._thrown is not None:
+            raise PageThrew(self._thrown)
+
+    def _draw(self, tick_us: int, *, screenshot: Params | None = None) -> "Shown":
+        params: Params = {"frameTimeTicks": _whole_us(self._base_us + tick_us), "interval": 16.0}
+        if screenshot is not None:
+            params["screenshot"] = screenshot
+        answer = self._call("HeadlessExperimental.beginFrame", params)
+        self._tick_us = tick_us
+        if self._thrown is not None:
+            raise PageThrew(self._thrown)
+        return Shown(has_damage=bool(answer["hasDamage"]), screenshot=answer.get("screenshotData"))
+
+    def _call(self, method: str, params: Params | None = None) -> dict[str, Any]:
+        try:
+            return self._connection.call(
+                method, params, session=self._session, within_s=self._step_within_s
+            )
+        except BrowserTimeout as error:
+            raise self._blocked() from error
+
+    def _blocked(self) -> FramekilnError:
+        if not self.browser.is_alive:
+            return BrowserDied("Chromium ended while " + self._activity)
+        return PageBlocked(
+            f"the page's scripts kept its thread busy for over {self._step_within_s:g} s"
+            f" while {self._activity}; is there a loop without end?",
+        )
+
+    def _listen(self) -> None:
+        heard = {
+            "Emulation.virtualTimeBudgetExpired": self._on_budget_expired,
+            "Runtime.exceptionThrown": self._on_exception,
+            "Runtime.consoleAPICalled": self._on_console,
+            "Page.javascriptDialogOpening": self._on_dialog,
+            "Inspector.targetCrashed": self._on_crash,
+        }
+        for event, listener in heard.items():
+            self._connection.listen(event, self._session, listener)
+        for domain in ("Page", "Runtime", "Inspector"):
+            self._call(f"{domain}.enable")
+
+    def _on_budget_expired(self, _params: Params) -> None:
+        self._budgets_expired += 1
+
+    def _on_exception(self, params: Params) -> None:
+        if self._thrown is None:
+            self._thrown = _thrown_message(params["exceptionDetails"])
+
+    def _on_console(self, params: Params) -> None:
+        if len(self.console) < 100:
+            self.console.append(_console_line(params))
+
+    def _on_dialog(self, _params: Params) -> None:
+        # alert() and its like would hold the page until somebody answers.
+        answer = {"accept": False}
+        self._connection.abandon(
+            self._connection.post("Page.handleJavaScriptDialog", answer, session=self._session)
+        )
+
+    def _on_crash(self, _params: Params) -> None:
+        raise PageCrashed(f"the page crashed while {self._activity}: out of memory?")
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What came of drawing one frame."""
+
+    has_damage: bool
+    """Whether any pixel may differ from the frame before."""
+    screenshot: str | None
+    """Base64 of the picture, if one was asked for."""
+
+
+@contextmanager
+def open_page(browser: Browser, size: Size) -> Iterator[Page]:
+    """Open an empty tab of that size with begin-frame control."""
+    connection = browser.connection
+    create = {
+        "url": "about:blank",
+        "width": size.width_px,
+        "height": size.height_px,
+        "enableBeginFrameControl": True,
+    }
+    target = connection.call("Target.createTarget", create, session=None, within_s=30)["targetId"]
+    attach = {"targetId": target, "flatten": True}
+    session = connection.call("Target.attachToTarget", attach, session=None, within_s=30)[
+        "sessionId"
+    ]
+    page = Page(browser, size, target=target, session=session)
+    try:
+        yield page
+    finally:
+        page.close()
+
+
+@cache
+def _runtime_script() -> str:
+    """The runtime with its configuration, as one expression that leaves no names behind."""
+    source = resources.files("framekiln.capture").joinpath("runtime.js").read_text("utf-8")
+    config = json.dumps({"epochMs": EPOCH_MS, "seed": _SEED})
+    return f"(() => {{ const __FRAMEKILN_CONFIG__ = {config};\n{source}\n}})();"
+
+
+def _whole_us(us: int) -> float:
+    """Return milliseconds that Chromium, which cuts off fractions, takes for exactly `us`.
+
+    Without the half, 33.366 ms became 33365 us, and two frames could fall on one tick.
+    """
+    return (us + 0.5) / 1000
+
+
+def _thrown_message(details: Params) -> str:
+    exception = details.get("exception", {})
+    text = str(exception.get("description") or exception.get("value") or details.get("text"))
+    first_lines = " | ".join(line.strip() for line in text.splitlines()[:3])
+    line, column = details.get("lineNumber", 0) + 1, details.get("columnNumber", 0) + 1
+    return f"a script of the page threw at line {line}, column {column}: {first_lines}"
+
+
+def _console_line(params: Params) -> str:
+    parts = [str(a.get("value", a.get("description", ""))) for a in params.get("args", ())]
+    return f"{params.get('type')}: {' '.join(parts)}"[:500]

@@ -1,0 +1,82 @@
+"""How Chromium is confined: arguments only, nothing is started here.
+
+Compositions come from strangers. The strongest cage that the machine allows is used, in this
+order: no network and an almost empty file system (bubblewrap) around Chromium's own sandbox;
+bubblewrap alone; Chromium without either, as an unprivileged user. Which one is in force is
+reported by `framekiln doctor` and in every render's record.
+"""
+
+import os
+import shutil
+import subprocess
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+
+class Confinement(StrEnum):
+    """The cages, strongest first."""
+
+    NAMESPACES_AND_SECCOMP = "bubblewrap+seccomp"
+    NAMESPACES = "bubblewrap"
+    UNPRIVILEGED_USER = "unprivileged-user"
+
+
+# What Chromium reads: itself, its libraries and fonts. Nothing of /etc but these.
+_READABLE: Final = (
+    "/usr",
+    "/etc/fonts",
+    "/etc/ld.so.cache",
+    "/etc/alternatives",
+    "/var/cache/fontconfig",
+    "/usr/local/share/fonts",
+)
+_LINKS: Final = (("usr/lib", "/lib"), ("usr/lib64", "/lib64"), ("usr/bin", "/bin"))
+
+
+def confined(command: list[str], confinement: Confinement, *, profile: Path) -> list[str]:
+    """Return `command` wrapped in the cage; `profile` is the one folder it may write."""
+    if confinement is Confinement.UNPRIVILEGED_USER:
+        return [*_as_nobody(), *command, "--no-sandbox", f"--user-data-dir={profile}"]
+    if confinement is Confinement.NAMESPACES:
+        command = [*command, "--no-sandbox"]
+    return [*_bubblewrap(), *command, "--user-data-dir=/tmp/profile", "--disable-dev-shm-usage"]
+
+
+@cache
+def strongest_confinement() -> Confinement:
+    """Try the cages on this machine, once, and return the strongest that opens."""
+    if shutil.which("bwrap") is None or not _runs([*_bubblewrap(), "/bin/true"]):
+        return Confinement.UNPRIVILEGED_USER
+    # Chromium's own sandbox needs user namespaces once more inside the first.
+    nested = ["/usr/bin/unshare", "--user", "--map-root-user", "/bin/true"]
+    if not _runs([*_bubblewrap(), *nested]):
+        return Confinement.NAMESPACES
+    return Confinement.NAMESPACES_AND_SECCOMP
+
+
+def _bubblewrap() -> list[str]:
+    arguments = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session"]
+    for path in _READABLE:
+        arguments += ["--ro-bind-try", path, path]
+    for target, link in _LINKS:
+        if Path("/" + target).exists():
+            arguments += ["--symlink", target, link]
+    arguments += ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--tmpfs", "/run"]  # noqa: S108
+    arguments += ["--uid", "1000", "--gid", "1000", "--setenv", "HOME", "/tmp", "--chdir", "/tmp"]  # noqa: S108
+    return arguments
+
+
+def _as_nobody() -> list[str]:
+    if os.geteuid() != 0:
+        return ["setpriv", "--pdeathsig=KILL", "--"]
+    identity = ["--reuid=nobody", "--regid=nogroup", "--clear-groups"]
+    return ["setpriv", *identity, "--pdeathsig=KILL", "--"]
+
+
+def _runs(command: list[str]) -> bool:
+    try:
+        return subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False

@@ -1,0 +1,1 @@
+"""Pure: what a composition says, before any browser has seen it."""

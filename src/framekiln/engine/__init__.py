@@ -1,0 +1,1 @@
+"""Where capabilities meet to make pictures and sound. Knows no organization and no database."""

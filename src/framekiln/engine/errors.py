@@ -1,0 +1,15 @@
+"""Why a composition cannot become a film."""
+
+from framekiln.kit.errors import CompositionFailed
+
+
+class LengthUnknown(CompositionFailed):
+    """Neither the request nor the page says how long the film is."""
+
+    code = "duration_unknown"
+
+
+class FilmTookTooLong(CompositionFailed):
+    """The whole render overran its time."""
+
+    code = "render_timeout"

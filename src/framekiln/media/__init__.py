@@ -1,0 +1,1 @@
+"""FFmpeg through PyAV: encoding, muxing, probing, decoding."""
