@@ -2,7 +2,7 @@
 
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -34,7 +34,9 @@ class Settings(BaseSettings):
     """Renders at a time in one worker; 0 means half the cores, at least one."""
     render_timeout_s: int = Field(default=3600, alias="FRAMEKILN_RENDER_TIMEOUT_S", ge=1)
     settle_timeout_s: int = Field(default=30, alias="FRAMEKILN_SETTLE_TIMEOUT_S", ge=1)
-    log_format: str = Field(default="auto", alias="FRAMEKILN_LOG_FORMAT", pattern="^(auto|json|console)$")
+    log_format: Literal["auto", "json", "console"] = Field(
+        default="auto", alias="FRAMEKILN_LOG_FORMAT"
+    )
 
     @field_validator("fetch_allow", mode="before")
     @classmethod

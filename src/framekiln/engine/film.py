@@ -27,7 +27,7 @@ Report = Callable[[int, int], None]
 DEFAULT_SIZE = Size(1280, 720)
 DEFAULT_FPS = Fraction(30)
 LONGEST_MS = 6 * 60 * 60 * 1000
-LARGEST_SIDE_PX = 4096
+LARGEST_SIDE_PX = 8192
 
 
 @dataclass(frozen=True)

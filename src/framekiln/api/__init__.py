@@ -1,0 +1,1 @@
+"""HTTP in: routes, authentication, error shapes."""

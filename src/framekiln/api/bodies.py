@@ -1,0 +1,151 @@
+"""Reading JSON bodies, and describing them in the OpenAPI document.
+
+Clients label everything as JSON or as nothing, so the route decides what a body is and the content
+type is never looked at. A body is refused while it is read, not after, once it is too large.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any, NoReturn, TypeVar
+
+from fastapi import Request
+from fastapi.exceptions import RequestValidationError
+from pydantic import BaseModel, ValidationError
+
+from framekiln.api.errors import MalformedJson
+from framekiln.kit.errors import TooLarge
+
+MAX_DEPTH = 64
+REFERENCE = "#/components/schemas/{model}"
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+async def read_json(request: Request, model: type[Model], *, max_bytes: int) -> Model:
+    """Return the body as `model`; no body at all is `{}`."""
+    raw = await read_bytes(request, max_bytes=max_bytes) or b"{}"
+    parse_json(raw)
+    try:
+        # From the text again: what JSON may stand for (dates, ids) differs from Python values.
+        return model.model_validate_json(raw)
+    except ValidationError as error:
+        found = error.errors(include_url=False, include_context=False, include_input=False)
+        raise RequestValidationError(
+            [{**each, "loc": ("body", *each["loc"])} for each in found]
+        ) from error
+
+
+async def read_json_value(request: Request, *, max_bytes: int) -> Any:
+    """Return the body as plain values, for routes that check it by hand; no body is `{}`."""
+    return parse_json(await read_bytes(request, max_bytes=max_bytes) or b"{}")
+
+
+async def read_bytes(request: Request, *, max_bytes: int) -> bytes:
+    """Return the whole body, white space at its ends removed."""
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > max_bytes:
+        raise _too_large(max_bytes)
+    read = bytearray()
+    async for chunk in request.stream():
+        read += chunk
+        if len(read) > max_bytes:
+            raise _too_large(max_bytes)
+    return bytes(read).strip(b" \t\r\n")
+
+
+def parse_json(raw: bytes) -> Any:
+    """Return the value of strict JSON: UTF-8, finite numbers, whole characters, not too deep."""
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError as error:
+        raise MalformedJson(f"the body is not UTF-8: byte {error.start} is wrong") from error
+    try:
+        value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite_float)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        raise MalformedJson(f"the body is not JSON: {error.msg} at {where}") from error
+    except (RecursionError, ValueError) as error:
+        raise MalformedJson(_reason(error)) from error
+    _check_values(value, check_text="\\u" in text or "\x00" in text)
+    return value
+
+
+def json_body(model: type[BaseModel]) -> dict[str, Any]:
+    """Return the `openapi_extra` of a route that reads `model` with `read_json`."""
+    schema = model.model_json_schema(ref_template=REFERENCE)
+    is_required = bool(schema.get("required"))
+    return {
+        "requestBody": {
+            "required": is_required,
+            "content": {"application/json": {"schema": schema}},
+        }
+    }
+
+
+def hoist_definitions(document: dict[str, Any]) -> None:
+    """Move what `json_body` left inside operations to where its references point."""
+    shared: dict[str, Any] = document.setdefault("components", {}).setdefault("schemas", {})
+    for path_item in document.get("paths", {}).values():
+        for operation in path_item.values():
+            for name, schema in _take_definitions(operation).items():
+                # Two models of one name would describe each other's routes.
+                assert shared.setdefault(name, schema) == schema, f"two schemas named {name}"
+
+
+def _take_definitions(operation: Mapping[str, Any]) -> dict[str, Any]:
+    content = operation.get("requestBody", {}).get("content", {})
+    schema = content.get("application/json", {}).get("schema", {})
+    definitions: dict[str, Any] = schema.pop("$defs", {})
+    return definitions
+
+
+def _check_values(value: Any, *, check_text: bool) -> None:
+    """Walk level by level, so that the walk itself cannot run too deep."""
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        below: list[Any] = []
+        for each in level:
+            if isinstance(each, dict):
+                below += each.values()
+                below += each if check_text else ()
+            elif isinstance(each, list):
+                below += each
+            elif check_text and isinstance(each, str):
+                _check_text(each)
+        if not below:
+            return
+        level = below
+    raise MalformedJson(f"the body is nested deeper than {MAX_DEPTH} levels")
+
+
+def _check_text(text: str) -> None:
+    if "\x00" in text:
+        raise MalformedJson("the body holds the character U+0000, which no text may have")
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise MalformedJson("the body holds half a character: a lone \\ud800..\\udfff") from error
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"the body is not JSON: {name} is not a number there")
+
+
+def _finite_float(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("the body holds a number that is too large")
+    return number
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return f"the body is nested deeper than {MAX_DEPTH} levels"
+    # Python's own words for a number with thousands of digits tell the caller nothing.
+    text = str(error)
+    return text if text.startswith("the body") else "the body holds a number that is too long"
+
+
+def _too_large(max_bytes: int) -> TooLarge:
+    return TooLarge(f"the body is larger than {max_bytes} bytes", limit_bytes=max_bytes)

@@ -1,0 +1,125 @@
+"""/metrics: what Prometheus reads. Each application counts for itself; nothing is global."""
+
+import time
+from collections.abc import Sequence
+
+import structlog
+from fastapi import APIRouter, Request
+from fastapi.responses import Response
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from framekiln import __version__
+from framekiln.api.auth import services_of
+from framekiln.jobs.model import QueueDepth
+from framekiln.kit.errors import FramekilnError
+
+DURATION_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600)
+METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+UNMATCHED = "unmatched"
+
+router = APIRouter()
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class Metrics:
+    """The counters of one application, in a registry of its own."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        ProcessCollector(registry=self.registry)
+        self.requests = Counter(
+            "framekiln_http_requests",
+            "Requests answered.",
+            ["method", "route", "status"],
+            registry=self.registry,
+        )
+        self.durations = Histogram(
+            "framekiln_http_request_duration_seconds",
+            "Time from a request to the end of its answer, streams included.",
+            ["method", "route"],
+            buckets=DURATION_BUCKETS_S,
+            registry=self.registry,
+        )
+        self.queue_depth = Gauge(
+            "framekiln_queue_depth",
+            "Jobs by status, asked of the database at the time of the scrape.",
+            ["queue", "status"],
+            registry=self.registry,
+        )
+        self.queue_oldest_age = Gauge(
+            "framekiln_queue_oldest_age_seconds",
+            "How long the oldest runnable job has waited.",
+            ["queue"],
+            registry=self.registry,
+        )
+        build = Gauge(
+            "framekiln_build_info", "Which version runs.", ["version"], registry=self.registry
+        )
+        build.labels(__version__).set(1)
+
+    def count_request(self, scope: Scope, *, status: int, duration_s: float) -> None:
+        """Add one request, under its route's template: paths would be endless."""
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        route = getattr(scope.get("route"), "path_format", UNMATCHED)
+        self.requests.labels(method, route, status or "none").inc()
+        self.durations.labels(method, route).observe(duration_s)
+
+    def set_depths(self, depths: Sequence[QueueDepth]) -> None:
+        """Replace what is known of the queues; a queue that is gone leaves no old number."""
+        self.queue_depth.clear()
+        self.queue_oldest_age.clear()
+        for depth in depths:
+            self.queue_depth.labels(depth.queue, "todo").set(depth.todo)
+            self.queue_depth.labels(depth.queue, "doing").set(depth.doing)
+            self.queue_depth.labels(depth.queue, "failed").set(depth.failed)
+            self.queue_oldest_age.labels(depth.queue).set(depth.oldest_age_s)
+
+
+class CountRequests:
+    """ASGI middleware: counts and times every request."""
+
+    def __init__(self, app: ASGIApp, *, metrics: Metrics) -> None:
+        self._app = app
+        self._metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started_s = time.perf_counter()
+        status = 0
+
+        async def send_noting_status(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+            await send(message)
+
+        try:
+            await self._app(scope, receive, send_noting_status)
+        finally:
+            duration_s = time.perf_counter() - started_s
+            self._metrics.count_request(scope, status=status, duration_s=duration_s)
+
+
+@router.get("/metrics", include_in_schema=False)
+async def get_metrics(request: Request) -> Response:
+    """Answer with everything counted here, and with the depth of the queues."""
+    metrics: Metrics = request.app.state.metrics
+    try:
+        metrics.set_depths(await services_of(request).jobs.depths())
+    except FramekilnError as error:
+        # Without the database the other numbers matter all the more.
+        log.warning("queue depths are not known", error=error.message)
+        metrics.set_depths([])
+    return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)

@@ -1,0 +1,96 @@
+"""Server-sent events, written so that the strictest client reads them.
+
+Known clients decode each network packet by itself, so everything is pure ASCII; they take any event
+name they do not know for an error; and they wait for ever on a stream that ends without a last
+word. So a stream that breaks ends with an `error` event, and an error answer on a stream's route is
+one `error` event too, under the right status code.
+"""
+
+import json
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
+from typing import Any, Protocol
+
+import structlog
+from fastapi.responses import Response, StreamingResponse
+
+from framekiln.kit.errors import Blame, FramekilnError
+
+MEDIA_TYPE = "text/event-stream"
+HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+EVENT_NAME = re.compile(r"[a-z][a-z0-9_.-]*")
+LAST_WORD = re.compile(rb"^event: (?:complete|error)$", re.MULTILINE)
+MAX_ERROR_CHARS = 1000
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+class EventStream(StreamingResponse):
+    """The answer of a stream's route; as `response_class` it also marks the route as one."""
+
+    media_type = MEDIA_TYPE
+
+
+class Events(Protocol):
+    """An async generator of encoded events."""
+
+    def __aiter__(self) -> AsyncIterator[bytes]: ...
+
+    async def aclose(self) -> None: ...
+
+
+def event(name: str, data: Mapping[str, Any]) -> bytes:
+    """Encode one event; `data` must be plain finite JSON."""
+    if not EVENT_NAME.fullmatch(name):
+        raise ValueError(f"not an event name: {name!r}")
+    text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return f"event: {name}\ndata: {text}\n\n".encode("ascii")
+
+
+def error_event(text: str) -> bytes:
+    """Encode the last event of a stream that failed: one line of plain text, not JSON."""
+    line = " ".join(text.split()) or "something went wrong"
+    plain = line[:MAX_ERROR_CHARS].encode("ascii", "backslashreplace").decode()
+    printable = "".join(char if char.isprintable() else " " for char in plain)
+    return f"event: error\ndata: {printable}\n\n".encode("ascii")
+
+
+def stream_response(events: Events) -> EventStream:
+    """Answer with `events`, and with an `error` event should they break.
+
+    Whatever deserves its own status code must be raised before this is called.
+    """
+    return EventStream(_ended_properly(events), headers=HEADERS)
+
+
+def error_response(status: int, text: str, *, headers: Mapping[str, str]) -> Response:
+    """Answer a stream's route with an error."""
+    return Response(
+        error_event(text),
+        status_code=status,
+        media_type=MEDIA_TYPE,
+        headers={**HEADERS, **headers},
+    )
+
+
+async def _ended_properly(events: Events) -> AsyncIterator[bytes]:
+    had_last_word = False
+    async with aclosing(events):
+        try:
+            async for encoded in events:
+                had_last_word = had_last_word or LAST_WORD.search(encoded) is not None
+                yield encoded
+        except Exception as error:
+            # The reader must hear of it, whatever it was; the log has the rest.
+            log.exception("event stream broke")
+            # A byte after the last word kills known clients.
+            if not had_last_word:
+                yield error_event(_told(error))
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, FramekilnError) and error.blame is not Blame.US:
+        return error.message
+    request_id = structlog.contextvars.get_contextvars().get("request_id", "unknown")
+    return f"internal error; the request id is {request_id}"

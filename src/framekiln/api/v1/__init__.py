@@ -1,0 +1,1 @@
+"""Routes under /api/v1, one module per URL."""

@@ -1,0 +1,128 @@
+"""What a command works on: the settings, and a database that answers.
+
+The database is DATABASE_URL's; else that of a running `framekiln serve` on the same data folder;
+else the embedded one, started for as long as the command takes.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from signal import SIGINT
+
+import typer
+from pydantic import ValidationError
+
+from framekiln.cli.supervisor import AT_ONCE, Supervisor
+from framekiln.db.embedded import EmbeddedPostgres
+from framekiln.db.migrate import migrate, pending
+from framekiln.kit.errors import InvalidInput, Unavailable
+from framekiln.kit.folder_lock import FolderInUse, locked
+from framekiln.kit.logs import configure_logs
+from framekiln.kit.processes import Program
+from framekiln.services import Services
+from framekiln.settings import Settings
+
+_FIRST_START_WITHIN_S = 60
+_RUNNING_ANSWERS_WITHIN_S = 5
+
+
+class InvalidSetting(InvalidInput):
+    """An environment variable has a value that cannot be used."""
+
+    code = "invalid_setting"
+
+
+class DatabaseOutdated(Unavailable):
+    """The database lacks tables that this version needs."""
+
+    code = "database_outdated"
+    retryable = False
+
+
+def load_settings() -> Settings:
+    """Read the environment and set up the logs."""
+    try:
+        settings = Settings()
+    except ValidationError as error:
+        problems = (f"{_place(problem['loc'])}: {problem['msg']}" for problem in error.errors())
+        raise InvalidSetting("; ".join(problems)) from error
+    configure_logs(settings.log_format)
+    return settings
+
+
+@dataclass(frozen=True)
+class Server:
+    """A database server that answers."""
+
+    conninfo: str
+    is_private: bool
+    """Whether nobody else uses it while the command runs."""
+
+
+@asynccontextmanager
+async def open_server(settings: Settings) -> AsyncIterator[Server]:
+    """Yield the database server, whatever state its schema is in."""
+    if settings.database_url:
+        yield Server(settings.database_url, is_private=False)
+        return
+    postgres = embedded(settings)
+    async with AsyncExitStack() as stack:
+        try:
+            stack.enter_context(locked(settings.data))
+        except FolderInUse:
+            await postgres.wait_ready(_RUNNING_ANSWERS_WITHIN_S)
+            yield Server(postgres.conninfo, is_private=False)
+            return
+        supervisor = await stack.enter_async_context(Supervisor(sink=to_stderr))
+        await start_postgres(supervisor, postgres)
+        yield Server(postgres.conninfo, is_private=True)
+
+
+@asynccontextmanager
+async def open_conninfo(settings: Settings) -> AsyncIterator[str]:
+    """Yield the address of a database that answers and is up to date."""
+    async with open_server(settings) as server:
+        if server.is_private:
+            await asyncio.to_thread(migrate, server.conninfo)
+        else:
+            await _require_up_to_date(server.conninfo)
+        yield server.conninfo
+
+
+@asynccontextmanager
+async def open_services(settings: Settings) -> AsyncIterator[Services]:
+    """Yield the application on the command's database."""
+    async with open_conninfo(settings) as conninfo, Services.open(settings, conninfo) as services:
+        yield services
+
+
+def embedded(settings: Settings) -> EmbeddedPostgres:
+    """Return the database of the data folder."""
+    return EmbeddedPostgres(settings.data / "pg")
+
+
+async def start_postgres(supervisor: Supervisor, postgres: EmbeddedPostgres) -> None:
+    """Start the embedded server under the supervisor and wait until it answers."""
+    await postgres.prepare()
+    program = Program("postgres", postgres.command(), folder="/", stop_signal=SIGINT)
+    ward = await supervisor.start(program, before_restart=postgres.prepare, policy=AT_ONCE)
+    supervisor.when_stopped(postgres.leave)
+    await supervisor.until_ready(ward, postgres.wait_ready(_FIRST_START_WITHIN_S))
+
+
+def to_stderr(name: str, line: str) -> None:
+    """Write one line of a child, or of the supervisor, under its name."""
+    typer.echo(f"{name:<14}| {line}", err=True)
+
+
+async def _require_up_to_date(conninfo: str) -> None:
+    missing = await asyncio.to_thread(pending, conninfo)
+    if missing:
+        raise DatabaseOutdated(
+            f"the database lacks {len(missing)} migrations of this version: run framekiln migrate"
+        )
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    return ".".join(map(str, location)) or "settings"

@@ -1,0 +1,33 @@
+"""`framekiln doctor`: what this machine has, what it lacks, and the command that helps."""
+
+import asyncio
+from dataclasses import asdict
+
+import typer
+
+from framekiln.cli.connection import load_settings
+from framekiln.cli.doctor_checks import Finding, State, machine_findings, place_findings
+from framekiln.cli.output import JsonFlag, write_json, write_line
+
+_MARKS = {State.OK: "ok     ", State.WARN: "warn   ", State.MISSING: "missing"}
+
+
+def doctor(as_json: JsonFlag = False) -> None:
+    """Check programs, fonts, sandbox, data folder, port and database."""
+    settings = load_settings()
+    findings = [*machine_findings(), *asyncio.run(place_findings(settings))]
+    works = all(finding.state is not State.MISSING for finding in findings)
+    if as_json:
+        write_json({"ok": works, "checks": [asdict(finding) for finding in findings]})
+    else:
+        for finding in findings:
+            write_line(_describe(finding))
+    if not works:
+        raise typer.Exit(1)
+
+
+def _describe(finding: Finding) -> str:
+    line = f"{_MARKS[finding.state]}  {finding.name}: {finding.detail}"
+    if finding.fix:
+        return f"{line}\n         fix: {finding.fix}"
+    return line

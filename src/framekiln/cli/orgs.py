@@ -1,0 +1,85 @@
+"""`framekiln orgs`: the organizations of this installation."""
+
+import asyncio
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from framekiln.cli.connection import load_settings, open_services
+from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
+from framekiln.identity.model import Organization, OrganizationNotFound
+from framekiln.identity.service import Identity
+from framekiln.kit.ids import parse_uuid
+
+app = typer.Typer(help="Organizations.", no_args_is_help=True)
+
+NameOrId = Annotated[str, typer.Argument(help="Name or id of the organization.")]
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Argument(help="Name of the new organization.")],
+    pipelines: Annotated[bool, typer.Option(help="Whether pipelines are switched on.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Add an organization; give it a key with `framekiln keys create --org NAME`."""
+
+    async def run() -> Organization:
+        async with open_services(load_settings()) as services:
+            return await services.identity.create_organization(name, pipelines_enabled=pipelines)
+
+    _show(asyncio.run(run()), as_json=as_json)
+
+
+@app.command("list")
+def list_all(as_json: JsonFlag = False) -> None:
+    """Show all organizations."""
+
+    async def run() -> list[Organization]:
+        async with open_services(load_settings()) as services:
+            return await services.identity.list_organizations()
+
+    found = asyncio.run(run())
+    if as_json:
+        write_json([asdict(organization) for organization in found])
+        return
+    rows = [(one.name, one.id, "on" if one.pipelines_enabled else "off") for one in found]
+    write_table(("name", "id", "pipelines"), rows)
+
+
+@app.command("enable-pipelines")
+def enable_pipelines(organization: NameOrId, as_json: JsonFlag = False) -> None:
+    """Switch pipelines on for an organization."""
+    _show(asyncio.run(_set_pipelines(organization, enabled=True)), as_json=as_json)
+
+
+@app.command("disable-pipelines")
+def disable_pipelines(organization: NameOrId, as_json: JsonFlag = False) -> None:
+    """Switch pipelines off for an organization."""
+    _show(asyncio.run(_set_pipelines(organization, enabled=False)), as_json=as_json)
+
+
+async def find_organization(identity: Identity, name_or_id: str) -> Organization:
+    """Return the organization that is called or numbered so."""
+    wanted = parse_uuid(name_or_id)
+    for organization in await identity.list_organizations():
+        if organization.name == name_or_id or organization.id == wanted:
+            return organization
+    raise OrganizationNotFound(
+        f"there is no organization {name_or_id!r}: framekiln orgs list shows them"
+    )
+
+
+async def _set_pipelines(name_or_id: str, *, enabled: bool) -> Organization:
+    async with open_services(load_settings()) as services:
+        organization = await find_organization(services.identity, name_or_id)
+        return await services.identity.set_pipelines(organization.id, enabled)
+
+
+def _show(organization: Organization, *, as_json: bool) -> None:
+    if as_json:
+        write_json(asdict(organization))
+        return
+    pipelines = "on" if organization.pipelines_enabled else "off"
+    write_line(f"{organization.name} {organization.id} pipelines {pipelines}")

@@ -1,0 +1,44 @@
+"""The address we serve at: whether it is free, and how to reach ourselves on it."""
+
+import errno
+import socket
+
+from framekiln.kit.errors import Unavailable
+
+
+class PortUnavailable(Unavailable):
+    """The address cannot be listened on."""
+
+    code = "port_unavailable"
+    retryable = False
+
+
+def require_free_port(host: str, port: int) -> None:
+    """Raise, saying why, when nobody could listen at this address now."""
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        with socket.socket(family, kind, protocol) as probe:
+            # As the server does: connections that are just closing are no obstacle.
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+            probe.listen()
+    except OSError as error:
+        raise PortUnavailable(_explain(error, host, port)) from error
+
+
+def local_url(host: str, port: int) -> str:
+    """Return an address at which this machine reaches a server listening on `host`."""
+    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104
+    return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
+
+
+def _explain(error: OSError, host: str, port: int) -> str:
+    if error.errno == errno.EADDRINUSE:
+        return f"port {port} on {host} is already in use; set FRAMEKILN_PORT"
+    if error.errno == errno.EACCES:
+        return (
+            f"port {port} on {host} needs more rights than we have; set FRAMEKILN_PORT above 1023"
+        )
+    return f"cannot listen on {host}: {error.strerror}; set FRAMEKILN_HOST"

@@ -1,0 +1,108 @@
+"""The parts of the service as commands of their own, for many machines: api, worker, migrate."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated
+
+import typer
+import uvicorn
+
+from framekiln.api.app import create_app
+from framekiln.cli.connection import load_settings, open_server, open_services
+from framekiln.cli.output import JsonFlag, write_json, write_line
+from framekiln.cli.port import require_free_port
+from framekiln.cli.signals import on_ending_signal, until_signal
+from framekiln.db.migrate import migrate as apply_migrations
+from framekiln.kit.errors import InvalidInput
+from framekiln.settings import Settings
+from framekiln.worker.loop import run_worker
+
+QUEUES = ("control", "io", "render", "media")
+# Open progress streams would hold the door for as long as renders take.
+_LAST_ANSWERS_WITHIN_S = 5
+
+
+class UnknownQueue(InvalidInput):
+    """A worker was asked to serve a queue that nothing is ever put into."""
+
+    code = "unknown_queue"
+
+
+class ApiServer(uvicorn.Server):
+    """uvicorn, but signals are ours: it would raise them again and skip our own clean-up."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Let our own handler end the server."""
+        on_ending_signal(self._end)
+        yield
+
+    def _end(self) -> None:
+        self.should_exit = True
+
+
+def api() -> None:
+    """Answer HTTP requests, and nothing else."""
+    settings = load_settings()
+    require_free_port(settings.host, settings.port)
+    asyncio.run(_api(settings))
+
+
+async def _api(settings: Settings) -> None:
+    async with open_services(settings) as services:
+        config = uvicorn.Config(
+            create_app(services),
+            host=settings.host,
+            port=settings.port,
+            log_config=None,
+            access_log=False,
+            timeout_graceful_shutdown=_LAST_ANSWERS_WITHIN_S,
+        )
+        await ApiServer(config).serve()
+
+
+def worker(
+    queues: Annotated[str, typer.Option(help="Names, separated by commas.")] = ",".join(QUEUES),
+    concurrency: Annotated[
+        int, typer.Option(min=0, help="Jobs at a time; 0 means as many as this machine renders.")
+    ] = 0,
+) -> None:
+    """Do the jobs of some queues."""
+    settings = load_settings()
+    names = parse_queues(queues)
+    asyncio.run(until_signal(_worker(settings, names, concurrency or settings.slots)))
+
+
+async def _worker(settings: Settings, queues: list[str], concurrency: int) -> None:
+    async with open_services(settings) as services:
+        await run_worker(services, queues=queues, concurrency=concurrency)
+
+
+def parse_queues(text: str) -> list[str]:
+    """Return the names in `text`, in their order, each once."""
+    names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+    unknown = [name for name in names if name not in QUEUES]
+    if unknown or not names:
+        raise UnknownQueue(
+            f"--queues {text!r}: choose from {', '.join(QUEUES)}, separated by commas"
+        )
+    return names
+
+
+def migrate(as_json: JsonFlag = False) -> None:
+    """Bring the database to what this version needs."""
+    settings = load_settings()
+    applied = asyncio.run(_migrate(settings))
+    if as_json:
+        write_json({"applied": applied})
+        return
+    for name in applied:
+        write_line(f"applied {name}")
+    if not applied:
+        write_line("the database is up to date")
+
+
+async def _migrate(settings: Settings) -> list[str]:
+    async with open_server(settings) as server:
+        return await asyncio.to_thread(apply_migrations, server.conninfo)

@@ -1,0 +1,216 @@
+"""Keeps a set of child processes running: starts them in order, restarts what dies, ends them all.
+
+Knows no child by name. Leaving the `async with` block stops every child, the last started first.
+"""
+
+import asyncio
+import signal
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from framekiln.kit.errors import Unavailable
+from framekiln.kit.processes import (
+    Child,
+    LineSink,
+    Program,
+    end_orphans,
+    inherit_orphans,
+    own_children,
+)
+
+Preparation = Callable[[], Awaitable[None]]
+
+_ORPHAN_ROUNDS = 100
+
+
+class ChildFailed(Unavailable):
+    """A child ended again and again before it was ready."""
+
+    code = "child_failed"
+
+
+@dataclass(frozen=True)
+class RestartPolicy:
+    """How long to wait before a child that died is started again."""
+
+    first_delay_s: float = 0.5
+    longest_delay_s: float = 10
+    healthy_after_s: float = 30
+    """A child that ran this long starts over with the first delay."""
+    deaths_while_starting: int = 3
+    """So many deaths before it was ready mean that it will not come up."""
+
+    def delay_s(self, deaths_in_a_row: int) -> float:
+        """Return the pause after the n-th death in a row, counted from 1."""
+        # The exponent is capped: 2**1024 is more than a float holds.
+        doublings = min(deaths_in_a_row - 1, 60)
+        return float(min(self.longest_delay_s, self.first_delay_s * 2**doublings))
+
+
+AT_ONCE = RestartPolicy(first_delay_s=0.05)
+"""For what others cannot work without."""
+
+
+class Ward:
+    """One program under care: its present process and its record."""
+
+    def __init__(
+        self, program: Program, policy: RestartPolicy, before_restart: Preparation | None
+    ) -> None:
+        self.program = program
+        self.policy = policy
+        self.before_restart = before_restart
+        self.child: Child | None = None
+        self.deaths = 0
+        self.gave_up = asyncio.Event()
+        self.care: asyncio.Task[None] | None = None
+
+
+class Supervisor:
+    """Owner of child processes."""
+
+    def __init__(self, *, sink: LineSink, policy: RestartPolicy | None = None) -> None:
+        self._sink = sink
+        self._policy = policy or RestartPolicy()
+        self._wards: list[Ward] = []
+        self._not_ours: set[int] = set()
+        self._when_stopped: list[Callable[[], None]] = []
+        self._starting = 0
+        self._stopping = False
+
+    async def __aenter__(self) -> Self:
+        inherit_orphans()
+        self._not_ours = set(own_children())
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.stop()
+
+    async def start(
+        self,
+        program: Program,
+        *,
+        before_restart: Preparation | None = None,
+        policy: RestartPolicy | None = None,
+    ) -> Ward:
+        """Start a program and keep it running."""
+        ward = Ward(program, policy or self._policy, before_restart)
+        self._wards.append(ward)
+        await self._spawn(ward)
+        ward.care = asyncio.create_task(self._care_for(ward), name=f"care for {program.name}")
+        return ward
+
+    async def until_ready(self, ward: Ward, ready: Awaitable[None]) -> None:
+        """Wait for `ready`, but no longer than the child shows any sign of coming up."""
+        asked = asyncio.ensure_future(ready)
+        gave_up = asyncio.create_task(ward.gave_up.wait())
+        try:
+            await asyncio.wait([asked, gave_up], return_when=asyncio.FIRST_COMPLETED)
+            if not asked.done():
+                raise ChildFailed(
+                    f"{ward.program.name} ended {ward.deaths} times while starting;"
+                    " its last words are above"
+                )
+            await asked
+        finally:
+            for task in (asked, gave_up):
+                task.cancel()
+            await asyncio.gather(asked, gave_up, return_exceptions=True)
+
+    def when_stopped(self, clean_up: Callable[[], None]) -> None:
+        """Call `clean_up` once every child has ended."""
+        self._when_stopped.append(clean_up)
+
+    def kill_all(self) -> None:
+        """End every child without asking; for an impatient second signal."""
+        for ward in self._wards:
+            if ward.child:
+                ward.child.kill()
+
+    async def stop(self) -> None:
+        """End every child, the last started first, and whatever they left behind."""
+        self._stopping = True
+        for ward in reversed(self._wards):
+            await self._end(ward)
+        self._wards.clear()
+        for _ in range(_ORPHAN_ROUNDS):
+            if not end_orphans(self._not_ours):
+                break
+            await asyncio.sleep(0.02)
+        while self._when_stopped:
+            self._when_stopped.pop()()
+
+    async def _end(self, ward: Ward) -> None:
+        if ward.care:
+            ward.care.cancel()
+            await asyncio.gather(ward.care, return_exceptions=True)
+        if ward.child:
+            await ward.child.stop()
+
+    async def _spawn(self, ward: Ward) -> None:
+        # Counted, so that what is not registered yet is not taken for an orphan.
+        self._starting += 1
+        try:
+            if ward.deaths and ward.before_restart:
+                await ward.before_restart()
+            ward.child = await Child.start(ward.program, self._sink)
+        finally:
+            self._starting -= 1
+
+    async def _care_for(self, ward: Ward) -> None:
+        deaths_in_a_row = 0
+        while ward.child:
+            born = time.monotonic()
+            code = await ward.child.wait()
+            ward.child = None
+            self._end_orphans()
+            lived_s = time.monotonic() - born
+            deaths_in_a_row = 1 if lived_s >= ward.policy.healthy_after_s else deaths_in_a_row + 1
+            self._count_death(ward)
+            await self._restart(ward, code, deaths_in_a_row)
+
+    async def _restart(self, ward: Ward, code: int, deaths_in_a_row: int) -> None:
+        """Start the ward again after its pause, until a process exists."""
+        while ward.child is None:
+            pause_s = ward.policy.delay_s(deaths_in_a_row)
+            self._say(
+                f"{ward.program.name} ended ({describe_exit(code)}); restart in {pause_s:g} s"
+            )
+            await asyncio.sleep(pause_s)
+            try:
+                await self._spawn(ward)
+            except (OSError, Unavailable) as error:
+                self._say(f"{ward.program.name} cannot be started: {error}")
+                deaths_in_a_row += 1
+                self._count_death(ward)
+
+    def _count_death(self, ward: Ward) -> None:
+        ward.deaths += 1
+        if ward.deaths >= ward.policy.deaths_while_starting:
+            ward.gave_up.set()
+
+    def _end_orphans(self) -> None:
+        if self._starting == 0 and not self._stopping:
+            wards = {ward.child.pid for ward in self._wards if ward.child}
+            end_orphans(wards | self._not_ours)
+
+    def _say(self, text: str) -> None:
+        self._sink("serve", text)
+
+
+def describe_exit(code: int) -> str:
+    """Return how a process ended, in words."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"killed by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by signal {-code}"

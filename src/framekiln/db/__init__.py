@@ -1,0 +1,1 @@
+"""PostgreSQL: the pool, migrations, and the embedded server."""

@@ -1,0 +1,36 @@
+"""How to reach PostgreSQL: a libpq URL or DSN, completed with what a long-lived service needs."""
+
+import psycopg
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from framekiln.kit.errors import InvalidInput
+
+# A peer that vanished without a word is noticed within half a minute instead of hours.
+DEFAULTS: dict[str, str | int | None] = {
+    "application_name": "framekiln",
+    "connect_timeout": 5,
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 25_000,
+}
+
+
+class DatabaseUrlInvalid(InvalidInput):
+    """The database URL cannot be read."""
+
+    code = "database_url_invalid"
+
+
+def complete_conninfo(conninfo: str) -> str:
+    """Return the same address with our defaults where it says nothing."""
+    try:
+        given = conninfo_to_dict(conninfo)
+    except psycopg.ProgrammingError as error:
+        # The cause may quote the password, so it is not shown.
+        raise DatabaseUrlInvalid(
+            "The database URL cannot be read: expected postgresql://user:password@host/name"
+            " or key=value pairs.",
+            field="DATABASE_URL",
+        ) from error
+    return make_conninfo("", **(DEFAULTS | given))

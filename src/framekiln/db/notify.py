@@ -1,0 +1,155 @@
+"""LISTEN and NOTIFY: told that a row changed, a follower reads it again.
+
+A notification carries no state, only a topic ("render:<id>"), so that a lost or doubled one
+does no harm: after every reconnect all followers are woken.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
+from typing import NoReturn
+
+import psycopg
+import structlog
+from psycopg import sql
+
+from framekiln.db.conninfo import complete_conninfo
+from framekiln.db.pool import Connection, DatabaseUnavailable
+
+CHANNEL = "framekiln"
+OPEN_TIMEOUT_S = 5.0
+PING_EVERY_S = 30.0
+RECONNECT_PAUSE_S = 0.5
+
+OnNotify = Callable[[psycopg.Notify], Awaitable[None]]
+
+log = structlog.get_logger(__name__)
+
+
+async def notify(connection: Connection, topic: str) -> None:
+    """Wake the followers of `topic` when the caller's transaction commits."""
+    await connection.execute("SELECT pg_notify(%s, %s)", (CHANNEL, topic))
+
+
+class Follower:
+    """One reader's memory of whether its topic was notified since it last looked."""
+
+    def __init__(self) -> None:
+        self._woken = asyncio.Event()
+
+    def wake(self) -> None:
+        """Remember that something changed."""
+        self._woken.set()
+
+    async def wait(self, timeout_s: float) -> bool:
+        """Return True as soon as something was notified since the last True, else False.
+
+        What comes while the caller reads the row is kept for the next wait.
+        """
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._woken.wait()
+        except TimeoutError:
+            return False
+        self._woken.clear()
+        return True
+
+
+class Notifications:
+    """The one listening connection of a process, shared by all followers."""
+
+    def __init__(self, conninfo: str) -> None:
+        self._conninfo = conninfo
+        self._followers: defaultdict[str, set[Follower]] = defaultdict(set)
+        self._listening = asyncio.Event()
+        self._task: asyncio.Task[NoReturn] | None = None
+
+    async def open(self) -> None:
+        """Start listening; raise `DatabaseUnavailable` when nobody answers in time."""
+        self._listening.clear()
+        self._task = asyncio.create_task(
+            listen(
+                self._conninfo, [CHANNEL], on_listening=self._wake_all, on_notify=self._on_notify
+            ),
+            name="notifications",
+        )
+        try:
+            async with asyncio.timeout(OPEN_TIMEOUT_S):
+                await self._listening.wait()
+        except BaseException as error:
+            await self.close()
+            if not isinstance(error, TimeoutError):
+                raise
+            raise DatabaseUnavailable(
+                f"PostgreSQL did not answer within {OPEN_TIMEOUT_S:g} s: is it running,"
+                " and is the database URL right?"
+            ) from error
+
+    async def close(self) -> None:
+        """Stop listening; closing twice is harmless."""
+        task, self._task = self._task, None
+        if task is None:
+            return
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+    @asynccontextmanager
+    async def follow(self, topic: str) -> AsyncIterator[Follower]:
+        """Give a follower of `topic`: enter first, then read the row, then wait."""
+        follower = Follower()
+        self._followers[topic].add(follower)
+        try:
+            yield follower
+        finally:
+            self._followers[topic].discard(follower)
+            if not self._followers[topic]:
+                del self._followers[topic]
+
+    async def _on_notify(self, notification: psycopg.Notify) -> None:
+        self._wake(notification.payload)
+
+    def _wake_all(self) -> None:
+        self._listening.set()
+        for topic in self._followers:
+            self._wake(topic)
+
+    def _wake(self, topic: str) -> None:
+        for follower in self._followers.get(topic, ()):
+            follower.wake()
+
+
+async def listen(
+    conninfo: str,
+    channels: Iterable[str],
+    *,
+    on_listening: Callable[[], None],
+    on_notify: OnNotify,
+) -> NoReturn:
+    """Listen until cancelled, reconnecting for ever.
+
+    `on_listening` is called each time listening (re)starts: before it, notifications were lost.
+    """
+    conninfo = complete_conninfo(conninfo)
+    names = [sql.SQL("LISTEN {}").format(sql.Identifier(channel)) for channel in channels]
+    while True:
+        try:
+            async with await psycopg.AsyncConnection.connect(
+                conninfo, autocommit=True
+            ) as connection:
+                for statement in names:
+                    await connection.execute(statement)
+                on_listening()
+                await _receive(connection, on_notify)
+        except psycopg.Error as error:
+            log.warning("listen.connection_lost", error=str(error).strip())
+        await asyncio.sleep(RECONNECT_PAUSE_S)
+
+
+async def _receive(connection: psycopg.AsyncConnection, on_notify: OnNotify) -> NoReturn:
+    while True:
+        async for notification in connection.notifies(timeout=PING_EVERY_S):
+            await on_notify(notification)
+        # Silence may also mean that the other side is gone: ask.
+        await connection.execute("SELECT 1")

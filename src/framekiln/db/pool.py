@@ -1,0 +1,129 @@
+"""The connection pool: transactions for changes, plain connections for reads.
+
+It outlives a restart of PostgreSQL. Whoever asks for a connection gets one that works, or
+`DatabaseUnavailable` within a few seconds; it never repeats anybody's statements.
+"""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import psycopg
+from psycopg.rows import DictRow, dict_row
+from psycopg_pool import AsyncConnectionPool
+
+from framekiln.db.conninfo import complete_conninfo
+from framekiln.kit.errors import Unavailable
+
+Connection = psycopg.AsyncConnection[DictRow]
+
+ACQUIRE_TIMEOUT_S = 5.0
+READY_TIMEOUT_S = 2.0
+# Short on purpose: the pool backs off ever longer while it retries by itself, and starts
+# afresh with the next caller once it has given up.
+RECONNECT_TIMEOUT_S = 3.0
+
+
+class DatabaseUnavailable(Unavailable):
+    """PostgreSQL does not answer, or the connection to it was lost."""
+
+    code = "database_unavailable"
+
+
+class Database:
+    """A pool of at most `max_connections`; rows come as dictionaries."""
+
+    def __init__(self, conninfo: str, *, max_connections: int = 8) -> None:
+        self._conninfo = complete_conninfo(conninfo)
+        self._max_connections = max_connections
+        self._pool: AsyncConnectionPool[Connection] | None = None
+
+    async def open(self) -> None:
+        """Connect; raise `DatabaseUnavailable` when nobody answers in time."""
+        pool = AsyncConnectionPool[Connection](
+            self._conninfo,
+            connection_class=Connection,
+            kwargs={"autocommit": True, "row_factory": dict_row},
+            min_size=1,
+            max_size=self._max_connections,
+            reconnect_timeout=RECONNECT_TIMEOUT_S,
+            open=False,
+        )
+        try:
+            await pool.open(wait=True, timeout=ACQUIRE_TIMEOUT_S)
+        except psycopg.OperationalError as error:
+            raise DatabaseUnavailable(
+                f"PostgreSQL did not answer within {ACQUIRE_TIMEOUT_S:g} s: is it running,"
+                " and is the database URL right?"
+            ) from error
+        self._pool = pool
+
+    async def close(self) -> None:
+        """Close every connection; closing twice is harmless."""
+        if self._pool is not None:
+            await self._pool.close()
+            self._pool = None
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """Give a connection on which each statement commits by itself: for reads."""
+        if self._pool is None:
+            raise DatabaseUnavailable("The database pool is not open.")
+        pool = self._pool
+        connection = await _acquire(pool)
+        try:
+            yield connection
+        except psycopg.OperationalError as error:
+            if not _is_lost(connection, error):
+                raise
+            raise DatabaseUnavailable("The connection to PostgreSQL was lost.") from error
+        finally:
+            await pool.putconn(connection)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Connection]:
+        """Give a connection inside BEGIN..COMMIT; an exception rolls back."""
+        async with self.connection() as connection, connection.transaction():
+            yield connection
+
+    async def is_ready(self) -> bool:
+        """Whether a query is answered at once; never raises."""
+        try:
+            async with asyncio.timeout(READY_TIMEOUT_S), self.connection() as connection:
+                await connection.execute("SELECT 1")
+        except (TimeoutError, DatabaseUnavailable, psycopg.Error):
+            return False
+        return True
+
+
+async def _acquire(pool: AsyncConnectionPool[Connection]) -> Connection:
+    """Return a connection that just answered.
+
+    The pool's own check pauses longer after each dead connection, so a full pool would not
+    get past a restarted server in time. There are at most `max_size` dead ones: no pause.
+    """
+    give_up_at = time.monotonic() + ACQUIRE_TIMEOUT_S
+    while True:
+        try:
+            connection = await pool.getconn(timeout=give_up_at - time.monotonic())
+        except psycopg.OperationalError as error:
+            raise DatabaseUnavailable(
+                f"No connection to PostgreSQL within {ACQUIRE_TIMEOUT_S:g} s: it is down,"
+                " or all connections of this process are busy."
+            ) from error
+        try:
+            await AsyncConnectionPool.check_connection(connection)
+        except psycopg.OperationalError:
+            await pool.putconn(connection)
+        except BaseException:
+            await pool.putconn(connection)
+            raise
+        else:
+            return connection
+
+
+def _is_lost(connection: Connection, error: psycopg.OperationalError) -> bool:
+    """Whether the server went away, as opposed to refusing one statement."""
+    ending = (psycopg.errors.AdminShutdown, psycopg.errors.CrashShutdown)
+    return connection.closed or isinstance(error, ending)

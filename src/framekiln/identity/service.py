@@ -1,0 +1,240 @@
+"""Who may call: organizations, their keys, and the check made on every request.
+
+A key that was just checked is remembered for a few seconds, so that a busy one costs no query. A
+key revoked by another process therefore works that much longer; in this process it stops at once.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+import structlog
+
+from framekiln.db.pool import Connection, Database
+from framekiln.identity import store
+from framekiln.identity.keys import hash_key, is_same_hash, make_key, parse_key
+from framekiln.identity.model import (
+    MAX_NAME_CHARS,
+    ApiKey,
+    Caller,
+    InvalidKeyText,
+    InvalidName,
+    IssuedKey,
+    KeyIdTaken,
+    KeyMalformed,
+    KeyMissing,
+    KeyNotFound,
+    KeyRevoked,
+    KeyUnknown,
+    Organization,
+    OrganizationNameTaken,
+    OrganizationNotFound,
+)
+from framekiln.kit.clock import Clock
+from framekiln.kit.ids import ApiKeyId, OrganizationId, new_uuid
+
+DEFAULT_ORGANIZATION = "default"
+FIRST_KEY_NAME = "first key"
+OPERATOR_KEY_NAME = "FRAMEKILN_API_KEY"
+
+REMEMBER = timedelta(seconds=5)
+REMEMBER_AT_MOST = 4096
+TOUCH_EVERY = timedelta(minutes=1)
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
+
+
+@dataclass
+class RecentCallers:
+    """Callers checked a moment ago, by the hash of their key's text. Never holds a failure."""
+
+    _checked: dict[str, tuple[datetime, Caller]] = field(default_factory=dict)
+
+    def get(self, key_hash: str, *, now: datetime) -> Caller | None:
+        """Return the caller, unless the check is too old or lies in the future."""
+        checked_at, caller = self._checked.get(key_hash, (None, None))
+        # A clock that was set back must not prolong anybody's life.
+        if checked_at is None or not checked_at <= now < checked_at + REMEMBER:
+            return None
+        return caller
+
+    def put(self, key_hash: str, caller: Caller, *, now: datetime) -> None:
+        """Remember a caller; when full, begin anew rather than grow."""
+        if len(self._checked) >= REMEMBER_AT_MOST:
+            self._checked.clear()
+        self._checked[key_hash] = (now, caller)
+
+    def clear(self) -> None:
+        """Forget everybody."""
+        self._checked.clear()
+
+
+class Identity:
+    """The organizations of this installation and their keys."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._recent = RecentCallers()
+
+    async def authenticate(self, key_text: str | None) -> Caller:
+        """Return who holds this key, or raise `Unauthenticated` saying what is wrong with it."""
+        if not key_text:
+            raise KeyMissing("no API key: send the header `Authorization: Bearer <API key>`")
+        parts = parse_key(key_text)
+        if parts is None:
+            raise KeyMalformed("this is not an API key: keys look like ef_<secret>_<key id>")
+        key_hash = hash_key(key_text)
+        now = self._clock.now()
+        recent = self._recent.get(key_hash, now=now)
+        if recent is not None:
+            return recent
+        caller = await self._check(parts.key_id, key_hash)
+        self._recent.put(key_hash, caller, now=now)
+        await self._touch(caller.api_key, now)
+        return caller
+
+    async def create_organization(
+        self, name: str, *, pipelines_enabled: bool = False
+    ) -> Organization:
+        """Add an organization; it has no key yet."""
+        organization = self._new_organization(name, pipelines_enabled=pipelines_enabled)
+        async with self._database.transaction() as connection:
+            if not await store.insert_organization(connection, organization):
+                raise OrganizationNameTaken(f"there is an organization named {name!r} already")
+        return organization
+
+    async def list_organizations(self) -> list[Organization]:
+        """Return all, oldest first."""
+        async with self._database.connection() as connection:
+            return await store.list_organizations(connection)
+
+    async def set_pipelines(self, organization_id: OrganizationId, enabled: bool) -> Organization:
+        """Switch the pipelines interface on or off for an organization."""
+        async with self._database.transaction() as connection:
+            changed = await store.set_pipelines(connection, organization_id, enabled=enabled)
+        if changed is None:
+            raise _no_organization(organization_id)
+        self._recent.clear()
+        return changed
+
+    async def create_key(self, organization_id: OrganizationId, name: str) -> IssuedKey:
+        """Issue a key; its text is in the answer and nowhere else."""
+        async with self._database.transaction() as connection:
+            if await store.find_organization(connection, organization_id) is None:
+                raise _no_organization(organization_id)
+            return await self._issue(connection, organization_id, name)
+
+    async def list_keys(self, organization_id: OrganizationId) -> list[ApiKey]:
+        """Return an organization's keys, oldest first, revoked ones too."""
+        async with self._database.connection() as connection:
+            if await store.find_organization(connection, organization_id) is None:
+                raise _no_organization(organization_id)
+            return await store.list_keys(connection, organization_id)
+
+    async def revoke_key(self, key_id: str) -> ApiKey:
+        """Stop the key with this public key id; stopping it again changes nothing."""
+        async with self._database.transaction() as connection:
+            revoked = await store.revoke_key(connection, key_id, now=self._clock.now())
+        if revoked is None:
+            raise KeyNotFound(f"no API key has the key id {key_id!r}: list keys to see their ids")
+        self._recent.clear()
+        return revoked
+
+    async def ensure_default(self, api_key: str | None) -> IssuedKey | None:
+        """Make the first start usable; safe to call on every start, from many processes at once.
+
+        Without `api_key`, an empty database gets the default organization and its first key, which
+        is returned to be printed once. With it, that very key works afterwards in the default
+        organization, whatever was there before.
+        """
+        if api_key is not None and parse_key(api_key) is None:
+            raise InvalidKeyText(
+                f"{OPERATOR_KEY_NAME} is not an API key: it must look like ef_<secret>_<key id>, "
+                "without spaces and without an underscore in the secret"
+            )
+        async with self._database.transaction() as connection:
+            await store.lock_default(connection)
+            if api_key is None:
+                issued = await self._first_key(connection)
+            else:
+                issued = None
+                await self._operator_key(connection, api_key)
+        self._recent.clear()
+        return issued
+
+    async def _check(self, key_id: str, key_hash: str) -> Caller:
+        async with self._database.connection() as connection:
+            found = await store.find_key(connection, key_id)
+        if found is None or not is_same_hash(found.key_hash, key_hash):
+            raise KeyUnknown("this API key is not known here: check it, or create another")
+        if found.key.revoked_at is not None:
+            raise KeyRevoked("this API key was revoked: use another")
+        return Caller(organization=found.organization, api_key=found.key)
+
+    async def _touch(self, key: ApiKey, now: datetime) -> None:
+        if key.last_used_at is not None and now - key.last_used_at < TOUCH_EVERY:
+            return
+        async with self._database.transaction() as connection:
+            await store.touch_key(connection, key.id, now=now, every=TOUCH_EVERY)
+
+    async def _first_key(self, connection: Connection) -> IssuedKey | None:
+        if await store.list_organizations(connection):
+            return None
+        organization = self._new_organization(DEFAULT_ORGANIZATION, pipelines_enabled=True)
+        await store.insert_organization(connection, organization)
+        return await self._issue(connection, organization.id, FIRST_KEY_NAME)
+
+    async def _operator_key(self, connection: Connection, text: str) -> None:
+        organization = await store.find_organization_by_name(connection, DEFAULT_ORGANIZATION)
+        if organization is None:
+            organization = self._new_organization(DEFAULT_ORGANIZATION, pipelines_enabled=True)
+            await store.insert_organization(connection, organization)
+        key = self._new_key(organization.id, OPERATOR_KEY_NAME, text)
+        before = await store.find_key(connection, key.key_id)
+        if not await store.put_key(connection, key, hash_key(text)):
+            raise KeyIdTaken(
+                f"the key id {key.key_id!r} of {OPERATOR_KEY_NAME} belongs to a key of another "
+                "organization: choose another key id"
+            )
+        if before is not None and before.key.revoked_at is not None:
+            log.warning("a revoked key works again: the settings name it", key_id=key.key_id)
+
+    async def _issue(
+        self, connection: Connection, organization_id: OrganizationId, name: str
+    ) -> IssuedKey:
+        text = make_key()
+        key = self._new_key(organization_id, name, text)
+        await store.insert_key(connection, key, hash_key(text))
+        return IssuedKey(text=text, key=key)
+
+    def _new_organization(self, name: str, *, pipelines_enabled: bool) -> Organization:
+        return Organization(
+            id=OrganizationId(new_uuid()),
+            name=_checked_name(name),
+            pipelines_enabled=pipelines_enabled,
+            created_at=self._clock.now(),
+        )
+
+    def _new_key(self, organization_id: OrganizationId, name: str, text: str) -> ApiKey:
+        parts = parse_key(text)
+        assert parts is not None
+        return ApiKey(
+            id=ApiKeyId(new_uuid()),
+            organization_id=organization_id,
+            name=_checked_name(name),
+            key_id=parts.key_id,
+            created_at=self._clock.now(),
+            last_used_at=None,
+            revoked_at=None,
+        )
+
+
+def _checked_name(name: str) -> str:
+    trimmed = name.strip()
+    if not trimmed or len(trimmed) > MAX_NAME_CHARS or not trimmed.isprintable():
+        raise InvalidName(f"a name needs 1 to {MAX_NAME_CHARS} printable characters", field="name")
+    return trimmed
+
+
+def _no_organization(organization_id: OrganizationId) -> OrganizationNotFound:
+    return OrganizationNotFound(f"there is no organization {organization_id}")

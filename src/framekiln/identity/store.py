@@ -1,0 +1,197 @@
+"""SQL of organizations and API keys. Decides nothing; the caller owns the transaction."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from framekiln.db.pool import Connection
+from framekiln.identity.model import ApiKey, Organization
+from framekiln.kit.ids import ApiKeyId, OrganizationId
+
+Row = Mapping[str, Any]
+
+# Any number will do, as long as nothing else in the database takes the same one.
+DEFAULT_LOCK = 0x6B696C6E01
+
+
+@dataclass(frozen=True)
+class StoredKey:
+    """A key as it lies in the table, with its owner and the hash that proves it."""
+
+    organization: Organization
+    key: ApiKey
+    key_hash: str
+
+
+async def lock_default(connection: Connection) -> None:
+    """Let one transaction at a time look for, and make, the default organization."""
+    await connection.execute("SELECT pg_advisory_xact_lock(%s)", [DEFAULT_LOCK])
+
+
+async def insert_organization(connection: Connection, organization: Organization) -> bool:
+    """Add an organization; False when its name is taken."""
+    cursor = await connection.execute(
+        """
+        INSERT INTO organization (id, name, pipelines_enabled, created_at)
+        VALUES (%(id)s, %(name)s, %(pipelines_enabled)s, %(created_at)s)
+        ON CONFLICT (name) DO NOTHING
+        """,
+        vars(organization),
+    )
+    return cursor.rowcount == 1
+
+
+async def list_organizations(connection: Connection) -> list[Organization]:
+    """Return all, oldest first."""
+    cursor = await connection.execute(
+        "SELECT id, name, pipelines_enabled, created_at FROM organization ORDER BY created_at, id"
+    )
+    return [_organization(row) for row in await cursor.fetchall()]
+
+
+async def find_organization(
+    connection: Connection, organization_id: OrganizationId
+) -> Organization | None:
+    """Return one by id."""
+    cursor = await connection.execute(
+        "SELECT id, name, pipelines_enabled, created_at FROM organization WHERE id = %s",
+        [organization_id],
+    )
+    row = await cursor.fetchone()
+    return _organization(row) if row else None
+
+
+async def find_organization_by_name(connection: Connection, name: str) -> Organization | None:
+    """Return one by its unique name."""
+    cursor = await connection.execute(
+        "SELECT id, name, pipelines_enabled, created_at FROM organization WHERE name = %s", [name]
+    )
+    row = await cursor.fetchone()
+    return _organization(row) if row else None
+
+
+async def set_pipelines(
+    connection: Connection, organization_id: OrganizationId, *, enabled: bool
+) -> Organization | None:
+    """Switch pipelines on or off; None when there is no such organization."""
+    cursor = await connection.execute(
+        """
+        UPDATE organization SET pipelines_enabled = %s WHERE id = %s
+        RETURNING id, name, pipelines_enabled, created_at
+        """,
+        [enabled, organization_id],
+    )
+    row = await cursor.fetchone()
+    return _organization(row) if row else None
+
+
+async def insert_key(connection: Connection, key: ApiKey, key_hash: str) -> None:
+    """Add a key whose key id is new."""
+    await connection.execute(
+        """
+        INSERT INTO api_key (id, organization_id, name, key_id, key_hash, created_at)
+        VALUES (%(id)s, %(organization_id)s, %(name)s, %(key_id)s, %(key_hash)s, %(created_at)s)
+        """,
+        {**vars(key), "key_hash": key_hash},
+    )
+
+
+async def put_key(connection: Connection, key: ApiKey, key_hash: str) -> bool:
+    """Add a key or make the one with its key id equal to it, working again.
+
+    False when another organization's key has that key id; nothing is changed then.
+    """
+    cursor = await connection.execute(
+        """
+        INSERT INTO api_key (id, organization_id, name, key_id, key_hash, created_at)
+        VALUES (%(id)s, %(organization_id)s, %(name)s, %(key_id)s, %(key_hash)s, %(created_at)s)
+        ON CONFLICT (key_id) DO UPDATE SET key_hash = excluded.key_hash, revoked_at = NULL
+        WHERE api_key.organization_id = excluded.organization_id
+        """,
+        {**vars(key), "key_hash": key_hash},
+    )
+    return cursor.rowcount == 1
+
+
+async def find_key(connection: Connection, key_id: str) -> StoredKey | None:
+    """Return the key with this key id, revoked or not."""
+    cursor = await connection.execute(
+        """
+        SELECT k.id, k.organization_id, k.name, k.key_id, k.key_hash, k.created_at,
+               k.last_used_at, k.revoked_at, o.name AS organization_name,
+               o.pipelines_enabled, o.created_at AS organization_created_at
+        FROM api_key k JOIN organization o ON o.id = k.organization_id
+        WHERE k.key_id = %s
+        """,
+        [key_id],
+    )
+    row = await cursor.fetchone()
+    if row is None:
+        return None
+    organization = Organization(
+        id=OrganizationId(row["organization_id"]),
+        name=row["organization_name"],
+        pipelines_enabled=row["pipelines_enabled"],
+        created_at=row["organization_created_at"],
+    )
+    return StoredKey(organization=organization, key=_key(row), key_hash=row["key_hash"])
+
+
+async def list_keys(connection: Connection, organization_id: OrganizationId) -> list[ApiKey]:
+    """Return an organization's keys, oldest first, revoked ones too."""
+    cursor = await connection.execute(
+        """
+        SELECT id, organization_id, name, key_id, created_at, last_used_at, revoked_at
+        FROM api_key WHERE organization_id = %s ORDER BY created_at, id
+        """,
+        [organization_id],
+    )
+    return [_key(row) for row in await cursor.fetchall()]
+
+
+async def touch_key(
+    connection: Connection, key: ApiKeyId, *, now: datetime, every: timedelta
+) -> None:
+    """Move `last_used_at` to now, unless somebody did so less than `every` ago."""
+    await connection.execute(
+        """
+        UPDATE api_key SET last_used_at = %(now)s
+        WHERE id = %(id)s AND (last_used_at IS NULL OR last_used_at <= %(before)s)
+        """,
+        {"id": key, "now": now, "before": now - every},
+    )
+
+
+async def revoke_key(connection: Connection, key_id: str, *, now: datetime) -> ApiKey | None:
+    """Stop a key; the first revocation's time stays. None when there is no such key."""
+    cursor = await connection.execute(
+        """
+        UPDATE api_key SET revoked_at = COALESCE(revoked_at, %s) WHERE key_id = %s
+        RETURNING id, organization_id, name, key_id, created_at, last_used_at, revoked_at
+        """,
+        [now, key_id],
+    )
+    row = await cursor.fetchone()
+    return _key(row) if row else None
+
+
+def _organization(row: Row) -> Organization:
+    return Organization(
+        id=OrganizationId(row["id"]),
+        name=row["name"],
+        pipelines_enabled=row["pipelines_enabled"],
+        created_at=row["created_at"],
+    )
+
+
+def _key(row: Row) -> ApiKey:
+    return ApiKey(
+        id=ApiKeyId(row["id"]),
+        organization_id=OrganizationId(row["organization_id"]),
+        name=row["name"],
+        key_id=row["key_id"],
+        created_at=row["created_at"],
+        last_used_at=row["last_used_at"],
+        revoked_at=row["revoked_at"],
+    )

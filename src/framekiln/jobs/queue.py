@@ -1,0 +1,237 @@
+"""The job queue: deferring in the caller's transaction, and looking after what was deferred.
+
+Procrastinate's SQL functions do the work; only this package knows them. A job may run twice:
+its handler must bear that. Nothing here is periodic: a ticker elsewhere calls `sweep_stalled`.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import psycopg
+import structlog
+from psycopg.rows import DictRow
+from psycopg.types.json import Jsonb
+
+from framekiln.db.pool import Connection, Database
+from framekiln.jobs import worker
+from framekiln.jobs.model import (
+    STALLED_AFTER_S,
+    Handler,
+    JobAlreadyQueued,
+    JobNotFailed,
+    JobNotFound,
+    JobRecord,
+    JobStatus,
+    NewJob,
+    QueueDepth,
+    WorkerPace,
+)
+
+MAX_CONNECTIONS = 2
+
+DEFER = """
+SELECT unnest(procrastinate_defer_jobs_v1(%s::procrastinate_job_to_defer_v1[])) AS id
+"""
+# A server that was away has heard no heartbeats: workers get the whole time to be heard again.
+FIND_DEAD_WORKERS = """
+SELECT id FROM procrastinate_workers
+WHERE last_heartbeat < now() - %(older_than_s)s * interval '1 second'
+  AND pg_postmaster_start_time() < now() - %(older_than_s)s * interval '1 second'
+FOR UPDATE SKIP LOCKED
+"""
+FIND_STALLED = """
+SELECT id, queueing_lock, abort_requested FROM procrastinate_jobs
+WHERE status = 'doing' AND (worker_id IS NULL OR worker_id = ANY(%(workers)s))
+FOR UPDATE SKIP LOCKED
+"""
+# Rows have no creation time; their events do.
+DEPTHS = """
+SELECT queue_name AS queue,
+       count(*) FILTER (WHERE status = 'todo') AS todo,
+       count(*) FILTER (WHERE status = 'doing') AS doing,
+       count(*) FILTER (WHERE status = 'failed') AS failed,
+       coalesce(extract(epoch FROM now() - min(waits_since)), 0)::float AS oldest_age_s
+FROM procrastinate_jobs AS job
+LEFT JOIN LATERAL (
+    SELECT greatest(max(at), job.scheduled_at) AS waits_since FROM procrastinate_events
+    WHERE job_id = job.id AND type IN ('deferred', 'deferred_for_retry', 'retried')
+) AS wait ON job.status = 'todo' AND (job.scheduled_at IS NULL OR job.scheduled_at <= now())
+GROUP BY queue_name ORDER BY queue_name
+"""
+LIST = """
+SELECT id, task_name, queue_name, status, args, attempts, priority, queueing_lock, scheduled_at
+FROM procrastinate_jobs
+WHERE status IN ('todo', 'doing', 'failed')
+  AND (%(queue)s::text IS NULL OR queue_name = %(queue)s)
+  AND (%(kind)s::text IS NULL OR task_name = %(kind)s)
+  AND (%(status)s::procrastinate_job_status IS NULL OR status = %(status)s)
+ORDER BY id DESC LIMIT %(limit)s
+"""
+# Not Procrastinate's function: that counts the failed run a second time.
+RETRY_FAILED = """
+UPDATE procrastinate_jobs SET status = 'todo', scheduled_at = NULL, abort_requested = false
+WHERE id = %s AND status = 'failed' RETURNING id
+"""
+
+log = structlog.get_logger(__name__)
+
+
+class JobQueue:
+    """The port through which everything else defers and runs jobs."""
+
+    def __init__(self, conninfo: str) -> None:
+        self._conninfo = conninfo
+        self._database = Database(conninfo, max_connections=MAX_CONNECTIONS)
+
+    async def open(self) -> None:
+        """Connect; raise `DatabaseUnavailable` when nobody answers in time."""
+        await self._database.open()
+
+    async def close(self) -> None:
+        """Close the connections; closing twice is harmless."""
+        await self._database.close()
+
+    async def defer(self, connection: Connection, job: NewJob) -> int | None:
+        """Queue a job in the caller's transaction; None when its dedupe key already waits."""
+        return (await self.defer_many(connection, [job]))[0]
+
+    async def defer_many(self, connection: Connection, jobs: Sequence[NewJob]) -> list[int | None]:
+        """Queue jobs in the caller's transaction; ids in the order given, as `defer` does."""
+        plain = [job for job in jobs if job.dedupe_key is None]
+        plain_ids = iter(await _insert(connection, plain) if plain else [])
+        ids: list[int | None] = []
+        for job in jobs:
+            is_plain = job.dedupe_key is None
+            ids.append(next(plain_ids) if is_plain else await _insert_unique(connection, job))
+        return ids
+
+    async def cancel(self, job_id: int, *, connection: Connection | None = None) -> bool:
+        """Remove a waiting job, or cancel the handler of a running one; False when there is none.
+
+        With a connection it happens in the caller's transaction.
+        """
+        if connection is None:
+            async with self._database.transaction() as own:
+                return await self.cancel(job_id, connection=own)
+        cursor = await connection.execute(
+            "SELECT procrastinate_cancel_job_v1(%s, true, true) AS id", (job_id,)
+        )
+        row = await cursor.fetchone()
+        return row is not None and row["id"] is not None
+
+    async def retry(self, job_id: int) -> None:
+        """Queue a failed job again."""
+        async with self._database.transaction() as connection:
+            cursor = await connection.execute(
+                "SELECT status FROM procrastinate_jobs WHERE id = %s FOR UPDATE", (job_id,)
+            )
+            row = await cursor.fetchone()
+            if row is None:
+                raise JobNotFound(f"There is no job {job_id}; one that succeeded is deleted.")
+            if row["status"] != JobStatus.FAILED:
+                raise JobNotFailed(
+                    f"Job {job_id} is {row['status']}; only a failed one is retried."
+                )
+            try:
+                await connection.execute(RETRY_FAILED, (job_id,))
+            except psycopg.errors.UniqueViolation as error:
+                raise JobAlreadyQueued(
+                    f"Job {job_id} is not retried: one with the same dedupe key is waiting."
+                ) from error
+
+    async def sweep_stalled(self, older_than_s: float = STALLED_AFTER_S) -> int:
+        """Give back the jobs of workers that stopped heart-beating; return how many."""
+        async with self._database.transaction() as connection:
+            cursor = await connection.execute(FIND_DEAD_WORKERS, {"older_than_s": older_than_s})
+            workers = [row["id"] for row in await cursor.fetchall()]
+            cursor = await connection.execute(FIND_STALLED, {"workers": workers})
+            stalled = await cursor.fetchall()
+            given_back = [job["id"] for job in stalled if await _give_back(connection, job)]
+            await connection.execute(
+                "DELETE FROM procrastinate_workers WHERE id = ANY(%s)", (workers,)
+            )
+        if stalled:
+            log.warning("jobs.taken_over", job_ids=given_back, dead_workers=workers)
+        return len(given_back)
+
+    async def depths(self) -> list[QueueDepth]:
+        """Return how full each queue is that holds a job."""
+        async with self._database.connection() as connection:
+            rows = await (await connection.execute(DEPTHS)).fetchall()
+        return [QueueDepth(**row) for row in rows]
+
+    async def list_jobs(
+        self,
+        *,
+        queue: str | None = None,
+        kind: str | None = None,
+        status: JobStatus | None = None,
+        limit: int = 100,
+    ) -> list[JobRecord]:
+        """Return the newest jobs that match, newest first."""
+        filters = {"queue": queue, "kind": kind, "status": status, "limit": limit}
+        async with self._database.connection() as connection:
+            rows = await (await connection.execute(LIST, filters)).fetchall()
+        return [_record(row) for row in rows]
+
+    async def run_worker(
+        self,
+        handlers: Mapping[str, Handler],
+        *,
+        queues: Sequence[str],
+        concurrency: int,
+        name: str,
+        pace: WorkerPace | None = None,
+    ) -> None:
+        """Run jobs until cancelled; see `worker.run_worker`. Needs no open()."""
+        await worker.run_worker(
+            self._conninfo, handlers, queues=queues, concurrency=concurrency, name=name, pace=pace
+        )
+
+
+async def _insert(connection: Connection, jobs: Sequence[NewJob]) -> list[int]:
+    rows = [
+        (job.queue, job.kind, job.priority, None, job.dedupe_key, Jsonb(dict(job.args)), job.run_at)
+        for job in jobs
+    ]
+    cursor = await connection.execute(DEFER, (rows,))
+    return [row["id"] for row in await cursor.fetchall()]
+
+
+async def _insert_unique(connection: Connection, job: NewJob) -> int | None:
+    try:
+        # A savepoint, so that the refusal does not end the caller's transaction.
+        async with connection.transaction():
+            return (await _insert(connection, [job]))[0]
+    except psycopg.errors.UniqueViolation:
+        return None
+
+
+async def _give_back(connection: Connection, job: DictRow) -> bool:
+    """Return the job to its queue; False when it is not wanted any more and was deleted."""
+    if not job["abort_requested"]:
+        try:
+            async with connection.transaction():
+                await connection.execute(
+                    "SELECT procrastinate_retry_job_v2(%s, NULL, NULL, NULL, NULL)", (job["id"],)
+                )
+            return True
+        except psycopg.errors.UniqueViolation:
+            # One with the same dedupe key was queued meanwhile: it does this one's work.
+            log.info("job.superseded", job_id=job["id"], dedupe_key=job["queueing_lock"])
+    await connection.execute("SELECT procrastinate_finish_job_v1(%s, 'failed', true)", (job["id"],))
+    return False
+
+
+def _record(row: Mapping[str, Any]) -> JobRecord:
+    return JobRecord(
+        job_id=row["id"],
+        kind=row["task_name"],
+        queue=row["queue_name"],
+        status=JobStatus(row["status"]),
+        args=row["args"],
+        attempts=row["attempts"],
+        priority=row["priority"],
+        dedupe_key=row["queueing_lock"],
+        run_at=row["scheduled_at"],
+    )

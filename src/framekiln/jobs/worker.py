@@ -1,0 +1,141 @@
+"""Runs handlers for jobs: Procrastinate's worker, with our retries, cancellation and patience."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import structlog
+from procrastinate import App
+from procrastinate.exceptions import JobAborted
+from procrastinate.job_context import AbortReason
+from procrastinate.job_context import JobContext as RunningJob
+from procrastinate.jobs import Job
+from procrastinate.retry import BaseRetryStrategy, RetryDecision
+
+from framekiln.db.pool import Database
+from framekiln.jobs.connector import PoolConnector
+from framekiln.jobs.leases import LeaseManager
+from framekiln.jobs.model import STALLED_AFTER_S, Handler, JobContext, RetryPolicy, WorkerPace
+from framekiln.kit.clock import SystemClock
+from framekiln.kit.errors import FramekilnError
+
+MAX_CONNECTIONS = 3
+"""For fetching, heartbeats and recording ends; handlers bring their own."""
+
+log = structlog.get_logger(__name__)
+
+
+class HandlerCancelledItself(FramekilnError):
+    """A handler ended by a cancellation that nobody asked for."""
+
+    code = "handler_cancelled_itself"
+    retryable = True
+
+
+async def run_worker(
+    conninfo: str,
+    handlers: Mapping[str, Handler],
+    *,
+    queues: Sequence[str],
+    concurrency: int,
+    name: str,
+    pace: WorkerPace | None = None,
+) -> None:
+    """Work until cancelled; then cancel the running handlers and give their jobs back at once.
+
+    Outages of the database are waited out. Raises `DatabaseUnavailable` only when it is away
+    at the start.
+    """
+    pace = pace or WorkerPace()
+    database = Database(conninfo, max_connections=MAX_CONNECTIONS)
+    await database.open()
+    try:
+        connector = PoolConnector(database, conninfo)
+        app = App(connector=connector)
+        leases = LeaseManager(connector)
+        app.job_manager = leases
+        for kind, handler in handlers.items():
+            _register(app, kind, handler=handler, retries=pace.retries)
+        running = asyncio.create_task(
+            app.run_worker_async(
+                queues=list(queues),
+                concurrency=concurrency,
+                name=name,
+                fetch_job_polling_interval=pace.poll_s,
+                abort_job_polling_interval=pace.heartbeat_s,
+                update_heartbeat_interval=pace.heartbeat_s,
+                stalled_worker_timeout=STALLED_AFTER_S,
+                shutdown_graceful_timeout=0,
+                delete_jobs="successful",
+                install_signal_handlers=False,
+            ),
+            name=f"worker {name}",
+        )
+        await _until_cancelled(running, leases)
+    finally:
+        await database.close()
+
+
+async def _until_cancelled(running: asyncio.Task[None], leases: LeaseManager) -> None:
+    try:
+        await asyncio.shield(running)
+    except asyncio.CancelledError:
+        leases.hurry()
+        running.cancel()
+        await asyncio.wait([running])
+        if not running.cancelled() and (error := running.exception()):
+            # What could not be given back is found by the sweep.
+            log.warning("worker.stopped_untidily", error=str(error))
+        raise
+
+
+def _register(app: App, kind: str, *, handler: Handler, retries: RetryPolicy) -> None:
+    async def run(running: RunningJob, args: Mapping[str, Any]) -> None:
+        job_id = running.job.id
+        assert job_id is not None
+        job = JobContext(job_id, kind, args, attempt=running.job.attempts + 1)
+        with structlog.contextvars.bound_contextvars(
+            job_id=job.job_id, job_kind=job.kind, attempt=job.attempt
+        ):
+            await _run_handler(handler, job, running)
+
+    app.task(name=kind, pass_context=True, retry=_Retries(retries))(run)
+
+
+async def _run_handler(handler: Handler, job: JobContext, running: RunningJob) -> None:
+    log.info("job.started")
+    try:
+        await handler(job)
+    except asyncio.CancelledError as error:
+        reason = running.abort_reason()
+        if reason is None:
+            log.warning("job.cancelled_itself")
+            raise HandlerCancelledItself(
+                f"The {job.kind} handler was cancelled from inside."
+            ) from error
+        log.info("job.cancelled", reason=reason.value)
+        if reason is AbortReason.USER_REQUEST:
+            raise JobAborted from error
+        raise
+    except Exception as error:
+        log.warning("job.raised", error=repr(error), exc_info=not isinstance(error, FramekilnError))
+        raise
+    log.info("job.succeeded")
+
+
+class _Retries(BaseRetryStrategy):
+    """Our policy in Procrastinate's words."""
+
+    def __init__(self, policy: RetryPolicy) -> None:
+        self._policy = policy
+
+    def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
+        if isinstance(exception, asyncio.CancelledError):
+            # Only a worker that stops lets one through: the job is as good as new.
+            return RetryDecision()
+        delay_s = self._policy.delay_s(exception, job.attempts + 1)
+        if delay_s is None:
+            log.warning("job.failed", job_id=job.id, job_kind=job.task_name)
+            return None
+        return RetryDecision(retry_at=SystemClock().now() + timedelta(seconds=delay_s))

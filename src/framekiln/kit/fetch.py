@@ -1,0 +1,251 @@
+"""The guarded way out: every request to an address somebody else chose goes through here.
+
+Only https, only to public addresses; each redirect is checked like a first request; size and
+total time are capped while reading. Hosts on the allow list may be private, speak plain http and
+use any port. Proxies and credentials from the environment are never used.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import httpcore
+import httpx
+
+from framekiln.kit.errors import RemoteFailed, TooLarge
+from framekiln.kit.guarded_transport import (
+    FetchRefused,
+    GuardedTransport,
+    Resolve,
+    Rules,
+    host_of,
+    resolve_by_system,
+)
+from framekiln.kit.whole_file import Write, whole_file
+
+Sink = Callable[[bytes], None]
+
+_CONNECT_WITHIN_S: Final = 10.0
+_CHUNK_BYTES: Final = 256 * 1024
+_OWN_HEADERS: Final = frozenset({"connection", "content-length", "host", "transfer-encoding"})
+"""Headers that frame or route a message; a caller that sets them could smuggle another."""
+_WORTH_RETRYING: Final = frozenset({408, 425, 429})
+
+
+class FetchFailed(RemoteFailed):
+    """The other server could not be reached, was too slow, or answered with an error."""
+
+    code = "fetch_failed"
+
+
+class FetchFailedForGood(FetchFailed):
+    """The other server answered, and would answer the same again."""
+
+    retryable = False
+
+
+class FetchTooLarge(TooLarge):
+    """The answer is larger than the stated limit."""
+
+    code = "fetch_too_large"
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """What a download was; `url` is where the last redirect led."""
+
+    url: str
+    content_type: str | None
+    size_bytes: int
+    status: int
+
+
+@dataclass(frozen=True)
+class FetchedResponse:
+    """The answer to a single request, whatever its status; header names are lower-case."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+
+class GuardedFetcher:
+    """Makes outbound requests under the rules above. Holds no connections between calls.
+
+    `allow` has entries `host` (any port) or `host:port`, lower-case, IPv6 in brackets. `ca_file` is
+    trusted besides the usual authorities.
+    """
+
+    def __init__(
+        self,
+        allow: frozenset[str] = frozenset(),
+        *,
+        ca_file: Path | None = None,
+        resolve: Resolve = resolve_by_system,
+    ) -> None:
+        self._rules = Rules(allow)
+        self._resolve = resolve
+        self._ssl = httpx.create_ssl_context(trust_env=False)
+        if ca_file is not None:
+            self._ssl.load_verify_locations(cafile=ca_file)
+
+    async def download(
+        self,
+        url: str,
+        sink: Sink | Path,
+        *,
+        max_bytes: int,
+        within_s: float,
+        max_redirects: int = 3,
+    ) -> Fetched:
+        """Hand the content at `url` to `sink`; a file appears whole or not at all."""
+        async with (
+            _guarding(url, within_s),
+            self._client(within_s) as client,
+            _opened(sink) as write,
+            _following(client, url, max_redirects) as response,
+        ):
+            return Fetched(
+                url=str(response.url),
+                content_type=response.headers.get("content-type"),
+                size_bytes=await _deliver(response, write, max_bytes),
+                status=response.status_code,
+            )
+
+    async def request(
+        self,
+        method: str,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        content: bytes,
+        within_s: float,
+        max_response_bytes: int,
+    ) -> FetchedResponse:
+        """Send one request and return the answer; redirects are answers, not followed."""
+        _check_headers(headers, url)
+        body = bytearray()
+        async with (
+            _guarding(url, within_s),
+            self._client(within_s) as client,
+            client.stream(method, url, headers=headers, content=content) as response,
+        ):
+            await _deliver(response, _in_place(body.extend), max_response_bytes)
+        return FetchedResponse(response.status_code, dict(response.headers), bytes(body))
+
+    def _client(self, within_s: float) -> httpx.AsyncClient:
+        return httpx.AsyncClient(
+            transport=GuardedTransport(self._rules, self._resolve, self._ssl),
+            trust_env=False,
+            follow_redirects=False,
+            timeout=httpx.Timeout(within_s, connect=min(within_s, _CONNECT_WITHIN_S)),
+            # Compressed answers would make the size cap meaningless.
+            headers={"accept-encoding": "identity", "user-agent": "framekiln"},
+        )
+
+
+@asynccontextmanager
+async def _guarding(url: str, within_s: float) -> AsyncIterator[None]:
+    """Cap the total time, and translate what goes wrong on the way."""
+    host = _host_in(url)
+    try:
+        async with asyncio.timeout(within_s):
+            yield
+    except TimeoutError as error:
+        message = f"{host}: did not finish within {within_s:g} s."
+        raise FetchFailed(message, host=host) from error
+    except (httpcore.LocalProtocolError, httpcore.UnsupportedProtocol, httpx.InvalidURL) as error:
+        message = f"{host or 'The address'}: no valid request can be made of it: {error}"
+        raise FetchRefused(message, rule="request", host=host) from error
+    except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProtocolError) as error:
+        message = f"{host}: the connection failed: {str(error) or type(error).__name__}"
+        raise FetchFailed(message, host=host) from error
+
+
+@asynccontextmanager
+async def _following(
+    client: httpx.AsyncClient, url: str, max_redirects: int
+) -> AsyncIterator[httpx.Response]:
+    """Ask, and ask where redirects lead, until there is content or an end to it."""
+    target = httpx.URL(url)
+    for _ in range(max_redirects + 1):
+        async with client.stream("GET", target) as response:
+            if not response.has_redirect_location:
+                _check_status(response)
+                yield response
+                return
+            target = response.url.join(response.headers["location"])
+    host = host_of(target)
+    raise FetchRefused(f"{host}: more than {max_redirects} redirects.", rule="redirects", host=host)
+
+
+@asynccontextmanager
+async def _opened(sink: Sink | Path) -> AsyncIterator[Write]:
+    if isinstance(sink, Path):
+        async with whole_file(sink) as write:
+            yield write
+    else:
+        yield _in_place(sink)
+
+
+def _in_place(sink: Sink) -> Write:
+    async def write(chunk: bytes) -> None:
+        sink(chunk)
+
+    return write
+
+
+async def _deliver(response: httpx.Response, write: Write, max_bytes: int) -> int:
+    """Write the body as it was sent, at most `max_bytes` of it; return its size."""
+    host = host_of(response.url)
+    encoding = response.headers.get("content-encoding", "identity").strip().lower()
+    if encoding not in {"", "identity"}:
+        raise FetchFailedForGood(
+            f"{host}: sent {encoding} although it was asked for plain bytes.",
+            host=host,
+            status=response.status_code,
+        )
+    declared = response.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > max_bytes:
+        raise _too_large(host, max_bytes)
+    size_bytes = 0
+    async for chunk in response.aiter_raw(_CHUNK_BYTES):
+        size_bytes += len(chunk)
+        if size_bytes > max_bytes:
+            raise _too_large(host, max_bytes)
+        await write(chunk)
+    return size_bytes
+
+
+def _too_large(host: str, max_bytes: int) -> FetchTooLarge:
+    return FetchTooLarge(
+        f"{host}: the content is larger than {max_bytes} bytes.", host=host, max_bytes=max_bytes
+    )
+
+
+def _check_status(response: httpx.Response) -> None:
+    if response.is_success:
+        return
+    status = response.status_code
+    again = status >= 500 or status in _WORTH_RETRYING
+    host = host_of(response.url)
+    kind = FetchFailed if again else FetchFailedForGood
+    raise kind(f"{host}: answered with status {status}.", host=host, status=status)
+
+
+def _check_headers(headers: Mapping[str, str], url: str) -> None:
+    for name in headers:
+        if name.lower() in _OWN_HEADERS:
+            host = _host_in(url)
+            message = f"{host}: the header {name!r} is not for the caller to set."
+            raise FetchRefused(message, rule="headers", host=host)
+
+
+def _host_in(url: str) -> str:
+    try:
+        return host_of(httpx.URL(url))
+    except httpx.InvalidURL:
+        return ""

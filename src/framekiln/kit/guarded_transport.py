@@ -1,0 +1,174 @@
+"""Connections that go only where the rules allow: the lower half of the guarded fetcher.
+
+A name is resolved once and the connection goes to the very address that was checked, so an
+answer that changes between check and use gains nothing. Built on the extension points of httpx
+(a transport) and httpcore (a network backend); it follows no redirect and reads no environment.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from typing import Any, Final
+
+import httpcore
+import httpx
+
+from framekiln.kit.addresses import is_public
+from framekiln.kit.errors import InvalidInput
+
+Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
+
+_PORTS: Final = frozenset({80, 443})
+
+
+class FetchRefused(InvalidInput):
+    """A rule forbids the request; `rule` and `host` say which and where."""
+
+    code = "fetch_refused"
+
+    def __init__(self, message: str, *, rule: str, host: str) -> None:
+        super().__init__(message, rule=rule, host=host)
+
+
+async def resolve_by_system(host: str, port: int) -> Sequence[str]:
+    """Return the addresses of `host`, as the machine's resolver gives them."""
+    loop = asyncio.get_running_loop()
+    answers = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return tuple(dict.fromkeys(str(answer[4][0]) for answer in answers))
+
+
+def host_of(url: httpx.URL) -> str:
+    """Return the host as it goes over the wire: lower-case, ASCII, no brackets."""
+    return url.raw_host.decode("ascii")
+
+
+class Rules:
+    """What may be asked of whom, as far as the address itself tells."""
+
+    def __init__(self, allow: frozenset[str]) -> None:
+        self._allow = allow
+
+    def allows(self, host: str, port: int) -> bool:
+        """Say whether the operator named this host."""
+        shown = f"[{host}]" if ":" in host else host
+        return not self._allow.isdisjoint({host, shown, f"{shown}:{port}"})
+
+    def check(self, url: httpx.URL) -> None:
+        """Refuse addresses that are not to be asked, before anything is sent."""
+        host = host_of(url)
+        port = url.port or (80 if url.scheme == "http" else 443)
+        if url.scheme not in {"http", "https"} or not host:
+            raise FetchRefused(
+                f"{host or 'No host'}: give a full address that starts with https://.",
+                rule="scheme",
+                host=host,
+            )
+        if url.userinfo:
+            raise FetchRefused(
+                f"{host}: leave user name and password out of the address.",
+                rule="credentials",
+                host=host,
+            )
+        if self.allows(host, port):
+            return
+        if url.scheme == "http":
+            raise FetchRefused(f"{host}: use https instead of http.", rule="scheme", host=host)
+        if port not in _PORTS:
+            raise FetchRefused(
+                f"{host}: port {port} is not fetched from, only 443 and 80.", rule="port", host=host
+            )
+
+
+class _CheckedConnections(httpcore.AsyncNetworkBackend):
+    """Resolves, checks, and connects to what was checked. TLS keeps the host's name."""
+
+    def __init__(self, rules: Rules, resolve: Resolve) -> None:
+        self._rules = rules
+        self._resolve = resolve
+        self._network = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self, host: str, port: int, *args: Any, **options: Any
+    ) -> httpcore.AsyncNetworkStream:
+        """Connect to the first address of `host` that answers, if all are permitted."""
+        failure: Exception = httpcore.ConnectError("the name has no address")
+        for address in await self._checked_addresses(host, port):
+            try:
+                return await self._network.connect_tcp(address, port, *args, **options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+    async def _checked_addresses(self, host: str, port: int) -> Sequence[str]:
+        try:
+            addresses = await self._resolve(host, port)
+        except UnicodeError as error:
+            raise FetchRefused(f"{host!r} is no host name.", rule="host", host=host) from error
+        except OSError as error:
+            raise httpcore.ConnectError(f"the name does not resolve: {error}") from error
+        if self._rules.allows(host, port):
+            return addresses
+        # One private answer among public ones is refused too: the next answer might lead with it.
+        private = [address for address in addresses if not is_public(address)]
+        if private:
+            raise FetchRefused(
+                f"{host}: its address {private[0]} is not public. To fetch from it all the same, "
+                "the operator adds it to the allow list.",
+                rule="address",
+                host=host,
+            )
+        return addresses
+
+
+class GuardedTransport(httpx.AsyncBaseTransport):
+    """httpx on top of checked connections; the rules see every request, redirects included."""
+
+    def __init__(self, rules: Rules, resolve: Resolve, context: ssl.SSLContext) -> None:
+        self._rules = rules
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=context, network_backend=_CheckedConnections(rules, resolve)
+        )
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Check, send, and return the answer with its body still to be read."""
+        self._rules.check(request.url)
+        assert isinstance(request.stream, httpx.AsyncByteStream)
+        answer = await self._pool.handle_async_request(
+            httpcore.Request(
+                method=request.method,
+                url=httpcore.URL(
+                    scheme=request.url.raw_scheme,
+                    host=request.url.raw_host,
+                    port=request.url.port,
+                    target=request.url.raw_path,
+                ),
+                headers=request.headers.raw,
+                content=request.stream,
+                extensions=request.extensions,
+            )
+        )
+        return httpx.Response(
+            answer.status,
+            headers=answer.headers,
+            stream=_Body(answer),
+            extensions=answer.extensions,
+        )
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._pool.aclose()
+
+
+class _Body(httpx.AsyncByteStream):
+    """An answer's body, read from the connection as it is asked for."""
+
+    def __init__(self, answer: httpcore.Response) -> None:
+        self._answer = answer
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._answer.aiter_stream():
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._answer.aclose()

@@ -1,0 +1,122 @@
+"""Logs: one set-up for our own lines and those of the libraries, always to standard error.
+
+Coloured lines for a terminal, one JSON object a line for everything else. Secrets are taken out
+here, at the last moment, so that no line can forget it.
+"""
+
+import logging
+import re
+import sys
+from typing import Any, TextIO
+
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+HIDDEN = "[hidden]"
+SECRET_FIELDS = frozenset(
+    {
+        "api_key",
+        "authorization",
+        "cookie",
+        "key_text",
+        "media_token",
+        "password",
+        "proxy-authorization",
+        "secret",
+        "set-cookie",
+        "token",
+        "webhook-signature",
+        "x-webhook-signature",
+    }
+)
+# The key id stays readable: it is public, and the first thing one wants to know.
+API_KEY_TEXT = re.compile(r"\bef_[^\s_]+_")
+BEARER_TEXT = re.compile(r"(?i)\b(bearer\s+)(?!ef_)[^\s\"',]+")
+URL_PASSWORD = re.compile(r"(?<=://)([^\s/:@]*):[^\s/@]+@")
+QUERY_TOKEN = re.compile(r"(?i)([?&](?:media_)?token=)[^\s&\"']+")
+
+
+def configure_logs(log_format: str = "auto", *, stream: TextIO | None = None) -> None:
+    """Send every log line to `stream` (standard error) as `auto`, `json` or `console` says."""
+    stream = stream or sys.stderr
+    is_console = log_format == "console" or (log_format == "auto" and stream.isatty())
+    shared: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.stdlib.add_logger_name,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+    ]
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=False,
+    )
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=[*shared, structlog.stdlib.ExtraAdder()],
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                _drop_color_message,
+                structlog.processors.format_exc_info,
+                hide_secrets,
+                _renderer(is_console=is_console, colors=stream.isatty()),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers = [handler]
+    root.setLevel(logging.INFO)
+    _quiet_libraries()
+
+
+def hide_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """Replace what must not be read: whole fields by their name, keys and tokens inside text."""
+    return {name: _hidden(name, value) for name, value in event.items()}
+
+
+def _drop_color_message(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    # Uvicorn says its lines twice, the second time with colours in them.
+    event.pop("color_message", None)
+    return event
+
+
+def _hidden(name: object, value: Any) -> Any:
+    if isinstance(name, str) and name.lower() in SECRET_FIELDS:
+        return HIDDEN
+    if isinstance(value, str):
+        return _hidden_text(value)
+    if isinstance(value, dict):
+        return {key: _hidden(key, inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_hidden(None, inner) for inner in value]
+    return value
+
+
+def _hidden_text(text: str) -> str:
+    text = API_KEY_TEXT.sub(f"ef_{HIDDEN}_", text)
+    text = BEARER_TEXT.sub(rf"\1{HIDDEN}", text)
+    text = URL_PASSWORD.sub(rf"\1:{HIDDEN}@", text)
+    return QUERY_TOKEN.sub(rf"\1{HIDDEN}", text)
+
+
+def _renderer(*, is_console: bool, colors: bool) -> Processor:
+    if is_console:
+        # Not the rich formatter: it prints local variables, and with them secrets.
+        return structlog.dev.ConsoleRenderer(
+            colors=colors, exception_formatter=structlog.dev.plain_traceback
+        )
+    return structlog.processors.JSONRenderer(default=str)
+
+
+def _quiet_libraries() -> None:
+    # We write our own access line; httpx writes whole addresses, tokens included.
+    logging.getLogger("uvicorn.access").disabled = True
+    for name in ("httpx", "httpcore", "procrastinate", "yoyo"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    # The server's own lines go through our handler too.
+    for name in ("uvicorn", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        logger.handlers = []
+        logger.propagate = True

@@ -1,0 +1,166 @@
+"""Child processes that cannot outlive us: started in a session of their own, stopped as a group.
+
+Linux only. Every child is told by the kernel when its parent dies, even by `kill -9`, and what a
+dead child leaves behind comes to us, to be ended and reaped. Knows nothing of what children do.
+"""
+
+import asyncio
+import contextlib
+import ctypes
+import os
+import shutil
+import signal
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+LineSink = Callable[[str, str], None]
+"""Takes the child's name and one line that it wrote, without the line end."""
+
+_PR_SET_CHILD_SUBREAPER = 36
+_LINE_LIMIT_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Program:
+    """What to run, and how to ask it to end."""
+
+    name: str
+    argv: tuple[str, ...]
+    environment: Mapping[str, str] | None = None
+    """Added to our own environment."""
+    folder: str | None = None
+    """Where to run it; ours when not said."""
+    stop_signal: signal.Signals = signal.SIGTERM
+    stop_timeout_s: float = 10
+
+
+class Child:
+    """One running program with everything in its process group."""
+
+    def __init__(
+        self, program: Program, process: asyncio.subprocess.Process, sink: LineSink
+    ) -> None:
+        self.program = program
+        self._process = process
+        self._output = asyncio.create_task(self._pass_lines(sink))
+
+    @classmethod
+    async def start(cls, program: Program, sink: LineSink) -> "Child":
+        """Start the program; what it writes goes to `sink`, line by line."""
+        process = await asyncio.create_subprocess_exec(
+            *dying_with_parent(program.argv, program.stop_signal),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+            env={**os.environ, **(program.environment or {})},
+            cwd=program.folder,
+            start_new_session=True,
+        )
+        return cls(program, process, sink)
+
+    @property
+    def pid(self) -> int:
+        """The process id, also of the group."""
+        return self._process.pid
+
+    async def wait(self) -> int:
+        """Wait for the end and return the exit code, negative for a signal.
+
+        What the child left in its group ends with it, so its output is complete afterwards.
+        """
+        code = await self._process.wait()
+        self.kill()
+        # An escaped grandchild may hold the pipe open; it is no reason to wait.
+        await asyncio.wait([self._output], timeout=1)
+        if not self._output.done():
+            self._output.cancel()
+        return code
+
+    def ask_to_end(self) -> None:
+        """Send the stop signal to the program itself, which ends its own children."""
+        with contextlib.suppress(ProcessLookupError):
+            self._process.send_signal(self.program.stop_signal)
+
+    def kill(self) -> None:
+        """End the whole group at once."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    async def stop(self) -> None:
+        """Ask the program to end, and end it when it does not."""
+        self.ask_to_end()
+        try:
+            await asyncio.wait_for(self._process.wait(), self.program.stop_timeout_s)
+        except TimeoutError:
+            self.kill()
+        await self.wait()
+
+    async def _pass_lines(self, sink: LineSink) -> None:
+        stream = self._process.stdout
+        assert stream is not None
+        rest = b""
+        while chunk := await stream.read(_LINE_LIMIT_BYTES):
+            *lines, rest = (rest + chunk).split(b"\n")
+            if len(rest) > _LINE_LIMIT_BYTES:
+                lines, rest = [*lines, rest], b""
+            for line in lines:
+                sink(self.program.name, line.decode(errors="replace").rstrip("\r"))
+        if rest:
+            sink(self.program.name, rest.decode(errors="replace"))
+
+
+def dying_with_parent(argv: Sequence[str], death_signal: signal.Signals) -> tuple[str, ...]:
+    """Return the command that also gets `death_signal` when we end, however we end."""
+    setpriv = shutil.which("setpriv")
+    if setpriv is None:
+        return tuple(argv)
+    return (setpriv, "--pdeathsig", death_signal.name.removeprefix("SIG"), *argv)
+
+
+def inherit_orphans() -> None:
+    """Make the orphans of our children our own, instead of the first process's.
+
+    That process may not even reap: in a bare container it is some program, not an init.
+    """
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_orphans(known: Collection[int]) -> list[int]:
+    """Kill and reap our children that are not `known`; return those not gone yet."""
+    left = []
+    for pid in own_children():
+        if pid in known:
+            continue
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            if os.waitpid(pid, os.WNOHANG) == (0, 0):
+                left.append(pid)
+    return left
+
+
+def running_in(folder: Path, *, name: str) -> list[int]:
+    """Return the processes called `name` that work in `folder`; zombies do not count."""
+    found = []
+    for pid in _all_pids():
+        process = Path(f"/proc/{pid}")
+        with contextlib.suppress(OSError):
+            works_there = (process / "cwd").readlink() == folder
+            if works_there and (process / "comm").read_text().strip() == name:
+                found.append(pid)
+    return found
+
+
+def own_children() -> Iterator[int]:
+    """Yield the processes whose parent we are."""
+    for pid in _all_pids():
+        with contextlib.suppress(OSError):
+            # The name in parentheses may itself hold blanks and parentheses.
+            fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2]
+            if int(fields.split()[1]) == os.getpid():
+                yield pid
+
+
+def _all_pids() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208

@@ -1,0 +1,1 @@
+"""Renders (v1): an HTML composition becomes an MP4."""

@@ -1,0 +1,162 @@
+"""A render: what was asked for, where it stands, what came of it."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any
+
+from framekiln.kit.errors import Conflict, NotFound
+from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
+
+
+class RenderStatus(StrEnum):
+    """Where a render stands (spec 3.1)."""
+
+    CREATED = "created"
+    QUEUED = "queued"
+    RENDERING = "rendering"
+    RECOVERING = "recovering"
+    COMPLETE = "complete"
+    FAILED = "failed"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether nothing more will happen to it."""
+        return self in (RenderStatus.COMPLETE, RenderStatus.FAILED)
+
+
+# The one table of allowed changes. A worker that takes a render over from a dead one makes it
+# `recovering`, and its first frame makes it `rendering` again.
+CHANGES: dict[RenderStatus, frozenset[RenderStatus]] = {
+    RenderStatus.CREATED: frozenset(
+        {RenderStatus.QUEUED, RenderStatus.RENDERING, RenderStatus.FAILED}
+    ),
+    RenderStatus.QUEUED: frozenset({RenderStatus.RENDERING, RenderStatus.FAILED}),
+    RenderStatus.RENDERING: frozenset(
+        {RenderStatus.RECOVERING, RenderStatus.COMPLETE, RenderStatus.FAILED}
+    ),
+    RenderStatus.RECOVERING: frozenset(
+        {
+            RenderStatus.RENDERING,
+            RenderStatus.RECOVERING,
+            RenderStatus.COMPLETE,
+            RenderStatus.FAILED,
+        }
+    ),
+    RenderStatus.COMPLETE: frozenset(),
+    RenderStatus.FAILED: frozenset(),
+}
+
+
+def before(after: RenderStatus) -> list[str]:
+    """Return the states from which `after` may be entered, for the guard of an update."""
+    return [str(state) for state, changes in CHANGES.items() if after in changes]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the caller wants; None means: as the composition says."""
+
+    width_px: int | None = None
+    height_px: int | None = None
+    fps: Fraction | None = None
+    duration_ms: int | None = None
+
+
+@dataclass(frozen=True)
+class NewRender:
+    """A render about to be created."""
+
+    html: str
+    asked: Asked
+    metadata: dict[str, str] = field(default_factory=dict)
+    md5: str | None = None
+    expires_at: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Made:
+    """What a finished render is."""
+
+    width_px: int
+    height_px: int
+    fps: Fraction
+    duration_ms: int
+    output_key: str
+    byte_size: int
+    record: dict[str, Any]
+    """How it was made: grabbing, fallbacks, sandbox, warnings."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a render failed."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Render:
+    """One render, as stored."""
+
+    id: RenderId
+    organization_id: OrganizationId
+    api_key_id: ApiKeyId | None
+    status: RenderStatus
+    source_key: str
+    asked: Asked
+    metadata: dict[str, str]
+    md5: str | None
+    fence: int
+    made: Made | None
+    failure: Failure | None
+    created_at: datetime
+    completed_at: datetime | None
+    failed_at: datetime | None
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a render is."""
+
+    status: RenderStatus
+    frames_done: int
+    frame_count: int
+    failure: Failure | None
+
+    @property
+    def fraction(self) -> float:
+        """From 0 to 1; 1 only when the output can be fetched."""
+        if self.status is RenderStatus.COMPLETE:
+            return 1.0
+        return min(0.99, self.frames_done / self.frame_count) if self.frame_count else 0.0
+
+
+class RenderNotFound(NotFound):
+    """No such render in this organization."""
+
+    code = "render_not_found"
+
+
+class RenderNotComplete(Conflict):
+    """The output was asked for before it was there."""
+
+    code = "render_not_complete"
+
+
+def source_key(organization: OrganizationId, render: RenderId) -> str:
+    """Return where the composition of a render is kept."""
+    return f"org/{organization}/renders/{render}/composition.html"
+
+
+def output_key(render: Render) -> str:
+    """Return where this attempt's output goes; another attempt has another key."""
+    return f"org/{render.organization_id}/renders/{render.id}/output-{render.fence}.mp4"
+
+
+def topic(render: RenderId) -> str:
+    """Return what followers of a render's progress listen for."""
+    return f"render:{render}"

@@ -1,0 +1,1 @@
+"""Blobs: one interface over a local folder or an object store."""

@@ -1,0 +1,332 @@
+"""Blobs by key, in a folder or in a bucket: the one module that knows obstore.
+
+A write appears whole or not at all: a process that dies in the middle leaves no visible key.
+What a blob is (its type, its owner) is kept by the domains, never here. Nothing here holds a
+whole blob in memory, except `get` and `put`, whose caller asks for that.
+"""
+
+import asyncio
+import os
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from contextlib import aclosing, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import unquote, urlsplit
+
+import obstore
+from obstore.exceptions import AlreadyExistsError, BaseError, GenericError
+from obstore.store import LocalStore, MemoryStore, from_url
+
+from framekiln.kit.whole_file import whole_file
+from framekiln.storage.errors import BlobNotFound, StorageUnavailable, StorageUrlInvalid
+from framekiln.storage.keys import check_key, check_prefix
+
+if TYPE_CHECKING:  # obstore has these names for type checkers only
+    from obstore import GetOptions, GetResult, ObjectMeta
+    from obstore.store import ClientConfig, ObjectStore, RetryConfig
+
+_READ_BYTES: Final = 256 * 1024
+_PART_BYTES: Final = 8 * 1024 * 1024
+_STREAM_PART_BYTES: Final = 16 * 1024 * 1024
+"""Larger, because the length is not known beforehand and S3 takes 10,000 parts at most."""
+_PARTS_AT_MOST: Final = 9_000
+_PARTS_IN_FLIGHT: Final = 3
+_LIST_PAGE: Final = 1_000
+_READY_WITHIN_S: Final = 5.0
+_NEVER_A_KEY: Final = "readiness-probe"
+
+
+@dataclass(frozen=True)
+class BlobInfo:
+    """What the store knows about a blob; `etag` is opaque and changes with the content."""
+
+    key: str
+    size_bytes: int
+    etag: str | None
+    modified_at: datetime
+
+
+class BlobStore:
+    """Blobs by key. Made by `open_blob_store` or `memory_blob_store`."""
+
+    def __init__(self, store: "ObjectStore", *, folder: Path | None = None) -> None:
+        self._store = store
+        self._folder = folder
+
+    async def put(self, key: str, data: bytes) -> None:
+        """Store `data`, replacing what was there."""
+        check_key(key)
+        with _writing(key):
+            await obstore.put_async(
+                self._store,
+                key,
+                data,
+                chunk_size=_PART_BYTES,
+                max_concurrency=_PARTS_IN_FLIGHT,
+            )
+
+    async def put_file(self, key: str, path: Path) -> None:
+        """Store the content of a local file, replacing what was there."""
+        check_key(key)
+        # Asked first, so that a missing local file is not taken for trouble with the store.
+        size_bytes = (await asyncio.to_thread(path.stat)).st_size
+        with _writing(key):
+            await obstore.put_async(
+                self._store,
+                key,
+                path,
+                chunk_size=max(_PART_BYTES, -(-size_bytes // _PARTS_AT_MOST)),
+                max_concurrency=_PARTS_IN_FLIGHT,
+            )
+
+    async def put_stream(self, key: str, chunks: AsyncIterator[bytes]) -> None:
+        """Store what `chunks` yields. If it raises, that error is passed on and nothing is kept."""
+        check_key(key)
+        source = _Watched(chunks)
+        try:
+            with _writing(key):
+                await obstore.put_async(
+                    self._store,
+                    key,
+                    source,
+                    chunk_size=_STREAM_PART_BYTES,
+                    max_concurrency=_PARTS_IN_FLIGHT,
+                )
+        except StorageUnavailable:
+            if source.failure:
+                raise source.failure from None
+            raise
+
+    async def create(self, key: str, data: bytes) -> bool:
+        """Store `data` unless the key exists; say whether it was stored. Atomic between writers."""
+        check_key(key)
+        with _writing(key):
+            try:
+                await obstore.put_async(self._store, key, data, mode="create")
+            except AlreadyExistsError:
+                return False
+        return True
+
+    async def get(self, key: str) -> bytes:
+        """Return the whole content."""
+        check_key(key)
+        with _reading(key):
+            result = await obstore.get_async(self._store, key)
+            return bytes(await result.bytes_async())
+
+    async def get_to_file(self, key: str, path: Path) -> None:
+        """Write the content to a local file, which appears whole or not at all."""
+        async with whole_file(path) as write, aclosing(self.stream(key)) as chunks:
+            async for chunk in chunks:
+                await write(chunk)
+
+    async def info(self, key: str) -> BlobInfo | None:
+        """Return what is known about the blob, or None when there is none."""
+        check_key(key)
+        try:
+            with _reading(key):
+                return _info(await obstore.head_async(self._store, key))
+        except BlobNotFound:
+            return None
+
+    async def stream(
+        self, key: str, *, start: int = 0, end: int | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield the bytes from `start` up to, not including, `end`, in chunks.
+
+        What lies past the blob's end is left out, so such a range yields less, or nothing.
+        """
+        check_key(key)
+        if start < 0 or (end is not None and end < start):
+            raise ValueError(f"not a byte range: {start} to {end}")
+        with _reading(key):
+            result = await self._open_range(key, start, end)
+            if result is None:
+                return
+            async for chunk in result.stream(min_chunk_size=_READ_BYTES):
+                yield bytes(chunk)
+
+    async def delete(self, key: str) -> None:
+        """Remove the blob; removing one that is not there is no error."""
+        check_key(key)
+        with suppress(BlobNotFound), _reading(key, doing="delete"):
+            await obstore.delete_async(self._store, key)
+
+    async def delete_prefix(self, prefix: str) -> int:
+        """Remove every blob under `prefix` (whole parts: `a/b` is not over `a/bc`); count them."""
+        folder = check_prefix(prefix)
+        count = 0
+        while keys := await self._first_keys(folder):
+            await self._delete_all(keys)
+            count += len(keys)
+        return count
+
+    async def list(self, prefix: str = "") -> AsyncGenerator[BlobInfo, None]:
+        """Yield every blob under `prefix` (whole parts), in no particular order."""
+        folder = check_prefix(prefix) if prefix else None
+        with _reading(prefix, doing="list"):
+            async for page in obstore.list(self._store, folder, chunk_size=_LIST_PAGE):
+                for meta in page:
+                    yield _info(meta)
+
+    async def is_ready(self) -> bool:
+        """Say whether the store can be reached now, within a few seconds."""
+        try:
+            async with asyncio.timeout(_READY_WITHIN_S):
+                if self._folder is not None:
+                    # An absent folder lists as empty, so it is asked for directly.
+                    return await asyncio.to_thread(_is_usable, self._folder)
+                await obstore.list(self._store, _NEVER_A_KEY).collect_async()
+        except (TimeoutError, BaseError, OSError):
+            return False
+        return True
+
+    async def _open_range(self, key: str, start: int, end: int | None) -> "GetResult | None":
+        """Open the range, or return None when no byte of the blob lies in it."""
+        if start == 0 and end is None:
+            return await obstore.get_async(self._store, key)
+        if start == end:
+            await obstore.head_async(self._store, key)
+            return None
+        options: GetOptions = {"range": {"offset": start} if end is None else (start, end)}
+        try:
+            return await obstore.get_async(self._store, key, options=options)
+        except GenericError:
+            # Stores answer a range past the end with an error no different from others.
+            meta = await obstore.head_async(self._store, key)
+            if start >= meta["size"]:
+                return None
+            raise
+
+    async def _first_keys(self, folder: str) -> Sequence[str]:
+        with _reading(folder, doing="list"):
+            async for page in obstore.list(self._store, folder, chunk_size=_LIST_PAGE):
+                return [meta["path"] for meta in page]
+        return []
+
+    async def _delete_all(self, keys: Sequence[str]) -> None:
+        try:
+            with _reading(keys[0], doing="delete"):
+                await obstore.delete_async(self._store, keys)
+        except BlobNotFound:
+            # Somebody else deletes here too, and the batch stopped at the first one missing.
+            for key in keys:
+                await self.delete(key)
+
+
+def memory_blob_store() -> BlobStore:
+    """Return an empty store that lives as long as this object: for tests."""
+    return BlobStore(MemoryStore())
+
+
+def open_blob_store(url: str | None, *, folder: Path) -> BlobStore:
+    """Open the store at `url`, or the local `folder` when there is none.
+
+    `url` is a folder's path, `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`.
+    Credentials come from the environment variables each provider documents (AWS_*, GOOGLE_*,
+    AZURE_*). AWS_ENDPOINT_URL leads to other servers that speak S3, over http if it says so.
+    """
+    if not url:
+        return _open_folder(folder)
+    scheme, found, _ = url.partition("://")
+    if not found:
+        return _open_folder(Path(url))
+    if scheme == "file":
+        return _open_folder(Path(unquote(urlsplit(url).path)))
+    if scheme not in {"s3", "gs", "az"}:
+        raise StorageUrlInvalid(
+            f"Storage address {url!r}: use a folder's path, or an address that starts with "
+            "s3://, gs:// or az://."
+        )
+    try:
+        return BlobStore(from_url(url, client_options=_client(), retry_config=_retries()))
+    except (BaseError, ValueError) as error:
+        raise StorageUrlInvalid(f"Storage address {url!r}: {_first_line(error)}") from error
+
+
+def _open_folder(folder: Path) -> BlobStore:
+    folder = folder.expanduser().absolute()
+    folder.mkdir(parents=True, exist_ok=True)
+    return BlobStore(LocalStore(folder, automatic_cleanup=True), folder=folder)
+
+
+def _client() -> "ClientConfig":
+    endpoints = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT")
+    endpoint = next((os.environ[name] for name in endpoints if os.environ.get(name)), "")
+    return {
+        "allow_http": endpoint.lower().startswith("http://"),
+        "connect_timeout": timedelta(seconds=5),
+        # Covers one part going up, too: 8 MiB in two minutes is a slow line.
+        "read_timeout": timedelta(minutes=2),
+        # Of a whole answer: the default of 30 s would cut off everyone who downloads slowly.
+        "timeout": timedelta(days=1),
+    }
+
+
+def _retries() -> "RetryConfig":
+    # Jobs try again by themselves; a request should not wait for minutes before it fails.
+    return {"max_retries": 4, "retry_timeout": timedelta(seconds=60)}
+
+
+class _Watched:
+    """Passes chunks on; remembers what their source raised, to tell it from the store's own."""
+
+    def __init__(self, chunks: AsyncIterator[bytes]) -> None:
+        self._chunks = chunks
+        self.failure: Exception | None = None
+
+    def __aiter__(self) -> "_Watched":
+        return self
+
+    async def __anext__(self) -> bytes:
+        try:
+            return await anext(self._chunks)
+        except StopAsyncIteration:
+            raise
+        except Exception as error:
+            self.failure = error
+            raise
+
+
+@contextmanager
+def _reading(key: str, *, doing: str = "read") -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise BlobNotFound(f"No blob is stored under {key!r}.", key=key) from error
+    except (BaseError, OSError) as error:
+        raise _unavailable(doing, key, error) from error
+
+
+@contextmanager
+def _writing(key: str) -> Iterator[None]:
+    try:
+        yield
+    except (BaseError, OSError) as error:
+        # Also FileNotFoundError: that is how a missing bucket shows on a write.
+        raise _unavailable("write", key, error) from error
+
+
+def _unavailable(doing: str, key: str, error: Exception) -> StorageUnavailable:
+    return StorageUnavailable(
+        f"Could not {doing} {key!r} in the blob store: {_first_line(error)}", key=key
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0][:300]
+
+
+def _is_usable(folder: Path) -> bool:
+    return folder.is_dir() and os.access(folder, os.R_OK | os.W_OK | os.X_OK)
+
+
+def _info(meta: "ObjectMeta") -> BlobInfo:
+    return BlobInfo(
+        key=meta["path"],
+        size_bytes=meta["size"],
+        etag=meta["e_tag"],
+        modified_at=meta["last_modified"],
+    )

@@ -1,0 +1,46 @@
+"""Which blob keys are acceptable: those that mean the same in a folder and in any bucket.
+
+A key is `part/part/part`. A key is never also the folder of another key: buckets would allow
+it, folders cannot.
+"""
+
+import re
+from typing import Final
+
+from framekiln.storage.errors import BlobKeyInvalid
+
+_PART: Final = re.compile(r"[A-Za-z0-9._=+@,-]+")
+_PART_LIMIT: Final = 200
+"""File systems stop at 255 bytes, and a write in progress adds a suffix of its own."""
+_KEY_LIMIT: Final = 1000
+"""S3 stops at 1024 bytes, and the store's own prefix comes on top."""
+
+
+def check_key(key: str) -> str:
+    """Return `key` if it is acceptable."""
+    if len(key) > _KEY_LIMIT:
+        raise BlobKeyInvalid(
+            f"Blob key has {len(key)} characters, at most {_KEY_LIMIT} are allowed."
+        )
+    for part in key.split("/"):
+        fault = _fault_in(part)
+        if fault:
+            raise BlobKeyInvalid(f"Blob key {key!r}: {fault}.", key=key)
+    return key
+
+
+def check_prefix(prefix: str) -> str:
+    """Return `prefix` without its closing slash, if it is acceptable."""
+    return check_key(prefix.removesuffix("/"))
+
+
+def _fault_in(part: str) -> str | None:
+    if not part:
+        return "it has an empty part (a leading, closing or doubled slash)"
+    if part in {".", ".."}:
+        return f"the part {part!r} would lead elsewhere"
+    if len(part) > _PART_LIMIT:
+        return f"a part has {len(part)} characters, at most {_PART_LIMIT} are allowed"
+    if not _PART.fullmatch(part):
+        return f"the part {part!r} has a character other than letters, digits and ._=+@,-"
+    return None
