@@ -61,11 +61,11 @@ class PageFacts:
 class Page:
     """A loaded page. Made by `open_page`; owned by one thread."""
 
-    def __init__(self, browser: Browser, size: Size, *, target: str, session: str) -> None:
+    def __init__(self, browser: Browser, size: Size, *, profile: str, session: str) -> None:
         self.size = size
         self.browser = browser
         self._connection = browser.connection
-        self._target = target
+        self._profile = profile
         self._session = session
         self._step_within_s = 30.0
         self._activity = "loading"
@@ -126,11 +126,12 @@ class Page:
         return result["result"].get("value")
 
     def close(self) -> None:
-        """Close the tab; a browser that is gone already is fine."""
+        """End the tab and all it opened or kept; a browser that is gone already is fine."""
         with suppress(FramekilnError):
             self._connection.forget(self._session)
+            dispose = {"browserContextId": self._profile}
             self._connection.call(
-                "Target.closeTarget", {"targetId": self._target}, session=None, within_s=5
+                "Target.disposeBrowserContext", dispose, session=None, within_s=5
             )
 
     def _stop_the_clocks(self) -> None:
@@ -256,10 +257,17 @@ class Shown:
 
 @contextmanager
 def open_page(browser: Browser, size: Size) -> Iterator[Page]:
-    """Open an empty tab of that size with begin-frame control."""
+    """Open an empty tab of that size with begin-frame control, in a profile of its own.
+
+    The profile keeps strangers apart: cookies, storage, workers and windows end with the page.
+    """
     connection = browser.connection
+    profile = connection.call("Target.createBrowserContext", session=None, within_s=30)[
+        "browserContextId"
+    ]
     create = {
         "url": "about:blank",
+        "browserContextId": profile,
         "width": size.width_px,
         "height": size.height_px,
         "enableBeginFrameControl": True,
@@ -269,7 +277,7 @@ def open_page(browser: Browser, size: Size) -> Iterator[Page]:
     session = connection.call("Target.attachToTarget", attach, session=None, within_s=30)[
         "sessionId"
     ]
-    page = Page(browser, size, target=target, session=session)
+    page = Page(browser, size, profile=profile, session=session)
     try:
         yield page
     finally:

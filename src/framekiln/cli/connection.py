@@ -6,7 +6,7 @@ else the embedded one, started for as long as the command takes.
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from signal import SIGINT
 
@@ -113,7 +113,9 @@ async def start_postgres(supervisor: Supervisor, postgres: EmbeddedPostgres) -> 
 
 def to_stderr(name: str, line: str) -> None:
     """Write one line of a child, or of the supervisor, under its name."""
-    typer.echo(f"{name:<14}| {line}", err=True)
+    # A terminal that was closed is no reason to stop reading what children write.
+    with suppress(OSError):
+        typer.echo(f"{name:<14}| {line}", err=True)
 
 
 async def _require_up_to_date(conninfo: str) -> None:

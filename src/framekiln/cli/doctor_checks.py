@@ -140,9 +140,9 @@ def check_confinement() -> Finding:
 def check_user_namespaces() -> Finding:
     """Try to make a user namespace without being root."""
     name = "unprivileged user namespaces"
-    unshare = ("unshare", "--user", "--map-root-user", "true")
+    unshare = ["unshare", "--user", "--map-root-user", "true"]
     if os.geteuid() == 0:
-        unshare = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *unshare)
+        unshare = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *unshare]
     if _succeeds(*unshare):
         return Finding(name, State.OK, "allowed")
     switches = {

@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Annotated, Any
 
 import typer
@@ -57,7 +58,7 @@ def write_line(text: str) -> None:
 
 def write_json(value: Any) -> None:
     """Write the whole result as one JSON document on one line."""
-    typer.echo(json.dumps(value, default=str, ensure_ascii=False))
+    typer.echo(json.dumps(value, default=_json_text, ensure_ascii=False))
 
 
 def write_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
@@ -72,3 +73,7 @@ def write_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Non
     for row in rows:
         table.add_row(*("" if cell is None else str(cell) for cell in row))
     console.print(table, markup=False)
+
+
+def _json_text(value: object) -> str:
+    return value.isoformat() if isinstance(value, datetime) else str(value)

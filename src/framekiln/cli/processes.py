@@ -1,4 +1,8 @@
-"""The parts of the service as commands of their own, for many machines: api, worker, migrate."""
+"""The parts of the service as commands of their own, for many machines: api, worker, migrate.
+
+Each part is imported by its own command only: together they take longer to load than most
+commands take to run.
+"""
 
 import asyncio
 from collections.abc import Iterator
@@ -8,7 +12,6 @@ from typing import Annotated
 import typer
 import uvicorn
 
-from framekiln.api.app import create_app
 from framekiln.cli.connection import load_settings, open_server, open_services
 from framekiln.cli.output import JsonFlag, write_json, write_line
 from framekiln.cli.port import require_free_port
@@ -16,7 +19,6 @@ from framekiln.cli.signals import on_ending_signal, until_signal
 from framekiln.db.migrate import migrate as apply_migrations
 from framekiln.kit.errors import InvalidInput
 from framekiln.settings import Settings
-from framekiln.worker.loop import run_worker
 
 QUEUES = ("control", "io", "render", "media")
 # Open progress streams would hold the door for as long as renders take.
@@ -50,6 +52,8 @@ def api() -> None:
 
 
 async def _api(settings: Settings) -> None:
+    from framekiln.api.app import create_app  # noqa: PLC0415
+
     async with open_services(settings) as services:
         config = uvicorn.Config(
             create_app(services),
@@ -75,6 +79,8 @@ def worker(
 
 
 async def _worker(settings: Settings, queues: list[str], concurrency: int) -> None:
+    from framekiln.worker.loop import run_worker  # noqa: PLC0415
+
     async with open_services(settings) as services:
         await run_worker(services, queues=queues, concurrency=concurrency)
 

@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
-from framekiln.capture.errors import BrowserDied
+from framekiln.capture.errors import BrowserDied, PageCrashed
 from framekiln.capture.warm_browser import WarmBrowser
 from framekiln.engine.film import Film, FilmLimits, FilmOrder, Report, make_film
 
-# A Chromium that was killed is replaced on the spot; one that keeps dying is not our bad luck.
+# A Chromium that was killed is replaced on the spot; one that dies every time is the page's doing.
 _BROWSERS_PER_FILM = 3
 
 
@@ -71,7 +71,7 @@ class Studio:
             try:
                 with self._browser().use() as browser:
                     return make_film(order, browser, path, limits=self._limits, report=report)
-            except BrowserDied:
+            except (BrowserDied, PageCrashed):
                 if not tries_left:
                     raise
         raise AssertionError("unreachable")

@@ -39,25 +39,32 @@ class Child:
     """One running program with everything in its process group."""
 
     def __init__(
-        self, program: Program, process: asyncio.subprocess.Process, sink: LineSink
+        self, program: Program, process: asyncio.subprocess.Process, output: asyncio.Task[None]
     ) -> None:
         self.program = program
         self._process = process
-        self._output = asyncio.create_task(self._pass_lines(sink))
+        self._output = output
 
     @classmethod
     async def start(cls, program: Program, sink: LineSink) -> "Child":
         """Start the program; what it writes goes to `sink`, line by line."""
-        process = await asyncio.create_subprocess_exec(
-            *dying_with_parent(program.argv, program.stop_signal),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            env={**os.environ, **(program.environment or {})},
-            cwd=program.folder,
-            start_new_session=True,
-        )
-        return cls(program, process, sink)
+        # A pipe of our own: asyncio takes a process for running as long as anybody, be it a
+        # forgotten grandchild, holds one of its pipes.
+        readable, writable = os.pipe()
+        output = asyncio.create_task(_pass_lines(readable, program.name, sink))
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *dying_with_parent(program.argv, program.stop_signal),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=writable,
+                stderr=writable,
+                env={**os.environ, **(program.environment or {})},
+                cwd=program.folder,
+                start_new_session=True,
+            )
+        finally:
+            os.close(writable)
+        return cls(program, process, output)
 
     @property
     def pid(self) -> int:
@@ -72,9 +79,8 @@ class Child:
         code = await self._process.wait()
         self.kill()
         # An escaped grandchild may hold the pipe open; it is no reason to wait.
-        await asyncio.wait([self._output], timeout=1)
-        if not self._output.done():
-            self._output.cancel()
+        await asyncio.wait([self._output], timeout=0.5)
+        self._output.cancel()
         return code
 
     def ask_to_end(self) -> None:
@@ -96,18 +102,24 @@ class Child:
             self.kill()
         await self.wait()
 
-    async def _pass_lines(self, sink: LineSink) -> None:
-        stream = self._process.stdout
-        assert stream is not None
-        rest = b""
+
+async def _pass_lines(readable: int, name: str, sink: LineSink) -> None:
+    stream = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(readable, "rb", buffering=0)
+    )
+    rest = b""
+    try:
         while chunk := await stream.read(_LINE_LIMIT_BYTES):
             *lines, rest = (rest + chunk).split(b"\n")
             if len(rest) > _LINE_LIMIT_BYTES:
                 lines, rest = [*lines, rest], b""
             for line in lines:
-                sink(self.program.name, line.decode(errors="replace").rstrip("\r"))
+                sink(name, line.decode(errors="replace").rstrip("\r"))
         if rest:
-            sink(self.program.name, rest.decode(errors="replace"))
+            sink(name, rest.decode(errors="replace"))
+    finally:
+        transport.close()
 
 
 def dying_with_parent(argv: Sequence[str], death_signal: signal.Signals) -> tuple[str, ...]:

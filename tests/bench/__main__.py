@@ -1,0 +1,57 @@
+"""`make bench`: prints ratios measured in one run; nothing here passes or fails."""
+
+import argparse
+import json
+import sys
+from dataclasses import asdict
+
+from rich.console import Console
+from rich.table import Table
+
+from framekiln.capture.page import Size
+from tests.bench.renders import Row, measure
+
+CASES = (
+    ("animated", Size(1280, 720)),
+    ("animated", Size(1920, 1080)),
+    ("canvas", Size(1280, 720)),
+    ("titles", Size(1280, 720)),
+    ("titles", Size(1920, 1080)),
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--frames", type=int, default=300)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    rows = [measure(name, size, frames=options.frames) for name, size in CASES]
+    if options.json:
+        sys.stdout.write(json.dumps([asdict(row) | {"ratio": row.ratio} for row in rows]) + "\n")
+    else:
+        _print_table(rows)
+
+
+def _print_table(rows: list[Row]) -> None:
+    table = Table(title="HTML to MP4, x264 veryfast crf 18, CPU milliseconds a frame")
+    columns = ("page", "frames/s", "Chromium", "driver", "convert+encode", "whole")
+    for column in (*columns, "encode only", "its frames/s", "whole / encode", "grabbing"):
+        table.add_column(column, justify="left" if column in ("page", "grabbing") else "right")
+    for row in rows:
+        table.add_row(
+            row.name,
+            f"{row.wall_fps:.1f}",
+            f"{row.chromium_ms:.1f}",
+            f"{row.driver_ms:.1f}",
+            f"{row.encoder_ms:.1f}",
+            f"{row.whole_ms:.1f}",
+            f"{row.encode_only_ms:.1f}",
+            f"{row.encode_only_fps:.1f}",
+            f"{row.ratio:.2f}x",
+            row.grabbing,
+        )
+    Console(width=160).print(table)
+
+
+if __name__ == "__main__":
+    main()

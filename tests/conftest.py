@@ -1,0 +1,41 @@
+"""Fixtures for every kind of test, and the check of `spec` markers."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from scripts.spec_report import read_clauses
+
+from tests.support.clips import make_clip
+from tests.support.clock import SettableClock
+from tests.support.receiver import Receiver
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Refuse a marker that names no clause, before anything runs."""
+    clauses = read_clauses()
+    for item in items:
+        for marker in item.iter_markers("spec"):
+            unknown = [clause for clause in marker.args if clause not in clauses]
+            if unknown or not marker.args:
+                message = f"{item.nodeid}: no such clause {unknown} in docs/spec-clauses.txt"
+                raise pytest.UsageError(message)
+
+
+@pytest.fixture
+def clock() -> SettableClock:
+    """A clock that stands still until the test moves it."""
+    return SettableClock()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    """A loopback server that records requests and answers as told."""
+    with Receiver() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def flash_clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two seconds of flash and beep at 30 fps, 320 x 240; only to be read."""
+    return make_clip(tmp_path_factory.mktemp("clips") / "flash.mp4")

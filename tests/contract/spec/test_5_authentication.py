@@ -1,0 +1,369 @@
+"""Clause 5, API keys: who gets in, who does not, and how the answer says so.
+
+Also the application around every route: request ids, readiness, metrics, CORS, OpenAPI.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+from structlog.testing import capture_logs
+
+from framekiln.api.app import create_app
+from framekiln.db.pool import Database
+from framekiln.identity.keys import make_key
+from framekiln.identity.model import (
+    InvalidKeyText,
+    InvalidName,
+    IssuedKey,
+    KeyIdTaken,
+    KeyNotFound,
+    OrganizationNameTaken,
+    OrganizationNotFound,
+)
+from framekiln.identity.service import REMEMBER, Identity
+from framekiln.jobs.model import NewJob
+from framekiln.jobs.queue import JobQueue
+from framekiln.kit.errors import Unauthenticated
+from framekiln.kit.ids import OrganizationId
+from framekiln.settings import Settings
+from framekiln.storage.blob_store import BlobStore, open_blob_store
+from tests.support.clock import SettableClock
+
+pytestmark = pytest.mark.spec("5")
+
+ORGANIZATION = "/api/v1/organization"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The real parts the application under test needs; it has no renders."""
+
+    settings: Settings
+    database: Database
+    blobs: BlobStore
+    identity: Identity
+    jobs: JobQueue
+
+
+@pytest.fixture
+async def parts(conninfo: str, tmp_path: Path, clock: SettableClock) -> AsyncIterator[Parts]:
+    database, jobs = Database(conninfo), JobQueue(conninfo)
+    await database.open()
+    await jobs.open()
+    blobs = open_blob_store(None, folder=tmp_path / "blobs")
+    yield Parts(Settings(), database, blobs, Identity(database, clock), jobs)
+    await jobs.close()
+    await database.close()
+
+
+@pytest.fixture
+async def client(parts: Parts) -> AsyncIterator[httpx.AsyncClient]:
+    transport = httpx.ASGITransport(create_app(parts))  # type: ignore[arg-type]
+    async with httpx.AsyncClient(transport=transport, base_url="http://test") as client:
+        yield client
+
+
+@pytest.fixture
+async def issued(parts: Parts) -> IssuedKey:
+    organization = await parts.identity.create_organization("Acme", pipelines_enabled=True)
+    return await parts.identity.create_key(organization.id, "laptop")
+
+
+def bearer(text: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {text}"}
+
+
+async def ask(client: httpx.AsyncClient, text: str) -> httpx.Response:
+    return await client.get(ORGANIZATION, headers=bearer(text))
+
+
+@pytest.mark.spec("4.6")
+async def test_a_key_opens_its_organization(client: httpx.AsyncClient, issued: IssuedKey) -> None:
+    answer = await ask(client, issued.text)
+    assert answer.status_code == 200
+    body = answer.json()
+    assert UUID(body.pop("id")) == issued.key.organization_id
+    assert body == {
+        "name": "Acme",
+        "displayName": "Acme",
+        "display_name": "Acme",
+        "apiKeyName": "laptop",
+        "api_key_name": "laptop",
+        "pipelinesEnabled": True,
+        "pipelines_enabled": True,
+    }
+
+
+async def test_the_scheme_is_read_in_any_case(client: httpx.AsyncClient, issued: IssuedKey) -> None:
+    headers = {"Authorization": f"bearer   {issued.text} ", "Content-Type": "application/json"}
+    assert (await client.get(ORGANIZATION, headers=headers)).status_code == 200
+
+
+@pytest.mark.spec("7")
+async def test_every_refusal_is_a_401_that_says_why(
+    client: httpx.AsyncClient, parts: Parts, issued: IssuedKey
+) -> None:
+    revoked = await parts.identity.create_key(issued.key.organization_id, "old")
+    await parts.identity.revoke_key(revoked.key.key_id)
+    secret, _, key_id = issued.text.removeprefix("ef_").partition("_")
+    offered: list[dict[str, str]] = [
+        {},
+        {"Authorization": "Bearer "},
+        {"Authorization": f"Basic {issued.text}"},
+        bearer("hello"),
+        bearer(make_key()),
+        bearer(f"ef_{secret[:-1]}_{key_id}"),
+        bearer(f"ef_{secret}_{key_id[:-1]}"),
+        bearer(revoked.text),
+    ]
+    messages = []
+    for headers in offered:
+        answer = await client.get(ORGANIZATION, headers=headers)
+        assert answer.status_code == 401
+        assert answer.headers["www-authenticate"] == "Bearer"
+        assert answer.json()["error"] == "unauthorized"
+        messages.append(answer.json()["message"])
+    missing, empty, scheme, malformed, unknown, wrong, other, stopped = messages
+    assert missing == empty
+    assert unknown == wrong == other
+    assert len({missing, scheme, malformed, unknown, stopped}) == 5
+
+
+async def test_a_revoked_key_stops_at_once(
+    client: httpx.AsyncClient, parts: Parts, issued: IssuedKey
+) -> None:
+    assert (await ask(client, issued.text)).status_code == 200
+    first = await parts.identity.revoke_key(issued.key.key_id)
+    assert (await ask(client, issued.text)).status_code == 401
+    assert (await parts.identity.revoke_key(issued.key.key_id)).revoked_at == first.revoked_at
+
+
+async def test_a_key_revoked_elsewhere_stops_soon(
+    client: httpx.AsyncClient, parts: Parts, issued: IssuedKey, clock: SettableClock
+) -> None:
+    assert (await ask(client, issued.text)).status_code == 200
+    await Identity(parts.database, clock).revoke_key(issued.key.key_id)
+    clock.advance(REMEMBER)
+    assert (await ask(client, issued.text)).status_code == 401
+
+
+async def test_last_use_is_noted_once_a_minute(
+    client: httpx.AsyncClient, parts: Parts, issued: IssuedKey, clock: SettableClock
+) -> None:
+    async def last_used_s() -> float | None:
+        (key,) = await parts.identity.list_keys(issued.key.organization_id)
+        return key.last_used_at and (key.last_used_at - start).total_seconds()
+
+    start = clock.now()
+    assert await last_used_s() is None
+    noted = []
+    for _ in range(4):
+        await ask(client, issued.text)
+        noted.append(await last_used_s())
+        clock.advance(timedelta(seconds=30))
+    assert noted == [0, 0, 60, 60]
+
+
+async def test_a_busy_key_costs_no_query(
+    parts: Parts, issued: IssuedKey, clock: SettableClock
+) -> None:
+    caller = await parts.identity.authenticate(issued.text)
+    await parts.database.close()
+    assert await parts.identity.authenticate(issued.text) == caller
+    await parts.database.open()
+
+
+async def test_keys_are_not_in_the_database(parts: Parts, issued: IssuedKey) -> None:
+    secret = issued.text.split("_")[1]
+    async with parts.database.connection() as connection:
+        rows = await (await connection.execute("SELECT * FROM api_key")).fetchall()
+    assert len(rows) == 1
+    assert secret not in str(rows)
+
+
+async def test_organizations_and_keys_by_name(parts: Parts, issued: IssuedKey) -> None:
+    identity = parts.identity
+    with pytest.raises(OrganizationNameTaken):
+        await identity.create_organization("Acme")
+    for name in ("", "  ", "a\nb", "a" * 201, "a\x00"):
+        with pytest.raises(InvalidName):
+            await identity.create_organization(name)
+    nobody = OrganizationId(uuid4())
+    for call in (
+        identity.create_key(nobody, "x"),
+        identity.list_keys(nobody),
+        identity.set_pipelines(nobody, True),
+    ):
+        with pytest.raises(OrganizationNotFound):
+            await call
+    with pytest.raises(KeyNotFound):
+        await identity.revoke_key("nothing")
+    assert [each.name for each in await identity.list_organizations()] == ["Acme"]
+    assert await identity.list_keys(issued.key.organization_id) == [issued.key]
+
+
+async def test_switching_pipelines_is_seen_at_once(
+    client: httpx.AsyncClient, parts: Parts, issued: IssuedKey
+) -> None:
+    assert (await ask(client, issued.text)).json()["pipelines_enabled"] is True
+    changed = await parts.identity.set_pipelines(issued.key.organization_id, False)
+    assert changed.pipelines_enabled is False
+    assert (await ask(client, issued.text)).json()["pipelines_enabled"] is False
+
+
+class TestFirstStart:
+    async def test_an_empty_database_gets_one_key(
+        self, client: httpx.AsyncClient, parts: Parts
+    ) -> None:
+        issued = await parts.identity.ensure_default(None)
+        assert issued is not None
+        body = (await ask(client, issued.text)).json()
+        assert (body["name"], body["pipelines_enabled"]) == ("default", True)
+        assert await parts.identity.ensure_default(None) is None
+
+    async def test_two_processes_make_one_key(self, parts: Parts, clock: SettableClock) -> None:
+        starts = [Identity(parts.database, clock).ensure_default(None) for _ in range(6)]
+        results = await asyncio.gather(*starts)
+        assert len([issued for issued in results if issued is not None]) == 1
+        (organization,) = await parts.identity.list_organizations()
+        assert len(await parts.identity.list_keys(organization.id)) == 1
+
+    async def test_the_operators_key_works(self, client: httpx.AsyncClient, parts: Parts) -> None:
+        results = await asyncio.gather(
+            *(parts.identity.ensure_default("ef_dev_local") for _ in range(6))
+        )
+        assert results == [None] * 6
+        (organization,) = await parts.identity.list_organizations()
+        assert [key.key_id for key in await parts.identity.list_keys(organization.id)] == ["local"]
+        assert (await ask(client, "ef_dev_local")).json()["name"] == "default"
+
+    async def test_it_works_whatever_was_there_before(
+        self, client: httpx.AsyncClient, parts: Parts
+    ) -> None:
+        first = await parts.identity.ensure_default(None)
+        assert first is not None
+        await parts.identity.ensure_default("ef_old_local")
+        await parts.identity.revoke_key("local")
+        await parts.identity.ensure_default("ef_new_local")
+        assert (await ask(client, "ef_old_local")).status_code == 401
+        assert (await ask(client, "ef_new_local")).status_code == 200
+        assert (await ask(client, first.text)).status_code == 200
+
+    async def test_a_key_id_of_another_organization_is_left_alone(
+        self, client: httpx.AsyncClient, parts: Parts, issued: IssuedKey
+    ) -> None:
+        with pytest.raises(KeyIdTaken):
+            await parts.identity.ensure_default(f"ef_mine_{issued.key.key_id}")
+        assert (await ask(client, issued.text)).json()["name"] == "Acme"
+
+    @pytest.mark.parametrize("text", ["", "secret", "ef_a b_c", "ef__c"])
+    async def test_a_key_no_client_would_send_is_refused(self, parts: Parts, text: str) -> None:
+        with pytest.raises(InvalidKeyText, match="FRAMEKILN_API_KEY"):
+            await parts.identity.ensure_default(text)
+        assert await parts.identity.list_organizations() == []
+
+    async def test_no_key_at_all_is_refused(self, parts: Parts) -> None:
+        with pytest.raises(Unauthenticated, match="Authorization"):
+            await parts.identity.authenticate(None)
+
+
+class TestEveryRequest:
+    async def test_has_an_id(self, client: httpx.AsyncClient) -> None:
+        kept = await client.get("/healthz", headers={"X-Request-Id": "abc-1"})
+        assert kept.headers["x-request-id"] == "abc-1"
+        made = await client.get(ORGANIZATION, headers={"X-Request-Id": "a b<script>"})
+        assert made.status_code == 401
+        assert UUID(made.headers["x-request-id"])
+
+    async def test_is_logged_without_its_secrets(
+        self, client: httpx.AsyncClient, issued: IssuedKey
+    ) -> None:
+        with capture_logs() as lines:
+            await client.get(f"{ORGANIZATION}?media_token=tok", headers=bearer(issued.text))
+            await client.post("/api/v1/pipeline-callbacks/c4llb4ck")
+        first, second = (line for line in lines if line["event"] == "request")
+        assert (first["method"], first["path"], first["status"]) == ("GET", ORGANIZATION, 200)
+        assert second["status"] == 404
+        assert not any(
+            word in str(lines) for word in (issued.text, "media_token", "tok=", "c4llb4ck")
+        )
+
+    async def test_is_counted_by_route(self, parts: Parts, client: httpx.AsyncClient) -> None:
+        async with parts.database.transaction() as connection:
+            await parts.jobs.defer(connection, NewJob("render.run", {}, "renders"))
+        await client.get(ORGANIZATION)
+        await client.get("/nothing/17")
+        text = (await client.get("/metrics")).text
+        assert (
+            'framekiln_http_requests_total{method="GET",route="/api/v1/organization",status="401"}'
+            " 1.0" in text
+        )
+        assert 'route="unmatched",status="404"} 1.0' in text
+        assert 'framekiln_queue_depth{queue="renders",status="todo"} 1.0' in text
+        await parts.jobs.close()
+        without_queue = await client.get("/metrics")
+        assert without_queue.status_code == 200
+        assert "framekiln_queue_depth{" not in without_queue.text
+
+    async def test_may_come_from_another_origin(
+        self, client: httpx.AsyncClient, issued: IssuedKey
+    ) -> None:
+        origin = "https://player.example"
+        asked = {"Origin": origin, "Access-Control-Request-Headers": "authorization"}
+        preflight = await client.options(ORGANIZATION, headers=asked)
+        assert preflight.status_code == 204
+        assert "Authorization" in preflight.headers["access-control-allow-headers"]
+        for headers in (bearer(issued.text), {}):
+            answer = await client.get(ORGANIZATION, headers={**headers, "Origin": origin})
+            assert answer.headers["access-control-allow-origin"] == origin
+            assert answer.headers["access-control-allow-credentials"] == "true"
+            assert "Origin" in answer.headers["vary"]
+        nowhere = await client.get(ORGANIZATION, headers={"Origin": "null"})
+        assert nowhere.headers["access-control-allow-origin"] == "*"
+        assert "access-control-allow-credentials" not in nowhere.headers
+        outside = await client.get("/healthz", headers={"Origin": origin})
+        assert "access-control-allow-origin" not in outside.headers
+
+
+async def test_health_and_readiness(
+    client: httpx.AsyncClient, parts: Parts, tmp_path: Path
+) -> None:
+    assert (await client.get("/healthz")).json() == {"status": "ok"}
+    ready = await client.get("/readyz")
+    assert ready.status_code == 200
+    assert ready.json()["checks"] == {"database": "ok", "storage": "ok"}
+    (tmp_path / "blobs").rmdir()
+    broken = await client.get("/readyz")
+    assert broken.status_code == 503
+    assert broken.json()["checks"] == {"database": "ok", "storage": "failed"}
+    assert "storage" in broken.json()["message"]
+    await parts.database.close()
+    assert (await client.get("/readyz")).json()["checks"]["database"] == "failed"
+    assert (await client.get("/healthz")).status_code == 200
+
+
+@pytest.mark.spec("7")
+async def test_a_lost_database_is_a_503(client: httpx.AsyncClient, parts: Parts) -> None:
+    await parts.database.close()
+    answer = await ask(client, make_key())
+    assert answer.status_code == 503
+    assert answer.json()["error"] == "database_unavailable"
+    assert answer.headers["retry-after"] == "5"
+
+
+async def test_the_openapi_document(client: httpx.AsyncClient) -> None:
+    document = (await client.get("/openapi.json")).json()
+    assert document["info"]["title"] == "Framekiln"
+    (scheme,) = document["components"]["securitySchemes"].values()
+    assert (scheme["type"], scheme["scheme"]) == ("http", "bearer")
+    operation = document["paths"][ORGANIZATION]["get"]
+    assert operation["security"]
+    assert "default" in operation["responses"]
+    properties = document["components"]["schemas"]["OrganizationView"]["properties"]
+    assert {"displayName", "apiKeyName", "display_name", "api_key_name"} <= set(properties)

@@ -1,0 +1,266 @@
+"""Killed workers, a killed database and lost answers: no job is lost, none is ended twice."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Self
+
+import pytest
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from framekiln.db.migrate import migrate
+from framekiln.db.pool import Database
+from framekiln.jobs.model import JobStatus, WorkerPace
+from framekiln.jobs.queue import JobQueue
+from tests.support.jobs import (
+    PATIENCE_S,
+    QUICK,
+    Notebook,
+    Stuck,
+    defer,
+    eventually,
+    is_empty,
+    job,
+    opened_database,
+    opened_queue,
+    working,
+)
+from tests.support.postgres import PostgresServer
+
+STALLED_AFTER_S = 1.5
+
+WORKER_PROCESS = """
+import asyncio, sys
+from framekiln.jobs.model import WorkerPace
+from framekiln.jobs.queue import JobQueue
+
+async def hold(job):
+    print("started", job.attempt, flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(JobQueue(sys.argv[1]).run_worker(
+    {"hold": hold}, queues=["work"], concurrency=1, name="victim",
+    pace=WorkerPace(heartbeat_s=0.2, poll_s=0.1),
+))
+"""
+
+
+@pytest.fixture
+def fragile(fragile_postgres: PostgresServer) -> PostgresServer:
+    """A server to be crashed, with the queue in its main database."""
+    migrate(fragile_postgres.conninfo)
+    return fragile_postgres
+
+
+class TestCrashes:
+    async def test_killed_worker_loses_its_job_to_another(
+        self, queue: JobQueue, database: Database, conninfo: str
+    ) -> None:
+        await defer(queue, database, job("hold"))
+        victim = await asyncio.to_thread(_start_and_kill_worker, conninfo)
+        assert victim == "started 1"
+        notebook = Notebook()
+        async with working(queue, hold=notebook):
+            assert notebook.runs == []
+            await eventually(_sweeps(queue, 1))
+            await eventually(is_empty(queue))
+        assert [run.attempt for run in notebook.runs] == [2]
+
+    async def test_living_worker_is_not_swept(self, queue: JobQueue, database: Database) -> None:
+        stuck = Stuck()
+        await defer(queue, database, job())
+        async with working(queue, note=stuck):
+            await asyncio.wait_for(stuck.started.wait(), PATIENCE_S)
+            await asyncio.sleep(STALLED_AFTER_S * 1.5)
+            assert await queue.sweep_stalled(STALLED_AFTER_S) == 0
+            stuck.release.set()
+            await eventually(is_empty(queue))
+        assert len(stuck.runs) == 1
+
+    async def test_worker_taken_for_dead_changes_nothing_and_goes_on(
+        self, queue: JobQueue, database: Database
+    ) -> None:
+        """Its job runs elsewhere as attempt 2; the first run's end must not end the second."""
+        zombie, heir = Stuck(), Stuck()
+        slow = WorkerPace(heartbeat_s=600, poll_s=0.1)
+        await defer(queue, database, job(n=1))
+        async with working(queue, pace=slow, note=zombie):
+            await asyncio.wait_for(zombie.started.wait(), PATIENCE_S)
+            async with working(queue, note=heir):
+                await eventually(_sweeps(queue, 1))
+                await asyncio.wait_for(heir.started.wait(), PATIENCE_S)
+                zombie.release.set()
+                # The zombie is free again: as it has one slot, its next job proves it.
+                zombie_next = await defer(queue, database, job(n=2))
+                await eventually(zombie.has(2))
+                (record,) = [r for r in await queue.list_jobs() if r.job_id not in zombie_next]
+                assert (record.status, record.attempts) == (JobStatus.DOING, 1)
+                heir.release.set()
+                await eventually(is_empty(queue))
+        assert [run.attempt for run in heir.runs] == [2]
+
+    async def test_sweep_yields_to_a_queued_twin(
+        self, queue: JobQueue, database: Database, conninfo: str
+    ) -> None:
+        await defer(queue, database, job("hold", dedupe_key="k"))
+        await asyncio.to_thread(_start_and_kill_worker, conninfo)
+        (twin,) = await defer(queue, database, job("hold", dedupe_key="k"))
+
+        async def only_the_twin_is_left() -> bool:
+            assert await queue.sweep_stalled(STALLED_AFTER_S) == 0
+            return [record.job_id for record in await queue.list_jobs()] == [twin]
+
+        await eventually(only_the_twin_is_left)
+
+    async def test_database_crash_while_idle(self, fragile: PostgresServer) -> None:
+        notebook = Notebook()
+        async with (
+            opened_queue(fragile.conninfo) as queue,
+            opened_database(fragile.conninfo) as database,
+            working(queue, note=notebook),
+        ):
+            await defer(queue, database, job(n=1))
+            await eventually(notebook.has(1))
+            await asyncio.to_thread(fragile.kill)
+            await asyncio.sleep(QUICK.heartbeat_s * 5)
+            await asyncio.to_thread(fragile.start)
+            await eventually(database.is_ready)
+            await defer(queue, database, job(n=2))
+            await eventually(is_empty(queue))
+        assert [run.args["n"] for run in notebook.runs] == [1, 2]
+
+    async def test_job_that_ends_while_the_database_is_away_is_recorded_once(
+        self, fragile: PostgresServer
+    ) -> None:
+        ending, lasting = Stuck(), Stuck()
+        async with (
+            opened_queue(fragile.conninfo) as queue,
+            opened_database(fragile.conninfo) as database,
+            working(queue, concurrency=2, ending=ending, lasting=lasting),
+        ):
+            await defer(queue, database, job("ending"), job("lasting"))
+            await asyncio.wait_for(ending.started.wait(), PATIENCE_S)
+            await asyncio.wait_for(lasting.started.wait(), PATIENCE_S)
+            await asyncio.to_thread(fragile.kill)
+            ending.release.set()
+            await asyncio.sleep(STALLED_AFTER_S * 1.5)
+            await asyncio.to_thread(fragile.start)
+            await eventually(database.is_ready)
+            # Its heartbeats could not be heard: that does not make the worker dead.
+            assert await queue.sweep_stalled(STALLED_AFTER_S) == 0
+            lasting.release.set()
+            await eventually(is_empty(queue))
+        assert [run.attempt for run in ending.runs + lasting.runs] == [1, 1]
+
+    @pytest.mark.parametrize("lost", [b"procrastinate_fetch_job", b"procrastinate_finish_job"])
+    async def test_lost_answer_neither_loses_nor_doubles_the_job(
+        self, queue: JobQueue, database: Database, conninfo: str, tmp_path: Path, lost: bytes
+    ) -> None:
+        notebook = Notebook()
+        await defer(queue, database, job(n=1), job(n=2))
+        async with ForgetfulProxy(conninfo, tmp_path, lost) as proxy:
+            async with working(JobQueue(proxy.conninfo), note=notebook):
+                await eventually(is_empty(queue))
+            assert proxy.has_lost
+        assert [(run.args["n"], run.attempt) for run in notebook.runs] == [(1, 1), (2, 1)]
+
+    async def test_stopping_while_the_database_is_away(self, fragile: PostgresServer) -> None:
+        stuck = Stuck()
+        async with (
+            opened_queue(fragile.conninfo) as queue,
+            opened_database(fragile.conninfo) as database,
+        ):
+            async with working(queue, note=stuck):
+                await defer(queue, database, job())
+                await asyncio.wait_for(stuck.started.wait(), PATIENCE_S)
+                await asyncio.to_thread(fragile.kill)
+            assert stuck.cancelled == 1
+            await asyncio.to_thread(fragile.start)
+            await eventually(database.is_ready)
+            await eventually(_sweeps(queue, 1))
+
+
+def _sweeps(queue: JobQueue, count: int) -> Callable[[], Awaitable[bool]]:
+    async def sweeps() -> bool:
+        return await queue.sweep_stalled(STALLED_AFTER_S) == count
+
+    return sweeps
+
+
+def _start_and_kill_worker(conninfo: str) -> str:
+    """Run a worker process until its handler has started, kill it -9, return what it said."""
+    source = Path(__file__).parents[2] / "src"
+    with subprocess.Popen(
+        [sys.executable, "-c", WORKER_PROCESS, conninfo],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(source)},
+    ) as process:
+        assert process.stdout is not None
+        said = ""
+        while not said.startswith("started"):
+            said = process.stdout.readline()
+            assert said, "the worker process ended"
+        process.send_signal(signal.SIGKILL)
+    return said.strip()
+
+
+class ForgetfulProxy:
+    """A proxy to the server that hangs up instead of passing on one answer.
+
+    The first statement that contains `lost` is carried out, but nobody is told.
+    """
+
+    def __init__(self, conninfo: str, folder: Path, lost: bytes) -> None:
+        self.conninfo = make_conninfo(conninfo, host=str(folder))
+        self.has_lost = False
+        self._lost = lost
+        self._target = f"{conninfo_to_dict(conninfo)['host']}/.s.PGSQL.5432"
+        self._socket = folder / ".s.PGSQL.5432"
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_unix_server(self._serve, self._socket)
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+        await self._server.wait_closed()
+
+    async def _serve(
+        self, client_in: asyncio.StreamReader, client_out: asyncio.StreamWriter
+    ) -> None:
+        server_in, server_out = await asyncio.open_unix_connection(self._target)
+        is_armed = asyncio.Event()
+        tasks = [
+            asyncio.create_task(self._ask(client_in, server_out, is_armed)),
+            asyncio.create_task(self._answer(server_in, client_out, is_armed)),
+        ]
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        server_out.close()
+        client_out.close()
+
+    async def _ask(
+        self, client: asyncio.StreamReader, server: asyncio.StreamWriter, is_armed: asyncio.Event
+    ) -> None:
+        while data := await client.read(65536):
+            if self._lost in data and not self.has_lost:
+                is_armed.set()
+            server.write(data)
+            await server.drain()
+
+    async def _answer(
+        self, server: asyncio.StreamReader, client: asyncio.StreamWriter, is_armed: asyncio.Event
+    ) -> None:
+        while data := await server.read(65536):
+            if is_armed.is_set():
+                self.has_lost = True
+                return
+            client.write(data)
+            await client.drain()

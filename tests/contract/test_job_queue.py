@@ -1,0 +1,274 @@
+"""Deferring, sharing, order, retries and cancellation, with real workers and PostgreSQL."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from framekiln.db.pool import Database
+from framekiln.jobs.model import (
+    JobAlreadyQueued,
+    JobContext,
+    JobNotFailed,
+    JobNotFound,
+    JobStatus,
+    NaiveRunAt,
+    NewJob,
+    RetryPolicy,
+)
+from framekiln.jobs.queue import JobQueue
+from framekiln.kit.errors import CompositionFailed, RemoteFailed
+from tests.support.jobs import (
+    PATIENCE_S,
+    Notebook,
+    Stuck,
+    defer,
+    eventually,
+    is_empty,
+    is_failed,
+    job,
+    working,
+)
+
+
+class TestDeferring:
+    async def test_commits_and_rolls_back_with_the_caller(
+        self, queue: JobQueue, database: Database
+    ) -> None:
+        async def defer_and_fail() -> None:
+            async with database.transaction() as connection:
+                assert await queue.defer(connection, job(n=1))
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await defer_and_fail()
+        assert await queue.list_jobs() == []
+
+        async with database.transaction() as connection:
+            job_id = await queue.defer(connection, job(n=2))
+            assert await queue.list_jobs() == []
+        (record,) = await queue.list_jobs()
+        assert (record.job_id, record.kind, record.args) == (job_id, "note", {"n": 2})
+        assert (record.status, record.attempts) == (JobStatus.TODO, 0)
+
+    async def test_waiting_dedupe_key_is_not_queued_twice(
+        self, queue: JobQueue, database: Database
+    ) -> None:
+        async with database.transaction() as connection:
+            first = await queue.defer(connection, job(dedupe_key="run:1"))
+            assert await queue.defer(connection, job(dedupe_key="run:1")) is None
+            # The caller's transaction is still good.
+            other = await queue.defer(connection, job(dedupe_key="run:2"))
+        assert {record.job_id for record in await queue.list_jobs()} == {first, other}
+
+    async def test_many_keep_their_order(self, queue: JobQueue, database: Database) -> None:
+        async with database.transaction() as connection:
+            await queue.defer(connection, job(dedupe_key="b"))
+            ids = await queue.defer_many(
+                connection, [job(n=0), job(dedupe_key="a", n=1), job(dedupe_key="b"), job(n=3)]
+            )
+        args = {record.job_id: record.args for record in await queue.list_jobs()}
+        assert ids[2] is None
+        assert [args[i] for i in ids if i is not None] == [{"n": 0}, {"n": 1}, {"n": 3}]
+
+    async def test_no_jobs_at_all(self, queue: JobQueue, database: Database) -> None:
+        async with database.transaction() as connection:
+            assert await queue.defer_many(connection, []) == []
+
+    def test_run_at_without_a_zone_is_refused(self) -> None:
+        with pytest.raises(NaiveRunAt, match="note"):
+            NewJob("note", {}, "work", run_at=datetime(2030, 1, 1))  # noqa: DTZ001
+
+
+class TestWorking:
+    async def test_two_workers_share_and_delete_what_succeeded(
+        self, queue: JobQueue, database: Database
+    ) -> None:
+        left, right = Stuck(), Stuck()
+        async with working(queue, note=left), working(queue, note=right):
+            await defer(queue, database, *(job(n=n) for n in range(2)))
+            await asyncio.wait_for(left.started.wait(), PATIENCE_S)
+            await asyncio.wait_for(right.started.wait(), PATIENCE_S)
+            left.release.set()
+            right.release.set()
+            await defer(queue, database, *(job(n=n) for n in range(2, 20)))
+            await eventually(is_empty(queue))
+        assert sorted(run.args["n"] for run in left.runs + right.runs) == list(range(20))
+
+    async def test_priority_queue_and_time_decide(
+        self, queue: JobQueue, database: Database
+    ) -> None:
+        tomorrow = datetime.now(UTC) + timedelta(days=1)
+        await defer(
+            queue,
+            database,
+            NewJob("note", {"n": "low"}, "work"),
+            NewJob("note", {"n": "high"}, "work", priority=5),
+            NewJob("note", {"n": "later"}, "work", run_at=tomorrow),
+            NewJob("note", {"n": "elsewhere"}, "other"),
+        )
+        notebook = Notebook()
+        async with working(queue, note=notebook):
+            await eventually(notebook.has(2))
+        assert [run.args["n"] for run in notebook.runs] == ["high", "low"]
+        depths = {depth.queue: depth for depth in await queue.depths()}
+        assert (depths["work"].todo, depths["work"].oldest_age_s) == (1, 0)
+        assert depths["other"].todo == 1
+        assert depths["other"].oldest_age_s > 0
+
+    async def test_context_has_any_argument(self, queue: JobQueue, database: Database) -> None:
+        notebook = Notebook()
+        args = {"running": 1, "self": [2], "job_id": {"a": None}}
+        (job_id,) = await defer(queue, database, NewJob("note", args, "work"))
+        async with working(queue, note=notebook):
+            await eventually(is_empty(queue))
+        assert notebook.runs == [JobContext(job_id, "note", args, attempt=1)]
+
+    async def test_unknown_kind_fails(self, queue: JobQueue, database: Database) -> None:
+        await defer(queue, database, job("nobody"))
+        async with working(queue, note=Notebook()):
+            await eventually(is_failed(queue))
+
+
+class TestRetrying:
+    @pytest.mark.parametrize("error", [RuntimeError("bug"), RemoteFailed("their server")])
+    async def test_retryable_errors_until_attempts_are_used_up(
+        self, queue: JobQueue, database: Database, error: Exception
+    ) -> None:
+        notebook = Notebook()
+
+        async def fail(context: JobContext) -> None:
+            await notebook(context)
+            raise error
+
+        await defer(queue, database, job())
+        async with working(queue, note=fail):
+            await eventually(is_failed(queue))
+        assert [run.attempt for run in notebook.runs] == [1, 2, 3]
+
+    async def test_other_errors_fail_at_once(self, queue: JobQueue, database: Database) -> None:
+        notebook = Notebook()
+
+        async def fail(context: JobContext) -> None:
+            await notebook(context)
+            raise CompositionFailed("the page is broken")
+
+        await defer(queue, database, job())
+        async with working(queue, note=fail):
+            await eventually(is_failed(queue))
+        assert [run.attempt for run in notebook.runs] == [1]
+
+    async def test_self_cancelled_handler_is_an_error(
+        self, queue: JobQueue, database: Database
+    ) -> None:
+        notebook = Notebook()
+
+        async def cancel_itself(context: JobContext) -> None:
+            await notebook(context)
+            raise asyncio.CancelledError
+
+        await defer(queue, database, job())
+        async with working(queue, note=cancel_itself):
+            await eventually(is_failed(queue))
+        assert [run.attempt for run in notebook.runs] == [1, 2, 3]
+
+    async def test_operator_retries_a_failed_job(self, queue: JobQueue, database: Database) -> None:
+        notebook = Notebook()
+
+        async def fail_once(context: JobContext) -> None:
+            await notebook(context)
+            if context.attempt == 1:
+                raise CompositionFailed("not yet")
+
+        (job_id,) = await defer(queue, database, job())
+        with pytest.raises(JobNotFailed, match="todo"):
+            await queue.retry(job_id)
+        async with working(queue, note=fail_once):
+            await eventually(is_failed(queue))
+            await queue.retry(job_id)
+            await eventually(is_empty(queue))
+        assert [run.attempt for run in notebook.runs] == [1, 2]
+        with pytest.raises(JobNotFound):
+            await queue.retry(job_id)
+
+    async def test_operator_does_not_retry_beside_a_twin(
+        self, queue: JobQueue, database: Database
+    ) -> None:
+        async def fail(context: JobContext) -> None:
+            raise CompositionFailed("broken")
+
+        (job_id,) = await defer(queue, database, job(dedupe_key="k"))
+        async with working(queue, note=fail):
+            await eventually(is_failed(queue))
+        await defer(queue, database, job(dedupe_key="k"))
+        with pytest.raises(JobAlreadyQueued):
+            await queue.retry(job_id)
+
+    async def test_retry_yields_to_a_queued_twin(self, queue: JobQueue, database: Database) -> None:
+        """While one runs, another with its dedupe key may be queued; both cannot wait."""
+        stuck = Stuck()
+
+        async def fail_after_release(context: JobContext) -> None:
+            await stuck(context)
+            if context.args["n"] == 1:
+                raise RemoteFailed("try again")
+
+        await defer(queue, database, job(dedupe_key="k", n=1))
+        async with working(queue, note=fail_after_release):
+            await asyncio.wait_for(stuck.started.wait(), PATIENCE_S)
+            await defer(queue, database, job(dedupe_key="k", n=2))
+            stuck.release.set()
+            await eventually(is_empty(queue))
+        assert [run.args["n"] for run in stuck.runs] == [1, 2]
+
+    def test_delays_double_up_to_the_limit(self) -> None:
+        policy = RetryPolicy(max_attempts=2000)
+        delays_s = [policy.delay_s(RuntimeError(), attempt) for attempt in (1, 2, 3, 7, 1999)]
+        assert delays_s == [1, 2, 4, 60, 60]
+        assert policy.delay_s(RuntimeError(), 2000) is None
+
+
+class TestCancelling:
+    async def test_waiting_job_is_removed(self, queue: JobQueue, database: Database) -> None:
+        (job_id,) = await defer(queue, database, job())
+        assert await queue.cancel(job_id)
+        assert await queue.list_jobs() == []
+        assert not await queue.cancel(job_id)
+
+    async def test_cancelling_rolls_back_with_the_caller(
+        self, queue: JobQueue, database: Database
+    ) -> None:
+        (job_id,) = await defer(queue, database, job())
+
+        async def cancel_and_fail() -> None:
+            async with database.transaction() as connection:
+                assert await queue.cancel(job_id, connection=connection)
+                raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await cancel_and_fail()
+        assert [record.job_id for record in await queue.list_jobs()] == [job_id]
+
+    async def test_running_handler_is_cancelled_and_not_retried(
+        self, queue: JobQueue, database: Database
+    ) -> None:
+        stuck = Stuck()
+        (job_id,) = await defer(queue, database, job())
+        async with working(queue, note=stuck):
+            await asyncio.wait_for(stuck.started.wait(), PATIENCE_S)
+            assert await queue.cancel(job_id)
+            await eventually(is_empty(queue))
+        assert (len(stuck.runs), stuck.cancelled) == (1, 1)
+
+    async def test_stopping_worker_gives_its_jobs_back_at_once(
+        self, queue: JobQueue, database: Database
+    ) -> None:
+        first, second = Stuck(), Notebook()
+        await defer(queue, database, job())
+        async with working(queue, note=first):
+            await asyncio.wait_for(first.started.wait(), PATIENCE_S)
+        (record,) = await queue.list_jobs()
+        assert (record.status, record.attempts, first.cancelled) == (JobStatus.TODO, 1, 1)
+        async with working(queue, note=second):
+            await eventually(is_empty(queue))
+        assert [run.attempt for run in second.runs] == [2]

@@ -1,0 +1,204 @@
+"""The supervisor, with small real programs: restarts, the end of everything, a violent death."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from framekiln.cli.supervisor import RestartPolicy
+
+# Writes its pid and waits; with "stubborn" it ignores the request to end. It has a child of its
+# own which leaves the process group, as a browser does.
+PROGRAM = """
+import os, signal, subprocess, sys, time
+folder, name, stubborn = sys.argv[1], sys.argv[2], "stubborn" in sys.argv
+if stubborn:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+inner = subprocess.Popen(["sleep", "600"], start_new_session=True)
+open(f"{folder}/{name}.tmp", "w").write(f"{os.getpid()} {inner.pid}")
+os.rename(f"{folder}/{name}.tmp", f"{folder}/{name}.{os.getpid()}")
+print(name, "is up", flush=True)
+time.sleep(600)
+"""
+
+SUPERVISOR = """
+import asyncio, sys
+from framekiln.cli.signals import until_signal
+from framekiln.cli.supervisor import RestartPolicy, Supervisor
+from framekiln.kit.processes import Program
+
+folder, program, names = sys.argv[1], sys.argv[2], sys.argv[3:]
+
+async def run(supervisor):
+    async with supervisor:
+        for name in names:
+            argv = (sys.executable, "-c", program, folder, *name.split("+"))
+            await supervisor.start(Program(name.split("+")[0], argv, stop_timeout_s=0.5))
+        await asyncio.Event().wait()
+
+def sink(name, line):
+    print(f"{name}: {line}", flush=True)
+
+supervisor = Supervisor(sink=sink, policy=RestartPolicy(first_delay_s=0.01))
+asyncio.run(until_signal(run(supervisor)))
+print("stopped", flush=True)
+"""
+
+
+class Watched:
+    """A supervisor in a process of its own, and the programs it keeps."""
+
+    def __init__(self, folder: Path, names: tuple[str, ...]) -> None:
+        self.folder = folder
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", SUPERVISOR, str(folder), PROGRAM, *names],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def seen(self, name: str) -> set[int]:
+        """Return the first pid of every start of the program so far."""
+        return {int(path.suffix[1:]) for path in self.folder.glob(f"{name}.[0-9]*")}
+
+    def all_pids(self) -> set[int]:
+        """Return every process that was ever started, inner ones too."""
+        pids = {self.process.pid}
+        for path in self.folder.glob("*.[0-9]*"):
+            pids |= {int(word) for word in path.read_text().split()}
+        return pids
+
+    async def started(self, name: str, *, besides: set[int] | None = None) -> int:
+        """Wait for a start of the program that is not among `besides`."""
+        async with asyncio.timeout(30):
+            while True:
+                if fresh := self.seen(name) - (besides or set()):
+                    return fresh.pop()
+                await asyncio.sleep(0.02)
+
+    async def output(self) -> str:
+        """Return what the supervisor wrote, once it has ended."""
+        return (await asyncio.to_thread(self.process.communicate, timeout=30))[0]
+
+
+@contextlib.contextmanager
+def watch(folder: Path, *names: str) -> Iterator[Watched]:
+    watched = Watched(folder, names)
+    try:
+        yield watched
+    finally:
+        if watched.process.poll() is None:
+            watched.process.terminate()
+        watched.process.wait()
+        assert watched.process.stdout
+        watched.process.stdout.close()
+
+
+def is_running(pid: int) -> bool:
+    """Whether the process still runs; a zombie nobody collected does not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"
+
+
+async def all_gone(pids: set[int]) -> None:
+    async with asyncio.timeout(30):
+        while True:
+            if not any(map(is_running, pids)):
+                return
+            await asyncio.sleep(0.02)
+
+
+async def test_a_dead_child_is_started_again_and_its_orphans_end(tmp_path: Path) -> None:
+    with watch(tmp_path, "one", "two") as watched:
+        first = await watched.started("one")
+        other = await watched.started("two")
+        inner = watched.all_pids() - {watched.process.pid, first, other}
+        os.kill(first, signal.SIGKILL)
+        second = await watched.started("one", besides={first})
+        assert is_running(second)
+        assert watched.seen("two") == {other}, "a healthy child was restarted"
+        orphan = int((tmp_path / f"one.{first}").read_text().split()[1])
+        assert orphan in inner
+        await all_gone({first, orphan})
+        watched.process.terminate()
+        output = await watched.output()
+    assert "one: one is up" in output
+    assert "serve: one ended (killed by SIGKILL)" in output
+
+
+@pytest.mark.parametrize("request_to_end", [signal.SIGTERM, signal.SIGINT])
+async def test_asked_to_end_it_leaves_nothing(
+    tmp_path: Path, request_to_end: signal.Signals
+) -> None:
+    with watch(tmp_path, "meek", "hard+stubborn") as watched:
+        await watched.started("meek")
+        await watched.started("hard")
+        pids = watched.all_pids()
+        assert len(pids) == 5
+        watched.process.send_signal(request_to_end)
+        assert (await watched.output()).endswith("stopped\n")
+        assert watched.process.returncode == 0
+        # No waiting here: when the supervisor is gone, so is everything else.
+        assert not [pid for pid in pids if is_running(pid)]
+
+
+async def test_killed_outright_its_children_follow(tmp_path: Path) -> None:
+    with watch(tmp_path, "one", "two") as watched:
+        children = {await watched.started("one"), await watched.started("two")}
+        inner = watched.all_pids() - children - {watched.process.pid}
+        watched.process.kill()
+        try:
+            await all_gone(children)
+        finally:
+            for pid in inner:
+                # Nobody told these; a real program tells its own children.
+                os.kill(pid, signal.SIGKILL)
+
+
+async def test_ends_while_a_child_keeps_dying(tmp_path: Path) -> None:
+    with watch(tmp_path, "one") as watched:
+        first = await watched.started("one")
+        (tmp_path / f"one.{first}").unlink()
+        os.kill(first, signal.SIGKILL)
+        watched.process.terminate()
+        assert (await watched.output()).endswith("stopped\n")
+        assert not [pid for pid in watched.all_pids() if is_running(pid)]
+
+
+async def test_gives_up_on_a_child_that_never_comes_up() -> None:
+    code = """
+import asyncio, sys
+from framekiln.cli.supervisor import ChildFailed, RestartPolicy, Supervisor
+from framekiln.kit.processes import Program
+
+async def main():
+    async with Supervisor(sink=print, policy=RestartPolicy(first_delay_s=0.01)) as supervisor:
+        broken = Program("broken", (sys.executable, "-c", "raise SystemExit(3)"))
+        ward = await supervisor.start(broken)
+        try:
+            await supervisor.until_ready(ward, asyncio.sleep(600))
+        except ChildFailed as error:
+            print(error.message)
+
+asyncio.run(main())
+"""
+    done = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True, timeout=60
+    )
+    assert "broken ended 3 times while starting" in done.stdout
+    assert "exit code 3" in done.stdout
+    assert done.returncode == 0, done.stderr
+
+
+def test_pauses_grow_to_their_limit() -> None:
+    policy = RestartPolicy()
+    assert [policy.delay_s(n) for n in range(1, 8)] == [0.5, 1, 2, 4, 8, 10, 10]
+    assert policy.delay_s(5000) == 10

@@ -1,0 +1,191 @@
+"""Makes flash-and-beep clips: on every full second one white frame, and a beep that starts with it.
+
+Every frame carries its number as a frame code, so what comes out of a pipeline can be checked
+frame by frame. The number is the frame's place on the even grid of `fps`, also in a clip of
+variable rate, which leaves places out: a frame's time is always its number / fps.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from pathlib import Path
+
+import av
+import numpy as np
+from av.audio.stream import AudioStream
+from av.container import OutputContainer
+from av.video.reformatter import ColorPrimaries, ColorRange, Colorspace, ColorTrc
+from av.video.stream import VideoStream
+from numpy.typing import NDArray
+
+from tests.support.frame_codes import Picture, draw_frame_code
+
+BEEP_HZ = 1000
+BEEP_S = Fraction(1, 10)
+BEEP_LEVEL = 0.5
+CHUNK_SAMPLES = 1024
+STILL_ENCODERS = {
+    ".png": ("png", "rgb24"),
+    ".jpg": ("mjpeg", "yuvj444p"),
+    ".jpeg": ("mjpeg", "yuvj444p"),
+    ".webp": ("libwebp", "bgra"),
+}
+
+
+@dataclass(frozen=True)
+class Clip:
+    """What a clip is to be like. The container follows from the file name's ending."""
+
+    fps: Fraction = Fraction(30)
+    width: int = 320
+    height: int = 240
+    duration_s: Fraction = Fraction(2)
+    #: FFmpeg's names; None leaves the track out.
+    video_codec: str | None = "libx264"
+    audio_codec: str | None = "aac"
+    b_frames: int = 0
+    keyframe_every: int = 30
+    sample_rate_hz: int = 48_000
+    channels: int = 2
+    #: Counter-clockwise, written as metadata; the coded pictures stay upright.
+    rotation_degrees: int = 0
+    variable_rate: bool = False
+    #: How much later than its flash each beep starts; negative for earlier.
+    beep_delay_ms: int = 0
+    faststart: bool = True
+
+    @property
+    def frame_numbers(self) -> list[int]:
+        """Numbers of the frames the clip has, in order."""
+        numbers = range(ceil(self.duration_s * self.fps))
+        if not self.variable_rate:
+            return list(numbers)
+        flashes = self.flash_numbers
+        return [n for n in numbers if n in flashes or n == numbers[-1] or n % 7 not in (2, 4, 5)]
+
+    @property
+    def flash_numbers(self) -> set[int]:
+        """Numbers of the white frames: the first frame at or after each full second."""
+        return {ceil(second * self.fps) for second in range(ceil(self.duration_s))}
+
+
+def make_clip(path: Path, clip: Clip | None = None) -> Path:
+    """Write a clip and return where it is."""
+    clip = clip or Clip()
+    options = (
+        {"movflags": "+faststart"} if clip.faststart and path.suffix in (".mp4", ".mov") else {}
+    )
+    with av.open(path, "w", options=options) as container:
+        tracks: list[_PictureTrack | _SoundTrack] = []
+        if clip.video_codec:
+            tracks.append(_PictureTrack(container, clip))
+        if clip.audio_codec:
+            tracks.append(_SoundTrack(container, clip))
+        # A second of one, then a second of the other: the file is interleaved as players like it.
+        for second in range(ceil(clip.duration_s)):
+            for track in tracks:
+                track.write_until(second + 1)
+        for track in tracks:
+            track.finish()
+    return path
+
+
+def make_still(path: Path, n: int = 0, *, width: int = 320, height: int = 240) -> Path:
+    """Write frame code `n` as one PNG, JPEG or WebP picture, by the file name's ending."""
+    return write_picture(path, draw_frame_code(n, width, height))
+
+
+def write_picture(path: Path, pixels: Picture) -> Path:
+    """Write RGB or RGBA pixels as a PNG, JPEG or WebP picture; PNG and WebP lose nothing."""
+    encoder, pixel_format = STILL_ENCODERS[path.suffix]
+    has_alpha = pixels.shape[2] == 4
+    if encoder == "png" and has_alpha:
+        pixel_format = "rgba"
+    options = {"lossless": "1"} if encoder == "libwebp" else {"qscale": "2"}
+    frame = av.VideoFrame.from_ndarray(pixels, format="rgba" if has_alpha else "rgb24")
+    with av.open(path, "w", format="image2", options={"update": "1"}) as container:
+        stream = container.add_stream(encoder, options=options if encoder != "png" else {})
+        assert isinstance(stream, VideoStream)
+        stream.width, stream.height, stream.pix_fmt = frame.width, frame.height, pixel_format
+        container.mux(stream.encode(frame.reformat(format=pixel_format)))
+        container.mux(stream.encode(None))
+    return path
+
+
+def beep_track(clip: Clip) -> NDArray[np.float32]:
+    """Return the clip's sound, one row per channel."""
+    rate = clip.sample_rate_hz
+    sound = np.zeros(round(clip.duration_s * rate), np.float32)
+    time_s = np.arange(round(BEEP_S * rate)) / rate
+    beep = (BEEP_LEVEL * np.sin(2 * np.pi * BEEP_HZ * time_s)).astype(np.float32)
+    for n in clip.flash_numbers:
+        start = round((n / clip.fps + Fraction(clip.beep_delay_ms, 1000)) * rate)
+        audible = beep[max(0, -start) :][: max(0, len(sound) - max(0, start))]
+        sound[max(0, start) : max(0, start) + len(audible)] = audible
+    return np.tile(sound, (clip.channels, 1))
+
+
+class _PictureTrack:
+    """The video stream being written."""
+
+    def __init__(self, container: OutputContainer, clip: Clip) -> None:
+        self._container, self._clip = container, clip
+        self._waiting = clip.frame_numbers
+        options = {"preset": "ultrafast", "crf": "16", "bf": str(clip.b_frames)}
+        if clip.video_codec != "libx264":
+            options = {"deadline": "realtime", "cpu-used": "8", "crf": "20", "b": "0"}
+        stream = container.add_stream(clip.video_codec or "", rate=clip.fps, options=options)
+        assert isinstance(stream, VideoStream)
+        stream.width, stream.height, stream.pix_fmt = clip.width, clip.height, "yuv420p"
+        stream.gop_size = clip.keyframe_every
+        stream.colorspace, stream.color_range = Colorspace.ITU709, ColorRange.MPEG
+        stream.color_primaries, stream.color_trc = ColorPrimaries.BT709, ColorTrc.BT709
+        stream.thread_count = 1
+        stream.codec_context.time_base = 1 / clip.fps
+        if clip.rotation_degrees:
+            stream.set_display_rotation(clip.rotation_degrees)
+        self._stream = stream
+
+    def write_until(self, time_s: int) -> None:
+        while self._waiting and self._waiting[0] < time_s * self._clip.fps:
+            self._write(self._waiting.pop(0))
+
+    def finish(self) -> None:
+        self._container.mux(self._stream.encode(None))
+
+    def _write(self, n: int) -> None:
+        clip = self._clip
+        pixels = draw_frame_code(n, clip.width, clip.height, flash=n in clip.flash_numbers)
+        frame = av.VideoFrame.from_ndarray(pixels, format="rgb24").reformat(
+            format="yuv420p", dst_colorspace=Colorspace.ITU709, dst_color_range=ColorRange.MPEG
+        )
+        frame.pts, frame.time_base = n, 1 / clip.fps
+        self._container.mux(self._stream.encode(frame))
+
+
+class _SoundTrack:
+    """The audio stream being written."""
+
+    def __init__(self, container: OutputContainer, clip: Clip) -> None:
+        self._container, self._rate = container, clip.sample_rate_hz
+        self._layout = "mono" if clip.channels == 1 else "stereo"
+        self._samples = beep_track(clip)
+        self._position = 0
+        stream = container.add_stream(clip.audio_codec or "", rate=self._rate, layout=self._layout)
+        assert isinstance(stream, AudioStream)
+        self._stream = stream
+
+    def write_until(self, time_s: int) -> None:
+        end = min(time_s * self._rate, self._samples.shape[1])
+        while self._position < end:
+            self._write(self._samples[:, self._position : self._position + CHUNK_SAMPLES])
+
+    def finish(self) -> None:
+        self._container.mux(self._stream.encode(None))
+
+    def _write(self, chunk: NDArray[np.float32]) -> None:
+        frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(chunk), "fltp", self._layout)
+        frame.sample_rate, frame.pts = self._rate, self._position
+        frame.time_base = Fraction(1, self._rate)
+        self._position += chunk.shape[1]
+        self._container.mux(self._stream.encode(frame))

@@ -1,0 +1,177 @@
+"""A private PostgreSQL cluster in a temporary folder, for tests that want a real database.
+
+It listens on a unix socket only, and runs as an unprivileged user when the tests run as root
+(PostgreSQL refuses root). It never touches a server that it did not start itself.
+"""
+
+import os
+import pwd
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import psycopg
+from psycopg.conninfo import make_conninfo
+
+UNPRIVILEGED = "nobody"
+READY_WITHIN_S = 60.0
+POLL_S = 0.02
+# Only the machine's death could lose data with these off, and then the test is over anyway.
+# synchronous_commit stays on: without it kill() would lose what was just committed.
+SPEED_SETTINGS = ("fsync=off", "full_page_writes=off")
+
+
+class PostgresServer:
+    """One cluster: made by the first start(), gone after remove()."""
+
+    def __init__(self) -> None:
+        # Directly under the system's folder: pytest's own folders are closed to other users.
+        self.folder = Path(tempfile.mkdtemp(prefix="framekiln-pg-"))
+        self.folder.chmod(0o711)
+        self._data = self.folder / "data"
+        self._log = self.folder / "server.log"
+        self._log.touch()
+        self._process: subprocess.Popen[bytes] | None = None
+        if os.geteuid() == 0:
+            user = pwd.getpwnam(UNPRIVILEGED)
+            os.chown(self.folder, user.pw_uid, user.pw_gid)
+            os.chown(self._log, user.pw_uid, user.pw_gid)
+
+    @property
+    def conninfo(self) -> str:
+        """The maintenance database of the cluster."""
+        return self._conninfo("postgres")
+
+    def start(self) -> None:
+        """Start the server, making the cluster first when there is none; return when it answers."""
+        if not self._data.exists():
+            self._make_cluster()
+        settings = (f"unix_socket_directories={self.folder}", "listen_addresses=", *SPEED_SETTINGS)
+        options = [part for setting in settings for part in ("-c", setting)]
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                [_program("postgres"), "-D", str(self._data), *options],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                **self._identity(),
+            )
+        self._wait_until_ready()
+
+    def stop(self) -> None:
+        """Shut the server down: connections are cut, data is written."""
+        if self._process is None:
+            return
+        self._process.send_signal(signal.SIGINT)
+        self._process.wait()
+        self._process = None
+
+    def kill(self) -> None:
+        """End the server as a crash would: kill -9 of the postmaster and of all its children."""
+        assert self._process is not None, "the server is not running"
+        children = _children(self._process.pid)
+        self._process.kill()
+        self._process.wait()
+        self._process = None
+        for pid in children:
+            _kill(pid)
+        # The next start is refused while one of them still holds the shared memory.
+        while any(_is_running(pid) for pid in children):
+            time.sleep(POLL_S)
+
+    def restart(self) -> None:
+        """Crash the server and start it again."""
+        self.kill()
+        self.start()
+
+    def remove(self) -> None:
+        """Stop the server and delete everything it wrote."""
+        self.stop()
+        shutil.rmtree(self.folder)
+
+    def create_database(self, name: str, *, template: str = "template1") -> str:
+        """Make a database and return how to connect to it."""
+        with psycopg.connect(self.conninfo, autocommit=True) as connection:
+            connection.execute(
+                psycopg.sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
+                    psycopg.sql.Identifier(name), psycopg.sql.Identifier(template)
+                )
+            )
+        return self._conninfo(name)
+
+    def drop_database(self, name: str) -> None:
+        """Delete a database, cutting the connections it has."""
+        with psycopg.connect(self.conninfo, autocommit=True) as connection:
+            connection.execute(
+                psycopg.sql.SQL("DROP DATABASE {} WITH (FORCE)").format(
+                    psycopg.sql.Identifier(name)
+                )
+            )
+
+    def _conninfo(self, database: str) -> str:
+        return make_conninfo(host=str(self.folder), user="framekiln", dbname=database)
+
+    def _make_cluster(self) -> None:
+        arguments = ["--auth=trust", "--username=framekiln", "--encoding=UTF8", "--locale=C"]
+        subprocess.run(
+            [_program("initdb"), "-D", str(self._data), "--no-sync", *arguments],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            **self._identity(),
+        )
+
+    def _identity(self) -> dict[str, Any]:
+        identity: dict[str, Any] = {"cwd": self.folder, "start_new_session": True}
+        if os.geteuid() == 0:
+            user = pwd.getpwnam(UNPRIVILEGED)
+            identity |= {"user": user.pw_uid, "group": user.pw_gid, "extra_groups": []}
+        return identity
+
+    def _wait_until_ready(self) -> None:
+        assert self._process is not None
+        give_up_at = time.monotonic() + READY_WITHIN_S
+        while True:
+            try:
+                psycopg.connect(self.conninfo).close()
+                return
+            except psycopg.OperationalError:
+                if self._process.poll() is not None or time.monotonic() > give_up_at:
+                    raise RuntimeError(f"no server:\n{self._log.read_text()}") from None
+                time.sleep(POLL_S)
+
+
+def _program(name: str) -> str:
+    """Return the newest installed program of that name."""
+    folders = sorted(
+        Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: int(folder.parent.name)
+    )
+    for folder in reversed(folders):
+        if (folder / name).exists():
+            return str(folder / name)
+    found = shutil.which(name)
+    assert found, f"{name} is not installed: apt-get install postgresql"
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def _kill(pid: int) -> None:
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def _is_running(pid: int) -> bool:
+    """Whether the process still runs; a zombie nobody collected does not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return stat.rpartition(")")[2].split()[0] != "Z"

@@ -1,0 +1,153 @@
+"""JSON bodies: what is read, what is refused, how they are described."""
+
+import json
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+import pytest
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from framekiln.api.bodies import (
+    MAX_DEPTH,
+    hoist_definitions,
+    json_body,
+    parse_json,
+    read_json,
+    read_json_value,
+)
+from framekiln.api.errors import MalformedJson
+from framekiln.kit.errors import TooLarge
+
+
+class Note(BaseModel):
+    text: str = ""
+    at: datetime | None = None
+
+
+class Inner(BaseModel):
+    note: Note
+
+
+class Outer(BaseModel):
+    inner: list[Inner]
+
+
+def request_of(*chunks: bytes, headers: dict[str, str] | None = None) -> Request:
+    waiting = [
+        {"type": "http.request", "body": chunk, "more_body": number < len(chunks)}
+        for number, chunk in enumerate(chunks, start=1)
+    ]
+
+    async def receive() -> Any:
+        return waiting.pop(0)
+
+    raw = [(name.lower().encode(), value.encode()) for name, value in (headers or {}).items()]
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": raw}
+    return Request(scope, receive)
+
+
+async def test_a_body_in_pieces() -> None:
+    request = request_of(b'{"text": "a', b'b", "at": "2030-01-01T00:00:00Z"}')
+    note = await read_json(request, Note, max_bytes=100)
+    assert note.text == "ab"
+    assert note.at is not None
+
+
+@pytest.mark.parametrize("body", [b"", b" \r\n"])
+async def test_no_body_is_an_empty_object(body: bytes) -> None:
+    assert await read_json(request_of(body), Note, max_bytes=100) == Note()
+    assert await read_json_value(request_of(body), max_bytes=100) == {}
+    with pytest.raises(RequestValidationError):
+        await read_json(request_of(body), Outer, max_bytes=100)
+
+
+async def test_the_content_type_does_not_matter() -> None:
+    headers = {"Content-Type": "text/html"}
+    request = request_of(b'{"text": "x"}', headers=headers)
+    assert (await read_json(request, Note, max_bytes=100)).text == "x"
+
+
+async def test_a_large_body_is_refused_while_it_comes() -> None:
+    request = request_of(b"x" * 60, b"x" * 60, b"never read")
+    with pytest.raises(TooLarge) as caught:
+        await read_json(request, Note, max_bytes=100)
+    assert caught.value.details == {"limit_bytes": 100}
+    assert (await request.receive())["body"] == b"never read"
+
+
+async def test_a_body_that_says_it_is_large_is_not_read() -> None:
+    request = request_of(b"never read", headers={"Content-Length": "101"})
+    with pytest.raises(TooLarge):
+        await read_json(request, Note, max_bytes=100)
+    assert (await request.receive())["body"] == b"never read"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"{",
+        b"{'a': 1}",
+        b'{"a": NaN}',
+        b"[Infinity, -Infinity]",
+        b"[1e999]",
+        b"[-1e999]",
+        b"[" + b"9" * 5000 + b"]",
+        b'"\xff"',
+        b'"\xed\xa0\x80"',
+        b'"\\ud800"',
+        b'{"\\udfff": 1}',
+        b'"\\u0000"',
+        b"\xef\xbb\xbf{}",
+        b"[" * 100_000,
+        b"[" * 100_000 + b"]" * 100_000,
+        b'{"a":' * 80 + b"1" + b"}" * 80,
+        b"{} {}",
+    ],
+)
+def test_what_is_not_json(raw: bytes) -> None:
+    with pytest.raises(MalformedJson) as caught:
+        parse_json(raw)
+    assert caught.value.message.startswith("the body ")
+
+
+def test_depth_is_counted_exactly() -> None:
+    levels = MAX_DEPTH - 1
+    assert parse_json(b"[" * levels + b"1" + b"]" * levels)
+    with pytest.raises(MalformedJson, match="nested"):
+        parse_json(b"[" * (levels + 1) + b"1" + b"]" * (levels + 1))
+
+
+def test_escaped_pairs_are_whole_characters() -> None:
+    assert parse_json(b'"\\ud83d\\udd25"') == "\U0001f525"
+
+
+@given(st.binary(max_size=50))
+def test_bytes_are_read_or_refused(raw: bytes) -> None:
+    with suppress(MalformedJson):
+        value = parse_json(raw)
+        assert parse_json(json.dumps(value).encode()) == value
+
+
+def test_bodies_are_described_with_references_that_resolve() -> None:
+    app = FastAPI()
+
+    @app.post("/outer", openapi_extra=json_body(Outer))
+    async def create(request: Request) -> None: ...
+
+    @app.post("/note", openapi_extra=json_body(Note))
+    async def note(request: Request) -> None: ...
+
+    document = app.openapi()
+    hoist_definitions(document)
+    body = document["paths"]["/outer"]["post"]["requestBody"]
+    schema = body["content"]["application/json"]["schema"]
+    assert body["required"] is True
+    assert "$defs" not in schema
+    assert schema["properties"]["inner"]["items"] == {"$ref": "#/components/schemas/Inner"}
+    assert {"Inner", "Note"} <= set(document["components"]["schemas"])
+    assert document["paths"]["/note"]["post"]["requestBody"]["required"] is False

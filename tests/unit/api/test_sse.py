@@ -1,0 +1,112 @@
+"""Server-sent events as the strictest client wants them."""
+
+import json
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from framekiln.api.sse import error_event, error_response, event, stream_response
+from framekiln.kit.errors import CompositionFailed, Unavailable
+
+
+def test_an_event() -> None:
+    assert event("size", {"size": 12}) == b'event: size\ndata: {"size":12}\n\n'
+
+
+def test_data_is_ascii() -> None:
+    encoded = event("progress", {"step": "Gr\u00fc\u00dfe \U0001f525\n\u2028"})
+    assert encoded.isascii()
+    assert encoded.count(b"\n") == 3
+    assert json.loads(encoded.split(b"data: ")[1]) == {"step": "Gr\u00fc\u00dfe \U0001f525\n\u2028"}
+
+
+@pytest.mark.parametrize("name", ["", "two words", "a\nb", "Size", "1st"])
+def test_odd_names_are_refused(name: str) -> None:
+    with pytest.raises(ValueError, match="event name"):
+        event(name, {})
+
+
+def test_numbers_that_json_lacks_are_refused() -> None:
+    with pytest.raises(ValueError, match="JSON"):
+        event("progress", {"progress": float("nan")})
+
+
+def test_an_error_is_one_line_of_plain_text() -> None:
+    assert error_event("no\nsuch\r\n\nrender") == b"event: error\ndata: no such render\n\n"
+    assert error_event("  ") == b"event: error\ndata: something went wrong\n\n"
+    assert error_event("Gr\u00fc\u00dfe") == b"event: error\ndata: Gr\\xfc\\xdfe\n\n"
+
+
+@given(st.text(st.characters(codec=None, exclude_categories=())))
+def test_no_text_breaks_an_error(text: str) -> None:
+    encoded = error_event(text)
+    assert encoded.isascii()
+    assert encoded.startswith(b"event: error\ndata: ")
+    assert len(encoded.splitlines()) == 3
+
+
+async def sent_by(events: AsyncGenerator[bytes]) -> bytes:
+    sent: list[dict[str, Any]] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    async def receive() -> Any:
+        raise AssertionError("nobody asks")
+
+    scope = {"type": "http", "asgi": {"spec_version": "2.4"}}
+    await stream_response(events)(scope, receive, send)
+    start = sent[0]
+    headers = dict(start["headers"])
+    assert start["status"] == 200
+    assert headers[b"content-type"].startswith(b"text/event-stream")
+    assert headers[b"cache-control"] == b"no-store"
+    assert headers[b"x-accel-buffering"] == b"no"
+    return b"".join(message.get("body", b"") for message in sent[1:])
+
+
+async def test_a_stream() -> None:
+    async def events() -> AsyncGenerator[bytes]:
+        yield event("size", {"size": 1})
+        yield event("complete", {})
+
+    assert await sent_by(events()) == event("size", {"size": 1}) + event("complete", {})
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (CompositionFailed("the page shows nothing"), b"the page shows nothing"),
+        (Unavailable("postgres at 10.0.0.7 is down"), b"internal error"),
+        (KeyError("/etc/secret"), b"internal error"),
+    ],
+)
+async def test_a_stream_that_breaks_ends_with_an_error(error: Exception, told: bytes) -> None:
+    async def events() -> AsyncGenerator[bytes]:
+        yield event("size", {"size": 1})
+        raise error
+
+    body = await sent_by(events())
+    last = body.removeprefix(event("size", {"size": 1}))
+    assert last.startswith(b"event: error\ndata: " + told)
+    assert b"secret" not in last
+    assert b"10.0.0.7" not in last
+
+
+async def test_nothing_follows_the_last_word() -> None:
+    async def events() -> AsyncGenerator[bytes]:
+        yield event("completion", {"count": 1}) + event("complete", {})
+        raise KeyError("while tidying up")
+
+    assert (await sent_by(events())).endswith(event("complete", {}))
+
+
+def test_an_error_answer_is_one_error_event() -> None:
+    answer = error_response(404, "no such render", headers={"WWW-Authenticate": "Bearer"})
+    assert answer.status_code == 404
+    assert answer.body == error_event("no such render")
+    assert answer.headers["content-type"].startswith("text/event-stream")
+    assert answer.headers["www-authenticate"] == "Bearer"
