@@ -62,6 +62,24 @@ class NewJob:
 
 
 @dataclass(frozen=True)
+class RetryPolicy:
+    """How often, and after how long, a job that raised runs again."""
+
+    max_attempts: int = 3
+    first_delay_s: float = 1.0
+    max_delay_s: float = 60.0
+
+    def delay_s(self, error: BaseException, attempt: int) -> float | None:
+        """Return how long to wait before the next attempt, or None to fail for good."""
+        if isinstance(error, FramekilnError) and not error.retryable:
+            return None
+        if attempt >= self.max_attempts:
+            return None
+        # The exponent is capped: 2**1024 is more than a float holds.
+        return float(min(self.max_delay_s, self.first_delay_s * 2 ** min(attempt - 1, 60)))
+
+
+@dataclass(frozen=True)
 class JobContext:
     """What a handler gets. `attempt` is 1 at first, one more for each retry or take-over."""
 
@@ -69,6 +87,11 @@ class JobContext:
     kind: str
     args: Mapping[str, Any]
     attempt: int
+    retries: RetryPolicy = field(default_factory=RetryPolicy, compare=False)
+
+    def tries_again_after(self, error: BaseException) -> bool:
+        """Tell whether the job runs again if its handler raises this."""
+        return self.retries.delay_s(error, self.attempt) is not None
 
 
 Handler = Callable[[JobContext], Awaitable[None]]
@@ -98,24 +121,6 @@ class QueueDepth:
     doing: int
     failed: int
     oldest_age_s: float
-
-
-@dataclass(frozen=True)
-class RetryPolicy:
-    """How often, and after how long, a job that raised runs again."""
-
-    max_attempts: int = 3
-    first_delay_s: float = 1.0
-    max_delay_s: float = 60.0
-
-    def delay_s(self, error: BaseException, attempt: int) -> float | None:
-        """Return how long to wait before the next attempt, or None to fail for good."""
-        if isinstance(error, FramekilnError) and not error.retryable:
-            return None
-        if attempt >= self.max_attempts:
-            return None
-        # The exponent is capped: 2**1024 is more than a float holds.
-        return float(min(self.max_delay_s, self.first_delay_s * 2 ** min(attempt - 1, 60)))
 
 
 @dataclass(frozen=True)

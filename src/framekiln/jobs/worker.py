@@ -94,7 +94,7 @@ def _register(app: App, kind: str, *, handler: Handler, retries: RetryPolicy) ->
     async def run(running: RunningJob, args: Mapping[str, Any]) -> None:
         job_id = running.job.id
         assert job_id is not None
-        job = JobContext(job_id, kind, args, attempt=running.job.attempts + 1)
+        job = JobContext(job_id, kind, args, attempt=running.job.attempts + 1, retries=retries)
         with structlog.contextvars.bound_contextvars(
             job_id=job.job_id, job_kind=job.kind, attempt=job.attempt
         ):

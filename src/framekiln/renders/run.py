@@ -53,16 +53,13 @@ class RenderRunner:
             return
         try:
             made = await self._make(render)
-        except FramekilnError as error:
-            await self._settle_failure(render, error)
+        except Exception as error:
+            # While the queue will try again the render goes on; the last try ends it.
+            if job.tries_again_after(error):
+                raise
+            await self._fail(render, _failure(error))
         else:
             await _patiently(lambda: self._renders.complete(render, made))
-
-    async def _settle_failure(self, render: Render, error: FramekilnError) -> None:
-        """Fail the render for good, or let the job be tried again."""
-        if error.retryable and render.fence < MAX_TAKES:
-            raise error
-        await self._fail(render, Failure(error.code, error.message))
 
     async def _fail(self, render: Render, failure: Failure) -> None:
         log.warning("render failed", code=failure.code, reason=failure.message)
@@ -136,6 +133,13 @@ async def _patiently(work: Callable[[], Awaitable[Any]]) -> None:
                 await asyncio.sleep(1)
             else:
                 return
+
+
+def _failure(error: Exception) -> Failure:
+    if isinstance(error, FramekilnError):
+        return Failure(error.code, error.message)
+    log.exception("unexpected error")
+    return Failure("internal_error", f"unexpected error: {type(error).__name__}")
 
 
 def _record(film: Film) -> dict[str, Any]:

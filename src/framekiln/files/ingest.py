@@ -1,0 +1,86 @@
+"""Sources named by URL are downloaded once per organization, kept for an hour, and shared.
+
+Every download goes through the guarded fetcher. Nothing is decoded here.
+"""
+
+import asyncio
+import tempfile
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from framekiln.db.pool import Database
+from framekiln.files import store
+from framekiln.files.model import IngestedAsset, asset_key
+from framekiln.kit.clock import Clock
+from framekiln.kit.fetch import GuardedFetcher
+from framekiln.kit.ids import OrganizationId, new_uuid
+from framekiln.storage.blob_store import BlobStore
+
+RETENTION: Final = timedelta(hours=1)
+MAX_ASSET_BYTES: Final = 1 << 30
+DOWNLOAD_WITHIN_S: Final = 600.0
+# Each holds a database connection while it runs.
+_DOWNLOADS_AT_A_TIME: Final = 3
+_REMOVED_AT_A_TIME: Final = 200
+
+
+class Ingest:
+    """Downloads sources, or finds those that are here already."""
+
+    def __init__(
+        self, database: Database, *, blobs: BlobStore, fetcher: GuardedFetcher, clock: Clock
+    ) -> None:
+        self._database = database
+        self._blobs = blobs
+        self._fetcher = fetcher
+        self._clock = clock
+        self._places = asyncio.Semaphore(_DOWNLOADS_AT_A_TIME)
+
+    async def get(self, organization_id: OrganizationId, url: str) -> IngestedAsset:
+        """Return the asset behind a URL; raises what the fetcher raises."""
+        if found := await self._find(organization_id, url):
+            return found
+        async with self._places, store.only_one(self._database, organization_id, url):
+            # Another may have finished it while we waited for our turn.
+            return await self._find(organization_id, url) or await self._download(
+                organization_id, url
+            )
+
+    async def remove_expired(self) -> int:
+        """Delete what has been kept long enough; return how many assets went."""
+        async with self._database.transaction() as connection:
+            keys = await store.take_expired(
+                connection, now=self._clock.now(), limit=_REMOVED_AT_A_TIME
+            )
+        for key in keys:
+            await self._blobs.delete(key)
+        return len(keys)
+
+    async def _find(self, organization_id: OrganizationId, url: str) -> IngestedAsset | None:
+        async with self._database.connection() as connection:
+            return await store.find_valid(connection, organization_id, url, now=self._clock.now())
+
+    async def _download(self, organization_id: OrganizationId, url: str) -> IngestedAsset:
+        asset_id = new_uuid()
+        key = asset_key(organization_id, asset_id)
+        with tempfile.TemporaryDirectory(prefix="framekiln-ingest-") as folder:
+            path = Path(folder) / "asset"
+            fetched = await self._fetcher.download(
+                url, path, max_bytes=MAX_ASSET_BYTES, within_s=DOWNLOAD_WITHIN_S
+            )
+            await self._blobs.put_file(key, path)
+        now = self._clock.now()
+        asset = IngestedAsset(
+            id=asset_id,
+            organization_id=organization_id,
+            url=url,
+            blob_key=key,
+            content_type=fetched.content_type or "application/octet-stream",
+            byte_size=fetched.size_bytes,
+            created_at=now,
+            expires_at=now + RETENTION,
+        )
+        async with self._database.transaction() as connection:
+            await store.insert(connection, asset)
+        return asset
