@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from framekiln.cli.supervisor import RestartPolicy
+from framekiln.kit.folder_lock import FolderInUse, locked
 
 # Writes its pid and waits; with "stubborn" it ignores the request to end. It has a child of its
 # own which leaves the process group, as a browser does.
@@ -73,6 +75,10 @@ class Watched:
             pids |= {int(word) for word in path.read_text().split()}
         return pids
 
+    def inner(self, name: str, pid: int) -> int:
+        """Return the pid of that program's own child."""
+        return int((self.folder / f"{name}.{pid}").read_text().split()[1])
+
     async def started(self, name: str, *, besides: set[int] | None = None) -> int:
         """Wait for a start of the program that is not among `besides`."""
         async with asyncio.timeout(30):
@@ -108,10 +114,11 @@ def is_running(pid: int) -> bool:
     return stat.rpartition(")")[2].split()[0] != "Z"
 
 
-async def all_gone(pids: set[int]) -> None:
+async def all_gone(pids: set[int], *, counting_zombies: bool = False) -> None:
+    counts = (lambda pid: Path(f"/proc/{pid}").exists()) if counting_zombies else is_running
     async with asyncio.timeout(30):
         while True:
-            if not any(map(is_running, pids)):
+            if not any(map(counts, pids)):
                 return
             await asyncio.sleep(0.02)
 
@@ -120,14 +127,13 @@ async def test_a_dead_child_is_started_again_and_its_orphans_end(tmp_path: Path)
     with watch(tmp_path, "one", "two") as watched:
         first = await watched.started("one")
         other = await watched.started("two")
-        inner = watched.all_pids() - {watched.process.pid, first, other}
+        orphan = watched.inner("one", first)
         os.kill(first, signal.SIGKILL)
         second = await watched.started("one", besides={first})
         assert is_running(second)
-        assert watched.seen("two") == {other}, "a healthy child was restarted"
-        orphan = int((tmp_path / f"one.{first}").read_text().split()[1])
-        assert orphan in inner
         await all_gone({first, orphan})
+        assert watched.seen("two") == {other}, "a healthy child was restarted"
+        assert is_running(watched.inner("two", other)), "a healthy child lost its own"
         watched.process.terminate()
         output = await watched.output()
     assert "one: one is up" in output
@@ -161,6 +167,13 @@ async def test_killed_outright_its_children_follow(tmp_path: Path) -> None:
             for pid in inner:
                 # Nobody told these; a real program tells its own children.
                 os.kill(pid, signal.SIGKILL)
+
+
+async def test_what_others_orphaned_does_not_stay_a_zombie(tmp_path: Path) -> None:
+    with watch(tmp_path, "one") as watched:
+        inner = watched.inner("one", await watched.started("one"))
+        os.kill(watched.seen("one").pop(), signal.SIGKILL)
+        await all_gone({inner}, counting_zombies=True)
 
 
 async def test_ends_while_a_child_keeps_dying(tmp_path: Path) -> None:
@@ -202,3 +215,40 @@ def test_pauses_grow_to_their_limit() -> None:
     policy = RestartPolicy()
     assert [policy.delay_s(n) for n in range(1, 8)] == [0.5, 1, 2, 4, 8, 10, 10]
     assert policy.delay_s(5000) == 10
+
+
+def run_serve(folder: Path, port: int) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "FRAMEKILN_DATA": str(folder), "FRAMEKILN_PORT": str(port)}
+    return subprocess.run(
+        [sys.executable, "-m", "framekiln", "serve"],
+        capture_output=True,
+        check=False,
+        env=environment,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_a_port_in_use_is_one_line_and_nothing_is_started(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run_serve(tmp_path, port)
+    assert done.returncode == 1
+    expected = f"error: port {port} on 127.0.0.1 is already in use; set FRAMEKILN_PORT\n"
+    assert done.stderr == expected
+    assert not (tmp_path / "pg").exists()
+
+
+def test_a_second_serve_on_the_same_data_names_the_first(tmp_path: Path) -> None:
+    with locked(tmp_path):
+        done = run_serve(tmp_path, 1)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith(f"error: another framekiln (pid {os.getpid()}) is running on")
+
+
+def test_a_lock_ends_with_its_holder(tmp_path: Path) -> None:
+    with locked(tmp_path), pytest.raises(FolderInUse), locked(tmp_path):
+        pass
+    with locked(tmp_path):
+        assert (tmp_path / "serve.lock").read_text() == f"{os.getpid()}\n"

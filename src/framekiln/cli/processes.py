@@ -23,6 +23,8 @@ from framekiln.settings import Settings
 QUEUES = ("control", "io", "render", "media")
 # Open progress streams would hold the door for as long as renders take.
 _LAST_ANSWERS_WITHIN_S = 5
+# Orphaned, nobody would end us for good.
+_END_WITHIN_S = 30
 
 
 class UnknownQueue(InvalidInput):
@@ -37,7 +39,7 @@ class ApiServer(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Let our own handler end the server."""
-        on_ending_signal(self._end)
+        on_ending_signal(self._end, end_within_s=_END_WITHIN_S)
         yield
 
     def _end(self) -> None:
@@ -75,7 +77,8 @@ def worker(
     """Do the jobs of some queues."""
     settings = load_settings()
     names = parse_queues(queues)
-    asyncio.run(until_signal(_worker(settings, names, concurrency or settings.slots)))
+    work = _worker(settings, names, concurrency or settings.slots)
+    asyncio.run(until_signal(work, end_within_s=_END_WITHIN_S))
 
 
 async def _worker(settings: Settings, queues: list[str], concurrency: int) -> None:

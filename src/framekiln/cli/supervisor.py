@@ -17,13 +17,15 @@ from framekiln.kit.processes import (
     LineSink,
     Program,
     end_orphans,
+    foreign_children,
     inherit_orphans,
-    own_children,
+    reap_orphans,
 )
 
 Preparation = Callable[[], Awaitable[None]]
 
 _ORPHAN_ROUNDS = 100
+_REAP_EVERY_S = 2.0
 
 
 class ChildFailed(Unavailable):
@@ -79,11 +81,12 @@ class Supervisor:
         self._not_ours: set[int] = set()
         self._when_stopped: list[Callable[[], None]] = []
         self._starting = 0
-        self._stopping = False
+        self._reaper: asyncio.Task[None] | None = None
 
     async def __aenter__(self) -> Self:
         inherit_orphans()
-        self._not_ours = set(own_children())
+        self._not_ours = set(foreign_children())
+        self._reaper = asyncio.create_task(self._reap(), name="reap orphans")
         return self
 
     async def __aexit__(
@@ -137,7 +140,8 @@ class Supervisor:
 
     async def stop(self) -> None:
         """End every child, the last started first, and whatever they left behind."""
-        self._stopping = True
+        if self._reaper:
+            self._reaper.cancel()
         for ward in reversed(self._wards):
             await self._end(ward)
         self._wards.clear()
@@ -156,7 +160,6 @@ class Supervisor:
             await ward.child.stop()
 
     async def _spawn(self, ward: Ward) -> None:
-        # Counted, so that what is not registered yet is not taken for an orphan.
         self._starting += 1
         try:
             if ward.deaths and ward.before_restart:
@@ -170,8 +173,8 @@ class Supervisor:
         while ward.child:
             born = time.monotonic()
             code = await ward.child.wait()
+            end_orphans(self._known(), mark=ward.child.mark)
             ward.child = None
-            self._end_orphans()
             lived_s = time.monotonic() - born
             deaths_in_a_row = 1 if lived_s >= ward.policy.healthy_after_s else deaths_in_a_row + 1
             self._count_death(ward)
@@ -197,10 +200,17 @@ class Supervisor:
         if ward.deaths >= ward.policy.deaths_while_starting:
             ward.gave_up.set()
 
-    def _end_orphans(self) -> None:
-        if self._starting == 0 and not self._stopping:
-            wards = {ward.child.pid for ward in self._wards if ward.child}
-            end_orphans(wards | self._not_ours)
+    async def _reap(self) -> None:
+        """Let go of what children of children leave behind, for as long as we run."""
+        while True:
+            await asyncio.sleep(_REAP_EVERY_S)
+            # What is just being started is not known yet, and no orphan.
+            if self._starting == 0:
+                reap_orphans(self._known())
+
+    def _known(self) -> set[int]:
+        wards = {ward.child.pid for ward in self._wards if ward.child}
+        return wards | self._not_ours
 
     def _say(self, text: str) -> None:
         self._sink("serve", text)

@@ -7,16 +7,21 @@ dead child leaves behind comes to us, to be ended and reaped. Knows nothing of w
 import asyncio
 import contextlib
 import ctypes
+import itertools
 import os
 import shutil
 import signal
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 LineSink = Callable[[str, str], None]
 """Takes the child's name and one line that it wrote, without the line end."""
 
+MARK = "FRAMEKILN_CHILD"
+"""In the environment of a child and of all its descendants: which child they belong to."""
+
+_starts = itertools.count(1)
 _PR_SET_CHILD_SUBREAPER = 36
 _LINE_LIMIT_BYTES = 64 * 1024
 
@@ -39,9 +44,15 @@ class Child:
     """One running program with everything in its process group."""
 
     def __init__(
-        self, program: Program, process: asyncio.subprocess.Process, output: asyncio.Task[None]
+        self,
+        program: Program,
+        process: asyncio.subprocess.Process,
+        *,
+        output: asyncio.Task[None],
+        mark: str,
     ) -> None:
         self.program = program
+        self.mark = mark
         self._process = process
         self._output = output
 
@@ -51,6 +62,7 @@ class Child:
         # A pipe of our own: asyncio takes a process for running as long as anybody, be it a
         # forgotten grandchild, holds one of its pipes.
         readable, writable = os.pipe()
+        mark = f"{os.getpid()}-{next(_starts)}"
         output = asyncio.create_task(_pass_lines(readable, program.name, sink))
         try:
             process = await asyncio.create_subprocess_exec(
@@ -58,13 +70,13 @@ class Child:
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=writable,
                 stderr=writable,
-                env={**os.environ, **(program.environment or {})},
+                env={**os.environ, **(program.environment or {}), MARK: mark},
                 cwd=program.folder,
                 start_new_session=True,
             )
         finally:
             os.close(writable)
-        return cls(program, process, output)
+        return cls(program, process, output=output, mark=mark)
 
     @property
     def pid(self) -> int:
@@ -138,17 +150,26 @@ def inherit_orphans() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def end_orphans(known: Collection[int]) -> list[int]:
-    """Kill and reap our children that are not `known`; return those not gone yet."""
+def reap_orphans(known: Collection[int]) -> None:
+    """Let go of those of our children, beyond the `known`, that have ended."""
+    for pid in foreign_children():
+        if pid not in known:
+            _reap(pid)
+
+
+def end_orphans(known: Collection[int], *, mark: str | None = None) -> list[int]:
+    """Kill and reap our children beyond the `known`; return those not gone yet.
+
+    With a mark, only what the child of that mark left behind.
+    """
     left = []
-    for pid in own_children():
-        if pid in known:
+    for pid in foreign_children():
+        if pid in known or (mark and not _has_mark(pid, mark)):
             continue
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGKILL)
-        with contextlib.suppress(ChildProcessError):
-            if os.waitpid(pid, os.WNOHANG) == (0, 0):
-                left.append(pid)
+        if not _reap(pid):
+            left.append(pid)
     return left
 
 
@@ -164,14 +185,37 @@ def running_in(folder: Path, *, name: str) -> list[int]:
     return found
 
 
-def own_children() -> Iterator[int]:
-    """Yield the processes whose parent we are."""
+def foreign_children() -> list[int]:
+    """Return our children that live in another session than we: ours by start or inheritance.
+
+    Programs that some other code of this process runs, and waits for, are not among them.
+    """
+    found = []
+    us, our_session = os.getpid(), os.getsid(0)
     for pid in _all_pids():
         with contextlib.suppress(OSError):
             # The name in parentheses may itself hold blanks and parentheses.
             fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2]
-            if int(fields.split()[1]) == os.getpid():
-                yield pid
+            _, parent, _, session, *_ = fields.split()
+            if int(parent) == us and int(session) != our_session:
+                found.append(pid)
+    return found
+
+
+def _reap(pid: int) -> bool:
+    """Return whether the child is gone."""
+    try:
+        return os.waitpid(pid, os.WNOHANG) != (0, 0)
+    except ChildProcessError:
+        return True
+
+
+def _has_mark(pid: int, mark: str) -> bool:
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False
+    return f"{MARK}={mark}".encode() in environment.split(b"\0")
 
 
 def _all_pids() -> list[int]:

@@ -1,0 +1,84 @@
+# `make help` lists what can be asked for. Everything works on a machine that has only Python, make
+# and apt: what is missing is installed first, and what is up to date is left alone.
+
+PYTHON ?= python3
+UV_VERSION := 0.13.7
+
+BIN := .venv/bin
+INSTALLED := .venv/.installed
+NODE_MODULES := runtime/node_modules/.package-lock.json
+RUNTIME := src/framekiln/capture/runtime.js
+RUNTIME_SOURCES := $(shell find runtime/src -name '*.ts') $(wildcard runtime/*.json runtime/*.mjs)
+
+# Node and npm come with the Python packages.
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export PYTHON
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help system setup serve check test e2e bench ci spec-report format clean
+
+help: ## Show this list
+	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
+
+system: # Programs and fonts; does nothing when all are there
+	@scripts/install_system.sh
+
+setup: $(INSTALLED) $(RUNTIME) ## Install everything that is needed, and build the page runtime
+
+serve: setup ## Start the service on this machine; Ctrl-C stops it
+	@exec $(BIN)/framekiln serve
+
+check: setup $(NODE_MODULES) ## Check style, types, import rules and our own lints
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	for lint in scripts/lint/*.py; do $(BIN)/python "$$lint" || exit 1; done
+	cd runtime && npm run --silent check
+
+test: check ## Run all checks and all tests
+	cd runtime && npm test --silent
+	$(BIN)/pytest tests/unit tests/contract tests/e2e
+
+e2e: setup ## Run only the tests of the whole service
+	$(BIN)/pytest tests/e2e
+
+bench: setup ## Measure rendering
+	$(BIN)/python -m tests.bench
+
+ci: test ## Do what the build does
+
+spec-report: setup ## List the clauses of the specification that no test covers
+	$(BIN)/python scripts/spec_report.py
+
+format: setup $(NODE_MODULES) ## Put all source text in order
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+	cd runtime && npm run --silent format
+
+clean: ## Remove what was installed and built here; never the data
+	rm -rf .venv runtime/node_modules $(RUNTIME) build dist
+	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
+	find src tests scripts -name __pycache__ -prune -exec rm -rf {} +
+
+$(BIN)/uv: | system
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "error: Python 3.11 or newer is needed; set PYTHON to one" >&2; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv==$(UV_VERSION)
+	@touch $@
+
+$(INSTALLED): requirements/dev.txt pyproject.toml $(BIN)/uv | system
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements/dev.txt
+	$(BIN)/python scripts/build_runtime.py
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(RUNTIME): $(RUNTIME_SOURCES) $(INSTALLED)
+	$(BIN)/python scripts/build_runtime.py
+	@touch $@
+
+$(NODE_MODULES): runtime/package-lock.json $(INSTALLED)
+	cd runtime && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@

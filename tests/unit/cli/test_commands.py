@@ -1,0 +1,136 @@
+"""The command line's own manners: one-line errors, exit codes, JSON."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from framekiln.cli import app as framekiln
+from framekiln.cli.output import OneLineErrors, write_json, write_table
+from framekiln.cli.port import local_url
+from framekiln.cli.processes import UnknownQueue, parse_queues
+from framekiln.cli.serve import child_environment, child_programs
+from framekiln.cli.supervisor import describe_exit
+from framekiln.kit.errors import Unavailable
+from framekiln.settings import Settings
+
+
+def run_raising(error: BaseException, *, debug: str = "0") -> tuple[int, str, object]:
+    app = typer.Typer(cls=OneLineErrors, pretty_exceptions_enable=False)
+
+    @app.callback()
+    def root() -> None: ...
+
+    @app.command()
+    def raising() -> None:
+        raise error
+
+    result = CliRunner().invoke(app, ["raising"], env={"FRAMEKILN_DEBUG": debug})
+    return result.exit_code, result.stderr, result.exception
+
+
+def test_an_error_of_ours_is_one_line() -> None:
+    code, told, _ = run_raising(Unavailable("it rains;\n  take an umbrella"))
+    assert (code, told) == (1, "error: it rains; take an umbrella\n")
+
+
+def test_an_interrupt_is_one_line() -> None:
+    code, told, _ = run_raising(KeyboardInterrupt())
+    assert (code, told) == (1, "error: interrupted\n")
+
+
+def test_debug_lets_the_error_through() -> None:
+    _, told, exception = run_raising(Unavailable("it rains"), debug="1")
+    assert isinstance(exception, Unavailable)
+    assert told == ""
+
+
+def test_an_unusable_setting_is_named() -> None:
+    result = CliRunner().invoke(framekiln, ["doctor"], env={"FRAMEKILN_PORT": "many"})
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: FRAMEKILN_PORT: ")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("serve",),
+        ("doctor",),
+        ("migrate",),
+        *(("keys", verb) for verb in ("create", "list", "revoke")),
+        *(("orgs", verb) for verb in ("create", "list", "enable-pipelines", "disable-pipelines")),
+        *(("jobs", verb) for verb in ("list", "retry", "cancel", "depths")),
+    ],
+)
+def test_every_command_with_a_result_speaks_json(command: tuple[str, ...]) -> None:
+    result = CliRunner().invoke(framekiln, [*command, "--help"], env={"COLUMNS": "200"})
+    assert result.exit_code == 0
+    assert "--json" in result.stdout
+
+
+def test_json_is_one_line_with_iso_times(capsys: pytest.CaptureFixture[str]) -> None:
+    write_json({"at": datetime(2026, 1, 2, tzinfo=UTC), "text": "é\n"})
+    written = capsys.readouterr().out
+    assert written.count("\n") == 1
+    assert json.loads(written) == {"at": "2026-01-02T00:00:00+00:00", "text": "é\n"}
+
+
+def test_table_shows_brackets_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    write_table(("name", "note"), [("[bold]", None)])
+    assert "[bold]" in capsys.readouterr().out
+
+
+def test_queues_keep_their_order_and_appear_once() -> None:
+    assert parse_queues(" io,control ,io,") == ["io", "control"]
+
+
+@pytest.mark.parametrize("text", ["", ",", "io,paint"])
+def test_unknown_queues_are_refused(text: str) -> None:
+    with pytest.raises(UnknownQueue, match="choose from control, io, render, media"):
+        parse_queues(text)
+
+
+@pytest.mark.parametrize(
+    ("host", "url"),
+    [
+        ("127.0.0.1", "http://127.0.0.1:80"),
+        ("0.0.0.0", "http://127.0.0.1:80"),
+        ("::", "http://[::1]:80"),
+        ("::1", "http://[::1]:80"),
+        ("host.example", "http://host.example:80"),
+    ],
+)
+def test_we_reach_ourselves_wherever_we_listen(host: str, url: str) -> None:
+    assert local_url(host, 80) == url
+
+
+def test_children_get_the_database_and_the_render_slots() -> None:
+    settings = Settings.model_validate({"data": "/data", "render_slots": 3})
+    environment = child_environment(settings, "postgresql:///x")
+    assert environment["DATABASE_URL"] == "postgresql:///x"
+    assert environment["FRAMEKILN_DATA"] == "/data"
+    commands = {
+        program.name: " ".join(program.argv[4:])
+        for program in child_programs(settings, environment)
+    }
+    assert commands == {
+        "api": "api",
+        "worker-io": "worker --queues control,io --concurrency 20",
+        "worker-render": "worker --queues render,media --concurrency 3",
+    }
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        (0, "exit code 0"),
+        (3, "exit code 3"),
+        (-9, "killed by SIGKILL"),
+        (-99, "killed by signal 99"),
+    ],
+)
+def test_an_end_is_described(code: int, words: str) -> None:
+    assert describe_exit(code) == words
