@@ -11,7 +11,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from framekiln import __version__
-from framekiln.api import health, metrics
+from framekiln.api import health, metrics, sse
 from framekiln.api.bodies import hoist_definitions
 from framekiln.api.errors import UnexpectedErrors, install_error_handlers
 from framekiln.api.logs import HEADER as REQUEST_ID_HEADER
@@ -126,7 +126,10 @@ def describe(app: FastAPI) -> dict[str, Any]:
             routes=app.routes,
         )
         hoist_definitions(document)
-        document["components"]["schemas"]["Error"] = ERROR_SCHEMA
+        schemas = document["components"]["schemas"]
+        for replaced in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(replaced, None)
+        schemas["Error"] = ERROR_SCHEMA
         for path_item in document["paths"].values():
             for operation in path_item.values():
                 _describe_errors(operation)
@@ -152,7 +155,11 @@ def _describe_errors(operation: dict[str, Any]) -> None:
     """Put our one error shape in place of the framework's."""
     responses = operation["responses"]
     responses.pop("422", None)
-    content = {"application/json": {"schema": {"$ref": "#/components/schemas/Error"}}}
-    if any("text/event-stream" in each.get("content", {}) for each in responses.values()):
-        content["text/event-stream"] = {"schema": {"type": "string"}}
+    content: dict[str, Any] = {
+        "application/json": {"schema": {"$ref": "#/components/schemas/Error"}}
+    }
+    for each in responses.values():
+        if sse.MEDIA_TYPE in each.get("content", {}):
+            # A schema would be read as one of each event, and events differ.
+            each["content"][sse.MEDIA_TYPE] = content[sse.MEDIA_TYPE] = {}
     responses["default"] = {"description": "An error", "content": content}

@@ -48,6 +48,12 @@ _FLAGS: Final = (
     "--no-default-browser-check",
     "--no-first-run",
     "--lang=en-US",
+    # What the debugging protocol does not intercept (WebSocket, WebRTC, preconnect) must fail even
+    # where no network namespace keeps it in: a proxy that cannot be found stands before everything.
+    "--proxy-server=http://nowhere.invalid",
+    "--proxy-bypass-list=<-loopback>",
+    "--host-resolver-rules=MAP * ~NOTFOUND",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",
 )
 _PROGRAMS: Final = ("chromium-headless-shell", "chrome-headless-shell")
 _START_WITHIN_S: Final = 30.0

@@ -40,6 +40,12 @@ class PageThrew(CompositionFailed):
     code = "page_threw"
 
 
+class PageLeft(CompositionFailed):
+    """The page went to another document, or loaded itself again."""
+
+    code = "page_left"
+
+
 class PageBlocked(CompositionFailed):
     """A script of the page does not let go of the main thread."""
 

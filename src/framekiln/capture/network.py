@@ -14,6 +14,7 @@ from framekiln.capture.cdp import Connection, Params
 
 # A trustworthy origin by definition, so pages get every API that needs a secure context.
 PAGE_URL: Final = "http://127.0.0.1/"
+_REMEMBERED: Final = 100
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,13 @@ class PageNetwork:
         found = None if kind == "Document" else self.lookup(url)
         # Chromium asks for an icon by itself; no page means it.
         if found is None and url != PAGE_URL + "favicon.ico":
-            self.refused.append(url if len(url) <= 300 else url[:297] + "...")
+            self._remember(url if len(url) <= 300 else url[:297] + "...")
         return found
+
+    def _remember(self, url: str) -> None:
+        # A page may ask without end.
+        if len(self.refused) < _REMEMBERED and url not in self.refused:
+            self.refused.append(url)
 
 
 def _headers(resource: Resource) -> list[dict[str, str]]:

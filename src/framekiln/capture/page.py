@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
 from importlib import resources
@@ -23,9 +23,12 @@ from framekiln.capture.errors import (
     BrowserTimeout,
     PageBlocked,
     PageCrashed,
+    PageLeft,
     PageNeverSettled,
     PageThrew,
+    ProtocolError,
 )
+from framekiln.capture.inner_frames import InnerFrames
 from framekiln.capture.network import PAGE_URL, PageNetwork
 from framekiln.kit.errors import FramekilnError
 
@@ -38,6 +41,14 @@ _HELD_STEP_US: Final = 10_000
 # Chromium blurs animation times that are not whole tenths of a millisecond with a random secret
 # of the process: frames fall on this grid, so that every run draws the same picture.
 _TICK_GRID_US: Final = 100
+# What runs goes back by the time that has passed, and what started meanwhile to its start.
+_REWIND: Final = """(passedMs) => {
+  for (const animation of document.getAnimations()) {
+    const { currentTime, playbackRate, playState } = animation;
+    if (playState === "paused" || typeof currentTime !== "number") continue;
+    animation.currentTime = Math.max(0, currentTime - passedMs * playbackRate);
+  }
+}"""
 
 
 @dataclass(frozen=True)
@@ -56,17 +67,23 @@ class PageFacts:
     height_px: float | None
     fps: float | None
     duration_ms: float | None
+    plan: dict[str, Any] = field(default_factory=dict, compare=False)
+    """All that `__framekiln.plan()` says; `runtime/src/plan.ts` names its fields."""
 
 
 class Page:
     """A loaded page. Made by `open_page`; owned by one thread."""
 
-    def __init__(self, browser: Browser, size: Size, *, profile: str, session: str) -> None:
+    def __init__(
+        self, browser: Browser, size: Size, *, profile: str, target: str, session: str
+    ) -> None:
         self.size = size
         self.browser = browser
         self._connection = browser.connection
         self._profile = profile
         self._session = session
+        # A tab and its outermost frame have the same id.
+        self._inner = InnerFrames(self._connection, session, main_frame=target)
         self._step_within_s = 30.0
         self._activity = "loading"
         self._budgets_expired = 0
@@ -75,7 +92,9 @@ class Page:
         self._tick_us = 0
         self._zero_virtual_us = 0
         self._zero_tick_us = 0
-        self._thrown: str | None = None
+        self._failure: FramekilnError | None = None
+        self._has_document = False
+        self._rate = ""
         self.console: list[str] = []
         self._listen()
 
@@ -89,28 +108,40 @@ class Page:
             self._connection.post("Page.navigate", {"url": PAGE_URL}, session=self._session)
         )
         self._settle(settle_within_s)
-        facts = self.evaluate("__framekiln.describe()")
+        plan = self.evaluate("__framekiln.plan()")
         return PageFacts(
-            width_px=facts["widthPx"],
-            height_px=facts["heightPx"],
-            fps=facts["fps"],
-            duration_ms=facts["durationMs"],
+            width_px=plan["widthPx"],
+            height_px=plan["heightPx"],
+            fps=plan["fps"],
+            duration_ms=plan["durationMs"],
+            plan=plan,
         )
 
     def begin(self, fps: Fraction, *, frame_within_s: float) -> None:
         """Declare that the next frame shown is at time zero."""
         self._step_within_s = frame_within_s
         self._zero_virtual_us = self._virtual_us
-        # Whatever the number of frames drawn while waiting, frame 0 falls on a round tick.
-        self._zero_tick_us = -(-self._tick_us // _TICK_GRID_US) * _TICK_GRID_US
+        if self._tick_us > 0:
+            # Frames were drawn while the page held us up: frame 0 needs a tick of its own, and
+            # what moved meanwhile goes back to where it started.
+            self._zero_tick_us = self._tick_us + _TICK_GRID_US
+            rewind = f"({_REWIND})({self._tick_us / 1000})"
+            self.evaluate(rewind)
+            self._evaluate_in(self._inner.contexts(), rewind)
         zero = {"virtualMs": self._zero_virtual_us / 1000, "tickMs": self._zero_tick_us / 1000}
-        rate = {"numerator": fps.numerator, "denominator": fps.denominator}
-        self.evaluate(f"__framekiln.begin({json.dumps(zero)}, {json.dumps(rate)})")
+        self._rate = json.dumps({"numerator": fps.numerator, "denominator": fps.denominator})
+        begin = f"__framekiln.begin({json.dumps(zero)}, {self._rate})"
+        self.evaluate(begin)
+        self._evaluate_in(self._inner.take_new(), begin)
 
     def show(self, number: int, at_us: int, *, screenshot: Params | None = None) -> "Shown":
         """Move both clocks to the frame's time and draw it."""
         self._activity = f"drawing frame {number}"
         self._advance(self._zero_virtual_us + at_us - self._virtual_us)
+        # A frame that was added since has a clock that began later: it gets the film's time.
+        since = f"performance.now() - {at_us / 1000}"
+        late = f"__framekiln.begin({{virtualMs: {since}, tickMs: {since}}}, {self._rate})"
+        self._evaluate_in(self._inner.take_new(), late)
         on_grid_us = round(at_us / _TICK_GRID_US) * _TICK_GRID_US
         return self._draw(self._zero_tick_us + on_grid_us, screenshot=screenshot)
 
@@ -118,9 +149,12 @@ class Page:
         """Draw once more without letting any time pass that a page could notice."""
         return self._draw(self._tick_us + _CREEP_US, screenshot=screenshot)
 
-    def evaluate(self, expression: str) -> Any:
-        """Run a script in the page and return its value."""
-        result = self._call("Runtime.evaluate", {"expression": expression, "returnByValue": True})
+    def evaluate(self, expression: str, *, context: str | None = None) -> Any:
+        """Run a script in the page, or in a frame inside it, and return its value."""
+        params: Params = {"expression": expression, "returnByValue": True}
+        if context is not None:
+            params["uniqueContextId"] = context
+        result = self._call("Runtime.evaluate", params)
         if "exceptionDetails" in result:
             raise PageThrew(_thrown_message(result["exceptionDetails"]))
         return result["result"].get("value")
@@ -130,9 +164,7 @@ class Page:
         with suppress(FramekilnError):
             self._connection.forget(self._session)
             dispose = {"browserContextId": self._profile}
-            self._connection.call(
-                "Target.disposeBrowserContext", dispose, session=None, within_s=5
-            )
+            self._connection.call("Target.disposeBrowserContext", dispose, session=None, within_s=5)
 
     def _stop_the_clocks(self) -> None:
         """Freeze virtual time; frame ticks count from the same instant."""
@@ -157,10 +189,17 @@ class Page:
             # one must be frame 0. Only the page's own promise may depend on frames and timers.
             if pending == ["window.renderReady"]:
                 self.evaluate("__framekiln.step()")
-                self._draw(self._tick_us + _CREEP_US)
+                self._evaluate_in(self._inner.contexts(), "__framekiln.step()")
                 self._advance(_HELD_STEP_US)
+                self._draw(self._tick_us + _HELD_STEP_US)
             else:
                 self._advance(_CREEP_US)
+
+    def _evaluate_in(self, contexts: list[str], expression: str) -> None:
+        """Run a script in frames inside the page; one that goes meanwhile is no loss."""
+        for context in contexts:
+            with suppress(ProtocolError):
+                self.evaluate(expression, context=context)
 
     def _pending(self) -> list[str]:
         pending = self.evaluate("window.__framekiln ? __framekiln.pending() : ['document']")
@@ -181,8 +220,7 @@ class Page:
         ):
             raise self._blocked()
         self._virtual_us += by_us
-        if self._thrown is not None:
-            raise PageThrew(self._thrown)
+        self._raise_failure()
 
     def _draw(self, tick_us: int, *, screenshot: Params | None = None) -> "Shown":
         params: Params = {"frameTimeTicks": _whole_us(self._base_us + tick_us), "interval": 16.0}
@@ -190,9 +228,12 @@ class Page:
             params["screenshot"] = screenshot
         answer = self._call("HeadlessExperimental.beginFrame", params)
         self._tick_us = tick_us
-        if self._thrown is not None:
-            raise PageThrew(self._thrown)
+        self._raise_failure()
         return Shown(has_damage=bool(answer["hasDamage"]), screenshot=answer.get("screenshotData"))
+
+    def _raise_failure(self) -> None:
+        if self._failure is not None:
+            raise self._failure
 
     def _call(self, method: str, params: Params | None = None) -> dict[str, Any]:
         try:
@@ -215,6 +256,7 @@ class Page:
             "Emulation.virtualTimeBudgetExpired": self._on_budget_expired,
             "Runtime.exceptionThrown": self._on_exception,
             "Runtime.consoleAPICalled": self._on_console,
+            "Page.frameNavigated": self._on_navigation,
             "Page.javascriptDialogOpening": self._on_dialog,
             "Inspector.targetCrashed": self._on_crash,
         }
@@ -227,8 +269,20 @@ class Page:
         self._budgets_expired += 1
 
     def _on_exception(self, params: Params) -> None:
-        if self._thrown is None:
-            self._thrown = _thrown_message(params["exceptionDetails"])
+        if self._failure is None:
+            self._failure = PageThrew(_thrown_message(params["exceptionDetails"]))
+
+    def _on_navigation(self, params: Params) -> None:
+        frame = params["frame"]
+        if "parentId" in frame:
+            return
+        if self._has_document and self._failure is None:
+            where = str(frame.get("unreachableUrl") or frame.get("url"))[:300]
+            self._failure = PageLeft(
+                f"the page went to {where} while {self._activity};"
+                " a composition is one document and stays on it"
+            )
+        self._has_document = True
 
     def _on_console(self, params: Params) -> None:
         if len(self.console) < 100:
@@ -277,7 +331,7 @@ def open_page(browser: Browser, size: Size) -> Iterator[Page]:
     session = connection.call("Target.attachToTarget", attach, session=None, within_s=30)[
         "sessionId"
     ]
-    page = Page(browser, size, profile=profile, session=session)
+    page = Page(browser, size, profile=profile, target=target, session=session)
     try:
         yield page
     finally:
@@ -302,8 +356,9 @@ def _whole_us(us: int) -> float:
 
 def _thrown_message(details: Params) -> str:
     exception = details.get("exception", {})
-    text = str(exception.get("description") or exception.get("value") or details.get("text"))
-    first_lines = " | ".join(line.strip() for line in text.splitlines()[:3])
+    thrown = exception.get("description") or json.dumps(exception.get("value"), ensure_ascii=False)
+    # A page may throw a text of any length.
+    first_lines = " | ".join(line.strip() for line in thrown[:1000].splitlines()[:3])
     line, column = details.get("lineNumber", 0) + 1, details.get("columnNumber", 0) + 1
     return f"a script of the page threw at line {line}, column {column}: {first_lines}"
 

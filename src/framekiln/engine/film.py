@@ -40,6 +40,8 @@ class FilmOrder:
     fps: Fraction | None = None
     duration_ms: int | None = None
     lookup: Lookup = nothing
+    grabbing: Grabbing = Grabbing.RAW
+    """How to take the frames, if it can be done."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def make_film(
     """Render the order into `path`, with raw frames first and screenshots if those prove wrong."""
     work = _Work(order, browser, path, limits or FilmLimits(), report or (lambda _done, _all: None))
     try:
-        return work.run(raw=True, fallback_reason=None)
+        return work.run(raw=order.grabbing is Grabbing.RAW, fallback_reason=None)
     except RawPixelsDiffer as reason:
         return work.run(raw=False, fallback_reason=str(reason))
 

@@ -1,6 +1,10 @@
-"""Numbers as JSON has them: 1280 and 1280.0 are the same, "1280" and true are not numbers."""
+"""Numbers as JSON has them: 1280 and 1280.0 are the same, "1280" and true are not numbers.
 
-from typing import Annotated, Any
+Written last in an annotation, `Annotated[int, Field(ge=1), WHOLE]`, so that the limits stay with
+the type and come out right in the OpenAPI document.
+"""
+
+from typing import Any, Final
 
 from pydantic import BeforeValidator
 
@@ -17,5 +21,5 @@ def _whole(value: Any) -> Any:
     return int(value)
 
 
-Number = Annotated[float, BeforeValidator(_number)]
-WholeNumber = Annotated[int, BeforeValidator(_whole)]
+NUMBER: Final = BeforeValidator(_number)
+WHOLE: Final = BeforeValidator(_whole)

@@ -5,13 +5,13 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from fastapi import APIRouter, Request, Response
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, services_of
 from framekiln.api.bodies import json_body, read_json
 from framekiln.api.ranges import blob_response
-from framekiln.api.v1.numbers import Number, WholeNumber
+from framekiln.api.v1.numbers import NUMBER, WHOLE
 from framekiln.engine.film import LARGEST_SIDE_PX, LONGEST_MS
 from framekiln.kit.errors import TooLarge
 from framekiln.kit.ids import RenderId, parse_uuid
@@ -43,7 +43,13 @@ def _even(value: int) -> int:
     return value
 
 
-Side = Annotated[WholeNumber, Field(ge=2, le=LARGEST_SIDE_PX), AfterValidator(_even)]
+Side = Annotated[
+    int,
+    Field(ge=2, le=LARGEST_SIDE_PX, json_schema_extra={"multipleOf": 2}),
+    WHOLE,
+    AfterValidator(_even),
+]
+Instant = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
 
 class VideoCodec(BaseModel):
@@ -74,9 +80,9 @@ class CreateRender(BaseModel):
     html: Annotated[str, Field(min_length=1, strict=True)]
     width: Side | None = None
     height: Side | None = None
-    fps: Annotated[Number, Field(ge=1, le=120)] | None = None
-    duration_ms: Annotated[WholeNumber, Field(ge=1, le=LONGEST_MS)] | None = None
-    output: Annotated[Mp4Output, BeforeValidator(lambda v: {} if v is None else v)] = Mp4Output()
+    fps: Annotated[float, Field(ge=1, le=120), NUMBER] | None = None
+    duration_ms: Annotated[int, Field(ge=1, le=LONGEST_MS), WHOLE] | None = None
+    output: Mp4Output | None = None
     metadata: dict[str, str] = {}
     md5: str | None = None
 
@@ -88,7 +94,7 @@ class CreatedRender(BaseModel):
     md5: str | None
     status: RenderStatus
     metadata: dict[str, str]
-    expires_at: str | None
+    expires_at: Instant | None
 
 
 class RenderError(BaseModel):
@@ -106,9 +112,9 @@ class RenderInfo(CreatedRender):
     height: int | None
     duration_ms: int | None
     byte_size: int | None
-    created_at: str
-    completed_at: str | None
-    failed_at: str | None
+    created_at: Instant
+    completed_at: Instant | None
+    failed_at: Instant | None
     download_url: str | None
     error: RenderError | None
     warnings: list[str]
@@ -149,7 +155,20 @@ async def follow_render(request: Request, caller: AuthenticatedCaller, render_id
     return sse.stream_response(_progress_events(renders, render.id, request))
 
 
-@router.api_route("/renders/{render_id}.mp4", methods=["GET", "HEAD"], summary="Download the MP4")
+_FILM = {"content": {"video/mp4": {"schema": {"type": "string", "format": "binary"}}}}
+
+
+@router.get(
+    "/renders/{render_id}.mp4",
+    summary="Download the MP4",
+    response_class=Response,
+    responses={
+        200: {"description": "The whole film", **_FILM},
+        206: {"description": "The part that `Range` asks for", **_FILM},
+        304: {"description": "What the caller has is still right"},
+    },
+)
+@router.head("/renders/{render_id}.mp4", include_in_schema=False)
 @router.api_route("/renders/{render_id}/mp4", methods=["GET", "HEAD"], include_in_schema=False)
 async def download_render(
     request: Request, caller: AuthenticatedCaller, render_id: str

@@ -1,0 +1,251 @@
+"""What we rely on in Chromium: its cage, its death, its frame memory. Real browsers only."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from framekiln.capture.browser import Browser, open_browser
+from framekiln.capture.errors import BrowserDied, ProtocolError
+from framekiln.capture.framebuffer import Framebuffer, FramebufferNotFound, locate
+from framekiln.capture.grab import Grabber, Grabbing, RawPixelsDiffer, prepare_grabber
+from framekiln.capture.network import PageNetwork, Resource, nothing
+from framekiln.capture.page import Page, Size, open_page
+from framekiln.capture.process_memory import Block
+from framekiln.capture.sandbox import Confinement, strongest_confinement
+from framekiln.capture.warm_browser import WarmBrowser
+from framekiln.engine.film import Film, FilmLimits, FilmOrder, make_film
+from framekiln.engine.studio import Studio
+from framekiln.media.stills import decode_bgra
+from tests.e2e.conftest import processes_under
+from tests.support.looks import decode_frames
+
+SIZE = Size(320, 180)
+LIMITS = FilmLimits(settle_s=20, frame_s=20, whole_s=60)
+ORDER = FilmOrder("<p>x", width_px=320, height_px=180, fps=Fraction(10), duration_ms=1000)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as browser:
+        yield browser
+
+
+@contextmanager
+def loaded(browser: Browser, html: str, size: Size = SIZE) -> Iterator[Page]:
+    with open_page(browser, size) as page:
+        load(page, html)
+        yield page
+
+
+def load(page: Page, html: str) -> None:
+    document = Resource(f"<!doctype html>{html}".encode(), "text/html; charset=utf-8")
+    page.load(PageNetwork(document, nothing), settle_within_s=20)
+    page.begin(Fraction(10), frame_within_s=20)
+
+
+def empty() -> np.ndarray:
+    return np.zeros((SIZE.height_px, SIZE.width_px, 4), np.uint8)
+
+
+def caged_pid(browser: Browser) -> int:
+    """Return Chromium's first process inside the cage."""
+    for pid in processes_under(browser.pid):
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        if b"--remote-debugging-pipe" in command and b"bwrap" not in command.split(b"\0")[0]:
+            return pid
+    raise AssertionError("Chromium is not running")
+
+
+@pytest.fixture
+def namespaces(browser: Browser) -> int:
+    if browser.confinement is Confinement.UNPRIVILEGED_USER:
+        pytest.skip("this machine does not allow bubblewrap")
+    return caged_pid(browser)
+
+
+def test_the_cage_has_no_network(namespaces: int) -> None:
+    interfaces = Path(f"/proc/{namespaces}/net/dev").read_text().splitlines()[2:]
+    assert [line.split(":")[0].strip() for line in interfaces] == ["lo"]
+    ours, theirs = (Path(f"/proc/{pid}/ns/net").readlink() for pid in ("self", namespaces))
+    assert ours != theirs
+
+
+def test_the_cage_has_none_of_the_machine_s_files(namespaces: int) -> None:
+    root = Path(f"/proc/{namespaces}/root")
+    assert not any((root / name).exists() for name in ("etc/passwd", "root", "home", "var/lib"))
+    assert sorted(entry.name for entry in (root / "etc").iterdir()) == [
+        name for name in ("alternatives", "fonts", "ld.so.cache") if Path("/etc", name).exists()
+    ]
+    assert not (root / Path(__file__).relative_to("/")).exists()
+
+
+def test_the_cage_can_only_write_what_is_its_own(namespaces: int) -> None:
+    mounts = [line.split() for line in Path(f"/proc/{namespaces}/mounts").read_text().splitlines()]
+    writable = {m[1] for m in mounts if "rw" in m[3].split(",") and m[2] not in ("proc", "devpts")}
+    assert {place for place in writable if not place.startswith("/dev")} <= {"/", "/tmp", "/run"}
+    assert all(m[2] == "tmpfs" for m in mounts if m[1] in writable and not m[1].startswith("/dev"))
+
+
+def test_the_cage_holds_no_privilege(namespaces: int) -> None:
+    status = dict(
+        line.split(":\t", 1)
+        for line in Path(f"/proc/{namespaces}/status").read_text().splitlines()
+        if ":\t" in line
+    )
+    assert int(status["CapEff"], 16) == 0
+    assert status["NoNewPrivs"] == "1"
+    assert "--no-sandbox" not in Path(f"/proc/{namespaces}/cmdline").read_text() or (
+        strongest_confinement() is Confinement.NAMESPACES
+    )
+
+
+@pytest.mark.parametrize("confinement", Confinement)
+def test_no_process_is_left_after_closing(confinement: Confinement) -> None:
+    cages = list(Confinement)
+    if cages.index(confinement) < cages.index(strongest_confinement()):
+        pytest.skip(f"this machine does not allow {confinement}")
+    with open_browser(confinement=confinement) as browser, loaded(browser, "<p>x"):
+        pids = [browser.pid, *processes_under(browser.pid)]
+        assert len(pids) > 2
+        if confinement is Confinement.UNPRIVILEGED_USER:
+            assert all(Path(f"/proc/{pid}").stat().st_uid != 0 for pid in pids)
+    # The kernel ends the processes of a cage in its own time.
+    give_up_at = time.monotonic() + 10
+    while any(map(is_running, pids)) and time.monotonic() < give_up_at:
+        time.sleep(0.02)
+    assert [pid for pid in pids if is_running(pid)] == []
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+
+
+def kill_at_frame_3(browser: Browser, done: int, _count: int) -> None:
+    if done == 3:
+        os.kill(browser.pid, signal.SIGKILL)
+
+
+def test_a_browser_killed_mid_film_is_replaced(tmp_path: Path) -> None:
+    warm = WarmBrowser()
+    killed = []
+
+    def film() -> Film:
+        with warm.use() as browser:
+            killed.append(browser)
+            report = partial(kill_at_frame_3, browser)
+            return make_film(ORDER, browser, tmp_path / "a.mp4", limits=LIMITS, report=report)
+
+    with pytest.raises(BrowserDied) as raised:
+        film()
+    assert raised.value.retryable
+    assert not killed[0].is_alive
+    with warm.use() as browser:
+        assert browser is not killed[0]
+        make_film(ORDER, browser, tmp_path / "b.mp4", limits=LIMITS)
+    assert len(decode_frames(tmp_path / "b.mp4")) == 10
+    warm.close()
+
+
+def test_a_browser_that_died_idle_is_replaced(tmp_path: Path) -> None:
+    warm = WarmBrowser()
+    with warm.use() as browser:
+        os.kill(browser.pid, signal.SIGKILL)
+    browser._process.wait()
+    with warm.use() as another:
+        assert another is not browser
+        assert another.is_alive
+    warm.close()
+    assert not another.is_alive
+
+
+async def test_a_studio_finishes_the_film_of_a_dead_browser(tmp_path: Path) -> None:
+    studio = Studio(1, LIMITS)
+    others = running_browsers()
+    killed = []
+
+    def report(done: int, _count: int) -> None:
+        if done == 3 and not killed:
+            killed.extend(running_browsers() - others)
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+
+    try:
+        await studio.warm_up()
+        film = await studio.make(ORDER, tmp_path / "film.mp4", report)
+    finally:
+        await studio.close()
+    assert killed
+    assert film.timeline.frame_count == len(decode_frames(tmp_path / "film.mp4")) == 10
+
+
+def running_browsers() -> set[int]:
+    found = set()
+    for pid in processes_under(os.getpid()):
+        command = Path(f"/proc/{pid}/cmdline").read_bytes()
+        if b"--remote-debugging-pipe" in command and b"--type=" not in command:
+            found.add(pid)
+    return found
+
+
+def test_raw_memory_shows_what_the_page_shows(browser: Browser) -> None:
+    with open_page(browser, SIZE) as page:
+        grabber, reason = prepare_grabber(page, decode_bgra, raw=True)
+        assert (grabber.method, reason) == (Grabbing.RAW, None)
+        load(page, "<body style='background:rgb(10,20,30)'>")
+        pixels = empty()
+        assert grabber.grab(0, 0, pixels)
+        assert np.all(pixels == (30, 20, 10, 255))
+
+
+def test_memory_of_another_page_is_noticed(browser: Browser) -> None:
+    with open_page(browser, SIZE) as other, open_page(browser, SIZE) as page:
+        wrong = locate(other)
+        load(page, "<body style='background:#f00'>")
+        grabber = Grabber(page, wrong, decode_bgra)
+        with pytest.raises(RawPixelsDiffer, match="differ at frame 0"):
+            grabber.grab(0, 0, empty())
+
+
+def test_a_difference_later_is_noticed_too(browser: Browser) -> None:
+    """Frames in between are not compared; the next check finds what went wrong."""
+    with open_page(browser, SIZE) as page:
+        right = locate(page)
+        load(page, "<body style='background:#f00'>")
+        Grabber(page, right, decode_bgra).grab(0, 0, empty())
+        shifted = Grabber(
+            page, replace(right, block=Block(right.block.pid, right.block.address + 2)), decode_bgra
+        )
+        shifted.grab(1, 100_000, empty())
+        with pytest.raises(RawPixelsDiffer, match="differ at frame 329"):
+            shifted.grab(329, 32_900_000, empty())
+
+
+def test_memory_that_is_gone_is_a_dead_browser(browser: Browser) -> None:
+    with pytest.raises(BrowserDied, match="frame memory is gone"):
+        Framebuffer(Block(browser.pid, 8), SIZE).read_into(empty())
+
+
+def test_a_small_page_is_taken_by_screenshots(browser: Browser) -> None:
+    with open_page(browser, Size(16, 16)) as page:
+        with pytest.raises(FramebufferNotFound):
+            locate(page)
+        grabber, reason = prepare_grabber(page, decode_bgra, raw=True)
+        assert grabber.method is Grabbing.SCREENSHOT
+        assert reason == "16x16 is too small to be told apart"
+
+
+def test_a_refused_command_says_which(browser: Browser) -> None:
+    with pytest.raises(ProtocolError, match=r"Nonsense\.do"):
+        browser.connection.call("Nonsense.do", session=None, within_s=5)

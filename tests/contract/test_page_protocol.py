@@ -1,0 +1,197 @@
+"""The two sides of the page contract agree: the runtime in the page, and `capture/page.py`."""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from framekiln.capture import page as python_side
+from framekiln.capture.browser import Browser, open_browser
+from framekiln.capture.errors import PageThrew
+from framekiln.capture.network import PageNetwork, Resource, nothing
+from framekiln.capture.page import EPOCH_MS, Page, PageFacts, Size, open_page
+
+VERSION = 2
+Load = Callable[..., tuple[Page, PageFacts]]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as browser:
+        yield browser
+
+
+@pytest.fixture
+def load(browser: Browser) -> Iterator[Load]:
+    """Load a page and say what it says of itself."""
+    with ExitStack() as stack:
+
+        def load(html: str) -> tuple[Page, PageFacts]:
+            page = stack.enter_context(open_page(browser, Size(320, 180)))
+            document = Resource(f"<!doctype html>{html}".encode(), "text/html; charset=utf-8")
+            return page, page.load(PageNetwork(document, nothing), settle_within_s=20)
+
+        yield load
+
+
+def evaluated(load: Load, expression: str, html: str = "<body>") -> Any:
+    page, _ = load(html)
+    return page.evaluate(expression)
+
+
+def test_every_function_called_is_there_and_every_one_there_is_called(load: Load) -> None:
+    called = set(re.findall(r"__framekiln\.(\w+)\(", inspect.getsource(python_side)))
+    offered = evaluated(load, "Object.keys(__framekiln)")
+    assert {*called, "version"} == set(offered)
+    assert evaluated(load, "__framekiln.version") == VERSION
+
+
+def test_a_page_cannot_change_the_contract(load: Load) -> None:
+    page, _ = load("<script>var __framekiln = 1; window.__framekiln = 2;</script>")
+    assert page.evaluate("delete window.__framekiln || Object.isFrozen(__framekiln)") is True
+    assert page.evaluate("__framekiln.version") == VERSION
+
+
+def test_nothing_else_is_left_in_the_page(load: Load) -> None:
+    page, _ = load("<body>")
+    names = page.evaluate("Object.getOwnPropertyNames(window).filter(n => /framekiln/i.test(n))")
+    assert names == ["__framekiln"]
+    assert page.evaluate("Object.keys(window).includes('__framekiln')") is False
+
+
+SAYING = {
+    "nothing": ("<body>", PageFacts(None, None, None, None)),
+    "on html": (
+        "<html data-width=640 data-height=360 data-fps=29.97 data-duration-ms=1500>",
+        PageFacts(640, 360, 29.97, 1500),
+    ),
+    "on body": ("<body data-width=640 data-fps=24>", PageFacts(640, None, 24, None)),
+    "on the first element": (
+        "<body><main data-duration-ms='2500.5' data-height=180></main><p data-fps=9></p>",
+        PageFacts(None, 180, None, 2500.5),
+    ),
+    "twice": (
+        "<html data-fps=25><body data-fps=50 data-width=100>",
+        PageFacts(100, None, 25, None),
+    ),
+    "nonsense": (
+        "<html data-width=wide data-height=-3 data-fps=0 data-duration-ms=Infinity>",
+        PageFacts(None, None, None, None),
+    ),
+}
+
+
+@pytest.mark.parametrize(("html", "facts"), SAYING.values(), ids=SAYING)
+def test_what_a_page_says_of_itself(load: Load, html: str, facts: PageFacts) -> None:
+    assert load(html)[1] == facts
+
+
+ANIMATIONS = """<style>@keyframes go { to { opacity: 0 } }
+#a { animation: go 1s } #b { animation: go 500ms 200ms 3 } #c { animation: go 9s infinite }
+</style><p id=a>a</p><p id=b>b</p><p id=c>c</p>"""
+
+
+def test_the_longest_animation_that_ends_is_the_length(load: Load) -> None:
+    assert load(ANIMATIONS)[1].duration_ms == 1700
+    assert load(f"<html data-duration-ms=300>{ANIMATIONS}")[1].duration_ms == 300
+    script = (
+        "<script>document.body.animate([{ opacity: 0 }], { duration: 2e3, delay: 100 })</script>"
+    )
+    assert load(ANIMATIONS + script)[1].duration_ms == 2100
+    endless = (
+        "<style>@keyframes go { to { opacity: 0 } } p { animation: go 1s infinite }</style><p>"
+    )
+    assert load(endless)[1].duration_ms is None
+
+
+def test_chance_is_the_same_in_every_page(load: Load) -> None:
+    numbers = "Array.from({ length: 1000 }, Math.random)"
+    first = evaluated(load, numbers)
+    assert evaluated(load, numbers) == first
+    assert len(set(first)) == 1000
+    assert all(0 <= number < 1 for number in first)
+    assert 0.45 < sum(first) / 1000 < 0.55
+
+
+def test_the_date_is_fixed_and_still_a_date(load: Load) -> None:
+    page, _ = load("<body>")
+    assert page.evaluate("[Date.now(), +new Date(), new Date().valueOf()]") == [EPOCH_MS] * 3
+    assert page.evaluate("Date()").startswith("Wed Jan 01 2025")
+    assert page.evaluate("new Date(5).getTime() + Date.UTC(1970, 0, 1) + Date.parse(0)") == (
+        page.evaluate("5 + Date.parse(0)")
+    )
+    assert page.evaluate(
+        "new Date() instanceof Date && new Date().constructor === Date"
+        " && class extends Date {}.name === '' && new (class extends Date {})() instanceof Date"
+    )
+
+
+def test_every_clock_starts_at_zero_and_moves_by_frames(load: Load) -> None:
+    page, _ = load(
+        "<script>const seen = []; requestAnimationFrame(function f(stamp) {"
+        "seen.push([stamp, performance.now(), Date.now(), document.timeline.currentTime]);"
+        "requestAnimationFrame(f) })</script>"
+    )
+    assert page.evaluate("[performance.now(), seen.length]") == [0, 0]
+    fps = Fraction(30000, 1001)
+    page.begin(fps, frame_within_s=20)
+    for n in range(4):
+        page.show(n, round(n * 1_000_000 / fps))
+    times_ms = [n * 1000 * 1001 / 30000 for n in range(4)]
+    assert page.evaluate("seen") == [[ms, ms, EPOCH_MS + int(ms), ms] for ms in times_ms]
+
+
+def test_timers_keep_their_manners(load: Load) -> None:
+    page, _ = load(
+        """<script>
+        const seen = [];
+        setTimeout((...given) => seen.push(["timeout", performance.now(), ...given]), 25, 1, "b");
+        setTimeout("seen.push(['text', performance.now()])", 45);
+        clearTimeout(setTimeout(() => seen.push("cleared"), 10));
+        const id = setInterval(() => {
+          seen.push(["interval", performance.now()]);
+          if (performance.now() >= 60) clearInterval(id);
+        }, 20);
+        cancelAnimationFrame(requestAnimationFrame(() => seen.push("cancelled")));
+        requestAnimationFrame(() => {
+          const late = requestAnimationFrame(() => seen.push("cancelled"));
+          cancelAnimationFrame(late);
+        });
+        </script>"""
+    )
+    page.begin(Fraction(10), frame_within_s=20)
+    for n in range(3):
+        page.show(n, n * 100_000)
+    assert page.evaluate("seen") == [
+        ["interval", 20],
+        ["timeout", 25, 1, "b"],
+        ["interval", 40],
+        ["text", 45],
+        ["interval", 60],
+    ]
+
+
+def test_readiness_names_what_is_missing(load: Load) -> None:
+    page, _ = load("<body>")
+    assert page.evaluate("__framekiln.pending()") == []
+    page.evaluate("window.renderReady = new Promise((_, no) => { window.fail = no; }); 0")
+    assert page.evaluate("__framekiln.pending()") == ["window.renderReady"]
+    page.evaluate("document.body.innerHTML = '<img src=/never.png>'; 0")
+    assert page.evaluate("__framekiln.pending()") == [
+        "image http://127.0.0.1/never.png",
+        "window.renderReady",
+    ]
+    page.evaluate("fail('too bad'); 0")
+    assert page.evaluate("__framekiln.failure()") == "window.renderReady was rejected: too bad"
+
+
+def test_what_a_page_throws_when_asked_says_where(load: Load) -> None:
+    page, _ = load("<body>")
+    with pytest.raises(
+        PageThrew, match=r"line 1, column 1: ReferenceError: nonsense is not defined"
+    ):
+        page.evaluate("nonsense")

@@ -1,0 +1,277 @@
+"""Every frame of a film is the page at exactly that frame's time, however the page is moved."""
+
+import base64
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from framekiln.capture.browser import open_browser
+from framekiln.capture.grab import Grabbing
+from tests.e2e.conftest import HEIGHT, WIDTH, Camera, Take
+from tests.support.frame_codes import (
+    PALETTE,
+    PageDriver,
+    Picture,
+    cell_digits,
+    cells_of,
+    draw_frame_code,
+    frame_code_page,
+    read_frame_code,
+)
+from tests.support.looks import VideoFacts, colour_at, decode_still, probe, psnr
+
+RATES = (Fraction(30), Fraction(30000, 1001), Fraction(60))
+RED_PIXEL = "R0lGODlhAQABAIAAAP8AAP///yH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=="
+FONTS = Path("/usr/share/fonts/truetype")
+
+
+def film_codes(camera: Camera, driver: PageDriver, fps: Fraction, **order: object) -> Take:
+    frame_count = int(Fraction(3, 2) * fps)
+    html = frame_code_page(driver, fps, frame_count=frame_count)
+    duration_ms = int(frame_count * 1000 / fps)
+    return camera.film(html, fps=fps, duration_ms=duration_ms, **order)
+
+
+@pytest.mark.parametrize("fps", RATES, ids=str)
+@pytest.mark.parametrize("driver", PageDriver)
+def test_every_frame_once_in_order_at_its_time(
+    camera: Camera, driver: PageDriver, fps: Fraction
+) -> None:
+    take = film_codes(camera, driver, fps)
+    expected = range(int(Fraction(3, 2) * fps))
+    assert [read_frame_code(picture) for picture in take.pictures] == list(expected)
+    assert [frame.pts for frame in take.frames] == [n / fps for n in expected]
+    assert take.film.grabbing is Grabbing.RAW
+    assert take.film.fallback_reason is None
+
+
+@pytest.mark.parametrize("fps", RATES, ids=str)
+def test_what_the_file_is(camera: Camera, fps: Fraction) -> None:
+    take = film_codes(camera, PageDriver.CSS, fps)
+    frame_count = int(Fraction(3, 2) * fps)
+    found = probe(take.path)
+    assert found.is_faststart
+    assert found.audio is None
+    assert found.video == VideoFacts(
+        codec="h264",
+        profile="High",
+        pix_fmt="yuv420p",
+        width=WIDTH,
+        height=HEIGHT,
+        primaries="bt709",
+        transfer="bt709",
+        matrix="bt709",
+        colour_range="limited",
+        rotation_degrees=0,
+        fps=fps,
+        is_constant_rate=True,
+        frame_count=frame_count,
+        start_s=Fraction(0),
+        duration_s=frame_count / fps,
+    )
+
+
+def test_colours_are_the_page_s(camera: Camera) -> None:
+    for n, picture in enumerate(film_codes(camera, PageDriver.RAF_DOM, Fraction(30)).pictures):
+        assert psnr(picture, draw_frame_code(n, WIDTH, HEIGHT)) > 30
+        for cell, digit in zip(cells_of(WIDTH, HEIGHT), cell_digits(n), strict=True):
+            colour = picture[cell.core()].reshape(-1, 3).mean(axis=0)
+            assert np.abs(colour - PALETTE[digit]).max() < 4
+
+
+def test_greys_keep_their_range(camera: Camera) -> None:
+    bars = "".join(f"<i style='background:rgb({v},{v},{v})'></i>" for v in (0, 16, 128, 235, 255))
+    style = "body{display:flex}i{flex:1;height:100%}"
+    (picture, *_) = camera.film(f"<style>{style}</style>{bars}").pictures
+    found = [colour_at(picture, 64 + 128 * n, 180)[0] for n in range(5)]
+    assert found == pytest.approx([0, 16, 128, 235, 255], abs=1)
+
+
+@pytest.mark.parametrize("driver", [PageDriver.CSS, PageDriver.RAF_CANVAS, PageDriver.INTERVAL])
+def test_same_page_same_bytes_in_any_process(camera: Camera, driver: PageDriver) -> None:
+    fps = RATES[1]
+    first = film_codes(camera, driver, fps).path.read_bytes()
+    assert film_codes(camera, driver, fps).path.read_bytes() == first
+    with open_browser() as other:
+        camera.browser = other
+        assert film_codes(camera, driver, fps).path.read_bytes() == first
+
+
+@pytest.mark.parametrize("driver", [PageDriver.WAAPI, PageDriver.RAF_CANVAS, PageDriver.TIMEOUT])
+def test_screenshots_show_what_raw_memory_shows(camera: Camera, driver: PageDriver) -> None:
+    raw = film_codes(camera, driver, Fraction(30))
+    shots = film_codes(camera, driver, Fraction(30), grabbing=Grabbing.SCREENSHOT)
+    assert (raw.film.grabbing, shots.film.grabbing) == (Grabbing.RAW, Grabbing.SCREENSHOT)
+    assert shots.path.read_bytes() == raw.path.read_bytes()
+
+
+def test_a_still_page_is_taken_once_and_shown_always(camera: Camera) -> None:
+    take = camera.film("<body style='background:#0f0'>", fps=Fraction(30), duration_ms=2000)
+    assert take.film.timeline.frame_count == 60
+    assert take.film.captured_frames <= 3
+    assert [frame.pts for frame in take.frames] == [Fraction(n, 30) for n in range(60)]
+    assert all(colour_at(picture, 320, 180) == (0, 255, 1) for picture in take.pictures)
+
+
+def test_a_page_that_changes_once_shows_it_in_time(camera: Camera) -> None:
+    html = "<script>setTimeout(() => document.body.style.background = '#0f0', 451)</script>"
+    take = camera.film(f"<body style='background:#f00'>{html}", fps=Fraction(20))
+    assert [colour_at(picture, 9, 9)[1] > 200 for picture in take.pictures] == [
+        n >= 10 for n in range(20)
+    ]
+
+
+def test_frame_callbacks_run_once_a_frame(camera: Camera) -> None:
+    html = """<script>
+    let calls = 0;
+    requestAnimationFrame(function count() {
+      calls += 1;
+      document.body.style.background = `rgb(0,${calls * 10},0)`;
+      requestAnimationFrame(count);
+    });</script>"""
+    take = camera.film(html)
+    greens = [colour_at(picture, 9, 9)[1] for picture in take.pictures]
+    assert greens == pytest.approx([10 * (n + 1) for n in range(10)], abs=3)
+
+
+HOLDS = {
+    "timer": "new Promise(done => setTimeout(done, 500))",
+    "two frames": (
+        "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done())))"
+    ),
+    "both": (
+        "new Promise(done => setTimeout(() => requestAnimationFrame("
+        "() => requestAnimationFrame(() => setTimeout(done, 123))), 300))"
+    ),
+    "thenable": "({ then(done) { setTimeout(done, 70); } })",
+}
+
+
+@pytest.mark.parametrize("hold", HOLDS.values(), ids=HOLDS)
+def test_frame_0_is_time_zero_after_window_renderready(camera: Camera, hold: str) -> None:
+    """Four clocks, four bars: each bar's green is the time that its clock shows."""
+    html = f"""<style>
+    body {{ display: flex }} i {{ flex: 1; height: 100% }}
+    @keyframes go {{ from {{ background: rgb(0,0,0) }} to {{ background: rgb(0,250,0) }} }}
+    i:nth-of-type(4) {{ animation: go 1s linear both }}
+    </style><i></i><i></i><i></i><i></i><script>
+    window.renderReady = {hold};
+    const [now, date, stamp] = document.querySelectorAll("i");
+    const paint = (bar, ms) => {{ bar.style.background = `rgb(0,${{Math.round(ms / 4)}},0)`; }};
+    const epoch = Date.UTC(2025, 0, 1);
+    requestAnimationFrame(function draw(stampMs) {{
+      paint(now, performance.now());
+      paint(date, Date.now() - epoch);
+      paint(stamp, stampMs);
+      requestAnimationFrame(draw);
+    }});</script>"""
+    for n, picture in enumerate(camera.film(html).pictures):
+        greens = [colour_at(picture, 80 + 160 * bar, 180)[1] for bar in range(4)]
+        assert greens == pytest.approx([25 * n] * 4, abs=3)
+
+
+@pytest.mark.parametrize("sandbox", ["", "sandbox='allow-scripts'"])
+def test_frames_inside_the_page_move_too(camera: Camera, sandbox: str) -> None:
+    inner = """<script>requestAnimationFrame(function draw(ms) {
+      document.body.style.background = `rgb(0,${Math.round(ms / 4)},0)`;
+      requestAnimationFrame(draw);
+    })</script>"""
+    html = f"""<iframe {sandbox} srcdoc="<body>{inner}"></iframe>
+    <style>iframe {{ position: fixed; inset: 0; width: 100%; height: 100%; border: 0 }}</style>"""
+    greens = [colour_at(picture, 9, 9)[1] for picture in camera.film(html).pictures]
+    assert greens == pytest.approx([25 * n for n in range(10)], abs=3)
+
+
+def test_a_frame_added_later_reads_the_film_s_time(camera: Camera) -> None:
+    html = """<script>setTimeout(() => {
+      const frame = document.createElement("iframe");
+      frame.style.cssText = "position:fixed;inset:0;width:100%;height:100%;border:0";
+      frame.srcdoc = `<script>requestAnimationFrame(function draw(ms) {
+        document.body.style.background = "rgb(0," + Math.round(ms / 4) + ",0)";
+        requestAnimationFrame(draw);
+      })<\\/script>`;
+      document.body.append(frame);
+    }, 250)</script>"""
+    greens = [colour_at(picture, 9, 9)[1] for picture in camera.film(html).pictures]
+    assert greens[3:] == pytest.approx([25 * n for n in range(3, 10)], abs=3)
+
+
+def test_nothing_is_left_for_the_next_page(camera: Camera) -> None:
+    """Pages share an origin, and strangers share a browser."""
+    html = """<script>
+    document.body.style.background = localStorage.seen || document.cookie ? "#f00" : "#0f0";
+    localStorage.seen = "yes";
+    document.cookie = "seen=yes";
+    window.open("about:blank");
+    new SharedWorker(URL.createObjectURL(new Blob(["onconnect = () => { while (true) {} }"])));
+    </script>"""
+    for _ in range(2):
+        assert colour_at(camera.film(html).pictures[0], 9, 9) == (0, 255, 1)
+    targets = camera.browser.connection.call("Target.getTargets", session=None, within_s=5)
+    assert targets["targetInfos"] == []
+
+
+def test_images_are_there_at_frame_0(camera: Camera) -> None:
+    style = "img, div { position: fixed; top: 0; height: 100%; width: 50% }"
+    html = f"""<style>{style} div {{ left: 50%; background: url(data:image/gif;base64,{RED_PIXEL})
+    }} img {{ left: 0 }}</style><img src="data:image/gif;base64,{RED_PIXEL}"><div></div>"""
+    picture = camera.film(html).pictures[0]
+    for x in (100, 500):
+        assert colour_at(picture, x, 180) == pytest.approx((255, 0, 0), abs=3)
+
+
+def text_page(text: str, family: str, rules: str = "") -> str:
+    style = f"{rules} body {{ background: #fff; font: 60px {family}; color: #000 }}"
+    return f"<meta charset=utf-8><style>{style}</style><p>{text}</p>"
+
+
+def test_a_font_of_the_page_is_there_at_frame_0(camera: Camera) -> None:
+    data = base64.b64encode((FONTS / "dejavu/DejaVuSerif.ttf").read_bytes()).decode()
+    rule = f"@font-face {{ font-family: Own; src: url(data:font/ttf;base64,{data}) }}"
+    own = camera.film(text_page("Hamburgefonts 123", "Own, monospace", rule)).pictures[0]
+    same = camera.film(text_page("Hamburgefonts 123", "'DejaVu Serif', monospace")).pictures[0]
+    other = camera.film(text_page("Hamburgefonts 123", "monospace")).pictures[0]
+    # The system hints its own fonts a little differently.
+    assert psnr(own, same) > 25
+    assert psnr(own, other) < 20
+
+
+def ink(picture: Picture) -> Picture:
+    """Return the part of a white page that something is drawn on."""
+    rows, columns = np.nonzero(picture.min(axis=2) < 128)
+    return picture[rows.min() : rows.max() + 1, columns.min() : columns.max() + 1]
+
+
+@pytest.mark.parametrize("text", ["漢字かな", "한국어", "العربية", "עברית", "ΕΛΔα", "Привет"])
+def test_scripts_of_the_world_are_drawn(camera: Camera, text: str) -> None:
+    """Letters without a glyph all look the same: a box."""
+    looks = {
+        ink(camera.film(text_page(letter, "sans-serif"), duration_ms=100).pictures[0]).tobytes()
+        for letter in text[:3]
+    }
+    missing = ink(camera.film(text_page("\U0010fffd", "sans-serif"), duration_ms=100).pictures[0])
+    assert len(looks) == 3
+    assert missing.tobytes() not in looks
+
+
+def test_emoji_are_drawn_in_colour(camera: Camera) -> None:
+    drawn = ink(camera.film(text_page("😀🍎", "sans-serif")).pictures[0]).astype(int)
+    is_colourful = drawn.max(axis=2) - drawn.min(axis=2) > 100
+    assert is_colourful.mean() > 0.3
+
+
+def test_a_page_may_say_its_own_size_rate_and_length(camera: Camera) -> None:
+    html = """<!doctype html><html data-width="322" data-height="201" data-fps="12.5"
+    data-duration-ms="900"><body style="margin:0;background:#00f">"""
+    take = camera.film(html, width_px=None, height_px=None, fps=None, duration_ms=None)
+    video = probe(take.path).video
+    assert video is not None
+    assert (video.width, video.height, video.fps) == (322, 202, Fraction(25, 2))
+    assert video.frame_count == 12
+    assert take.film.warnings == (
+        "size 322x201 of the composition was rounded up to 322x202: H.264 needs even sides",
+    )
+    corner = colour_at(decode_still(take.path), 321, 201, radius=0)
+    assert corner == pytest.approx((0, 0, 255), abs=3)

@@ -1,0 +1,150 @@
+"""The whole application in this process: real PostgreSQL, real blobs, and a worker if wanted.
+
+Requests go over ASGI; `Kiln.writes` sees each write of an answer by itself, as a slow network may
+hand it to a client.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+from fastapi import FastAPI
+
+from framekiln.api.app import create_app
+from framekiln.services import Services
+from framekiln.settings import Settings
+from framekiln.worker.loop import run_worker
+from tests.support.postgres import PostgresServer
+
+BASE_URL = "http://kiln.test"
+# Longer than anything takes; only a failing test waits this long.
+PATIENCE_S = 60.0
+
+
+@dataclass(frozen=True)
+class Writes:
+    """An answer, write by write."""
+
+    status: int
+    headers: dict[str, str]
+    parts: list[bytes]
+
+
+class Kiln:
+    """The application, and one organization's way into it."""
+
+    def __init__(self, services: Services, app: FastAPI, *, key: str) -> None:
+        self.services = services
+        self.app = app
+        self.key = key
+        self.client = httpx.AsyncClient(
+            transport=httpx.ASGITransport(app),
+            base_url=BASE_URL,
+            headers={"Authorization": f"Bearer {key}"},
+        )
+
+    async def stranger(self) -> "Kiln":
+        """The same application, seen by another organization."""
+        return Kiln(self.services, self.app, key=await new_key(self.services))
+
+    async def writes(self, path: str) -> Writes:
+        """GET a path and return the answer as it was written."""
+        started: dict[str, Any] = {}
+        parts: list[bytes] = []
+        asked = iter([{"type": "http.request", "body": b"", "more_body": False}])
+
+        async def receive() -> dict[str, Any]:
+            for message in asked:
+                return message
+            await asyncio.Event().wait()
+            raise AssertionError("unreachable")
+
+        async def send(message: Any) -> None:
+            if message["type"] == "http.response.start":
+                started.update(message)
+            elif message.get("body"):
+                parts.append(message["body"])
+
+        scope = {
+            "type": "http",
+            "asgi": {"version": "3.0"},
+            "http_version": "1.1",
+            "method": "GET",
+            "scheme": "http",
+            "path": path,
+            "raw_path": path.encode(),
+            "query_string": b"",
+            "root_path": "",
+            "headers": [(b"authorization", f"Bearer {self.key}".encode())],
+            "server": ("kiln.test", 80),
+            "client": ("127.0.0.1", 1),
+        }
+        async with asyncio.timeout(PATIENCE_S):
+            await self.app(scope, receive, send)
+        headers = {name.decode(): value.decode() for name, value in started["headers"]}
+        return Writes(started["status"], headers, parts)
+
+    async def render(self, html: str, **asked: Any) -> dict[str, Any]:
+        """Create a render and return it when it has ended."""
+        created = await self.client.post("/api/v1/renders", json={"html": html, **asked})
+        assert created.status_code == 201, created.text
+        await self.writes(f"/api/v1/renders/{created.json()['id']}/progress")
+        found = await self.client.get(f"/api/v1/renders/{created.json()['id']}")
+        ended: dict[str, Any] = found.json()
+        assert ended["status"] in ("complete", "failed")
+        return ended
+
+    async def stored(self) -> tuple[int, int]:
+        """Return how many renders there are, and how many blobs."""
+        async with self.services.database.connection() as connection:
+            cursor = await connection.execute("SELECT count(*) AS n FROM render")
+            row = await cursor.fetchone()
+        assert row is not None
+        folder = self.services.settings.data / "blobs"
+        return row["n"], sum(path.is_file() for path in folder.rglob("*"))
+
+
+async def new_key(services: Services) -> str:
+    """Return the key of a new organization."""
+    organization = await services.identity.create_organization(f"org {uuid4()}")
+    return (await services.identity.create_key(organization.id, "test")).text
+
+
+@asynccontextmanager
+async def open_kiln(
+    postgres: PostgresServer, folder: Path, *, template: str, has_worker: bool
+) -> AsyncIterator[Kiln]:
+    """Run the application on a database of its own."""
+    name = f"test_{uuid4().hex}"
+    conninfo = postgres.create_database(name, template=template)
+    settings = Settings(data=folder, base_url=BASE_URL, settle_timeout_s=20)
+    try:
+        async with Services.open(settings, conninfo) as services:
+            kiln = Kiln(services, create_app(services), key=await new_key(services))
+            async with _working(services) if has_worker else _idle():
+                yield kiln
+            await kiln.client.aclose()
+    finally:
+        postgres.drop_database(name)
+
+
+@asynccontextmanager
+async def _working(services: Services) -> AsyncIterator[None]:
+    task = asyncio.create_task(run_worker(services, queues=["render"], concurrency=1))
+    try:
+        yield
+    finally:
+        assert not task.done(), task.exception()
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+@asynccontextmanager
+async def _idle() -> AsyncIterator[None]:
+    yield

@@ -1,0 +1,132 @@
+"""Shows compositions in a real Chromium, with media that exist only as numbers.
+
+The frames of every video are frame codes at 30 fps: what a picture shows says which source frame
+was asked for.
+"""
+
+import base64
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+
+from framekiln.capture.browser import Browser
+from framekiln.capture.network import PageNetwork, Resource
+from framekiln.capture.page import Page, PageFacts, Size, open_page
+from framekiln.composition.document import as_document
+from framekiln.media.stills import decode_bgra
+from tests.support.frame_codes import Picture, draw_frame_code, read_frame_code
+
+FPS = Fraction(30)
+CLIP = "https://media.example/clip.mp4"
+SONG = "https://media.example/song.mp3"
+STORED = "8c0f0f4e-2f52-4d7c-9d4e-9d5c6a3b1e11"
+_VIDEO = {
+    "durationMs": 10_000,
+    "widthPx": 320,
+    "heightPx": 240,
+    "hasVideo": True,
+    "hasAudio": True,
+}
+_SOUND = {
+    "durationMs": 10_000,
+    "widthPx": None,
+    "heightPx": None,
+    "hasVideo": False,
+    "hasAudio": True,
+}
+MEDIA = {CLIP: _VIDEO, STORED: _VIDEO, SONG: _SOUND}
+
+
+@dataclass
+class MediaHost:
+    """Answers what a page asks its renderer, and remembers which frames it asked for."""
+
+    asked: list[tuple[int, int, int]] = field(default_factory=list)
+    """Source frame, width and height of each."""
+
+    def answer(self, url: str) -> Resource | None:
+        """Answer one request, as `PageNetwork` wants it."""
+        parts = urlsplit(url)
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        if parts.path == "/__framekiln/media":
+            return _facts(query.get("src") or query.get("fileId", ""))
+        if parts.path == "/__framekiln/frame":
+            return self._frame(query)
+        return None
+
+    def _frame(self, query: dict[str, str]) -> Resource:
+        width, height = int(query["width"]), int(query["height"])
+        # Half a millisecond of grace, as files whose times are whole milliseconds need it.
+        number = int((float(query["ms"]) + 0.5) * FPS / 1000)
+        self.asked.append((number, width, height))
+        opaque = np.full((height, width), 255, np.uint8)
+        rgba = np.dstack([draw_frame_code(number, width, height), opaque])
+        return Resource(rgba.tobytes(), "application/octet-stream")
+
+
+def _facts(key: str) -> Resource:
+    facts = MEDIA.get(key)
+    if facts is not None:
+        return Resource(json.dumps(facts).encode(), "application/json")
+    refusal = {"error": "media_not_found", "message": "no such media"}
+    return Resource(json.dumps(refusal).encode(), "application/json", 404)
+
+
+@dataclass(frozen=True)
+class Showing:
+    """A composition that stands ready to be shown."""
+
+    page: Page
+    facts: PageFacts
+    host: MediaHost
+
+    def frame(self, number: int) -> Picture:
+        """Show a frame and return its picture."""
+        at_us = round(number * 1_000_000 / FPS)
+        shown = self.page.show(number, at_us, screenshot={"format": "png"})
+        # Chromium now and then gives no picture of the first frame of a new process.
+        return self._again() if shown.screenshot is None else _picture(shown.screenshot)
+
+    def code(self, number: int) -> int | None:
+        """Show a frame and return the source frame that fills it."""
+        return read_frame_code(self.frame(number))
+
+    def at(self, number: int, expression: str) -> Any:
+        """Show a frame and return what the page then says."""
+        self.page.show(number, round(number * 1_000_000 / FPS))
+        return self.page.evaluate(expression)
+
+    def finished(self) -> Picture:
+        """Wait for what the frame's own tasks started, and return the picture they made."""
+        rounds = 0
+        while not self.page.evaluate("__framekiln.frameDone()"):
+            rounds += 1
+            assert rounds < 10_000, "a frame task was never done"
+        return self._again()
+
+    def _again(self) -> Picture:
+        self.page.evaluate("__framekiln.repeat()")
+        shown = self.page.redraw(screenshot={"format": "png"})
+        assert shown.screenshot is not None
+        return _picture(shown.screenshot)
+
+
+@contextmanager
+def showing(browser: Browser, html: str, *, size: Size | None = None) -> Iterator[Showing]:
+    """Load a composition and stand before its first frame."""
+    host = MediaHost()
+    document = Resource(as_document(html).encode(), "text/html; charset=utf-8")
+    with open_page(browser, size or Size(320, 240)) as page:
+        facts = page.load(PageNetwork(document, host.answer), settle_within_s=20)
+        page.begin(FPS, frame_within_s=20)
+        yield Showing(page, facts, host)
+
+
+def _picture(screenshot: str) -> Picture:
+    return decode_bgra(base64.b64decode(screenshot))[..., 2::-1]

@@ -1,0 +1,105 @@
+"""Shows compositions of text and sound at given times, with a renderer that has the answers."""
+
+import base64
+import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from fractions import Fraction
+from importlib import resources
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+
+from framekiln.capture.browser import Browser
+from framekiln.capture.network import PageNetwork, Resource
+from framekiln.capture.page import Page, Size, open_page
+from framekiln.composition.document import as_document
+from framekiln.media.stills import decode_bgra
+
+FPS = Fraction(30)
+FADE = "<style>@keyframes fade { from { opacity: 0 } to { opacity: 1 } }</style>"
+
+
+class Screen:
+    """A loaded composition, shown at the frames nearest to given times, in order."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self._shown = -1
+        page.begin(FPS, frame_within_s=20)
+
+    def at(self, ms: float, expression: str) -> Any:
+        """Show the frame at that time, if it is not shown already, and evaluate in it."""
+        number = round(ms * FPS / 1000)
+        if number != self._shown:
+            self.page.show(number, round(number * 1_000_000 / FPS))
+            self._shown = number
+        return self.page.evaluate(expression)
+
+    def picture(self, ms: float) -> np.ndarray:
+        """Show the frame at that time and return its pixels."""
+        number = round(ms * FPS / 1000)
+        png = {"format": "png", "optimizeForSpeed": True}
+        shown = self.page.show(number, round(number * 1_000_000 / FPS), screenshot=png)
+        if shown.screenshot is None:
+            # Chromium now and then gives no picture of the first frame of a new process.
+            self.page.evaluate("__framekiln.repeat()")
+            shown = self.page.redraw(screenshot=png)
+        assert shown.screenshot is not None
+        return decode_bgra(base64.b64decode(shown.screenshot))
+
+
+class Host:
+    """Answers what compositions ask the renderer for, and remembers the questions."""
+
+    def __init__(self) -> None:
+        self.captions: object = {}
+        self.samples: Callable[[float, int], np.ndarray] = lambda _ms, count: np.zeros(count)
+        self.asked: list[str] = []
+
+    def __call__(self, url: str) -> Resource | None:
+        parts = urlsplit(url)
+        self.asked.append(parts.path)
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        match parts.path:
+            case "/__framekiln/tailwind.js":
+                compiler = resources.files("framekiln.capture").joinpath("tailwind.js")
+                return Resource(compiler.read_bytes(), "text/javascript; charset=utf-8")
+            case "/__framekiln/captions":
+                if query["src"].endswith("missing.vtt"):
+                    return answer({"error": "not_found", "message": "there is no such file"}, 404)
+                return answer(self.captions)
+            case "/__framekiln/media":
+                sound = {"durationMs": 10_000, "hasVideo": False, "hasAudio": True}
+                return answer({**sound, "widthPx": None, "heightPx": None})
+            case "/__framekiln/peaks":
+                samples = self.samples(float(query["ms"]), int(query["window"]))
+                return Resource(samples.astype("<f4").tobytes(), "application/octet-stream")
+        return None
+
+
+def answer(body: object, status: int = 200) -> Resource:
+    return Resource(json.dumps(body).encode(), "application/json", status)
+
+
+Load = Callable[[str], Screen]
+
+
+@contextmanager
+def loader(browser: Browser, host: Host) -> Iterator[Load]:
+    """Give a function that loads a composition and stands before its first frame."""
+    with ExitStack() as stack:
+
+        def load(html: str) -> Screen:
+            page = stack.enter_context(open_page(browser, Size(640, 360)))
+            document = Resource(as_document(html).encode(), "text/html; charset=utf-8")
+            page.load(PageNetwork(document, host), settle_within_s=20)
+            return Screen(page)
+
+        yield load
+
+
+def scene(inner: str, attributes: str = 'mode="fixed" duration="4s"') -> str:
+    """Put elements into a composition that knows the animation `fade`."""
+    return f"{FADE}<ef-timegroup id=root {attributes}>{inner}</ef-timegroup>"

@@ -1,0 +1,215 @@
+"""The debugging protocol over a real pair of pipes; the test plays the browser."""
+
+import json
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from framekiln.capture.cdp import Connection
+from framekiln.capture.errors import BrowserDied, BrowserTimeout, ProtocolError
+from framekiln.capture.network import PAGE_URL, PageNetwork, Resource
+
+
+class Browser:
+    """The other end of the pipes."""
+
+    def __init__(self) -> None:
+        self._read_fd, write_fd = os.pipe()
+        read_fd, self._write_fd = os.pipe()
+        self.connection = Connection(read_fd=read_fd, write_fd=write_fd)
+        self._received = b""
+
+    def says(self, *messages: dict[str, Any]) -> None:
+        self.writes(b"".join(json.dumps(message).encode() + b"\0" for message in messages))
+
+    def writes(self, data: bytes) -> None:
+        os.write(self._write_fd, data)
+
+    def hears(self) -> dict[str, Any]:
+        while b"\0" not in self._received:
+            self._received += os.read(self._read_fd, 1 << 16)
+        line, _, self._received = self._received.partition(b"\0")
+        heard: dict[str, Any] = json.loads(line)
+        return heard
+
+    def dies(self) -> None:
+        for fd in (self._read_fd, self._write_fd):
+            os.close(fd)
+
+
+@pytest.fixture
+def browser() -> Iterator[Browser]:
+    browser = Browser()
+    yield browser
+    browser.connection.close()
+
+
+def test_an_answer_finds_its_question(browser: Browser) -> None:
+    first = browser.connection.post("A.a", {"x": 1}, session="s")
+    second = browser.connection.post("B.b", session=None)
+    browser.says({"id": second, "result": {"n": 2}}, {"id": first, "result": {"n": 1}})
+    assert browser.connection.wait(first, "A.a", within_s=5) == {"n": 1}
+    assert browser.connection.wait(second, "B.b", within_s=5) == {"n": 2}
+    asked = {"id": first, "method": "A.a", "params": {"x": 1}, "sessionId": "s"}
+    assert browser.hears() == asked
+    assert browser.hears() == {"id": second, "method": "B.b", "params": {}}
+
+
+def test_a_message_may_come_in_pieces(browser: Browser) -> None:
+    asked = browser.connection.post("A.a", session=None)
+    data = json.dumps({"id": asked, "result": {"text": "ä" * 100_000}}).encode() + b"\0"
+
+    def write() -> None:
+        for start in range(0, len(data), 9999):
+            browser.writes(data[start : start + 9999])
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    result = browser.connection.wait(asked, "A.a", within_s=20)
+    writer.join()
+    assert result == {"text": "ä" * 100_000}
+
+
+def test_events_reach_the_listener_of_their_session(browser: Browser) -> None:
+    heard: list[tuple[str, dict[str, Any]]] = []
+    for session in ("one", "two"):
+        browser.connection.listen("E.e", session, lambda p, s=session: heard.append((s, p)))
+    browser.says(
+        {"method": "E.e", "params": {"n": 1}, "sessionId": "two"},
+        {"method": "E.e", "params": {"n": 2}, "sessionId": "one"},
+        {"method": "E.e", "params": {"n": 3}},
+        {"method": "F.f", "params": {"n": 4}, "sessionId": "one"},
+    )
+    assert browser.connection.pump_until(lambda: len(heard) == 2, within_s=5)
+    assert heard == [("two", {"n": 1}), ("one", {"n": 2})]
+    browser.connection.forget("one")
+    browser.says({"method": "E.e", "params": {}, "sessionId": "one"})
+    assert not browser.connection.pump_until(lambda: len(heard) == 3, within_s=0.05)
+
+
+def test_a_refusal_is_an_error_that_names_the_command(browser: Browser) -> None:
+    asked = browser.connection.post("A.a", session=None)
+    browser.says({"id": asked, "error": {"code": -1, "message": "not now"}})
+    with pytest.raises(ProtocolError, match=r"A\.a: not now"):
+        browser.connection.wait(asked, "A.a", within_s=5)
+
+
+def test_no_answer_is_a_timeout_and_a_late_one_is_dropped(browser: Browser) -> None:
+    with pytest.raises(BrowserTimeout, match=r"A\.a did not answer within 0.01 s"):
+        browser.connection.call("A.a", session=None, within_s=0.01)
+    late = browser.hears()["id"]
+    asked = browser.connection.post("B.b", session=None)
+    browser.says({"id": late, "result": {}}, {"id": asked, "result": {"n": 1}})
+    assert browser.connection.wait(asked, "B.b", within_s=5) == {"n": 1}
+
+
+def test_an_abandoned_answer_is_dropped(browser: Browser) -> None:
+    early = browser.connection.post("A.a", session=None)
+    asked = browser.connection.post("B.b", session=None)
+    browser.says({"id": early, "error": {"message": "who cares"}}, {"id": asked, "result": {}})
+    browser.connection.wait(asked, "B.b", within_s=5)
+    browser.connection.abandon(early)
+    with pytest.raises(BrowserTimeout):
+        browser.connection.wait(early, "A.a", within_s=0.01)
+
+
+def test_a_dead_browser_is_noticed_in_both_directions(browser: Browser) -> None:
+    asked = browser.connection.post("A.a", session=None)
+    browser.dies()
+    with pytest.raises(BrowserDied, match="closed its pipe"):
+        browser.connection.wait(asked, "A.a", within_s=5)
+    with pytest.raises(BrowserDied, match="pipe broke"):
+        browser.connection.post("A.a", session=None)
+
+
+def test_two_full_pipes_do_not_wait_for_each_other(browser: Browser) -> None:
+    """The browser reads nothing until all it has to say is taken."""
+    noise = json.dumps({"method": "E.e", "params": {"x": "x" * 1_000_000}}).encode() + b"\0"
+    heard: list[dict[str, Any]] = []
+
+    def play() -> None:
+        for start in range(0, len(noise), 4096):
+            browser.writes(noise[start : start + 4096])
+        heard.append(browser.hears())
+
+    player = threading.Thread(target=play)
+    player.start()
+    browser.connection.post("A.a", {"x": "y" * 1_000_000}, session=None)
+    player.join()
+    assert heard[0]["params"] == {"x": "y" * 1_000_000}
+
+
+def test_a_listener_may_post_but_not_wait(browser: Browser) -> None:
+    connection = browser.connection
+    connection.listen(
+        "E.e", None, lambda _: connection.abandon(connection.post("A.a", session=None))
+    )
+    connection.listen(
+        "F.f", None, lambda _: connection.pump_until(lambda: False, within_s=1) and None
+    )
+    browser.says({"method": "E.e", "params": {}})
+    connection.pump_until(lambda: False, within_s=0.01)
+    assert browser.hears()["method"] == "A.a"
+    browser.says({"method": "F.f", "params": {}})
+    with pytest.raises(RuntimeError, match="may not wait"):
+        connection.pump_until(lambda: False, within_s=1)
+
+
+def request(number: int, url: str, kind: str = "Image") -> dict[str, Any]:
+    params = {"requestId": f"r{number}", "request": {"url": url}, "resourceType": kind}
+    return {"method": "Fetch.requestPaused", "params": params, "sessionId": "s"}
+
+
+@pytest.fixture
+def network(browser: Browser) -> PageNetwork:
+    known = {"https://a.example/x.png": Resource(b"png", "image/png")}
+    network = PageNetwork(Resource(b"<p>x", "text/html"), known.get)
+    browser.says({"id": 1, "result": {}})
+    network.attach(browser.connection, "s")
+    assert browser.hears()["method"] == "Fetch.enable"
+    return network
+
+
+def answers(browser: Browser, *requests: dict[str, Any]) -> list[tuple[str, Any]]:
+    browser.says(*requests)
+    browser.connection.pump_until(lambda: False, within_s=0.05)
+    heard = [browser.hears() for _ in requests]
+    return [
+        (each["method"], each["params"].get("body") or each["params"].get("errorReason"))
+        for each in heard
+    ]
+
+
+def test_a_page_gets_its_document_once_and_what_is_known(
+    browser: Browser, network: PageNetwork
+) -> None:
+    document = request(1, PAGE_URL, "Document")
+    found = answers(
+        browser,
+        document,
+        request(2, "https://a.example/x.png"),
+        request(3, "https://a.example/x.png", "Document"),
+        request(4, "https://b.example/"),
+        document,
+        request(5, PAGE_URL + "favicon.ico"),
+    )
+    refused = ("Fetch.failRequest", "BlockedByClient")
+    assert found == [
+        ("Fetch.fulfillRequest", "PHA+eA=="),
+        ("Fetch.fulfillRequest", "cG5n"),
+        refused,
+        refused,
+        refused,
+        refused,
+    ]
+    assert network.refused == ["https://a.example/x.png", "https://b.example/", PAGE_URL]
+
+
+def test_what_is_refused_is_remembered_in_bounds(browser: Browser, network: PageNetwork) -> None:
+    answers(browser, *(request(n, f"https://b.example/{n // 2}") for n in range(300)))
+    answers(browser, request(1, "data:" + "x" * 5000))
+    assert network.refused[:2] == ["https://b.example/0", "https://b.example/1"]
+    assert len(network.refused) == 100

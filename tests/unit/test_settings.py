@@ -1,0 +1,84 @@
+"""Settings come from the environment, and a value that cannot be is refused with its name."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from framekiln.settings import Settings, default_data_folder
+
+
+@pytest.fixture(autouse=True)
+def _empty_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for field in Settings.model_fields.values():
+        monkeypatch.delenv(str(field.alias), raising=False)
+
+
+def test_nothing_has_to_be_set() -> None:
+    settings = Settings()
+    assert (settings.host, settings.port) == ("127.0.0.1", 8080)
+    assert settings.public_url == "http://127.0.0.1:8080"
+    assert settings.data == default_data_folder()
+    assert settings.fetch_allow == frozenset()
+    assert settings.slots >= 1
+
+
+def test_every_setting_has_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = {
+        "FRAMEKILN_HOST": "0.0.0.0",
+        "FRAMEKILN_PORT": "9000",
+        "FRAMEKILN_DATA": "/tmp/kiln",
+        "FRAMEKILN_BASE_URL": "https://kiln.example/",
+        "FRAMEKILN_API_KEY": "ef_a_b",
+        "DATABASE_URL": "postgresql://db/kiln",
+        "STORAGE_URL": "s3://films",
+        "FRAMEKILN_FETCH_ALLOW": " A.example, b.example:8443 ,,",
+        "FRAMEKILN_RENDER_SLOTS": "3",
+        "FRAMEKILN_RENDER_TIMEOUT_S": "60",
+        "FRAMEKILN_SETTLE_TIMEOUT_S": "5",
+        "FRAMEKILN_LOG_FORMAT": "json",
+    }
+    assert set(values) == {field.alias for field in Settings.model_fields.values()}
+    for name, value in values.items():
+        monkeypatch.setenv(name, value)
+    settings = Settings()
+    assert settings.public_url == "https://kiln.example"
+    assert settings.data == Path("/tmp/kiln")
+    assert settings.fetch_allow == {"a.example", "b.example:8443"}
+    assert (settings.slots, settings.render_timeout_s, settings.settle_timeout_s) == (3, 60, 5)
+    assert (settings.database_url, settings.storage_url) == ("postgresql://db/kiln", "s3://films")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("FRAMEKILN_PORT", "0"),
+        ("FRAMEKILN_PORT", "65536"),
+        ("FRAMEKILN_PORT", "http"),
+        ("FRAMEKILN_RENDER_SLOTS", "-1"),
+        ("FRAMEKILN_RENDER_TIMEOUT_S", "0"),
+        ("FRAMEKILN_SETTLE_TIMEOUT_S", "0"),
+        ("FRAMEKILN_LOG_FORMAT", "xml"),
+    ],
+)
+def test_a_value_that_cannot_be_is_named(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ValidationError) as raised:
+        Settings()
+    assert [error["loc"] for error in raised.value.errors()] == [(name,)]
+
+
+def test_the_data_folder_is_always_absolute(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert Settings(data=Path("here")).data == tmp_path / "here"
+    assert Settings(data=Path("~/there")).data == tmp_path / "there"
+
+
+def test_settings_do_not_change() -> None:
+    with pytest.raises(ValidationError, match="frozen"):
+        Settings().port = 1  # type: ignore[misc]
