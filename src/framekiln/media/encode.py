@@ -3,6 +3,10 @@
 Output is H.264 High, 4:2:0, BT.709 limited range, constant frame rate, moov in front. The same
 pictures give the same bytes on every machine: the number of encoder threads is fixed, and no
 date, version or machine name is written.
+
+A slice of a film is encoded the same way: frames n to m as a file of their own that starts at time
+zero with a keyframe. No picture refers beyond its file (closed groups), and the same settings give
+the same parameter sets, so `join` can put slices together without touching a picture.
 """
 
 import queue

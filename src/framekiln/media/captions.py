@@ -1,0 +1,184 @@
+"""Caption files, WebVTT and SubRip, as segments and words with times in milliseconds.
+
+Strict where a mistake would lose or misplace text, and then names the line; what only styles a
+cue (settings, tags, regions) is left out. Where a file does not say when each word is spoken, the
+time of its cue is shared out by the length of the words. Text is plain: escaping is the drawer's.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import unescape
+from itertools import pairwise
+from typing import Any, Final
+
+from framekiln.media.errors import UnreadableCaptions
+
+LARGEST_BYTES: Final = 2_000_000
+
+_ARROW: Final = "-->"
+_CLOCK: Final = r"(?:(\d{1,4}):)?([0-5]?\d):([0-5]\d)[.,](\d{3})"
+_TIMING: Final = re.compile(rf"^\s*{_CLOCK}\s*-->\s*{_CLOCK}(?:\s.*)?$")
+_STAMP: Final = re.compile(rf"<{_CLOCK}>")
+_TAG: Final = re.compile(r"</?[a-zA-Z][^<>]*>|</>|\{\\[^{}]*\}")
+_NOT_CUES: Final = re.compile(r"^(NOTE|STYLE|REGION)(\s|$)")
+
+
+@dataclass(frozen=True)
+class Spoken:
+    """A segment or a word."""
+
+    start_ms: int
+    end_ms: int
+    text: str
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it with times in seconds, as pages expect them."""
+        return {"start": self.start_ms / 1000, "end": self.end_ms / 1000, "text": self.text}
+
+
+@dataclass(frozen=True)
+class Captions:
+    """What is said, in order of time."""
+
+    segments: tuple[Spoken, ...]
+    words: tuple[Spoken, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the captions document that pages read."""
+        return {
+            "segments": [segment.as_json() for segment in self.segments],
+            "word_segments": [word.as_json() for word in self.words],
+        }
+
+
+def read_captions(data: bytes) -> Captions:
+    """Return what a WebVTT or SubRip file says; which of the two it is, its first line tells."""
+    lines = _decode(data).splitlines()
+    is_vtt = bool(lines) and re.match(r"^WEBVTT(\s|$)", lines[0]) is not None
+    cues = list(_vtt_cues(lines) if is_vtt else _srt_cues(lines))
+    if not cues and not is_vtt:
+        raise UnreadableCaptions(
+            "line 1: neither WebVTT (no WEBVTT header) nor SubRip (no cue in the whole file)"
+        )
+    cues.sort(key=lambda cue: (cue.start_ms, cue.end_ms))
+    segments = (Spoken(cue.start_ms, cue.end_ms, cue.plain_text) for cue in cues)
+    return Captions(
+        segments=tuple(segment for segment in segments if segment.text),
+        words=tuple(word for cue in cues for word in cue.words()),
+    )
+
+
+@dataclass(frozen=True)
+class _Cue:
+    """One cue as written, with its tags."""
+
+    line: int
+    start_ms: int
+    end_ms: int
+    text: str
+
+    @property
+    def plain_text(self) -> str:
+        return _plain(_STAMP.sub("", self.text))
+
+    def words(self) -> Iterator[Spoken]:
+        """Yield the words, each within the time that stamps around it leave."""
+        pieces = _STAMP.split(self.text)
+        texts = [_plain(text) for text in pieces[:: _CLOCK_FIELDS + 1]]
+        stamps_ms = [
+            _clock_ms(pieces[at : at + _CLOCK_FIELDS])
+            for at in range(1, len(pieces), _CLOCK_FIELDS + 1)
+        ]
+        edges_ms = [self.start_ms, *stamps_ms, self.end_ms]
+        if edges_ms != sorted(edges_ms):
+            raise UnreadableCaptions(
+                f"line {self.line}: a word's time stamp lies outside its cue or before the one"
+                " in front of it"
+            )
+        for text, (start_ms, end_ms) in zip(texts, pairwise(edges_ms), strict=True):
+            yield from _share_out(text.split(), start_ms, end_ms)
+
+
+_CLOCK_FIELDS: Final = 4
+
+
+def _decode(data: bytes) -> str:
+    if len(data) > LARGEST_BYTES:
+        raise UnreadableCaptions(
+            f"the file has {len(data)} bytes; at most {LARGEST_BYTES} are read"
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UnreadableCaptions(f"line {line}: not UTF-8 text ({error.reason})") from error
+
+
+def _vtt_cues(lines: list[str]) -> Iterator[_Cue]:
+    for first, block in _blocks(lines):
+        if first == 0 or _NOT_CUES.match(block[0]):
+            continue
+        # A cue may have a name in the line above its times.
+        at = 0 if _ARROW in block[0] else 1
+        if at >= len(block) or _ARROW not in block[at]:
+            raise UnreadableCaptions(
+                f"line {first + at + 1}: expected times such as 00:01.000 --> 00:02.000, found"
+                f" {block[min(at, len(block) - 1)][:40]!r}"
+            )
+        yield _cue(first + at, block[at], block[at + 1 :])
+
+
+def _srt_cues(lines: list[str]) -> Iterator[_Cue]:
+    """Yield cues; blank lines may stand inside one, so only times tell where the next starts."""
+    timings = [at for at, line in enumerate(lines) if _ARROW in line]
+    starts = [at - 1 if at and lines[at - 1].strip().isdigit() else at for at in timings]
+    if not timings:
+        return
+    if any(line.strip() for line in lines[: starts[0]]):
+        raise UnreadableCaptions(
+            f"line 1: expected the number of the first cue, found {lines[0][:40]!r}"
+        )
+    for at, end in zip(timings, [*starts[1:], len(lines)], strict=True):
+        yield _cue(at, lines[at], lines[at + 1 : end])
+
+
+def _blocks(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
+    """Yield runs of lines between blank ones, with the place of the first."""
+    block: list[str] = []
+    for at, line in enumerate([*lines, ""]):
+        if line.strip():
+            block.append(line)
+        elif block:
+            yield at - len(block), block
+            block = []
+
+
+def _cue(at: int, timing: str, text: list[str]) -> _Cue:
+    found = _TIMING.match(timing)
+    if found is None:
+        raise UnreadableCaptions(f"line {at + 1}: not a pair of times: {timing.strip()[:60]!r}")
+    fields = found.groups()
+    start_ms, end_ms = _clock_ms(fields[:_CLOCK_FIELDS]), _clock_ms(fields[_CLOCK_FIELDS:])
+    if end_ms <= start_ms:
+        raise UnreadableCaptions(f"line {at + 1}: the cue ends at or before its start")
+    return _Cue(at + 1, start_ms, end_ms, "\n".join(text).strip())
+
+
+def _clock_ms(fields: "tuple[str | Any, ...] | list[str | Any]") -> int:
+    hours, minutes, seconds, milliseconds = (int(field or 0) for field in fields)
+    return ((hours * 60 + minutes) * 60 + seconds) * 1000 + milliseconds
+
+
+def _plain(text: str) -> str:
+    return unescape(_TAG.sub("", text)).replace("\xa0", " ").strip()
+
+
+def _share_out(words: list[str], start_ms: int, end_ms: int) -> Iterator[Spoken]:
+    """Give each word its part of a stretch of time, by its length."""
+    letters, done = sum(map(len, words)), 0
+    for word in words:
+        begins = start_ms + (end_ms - start_ms) * done // letters
+        done += len(word)
+        ends = start_ms + (end_ms - start_ms) * done // letters
+        yield Spoken(begins, ends, word)

@@ -1,0 +1,21 @@
+"""What can be wrong with media that callers bring; FFmpeg's own errors never leave this package."""
+
+from framekiln.kit.errors import CompositionFailed, FramekilnError
+
+
+class UnreadableMedia(CompositionFailed):
+    """The file is not video or sound that we can read."""
+
+    code = "unreadable_media"
+
+
+class UnreadableCaptions(CompositionFailed):
+    """The text is not a caption file; the message names the line."""
+
+    code = "unreadable_captions"
+
+
+class SlicesDiffer(FramekilnError):
+    """Slices of one film were encoded with different settings and cannot be joined."""
+
+    code = "slices_differ"

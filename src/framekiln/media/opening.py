@@ -1,0 +1,84 @@
+"""Opens media files for reading: local files of known formats only, never what they point to.
+
+A playlist named .mp4 is refused before any of its lines is followed. All of FFmpeg's complaints
+about a file become `UnreadableMedia` here.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import av
+from av.container import InputContainer
+from av.stream import Disposition, Stream
+from av.video.stream import VideoStream
+
+from framekiln.media.errors import UnreadableMedia
+
+LARGEST_SIDE_PX: Final = 8192
+MOST_STREAMS: Final = 32
+
+_FORMATS: Final = "mov,mp4,m4a,matroska,webm,ogg,mp3,wav,flac,aac,gif"
+_OPTIONS: Final = {
+    "format_whitelist": _FORMATS,
+    "protocol_whitelist": "file",
+    "max_pixels": str(LARGEST_SIDE_PX**2),
+}
+
+
+def open_media(path: Path) -> InputContainer:
+    """Return the opened file; the caller closes it."""
+    with unreadable_as_ours(path):
+        # With its scheme spelled out, no file name can be taken for another protocol.
+        container = av.open(f"file:{path}", "r", options=dict(_OPTIONS), metadata_errors="replace")
+    try:
+        _check_limits(container, path)
+    except UnreadableMedia:
+        container.close()
+        raise
+    return container
+
+
+@contextmanager
+def unreadable_as_ours(path: Path) -> Iterator[None]:
+    """Turn FFmpeg's errors inside the block into `UnreadableMedia`."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise UnreadableMedia(f"{path.name}: there is no such file") from error
+    except av.FFmpegError as error:
+        # FFmpeg's word for a format that is not on the list.
+        is_foreign = isinstance(error, av.ArgumentError)
+        reason = "another kind of file" if is_foreign else error.strerror or "unknown error"
+        raise UnreadableMedia(
+            f"{path.name}: not readable as video or sound ({reason}); known are"
+            " MP4, MOV, M4A, MKV, WebM, Ogg, MP3, WAV, FLAC, AAC and GIF"
+        ) from error
+
+
+def video_stream(container: InputContainer) -> VideoStream | None:
+    """Return the moving picture of a file: the first video track that is no cover art."""
+    tracks = (s for s in container.streams.video if not s.disposition & Disposition.attached_pic)
+    return next(tracks, None)
+
+
+def require_decoder(stream: Stream, path: Path) -> None:
+    """Refuse a track in a codec that nobody here knows."""
+    if stream.codec_context is None:
+        raise UnreadableMedia(
+            f"{path.name}: its {stream.type} track is in a codec that cannot be decoded"
+        )
+
+
+def _check_limits(container: InputContainer, path: Path) -> None:
+    count = len(container.streams)
+    if count > MOST_STREAMS:
+        raise UnreadableMedia(f"{path.name}: has {count} tracks; at most {MOST_STREAMS} are read")
+    for stream in container.streams.video:
+        require_decoder(stream, path)
+        if max(stream.width, stream.height) > LARGEST_SIDE_PX:
+            raise UnreadableMedia(
+                f"{path.name}: pictures of {stream.width}x{stream.height};"
+                f" at most {LARGEST_SIDE_PX} pixels a side are read"
+            )

@@ -1,0 +1,160 @@
+"""Decodes the sound of a file to 48 kHz stereo, each sample at its exact place in source time.
+
+Delays of encoders, late starts, edit lists and gaps are respected: what is silent on the source's
+timeline is left out, never closed up.
+"""
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import av
+import numpy as np
+from av.audio.frame import AudioFrame
+from av.audio.stream import AudioStream
+from av.container import InputContainer
+from numpy.typing import NDArray
+
+from framekiln.media.errors import UnreadableMedia
+from framekiln.media.opening import open_media, require_decoder, unreadable_as_ours
+from framekiln.media.source_time import timeline_shift
+
+Samples = NDArray[np.float32]
+
+RATE_HZ: Final = 48_000
+CHANNELS: Final = 2
+
+# Others say only roughly where a packet lies; their sound is decoded from the start.
+_SEEKS_EXACTLY: Final = {"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", "wav", "flac"}
+# A decoder needs what came before: 80 ms for Opus, two frames for AAC, a reservoir for MP3.
+_PREROLL_S: Final = Fraction(1, 2)
+# Containers that count milliseconds misplace packets by up to one; a real gap is longer.
+_JITTER_S: Final = Fraction(1, 100)
+
+
+def sample_at(ms: Fraction | int) -> int:
+    """Return the number of the sample at an instant."""
+    return round(Fraction(ms) * Fraction(RATE_HZ, 1000))
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Sound without a gap; the first sample stands at number `first` of source time."""
+
+    first: int
+    samples: Samples
+
+    @property
+    def end(self) -> int:
+        """The number after the last sample."""
+        return self.first + int(self.samples.shape[1])
+
+    def cut(self, start: int, end: int) -> "Stretch | None":
+        """Return what lies between two sample numbers."""
+        left, right = max(start, self.first), min(end, self.end)
+        if left >= right:
+            return None
+        return Stretch(left, self.samples[:, left - self.first : right - self.first])
+
+
+def read_sound(path: Path, start: int, end: int) -> Generator[Stretch, None, None]:
+    """Yield the sound between two sample numbers of source time, in order, never overlapping."""
+    with open_media(path) as container, unreadable_as_ours(path):
+        stream = next(iter(container.streams.audio), None)
+        if stream is None:
+            raise UnreadableMedia(f"{path.name}: has no sound track")
+        require_decoder(stream, path)
+        _seek(container, stream, start)
+        heard = start
+        for stretch in _stretches(container, stream):
+            audible = stretch.cut(heard, end)
+            if audible is not None:
+                heard = audible.end
+                yield audible
+            if stretch.first >= end:
+                return
+
+
+def _seek(container: InputContainer, stream: AudioStream, start: int) -> None:
+    seconds = Fraction(start, RATE_HZ) - _PREROLL_S
+    if seconds <= 0 or container.format.name not in _SEEKS_EXACTLY:
+        return
+    try:
+        container.seek(int(seconds / Fraction(stream.time_base or 0)), stream=stream)
+    except av.FFmpegError:
+        container.seek(0)
+
+
+def _stretches(container: InputContainer, stream: AudioStream) -> Iterator[Stretch]:
+    """Yield all sound from where the container stands."""
+    run: _Run | None = None
+    for frame in _frames(container, stream):
+        at_s = _time_s(frame, stream)
+        if run is not None and not run.continues_with(frame, at_s):
+            yield from run.finish()
+            run = None
+        if run is None:
+            run = _Run(frame, at_s if at_s is not None else Fraction(0))
+        yield from run.feed(frame)
+    if run is not None:
+        yield from run.finish()
+
+
+def _frames(container: InputContainer, stream: AudioStream) -> Iterator[AudioFrame]:
+    for packet in container.demux(stream):
+        try:
+            yield from packet.decode()
+        except av.InvalidDataError:
+            # One broken packet is a short silence, not the end of the film.
+            continue
+
+
+def _time_s(frame: AudioFrame, stream: AudioStream) -> Fraction | None:
+    if frame.pts is None or frame.time_base is None:
+        return None
+    return (frame.pts - timeline_shift(stream)) * frame.time_base
+
+
+class _Run:
+    """Frames that follow each other without a gap, being resampled as one."""
+
+    def __init__(self, frame: AudioFrame, at_s: Fraction) -> None:
+        self._start_s, self._rate, self._layout = at_s, frame.sample_rate, frame.layout.name
+        self._format = frame.format.name
+        self._fed = 0
+        self._next = round(at_s * RATE_HZ)
+        # FFmpeg turns one channel into two at -3 dB each; players repeat it as it is.
+        self._is_mono = frame.layout.nb_channels == 1
+        self._resampler = av.AudioResampler(
+            format="fltp", layout="mono" if self._is_mono else "stereo", rate=RATE_HZ
+        )
+
+    def continues_with(self, frame: AudioFrame, at_s: Fraction | None) -> bool:
+        """Tell whether a frame belongs to this run."""
+        kind = (frame.sample_rate, frame.layout.name, frame.format.name)
+        if kind != (self._rate, self._layout, self._format):
+            return False
+        expected_s = self._start_s + Fraction(self._fed, self._rate)
+        return at_s is None or abs(at_s - expected_s) <= _JITTER_S
+
+    def feed(self, frame: AudioFrame) -> Iterator[Stretch]:
+        self._fed += frame.samples
+        # The stamps have done their work; the resampler must not stretch sound to follow them.
+        frame.pts = None
+        return self._place(self._resampler.resample(frame))
+
+    def finish(self) -> Iterator[Stretch]:
+        return self._place(self._resampler.resample(None))
+
+    def _place(self, frames: Sequence[AudioFrame | None]) -> Iterator[Stretch]:
+        for frame in frames:
+            # An idle resampler answers a flush with what it was given.
+            if frame is None:
+                continue
+            samples = frame.to_ndarray().astype(np.float32, copy=False)
+            if self._is_mono:
+                samples = np.repeat(samples, CHANNELS, axis=0)
+            yield Stretch(self._next, samples)
+            self._next += samples.shape[1]

@@ -1,0 +1,143 @@
+"""What `probe` says about real files, and which files it refuses."""
+
+from fractions import Fraction
+from pathlib import Path
+
+import av
+import pytest
+
+from framekiln.media.errors import UnreadableMedia
+from framekiln.media.probe import probe
+from tests.support.clips import Clip, make_clip, make_still
+
+
+def test_an_mp4_is_described_exactly(tmp_path: Path) -> None:
+    clip = Clip(fps=Fraction(30000, 1001), width=160, height=96, b_frames=2)
+    facts = probe(make_clip(tmp_path / "a.mp4", clip))
+    assert facts.container.startswith("mov,mp4")
+    assert facts.duration_ms == Fraction(60 * 1001, 30)
+    assert facts.video is not None
+    assert (facts.video.width_px, facts.video.height_px) == (160, 96)
+    assert facts.video.fps == Fraction(30000, 1001)
+    assert (facts.video.codec, facts.video.pix_fmt) == ("h264", "yuv420p")
+    assert not facts.video.has_alpha
+    assert facts.video.start_ms == 0
+    assert facts.audio is not None
+    assert (facts.audio.codec, facts.audio.rate_hz, facts.audio.channels) == ("aac", 48_000, 2)
+
+
+@pytest.mark.parametrize("degrees", [90, 180, 270])
+def test_sides_are_those_of_the_turned_picture(tmp_path: Path, degrees: int) -> None:
+    path = make_clip(tmp_path / "a.mp4", Clip(rotation_degrees=degrees, duration_s=Fraction(1, 5)))
+    video = probe(path).video
+    assert video is not None
+    assert video.rotation_degrees == degrees
+    turned = degrees in (90, 270)
+    assert (video.width_px, video.height_px) == ((240, 320) if turned else (320, 240))
+
+
+@pytest.mark.parametrize(
+    ("name", "codec", "off_ms"),
+    [
+        ("a.wav", "pcm_s16le", 0),
+        ("a.flac", "flac", 0),
+        ("a.mp3", "libmp3lame", 0),
+        ("a.m4a", "aac", 0),
+        # Their headers count the encoder's delay or padding as sound.
+        ("a.ogg", "libopus", 7),
+        ("a.aac", "aac", 30),
+        ("a.webm", "libopus", 10),
+    ],
+)
+def test_sound_files_have_no_picture_and_their_true_length(
+    tmp_path: Path, name: str, codec: str, off_ms: int
+) -> None:
+    facts = probe(make_clip(tmp_path / name, Clip(video_codec=None, audio_codec=codec)))
+    assert facts.video is None
+    assert facts.audio is not None
+    assert facts.audio.start_ms == 0
+    assert 0 <= facts.duration_ms - 2000 <= off_ms
+
+
+def test_a_recording_without_a_length_in_its_header_is_measured(tmp_path: Path) -> None:
+    source = make_clip(tmp_path / "a.mp4", Clip(audio_codec=None))
+    live = tmp_path / "live.mkv"
+    with av.open(source) as read, av.open(live, "w", options={"live": "1"}) as written:
+        stream = written.add_stream_from_template(read.streams.video[0], opaque=True)
+        for packet in read.demux(video=0):
+            if packet.dts is not None:
+                packet.stream = stream
+                written.mux(packet)
+    with av.open(live) as container:
+        assert container.duration is None
+    assert abs(probe(live).duration_ms - 2000) <= 1
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXTINF:1,\nsecret.mp4\n#EXT-X-ENDLIST\n",
+        "ffconcat version 1.0\nfile secret.mp4\n",
+        "just text",
+        "",
+    ],
+    ids=["hls", "concat", "text", "empty"],
+)
+def test_what_is_no_media_is_refused_whatever_its_name(tmp_path: Path, text: str) -> None:
+    make_clip(tmp_path / "secret.mp4", Clip(duration_s=Fraction(1, 5)))
+    (tmp_path / "list.mp4").write_text(text)
+    with pytest.raises(UnreadableMedia, match=r"list\.mp4: not readable as video or sound") as info:
+        probe(tmp_path / "list.mp4")
+    assert info.value.code == "unreadable_media"
+
+
+def test_a_picture_file_is_no_media(tmp_path: Path) -> None:
+    still = make_still(tmp_path / "a.png")
+    with pytest.raises(UnreadableMedia, match="another kind of file"):
+        probe(still)
+
+
+def test_a_missing_file_is_named_without_its_folder(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableMedia) as info:
+        probe(tmp_path / "gone.mp4")
+    assert info.value.message == "gone.mp4: there is no such file"
+
+
+def test_a_file_name_is_never_taken_for_a_protocol(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_clip(tmp_path / "a.mp4", Clip(duration_s=Fraction(1, 5)))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UnreadableMedia, match="no such file"):
+        probe(Path("subfile,,start,0,end,100000,,:a.mp4"))
+
+
+def test_a_file_cut_off_before_its_index_is_refused(tmp_path: Path) -> None:
+    whole = make_clip(tmp_path / "a.mp4", Clip(faststart=False))
+    half = tmp_path / "half.mp4"
+    half.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
+    with pytest.raises(UnreadableMedia, match=r"half\.mp4"):
+        probe(half)
+
+
+def test_a_picture_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "wide.mkv"
+    with av.open(path, "w") as container:
+        stream = container.add_stream("ffv1", rate=25)
+        stream.width, stream.height, stream.pix_fmt = 8200, 16, "gray"
+        container.mux(stream.encode(av.VideoFrame(8200, 16, "gray")))
+        container.mux(stream.encode(None))
+    with pytest.raises(UnreadableMedia, match="8200x16; at most 8192 pixels a side"):
+        probe(path)
+
+
+def test_a_file_with_too_many_tracks_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "many.mkv"
+    with av.open(path, "w") as container:
+        streams = [container.add_stream("pcm_s16le", rate=8000, layout="mono") for _ in range(33)]
+        for stream in streams:
+            frame = av.AudioFrame("s16", "mono", 800)
+            frame.sample_rate, frame.pts = 8000, 0
+            container.mux(stream.encode(frame))
+    with pytest.raises(UnreadableMedia, match="has 33 tracks; at most 32"):
+        probe(path)
