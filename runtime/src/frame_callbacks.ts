@@ -15,6 +15,7 @@ export class FrameCallbacks {
   private readonly requested = new Map<number, number>();
   private holding = true;
   private lastHandle = 0;
+  private isRepeating = false;
 
   constructor(native: Native, cancelNative: (handle: number) => void) {
     this.native = native;
@@ -47,8 +48,21 @@ export class FrameCallbacks {
     this.step();
   }
 
+  /** The next frame drawn is the present one again: callbacks wait for the one after it. */
+  repeat(): void {
+    this.isRepeating = true;
+    // Requested last, so it runs after all that are put off.
+    this.native(() => {
+      this.isRepeating = false;
+    });
+  }
+
   private pass(handle: number, callback: FrameRequestCallback): void {
     const native = this.native((stampMs) => {
+      if (this.isRepeating) {
+        this.pass(handle, callback);
+        return;
+      }
       this.requested.delete(handle);
       callback(stampMs);
     });

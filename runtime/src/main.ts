@@ -1,40 +1,154 @@
 /**
- * The page contract, version 1. The renderer puts this script before all others and then talks
- * to `__framekiln` only; `capture/page.py` is the other side.
+ * The page contract, version 2. The renderer puts this script before all others and then talks
+ * to `__framekiln` only; `capture/page.py` is the other side. In a tab without a renderer the same
+ * script shows the composition and plays it.
  */
 
+import { AuthorActivity } from "./author_activity.ts";
 import { ExactClock, type FrameRate, type Zero } from "./clock.ts";
-import { describePage } from "./describe.ts";
+import { Driver, isSeen } from "./driver.ts";
+import { registerElements } from "./elements/register.ts";
+import { timeTree } from "./elements/timed.ts";
+import { asyncWork, TimegroupElement } from "./elements/timegroup.ts";
+import { useHost, type HostConfig } from "./host.ts";
+import { replaceDrawing } from "./native_drawing.ts";
+import { NativeMedia } from "./native_media.ts";
 import { installPageTime, restartAnimations } from "./page_time.ts";
+import { makePlan } from "./plan.ts";
+import { usePlayback } from "./playback.ts";
+import { Player } from "./player.ts";
 import { seededRandom } from "./random.ts";
 import { Readiness } from "./readiness.ts";
+import { Tailwind } from "./tailwind.ts";
 
-interface Config {
-  readonly epochMs: number;
-  readonly seed: number;
-}
+const VERSION = 2;
 
-declare const __FRAMEKILN_CONFIG__: Config;
+declare const __FRAMEKILN_CONFIG__: HostConfig;
 
-function install(config: Config): void {
+function installHosted(config: HostConfig): void {
+  useHost(config);
+  const requestFrame = window.requestAnimationFrame.bind(window);
   const clock = new ExactClock(performance.now.bind(performance));
-  const readiness = new Readiness();
   const frames = installPageTime(clock, config.epochMs);
+  const activity = new AuthorActivity();
+  activity.install();
   Math.random = seededRandom(config.seed);
-  Object.defineProperty(window, "__framekiln", {
-    value: Object.freeze({
-      version: 1,
-      pending: () => readiness.pending(),
-      failure: () => readiness.failure(),
-      describe: () => describePage(),
-      step: () => frames.step(),
-      begin: (zero: Zero, rate: FrameRate) => {
-        clock.begin(zero, rate);
-        if (zero.tickMs > 0) restartAnimations(zero.tickMs);
-        frames.release();
-      },
-    }),
+
+  const loop = new FrameLoop(requestFrame, (roughMs) => clock.enterFrame(roughMs));
+  const natives = new NativeMedia(CLOCK, () => loop.wake());
+  const driver = new Driver(natives);
+  loop.driver = driver;
+  const tailwind = new Tailwind();
+  if (config.definesElements !== false) {
+    natives.install();
+    replaceDrawing();
+    registerElements();
+    tailwind.watch();
+  }
+  timeTree.onAdd = () => loop.wake();
+  const readiness = new Readiness([driver, tailwind]);
+  publish({
+    pending: () => readiness.pending(),
+    failure: () => readiness.failure(),
+    plan: () => makePlan(natives, activity.hasAny),
+    frameDone: () => asyncWork.pending().length === 0,
+    repeat: () => {
+      loop.repeat();
+      frames.repeat();
+    },
+    step: () => frames.step(),
+    begin: (zero: Zero, rate: FrameRate) => {
+      clock.begin(zero, rate);
+      if (zero.tickMs > 0) restartAnimations(zero.tickMs);
+      showRootAtOrigin();
+      // Asked for before the author's callbacks are let go: in every frame it comes first.
+      loop.begin();
+      frames.release();
+    },
   });
 }
 
-install(__FRAMEKILN_CONFIG__);
+/** Calls the driver in each frame, as long as there is anything to drive. */
+class FrameLoop {
+  driver: Driver | null = null;
+  private readonly request: (callback: FrameRequestCallback) => number;
+  private readonly exactMs: (roughMs: number) => number;
+  private hasBegun = false;
+  private isRunning = false;
+  private isRepeat = false;
+
+  constructor(
+    request: (callback: FrameRequestCallback) => number,
+    exactMs: (roughMs: number) => number,
+  ) {
+    this.request = request;
+    this.exactMs = exactMs;
+  }
+
+  begin(): void {
+    this.hasBegun = true;
+    this.wake();
+  }
+
+  /** Something that may have to be driven has come into the page. */
+  wake(): void {
+    if (!this.hasBegun || this.isRunning || !this.driver?.hasWork) return;
+    this.isRunning = true;
+    this.request(this.tick);
+  }
+
+  /** The next frame drawn is the present one again. */
+  repeat(): void {
+    this.isRepeat = true;
+  }
+
+  private readonly tick = (roughMs: number): void => {
+    this.request(this.tick);
+    const nowMs = this.exactMs(roughMs);
+    if (this.isRepeat) this.driver?.follow();
+    else this.driver?.frame(nowMs);
+    this.isRepeat = false;
+  };
+}
+
+/** What native media needs of the composition's times. */
+const CLOCK = {
+  ownMsAround: (element: Element): number | null => {
+    const place = timeTree.nearest(element);
+    return place === null || !isSeen(place) ? null : timeTree.ownMs(place);
+  },
+  isTimed: (element: Element): boolean => timeTree.nearest(element) !== null,
+  nowMs: (): number => timeTree.nowMs,
+};
+
+/** The film shows the root, wherever it lies in the page. */
+function showRootAtOrigin(): void {
+  const root = timeTree.all().find(({ element }) => element instanceof TimegroupElement);
+  if (root === undefined) return;
+  const { left, top } = root.element.getBoundingClientRect();
+  if (left !== 0 || top !== 0) window.scrollBy({ left, top, behavior: "instant" });
+}
+
+function installPreview(): void {
+  registerElements();
+  const tailwind = new Tailwind();
+  tailwind.watch();
+  const driver = new Driver(null);
+  const player = new Player(driver);
+  usePlayback(player);
+  const readiness = new Readiness([driver, tailwind]);
+  publish({
+    pending: () => readiness.pending(),
+    failure: () => readiness.failure(),
+    plan: () => makePlan(null, false),
+  });
+  player.start();
+}
+
+function publish(contract: Record<string, unknown>): void {
+  const value = Object.freeze({ version: VERSION, ...contract });
+  Object.defineProperty(window, "__framekiln", { value });
+}
+
+if (typeof __FRAMEKILN_CONFIG__ === "undefined") installPreview();
+else installHosted(__FRAMEKILN_CONFIG__);

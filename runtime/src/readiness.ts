@@ -2,20 +2,38 @@
 
 type MaybePromise = { then?: unknown } | null | undefined;
 
+/** Others who may hold the first frame back. */
+export interface Waiting {
+  pending(): string[];
+  failure(): string;
+}
+
 export class Readiness {
+  private readonly others: readonly Waiting[];
   private hook: "unseen" | "waiting" | "done" | "failed" = "unseen";
   private hookError = "";
+
+  constructor(others: readonly Waiting[] = []) {
+    this.others = others;
+  }
 
   /** Names of everything that is not ready; empty means frame 0 may be taken. */
   pending(): string[] {
     // Fonts are asked for by layout, and nothing has been drawn yet.
     void document.documentElement?.offsetHeight;
-    return [...pendingDocument(), ...pendingFonts(), ...pendingImages(), ...this.pendingHook()];
+    return [
+      ...pendingDocument(),
+      ...pendingFonts(),
+      ...pendingImages(),
+      ...this.others.flatMap((other) => other.pending()),
+      ...this.pendingHook(),
+    ];
   }
 
-  /** Why the page's own readiness promise was rejected, or "". */
+  /** Why the page can never be ready, or "". */
   failure(): string {
-    return this.hookError;
+    const failures = [this.hookError, ...this.others.map((other) => other.failure())];
+    return failures.find((failure) => failure !== "") ?? "";
   }
 
   private pendingHook(): string[] {

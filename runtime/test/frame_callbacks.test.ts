@@ -63,3 +63,20 @@ it("cancels both waiting and requested callbacks", () => {
   draw(0);
   assert.equal(runs, 0);
 });
+
+it("puts callbacks off, in order, while a frame is drawn again", () => {
+  const { callbacks, draw } = fakeFrames();
+  const seen: string[] = [];
+  const loop = (name: string) => (stampMs: number) => {
+    seen.push(`${name} ${stampMs}`);
+    callbacks.request(loop(name));
+  };
+  callbacks.release();
+  callbacks.request(loop("a"));
+  callbacks.request(loop("b"));
+  draw(0);
+  callbacks.repeat();
+  draw(0);
+  draw(33);
+  assert.deepEqual(seen, ["a 0", "b 0", "a 33", "b 33"]);
+});

@@ -1,0 +1,66 @@
+/**
+ * Moves animations by the clock of the composition instead of their own: CSS, WAAPI and SMIL.
+ *
+ * Each animation is paused once and then told its time in every frame. CSS transitions are left
+ * alone: they start from events, not from a place in time.
+ */
+
+type ClockOf = (target: Element) => number | null;
+
+/** Kept short of its end by this much, an animation never finishes and its last picture stays. */
+const BEFORE_END_MS = 0.1;
+const SMIL = "animate, animateTransform, animateMotion, set";
+
+export class AnimationDriver {
+  private readonly known = new WeakSet<Animation>();
+  private readonly stopped = new WeakSet<SVGSVGElement>();
+
+  /** Put every animation below `roots` at the time of the element it belongs to. */
+  drive(roots: readonly Element[], clockOf: ClockOf): void {
+    for (const root of roots) {
+      for (const animation of root.getAnimations({ subtree: true })) this.move(animation, clockOf);
+      for (const svg of animatedPictures(root)) this.moveSvg(svg, clockOf);
+    }
+  }
+
+  /** The same only for animations that came since: what authors set themselves is left alone. */
+  driveNew(roots: readonly Element[], clockOf: ClockOf): void {
+    for (const root of roots) {
+      for (const animation of root.getAnimations({ subtree: true })) {
+        if (!this.known.has(animation)) this.move(animation, clockOf);
+      }
+    }
+  }
+
+  private move(animation: Animation, clockOf: ClockOf): void {
+    const { effect } = animation;
+    if (animation instanceof CSSTransition || !(effect instanceof KeyframeEffect)) return;
+    const clockMs = effect.target === null ? null : clockOf(effect.target);
+    if (clockMs === null) return;
+    this.known.add(animation);
+    const timeMs = heldTimeMs(clockMs, Number(effect.getComputedTiming().endTime));
+    // Pausing sets the time of an animation that has none yet, so it comes first.
+    if (animation.playState !== "paused") animation.pause();
+    if (animation.currentTime !== timeMs) animation.currentTime = timeMs;
+  }
+
+  private moveSvg(svg: SVGSVGElement, clockOf: ClockOf): void {
+    const clockMs = clockOf(svg);
+    if (clockMs === null) return;
+    if (!this.stopped.has(svg)) svg.pauseAnimations();
+    this.stopped.add(svg);
+    svg.setCurrentTime(clockMs / 1000);
+  }
+}
+
+/** The time an animation is given; `endMs` is infinite for one without end. */
+export function heldTimeMs(clockMs: number, endMs: number): number {
+  return Math.min(clockMs, Math.max(0, endMs - BEFORE_END_MS));
+}
+
+/** SVG pictures keep one clock each, the outermost element's. */
+function animatedPictures(root: Element): SVGSVGElement[] {
+  return [...root.querySelectorAll("svg")].filter(
+    (svg) => svg.ownerSVGElement === null && svg.querySelector(SMIL) !== null,
+  );
+}

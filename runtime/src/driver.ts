@@ -1,0 +1,131 @@
+/**
+ * One frame of the film: time, then the tree, then elements, animations and tasks.
+ *
+ * Runs before every callback of the author in the same frame. Knows nothing of where time comes
+ * from: the renderer's clock or a player in a tab.
+ */
+
+import { AnimationDriver } from "./animation.ts";
+import { asyncWork, TimegroupElement } from "./elements/timegroup.ts";
+import { followers, timeTree, type TimedElement } from "./elements/timed.ts";
+import type { NativeMedia } from "./native_media.ts";
+import { selectorOf } from "./selector.ts";
+import type { Place } from "./timing/tree.ts";
+
+type TimedPlace = Place<TimedElement>;
+
+export class Driver {
+  private readonly animations = new AnimationDriver();
+  private readonly natives: NativeMedia | null;
+
+  constructor(natives: NativeMedia | null) {
+    this.natives = natives;
+  }
+
+  /** Whether there is anything in the page that this driver moves. */
+  get hasWork(): boolean {
+    return timeTree.all().length > 0 || (this.natives?.all().length ?? 0) > 0;
+  }
+
+  /** Show the composition at that time of the film. */
+  frame(nowMs: number): void {
+    timeTree.nowMs = nowMs;
+    const places = timeTree.all();
+    const seen = places.filter((place) => setVisibility(place));
+    for (const place of seen) setVariables(place);
+    for (const place of seen) calling(place, (element, ownMs) => element.update(ownMs));
+    const roots = places.filter((place) => place.parent === null).map((place) => place.element);
+    this.animations.drive(roots, clockOf);
+    for (const place of seen) calling(place, (element, ownMs) => element.paint(ownMs));
+    this.natives?.update();
+    if (runTasks(seen)) this.animations.driveNew(roots, clockOf);
+    this.follow();
+  }
+
+  /** Mirrors, once everything they may show is drawn. */
+  follow(): void {
+    for (const follower of followers) follower.follow(timeTree.nowMs);
+  }
+
+  /** What still has to come before frame 0; runs initializers as soon as they can be. */
+  pending(): string[] {
+    const waiting = [
+      ...timeTree.all().flatMap(({ element }) => element.pending()),
+      ...(this.natives?.all() ?? []).flatMap((clip) => clip.pending()),
+    ];
+    if (waiting.length === 0 && document.readyState === "complete") initialize();
+    return [...waiting, ...asyncWork.pending()];
+  }
+
+  /** Why the composition cannot be rendered, or "". Scripts may set things right until loaded. */
+  failure(): string {
+    if (document.readyState !== "complete") return "";
+    const failures = [
+      ...timeTree.all().map(({ element }) => element.failure()),
+      ...(this.natives?.all() ?? []).map((clip) => clip.failure()),
+    ];
+    return failures.find((failure) => failure !== "") ?? "";
+  }
+}
+
+/** Hide what is not in its time; tells whether it and all around it are seen. */
+function setVisibility(place: TimedPlace): boolean {
+  const isVisible = timeTree.isVisible(place);
+  if (isVisible) place.element.show();
+  else place.element.hide();
+  return isVisible && isSeen(place.parent);
+}
+
+/** Whether an element and all that hold it are in their time. */
+export function isSeen(place: TimedPlace | null): boolean {
+  for (let at = place; at !== null; at = at.parent) if (!timeTree.isVisible(at)) return false;
+  return true;
+}
+
+function setVariables(place: TimedPlace): void {
+  const { element, span, node } = place;
+  const ownMs = timeTree.ownMs(place);
+  setVariable(element, "--ef-progress", span.lengthMs > 0 ? `${ownMs / span.lengthMs}` : "0");
+  setVariable(element, "--ef-duration", `${span.lengthMs}ms`);
+  if (!node.isGroup) return;
+  const overlapMs = place.parent?.node.overlapMs ?? 0;
+  setVariable(element, "--ef-transition-duration", `${overlapMs}ms`);
+  setVariable(element, "--ef-transition-out-start", `${span.lengthMs - overlapMs}ms`);
+}
+
+/** Setting what is set already would make the browser work out all styles below again. */
+function setVariable(element: HTMLElement, name: string, value: string): void {
+  if (element.style.getPropertyValue(name) !== value) element.style.setProperty(name, value);
+}
+
+function calling(place: TimedPlace, call: (element: TimedElement, ownMs: number) => void): void {
+  try {
+    call(place.element, timeTree.ownMs(place));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    reportError(new Error(`${selectorOf(place.element)}: ${reason}`, { cause: error }));
+  }
+}
+
+/** The time of animations in the nearest timed element around, itself included. */
+function clockOf(target: Element): number | null {
+  const place = timeTree.nearest(target);
+  return place === null ? null : timeTree.ownMs(place) - place.element.animationDelayMs;
+}
+
+function runTasks(seen: readonly TimedPlace[]): boolean {
+  let hasRun = false;
+  for (const { element } of seen) {
+    if (!(element instanceof TimegroupElement) || !element.hasTasks) continue;
+    element.runTasks();
+    hasRun = true;
+  }
+  return hasRun;
+}
+
+/** Outer groups first: an initializer may prepare what an inner one uses. */
+function initialize(): void {
+  for (const { element } of timeTree.all()) {
+    if (element instanceof TimegroupElement) element.initialize();
+  }
+}

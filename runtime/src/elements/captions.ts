@@ -1,0 +1,243 @@
+/**
+ * ef-captions: words that appear as they are spoken.
+ *
+ * The data comes from a script element, from an address, or from the `captionsData` property; its
+ * children say which parts of it are shown. Never listens to media itself.
+ */
+
+import { normaliseCaptions, lengthOf, parseCaptions, type Captions } from "../captions/model.ts";
+import { captionsAt, changesMs, type Moment } from "../captions/moment.ts";
+import { askHost, isHosted } from "../host.ts";
+import { selectorOf } from "../selector.ts";
+import { seedOf } from "../text/stagger.ts";
+import {
+  CaptionsActiveWord,
+  CaptionsAfterActiveWord,
+  CaptionsBeforeActiveWord,
+  CaptionsSegment,
+  type CaptionPart,
+  type Stretch,
+} from "./caption_parts.ts";
+import { sheetOf } from "./picture_box.ts";
+import { reflect, TimedElement, timeTree } from "./timed.ts";
+
+type Given = { readonly text: string } | { readonly data: unknown };
+
+const SOURCES = ["captions-script", "captions-src", "file-id"];
+let look: CSSStyleSheet | null = null;
+
+export class CaptionsElement extends TimedElement {
+  static override get observedAttributes(): string[] {
+    return [...super.observedAttributes, ...SOURCES, "target", "for"];
+  }
+
+  private given: Given | null = null;
+  private isGivenByScript = false;
+  private asked = "";
+  private isLoading = false;
+  private problem = "";
+  private read: { given: Given; plausibleMs: number | null; captions: Captions } | null = null;
+
+  constructor() {
+    super();
+    look ??= sheetOf(":host { display: block; }");
+    const shadow = this.attachShadow({ mode: "open" });
+    shadow.adoptedStyleSheets = [look];
+    shadow.append(document.createElement("slot"));
+  }
+
+  get captionsData(): unknown {
+    return this.given !== null && "data" in this.given ? this.given.data : null;
+  }
+
+  set captionsData(data: unknown) {
+    this.isGivenByScript = data !== null && data !== undefined;
+    this.asked = "";
+    this.problem = "";
+    this.take(this.isGivenByScript ? { data } : null);
+  }
+
+  override attributeChangedCallback(
+    name: string,
+    before: string | null,
+    after: string | null,
+  ): void {
+    super.attributeChangedCallback(name, before, after);
+    if (before !== after && this.isConnected) this.load();
+  }
+
+  override intrinsicMs(): number | null {
+    const captions = this.captions();
+    return captions === null ? null : lengthOf(captions);
+  }
+
+  override pending(): string[] {
+    this.load();
+    return this.isLoading ? [`captions of ${selectorOf(this)}`] : [];
+  }
+
+  override failure(): string {
+    if (document.readyState === "loading") return "";
+    this.load();
+    this.captions();
+    return this.problem === "" ? "" : `${selectorOf(this)} ${this.problem}`;
+  }
+
+  override update(ownMs: number): void {
+    const captions = this.captions();
+    if (captions === null) return;
+    const clockMs = this.clockMs(ownMs);
+    this.write(captionsAt(captions, clockMs), ownMs - clockMs);
+  }
+
+  /** The instants of its own time at which what it shows changes. */
+  changesMs(): number[] {
+    const captions = this.captions();
+    return captions === null ? [] : changesMs(captions);
+  }
+
+  private write(moment: Moment, aheadMs: number): void {
+    const word = shifted(moment.word, aheadMs);
+    const segment = shifted(moment.segment, aheadMs);
+    for (const part of this.parts("ef-captions-segment", CaptionsSegment)) {
+      part.write(moment.segmentText, segment);
+    }
+    for (const part of this.parts("ef-captions-before-active-word", CaptionsBeforeActiveWord)) {
+      part.write(moment.beforeText, segment);
+    }
+    for (const part of this.parts("ef-captions-after-active-word", CaptionsAfterActiveWord)) {
+      part.write(moment.afterText, segment);
+    }
+    for (const part of this.parts("ef-captions-active-word", CaptionsActiveWord)) {
+      part.write(moment.activeText, word);
+      if (moment.wordIndex < 0) continue;
+      part.style.setProperty("--ef-word-index", String(moment.wordIndex));
+      part.style.setProperty("--ef-word-seed", String(seedOf(moment.wordIndex)));
+    }
+  }
+
+  private parts<P extends CaptionPart>(name: string, kind: new () => P): P[] {
+    return [...this.querySelectorAll(name)].filter((part): part is P => part instanceof kind);
+  }
+
+  /** Captions are of a video: of the one they name, or of the one beside them. */
+  private clockMs(ownMs: number): number {
+    const target = this.attribute("target", "for");
+    const named = target === null ? null : document.getElementById(target);
+    const beside = [...(this.parentElement?.children ?? [])].find(
+      (sibling) => sibling.localName === "ef-video",
+    );
+    const video = named ?? beside;
+    return video instanceof TimedElement ? video.ownCurrentTimeMs : ownMs;
+  }
+
+  private captions(): Captions | null {
+    if (this.given === null) return null;
+    const plausibleMs = this.plausibleMs();
+    const isSame = this.read?.given === this.given && this.read.plausibleMs === plausibleMs;
+    if (this.read !== null && isSame) return this.read.captions;
+    try {
+      const captions =
+        "text" in this.given
+          ? parseCaptions(this.given.text, plausibleMs)
+          : normaliseCaptions(this.given.data, plausibleMs);
+      this.read = { given: this.given, plausibleMs, captions };
+      return captions;
+    } catch (error) {
+      this.problem = `${this.origin()}: ${(error as Error).message}`;
+      return null;
+    }
+  }
+
+  /** How long the film around them can be, as far as that is known without the captions. */
+  private plausibleMs(): number | null {
+    const target = this.attribute("target", "for");
+    const media = target === null ? null : document.getElementById(target);
+    const mediaMs = media instanceof TimedElement ? media.intrinsicMs() : null;
+    if (mediaMs !== null) return mediaMs;
+    for (let at: Element | null = this; at !== null; at = at.parentElement) {
+      const durationMs = at instanceof TimedElement ? at.timeMs("duration") : null;
+      if (durationMs !== null) return durationMs;
+    }
+    return null;
+  }
+
+  /** Where the data comes from, in words. */
+  private origin(): string {
+    const source = SOURCES.find((name) => this.attribute(name) !== null);
+    return source === undefined ? "captionsData" : `${source}="${this.attribute(source)}"`;
+  }
+
+  /** Get the data, once for each source; a script element may come later in the page. */
+  private load(): void {
+    if (document.readyState === "loading" || this.isGivenByScript) return;
+    const wanted = JSON.stringify(
+      [...SOURCES, "target", "for"].map((name) => this.attribute(name)),
+    );
+    if (wanted === this.asked) return;
+    this.asked = wanted;
+    this.problem = "";
+    this.given = null;
+    const script = this.attribute("captions-script");
+    const src = this.attribute("captions-src");
+    const fileId = this.attribute("file-id");
+    if (script !== null) this.loadScript(script);
+    else if (src !== null || fileId !== null) this.loadFrom({ src, fileId }, wanted);
+    else if (this.attribute("target", "for") !== null) this.problem = NO_TRANSCRIPTION;
+  }
+
+  private loadScript(id: string): void {
+    const script = document.getElementById(id.replace(/^#/u, ""));
+    if (script !== null) this.take({ text: script.textContent ?? "" });
+    else this.problem = `captions-script="${id}": there is no element with that id`;
+  }
+
+  private loadFrom(source: { src: string | null; fileId: string | null }, wanted: string): void {
+    this.isLoading = true;
+    const arrived = (given: Given | null, problem: string): void => {
+      if (wanted !== this.asked) return;
+      this.isLoading = false;
+      this.problem = problem;
+      this.take(given);
+    };
+    fetchCaptions(source).then(
+      (given) => arrived(given, ""),
+      (error: unknown) => arrived(null, `${this.origin()}: ${(error as Error).message}`),
+    );
+  }
+
+  private take(given: Given | null): void {
+    this.given = given;
+    timeTree.invalidate();
+  }
+}
+
+const NO_TRANSCRIPTION =
+  "has a target but no captions: transcribing the target is not possible here yet; give it" +
+  " captions-src, captions-script or captionsData";
+
+/** From the renderer, which reads every format; in a tab from the address itself. */
+async function fetchCaptions(source: {
+  src: string | null;
+  fileId: string | null;
+}): Promise<Given> {
+  const isInline = source.src?.startsWith("data:") === true;
+  if (isHosted() && !isInline) {
+    const params = source.src === null ? { fileId: source.fileId ?? "" } : { src: source.src };
+    return { data: await askHost("captions", params) };
+  }
+  const answer = await fetch(source.src ?? `/api/v1/files/${source.fileId}`);
+  if (!answer.ok) throw new Error(`could not be loaded (${answer.status})`);
+  return { text: await answer.text() };
+}
+
+function shifted(stretch: Stretch | null, byMs: number): Stretch | null {
+  if (stretch === null) return null;
+  return { startMs: stretch.startMs + byMs, endMs: stretch.endMs + byMs };
+}
+
+reflect(CaptionsElement.prototype, {
+  captionsSrc: "captions-src",
+  captionsScript: "captions-script",
+  target: "target",
+});

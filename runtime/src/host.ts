@@ -1,0 +1,134 @@
+/**
+ * Talking to the renderer: media facts, decoded frames, captions. Without one (a tab in which a
+ * person previews) nothing here may be called but `isHosted`.
+ *
+ * What the page's own scripts may replace (fetch, XMLHttpRequest) is kept as it was at the start.
+ */
+
+export interface HostConfig {
+  readonly epochMs: number;
+  readonly seed: number;
+  /** Whether files lie beside the page (a bundle), so that relative addresses mean something. */
+  readonly hasFiles?: boolean;
+  /** False for a page that brings elements of its own. */
+  readonly definesElements?: boolean;
+}
+
+export interface MediaSource {
+  readonly src: string | null;
+  readonly fileId: string | null;
+}
+
+export interface MediaInfo {
+  readonly durationMs: number;
+  readonly widthPx: number | null;
+  readonly heightPx: number | null;
+  readonly hasVideo: boolean;
+  readonly hasAudio: boolean;
+}
+
+export interface FrameRequest {
+  readonly source: MediaSource;
+  readonly sourceMs: number;
+  readonly widthPx: number;
+  readonly heightPx: number;
+}
+
+/** Any origin would do: requests are answered by path. A base address of the page must not matter. */
+const HOST = "http://127.0.0.1";
+
+let config: HostConfig | null = null;
+const infos = new Map<string, Promise<MediaInfo>>();
+const nativeFetch = typeof fetch === "function" ? fetch.bind(globalThis) : null;
+const NativeRequest = typeof XMLHttpRequest === "function" ? XMLHttpRequest : null;
+
+/** Called once, before anything else, when a renderer drives the page. */
+export function useHost(given: HostConfig): void {
+  config = given;
+}
+
+export function isHosted(): boolean {
+  return config !== null;
+}
+
+export function hasFilesBeside(): boolean {
+  return config === null || config.hasFiles === true;
+}
+
+export function keyOf(source: MediaSource): string {
+  return source.fileId === null ? `src:${source.src}` : `file:${source.fileId}`;
+}
+
+/** The address of a stored file; only images are taken from it directly. */
+export function fileUrl(fileId: string): string {
+  const origin = isHosted() ? HOST : location.origin;
+  return `${origin}/api/v1/files/${encodeURIComponent(fileId)}`;
+}
+
+export function sourceParams(source: MediaSource): Record<string, string> {
+  return source.fileId === null ? { src: source.src ?? "" } : { fileId: source.fileId };
+}
+
+/** Ask the renderer; rejects with its own words when it refuses. */
+export async function askHost(name: string, params: Record<string, string>): Promise<unknown> {
+  if (nativeFetch === null) throw new Error("there is no fetch");
+  const answer = await nativeFetch(addressOf(name, params));
+  const body: unknown = await answer.json().catch(() => null);
+  if (!answer.ok) throw new Error(messageIn(body) ?? `the renderer answered ${answer.status}`);
+  return body;
+}
+
+/** What is known of a media file; asked for once for each file. */
+export function mediaInfo(source: MediaSource): Promise<MediaInfo> {
+  const key = keyOf(source);
+  const known = infos.get(key);
+  if (known !== undefined) return known;
+  const asked = askHost("media", sourceParams(source)) as Promise<MediaInfo>;
+  infos.set(key, asked);
+  return asked;
+}
+
+/** One decoded picture, now: a frame of the film waits for it. */
+export function fetchFrame(request: FrameRequest): Uint8ClampedArray<ArrayBuffer> {
+  if (NativeRequest === null) throw new Error("there is no XMLHttpRequest");
+  const { widthPx, heightPx } = request;
+  const exchange = new NativeRequest();
+  const params = { ms: decimal(request.sourceMs), width: `${widthPx}`, height: `${heightPx}` };
+  exchange.open("GET", addressOf("frame", { ...sourceParams(request.source), ...params }), false);
+  // The one way to get bytes synchronously in a document: each character carries one.
+  exchange.overrideMimeType("text/plain; charset=x-user-defined");
+  exchange.send();
+  const text = exchange.responseText;
+  const bytes = new Uint8ClampedArray(text.length);
+  for (let i = 0; i < text.length; i += 1) bytes[i] = text.charCodeAt(i) & 0xff;
+  if (exchange.status !== 200) throw new Error(refusalOf(exchange.status, bytes));
+  if (bytes.length !== widthPx * heightPx * 4) {
+    throw new Error(`a frame of ${widthPx}x${heightPx} came with ${bytes.length} bytes`);
+  }
+  return bytes;
+}
+
+function addressOf(name: string, params: Record<string, string>): string {
+  return `${HOST}/__framekiln/${name}?${new URLSearchParams(params)}`;
+}
+
+/** At most five decimals, never an exponent. */
+function decimal(ms: number): string {
+  return String(Number(ms.toFixed(5)));
+}
+
+function refusalOf(status: number, body: Uint8ClampedArray<ArrayBuffer>): string {
+  const text = new TextDecoder().decode(body);
+  try {
+    return messageIn(JSON.parse(text)) ?? `the renderer answered ${status}`;
+  } catch {
+    return `the renderer answered ${status}`;
+  }
+}
+
+function messageIn(body: unknown): string | null {
+  if (typeof body !== "object" || body === null) return null;
+  const { message, error } = body as { message?: unknown; error?: unknown };
+  const said = message ?? error;
+  return typeof said === "string" ? said : null;
+}

@@ -1,0 +1,26 @@
+/** Who moves time: the renderer, which nobody else may, or a player in a tab. */
+
+export interface Playback {
+  readonly isPlaying: boolean;
+  play(): void;
+  pause(): void;
+  seek(ms: number): void;
+}
+
+const NOBODY: Playback = {
+  isPlaying: false,
+  play: () => undefined,
+  pause: () => undefined,
+  seek: () => undefined,
+};
+
+let current: Playback = NOBODY;
+
+/** The player of this tab; in a render, one that does nothing. */
+export function playback(): Playback {
+  return current;
+}
+
+export function usePlayback(given: Playback): void {
+  current = given;
+}

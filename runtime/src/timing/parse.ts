@@ -1,0 +1,28 @@
+/** Reads what authors write as a time. Knows no DOM. */
+
+const UNIT_MS: Readonly<Record<string, number>> = {
+  "": 1,
+  ms: 1,
+  s: 1000,
+  sec: 1000,
+  m: 60_000,
+  min: 60_000,
+  h: 3_600_000,
+};
+
+const TIME = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z]*)$/;
+
+/** `5s`, `500ms`, `2.5s`, `2m`, `1min`, `1h`, or a bare number of milliseconds; null if neither. */
+export function parseTimeMs(text: string | null | undefined): number | null {
+  const match = TIME.exec((text ?? "").trim().toLowerCase());
+  const unitMs = UNIT_MS[match?.[2] ?? "?"];
+  if (match === null || unitMs === undefined) return null;
+  const ms = Number(match[1]) * unitMs;
+  return Number.isFinite(ms) ? ms : null;
+}
+
+/** The spellings of one attribute: `source-in` is also written `sourcein` and `sourceIn`. */
+export function spellings(kebab: string): readonly string[] {
+  const joined = kebab.replaceAll("-", "");
+  return joined === kebab ? [kebab] : [joined, kebab];
+}
