@@ -30,6 +30,8 @@ class Settings(BaseSettings):
     fetch_allow: Annotated[frozenset[str], NoDecode] = Field(
         default=frozenset(), alias="FRAMEKILN_FETCH_ALLOW"
     )
+    fetch_ca_file: Path | None = Field(default=None, alias="FRAMEKILN_FETCH_CA_FILE")
+    """Authorities trusted besides the usual ones, for sources on an intranet."""
     render_slots: int = Field(default=0, alias="FRAMEKILN_RENDER_SLOTS", ge=0)
     """Renders at a time in one worker; 0 means half the cores, at least one."""
     render_timeout_s: int = Field(default=3600, alias="FRAMEKILN_RENDER_TIMEOUT_S", ge=1)

@@ -15,7 +15,8 @@ from framekiln.capture.browser import Browser, open_browser
 from framekiln.capture.grab import prepare_grabber
 from framekiln.capture.network import PageNetwork, Resource, nothing
 from framekiln.capture.page import Size, open_page
-from framekiln.engine.film import Film, FilmOrder, make_film
+from framekiln.engine.film import make_film
+from framekiln.engine.order import Film, FilmOrder
 from framekiln.media.encode import VideoSettings, configure_x264
 from framekiln.media.stills import decode_bgra
 from framekiln.timeline import Timeline

@@ -4,9 +4,11 @@ Clients label everything as JSON or as nothing, so the route decides what a body
 type is never looked at. A body is refused while it is read, not after, once it is too large.
 """
 
+import asyncio
 import json
 import math
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
 from fastapi import Request
@@ -52,6 +54,21 @@ async def read_bytes(request: Request, *, max_bytes: int) -> bytes:
         if len(read) > max_bytes:
             raise _too_large(max_bytes)
     return bytes(read).strip(b" \t\r\n")
+
+
+async def read_to_file(request: Request, path: Path, *, max_bytes: int) -> int:
+    """Write the body to a file as it comes, memory flat; return its size."""
+    announced = request.headers.get("content-length", "")
+    if announced.isdecimal() and int(announced) > max_bytes:
+        raise _too_large(max_bytes)
+    size_bytes = 0
+    with path.open("wb") as file:
+        async for chunk in request.stream():
+            size_bytes += len(chunk)
+            if size_bytes > max_bytes:
+                raise _too_large(max_bytes)
+            await asyncio.to_thread(file.write, chunk)
+    return size_bytes
 
 
 def parse_json(raw: bytes) -> Any:

@@ -46,12 +46,15 @@ class Grabber:
         """How this page's frames are taken."""
         return Grabbing.SCREENSHOT if self._framebuffer is None else Grabbing.RAW
 
-    def grab(self, number: int, at_us: int, into: Pixels) -> bool:
-        """Show a frame and put its pixels into `into`; False when it is like the one before."""
+    def grab(self, number: int, at_us: int, into: Pixels, *, checked: bool = False) -> bool:
+        """Show a frame and put its pixels into `into`; False when it is like the one before.
+
+        A `checked` frame is compared with a screenshot.
+        """
         if self._framebuffer is None:
             into[...] = self._screenshot(number, at_us)
             return True
-        if _is_checked(number):
+        if checked or _is_checked(number):
             self._grab_checked(self._framebuffer, number, at_us, into)
             return True
         if not self._page.show(number, at_us).has_damage:

@@ -149,6 +149,11 @@ class Page:
         """Draw once more without letting any time pass that a page could notice."""
         return self._draw(self._tick_us + _CREEP_US, screenshot=screenshot)
 
+    def make_transparent(self) -> None:
+        """Let what the page leaves empty be empty in screenshots, too."""
+        nothing = {"color": {"r": 0, "g": 0, "b": 0, "a": 0}}
+        self._call("Emulation.setDefaultBackgroundColorOverride", nothing)
+
     def evaluate(self, expression: str, *, context: str | None = None) -> Any:
         """Run a script in the page, or in a frame inside it, and return its value."""
         params: Params = {"expression": expression, "returnByValue": True}

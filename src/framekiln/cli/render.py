@@ -3,7 +3,7 @@
 import sys
 from fractions import Fraction
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
@@ -13,15 +13,11 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from framekiln.capture.browser import open_browser
 from framekiln.cli.connection import load_settings
 from framekiln.cli.output import JsonFlag, write_json
-from framekiln.engine.film import (
-    LARGEST_SIDE_PX,
-    LONGEST_MS,
-    Film,
-    FilmLimits,
-    FilmOrder,
-    make_film,
-)
+from framekiln.engine.assets import FetchedAssets
+from framekiln.engine.film import make_film
+from framekiln.engine.order import LARGEST_SIDE_PX, LONGEST_MS, Film, FilmLimits, FilmOrder
 from framekiln.kit.errors import InvalidInput
+from framekiln.kit.fetch import GuardedFetcher
 from framekiln.settings import Settings
 from framekiln.timeline import exact_rate
 
@@ -38,16 +34,20 @@ def render(
     as_json: JsonFlag = False,
 ) -> None:
     """Render an HTML file to an MP4; what is not given comes from the page."""
-    order = FilmOrder(
-        html=_read(page),
-        width_px=_even("--width", width),
-        height_px=_even("--height", height),
-        fps=None if fps is None else _rate(fps),
-        duration_ms=duration_ms,
-    )
+    settings = load_settings()
     if not output.absolute().parent.is_dir():
         raise InvalidInput(f"--output: there is no folder {output.absolute().parent}")
-    film = _make(order, output, load_settings(), quiet=as_json)
+    with TemporaryDirectory(prefix="framekiln-assets-") as folder:
+        fetcher = GuardedFetcher(settings.fetch_allow, ca_file=settings.fetch_ca_file)
+        order = FilmOrder(
+            html=_read(page),
+            width_px=_even("--width", width),
+            height_px=_even("--height", height),
+            fps=None if fps is None else _rate(fps),
+            duration_ms=duration_ms,
+            assets=FetchedAssets(fetcher, Path(folder)),
+        )
+        film = _make(order, output, settings, quiet=as_json)
     _tell(film, output, as_json=as_json)
 
 

@@ -85,9 +85,15 @@ def child_programs(settings: Settings, environment: dict[str, str]) -> list[Prog
     us = (sys.executable, "-P", "-m", "framekiln")
     commands = {
         "api": ("api",),
-        "worker-io": ("worker", "--queues", "control,io", "--concurrency", str(IO_CONCURRENCY)),
+        "worker-io": (
+            "worker",
+            "--queues",
+            "control,io,media",
+            "--concurrency",
+            str(IO_CONCURRENCY),
+        ),
         "worker-render": (
-            *("worker", "--queues", "render,media"),
+            *("worker", "--queues", "render"),
             *("--concurrency", str(settings.slots)),
         ),
     }

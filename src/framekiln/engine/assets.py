@@ -1,8 +1,16 @@
 """What a composition is made of: files fetched by URL, wherever they come from."""
 
+import asyncio
+import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Final, Protocol
+
+from framekiln.kit.errors import InvalidInput
+from framekiln.kit.fetch import GuardedFetcher
+
+_MAX_BYTES: Final = 1 << 30
+_WITHIN_S: Final = 600.0
 
 
 @dataclass(frozen=True)
@@ -26,6 +34,24 @@ class NoAssets:
 
     def fetch(self, url: str) -> LocalAsset:
         """Refuse."""
-        from framekiln.kit.errors import InvalidInput  # noqa: PLC0415
-
         raise InvalidInput(f"{url[:200]} cannot be fetched here")
+
+
+class FetchedAssets:
+    """Downloads each URL once into a folder: for films made without a service."""
+
+    def __init__(self, fetcher: GuardedFetcher, folder: Path) -> None:
+        self._fetcher = fetcher
+        self._folder = folder
+        self._known: dict[str, LocalAsset] = {}
+
+    def fetch(self, url: str) -> LocalAsset:
+        """Download through the guarded fetcher."""
+        if url not in self._known:
+            path = self._folder / f"asset-{hashlib.sha256(url.encode()).hexdigest()[:32]}"
+            fetched = asyncio.run(
+                self._fetcher.download(url, path, max_bytes=_MAX_BYTES, within_s=_WITHIN_S)
+            )
+            content_type = fetched.content_type or "application/octet-stream"
+            self._known[url] = LocalAsset(path, content_type)
+        return self._known[url]

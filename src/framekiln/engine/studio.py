@@ -1,17 +1,21 @@
-"""Runs films beside the event loop: one thread and one warm Chromium for each film at a time."""
+"""Runs film work beside the event loop: one thread and one warm Chromium for each at a time."""
 
 import asyncio
 import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from pathlib import Path
 
+from framekiln.capture.browser import Browser
 from framekiln.capture.errors import BrowserDied, PageCrashed
 from framekiln.capture.warm_browser import WarmBrowser
-from framekiln.engine.film import Film, FilmLimits, FilmOrder, Report, make_film
+
+Alive = Callable[[], None]
+"""To be called now and then by film work; raises when nobody waits for it any more."""
+FilmWork = Callable[[Browser, Alive], None]
 
 # A Chromium that was killed is replaced on the spot; one that dies every time is the page's doing.
-_BROWSERS_PER_FILM = 3
+_BROWSERS_PER_WORK = 3
 
 
 class FilmAbandoned(Exception):
@@ -19,10 +23,9 @@ class FilmAbandoned(Exception):
 
 
 class Studio:
-    """Makes `slots` films at a time. Threads live as long as the studio, and so do browsers."""
+    """Does `slots` pieces of film work at a time. Threads and browsers live as long as it does."""
 
-    def __init__(self, slots: int, limits: FilmLimits) -> None:
-        self._limits = limits
+    def __init__(self, slots: int) -> None:
         self._threads = ThreadPoolExecutor(slots, thread_name_prefix="film")
         self._slots = slots
         self._here = threading.local()
@@ -32,29 +35,26 @@ class Studio:
         """Start every slot's browser now, so that the first render does not wait for it."""
         loop = asyncio.get_running_loop()
         everybody = threading.Barrier(self._slots)
-        await asyncio.gather(
-            *(
-                loop.run_in_executor(self._threads, self._start, everybody)
-                for _ in range(self._slots)
-            )
-        )
+        starts = [
+            loop.run_in_executor(self._threads, self._start, everybody) for _ in range(self._slots)
+        ]
+        await asyncio.gather(*starts)
 
-    async def make(self, order: FilmOrder, path: Path, report: Report) -> Film:
-        """Make a film into `path`; `report` is called from the film's thread."""
+    async def run(self, work: FilmWork) -> None:
+        """Run the work in a film thread; it starts over if its browser is killed."""
         abandoned = threading.Event()
 
-        def watched(done: int, count: int) -> None:
+        def alive() -> None:
             if abandoned.is_set():
                 raise FilmAbandoned
-            report(done, count)
 
         loop = asyncio.get_running_loop()
-        working = loop.run_in_executor(self._threads, self._make, order, path, watched)
+        working = loop.run_in_executor(self._threads, self._run, work, alive)
         try:
-            return await asyncio.shield(working)
+            await asyncio.shield(working)
         except asyncio.CancelledError:
             # The thread cannot be cancelled: it is asked to stop, and waited for, because it
-            # still writes to the path.
+            # still uses what the caller will clear away.
             abandoned.set()
             with suppress(Exception):
                 await working
@@ -66,15 +66,15 @@ class Studio:
         for browser in self._browsers:
             browser.close()
 
-    def _make(self, order: FilmOrder, path: Path, report: Report) -> Film:
-        for tries_left in reversed(range(_BROWSERS_PER_FILM)):
+    def _run(self, work: FilmWork, alive: Alive) -> None:
+        for tries_left in reversed(range(_BROWSERS_PER_WORK)):
             try:
                 with self._browser().use() as browser:
-                    return make_film(order, browser, path, limits=self._limits, report=report)
+                    work(browser, alive)
+                    return
             except (BrowserDied, PageCrashed):
                 if not tries_left:
                     raise
-        raise AssertionError("unreachable")
 
     def _start(self, everybody: threading.Barrier) -> None:
         everybody.wait()

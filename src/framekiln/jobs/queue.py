@@ -67,6 +67,14 @@ WHERE status IN ('todo', 'doing', 'failed')
   AND (%(status)s::procrastinate_job_status IS NULL OR status = %(status)s)
 ORDER BY id DESC LIMIT %(limit)s
 """
+OTHERS_WAIT = """
+SELECT EXISTS (
+    SELECT FROM procrastinate_jobs
+    WHERE status = 'todo' AND queue_name = %(queue)s
+      AND (scheduled_at IS NULL OR scheduled_at <= now())
+      AND args ->> %(argument)s IS DISTINCT FROM %(value)s
+) AS found
+"""
 # Not Procrastinate's function: that counts the failed run a second time.
 RETRY_FAILED = """
 UPDATE procrastinate_jobs SET status = 'todo', scheduled_at = NULL, abort_requested = false
@@ -159,6 +167,13 @@ class JobQueue:
         async with self._database.connection() as connection:
             rows = await (await connection.execute(DEPTHS)).fetchall()
         return [QueueDepth(**row) for row in rows]
+
+    async def has_waiting_of_others(self, queue: str, *, argument: str, value: str) -> bool:
+        """Tell whether a job waits whose argument is another than `value`."""
+        filters = {"queue": queue, "argument": argument, "value": value}
+        async with self._database.connection() as connection:
+            row = await (await connection.execute(OTHERS_WAIT, filters)).fetchone()
+        return row is not None and bool(row["found"])
 
     async def list_jobs(
         self,

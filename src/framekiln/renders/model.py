@@ -6,8 +6,10 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any
 
+from framekiln.engine.slices import DEFAULT_SLICE_MS
 from framekiln.kit.errors import Conflict, NotFound
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
+from framekiln.renders.output import Mp4Format, OutputFormat, container_of
 
 
 class RenderStatus(StrEnum):
@@ -24,6 +26,11 @@ class RenderStatus(StrEnum):
     def is_terminal(self) -> bool:
         """Whether nothing more will happen to it."""
         return self in (RenderStatus.COMPLETE, RenderStatus.FAILED)
+
+    @property
+    def is_active(self) -> bool:
+        """Whether workers are, or soon will be, busy with it."""
+        return self in (RenderStatus.QUEUED, RenderStatus.RENDERING, RenderStatus.RECOVERING)
 
 
 # The one table of allowed changes. A worker that takes a render over from a dead one makes it
@@ -68,10 +75,13 @@ class Asked:
 class NewRender:
     """A render about to be created."""
 
-    html: str
+    html: str | None
+    """None means: a bundle will be uploaded."""
     asked: Asked
+    output: OutputFormat = field(default_factory=Mp4Format)
     metadata: dict[str, str] = field(default_factory=dict)
     md5: str | None = None
+    slice_ms: int = DEFAULT_SLICE_MS
     expires_at: datetime | None = None
 
 
@@ -106,10 +116,15 @@ class Render:
     api_key_id: ApiKeyId | None
     status: RenderStatus
     source_key: str
+    is_bundle: bool
     asked: Asked
+    output: OutputFormat
     metadata: dict[str, str]
     md5: str | None
-    fence: int
+    slice_ms: int
+    plan: dict[str, Any] | None
+    """What the page said it is, once it was planned; see `plan.py`."""
+    sound_key: str | None
     made: Made | None
     failure: Failure | None
     created_at: datetime
@@ -147,14 +162,46 @@ class RenderNotComplete(Conflict):
     code = "render_not_complete"
 
 
-def source_key(organization: OrganizationId, render: RenderId) -> str:
+class RenderIsActive(Conflict):
+    """Deleted or uploaded to while workers are busy with it."""
+
+    code = "render_is_active"
+
+
+class RenderHasComposition(Conflict):
+    """A bundle was uploaded to a render that has its composition already."""
+
+    code = "render_has_composition"
+
+
+def render_prefix(organization: OrganizationId, render: RenderId) -> str:
+    """Return where everything of a render is kept."""
+    return f"org/{organization}/renders/{render}"
+
+
+def source_key(organization: OrganizationId, render: RenderId, *, is_bundle: bool) -> str:
     """Return where the composition of a render is kept."""
-    return f"org/{organization}/renders/{render}/composition.html"
+    name = "bundle.tar.gz" if is_bundle else "composition.html"
+    return f"{render_prefix(organization, render)}/{name}"
 
 
-def output_key(render: Render) -> str:
+def slice_key(render: Render, *, number: int, fence: int) -> str:
+    """Return where a slice goes; a worker that takes it over has another key."""
+    return f"{_prefix(render)}/slices/{number}-{fence}.mp4"
+
+
+def sound_key(render: Render, *, attempt: int) -> str:
+    """Return where the mixed sound goes; another attempt has another key."""
+    return f"{_prefix(render)}/sound-{attempt}.mp4"
+
+
+def output_key(render: Render, *, attempt: int) -> str:
     """Return where this attempt's output goes; another attempt has another key."""
-    return f"org/{render.organization_id}/renders/{render.id}/output-{render.fence}.mp4"
+    return f"{_prefix(render)}/output-{attempt}.{container_of(render.output)}"
+
+
+def _prefix(render: Render) -> str:
+    return render_prefix(render.organization_id, render.id)
 
 
 def topic(render: RenderId) -> str:

@@ -1,34 +1,39 @@
 """What can be done with renders. Every state change of a render is one transaction here."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
 
 from framekiln.db.notify import Follower, Notifications, notify
 from framekiln.db.pool import Database
 from framekiln.identity.model import Caller
-from framekiln.jobs.model import NewJob
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import OrganizationId, RenderId, new_uuid
 from framekiln.renders import store
+from framekiln.renders.bundle import check_bundle
+from framekiln.renders.jobs import film_job
 from framekiln.renders.model import (
-    Failure,
-    Made,
     NewRender,
     Progress,
     Render,
+    RenderHasComposition,
+    RenderIsActive,
     RenderNotFound,
+    RenderStatus,
+    render_prefix,
     source_key,
     topic,
 )
 from framekiln.storage.blob_store import BlobStore
 
-RUN_RENDER = "render.run"
-RENDER_QUEUE = "render"
+_REMOVED_AT_A_TIME: Final = 100
 
 
 class Renders:
-    """The renders of all organizations."""
+    """The renders of all organizations, as their owners see them."""
 
     def __init__(
         self,
@@ -49,8 +54,9 @@ class Renders:
         """Store the composition, the render and its job: all of them, or nothing."""
         organization_id = caller.organization.id
         render_id = RenderId(new_uuid())
-        key = source_key(organization_id, render_id)
-        await self._blobs.put(key, new.html.encode())
+        key = source_key(organization_id, render_id, is_bundle=new.html is None)
+        if new.html is not None:
+            await self._blobs.put(key, new.html.encode())
         try:
             async with self._database.transaction() as connection:
                 render = await store.insert(
@@ -62,14 +68,63 @@ class Renders:
                     source_key=key,
                     now=self._clock.now(),
                 )
-                args = {"render_id": str(render_id)}
-                await self._jobs.defer(
-                    connection, NewJob(kind=RUN_RENDER, args=args, queue=RENDER_QUEUE)
-                )
+                if new.html is not None:
+                    await self._jobs.defer(connection, film_job(render))
         except BaseException:
             await self._blobs.delete(key)
             raise
         return render
+
+    async def accept_bundle(
+        self, organization_id: OrganizationId, render_id: RenderId, archive: Path
+    ) -> Render:
+        """Keep the uploaded bundle of a render, and begin."""
+        render = await self.get(organization_id, render_id)
+        if not render.is_bundle or render.status is not RenderStatus.CREATED:
+            raise RenderHasComposition(
+                f"render {render_id} is {render.status} and takes no bundle", status=render.status
+            )
+        await asyncio.to_thread(check_bundle, archive)
+        await self._blobs.put_file(render.source_key, archive)
+        async with self._database.transaction() as connection:
+            current = await store.lock(connection, render_id)
+            # Two uploads at once: the first has begun, the second brought the same place.
+            if current is not None and current.status is RenderStatus.CREATED:
+                await store.set_queued(connection, render_id)
+                await self._jobs.defer(connection, film_job(render))
+                await notify(connection, topic(render_id))
+        return await self.get(organization_id, render_id)
+
+    async def find_by_md5(self, organization_id: OrganizationId, md5: str) -> Render:
+        """Return the newest render with that sum."""
+        async with self._database.connection() as connection:
+            render = await store.find_by_md5(connection, organization_id, md5)
+        if render is None:
+            raise RenderNotFound(f"there is no render with md5 {md5[:64]}")
+        return render
+
+    async def delete(self, organization_id: OrganizationId, render_id: RenderId) -> None:
+        """Remove a render, its output and all that was kept for it."""
+        render = await self.get(organization_id, render_id)
+        async with self._database.transaction() as connection:
+            current = await store.lock(connection, render_id)
+            if current is not None and current.status.is_active:
+                raise RenderIsActive(
+                    f"render {render_id} is {current.status}; it can be deleted when it has ended",
+                    status=current.status,
+                )
+            await store.delete(connection, render_id)
+        await self._blobs.delete_prefix(render_prefix(render.organization_id, render.id))
+
+    async def remove_expired(self) -> int:
+        """Remove what has expired and is not being worked on; return how many renders went."""
+        async with self._database.transaction() as connection:
+            expired = await store.take_expired(
+                connection, now=self._clock.now(), limit=_REMOVED_AT_A_TIME
+            )
+        for render in expired:
+            await self._blobs.delete_prefix(render_prefix(render.organization_id, render.id))
+        return len(expired)
 
     async def get(self, organization_id: OrganizationId, render_id: RenderId) -> Render:
         """Return a render of the organization."""
@@ -92,34 +147,3 @@ class Renders:
         """Be woken whenever a render's progress changes."""
         async with self._notifications.follow(topic(render_id)) as follower:
             yield follower
-
-    async def take(self, render_id: RenderId) -> Render | None:
-        """Become the render's worker; None when it is finished or gone."""
-        async with self._database.transaction() as connection:
-            render = await store.take(connection, render_id, now=self._clock.now())
-            await notify(connection, topic(render_id))
-        return render
-
-    async def report(self, render: Render, *, frames_done: int, frame_count: int) -> None:
-        """Tell followers how far the render is."""
-        async with self._database.transaction() as connection:
-            await store.set_progress(
-                connection, render, frames_done=frames_done, frame_count=frame_count
-            )
-            if render.fence > 1:
-                await store.set_recovered(connection, render)
-            await notify(connection, topic(render.id))
-
-    async def complete(self, render: Render, made: Made) -> bool:
-        """End a render well; False when another worker has taken it over."""
-        async with self._database.transaction() as connection:
-            is_ours = await store.complete(connection, render, made, now=self._clock.now())
-            await notify(connection, topic(render.id))
-        return is_ours
-
-    async def fail(self, render: Render, failure: Failure) -> bool:
-        """End a render badly; False when another worker has taken it over."""
-        async with self._database.transaction() as connection:
-            is_ours = await store.fail(connection, render, failure, now=self._clock.now())
-            await notify(connection, topic(render.id))
-        return is_ours

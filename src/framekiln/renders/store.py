@@ -18,6 +18,7 @@ from framekiln.renders.model import (
     RenderStatus,
     before,
 )
+from framekiln.renders.output import output_as_json, output_from_json
 
 Row = dict[str, Any]
 
@@ -36,10 +37,11 @@ async def insert(  # noqa: PLR0913 - one column each
     cursor = await connection.execute(
         """
         INSERT INTO render (id, organization_id, api_key_id, status, md5, metadata, source_key,
-            asked_width_px, asked_height_px, asked_fps, asked_duration_ms, created_at, expires_at)
+            is_bundle, asked_width_px, asked_height_px, asked_fps, asked_duration_ms, output,
+            slice_ms, created_at, expires_at)
         VALUES (%(id)s, %(organization_id)s, %(api_key_id)s, 'created', %(md5)s, %(metadata)s,
-            %(source_key)s, %(width_px)s, %(height_px)s, %(fps)s, %(duration_ms)s, %(now)s,
-            %(expires_at)s)
+            %(source_key)s, %(is_bundle)s, %(width_px)s, %(height_px)s, %(fps)s, %(duration_ms)s,
+            %(output)s, %(slice_ms)s, %(now)s, %(expires_at)s)
         RETURNING *
         """,
         {
@@ -49,6 +51,9 @@ async def insert(  # noqa: PLR0913 - one column each
             "md5": new.md5,
             "metadata": Jsonb(new.metadata),
             "source_key": source_key,
+            "is_bundle": new.html is None,
+            "output": Jsonb(output_as_json(new.output)),
+            "slice_ms": new.slice_ms,
             "width_px": new.asked.width_px,
             "height_px": new.asked.height_px,
             "fps": str(new.asked.fps) if new.asked.fps else None,
@@ -73,13 +78,76 @@ async def find(
     return _render(row) if row else None
 
 
-async def find_progress(connection: Connection, render_id: RenderId) -> Progress | None:
-    """Return how far a render is."""
+async def find_by_md5(
+    connection: Connection, organization_id: OrganizationId, md5: str
+) -> Render | None:
+    """Return the newest render with that sum; dashes and case do not matter."""
     cursor = await connection.execute(
         """
-        SELECT status, error_code, error_message, coalesce(frames_done, 0) AS frames_done,
-            coalesce(frame_count, 0) AS frame_count
-        FROM render LEFT JOIN render_progress ON render_id = id WHERE id = %s
+        SELECT * FROM render
+        WHERE organization_id = %s AND replace(lower(md5), '-', '') = replace(lower(%s), '-', '')
+        ORDER BY created_at DESC LIMIT 1
+        """,
+        (organization_id, md5),
+    )
+    row = await cursor.fetchone()
+    return _render(row) if row else None
+
+
+async def delete(connection: Connection, render_id: RenderId) -> None:
+    """Forget a render and its slices."""
+    await connection.execute("DELETE FROM render WHERE id = %s", (render_id,))
+
+
+async def take_expired(connection: Connection, *, now: datetime, limit: int) -> list[Render]:
+    """Forget renders that have expired and that nobody works on; return what they were."""
+    cursor = await connection.execute(
+        """
+        DELETE FROM render WHERE id IN (
+            SELECT id FROM render
+            WHERE expires_at <= %s AND status IN ('created', 'complete', 'failed')
+            ORDER BY expires_at LIMIT %s FOR UPDATE SKIP LOCKED)
+        RETURNING *
+        """,
+        (now, limit),
+    )
+    return [_render(row) for row in await cursor.fetchall()]
+
+
+async def set_queued(connection: Connection, render_id: RenderId) -> None:
+    """The bundle has come."""
+    await connection.execute(
+        "UPDATE render SET status = 'queued' WHERE id = %s AND status = ANY(%s)",
+        (render_id, before(RenderStatus.QUEUED)),
+    )
+
+
+async def find_any(connection: Connection, render_id: RenderId) -> Render | None:
+    """Return a render of whatever organization: for workers, who were given its id."""
+    cursor = await connection.execute("SELECT * FROM render WHERE id = %s", (render_id,))
+    row = await cursor.fetchone()
+    return _render(row) if row else None
+
+
+async def lock(connection: Connection, render_id: RenderId) -> Render | None:
+    """Return a render and keep all others from changing it until the transaction ends."""
+    cursor = await connection.execute("SELECT * FROM render WHERE id = %s FOR UPDATE", (render_id,))
+    row = await cursor.fetchone()
+    return _render(row) if row else None
+
+
+async def find_progress(connection: Connection, render_id: RenderId) -> Progress | None:
+    """Return how far a render is: whole slices, and frames of those being made."""
+    cursor = await connection.execute(
+        """
+        SELECT status, error_code, error_message,
+            coalesce((plan ->> 'frame_count')::integer, 0) AS frame_count,
+            (SELECT coalesce(sum(CASE slice.status WHEN 'done' THEN slice.frame_count
+                    WHEN 'taken' THEN coalesce(made.frames_done, 0) ELSE 0 END), 0)
+                FROM render_slice slice LEFT JOIN render_slice_progress made USING
+                    (render_id, number)
+                WHERE slice.render_id = render.id)::integer AS frames_done
+        FROM render WHERE id = %s
         """,
         (render_id,),
     )
@@ -94,59 +162,58 @@ async def find_progress(connection: Connection, render_id: RenderId) -> Progress
     )
 
 
-async def take(connection: Connection, render_id: RenderId, *, now: datetime) -> Render | None:
-    """Make the caller the one worker of a render; None when there is nothing left to do."""
-    cursor = await connection.execute(
-        """
-        UPDATE render SET fence = fence + 1, started_at = coalesce(started_at, %(now)s),
-            status = CASE WHEN fence = 0 THEN 'rendering' ELSE 'recovering' END
-        WHERE id = %(id)s AND status NOT IN ('complete', 'failed')
-        RETURNING *
-        """,
-        {"id": render_id, "now": now},
-    )
-    row = await cursor.fetchone()
-    return _render(row) if row else None
-
-
-async def set_progress(
-    connection: Connection, render: Render, *, frames_done: int, frame_count: int
-) -> None:
-    """Write progress, if the caller is still the render's worker."""
+async def set_started(connection: Connection, render_id: RenderId, *, now: datetime) -> None:
+    """A first worker has begun."""
     await connection.execute(
         """
-        INSERT INTO render_progress (render_id, frames_done, frame_count)
-        SELECT id, %(done)s, %(count)s FROM render WHERE id = %(id)s AND fence = %(fence)s
-        ON CONFLICT (render_id) DO UPDATE
-        SET frames_done = excluded.frames_done, frame_count = excluded.frame_count
+        UPDATE render SET status = 'rendering', started_at = coalesce(started_at, %(now)s)
+        WHERE id = %(id)s AND status = ANY(%(before)s)
         """,
-        {"id": render.id, "fence": render.fence, "done": frames_done, "count": frame_count},
+        {"id": render_id, "now": now, "before": before(RenderStatus.RENDERING)},
     )
 
 
-async def set_recovered(connection: Connection, render: Render) -> None:
+async def set_recovering(connection: Connection, render_id: RenderId) -> None:
+    """A worker has died, another takes over."""
+    await connection.execute(
+        "UPDATE render SET status = 'recovering' WHERE id = %s AND status = ANY(%s)",
+        (render_id, before(RenderStatus.RECOVERING)),
+    )
+
+
+async def set_recovered(connection: Connection, render_id: RenderId) -> None:
     """A render that was taken over makes frames again."""
     await connection.execute(
-        """
-        UPDATE render SET status = 'rendering'
-        WHERE id = %s AND fence = %s AND status = 'recovering'
-        """,
-        (render.id, render.fence),
+        "UPDATE render SET status = 'rendering' WHERE id = %s AND status = 'recovering'",
+        (render_id,),
     )
 
 
-async def complete(connection: Connection, render: Render, made: Made, *, now: datetime) -> bool:
-    """Record the output; False when another worker has taken the render over."""
+async def set_plan(connection: Connection, render_id: RenderId, plan: Row) -> None:
+    """Keep what the page said it is."""
+    await connection.execute("UPDATE render SET plan = %s WHERE id = %s", (Jsonb(plan), render_id))
+
+
+async def set_sound(connection: Connection, render_id: RenderId, blob_key: str) -> None:
+    """Keep where the mixed sound is."""
+    await connection.execute(
+        "UPDATE render SET sound_key = %s WHERE id = %s", (blob_key, render_id)
+    )
+
+
+async def complete(
+    connection: Connection, render_id: RenderId, made: Made, *, now: datetime
+) -> bool:
+    """Record the output; False when the render has ended already."""
     cursor = await connection.execute(
         """
         UPDATE render SET status = 'complete', completed_at = %(now)s, width_px = %(width_px)s,
             height_px = %(height_px)s, fps = %(fps)s, duration_ms = %(duration_ms)s,
             output_key = %(output_key)s, byte_size = %(byte_size)s, record = %(record)s
-        WHERE id = %(id)s AND fence = %(fence)s AND status = ANY(%(before)s)
+        WHERE id = %(id)s AND status = ANY(%(before)s)
         """,
         {
-            "id": render.id,
-            "fence": render.fence,
+            "id": render_id,
             "before": before(RenderStatus.COMPLETE),
             "now": now,
             "width_px": made.width_px,
@@ -161,17 +228,18 @@ async def complete(connection: Connection, render: Render, made: Made, *, now: d
     return cursor.rowcount == 1
 
 
-async def fail(connection: Connection, render: Render, failure: Failure, *, now: datetime) -> bool:
-    """Record why it failed; False when another worker has taken the render over."""
+async def fail(
+    connection: Connection, render_id: RenderId, failure: Failure, *, now: datetime
+) -> bool:
+    """Record why it failed; False when the render has ended already."""
     cursor = await connection.execute(
         """
         UPDATE render SET status = 'failed', failed_at = %(now)s, error_code = %(code)s,
             error_message = %(message)s
-        WHERE id = %(id)s AND fence = %(fence)s AND status = ANY(%(before)s)
+        WHERE id = %(id)s AND status = ANY(%(before)s)
         """,
         {
-            "id": render.id,
-            "fence": render.fence,
+            "id": render_id,
             "before": before(RenderStatus.FAILED),
             "now": now,
             "code": failure.code,
@@ -188,6 +256,8 @@ def _render(row: Row) -> Render:
         api_key_id=ApiKeyId(row["api_key_id"]) if row["api_key_id"] else None,
         status=RenderStatus(row["status"]),
         source_key=row["source_key"],
+        is_bundle=row["is_bundle"],
+        output=output_from_json(row["output"]),
         asked=Asked(
             width_px=row["asked_width_px"],
             height_px=row["asked_height_px"],
@@ -196,7 +266,9 @@ def _render(row: Row) -> Render:
         ),
         metadata=row["metadata"],
         md5=row["md5"],
-        fence=row["fence"],
+        slice_ms=row["slice_ms"],
+        plan=row["plan"],
+        sound_key=row["sound_key"],
         made=_made(row),
         failure=_failure(row),
         created_at=row["created_at"],

@@ -1,26 +1,30 @@
-"""What happens on a timer, in whichever control worker holds the lock."""
+"""What happens on a timer, in every control worker: each step bears being done twice at once."""
 
 import asyncio
+from itertools import count
 from typing import Final
 
 import structlog
 
-from framekiln.db.pool import DatabaseUnavailable
+from framekiln.kit.errors import FramekilnError
 from framekiln.services import Services
 
 log = structlog.get_logger(__name__)
 
 CONTROL_QUEUE: Final = "control"
 _TICK_S: Final = 2.0
+_REAP_EVERY_TICKS: Final = 30
 
 
 async def run_schedule(services: Services) -> None:
-    """Tick until cancelled; a database that is away only delays the next tick."""
-    while True:
+    """Tick until cancelled; what cannot be done now is done with the next tick."""
+    for number in count():
         try:
             await tick(services)
-        except DatabaseUnavailable:
-            log.warning("schedule waits for the database")
+            if number % _REAP_EVERY_TICKS == 0:
+                await reap(services)
+        except FramekilnError as error:
+            log.warning("schedule waits", reason=error.message)
         await asyncio.sleep(_TICK_S)
 
 
@@ -29,3 +33,11 @@ async def tick(services: Services) -> None:
     recovered = await services.jobs.sweep_stalled()
     if recovered:
         log.warning("took jobs back from dead workers", count=recovered)
+
+
+async def reap(services: Services) -> None:
+    """Remove what has expired."""
+    renders = await services.renders.remove_expired()
+    assets = await services.ingest.remove_expired()
+    if renders or assets:
+        log.info("removed what had expired", renders=renders, assets=assets)

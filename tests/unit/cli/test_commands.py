@@ -118,8 +118,8 @@ def test_children_get_the_database_and_the_render_slots() -> None:
     }
     assert commands == {
         "api": "api",
-        "worker-io": "worker --queues control,io --concurrency 20",
-        "worker-render": "worker --queues render,media --concurrency 3",
+        "worker-io": "worker --queues control,io,media --concurrency 20",
+        "worker-render": "worker --queues render --concurrency 3",
     }
 
 

@@ -1,31 +1,24 @@
-"""/api/v1/renders: create a render, follow it, fetch its output (spec 4.3)."""
+"""/api/v1/renders: create a render, follow it, fetch its output, delete it (spec 4.3)."""
 
+import tempfile
 from collections.abc import AsyncGenerator
-from typing import Annotated, Any
-from uuid import UUID
+from pathlib import Path
+from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, services_of
-from framekiln.api.bodies import json_body, read_json
+from framekiln.api.bodies import json_body, read_json, read_to_file
 from framekiln.api.ranges import blob_response
-from framekiln.api.v1.numbers import NUMBER, WHOLE
-from framekiln.engine.film import LARGEST_SIDE_PX, LONGEST_MS
+from framekiln.api.v1.render_bodies import CreatedRender, CreateRender, RenderInfo, Success
 from framekiln.kit.errors import TooLarge
+from framekiln.kit.expiry import parse_expiry
 from framekiln.kit.ids import RenderId, parse_uuid
-from framekiln.renders.model import (
-    Asked,
-    NewRender,
-    Progress,
-    Render,
-    RenderNotComplete,
-    RenderNotFound,
-    RenderStatus,
-)
+from framekiln.renders.bundle import GZIP_MAGIC, MAX_BUNDLE_BYTES, BadBundle
+from framekiln.renders.model import Progress, RenderNotComplete, RenderNotFound
+from framekiln.renders.output import container_of, media_type_of
 from framekiln.renders.service import Renders
-from framekiln.timeline import exact_rate
 
 router = APIRouter(prefix="/api/v1", tags=["renders"])
 
@@ -35,116 +28,40 @@ MAX_BODY_BYTES = 6 * MAX_HTML_BYTES
 # Progress is counted in thousandths; a client that adds them up must reach the sum only at the end.
 PROGRESS_UNITS = 1000
 HEARTBEAT_S = 15.0
-
-
-def _even(value: int) -> int:
-    if value % 2:
-        raise ValueError("must be even: H.264 in 4:2:0 has no odd sizes")
-    return value
-
-
-Side = Annotated[
-    int,
-    Field(ge=2, le=LARGEST_SIDE_PX, json_schema_extra={"multipleOf": 2}),
-    WHOLE,
-    AfterValidator(_even),
-]
-Instant = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
-
-
-class VideoCodec(BaseModel):
-    """`output.video`."""
-
-    codec: Annotated[str, Field(pattern="^h264$")] = "h264"
-
-
-class AudioCodec(BaseModel):
-    """`output.audio`."""
-
-    codec: Annotated[str, Field(pattern="^aac$")] = "aac"
-
-
-class Mp4Output(BaseModel):
-    """`output`: an MP4 with H.264 and AAC."""
-
-    container: Annotated[str, Field(pattern="^mp4$")] = "mp4"
-    video: VideoCodec = VideoCodec()
-    audio: AudioCodec = AudioCodec()
-
-
-class CreateRender(BaseModel):
-    """The body of POST /api/v1/renders. Fields that clients add beyond these are ignored."""
-
-    model_config = ConfigDict(extra="ignore")
-
-    html: Annotated[str, Field(min_length=1, strict=True)]
-    width: Side | None = None
-    height: Side | None = None
-    fps: Annotated[float, Field(ge=1, le=120), NUMBER] | None = None
-    duration_ms: Annotated[int, Field(ge=1, le=LONGEST_MS), WHOLE] | None = None
-    output: Mp4Output | None = None
-    metadata: dict[str, str] = {}
-    md5: str | None = None
-
-
-class CreatedRender(BaseModel):
-    """The answer of POST /api/v1/renders."""
-
-    id: UUID
-    md5: str | None
-    status: RenderStatus
-    metadata: dict[str, str]
-    expires_at: Instant | None
-
-
-class RenderError(BaseModel):
-    """Why a render failed."""
-
-    code: str
-    message: str
-
-
-class RenderInfo(CreatedRender):
-    """The answer of GET /api/v1/renders/:id."""
-
-    fps: float | None
-    width: int | None
-    height: int | None
-    duration_ms: int | None
-    byte_size: int | None
-    created_at: Instant
-    completed_at: Instant | None
-    failed_at: Instant | None
-    download_url: str | None
-    error: RenderError | None
-    warnings: list[str]
+CONTAINERS = ("mp4", "jpeg", "png", "webp")
 
 
 @router.post(
     "/renders", status_code=201, openapi_extra=json_body(CreateRender), summary="Create a render"
 )
 async def create_render(request: Request, caller: AuthenticatedCaller) -> CreatedRender:
-    """Accept a composition; rendering begins at once."""
+    """Accept a composition; rendering begins at once, or when the bundle is uploaded."""
+    services = services_of(request)
     body = await read_json(request, CreateRender, max_bytes=MAX_BODY_BYTES)
-    if len(body.html.encode()) > MAX_HTML_BYTES:
+    if body.html is not None and len(body.html.encode()) > MAX_HTML_BYTES:
         raise TooLarge(
             f"html is larger than {MAX_HTML_BYTES} bytes", field="html", limit_bytes=MAX_HTML_BYTES
         )
-    asked = Asked(
-        width_px=body.width,
-        height_px=body.height,
-        fps=None if body.fps is None else exact_rate(body.fps),
-        duration_ms=body.duration_ms,
-    )
-    new = NewRender(html=body.html, asked=asked, metadata=body.metadata, md5=body.md5)
-    render = await services_of(request).renders.create(caller, new)
-    return CreatedRender(
-        id=render.id,
-        md5=render.md5,
-        status=render.status,
-        metadata=render.metadata,
-        expires_at=None,
-    )
+    expires_at = parse_expiry(body.expires_at, now=services.clock.now())
+    new = body.as_new_render(expires_at=expires_at)
+    return CreatedRender.of(await services.renders.create(caller, new))
+
+
+@router.post("/renders/{render_id}/upload", summary="Upload the bundle of a render")
+async def upload_bundle(
+    request: Request, caller: AuthenticatedCaller, render_id: str
+) -> CreatedRender:
+    """Accept a gzip tar with index.html at its root; rendering begins."""
+    renders = services_of(request).renders
+    render = await renders.get(caller.organization.id, _render_id(render_id))
+    with tempfile.TemporaryDirectory(prefix="framekiln-upload-") as folder:
+        archive = Path(folder) / "bundle.tar.gz"
+        await read_to_file(request, archive, max_bytes=MAX_BUNDLE_BYTES)
+        with archive.open("rb") as file:
+            if file.read(2) != GZIP_MAGIC:
+                raise BadBundle("the upload is not a gzip tar")
+        accepted = await renders.accept_bundle(caller.organization.id, render.id, archive)
+    return CreatedRender.of(accepted)
 
 
 @router.get("/renders/{render_id}/progress", response_class=sse.EventStream, summary="Follow it")
@@ -155,25 +72,18 @@ async def follow_render(request: Request, caller: AuthenticatedCaller, render_id
     return sse.stream_response(_progress_events(renders, render.id, request))
 
 
-_FILM = {"content": {"video/mp4": {"schema": {"type": "string", "format": "binary"}}}}
+@router.get("/renders/md5/{md5}", summary="Find a render by the sum it was created with")
+async def find_render(request: Request, caller: AuthenticatedCaller, md5: str) -> RenderInfo:
+    """Return the newest render with that md5."""
+    services = services_of(request)
+    render = await services.renders.find_by_md5(caller.organization.id, md5)
+    return RenderInfo.describe(render, base_url=services.settings.public_url)
 
 
-@router.get(
-    "/renders/{render_id}.mp4",
-    summary="Download the MP4",
-    response_class=Response,
-    responses={
-        200: {"description": "The whole film", **_FILM},
-        206: {"description": "The part that `Range` asks for", **_FILM},
-        304: {"description": "What the caller has is still right"},
-    },
-)
-@router.head("/renders/{render_id}.mp4", include_in_schema=False)
-@router.api_route("/renders/{render_id}/mp4", methods=["GET", "HEAD"], include_in_schema=False)
 async def download_render(
     request: Request, caller: AuthenticatedCaller, render_id: str
 ) -> Response:
-    """Send the output, whole or in ranges."""
+    """Send the output, whole or in ranges, under its own type whatever was asked for."""
     services = services_of(request)
     render = await services.renders.get(caller.organization.id, _render_id(render_id))
     if render.made is None or render.completed_at is None:
@@ -184,10 +94,44 @@ async def download_render(
         request,
         services.blobs,
         render.made.output_key,
-        media_type="video/mp4",
-        filename=f"{render.id}.mp4",
-        etag=f"{render.id}-{render.fence}",
+        media_type=media_type_of(render.output),
+        filename=f"{render.id}.{container_of(render.output)}",
+        etag=f"{render.id}-{render.made.output_key.rsplit('/', 1)[-1]}",
         last_modified=render.completed_at,
+    )
+
+
+def _download_answers(container: str) -> dict[int | str, dict[str, Any]]:
+    media_type = "video/mp4" if container == "mp4" else f"image/{container}"
+    file = {"content": {media_type: {"schema": {"type": "string", "format": "binary"}}}}
+    return {
+        200: {"description": "The whole output", **file},
+        206: {"description": "The part that `Range` asks for", **file},
+        304: {"description": "What the caller has is still right"},
+    }
+
+
+for _container in CONTAINERS:
+    router.add_api_route(
+        f"/renders/{{render_id}}.{_container}",
+        download_render,
+        methods=["GET"],
+        operation_id=f"download_render_{_container}",
+        summary=f"Download the {_container} output",
+        response_class=Response,
+        responses=_download_answers(_container),
+    )
+    router.add_api_route(
+        f"/renders/{{render_id}}.{_container}",
+        download_render,
+        methods=["HEAD"],
+        include_in_schema=False,
+    )
+    router.add_api_route(
+        f"/renders/{{render_id}}/{_container}",
+        download_render,
+        methods=["GET", "HEAD"],
+        include_in_schema=False,
     )
 
 
@@ -196,32 +140,23 @@ async def get_render(request: Request, caller: AuthenticatedCaller, render_id: s
     """Return the render's state; safe to poll."""
     services = services_of(request)
     render = await services.renders.get(caller.organization.id, _render_id(render_id))
-    return describe(render, base_url=services.settings.public_url)
+    return RenderInfo.describe(render, base_url=services.settings.public_url)
 
 
-def describe(render: Render, *, base_url: str) -> RenderInfo:
-    """Return what callers see of a render: as made, or as asked while it is not made yet."""
-    made, asked = render.made, render.asked
-    fps = made.fps if made else asked.fps
-    failure = render.failure
-    return RenderInfo(
-        id=render.id,
-        md5=render.md5,
-        status=render.status,
-        metadata=render.metadata,
-        expires_at=_iso(render.expires_at),
-        fps=float(fps) if fps else None,
-        width=made.width_px if made else asked.width_px,
-        height=made.height_px if made else asked.height_px,
-        duration_ms=made.duration_ms if made else asked.duration_ms,
-        byte_size=made.byte_size if made else None,
-        created_at=render.created_at.isoformat(),
-        completed_at=_iso(render.completed_at),
-        failed_at=_iso(render.failed_at),
-        download_url=f"{base_url}/api/v1/renders/{render.id}.mp4" if made else None,
-        error=RenderError(code=failure.code, message=failure.message) if failure else None,
-        warnings=list(made.record.get("warnings", ())) if made else [],
-    )
+@router.delete("/renders/{render_id}", summary="Delete a render")
+async def delete_render(request: Request, caller: AuthenticatedCaller, render_id: str) -> Success:
+    """Remove the render, its output and everything kept for it; not while it is worked on."""
+    await services_of(request).renders.delete(caller.organization.id, _render_id(render_id))
+    return Success(success=True)
+
+
+router.add_api_route(
+    "/renders/{render_id}/delete",
+    delete_render,
+    methods=["POST"],
+    operation_id="post_delete_render",
+    summary="Delete a render, for clients that cannot send DELETE",
+)
 
 
 async def _progress_events(
@@ -260,7 +195,3 @@ def _render_id(text: str) -> RenderId:
     if found is None:
         raise RenderNotFound(f"there is no render {text[:100]!r}: ids are UUIDs")
     return RenderId(found)
-
-
-def _iso(instant: Any) -> str | None:
-    return instant.isoformat() if instant else None

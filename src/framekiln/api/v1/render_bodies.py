@@ -1,0 +1,219 @@
+"""What callers send and get about renders (spec 2.5, 4.3)."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field
+
+from framekiln.api.v1.numbers import NUMBER, WHOLE
+from framekiln.engine.order import LARGEST_SIDE_PX, LONGEST_MS
+from framekiln.engine.slices import DEFAULT_SLICE_MS
+from framekiln.kit.errors import InvalidInput
+from framekiln.media.stills import JpegFormat, PngFormat, WebpFormat
+from framekiln.renders.model import Asked, NewRender, Render, RenderStatus
+from framekiln.renders.output import Mp4Format, OutputFormat, container_of
+from framekiln.timeline import exact_rate
+
+Instant = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+Percent = Annotated[int, Field(ge=1, le=100), WHOLE]
+Side = Annotated[int, Field(ge=2, le=LARGEST_SIDE_PX), WHOLE]
+
+
+class VideoCodec(BaseModel):
+    """`output.video`."""
+
+    codec: Literal["h264"] = "h264"
+
+
+class AudioCodec(BaseModel):
+    """`output.audio`."""
+
+    codec: Literal["aac"] = "aac"
+
+
+class Mp4Output(BaseModel):
+    """`output`: an MP4 with H.264 and AAC."""
+
+    container: Literal["mp4"]
+    video: VideoCodec = VideoCodec()
+    audio: AudioCodec = AudioCodec()
+
+    def as_format(self) -> OutputFormat:
+        """Return the domain's value."""
+        return Mp4Format()
+
+
+class JpegOutput(BaseModel):
+    """`output`: a JPEG."""
+
+    container: Literal["jpeg"]
+    quality: Percent = 80
+
+    def as_format(self) -> OutputFormat:
+        """Return the domain's value."""
+        return JpegFormat(quality=self.quality)
+
+
+class PngOutput(BaseModel):
+    """`output`: a PNG."""
+
+    container: Literal["png"]
+    compression: Percent = 80
+    transparency: Annotated[bool, Field(strict=True)] = False
+
+    def as_format(self) -> OutputFormat:
+        """Return the domain's value."""
+        return PngFormat(compression=self.compression, transparency=self.transparency)
+
+
+class WebpOutput(BaseModel):
+    """`output`: a WebP."""
+
+    container: Literal["webp"]
+    quality: Percent = 80
+    compression: Annotated[int, Field(ge=0, le=6), WHOLE] = 4
+    transparency: Annotated[bool, Field(strict=True)] = False
+
+    def as_format(self) -> OutputFormat:
+        """Return the domain's value."""
+        return WebpFormat(
+            quality=self.quality, compression=self.compression, transparency=self.transparency
+        )
+
+
+def _mp4_unless_said(value: Any) -> Any:
+    if value is None:
+        return {"container": "mp4"}
+    return {"container": "mp4", **value} if isinstance(value, dict) else value
+
+
+Output = Annotated[
+    Annotated[Mp4Output | JpegOutput | PngOutput | WebpOutput, Discriminator("container")],
+    BeforeValidator(_mp4_unless_said),
+]
+
+
+class CreateRender(BaseModel):
+    """The body of POST /api/v1/renders. Fields that clients add beyond these are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    html: Annotated[str, Field(min_length=1, strict=True)] | None = None
+    width: Side | None = None
+    height: Side | None = None
+    fps: Annotated[float, Field(ge=1, le=120), NUMBER] | None = None
+    duration_ms: Annotated[int, Field(ge=0, le=LONGEST_MS), WHOLE] | None = None
+    output: Output = Field(default_factory=lambda: Mp4Output(container="mp4"))
+    metadata: Annotated[
+        dict[str, Annotated[str, Field(strict=True)]],
+        BeforeValidator(lambda value: {} if value is None else value),
+    ] = {}
+    md5: Annotated[str, Field(max_length=64)] | None = None
+    work_slice_ms: Annotated[int, Field(ge=1000, le=60_000), WHOLE] = DEFAULT_SLICE_MS
+    expires_at: Annotated[
+        Any, Field(json_schema_extra={"type": ["string", "null"], "format": "date-time"})
+    ] = None
+
+    def as_new_render(self, *, expires_at: datetime | None) -> NewRender:
+        """Return the domain's value, or raise what does not fit the output asked for."""
+        if isinstance(self.output, Mp4Output):
+            self._check_mp4()
+        return NewRender(
+            html=self.html,
+            asked=Asked(
+                width_px=self.width,
+                height_px=self.height,
+                fps=None if self.fps is None else exact_rate(self.fps),
+                duration_ms=self.duration_ms,
+            ),
+            output=self.output.as_format(),
+            metadata=self.metadata,
+            md5=self.md5,
+            slice_ms=self.work_slice_ms,
+            expires_at=expires_at,
+        )
+
+    def _check_mp4(self) -> None:
+        for name, side in (("width", self.width), ("height", self.height)):
+            if side is not None and side % 2:
+                raise InvalidInput(
+                    f"{name} {side} is odd: H.264 in 4:2:0 has only even sizes", field=name
+                )
+        if self.duration_ms == 0:
+            raise InvalidInput("duration_ms of an MP4 must be at least 1", field="duration_ms")
+
+
+class CreatedRender(BaseModel):
+    """The answer of POST /api/v1/renders."""
+
+    id: UUID
+    md5: str | None
+    status: RenderStatus
+    metadata: dict[str, str]
+    expires_at: Instant | None
+
+    @classmethod
+    def of(cls, render: Render) -> "CreatedRender":
+        """Return what the creator is told."""
+        return cls(
+            id=render.id,
+            md5=render.md5,
+            status=render.status,
+            metadata=render.metadata,
+            expires_at=_iso(render.expires_at),
+        )
+
+
+class RenderError(BaseModel):
+    """Why a render failed."""
+
+    code: str
+    message: str
+
+
+class RenderInfo(CreatedRender):
+    """The answer of GET /api/v1/renders/:id."""
+
+    fps: float | None
+    width: int | None
+    height: int | None
+    duration_ms: int | None
+    byte_size: int | None
+    created_at: Instant
+    completed_at: Instant | None
+    failed_at: Instant | None
+    download_url: str | None
+    error: RenderError | None
+    warnings: list[str]
+
+    @classmethod
+    def describe(cls, render: Render, *, base_url: str) -> "RenderInfo":
+        """Return what is known: as made, or as asked while it is not made yet."""
+        made, asked, failure = render.made, render.asked, render.failure
+        fps = made.fps if made else asked.fps
+        url = f"{base_url}/api/v1/renders/{render.id}.{container_of(render.output)}"
+        return cls(
+            **CreatedRender.of(render).model_dump(),
+            fps=float(fps) if fps else None,
+            width=made.width_px if made else asked.width_px,
+            height=made.height_px if made else asked.height_px,
+            duration_ms=made.duration_ms if made else asked.duration_ms,
+            byte_size=made.byte_size if made else None,
+            created_at=render.created_at.isoformat(),
+            completed_at=_iso(render.completed_at),
+            failed_at=_iso(render.failed_at),
+            download_url=url if made else None,
+            error=RenderError(code=failure.code, message=failure.message) if failure else None,
+            warnings=list(made.record.get("warnings", ())) if made else [],
+        )
+
+
+class Success(BaseModel):
+    """The answer of a deletion."""
+
+    success: bool
+
+
+def _iso(instant: datetime | None) -> str | None:
+    return instant.isoformat() if instant else None

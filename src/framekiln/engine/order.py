@@ -1,0 +1,65 @@
+"""What a film is ordered with, how long it may take, and what came of it. Values only."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from framekiln.capture.grab import Grabbing
+from framekiln.capture.page import Size
+from framekiln.engine.assets import Assets, NoAssets
+from framekiln.engine.site import Site
+from framekiln.timeline import Timeline
+
+DEFAULT_SIZE = Size(1280, 720)
+DEFAULT_FPS = Fraction(30)
+LONGEST_MS = 6 * 60 * 60 * 1000
+LARGEST_SIDE_PX = 8192
+
+
+@dataclass(frozen=True)
+class FilmOrder:
+    """What to make; None means: as the composition says."""
+
+    html: str
+    width_px: int | None = None
+    height_px: int | None = None
+    fps: Fraction | None = None
+    duration_ms: int | None = None
+    assets: Assets = field(default_factory=NoAssets)
+    grabbing: Grabbing = Grabbing.RAW
+    """How to take the frames, if it can be done."""
+    still: "StillMoment | None" = None
+    """Set when one picture is wanted instead of a film."""
+    site: Site | None = None
+    """The files of a bundle; its index.html is `html`."""
+
+
+@dataclass(frozen=True)
+class StillMoment:
+    """The one picture wanted."""
+
+    at_ms: int
+    is_transparent: bool
+
+
+@dataclass(frozen=True)
+class FilmLimits:
+    """How long things may take before the composition is given up."""
+
+    settle_s: float = 30.0
+    frame_s: float = 30.0
+    whole_s: float = 3600.0
+
+
+@dataclass(frozen=True)
+class Film:
+    """What was made, and how."""
+
+    size: Size
+    timeline: Timeline
+    grabbing: Grabbing
+    fallback_reason: str | None
+    confinement: str
+    browser: str
+    captured_frames: int
+    """Frames whose pixels were taken; the others were like the one before."""
+    warnings: tuple[str, ...]

@@ -1,0 +1,103 @@
+"""What will be filmed: size, rate, length and sounds, once the page has said what it is. Pure."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from typing import Any
+
+from framekiln.capture.page import PageFacts, Size
+from framekiln.engine.errors import LengthUnknown
+from framekiln.engine.order import (
+    DEFAULT_FPS,
+    DEFAULT_SIZE,
+    LARGEST_SIDE_PX,
+    LONGEST_MS,
+    FilmOrder,
+)
+from framekiln.kit.errors import InvalidInput
+from framekiln.timeline import Timeline, exact_rate
+
+
+@dataclass(frozen=True)
+class MediaWindow:
+    """A stretch of a source that is seen or heard in the film."""
+
+    element: str
+    src: str | None
+    file_id: str | None
+    start_ms: float
+    end_ms: float
+    source_in_ms: float
+    gain: float
+
+    @classmethod
+    def from_plan(cls, entry: dict[str, Any]) -> "MediaWindow":
+        """Read one entry of the page's plan."""
+        return cls(
+            element=str(entry["element"]),
+            src=entry["src"],
+            file_id=entry["fileId"],
+            start_ms=float(entry["startMs"]),
+            end_ms=float(entry["endMs"]),
+            source_in_ms=float(entry["sourceInMs"]),
+            gain=float(entry["gain"]),
+        )
+
+
+@dataclass(frozen=True)
+class Shot:
+    """The film to be made."""
+
+    size: Size
+    timeline: Timeline
+    sounds: tuple[MediaWindow, ...]
+    is_declarative: bool
+    """Whether any frame can be shown without showing those before it."""
+    warnings: tuple[str, ...]
+
+
+def plan_shot(order: FilmOrder, facts: PageFacts) -> Shot:
+    """Settle size, rate and length: the order wins over the page, the page over defaults."""
+    width, height = order.width_px or facts.width_px, order.height_px or facts.height_px
+    asked = (width or DEFAULT_SIZE.width_px, height or DEFAULT_SIZE.height_px)
+    size, warnings = even_size(*asked) if order.still is None else (_whole_size(*asked), ())
+    fps = order.fps or (exact_rate(facts.fps) if facts.fps else DEFAULT_FPS)
+    duration_ms = order.still.at_ms + 1 if order.still else order.duration_ms or facts.duration_ms
+    if not duration_ms:
+        raise LengthUnknown(
+            "no duration_ms was given, and the page has neither data-duration-ms nor a finite"
+            " animation to take it from"
+        )
+    if not 1 <= fps <= 120:
+        raise InvalidInput(f"the page asks for {float(fps):g} fps; 1 to 120 are possible")
+    if duration_ms > LONGEST_MS:
+        raise InvalidInput(f"{duration_ms:g} ms is longer than the limit of {LONGEST_MS} ms")
+    media = (MediaWindow.from_plan(entry) for entry in facts.plan.get("media", ()))
+    return Shot(
+        size=size,
+        timeline=Timeline.lasting(Fraction(duration_ms), fps),
+        sounds=tuple(window for window in media if window.gain > 0),
+        is_declarative=bool(facts.plan.get("isDeclarative", False)),
+        warnings=(*warnings, *(str(warning) for warning in facts.plan.get("warnings", ()))),
+    )
+
+
+def even_size(width_px: float, height_px: float) -> tuple[Size, tuple[str, ...]]:
+    """Return the size an MP4 can have: whole and even, rounded up, with a warning if changed."""
+    whole = _whole_size(width_px, height_px)
+    size = Size(*(max(2, side + side % 2) for side in (whole.width_px, whole.height_px)))
+    if (size.width_px, size.height_px) == (width_px, height_px):
+        return size, ()
+    message = (
+        f"size {width_px:g}x{height_px:g} of the composition was rounded up to"
+        f" {size.width_px}x{size.height_px}: H.264 needs even sides"
+    )
+    return size, (message,)
+
+
+def _whole_size(width_px: float, height_px: float) -> Size:
+    if max(width_px, height_px) > LARGEST_SIDE_PX:
+        raise InvalidInput(
+            f"the page is {width_px:g}x{height_px:g}; at most {LARGEST_SIDE_PX} pixels a side"
+        )
+    return Size(max(1, ceil(width_px)), max(1, ceil(height_px)))

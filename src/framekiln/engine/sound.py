@@ -1,0 +1,35 @@
+"""The sound of a film: every audible window of the plan, placed exactly and mixed once."""
+
+from collections.abc import Iterable
+from fractions import Fraction
+from pathlib import Path
+
+from framekiln.engine.assets import Assets
+from framekiln.engine.shot import MediaWindow
+from framekiln.kit.errors import InvalidInput
+from framekiln.media.mix import SoundClip, mix
+from framekiln.media.probe import probe
+from framekiln.timeline import Timeline
+
+
+def mix_sounds(
+    windows: Iterable[MediaWindow], timeline: Timeline, assets: Assets, path: Path
+) -> None:
+    """Mix the windows into one AAC track of the film's length; silence where there is none."""
+    clips = []
+    for window in windows:
+        if window.src is None:
+            raise InvalidInput(f"{window.element}: only sources by URL can be heard so far")
+        source = assets.fetch(window.src).path
+        if probe(source).audio is None:
+            continue
+        clips.append(
+            SoundClip(
+                path=source,
+                start_ms=Fraction(window.start_ms),
+                end_ms=Fraction(window.end_ms),
+                source_in_ms=Fraction(window.source_in_ms),
+                gain=window.gain,
+            )
+        )
+    mix(clips, duration_ms=timeline.duration_ms, out=path)

@@ -1,0 +1,145 @@
+"""A composition on stage: its page loaded at time zero, then filmed slice after slice.
+
+A stage moves forward only. A page whose frames depend on those before it is shown every frame on
+the way to a slice, without its pixels being taken; a declarative one jumps there.
+"""
+
+import base64
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from framekiln.capture.browser import Browser
+from framekiln.capture.framebuffer import Pixels
+from framekiln.capture.grab import Grabber, Grabbing, prepare_grabber
+from framekiln.capture.network import PageNetwork, Resource
+from framekiln.capture.page import Page, Size, open_page
+from framekiln.composition.document import as_document
+from framekiln.engine.errors import FilmTookTooLong
+from framekiln.engine.order import DEFAULT_SIZE, FilmLimits, FilmOrder, StillMoment
+from framekiln.engine.page_host import PageHost
+from framekiln.engine.shot import Shot, plan_shot
+from framekiln.engine.slices import Slice
+from framekiln.media.encode import Mp4Encoder, VideoSettings
+from framekiln.media.stills import decode_bgra
+
+FrameShown = Callable[[int], None]
+"""Called with the number of each frame taken. What it raises stops the film."""
+
+
+@dataclass
+class Stage:
+    """Made by `open_stage`; owned by one thread."""
+
+    page: Page
+    grabber: Grabber
+    shot: Shot
+    limits: FilmLimits
+    fallback_reason: str | None
+    network: PageNetwork
+    host: PageHost
+    _captured_frames: int = field(default=0, init=False)
+    _next_frame: int = field(default=0, init=False)
+    _deadline: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._deadline = time.monotonic() + self.limits.whole_s
+
+    @property
+    def next_frame(self) -> int:
+        """The first frame that can still be shown."""
+        return self._next_frame
+
+    def film(self, slice_: Slice, path: Path, shown: FrameShown) -> None:
+        """Make one slice; it must not lie behind `next_frame`."""
+        self._go_to(slice_.first_frame)
+        size, timeline = self.shot.size, self.shot.timeline
+        settings = VideoSettings(size.width_px, size.height_px, timeline.fps)
+        with Mp4Encoder(path, settings) as encoder:
+            for number in range(slice_.first_frame, slice_.end_frame):
+                self._check_deadline()
+                pixels = encoder.buffer()
+                is_edge = number in (slice_.first_frame, slice_.end_frame - 1)
+                if self.grabber.grab(number, timeline.frame_us(number), pixels, checked=is_edge):
+                    encoder.write(pixels)
+                    self._captured_frames += 1
+                else:
+                    encoder.give_back(pixels)
+                    encoder.repeat()
+                self._next_frame = number + 1
+                shown(number)
+
+    def still(self, moment: StillMoment) -> Pixels:
+        """Take the one picture that is wanted, with its transparency, exactly at its time."""
+        timeline, at_us = self.shot.timeline, moment.at_ms * 1000
+        last = timeline.frame_count - 1
+        self._go_to(last)
+        if moment.is_transparent:
+            self.page.make_transparent()
+        shown = self.page.show(last, at_us, screenshot={"format": "png"})
+        assert shown.screenshot is not None
+        return decode_bgra(base64.b64decode(shown.screenshot))
+
+    def take_captured(self) -> int:
+        """Return how many frames' pixels were taken since the last call."""
+        captured, self._captured_frames = self._captured_frames, 0
+        return captured
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return what the film's owner should know."""
+        return (*self.shot.warnings, *self.host.warnings, *_refusals(self.network))
+
+    def _go_to(self, frame: int) -> None:
+        if frame < self._next_frame:
+            raise ValueError(f"frame {frame} lies behind frame {self._next_frame}")
+        if self.shot.is_declarative:
+            self._next_frame = frame
+        while self._next_frame < frame:
+            self._check_deadline()
+            self.page.show(self._next_frame, self.shot.timeline.frame_us(self._next_frame))
+            self._next_frame += 1
+
+    def _check_deadline(self) -> None:
+        if time.monotonic() > self._deadline:
+            raise FilmTookTooLong(
+                f"not finished after {self.limits.whole_s:g} s, at frame {self._next_frame} of"
+                f" {self.shot.timeline.frame_count}"
+            )
+
+
+@contextmanager
+def open_stage(
+    order: FilmOrder, browser: Browser, limits: FilmLimits, *, fallback_reason: str | None = None
+) -> Iterator[Stage]:
+    """Load the composition and be ready to film its first frame.
+
+    `fallback_reason` says why raw frames were given up, if they were.
+    """
+    raw = order.grabbing is Grabbing.RAW and fallback_reason is None
+    viewport = Size(
+        order.width_px or DEFAULT_SIZE.width_px, order.height_px or DEFAULT_SIZE.height_px
+    )
+    while True:
+        with (
+            open_page(browser, viewport) as page,
+            PageHost(order.assets, browser, order.site) as host,
+        ):
+            grabber, missing = prepare_grabber(page, decode_bgra, raw=raw)
+            document = as_document(order.html).encode()
+            network = PageNetwork(Resource(document, "text/html; charset=utf-8"), host.lookup)
+            facts = page.load(network, settle_within_s=limits.settle_s)
+            host.raise_failure()
+            shot = plan_shot(order, facts)
+            if shot.size == viewport:
+                page.begin(shot.timeline.fps, frame_within_s=limits.frame_s)
+                reason = fallback_reason or missing
+                yield Stage(page, grabber, shot, limits, reason, network, host)
+                return
+        # The page says another size than it was opened with: open it again as it wants.
+        viewport = shot.size
+
+
+def _refusals(network: PageNetwork) -> tuple[str, ...]:
+    return tuple(f"request refused: {url}" for url in network.refused[:20])

@@ -1,0 +1,84 @@
+"""Bundles: a gzip tar with `index.html` at its root, unpacked without trusting it.
+
+Only plain files and folders come out, all below the folder given; how many and how large they may
+be is capped while reading, so that a small archive cannot become a full disk.
+"""
+
+import shutil
+import tarfile
+import tempfile
+import zlib
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from framekiln.kit.errors import InvalidInput, TooLarge
+
+MAX_BUNDLE_BYTES: Final = 256 << 20
+MAX_UNPACKED_BYTES: Final = 1 << 30
+MAX_ENTRIES: Final = 10_000
+GZIP_MAGIC: Final = b"\x1f\x8b"
+
+
+class BadBundle(InvalidInput):
+    """The archive is not a bundle."""
+
+    code = "invalid_bundle"
+
+
+class BundleTooLarge(TooLarge):
+    """Unpacked, the bundle is over a limit."""
+
+    code = "bundle_too_large"
+
+
+def unpack(archive: Path, folder: Path) -> None:
+    """Unpack a bundle into an empty folder, or raise what is wrong with it."""
+    try:
+        with tarfile.open(archive, "r:gz") as tar:
+            _unpack_all(tar, folder)
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        raise BadBundle(f"the bundle is not a readable gzip tar: {error}") from error
+    if not (folder / "index.html").is_file():
+        raise BadBundle("the bundle has no index.html at its root")
+
+
+def read_index(folder: Path) -> str:
+    """Return the page of an unpacked bundle."""
+    try:
+        return (folder / "index.html").read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadBundle(f"the bundle's index.html is not UTF-8: {error}") from error
+
+
+def check_bundle(archive: Path) -> None:
+    """Raise what is wrong with a bundle, leaving nothing behind."""
+    with tempfile.TemporaryDirectory(prefix="framekiln-bundle-") as folder:
+        unpack(archive, Path(folder))
+
+
+def _unpack_all(tar: tarfile.TarFile, folder: Path) -> None:
+    left = MAX_UNPACKED_BYTES
+    for count, entry in enumerate(tar):
+        if count >= MAX_ENTRIES:
+            raise BundleTooLarge(f"the bundle has more than {MAX_ENTRIES} entries")
+        left -= max(0, entry.size)
+        if left < 0:
+            raise BundleTooLarge(f"the bundle unpacks to more than {MAX_UNPACKED_BYTES} bytes")
+        _unpack_one(tar, entry, folder)
+
+
+def _unpack_one(tar: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> None:
+    name = PurePosixPath(entry.name)
+    if name.is_absolute() or ".." in name.parts or "\\" in entry.name or "\0" in entry.name:
+        raise BadBundle(f"the bundle's entry {entry.name!r} leads out of the bundle")
+    target = folder.joinpath(*name.parts)
+    if entry.isdir():
+        target.mkdir(parents=True, exist_ok=True)
+        return
+    if not entry.isreg():
+        raise BadBundle(f"the bundle's entry {entry.name!r} is neither a file nor a folder")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    content = tar.extractfile(entry)
+    assert content is not None
+    with target.open("xb") as file:
+        shutil.copyfileobj(content, file)

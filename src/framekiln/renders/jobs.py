@@ -1,0 +1,34 @@
+"""The jobs of a render: film it (often by several workers), mix its sound, join it all."""
+
+from typing import Final
+
+from framekiln.jobs.model import NewJob
+from framekiln.renders.model import Render
+
+FILM_RENDER: Final = "render.film"
+MIX_SOUND: Final = "render.sound"
+JOIN_RENDER: Final = "render.join"
+FILM_QUEUE: Final = "render"
+MEDIA_QUEUE: Final = "media"
+
+# The first worker of any render comes before the second of another: a long render cannot keep
+# a short one waiting by its many slices.
+_FIRST: Final = 0
+_FURTHER: Final = -1
+
+
+def film_job(render: Render, *, is_further: bool = False) -> NewJob:
+    """Return the job of one more worker on a render's slices."""
+    args = {"render_id": str(render.id), "organization_id": str(render.organization_id)}
+    priority = _FURTHER if is_further else _FIRST
+    return NewJob(kind=FILM_RENDER, args=args, queue=FILM_QUEUE, priority=priority)
+
+
+def sound_job(render: Render) -> NewJob:
+    """Return the job that mixes a render's sound."""
+    return NewJob(kind=MIX_SOUND, args={"render_id": str(render.id)}, queue=MEDIA_QUEUE)
+
+
+def join_job(render: Render) -> NewJob:
+    """Return the job that makes one film of the slices and the sound."""
+    return NewJob(kind=JOIN_RENDER, args={"render_id": str(render.id)}, queue=MEDIA_QUEUE)

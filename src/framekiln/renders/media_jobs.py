@@ -1,0 +1,112 @@
+"""Jobs beside the pictures: mix a render's sound; join slices and sound into the output."""
+
+import asyncio
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+from framekiln.engine.sound import mix_sounds
+from framekiln.files.ingest import Ingest
+from framekiln.jobs.model import JobContext
+from framekiln.kit.ids import RenderId
+from framekiln.media.join import join
+from framekiln.renders.assets import IngestedAssets
+from framekiln.renders.ending import ending_badly, patiently
+from framekiln.renders.model import Made, Render, output_key, sound_key
+from framekiln.renders.plan import RenderPlan
+from framekiln.renders.slice_store import DoneSlice
+from framekiln.renders.work import RenderWork
+from framekiln.storage.blob_store import BlobStore
+
+
+@dataclass(frozen=True)
+class MixSound:
+    """Handles `render.sound` jobs."""
+
+    work: RenderWork
+    blobs: BlobStore
+    ingest: Ingest
+
+    async def __call__(self, job: JobContext) -> None:
+        """Mix all sounds of the plan into one track."""
+        render_id = RenderId(UUID(job.args["render_id"]))
+        async with ending_badly(self.work, render_id, job):
+            render = await self.work.get(render_id)
+            if render is None or render.plan is None:
+                return
+            key = sound_key(render, attempt=job.attempt)
+            await self._mix(render, RenderPlan.from_json(render.plan), key)
+            await self.work.finish_sound(render_id, blob_key=key)
+
+    async def _mix(self, render: Render, plan: RenderPlan, key: str) -> None:
+        with tempfile.TemporaryDirectory(prefix="framekiln-sound-") as folder:
+            assets = IngestedAssets(
+                self.ingest,
+                self.blobs,
+                render.organization_id,
+                folder=Path(folder),
+                loop=asyncio.get_running_loop(),
+            )
+            path = Path(folder) / "sound.mp4"
+            await asyncio.to_thread(mix_sounds, plan.sounds, plan.timeline, assets, path)
+            await self.blobs.put_file(key, path)
+
+
+@dataclass(frozen=True)
+class JoinRender:
+    """Handles `render.join` jobs."""
+
+    work: RenderWork
+    blobs: BlobStore
+
+    async def __call__(self, job: JobContext) -> None:
+        """Make the output, record it, and clear the parts away."""
+        render_id = RenderId(UUID(job.args["render_id"]))
+        async with ending_badly(self.work, render_id, job):
+            render = await self.work.get(render_id)
+            if render is None or render.plan is None or render.sound_key is None:
+                return
+            parts = await self.work.parts(render_id)
+            made = await self._join(render, RenderPlan.from_json(render.plan), parts, job.attempt)
+            await patiently(lambda: self.work.complete(render_id, made))
+        for key in [render.sound_key, *(part.blob_key for part in parts)]:
+            await self.blobs.delete(key)
+
+    async def _join(
+        self, render: Render, plan: RenderPlan, parts: list[DoneSlice], attempt: int
+    ) -> Made:
+        assert render.sound_key is not None
+        with tempfile.TemporaryDirectory(prefix="framekiln-join-") as name:
+            folder = Path(name)
+            slices = [folder / f"{part.number}.mp4" for part in parts]
+            for part, path in zip(parts, slices, strict=True):
+                await self.blobs.get_to_file(part.blob_key, path)
+            sound, output = folder / "sound.mp4", folder / "output.mp4"
+            await self.blobs.get_to_file(render.sound_key, sound)
+            await asyncio.to_thread(join, slices, sound, output)
+            key = output_key(render, attempt=attempt)
+            byte_size = output.stat().st_size
+            await self.blobs.put_file(key, output)
+        return Made(
+            width_px=plan.size.width_px,
+            height_px=plan.size.height_px,
+            fps=plan.timeline.fps,
+            duration_ms=plan.timeline.duration_ms,
+            output_key=key,
+            byte_size=byte_size,
+            record=merge_records([part.record for part in parts]),
+        )
+
+
+def merge_records(records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return one record for the whole film; where slices differ, the worse is told."""
+    worst = next((r for r in records if r["fallback_reason"]), records[0])
+    warnings = dict.fromkeys(warning for record in records for warning in record["warnings"])
+    return {
+        **worst,
+        "captured_frames": sum(record["captured_frames"] for record in records),
+        "slices": len(records),
+        "warnings": list(warnings),
+    }

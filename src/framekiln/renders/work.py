@@ -1,0 +1,154 @@
+"""A render's way from created to complete: what its workers may do to it, and when.
+
+Each method is one transaction under the render's row lock, so the workers of one render never
+race. A slice that was taken over from a dead worker makes the render `recovering`, and its first
+frame makes it `rendering` again.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, Final
+
+from framekiln.db.notify import notify
+from framekiln.db.pool import Connection, Database
+from framekiln.engine.slices import Slice
+from framekiln.jobs.model import NewJob
+from framekiln.jobs.queue import JobQueue
+from framekiln.kit.clock import Clock
+from framekiln.kit.ids import RenderId
+from framekiln.renders import slice_store, store
+from framekiln.renders.choosing import choose_slice
+from framekiln.renders.jobs import film_job, join_job, sound_job
+from framekiln.renders.model import Failure, Made, Render, topic
+from framekiln.renders.plan import RenderPlan
+from framekiln.renders.slice_store import DoneSlice, TakenSlice
+
+MAX_TAKES: Final = 3
+"""A slice that took this many workers down with it is poison."""
+_MOST_WORKERS: Final = 32
+
+
+class RenderWork:
+    """The renders of all organizations, as their workers see them."""
+
+    def __init__(self, database: Database, *, jobs: JobQueue, clock: Clock) -> None:
+        self._database = database
+        self._jobs = jobs
+        self._clock = clock
+
+    async def start(self, render_id: RenderId, *, job_id: int, attempt: int) -> Render | None:
+        """Begin, or begin again, to film a render; None when there is nothing left to do."""
+        async with self._locked(render_id) as (connection, render):
+            if render is None or render.status.is_terminal:
+                return None
+            released = await slice_store.release(connection, render_id, job_id=job_id)
+            if attempt > 1 or released:
+                await store.set_recovering(connection, render_id)
+            else:
+                await store.set_started(connection, render_id, now=self._clock.now())
+            return render
+
+    async def get(self, render_id: RenderId) -> Render | None:
+        """Return a render that still needs work."""
+        async with self._database.connection() as connection:
+            render = await store.find_any(connection, render_id)
+        return None if render is None or render.status.is_terminal else render
+
+    async def save_plan(self, render: Render, plan: RenderPlan, slices: Sequence[Slice]) -> None:
+        """Keep the plan, and call in the other workers."""
+        async with self._locked(render.id) as (connection, current):
+            if current is None or current.status.is_terminal or current.plan is not None:
+                return
+            await store.set_plan(connection, render.id, plan.as_json())
+            await slice_store.insert(connection, render.id, slices)
+            further = min(len(slices), _MOST_WORKERS) - 1
+            jobs: list[NewJob] = [sound_job(render)]
+            jobs += [film_job(render, is_further=True)] * further
+            await self._jobs.defer_many(connection, jobs)
+
+    async def take_slice(
+        self, render: Render, *, job_id: int, after: int | None
+    ) -> TakenSlice | None:
+        """Take a free slice; None when there is none, or nobody wants it any more."""
+        async with self._locked(render.id) as (connection, current):
+            if current is None or current.status.is_terminal:
+                return None
+            free = await slice_store.free_numbers(connection, render.id)
+            number = choose_slice(free, after=after)
+            if number is None:
+                return None
+            taken = await slice_store.take(connection, render.id, number, job_id=job_id)
+            if taken.fence <= MAX_TAKES:
+                return taken
+            await self._fail(connection, render.id, _poison(taken.slice))
+            return None
+
+    async def report(self, taken: TakenSlice, *, frames_done: int) -> None:
+        """Tell followers how far a slice is."""
+        async with self._database.transaction() as connection:
+            await slice_store.report(connection, taken, frames_done)
+            await store.set_recovered(connection, taken.render_id)
+            await notify(connection, topic(taken.render_id))
+
+    async def finish_slice(
+        self, taken: TakenSlice, *, blob_key: str, record: dict[str, Any]
+    ) -> None:
+        """Record a finished slice; the last one has the film joined."""
+        async with self._locked(taken.render_id) as (connection, render):
+            if render is None or render.status.is_terminal:
+                return
+            await slice_store.finish(connection, taken, blob_key=blob_key, record=record)
+            await self._join_if_whole(connection, render)
+
+    async def finish_sound(self, render_id: RenderId, *, blob_key: str) -> None:
+        """Record the mixed sound; if the pictures are there, the film is joined."""
+        async with self._locked(render_id) as (connection, render):
+            if render is None or render.status.is_terminal:
+                return
+            await store.set_sound(connection, render_id, blob_key)
+            await self._join_if_whole(connection, render)
+
+    async def call_again(self, job: NewJob) -> None:
+        """Put a job at the back of the queue."""
+        async with self._database.transaction() as connection:
+            await self._jobs.defer(connection, job)
+
+    async def parts(self, render_id: RenderId) -> list[DoneSlice]:
+        """Return the finished slices, in order."""
+        async with self._database.connection() as connection:
+            return await slice_store.finished(connection, render_id)
+
+    async def complete(self, render_id: RenderId, made: Made) -> bool:
+        """End a render well; False when it has ended already."""
+        async with self._locked(render_id) as (connection, _):
+            return await store.complete(connection, render_id, made, now=self._clock.now())
+
+    async def fail(self, render_id: RenderId, failure: Failure) -> bool:
+        """End a render badly; False when it has ended already."""
+        async with self._locked(render_id) as (connection, _):
+            return await self._fail(connection, render_id, failure)
+
+    async def _fail(self, connection: Connection, render_id: RenderId, failure: Failure) -> bool:
+        return await store.fail(connection, render_id, failure, now=self._clock.now())
+
+    async def _join_if_whole(self, connection: Connection, render: Render) -> None:
+        current = await store.find_any(connection, render.id)
+        assert current is not None
+        if current.sound_key is None or current.plan is None:
+            return
+        if await slice_store.count_unfinished(connection, render.id) == 0:
+            await self._jobs.defer(connection, join_job(render))
+
+    @asynccontextmanager
+    async def _locked(self, render_id: RenderId) -> AsyncIterator[tuple[Connection, Render | None]]:
+        """Hold the render's row; followers hear of whatever changed."""
+        async with self._database.transaction() as connection:
+            yield connection, await store.lock(connection, render_id)
+            await notify(connection, topic(render_id))
+
+
+def _poison(slice_: Slice) -> Failure:
+    return Failure(
+        "slice_kills_workers",
+        f"frames {slice_.first_frame} to {slice_.end_frame - 1} took down {MAX_TAKES} workers",
+    )

@@ -1,0 +1,88 @@
+"""Bundles are unpacked without trusting them."""
+
+import gzip
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from framekiln.renders import bundle
+from framekiln.renders.bundle import BadBundle, BundleTooLarge, unpack
+
+
+def make_archive(path: Path, entries: dict[str, bytes], *extra: tarfile.TarInfo) -> Path:
+    with tarfile.open(path, "w:gz") as tar:
+        for name, data in entries.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+        for info in extra:
+            tar.addfile(info)
+    return path
+
+
+def unpacked(archive: Path) -> Path:
+    folder = archive.with_suffix(".d")
+    folder.mkdir()
+    unpack(archive, folder)
+    return folder
+
+
+def link(name: str, target: str, kind: bytes) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, target
+    return info
+
+
+def test_the_whole_tree_comes_out(tmp_path: Path) -> None:
+    entries = {"./index.html": b"<p>", "./assets/app.js": b"1", "assets/deep/x.bin": b"\0\1"}
+    folder = unpacked(make_archive(tmp_path / "b", entries))
+    assert (folder / "index.html").read_bytes() == b"<p>"
+    assert (folder / "assets/deep/x.bin").read_bytes() == b"\0\1"
+
+
+@pytest.mark.parametrize("name", ["../evil", "a/../../evil", "/etc/evil", "a\\..\\evil"])
+def test_an_entry_that_leads_out_is_refused(name: str, tmp_path: Path) -> None:
+    archive = make_archive(tmp_path / "b", {"index.html": b"x", name: b"evil"})
+    with pytest.raises(BadBundle, match="leads out"):
+        unpacked(archive)
+    assert not (tmp_path / "evil").exists()
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE])
+def test_links_and_devices_are_refused_by_name(kind: bytes, tmp_path: Path) -> None:
+    extra = link("assets/passwd", "/etc/passwd", kind)
+    with pytest.raises(BadBundle, match="assets/passwd"):
+        unpacked(make_archive(tmp_path / "b", {"index.html": b"x"}, extra))
+
+
+def test_an_archive_without_a_page_is_no_bundle(tmp_path: Path) -> None:
+    with pytest.raises(BadBundle, match=r"no index\.html at its root"):
+        unpacked(make_archive(tmp_path / "b", {"dist/index.html": b"x"}))
+
+
+def test_a_bomb_is_stopped_before_it_fills_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bundle, "MAX_UNPACKED_BYTES", 1 << 20)
+    archive = make_archive(tmp_path / "b", {"index.html": b"x", "zeros": bytes(8 << 20)})
+    with pytest.raises(BundleTooLarge, match="unpacks to more than"):
+        unpacked(archive)
+
+
+def test_too_many_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bundle, "MAX_ENTRIES", 10)
+    entries = {f"f{n}": b"" for n in range(20)}
+    with pytest.raises(BundleTooLarge, match="more than 10 entries"):
+        unpacked(make_archive(tmp_path / "b", entries))
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b"hello", gzip.compress(b"not a tar"), gzip.compress(bytes(5000))[:20]]
+)
+def test_what_is_not_a_gzip_tar_is_refused(data: bytes, tmp_path: Path) -> None:
+    archive = tmp_path / "b"
+    archive.write_bytes(data)
+    with pytest.raises(BadBundle):
+        unpacked(archive)
