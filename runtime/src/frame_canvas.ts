@@ -1,10 +1,12 @@
 /** A canvas that shows decoded frames: which size to ask for, and not asking twice. */
 
+import { FrameBuffer } from "./frame_buffer.ts";
 import { fetchFrame, keyOf, type MediaInfo, type MediaSource } from "./host.ts";
 
 export class FrameCanvas {
   readonly canvas: HTMLCanvasElement = document.createElement("canvas");
   private shown = "";
+  private buffer: FrameBuffer | null = null;
 
   /** Draw the picture of that source instant, unless it is the one that is shown. */
   draw(source: MediaSource, info: MediaInfo, sourceMs: number, needsWhole: boolean): void {
@@ -13,11 +15,14 @@ export class FrameCanvas {
     const size = needsWhole ? whole : sizeToAsk(whole, this.canvas);
     const wanted = `${keyOf(source)} ${sourceMs} ${size.widthPx} ${size.heightPx}`;
     if (wanted === this.shown) return;
-    const pixels = fetchFrame({ source, sourceMs, ...size });
+    const sizeBytes = size.widthPx * size.heightPx * 4;
+    if (this.buffer?.bytes.length !== sizeBytes) this.buffer = new FrameBuffer(sizeBytes);
+    fetchFrame({ source, sourceMs, ...size }, this.buffer);
     if (this.canvas.width !== size.widthPx) this.canvas.width = size.widthPx;
     if (this.canvas.height !== size.heightPx) this.canvas.height = size.heightPx;
-    const picture = new ImageData(pixels, size.widthPx, size.heightPx);
-    this.canvas.getContext("2d")?.putImageData(picture, 0, 0);
+    const picture = new ImageData(this.buffer.bytes, size.widthPx, size.heightPx);
+    // Read back often, in the renderer's words: keeps the canvas in memory, where we write it.
+    this.canvas.getContext("2d", { willReadFrequently: true })?.putImageData(picture, 0, 0);
     this.shown = wanted;
   }
 }

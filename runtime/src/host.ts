@@ -5,6 +5,8 @@
  * What the page's own scripts may replace (fetch, XMLHttpRequest) is kept as it was at the start.
  */
 
+import type { FrameBuffer } from "./frame_buffer.ts";
+
 export interface HostConfig {
   readonly epochMs: number;
   readonly seed: number;
@@ -88,23 +90,33 @@ export function mediaInfo(source: MediaSource): Promise<MediaInfo> {
   return asked;
 }
 
-/** One decoded picture, now: a frame of the film waits for it. */
-export function fetchFrame(request: FrameRequest): Uint8ClampedArray<ArrayBuffer> {
+/** One decoded picture, now, into `buffer`: a frame of the film waits for it. */
+export function fetchFrame(request: FrameRequest, buffer: FrameBuffer): void {
   if (NativeRequest === null) throw new Error("there is no XMLHttpRequest");
   const { widthPx, heightPx } = request;
   const exchange = new NativeRequest();
-  const params = { ms: decimal(request.sourceMs), width: `${widthPx}`, height: `${heightPx}` };
+  const params: Record<string, string> = {
+    ms: decimal(request.sourceMs),
+    width: `${widthPx}`,
+    height: `${heightPx}`,
+  };
+  if (buffer.mark !== null) params["buffer"] = buffer.mark;
   exchange.open("GET", addressOf("frame", { ...sourceParams(request.source), ...params }), false);
   // The one way to get bytes synchronously in a document: each character carries one.
   exchange.overrideMimeType("text/plain; charset=x-user-defined");
   exchange.send();
+  if (exchange.status === 204) return;
   const text = exchange.responseText;
+  if (exchange.status !== 200) throw new Error(refusalOf(exchange.status, bytesOf(text)));
+  if (text.length !== buffer.bytes.length) {
+    throw new Error(`a frame of ${widthPx}x${heightPx} came with ${text.length} bytes`);
+  }
+  buffer.bytes.set(bytesOf(text));
+}
+
+function bytesOf(text: string): Uint8ClampedArray<ArrayBuffer> {
   const bytes = new Uint8ClampedArray(text.length);
   for (let i = 0; i < text.length; i += 1) bytes[i] = text.charCodeAt(i) & 0xff;
-  if (exchange.status !== 200) throw new Error(refusalOf(exchange.status, bytes));
-  if (bytes.length !== widthPx * heightPx * 4) {
-    throw new Error(`a frame of ${widthPx}x${heightPx} came with ${bytes.length} bytes`);
-  }
   return bytes;
 }
 

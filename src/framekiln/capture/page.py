@@ -12,8 +12,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache
-from importlib import resources
 from typing import Any, Final
 
 from framekiln.capture.browser import Browser
@@ -30,25 +28,23 @@ from framekiln.capture.errors import (
 )
 from framekiln.capture.inner_frames import InnerFrames
 from framekiln.capture.network import PAGE_URL, PageNetwork
+from framekiln.capture.page_scripts import (
+    EPOCH_MS,
+    REWIND,
+    console_line,
+    runtime_script,
+    thrown_message,
+)
 from framekiln.kit.errors import FramekilnError
 
-# Fixed, so that a page that shows the date draws the same picture in every run.
-EPOCH_MS: Final = 1_735_689_600_000
-_SEED: Final = 20_250_101
 # While loading, virtual time creeps by this much a round: Chromium does no work at a standstill.
 _CREEP_US: Final = 1
+_MAY_NEED_TIME: Final = ("window.renderReady", "initializer of")
+_TASK_STEP_US: Final = 1_000
 _HELD_STEP_US: Final = 10_000
 # Chromium blurs animation times that are not whole tenths of a millisecond with a random secret
 # of the process: frames fall on this grid, so that every run draws the same picture.
 _TICK_GRID_US: Final = 100
-# What runs goes back by the time that has passed, and what started meanwhile to its start.
-_REWIND: Final = """(passedMs) => {
-  for (const animation of document.getAnimations()) {
-    const { currentTime, playbackRate, playState } = animation;
-    if (playState === "paused" || typeof currentTime !== "number") continue;
-    animation.currentTime = Math.max(0, currentTime - passedMs * playbackRate);
-  }
-}"""
 
 
 @dataclass(frozen=True)
@@ -95,20 +91,30 @@ class Page:
         self._failure: FramekilnError | None = None
         self._has_document = False
         self._rate = ""
+        self._has_tasks = False
         self.console: list[str] = []
         self._listen()
 
-    def load(self, network: PageNetwork, *, settle_within_s: float) -> PageFacts:
-        """Load the document and wait, at time zero, until it is ready to be drawn."""
+    def load(
+        self, network: PageNetwork, *, settle_within_s: float, has_files: bool = False
+    ) -> PageFacts:
+        """Load the document and wait, at time zero, until it is ready to be drawn.
+
+        `has_files` says that files lie beside it, so that relative addresses mean something.
+        """
         self._step_within_s = settle_within_s
         network.attach(self._connection, self._session)
         self._stop_the_clocks()
-        self._call("Page.addScriptToEvaluateOnNewDocument", {"source": _runtime_script()})
+        self._call(
+            "Page.addScriptToEvaluateOnNewDocument",
+            {"source": runtime_script(has_files=has_files)},
+        )
         self._connection.abandon(
             self._connection.post("Page.navigate", {"url": PAGE_URL}, session=self._session)
         )
         self._settle(settle_within_s)
         plan = self.evaluate("__framekiln.plan()")
+        self._has_tasks = plan["kind"] == "composition" and not plan["isDeclarative"]
         return PageFacts(
             width_px=plan["widthPx"],
             height_px=plan["heightPx"],
@@ -125,7 +131,7 @@ class Page:
             # Frames were drawn while the page held us up: frame 0 needs a tick of its own, and
             # what moved meanwhile goes back to where it started.
             self._zero_tick_us = self._tick_us + _TICK_GRID_US
-            rewind = f"({_REWIND})({self._tick_us / 1000})"
+            rewind = f"({REWIND})({self._tick_us / 1000})"
             self.evaluate(rewind)
             self._evaluate_in(self._inner.contexts(), rewind)
         zero = {"virtualMs": self._zero_virtual_us / 1000, "tickMs": self._zero_tick_us / 1000}
@@ -143,7 +149,19 @@ class Page:
         late = f"__framekiln.begin({{virtualMs: {since}, tickMs: {since}}}, {self._rate})"
         self._evaluate_in(self._inner.take_new(), late)
         on_grid_us = round(at_us / _TICK_GRID_US) * _TICK_GRID_US
-        return self._draw(self._zero_tick_us + on_grid_us, screenshot=screenshot)
+        shown = self._draw(self._zero_tick_us + on_grid_us, screenshot=screenshot)
+        if self._has_tasks and not self.evaluate("__framekiln.frameDone()"):
+            self._finish_tasks()
+            return self._draw_again(shown, screenshot=screenshot)
+        # A browser that has just started sometimes has no picture of its first frame.
+        if screenshot is not None and shown.screenshot is None:
+            return self._draw_again(shown, screenshot=screenshot)
+        return shown
+
+    def raise_late_failure(self) -> None:
+        """Raise what a script of the frame drawn last has thrown since."""
+        self.evaluate("0")
+        self._raise_failure()
 
     def redraw(self, *, screenshot: Params | None = None) -> "Shown":
         """Draw once more without letting any time pass that a page could notice."""
@@ -161,7 +179,7 @@ class Page:
             params["uniqueContextId"] = context
         result = self._call("Runtime.evaluate", params)
         if "exceptionDetails" in result:
-            raise PageThrew(_thrown_message(result["exceptionDetails"]))
+            raise PageThrew(thrown_message(result["exceptionDetails"]))
         return result["result"].get("value")
 
     def close(self) -> None:
@@ -192,13 +210,32 @@ class Page:
                 )
             # Nothing is drawn while loading: animations start with the first frame, so that
             # one must be frame 0. Only the page's own promise may depend on frames and timers.
-            if pending == ["window.renderReady"]:
+            if pending and all(name.startswith(_MAY_NEED_TIME) for name in pending):
                 self.evaluate("__framekiln.step()")
                 self._evaluate_in(self._inner.contexts(), "__framekiln.step()")
                 self._advance(_HELD_STEP_US)
                 self._draw(self._tick_us + _HELD_STEP_US)
             else:
                 self._advance(_CREEP_US)
+
+    def _finish_tasks(self) -> None:
+        """Wait for the page's own work on this frame; it may need timers of a few milliseconds."""
+        deadline = time.monotonic() + self._step_within_s
+        step_us = _CREEP_US
+        while not self.evaluate("__framekiln.frameDone()"):
+            if time.monotonic() > deadline:
+                raise PageNeverSettled(
+                    f"while {self._activity}, a frame task did not end within"
+                    f" {self._step_within_s:g} s",
+                    waiting_for=["frame task"],
+                )
+            self._advance(step_us)
+            step_us = min(step_us * 2, _TASK_STEP_US)
+
+    def _draw_again(self, first: "Shown", *, screenshot: Params | None) -> "Shown":
+        self.evaluate("__framekiln.repeat()")
+        again = self.redraw(screenshot=screenshot)
+        return Shown(first.has_damage or again.has_damage, again.screenshot)
 
     def _evaluate_in(self, contexts: list[str], expression: str) -> None:
         """Run a script in frames inside the page; one that goes meanwhile is no loss."""
@@ -275,7 +312,7 @@ class Page:
 
     def _on_exception(self, params: Params) -> None:
         if self._failure is None:
-            self._failure = PageThrew(_thrown_message(params["exceptionDetails"]))
+            self._failure = PageThrew(thrown_message(params["exceptionDetails"]))
 
     def _on_navigation(self, params: Params) -> None:
         frame = params["frame"]
@@ -291,7 +328,7 @@ class Page:
 
     def _on_console(self, params: Params) -> None:
         if len(self.console) < 100:
-            self.console.append(_console_line(params))
+            self.console.append(console_line(params))
 
     def _on_dialog(self, _params: Params) -> None:
         # alert() and its like would hold the page until somebody answers.
@@ -343,31 +380,9 @@ def open_page(browser: Browser, size: Size) -> Iterator[Page]:
         page.close()
 
 
-@cache
-def _runtime_script() -> str:
-    """The runtime with its configuration, as one expression that leaves no names behind."""
-    source = resources.files("framekiln.capture").joinpath("runtime.js").read_text("utf-8")
-    config = json.dumps({"epochMs": EPOCH_MS, "seed": _SEED})
-    return f"(() => {{ const __FRAMEKILN_CONFIG__ = {config};\n{source}\n}})();"
-
-
 def _whole_us(us: int) -> float:
     """Return milliseconds that Chromium, which cuts off fractions, takes for exactly `us`.
 
     Without the half, 33.366 ms became 33365 us, and two frames could fall on one tick.
     """
     return (us + 0.5) / 1000
-
-
-def _thrown_message(details: Params) -> str:
-    exception = details.get("exception", {})
-    thrown = exception.get("description") or json.dumps(exception.get("value"), ensure_ascii=False)
-    # A page may throw a text of any length.
-    first_lines = " | ".join(line.strip() for line in thrown[:1000].splitlines()[:3])
-    line, column = details.get("lineNumber", 0) + 1, details.get("columnNumber", 0) + 1
-    return f"a script of the page threw at line {line}, column {column}: {first_lines}"
-
-
-def _console_line(params: Params) -> str:
-    parts = [str(a.get("value", a.get("description", ""))) for a in params.get("args", ())]
-    return f"{params.get('type')}: {' '.join(parts)}"[:500]

@@ -7,6 +7,8 @@ everything else is an asset by URL. The page side is `runtime/src/host.ts`.
 import json
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
+from importlib import resources
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import parse_qs, urlsplit
@@ -17,14 +19,18 @@ from framekiln.capture.page_buffers import PageBuffers
 from framekiln.engine.assets import Assets, LocalAsset
 from framekiln.engine.site import Site
 from framekiln.kit.errors import CompositionFailed, FramekilnError, InvalidInput
+from framekiln.media.captions import read_captions
 from framekiln.media.frames import FrameSource
+from framekiln.media.mono_samples import MonoSamples
 from framekiln.media.probe import MediaFacts, probe
 
 Query = dict[str, str]
 
 PREFIX: Final = "/__framekiln/"
 _LARGEST_FRAME_PX: Final = 8192
-_IMAGE_OR_MEDIA: Final = ("image/", "video/", "audio/")
+# Page times have five decimals and source times are often whole milliseconds: a picture that is
+# due within half of one is meant.
+_GRACE_MS: Final = Fraction(1, 2)
 
 
 class AssetMissing(CompositionFailed):
@@ -43,11 +49,15 @@ class PageHost:
         self._fetched: dict[str, LocalAsset] = {}
         self._facts: dict[str, MediaFacts] = {}
         self._frames: dict[tuple[str, int, int], FrameSource] = {}
+        self._sounds: dict[str, MonoSamples] = {}
         self.warnings: list[str] = []
         self._failure: FramekilnError | None = None
         self._answers: dict[str, Callable[[Query], Resource]] = {
             "media": self._media,
             "frame": self._frame,
+            "captions": self._captions,
+            "peaks": self._peaks,
+            "tailwind.js": lambda _query: _tailwind(),
         }
 
     def __enter__(self) -> Self:
@@ -59,8 +69,10 @@ class PageHost:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for source in self._frames.values():
-            source.close()
+        for pictures in self._frames.values():
+            pictures.close()
+        for sound in self._sounds.values():
+            sound.close()
 
     def lookup(self, url: str) -> Resource | None:
         """Answer one request of the page; None refuses it."""
@@ -112,10 +124,25 @@ class PageHost:
         if source is None:
             source = FrameSource(self._fetch(url).path, width_px=width, height_px=height)
             self._frames[url, width, height] = source
-        pixels = source.rgba_at(Fraction(query["ms"]))
+        pixels = source.rgba_at(Fraction(query["ms"]) + _GRACE_MS)
         if self._buffers.write(query.get("buffer"), pixels):
             return Resource(b"", "application/octet-stream", status=204)
         return Resource(pixels.tobytes(), "application/octet-stream")
+
+    def _captions(self, query: Query) -> Resource:
+        data = self._fetch(_source(query)).path.read_bytes()
+        if data.lstrip()[:1] in (b"{", b"["):
+            return Resource(data, "application/json")
+        return _json(read_captions(data).as_json())
+
+    def _peaks(self, query: Query) -> Resource:
+        url = _source(query)
+        if self._probe(url).audio is None:
+            return Resource(bytes(4 * int(query["window"])), "application/octet-stream")
+        if url not in self._sounds:
+            self._sounds[url] = MonoSamples(self._fetch(url).path)
+        samples = self._sounds[url].before(Fraction(query["ms"]), int(query["window"]))
+        return Resource(samples.astype("<f4").tobytes(), "application/octet-stream")
 
     def _probe(self, url: str) -> MediaFacts:
         if url not in self._facts:
@@ -143,6 +170,12 @@ def _side(query: Query, name: str) -> int:
     if not 1 <= side <= _LARGEST_FRAME_PX:
         raise InvalidInput(f"a video cannot be drawn {side} pixels wide or high")
     return side
+
+
+@cache
+def _tailwind() -> Resource:
+    script = resources.files("framekiln.capture").joinpath("tailwind.js").read_bytes()
+    return Resource(script, "text/javascript")
 
 
 def _json(value: dict[str, Any]) -> Resource:

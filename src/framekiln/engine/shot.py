@@ -31,15 +31,19 @@ class MediaWindow:
     gain: float
 
     @classmethod
-    def from_plan(cls, entry: dict[str, Any]) -> "MediaWindow":
-        """Read one entry of the page's plan."""
+    def from_plan(cls, entry: dict[str, Any], *, film_ms: float) -> "MediaWindow":
+        """Read one entry of the page's plan; it sounds no longer than its source lasts."""
+        start_ms, source_in_ms = float(entry["startMs"]), float(entry["sourceInMs"])
+        ends_ms = [film_ms if entry["endMs"] is None else float(entry["endMs"])]
+        if entry.get("sourceOutMs") is not None:
+            ends_ms.append(start_ms + float(entry["sourceOutMs"]) - source_in_ms)
         return cls(
             element=str(entry["element"]),
             src=entry["src"],
             file_id=entry["fileId"],
-            start_ms=float(entry["startMs"]),
-            end_ms=float(entry["endMs"]),
-            source_in_ms=float(entry["sourceInMs"]),
+            start_ms=start_ms,
+            end_ms=min(ends_ms),
+            source_in_ms=source_in_ms,
             gain=float(entry["gain"]),
         )
 
@@ -72,7 +76,8 @@ def plan_shot(order: FilmOrder, facts: PageFacts) -> Shot:
         raise InvalidInput(f"the page asks for {float(fps):g} fps; 1 to 120 are possible")
     if duration_ms > LONGEST_MS:
         raise InvalidInput(f"{duration_ms:g} ms is longer than the limit of {LONGEST_MS} ms")
-    media = (MediaWindow.from_plan(entry) for entry in facts.plan.get("media", ()))
+    entries = facts.plan.get("media", ())
+    media = (MediaWindow.from_plan(entry, film_ms=float(duration_ms)) for entry in entries)
     return Shot(
         size=size,
         timeline=Timeline.lasting(Fraction(duration_ms), fps),

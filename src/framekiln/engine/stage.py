@@ -70,6 +70,7 @@ class Stage:
                     encoder.repeat()
                 self._next_frame = number + 1
                 shown(number)
+            self.page.raise_late_failure()
 
     def still(self, moment: StillMoment) -> Pixels:
         """Take the one picture that is wanted, with its transparency, exactly at its time."""
@@ -94,7 +95,10 @@ class Stage:
     def _go_to(self, frame: int) -> None:
         if frame < self._next_frame:
             raise ValueError(f"frame {frame} lies behind frame {self._next_frame}")
-        if self.shot.is_declarative:
+        if self.shot.is_declarative and self._next_frame < frame:
+            # Animations begin with the first frame drawn, so that one must be frame 0.
+            if self._next_frame == 0:
+                self.page.show(0, 0)
             self._next_frame = frame
         while self._next_frame < frame:
             self._check_deadline()
@@ -129,7 +133,9 @@ def open_stage(
             grabber, missing = prepare_grabber(page, decode_bgra, raw=raw)
             document = as_document(order.html).encode()
             network = PageNetwork(Resource(document, "text/html; charset=utf-8"), host.lookup)
-            facts = page.load(network, settle_within_s=limits.settle_s)
+            facts = page.load(
+                network, settle_within_s=limits.settle_s, has_files=order.site is not None
+            )
             host.raise_failure()
             shot = plan_shot(order, facts)
             if shot.size == viewport:

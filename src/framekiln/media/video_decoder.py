@@ -5,6 +5,7 @@ Every picture comes once, in the order shown. Nothing is converted, scaled or tu
 
 import os
 from collections.abc import Iterator
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -12,6 +13,7 @@ from typing import Final, Self
 
 import av
 from av.codec.context import ThreadType
+from av.container import InputContainer
 from av.packet import Packet
 from av.video.codeccontext import VideoCodecContext
 from av.video.frame import VideoFrame
@@ -33,11 +35,11 @@ class VideoDecoder:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._context: VideoCodecContext | None = None
+        self._file: _File | None = None
         self._packets: Iterator[Packet[VideoStream]] = iter(())
         self._ready: list[VideoFrame] = []
         self._open()
-        self.tick_s = Fraction(self._stream.time_base or 0)
+        self.tick_s = Fraction(self._opened.stream.time_base or 0)
 
     def __enter__(self) -> Self:
         return self
@@ -51,11 +53,12 @@ class VideoDecoder:
         self.close()
 
     def close(self) -> None:
-        """Free the file and all pictures the decoder holds."""
+        """Free the file, the decoder's threads and all pictures it holds."""
+        if self._file is not None:
+            self._file.container.close()
+        self._file = None
         self._packets = iter(())
         self._ready = []
-        self._context = None
-        self._container.close()
 
     def read(self) -> VideoFrame | None:
         """Return the next picture, with its time stamp; None after the last."""
@@ -63,84 +66,96 @@ class VideoDecoder:
             packet = next(self._packets, None)
             if packet is None:
                 return None
-            self._ready = [f for f in self._decode(packet) if self._is_whole(f)]
+            self._ready = self._decode(packet)
         return self._ready.pop(0)
 
     def seek(self, ticks: int) -> bool:
         """Let the next picture be one at or before `ticks`; tell whether it is the very first."""
+        first = self._opened.stream.start_time or 0
         for step_s in _STEPS_BACK_S:
             target = ticks - round(step_s / self.tick_s)
-            if target <= self._first_ticks():
+            if target <= first:
                 break
             if self._seek_keyframe(target) and self._floor <= ticks:
                 return False
-        self._rewind()
-        return True
-
-    def keyframe_before(self, ticks: int) -> int | None:
-        """Return a time near the last keyframe at or before `ticks`, if the file has an index."""
-        entries = self._stream.index_entries
-        number = entries.search_timestamp(ticks)
-        return entries[number].timestamp if number >= 0 else None
-
-    def _open(self) -> None:
-        self._container = open_media(self._path)
-        stream = video_stream(self._container)
-        if stream is None:
-            self._container.close()
-            raise UnreadableMedia(f"{self._path.name}: has no picture")
-        self._stream = stream
-        self._context = _decoder_for(stream)
-        self._restart()
-
-    def _restart(self) -> None:
-        self._packets = self._container.demux(self._stream)
-        self._ready = []
-        self._next_pts = self._stream.start_time or 0
-        self._floor = -(1 << 62)
-
-    def _rewind(self) -> None:
         # Opened anew: not every format can be wound back to its very first packet.
         self.close()
         self._open()
+        return True
 
-    def _first_ticks(self) -> int:
-        return self._stream.start_time or 0
+    def keyframe_before(self, ticks: int) -> int | None:
+        """Return a time near the last keyframe at or before `ticks`, if the file's index tells."""
+        entries = self._opened.stream.index_entries
+        # The index of a fragmented file grows only as it is read.
+        if not len(entries) or entries[-1].timestamp < ticks:
+            return None
+        number = entries.search_timestamp(ticks)
+        return entries[number].timestamp if number >= 0 else None
+
+    @property
+    def _opened(self) -> "_File":
+        assert self._file is not None, "the decoder is closed"
+        return self._file
+
+    def _open(self) -> None:
+        container = open_media(self._path)
+        stream = video_stream(container)
+        if stream is None:
+            container.close()
+            raise UnreadableMedia(f"{self._path.name}: has no picture")
+        self._file = _File(container, stream, _decoder_for(stream))
+        self._restart()
+
+    def _restart(self) -> None:
+        stream = self._opened.stream
+        self._packets = self._opened.container.demux(stream)
+        self._ready = []
+        self._next_pts = stream.start_time or 0
+        self._floor = -(1 << 62)
 
     def _seek_keyframe(self, target: int) -> bool:
         """Go to a keyframe near `target`; tell whether there is one to go on from."""
+        file = self._opened
         try:
-            self._container.seek(target, stream=self._stream)
+            file.container.seek(target, stream=file.stream)
         except av.FFmpegError:
             return False
-        assert self._context is not None
-        self._context.flush_buffers()
+        file.context.flush_buffers()
         self._restart()
         for packet in self._packets:
             if packet.is_keyframe and packet.pts is not None:
                 # What is shown before the keyframe may need pictures from before it.
                 self._floor = packet.pts
-                self._ready = [f for f in self._decode(packet) if self._is_whole(f)]
+                self._ready = self._decode(packet)
                 return True
         return False
 
     def _decode(self, packet: "Packet[VideoStream]") -> list[VideoFrame]:
-        assert self._context is not None
         try:
-            frames = self._context.decode(packet if packet.size else None)
-        except av.InvalidDataError:
-            # One broken packet costs its picture, not the film.
-            return []
-        except av.FFmpegError:
             with unreadable_as_ours(self._path):
-                raise
-        for frame in frames:
-            frame.pts = self._next_pts if frame.pts is None else frame.pts
-            self._next_pts = frame.pts + max(1, frame.duration)
-        return frames
+                frames = self._opened.context.decode(packet if packet.size else None)
+        except UnreadableMedia as error:
+            # One broken packet costs its picture, not the film.
+            if isinstance(error.__cause__, av.InvalidDataError):
+                return []
+            raise
+        return [frame for frame in frames if self._stamp(frame) >= self._floor]
 
-    def _is_whole(self, frame: VideoFrame) -> bool:
-        return frame.pts is not None and frame.pts >= self._floor
+    def _stamp(self, frame: VideoFrame) -> int:
+        """Give a frame without a time the one after the frame before it."""
+        pts = self._next_pts if frame.pts is None else frame.pts
+        frame.pts = pts
+        self._next_pts = pts + max(1, frame.duration)
+        return pts
+
+
+@dataclass(frozen=True)
+class _File:
+    """What is freed together."""
+
+    container: InputContainer
+    stream: VideoStream
+    context: VideoCodecContext
 
 
 def _decoder_for(stream: VideoStream) -> VideoCodecContext:

@@ -35,7 +35,7 @@ from framekiln.renders.model import Render, output_key, slice_key
 from framekiln.renders.output import Mp4Format
 from framekiln.renders.plan import RenderPlan
 from framekiln.renders.progress import ProgressReports
-from framekiln.renders.slice_store import TakenSlice
+from framekiln.renders.slices.store import TakenSlice
 from framekiln.renders.still import Still, stage_record, still_moment
 from framekiln.renders.work import RenderWork
 from framekiln.storage.blob_store import BlobStore

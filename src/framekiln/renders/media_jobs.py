@@ -16,7 +16,7 @@ from framekiln.renders.assets import IngestedAssets
 from framekiln.renders.ending import ending_badly, patiently
 from framekiln.renders.model import Made, Render, output_key, sound_key
 from framekiln.renders.plan import RenderPlan
-from framekiln.renders.slice_store import DoneSlice
+from framekiln.renders.slices.store import DoneSlice
 from framekiln.renders.work import RenderWork
 from framekiln.storage.blob_store import BlobStore
 

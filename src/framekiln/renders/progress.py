@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from framekiln.db.pool import DatabaseUnavailable
-from framekiln.renders.slice_store import TakenSlice
+from framekiln.renders.slices.store import TakenSlice
 from framekiln.renders.work import RenderWork
 
 _REPORT_EVERY_S: Final = 0.25

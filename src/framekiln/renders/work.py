@@ -16,12 +16,13 @@ from framekiln.jobs.model import NewJob
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import RenderId
-from framekiln.renders import slice_store, store
-from framekiln.renders.choosing import choose_slice
+from framekiln.renders import store
 from framekiln.renders.jobs import film_job, join_job, sound_job
 from framekiln.renders.model import Failure, Made, Render, topic
 from framekiln.renders.plan import RenderPlan
-from framekiln.renders.slice_store import DoneSlice, TakenSlice
+from framekiln.renders.slices import store as slice_store
+from framekiln.renders.slices.choosing import choose_slice
+from framekiln.renders.slices.store import DoneSlice, TakenSlice
 
 MAX_TAKES: Final = 3
 """A slice that took this many workers down with it is poison."""

@@ -6,7 +6,8 @@ import pytest
 
 from framekiln.capture.page import PageFacts, Size
 from framekiln.engine.errors import LengthUnknown
-from framekiln.engine.film import FilmOrder, even_size, plan_shot
+from framekiln.engine.order import FilmOrder
+from framekiln.engine.shot import even_size, plan_shot
 from framekiln.kit.errors import InvalidInput
 from framekiln.timeline import Timeline
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framekiln.renders.choosing import choose_slice
+from framekiln.renders.slices.choosing import choose_slice
 
 
 @pytest.mark.parametrize(

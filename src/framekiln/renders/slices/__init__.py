@@ -1,0 +1,1 @@
+"""The slices of a render: which is made by whom."""
