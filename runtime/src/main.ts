@@ -47,6 +47,7 @@ function installHosted(config: HostConfig): void {
   }
   timeTree.onAdd = () => loop.wake();
   const readiness = new Readiness([driver, tailwind]);
+  let hasDrawn = false;
   publish({
     pending: () => readiness.pending(),
     failure: () => readiness.failure(),
@@ -56,11 +57,15 @@ function installHosted(config: HostConfig): void {
       loop.repeat();
       frames.repeat();
     },
+    hasDrawn: () => hasDrawn,
     step: () => frames.step(),
     begin: (zero: Zero, rate: FrameRate) => {
       clock.begin(zero, rate);
       if (zero.tickMs > 0) restartAnimations(zero.tickMs);
       showRootAtOrigin();
+      requestFrame(() => {
+        hasDrawn = true;
+      });
       // Asked for before the author's callbacks are let go: in every frame it comes first.
       loop.begin();
       frames.release();

@@ -11,7 +11,7 @@ import pytest
 
 from framekiln.capture.browser import Browser, open_browser
 from framekiln.capture.errors import PageThrew
-from framekiln.engine.film import even_size
+from framekiln.engine.shot import even_size
 from tests.support.compositions import CLIP, showing
 
 SIZE = "width:320px;height:240px"

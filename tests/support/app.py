@@ -135,7 +135,7 @@ async def open_kiln(
 
 @asynccontextmanager
 async def _working(services: Services) -> AsyncIterator[None]:
-    task = asyncio.create_task(run_worker(services, queues=["render"], concurrency=1))
+    task = asyncio.create_task(run_worker(services, queues=["render", "media"], concurrency=1))
     try:
         yield
     finally:

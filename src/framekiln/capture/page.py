@@ -149,7 +149,11 @@ class Page:
         late = f"__framekiln.begin({{virtualMs: {since}, tickMs: {since}}}, {self._rate})"
         self._evaluate_in(self._inner.take_new(), late)
         on_grid_us = round(at_us / _TICK_GRID_US) * _TICK_GRID_US
+        is_first = self._tick_us == 0
         shown = self._draw(self._zero_tick_us + on_grid_us, screenshot=screenshot)
+        if is_first and not shown.has_damage and not self.evaluate("__framekiln.hasDrawn()"):
+            # Chromium was not ready yet and has done nothing at all for this frame.
+            shown = self.redraw(screenshot=screenshot)
         if self._has_tasks and not self.evaluate("__framekiln.frameDone()"):
             self._finish_tasks()
             return self._draw_again(shown, screenshot=screenshot)

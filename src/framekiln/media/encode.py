@@ -112,7 +112,7 @@ class Mp4Encoder:
             self._failure = error
 
     def _encode_all(self, path: Path) -> None:
-        options = {"movflags": "+faststart", "fflags": "+bitexact"}
+        options = {"fflags": "+bitexact"}
         with av.open(str(path), "w", format="mp4", options=options) as container:
             stream = container.add_stream("libx264", rate=self._settings.fps)
             configure_x264(stream.codec_context, self._settings)

@@ -58,6 +58,7 @@ class FrameSource:
         self._next: VideoFrame | None = None
         self._is_first = False
         self._rgba: Pixels | None = None
+        self._orientation: Orientation | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -92,7 +93,7 @@ class FrameSource:
     def yuv_at(self, ms: Fraction) -> Planes:
         """Return the picture at source time `ms` as planes; both sides must be even."""
         frame = self._find(ms)
-        orientation = orientation_of(frame)
+        orientation = self._orientation_of(frame)
         layout = "yuva420p" if has_alpha(frame) else "yuv420p"
         colours = _Colours(matrix_of(frame), range_of(frame))
         converted = self._convert(frame, orientation, layout, colours)
@@ -140,7 +141,7 @@ class FrameSource:
         self._rgba = None
 
     def _to_rgba(self, frame: VideoFrame) -> Pixels:
-        orientation = orientation_of(frame)
+        orientation = self._orientation_of(frame)
         colours = _Colours(matrix_of(frame), range_of(frame))
         if frame.format.name in _PLANAR:
             frame = self._scale(frame, orientation, colours)
@@ -183,6 +184,12 @@ class FrameSource:
             interpolation=Interpolation.BICUBIC,
             threads=1,
         )
+
+    def _orientation_of(self, frame: VideoFrame) -> Orientation:
+        # All pictures of a track stand alike.
+        if self._orientation is None:
+            self._orientation = orientation_of(frame)
+        return self._orientation
 
     def _stored_size(self, orientation: Orientation) -> tuple[int, int]:
         width, height = self._size

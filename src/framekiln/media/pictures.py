@@ -75,8 +75,9 @@ class Orientation:
 
 def orientation_of(frame: VideoFrame) -> Orientation:
     """Return what the display matrix asks for, to the nearest quarter turn."""
-    # PyAV's stub knows one key only.
-    side_data: Any = frame.side_data
+    # Looking at side data ties a frame into a cycle of references, and it would stay until the
+    # garbage collector comes by; so look at that of a tiny copy. (PyAV's stub knows one key only.)
+    side_data: Any = frame.reformat(width=16, height=16, format="gray").side_data
     if SideDataType.DISPLAYMATRIX not in side_data:
         return Orientation()
     # Rows of 16.16 numbers: x' = a x + c y, y' = b x + d y.

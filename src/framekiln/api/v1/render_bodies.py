@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from framekiln.api.v1.numbers import NUMBER, WHOLE
 from framekiln.engine.order import LARGEST_SIDE_PX, LONGEST_MS
@@ -32,66 +32,43 @@ class AudioCodec(BaseModel):
     codec: Literal["aac"] = "aac"
 
 
-class Mp4Output(BaseModel):
-    """`output`: an MP4 with H.264 and AAC."""
+class Output(BaseModel):
+    """`output`: which fields count depends on the container."""
 
-    container: Literal["mp4"]
+    container: Literal["mp4", "jpeg", "png", "webp"] = "mp4"
     video: VideoCodec = VideoCodec()
     audio: AudioCodec = AudioCodec()
-
-    def as_format(self) -> OutputFormat:
-        """Return the domain's value."""
-        return Mp4Format()
-
-
-class JpegOutput(BaseModel):
-    """`output`: a JPEG."""
-
-    container: Literal["jpeg"]
     quality: Percent = 80
-
-    def as_format(self) -> OutputFormat:
-        """Return the domain's value."""
-        return JpegFormat(quality=self.quality)
-
-
-class PngOutput(BaseModel):
-    """`output`: a PNG."""
-
-    container: Literal["png"]
-    compression: Percent = 80
+    compression: Annotated[int, Field(ge=0, le=100), WHOLE] | None = None
     transparency: Annotated[bool, Field(strict=True)] = False
 
     def as_format(self) -> OutputFormat:
         """Return the domain's value."""
-        return PngFormat(compression=self.compression, transparency=self.transparency)
+        match self.container:
+            case "mp4":
+                return Mp4Format()
+            case "jpeg":
+                return JpegFormat(quality=self.quality)
+            case "png":
+                return PngFormat(
+                    compression=self._compression(1, 100, default=80),
+                    transparency=self.transparency,
+                )
+            case "webp":
+                return WebpFormat(
+                    quality=self.quality,
+                    compression=self._compression(0, 6, default=4),
+                    transparency=self.transparency,
+                )
 
-
-class WebpOutput(BaseModel):
-    """`output`: a WebP."""
-
-    container: Literal["webp"]
-    quality: Percent = 80
-    compression: Annotated[int, Field(ge=0, le=6), WHOLE] = 4
-    transparency: Annotated[bool, Field(strict=True)] = False
-
-    def as_format(self) -> OutputFormat:
-        """Return the domain's value."""
-        return WebpFormat(
-            quality=self.quality, compression=self.compression, transparency=self.transparency
-        )
-
-
-def _mp4_unless_said(value: Any) -> Any:
-    if value is None:
-        return {"container": "mp4"}
-    return {"container": "mp4", **value} if isinstance(value, dict) else value
-
-
-Output = Annotated[
-    Annotated[Mp4Output | JpegOutput | PngOutput | WebpOutput, Discriminator("container")],
-    BeforeValidator(_mp4_unless_said),
-]
+    def _compression(self, least: int, most: int, *, default: int) -> int:
+        value = default if self.compression is None else self.compression
+        if not least <= value <= most:
+            raise InvalidInput(
+                f"output.compression of a {self.container} is {least} to {most}, not {value}",
+                field="output.compression",
+            )
+        return value
 
 
 class CreateRender(BaseModel):
@@ -104,7 +81,7 @@ class CreateRender(BaseModel):
     height: Side | None = None
     fps: Annotated[float, Field(ge=1, le=120), NUMBER] | None = None
     duration_ms: Annotated[int, Field(ge=0, le=LONGEST_MS), WHOLE] | None = None
-    output: Output = Field(default_factory=lambda: Mp4Output(container="mp4"))
+    output: Output | None = None
     metadata: Annotated[
         dict[str, Annotated[str, Field(strict=True)]],
         BeforeValidator(lambda value: {} if value is None else value),
@@ -117,7 +94,8 @@ class CreateRender(BaseModel):
 
     def as_new_render(self, *, expires_at: datetime | None) -> NewRender:
         """Return the domain's value, or raise what does not fit the output asked for."""
-        if isinstance(self.output, Mp4Output):
+        output = (self.output or Output()).as_format()
+        if isinstance(output, Mp4Format):
             self._check_mp4()
         return NewRender(
             html=self.html,
@@ -127,7 +105,7 @@ class CreateRender(BaseModel):
                 fps=None if self.fps is None else exact_rate(self.fps),
                 duration_ms=self.duration_ms,
             ),
-            output=self.output.as_format(),
+            output=output,
             metadata=self.metadata,
             md5=self.md5,
             slice_ms=self.work_slice_ms,
