@@ -53,7 +53,8 @@ def test_what_the_file_is(camera: Camera, fps: Fraction) -> None:
     frame_count = int(Fraction(3, 2) * fps)
     found = probe(take.path)
     assert found.is_faststart
-    assert found.audio is None
+    assert found.audio is not None
+    assert (found.audio.codec, found.audio.rate_hz, found.audio.channels) == ("aac", 48000, 2)
     assert found.video == VideoFacts(
         codec="h264",
         profile="High",

@@ -15,7 +15,12 @@ from typing import Final
 
 from framekiln.capture.cdp import Connection
 from framekiln.capture.errors import BrowserDied, BrowserMissing
-from framekiln.capture.sandbox import Confinement, confined, strongest_confinement
+from framekiln.capture.sandbox import (
+    STRANGER_ID,
+    Confinement,
+    confined,
+    strongest_confinement,
+)
 
 # Time is ours (begin-frame control), pixels come from the software compositor, and nothing that
 # Chromium does on its own initiative (updates, throttling, image animation) may touch a page.
@@ -94,11 +99,11 @@ class Browser:
 def open_browser(*, confinement: Confinement | None = None) -> Iterator[Browser]:
     """Start a Chromium, and end it however the block is left."""
     cage = confinement or strongest_confinement()
-    # Owned by whoever runs Chromium: as root without bubblewrap that is `nobody`.
+    # Owned by whoever runs Chromium: as root without bubblewrap that is somebody else.
     with tempfile.TemporaryDirectory(prefix="framekiln-", ignore_cleanup_errors=True) as folder:
         profile = Path(folder)
         if cage is Confinement.UNPRIVILEGED_USER and os.geteuid() == 0:
-            shutil.chown(profile, "nobody", "nogroup")
+            os.chown(profile, STRANGER_ID, STRANGER_ID)
         process, connection = _start(confined([find_chromium(), *_FLAGS], cage, profile=profile))
         try:
             browser = Browser(process, connection, confinement=cage)

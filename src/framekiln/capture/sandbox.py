@@ -32,13 +32,15 @@ _READABLE: Final = (
     "/var/cache/fontconfig",
     "/usr/local/share/fonts",
 )
+# Nobody else runs under it: as `nobody` a page that broke out could reach the database server.
+STRANGER_ID: Final = 64113
 _LINKS: Final = (("usr/lib", "/lib"), ("usr/lib64", "/lib64"), ("usr/bin", "/bin"))
 
 
 def confined(command: list[str], confinement: Confinement, *, profile: Path) -> list[str]:
     """Return `command` wrapped in the cage; `profile` is the one folder it may write."""
     if confinement is Confinement.UNPRIVILEGED_USER:
-        return [*_as_nobody(), *command, "--no-sandbox", f"--user-data-dir={profile}"]
+        return [*_as_a_stranger(), *command, "--no-sandbox", f"--user-data-dir={profile}"]
     if confinement is Confinement.NAMESPACES:
         command = [*command, "--no-sandbox"]
     return [*_bubblewrap(), *command, "--user-data-dir=/tmp/profile", "--disable-dev-shm-usage"]
@@ -68,10 +70,10 @@ def _bubblewrap() -> list[str]:
     return arguments
 
 
-def _as_nobody() -> list[str]:
+def _as_a_stranger() -> list[str]:
     if os.geteuid() != 0:
         return ["setpriv", "--pdeathsig=KILL", "--"]
-    identity = ["--reuid=nobody", "--regid=nogroup", "--clear-groups"]
+    identity = [f"--reuid={STRANGER_ID}", f"--regid={STRANGER_ID}", "--clear-groups"]
     return ["setpriv", *identity, "--pdeathsig=KILL", "--"]
 
 

@@ -1,5 +1,6 @@
 """`framekiln render`: a page becomes an MP4 right here, without a server or a database."""
 
+import signal
 import sys
 from fractions import Fraction
 from pathlib import Path
@@ -35,6 +36,8 @@ def render(
 ) -> None:
     """Render an HTML file to an MP4; what is not given comes from the page."""
     settings = load_settings()
+    # A polite end is an interruption like Ctrl-C, so that nothing unfinished stays behind.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     if not output.absolute().parent.is_dir():
         raise InvalidInput(f"--output: there is no folder {output.absolute().parent}")
     with TemporaryDirectory(prefix="framekiln-assets-") as folder:

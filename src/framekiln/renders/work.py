@@ -18,7 +18,7 @@ from framekiln.kit.clock import Clock
 from framekiln.kit.ids import RenderId
 from framekiln.renders import store
 from framekiln.renders.jobs import film_job, join_job, sound_job
-from framekiln.renders.model import Failure, Made, Render, topic
+from framekiln.renders.model import Failure, Made, Render, RenderStatus, before, topic
 from framekiln.renders.plan import RenderPlan
 from framekiln.renders.slices import store as slice_store
 from framekiln.renders.slices.choosing import choose_slice
@@ -43,7 +43,9 @@ class RenderWork:
             if render is None or render.status.is_terminal:
                 return None
             released = await slice_store.release(connection, render_id, job_id=job_id)
-            if attempt > 1 or released:
+            # An attempt that died before it came here has left nothing to recover from.
+            has_begun = render.status in before(RenderStatus.RECOVERING)
+            if has_begun and (attempt > 1 or released):
                 await store.set_recovering(connection, render_id)
             else:
                 await store.set_started(connection, render_id, now=self._clock.now())
