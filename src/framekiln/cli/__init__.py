@@ -5,16 +5,11 @@ from typing import Annotated
 
 import typer
 
-from framekiln.cli import jobs, keys, orgs
-from framekiln.cli.doctor import doctor
-from framekiln.cli.output import OneLineErrors
-from framekiln.cli.processes import api, migrate, worker
-from framekiln.cli.render import render
-from framekiln.cli.serve import serve
+from framekiln.cli.lazy import LazyCommands
 
 app = typer.Typer(
     name="framekiln",
-    cls=OneLineErrors,
+    cls=LazyCommands,
     help="Self-hosted media composition and rendering: HTML or JSON in, MP4 or stills out.",
     no_args_is_help=True,
     add_completion=False,
@@ -31,14 +26,3 @@ def options(
     """Self-hosted media composition and rendering: HTML or JSON in, MP4 or stills out."""
     if debug:
         os.environ["FRAMEKILN_DEBUG"] = "1"
-
-
-app.command()(serve)
-app.command()(render)
-app.command()(doctor)
-app.command()(api)
-app.command()(worker)
-app.command()(migrate)
-app.add_typer(keys.app, name="keys")
-app.add_typer(orgs.app, name="orgs")
-app.add_typer(jobs.app, name="jobs")

@@ -11,14 +11,12 @@ from dataclasses import dataclass
 from signal import SIGINT
 
 import typer
-from pydantic import ValidationError
 
 from framekiln.cli.supervisor import AT_ONCE, Supervisor
 from framekiln.db.embedded import EmbeddedPostgres
 from framekiln.db.migrate import migrate, pending
-from framekiln.kit.errors import InvalidInput, Unavailable
+from framekiln.kit.errors import Unavailable
 from framekiln.kit.folder_lock import FolderInUse, locked
-from framekiln.kit.logs import configure_logs
 from framekiln.kit.processes import Program
 from framekiln.services import Services
 from framekiln.settings import Settings
@@ -27,28 +25,11 @@ _FIRST_START_WITHIN_S = 60
 _RUNNING_ANSWERS_WITHIN_S = 5
 
 
-class InvalidSetting(InvalidInput):
-    """An environment variable has a value that cannot be used."""
-
-    code = "invalid_setting"
-
-
 class DatabaseOutdated(Unavailable):
     """The database lacks tables that this version needs."""
 
     code = "database_outdated"
     retryable = False
-
-
-def load_settings() -> Settings:
-    """Read the environment and set up the logs."""
-    try:
-        settings = Settings()
-    except ValidationError as error:
-        problems = (f"{_place(problem['loc'])}: {problem['msg']}" for problem in error.errors())
-        raise InvalidSetting("; ".join(problems)) from error
-    configure_logs(settings.log_format)
-    return settings
 
 
 @dataclass(frozen=True)
@@ -124,7 +105,3 @@ async def _require_up_to_date(conninfo: str) -> None:
         raise DatabaseOutdated(
             f"the database lacks {len(missing)} migrations of this version: run framekiln migrate"
         )
-
-
-def _place(location: tuple[int | str, ...]) -> str:
-    return ".".join(map(str, location)) or "settings"

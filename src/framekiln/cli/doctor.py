@@ -5,8 +5,8 @@ from dataclasses import asdict
 
 import typer
 
-from framekiln.cli.connection import load_settings
 from framekiln.cli.doctor_checks import Finding, State, machine_findings, place_findings
+from framekiln.cli.environment import load_settings
 from framekiln.cli.output import JsonFlag, write_json, write_line
 
 _MARKS = {State.OK: "ok     ", State.WARN: "warn   ", State.MISSING: "missing"}

@@ -6,11 +6,12 @@ from typing import Annotated
 
 import typer
 
-from framekiln.cli.connection import load_settings, open_services
+from framekiln.cli.connection import open_services
+from framekiln.cli.environment import load_settings
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
 from framekiln.jobs.model import JobNotFound, JobRecord, JobStatus, QueueDepth
 
-app = typer.Typer(help="Jobs.", no_args_is_help=True)
+app = typer.Typer(help="Jobs.", no_args_is_help=True, add_completion=False)
 
 JobId = Annotated[int, typer.Argument(help="Number of the job; `jobs list` shows it.")]
 

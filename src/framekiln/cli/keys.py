@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
-from framekiln.cli.connection import load_settings, open_services
+from framekiln.cli.connection import open_services
+from framekiln.cli.environment import load_settings
 from framekiln.cli.orgs import find_organization
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
 from framekiln.identity.model import ApiKey, IssuedKey
 from framekiln.identity.service import DEFAULT_ORGANIZATION
 
-app = typer.Typer(help="API keys.", no_args_is_help=True)
+app = typer.Typer(help="API keys.", no_args_is_help=True, add_completion=False)
 
 Org = Annotated[str, typer.Option("--org", help="Name or id of the organization.")]
 

@@ -6,13 +6,14 @@ from typing import Annotated
 
 import typer
 
-from framekiln.cli.connection import load_settings, open_services
+from framekiln.cli.connection import open_services
+from framekiln.cli.environment import load_settings
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
 from framekiln.identity.model import Organization, OrganizationNotFound
 from framekiln.identity.service import Identity
 from framekiln.kit.ids import parse_uuid
 
-app = typer.Typer(help="Organizations.", no_args_is_help=True)
+app = typer.Typer(help="Organizations.", no_args_is_help=True, add_completion=False)
 
 NameOrId = Annotated[str, typer.Argument(help="Name or id of the organization.")]
 

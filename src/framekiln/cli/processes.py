@@ -12,7 +12,8 @@ from typing import Annotated
 import typer
 import uvicorn
 
-from framekiln.cli.connection import load_settings, open_server, open_services
+from framekiln.cli.connection import open_server, open_services
+from framekiln.cli.environment import load_settings
 from framekiln.cli.output import JsonFlag, write_json, write_line
 from framekiln.cli.port import require_free_port
 from framekiln.cli.signals import on_ending_signal, until_signal

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from framekiln.capture.browser import open_browser
-from framekiln.cli.connection import load_settings
+from framekiln.cli.environment import load_settings
 from framekiln.cli.output import JsonFlag, write_json
 from framekiln.engine.assets import FetchedAssets
 from framekiln.engine.film import make_film

@@ -12,7 +12,8 @@ import httpx
 import typer
 
 from framekiln.capture.browser import find_chromium
-from framekiln.cli.connection import embedded, load_settings, start_postgres, to_stderr
+from framekiln.cli.connection import embedded, start_postgres, to_stderr
+from framekiln.cli.environment import load_settings
 from framekiln.cli.greeting import Greeting
 from framekiln.cli.output import JsonFlag, write_json, write_line
 from framekiln.cli.port import local_url, require_free_port
