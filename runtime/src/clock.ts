@@ -40,6 +40,11 @@ export function snapToTimer(roughMs: number, sinceMs: number): number | null {
   return Math.abs(exactMs - roughMs) <= SLACK_MS ? exactMs : null;
 }
 
+/** The renderer moves its clocks by whole tenths of a millisecond. */
+function toTenth(roughMs: number): number {
+  return Math.round(roughMs * 10) / 10;
+}
+
 export class ExactClock {
   private readonly nativeNow: () => number;
   /** Unknown until frame 0: while the page loads there are no frames to snap to. */
@@ -57,12 +62,14 @@ export class ExactClock {
     if (Math.abs(roughMs - this.knownMs) <= SLACK_MS) return this.knownMs;
     const exactMs = this.snap(roughMs);
     if (exactMs !== null) this.knownMs = exactMs;
-    return exactMs ?? Math.round(roughMs * 10) / 10;
+    return exactMs ?? toTenth(roughMs);
   }
 
   /** Called as a frame begins, with Chromium's blurred stamp. */
   enterFrame(roughMs: number): number {
-    this.knownMs = this.snap(roughMs - this.zero.tickMs) ?? this.knownMs;
+    const sinceMs = roughMs - this.zero.tickMs;
+    // A still may be taken between two frames.
+    if (this.rate !== null) this.knownMs = this.snap(sinceMs) ?? toTenth(sinceMs);
     return this.knownMs;
   }
 

@@ -14,6 +14,8 @@ export interface HostConfig {
   readonly hasFiles?: boolean;
   /** False for a page that brings elements of its own. */
   readonly definesElements?: boolean;
+  /** Whether such a page must say size, rate and length itself. */
+  readonly asksInfo?: boolean;
 }
 
 export interface MediaSource {

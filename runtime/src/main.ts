@@ -5,11 +5,12 @@
  */
 
 import { AuthorActivity } from "./author_activity.ts";
+import { Bridge, type OwnRuntime } from "./bridge.ts";
 import { ExactClock, type FrameRate, type Zero } from "./clock.ts";
 import { Driver, isSeen } from "./driver.ts";
 import { registerElements } from "./elements/register.ts";
 import { timeTree } from "./elements/timed.ts";
-import { asyncWork, TimegroupElement } from "./elements/timegroup.ts";
+import { asyncWork } from "./elements/timegroup.ts";
 import { useHost, type HostConfig } from "./host.ts";
 import { replaceDrawing } from "./native_drawing.ts";
 import { NativeMedia } from "./native_media.ts";
@@ -19,6 +20,7 @@ import { usePlayback } from "./playback.ts";
 import { Player } from "./player.ts";
 import { seededRandom } from "./random.ts";
 import { Readiness } from "./readiness.ts";
+import { placeRoot } from "./root_box.ts";
 import { Tailwind } from "./tailwind.ts";
 
 const VERSION = 2;
@@ -46,12 +48,14 @@ function installHosted(config: HostConfig): void {
     tailwind.watch();
   }
   timeTree.onAdd = () => loop.wake();
-  const readiness = new Readiness([driver, tailwind]);
+  const bridge = installBridge(config);
+  const readiness = new Readiness(bridge === null ? [driver, tailwind] : [bridge]);
   let hasDrawn = false;
   publish({
     pending: () => readiness.pending(),
     failure: () => readiness.failure(),
-    plan: () => makePlan(natives, activity.hasAny),
+    plan: () => bridge?.plan() ?? makePlan(natives, activity.hasAny),
+    ...(bridge === null ? {} : bridgeContract(bridge)),
     frameDone: () => asyncWork.pending().length === 0,
     repeat: () => {
       loop.repeat();
@@ -62,15 +66,35 @@ function installHosted(config: HostConfig): void {
     begin: (zero: Zero, rate: FrameRate) => {
       clock.begin(zero, rate);
       if (zero.tickMs > 0) restartAnimations(zero.tickMs);
-      showRootAtOrigin();
-      requestFrame(() => {
+      placeRoot();
+      // An animated image moves on in time only in frames that the page's thread takes part in.
+      requestFrame(function takePart() {
         hasDrawn = true;
+        requestFrame(takePart);
       });
       // Asked for before the author's callbacks are let go: in every frame it comes first.
       loop.begin();
       frames.release();
     },
   });
+}
+
+/** For a page with elements of its own; what it holds in frames is its own affair. */
+function installBridge(config: HostConfig): Bridge | null {
+  if (config.definesElements !== false || window !== window.top) return null;
+  const bridge = new Bridge(window as unknown as OwnRuntime, config.asksInfo === true);
+  bridge.install();
+  return bridge;
+}
+
+function bridgeContract(bridge: Bridge): Record<string, unknown> {
+  return {
+    initialize: (options: unknown) => bridge.initialize(options),
+    beginFrame: (number: number, isLast: boolean) => bridge.beginFrame(number, isLast),
+    frameState: () => bridge.state(),
+    soundBytes: () => bridge.sound.length,
+    soundPiece: (from: number, to: number) => bridge.sound.piece(from, to),
+  };
 }
 
 /** Calls the driver in each frame, as long as there is anything to drive. */
@@ -125,14 +149,6 @@ const CLOCK = {
   isTimed: (element: Element): boolean => timeTree.nearest(element) !== null,
   nowMs: (): number => timeTree.nowMs,
 };
-
-/** The film shows the root, wherever it lies in the page. */
-function showRootAtOrigin(): void {
-  const root = timeTree.all().find(({ element }) => element instanceof TimegroupElement);
-  if (root === undefined) return;
-  const { left, top } = root.element.getBoundingClientRect();
-  if (left !== 0 || top !== 0) window.scrollBy({ left, top, behavior: "instant" });
-}
 
 function installPreview(): void {
   registerElements();

@@ -33,6 +33,8 @@ export interface Plan {
   readonly media: readonly PlannedMedia[];
   readonly isDeclarative: boolean;
   readonly warnings: readonly string[];
+  /** Whether the page mixes its sound itself, and delivers it with the last frame. */
+  readonly mixesSound?: boolean;
 }
 
 interface Window {

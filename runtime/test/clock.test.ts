@@ -45,6 +45,13 @@ describe("ExactClock", () => {
     assert.equal(clock.enterFrame(133.4), frameTimeMs(4, NTSC));
   });
 
+  it("does not take a still between two frames for the frame before", () => {
+    const clock = new ExactClock(() => 0);
+    clock.begin({ virtualMs: 0, tickMs: 0.1 }, NTSC);
+    assert.equal(clock.enterFrame(33.4), frameTimeMs(1, NTSC));
+    assert.equal(clock.enterFrame(1234.12), 1234);
+  });
+
   it("does not count what passed before frame 0", () => {
     let nativeMs = 250.1;
     const clock = new ExactClock(() => nativeMs);

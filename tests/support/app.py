@@ -1,4 +1,4 @@
-"""The whole application in this process: real PostgreSQL, real blobs, and a worker if wanted.
+"""The whole application in this process: real PostgreSQL, real blobs, and workers if wanted.
 
 Requests go over ASGI; `Kiln.writes` sees each write of an answer by itself, as a slow network may
 hand it to a client.
@@ -6,7 +6,7 @@ hand it to a client.
 
 import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,15 +89,32 @@ class Kiln:
         headers = {name.decode(): value.decode() for name, value in started["headers"]}
         return Writes(started["status"], headers, parts)
 
+    async def create(self, **body: Any) -> str:
+        """Create a render and return its id."""
+        created = await self.client.post("/api/v1/renders", json=body)
+        assert created.status_code == 201, created.text
+        return str(created.json()["id"])
+
+    async def info(self, render_id: str) -> dict[str, Any]:
+        """Return what the API says of a render."""
+        found: dict[str, Any] = (await self.client.get(f"/api/v1/renders/{render_id}")).json()
+        return found
+
+    async def ended(self, render_id: str) -> dict[str, Any]:
+        """Return a render when it has ended."""
+        await self.writes(f"/api/v1/renders/{render_id}/progress")
+        info = await self.info(render_id)
+        assert info["status"] in ("complete", "failed")
+        return info
+
     async def render(self, html: str, **asked: Any) -> dict[str, Any]:
         """Create a render and return it when it has ended."""
-        created = await self.client.post("/api/v1/renders", json={"html": html, **asked})
-        assert created.status_code == 201, created.text
-        await self.writes(f"/api/v1/renders/{created.json()['id']}/progress")
-        found = await self.client.get(f"/api/v1/renders/{created.json()['id']}")
-        ended: dict[str, Any] = found.json()
-        assert ended["status"] in ("complete", "failed")
-        return ended
+        return await self.ended(await self.create(html=html, **asked))
+
+    async def output(self, info: dict[str, Any]) -> bytes:
+        """Return the output of a render that went well."""
+        assert info["status"] == "complete", info["error"]
+        return (await self.client.get(info["download_url"])).content
 
     async def stored(self) -> tuple[int, int]:
         """Return how many renders there are, and how many blobs."""
@@ -117,16 +134,22 @@ async def new_key(services: Services) -> str:
 
 @asynccontextmanager
 async def open_kiln(
-    postgres: PostgresServer, folder: Path, *, template: str, has_worker: bool
+    postgres: PostgresServer,
+    folder: Path,
+    *,
+    template: str,
+    has_worker: bool = False,
+    workers: int = 0,
+    **changes: Any,
 ) -> AsyncIterator[Kiln]:
-    """Run the application on a database of its own."""
+    """Run the application on a database of its own; `changes` are settings."""
     name = f"test_{uuid4().hex}"
     conninfo = postgres.create_database(name, template=template)
-    settings = Settings(data=folder, base_url=BASE_URL, settle_timeout_s=20)
+    settings = Settings(data=folder, base_url=BASE_URL, settle_timeout_s=20, **changes)
     try:
         async with Services.open(settings, conninfo) as services:
             kiln = Kiln(services, create_app(services), key=await new_key(services))
-            async with _working(services) if has_worker else _idle():
+            async with working(services, workers=workers or int(has_worker)):
                 yield kiln
             await kiln.client.aclose()
     finally:
@@ -134,7 +157,16 @@ async def open_kiln(
 
 
 @asynccontextmanager
-async def _working(services: Services) -> AsyncIterator[None]:
+async def working(services: Services, *, workers: int = 1) -> AsyncIterator[None]:
+    """Let workers, each with a browser of its own, do all jobs of renders; then stop them."""
+    async with AsyncExitStack() as stack:
+        for _ in range(workers):
+            await stack.enter_async_context(_one_working(services))
+        yield
+
+
+@asynccontextmanager
+async def _one_working(services: Services) -> AsyncIterator[None]:
     task = asyncio.create_task(run_worker(services, queues=["render", "media"], concurrency=1))
     try:
         yield
@@ -143,8 +175,3 @@ async def _working(services: Services) -> AsyncIterator[None]:
         task.cancel()
         with suppress(asyncio.CancelledError):
             await task
-
-
-@asynccontextmanager
-async def _idle() -> AsyncIterator[None]:
-    yield

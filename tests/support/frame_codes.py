@@ -167,7 +167,19 @@ def _keyframe_rules(fps: Fraction, frame_count: int) -> str:
     return "\n".join(rules)
 
 
+def cells_script(fps: int) -> str:
+    """Return a script whose `show(n)` draws frame n on the sixteen <i> of its page."""
+    return _facts_script(Fraction(fps), 0) + _NUMBER_SCRIPT + _CELLS_SCRIPT
+
+
 def _page_script(driver: PageDriver, fps: Fraction, frame_count: int) -> str:
+    parts = [_facts_script(fps, frame_count), _NUMBER_SCRIPT]
+    parts.append(_CANVAS_SCRIPT if driver is PageDriver.RAF_CANVAS else _CELLS_SCRIPT)
+    parts.append(_DRIVER_SCRIPTS[driver])
+    return "<script>\n" + "".join(parts) + "</script>"
+
+
+def _facts_script(fps: Fraction, frame_count: int) -> str:
     facts = {
         "palette": [_css_colour(colour) for colour in PALETTE],
         "digits": DIGITS,
@@ -178,10 +190,7 @@ def _page_script(driver: PageDriver, fps: Fraction, frame_count: int) -> str:
         "fpsDen": fps.denominator,
         "frameCount": frame_count,
     }
-    parts = [f"const code = {json.dumps(facts)};", _NUMBER_SCRIPT]
-    parts.append(_CANVAS_SCRIPT if driver is PageDriver.RAF_CANVAS else _CELLS_SCRIPT)
-    parts.append(_DRIVER_SCRIPTS[driver])
-    return "<script>\n" + "".join(parts) + "</script>"
+    return f"const code = {json.dumps(facts)};"
 
 
 _PAGE = """<!doctype html>

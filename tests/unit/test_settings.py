@@ -20,6 +20,7 @@ def test_nothing_has_to_be_set() -> None:
     assert settings.public_url == "http://127.0.0.1:8080"
     assert settings.data == default_data_folder()
     assert settings.fetch_allow == frozenset()
+    assert settings.fetch_ca_file is None
     assert settings.slots >= 1
 
 
@@ -33,6 +34,7 @@ def test_every_setting_has_its_variable(monkeypatch: pytest.MonkeyPatch) -> None
         "DATABASE_URL": "postgresql://db/kiln",
         "STORAGE_URL": "s3://films",
         "FRAMEKILN_FETCH_ALLOW": " A.example, b.example:8443 ,,",
+        "FRAMEKILN_FETCH_CA_FILE": "/etc/kiln/ca.pem",
         "FRAMEKILN_RENDER_SLOTS": "3",
         "FRAMEKILN_RENDER_TIMEOUT_S": "60",
         "FRAMEKILN_SETTLE_TIMEOUT_S": "5",
@@ -45,6 +47,7 @@ def test_every_setting_has_its_variable(monkeypatch: pytest.MonkeyPatch) -> None
     assert settings.public_url == "https://kiln.example"
     assert settings.data == Path("/tmp/kiln")
     assert settings.fetch_allow == {"a.example", "b.example:8443"}
+    assert settings.fetch_ca_file == Path("/etc/kiln/ca.pem")
     assert (settings.slots, settings.render_timeout_s, settings.settle_timeout_s) == (3, 60, 5)
     assert (settings.database_url, settings.storage_url) == ("postgresql://db/kiln", "s3://films")
 

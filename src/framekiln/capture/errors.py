@@ -40,6 +40,12 @@ class PageThrew(CompositionFailed):
     code = "page_threw"
 
 
+class PageOutOfStep(CompositionFailed):
+    """The page's own runtime says that a frame is there, and shows another."""
+
+    code = "page_out_of_step"
+
+
 class PageLeft(CompositionFailed):
     """The page went to another document, or loaded itself again."""
 

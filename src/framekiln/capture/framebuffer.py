@@ -36,9 +36,16 @@ class Framebuffer:
     size: Size
 
     def read_into(self, pixels: Pixels) -> None:
-        """Copy the frame that was drawn last."""
+        """Copy the frame that was drawn last, or as many rows of it as `pixels` has."""
         if not self.block.read_into(pixels):
             raise BrowserDied("Chromium's frame memory is gone")
+
+    def read_below(self, pixels: Pixels) -> Pixels:
+        """Return the rows of the frame that `pixels`, read from it, has no room for."""
+        rows = np.empty((self.size.height_px - len(pixels), *pixels.shape[1:]), np.uint8)
+        if rows.size:
+            Framebuffer(self.block.after(pixels.nbytes), self.size).read_into(rows)
+        return rows
 
 
 def locate(page: Page) -> Framebuffer:

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from framekiln.capture.frame_strip import FrameStrip
 from framekiln.capture.framebuffer import Framebuffer, FramebufferNotFound, Pixels, locate
 from framekiln.capture.page import Page
 
@@ -34,12 +35,16 @@ class RawPixelsDiffer(Exception):
 
 
 class Grabber:
-    """Takes the frames of one page, in order."""
+    """Takes the frames of one page, in order.
+
+    What the page's window has below the picture is left out, but looked at: see `frame_strip.py`.
+    """
 
     def __init__(self, page: Page, framebuffer: Framebuffer | None, decode_png: DecodePng) -> None:
         self._page = page
         self._framebuffer = framebuffer
         self._decode_png = decode_png
+        self._strip = FrameStrip()
 
     @property
     def method(self) -> Grabbing:
@@ -52,23 +57,27 @@ class Grabber:
         A `checked` frame is compared with a screenshot.
         """
         if self._framebuffer is None:
-            into[...] = self._screenshot(number, at_us)
+            picture = self._screenshot(number, at_us)
+            into[...] = picture[: len(into)]
+            self._strip.check(number, picture[len(into) :])
             return True
         if checked or _is_checked(number):
             self._grab_checked(self._framebuffer, number, at_us, into)
             return True
-        if not self._page.show(number, at_us).has_damage:
-            return False
-        self._framebuffer.read_into(into)
-        return True
+        has_damage = self._page.show(number, at_us).has_damage
+        if has_damage:
+            self._framebuffer.read_into(into)
+        self._strip.check(number, self._framebuffer.read_below(into))
+        return has_damage
 
     def _grab_checked(
         self, framebuffer: Framebuffer, number: int, at_us: int, into: Pixels
     ) -> None:
         expected = self._screenshot(number, at_us)
         framebuffer.read_into(into)
-        if not np.array_equal(into[..., :3], expected[..., :3]):
+        if not np.array_equal(into[..., :3], expected[: len(into), :, :3]):
             raise RawPixelsDiffer(f"raw memory and screenshot differ at frame {number}")
+        self._strip.check(number, framebuffer.read_below(into))
 
     def _screenshot(self, number: int, at_us: int) -> Pixels:
         shown = self._page.show(number, at_us, screenshot=dict(_SCREENSHOT))

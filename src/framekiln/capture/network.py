@@ -6,6 +6,7 @@ render's record can say what the page wanted and did not get.
 """
 
 import base64
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -65,7 +66,7 @@ class PageNetwork:
         connection.abandon(connection.post("Fetch.fulfillRequest", reply, session=session))
 
     def _find(self, url: str, kind: str) -> Resource | None:
-        if url.split("#", 1)[0] == PAGE_URL and not self._document_sent:
+        if re.split("[?#]", url, maxsplit=1)[0] == PAGE_URL and not self._document_sent:
             self._document_sent = True
             return self.document
         # Only the composition itself is a document: a page may not navigate away.
@@ -85,6 +86,9 @@ def _headers(resource: Resource) -> list[dict[str, str]]:
     pairs = (
         ("Content-Type", resource.content_type),
         ("Access-Control-Allow-Origin", "*"),
+        # Before it sends anything but a plain request, the browser asks if it may.
+        ("Access-Control-Allow-Headers", "*"),
+        ("Access-Control-Allow-Methods", "*"),
         ("Cache-Control", "no-store"),
         *resource.headers,
     )

@@ -9,10 +9,10 @@ The page side of the contract is `runtime/src/main.ts`.
 import json
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.cdp import Params
@@ -39,12 +39,13 @@ from framekiln.kit.errors import FramekilnError
 
 # While loading, virtual time creeps by this much a round: Chromium does no work at a standstill.
 _CREEP_US: Final = 1
-_MAY_NEED_TIME: Final = ("window.renderReady", "initializer of")
+_MAY_NEED_TIME: Final = ("window.renderReady", "initializer of", "own runtime: ")
 _TASK_STEP_US: Final = 1_000
 _HELD_STEP_US: Final = 10_000
 # Chromium blurs animation times that are not whole tenths of a millisecond with a random secret
 # of the process: frames fall on this grid, so that every run draws the same picture.
 _TICK_GRID_US: Final = 100
+AnyPage = TypeVar("AnyPage", bound="Page")
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,8 @@ class Page:
         self._session = session
         # A tab and its outermost frame have the same id.
         self._inner = InnerFrames(self._connection, session, main_frame=target)
+        self._url = PAGE_URL
+        self._runtime_options: dict[str, bool] = {}
         self._step_within_s = 30.0
         self._activity = "loading"
         self._budgets_expired = 0
@@ -107,10 +110,10 @@ class Page:
         self._stop_the_clocks()
         self._call(
             "Page.addScriptToEvaluateOnNewDocument",
-            {"source": runtime_script(has_files=has_files)},
+            {"source": runtime_script(has_files=has_files, **self._runtime_options)},
         )
         self._connection.abandon(
-            self._connection.post("Page.navigate", {"url": PAGE_URL}, session=self._session)
+            self._connection.post("Page.navigate", {"url": self._url}, session=self._session)
         )
         self._settle(settle_within_s)
         plan = self.evaluate("__framekiln.plan()")
@@ -355,8 +358,13 @@ class Shown:
     """Base64 of the picture, if one was asked for."""
 
 
+def open_page(browser: Browser, size: Size) -> AbstractContextManager[Page]:
+    """Open an empty page of that size."""
+    return open_tab(browser, size, Page)
+
+
 @contextmanager
-def open_page(browser: Browser, size: Size) -> Iterator[Page]:
+def open_tab(browser: Browser, size: Size, kind: type[AnyPage]) -> Iterator[AnyPage]:
     """Open an empty tab of that size with begin-frame control, in a profile of its own.
 
     The profile keeps strangers apart: cookies, storage, workers and windows end with the page.
@@ -377,7 +385,7 @@ def open_page(browser: Browser, size: Size) -> Iterator[Page]:
     session = connection.call("Target.attachToTarget", attach, session=None, within_s=30)[
         "sessionId"
     ]
-    page = Page(browser, size, profile=profile, target=target, session=session)
+    page = kind(browser, size, profile=profile, target=target, session=session)
     try:
         yield page
     finally:

@@ -21,10 +21,20 @@ REWIND: Final = """(passedMs) => {
 
 
 @cache
-def runtime_script(*, has_files: bool) -> str:
+def runtime_script(
+    *, has_files: bool, defines_elements: bool = True, asks_info: bool = False
+) -> str:
     """The runtime with its configuration, as one expression that leaves no names behind."""
     source = resources.files("framekiln.capture").joinpath("runtime.js").read_text("utf-8")
-    config = json.dumps({"epochMs": EPOCH_MS, "seed": _SEED, "hasFiles": has_files})
+    config = json.dumps(
+        {
+            "epochMs": EPOCH_MS,
+            "seed": _SEED,
+            "hasFiles": has_files,
+            "definesElements": defines_elements,
+            "asksInfo": asks_info,
+        }
+    )
     return f"(() => {{ const __FRAMEKILN_CONFIG__ = {config};\n{source}\n}})();"
 
 

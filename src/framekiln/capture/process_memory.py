@@ -30,6 +30,10 @@ class Block:
     pid: int
     address: int
 
+    def after(self, size_bytes: int) -> "Block":
+        """Return where it goes on after that many bytes."""
+        return Block(self.pid, self.address + size_bytes)
+
     def read_into(self, pixels: NDArray[np.uint8]) -> bool:
         """Copy it here; False when it is not there any more."""
         return _copied(_libc.process_vm_readv, self, pixels) == pixels.nbytes

@@ -13,3 +13,9 @@ class FilmTookTooLong(CompositionFailed):
     """The whole render overran its time."""
 
     code = "render_timeout"
+
+
+class SizeUnsettled(CompositionFailed):
+    """The page says another size in every window it is shown in."""
+
+    code = "size_unsettled"

@@ -61,6 +61,8 @@ class _Work:
             )
             timeline = stage.shot.timeline
             slices = [self._film(stage, each) for each in cut(timeline)]
+            page_sound = self._folder / "page.wav"
+            has_page_sound = stage.save_sound(page_sound)
             film = Film(
                 size=stage.shot.size,
                 timeline=timeline,
@@ -72,7 +74,13 @@ class _Work:
                 warnings=stage.warnings(),
             )
         sound = self._folder / "sound.mp4"
-        mix_sounds(stage.shot.sounds, timeline, self._order.assets, sound)
+        mix_sounds(
+            stage.shot.sounds,
+            timeline,
+            self._order.assets,
+            sound,
+            page_sound=page_sound if has_page_sound else None,
+        )
         join(slices, sound, path)
         return film
 

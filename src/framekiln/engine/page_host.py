@@ -5,10 +5,12 @@ everything else is an asset by URL. The page side is `runtime/src/host.ts`.
 """
 
 import json
+import re
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache
 from importlib import resources
+from itertools import islice
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import parse_qs, urlsplit
@@ -17,8 +19,9 @@ from framekiln.capture.browser import Browser
 from framekiln.capture.network import PAGE_URL, Resource
 from framekiln.capture.page_buffers import PageBuffers
 from framekiln.engine.assets import Assets, LocalAsset
+from framekiln.engine.page_api import API_PREFIX, answer_api
 from framekiln.engine.site import Site
-from framekiln.kit.errors import CompositionFailed, FramekilnError, InvalidInput
+from framekiln.kit.errors import FramekilnError, InvalidInput
 from framekiln.media.captions import read_captions
 from framekiln.media.frames import FrameSource
 from framekiln.media.mono_samples import MonoSamples
@@ -28,30 +31,36 @@ Query = dict[str, str]
 
 PREFIX: Final = "/__framekiln/"
 _LARGEST_FRAME_PX: Final = 8192
+_LONGEST_WINDOW: Final = 1 << 20
+_MOST_WARNINGS: Final = 20
+_SHORT_NUMBER: Final = re.compile(r"[0-9]{1,9}")
+_DECIMAL: Final = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,9})?")
 # Page times have five decimals and source times are often whole milliseconds: a picture that is
 # due within half of one is meant.
 _GRACE_MS: Final = Fraction(1, 2)
 
 
-class AssetMissing(CompositionFailed):
-    """A source that the composition names cannot be had."""
-
-    code = "asset_missing"
-
-
 class PageHost:
     """Owned by the page's thread; `with` it, so that decoders are closed."""
 
-    def __init__(self, assets: Assets, browser: Browser, site: Site | None = None) -> None:
+    def __init__(
+        self,
+        assets: Assets,
+        browser: Browser,
+        site: Site | None = None,
+        *,
+        has_own_runtime: bool = False,
+    ) -> None:
         self._assets = assets
         self._site = site
+        self._has_own_runtime = has_own_runtime
         self._buffers = PageBuffers(browser.pid)
         self._fetched: dict[str, LocalAsset] = {}
         self._facts: dict[str, MediaFacts] = {}
         self._frames: dict[tuple[str, int, int], FrameSource] = {}
         self._sounds: dict[str, MonoSamples] = {}
-        self.warnings: list[str] = []
-        self._failure: FramekilnError | None = None
+        self.reasons: dict[str, FramekilnError] = {}
+        """Why each source that could not be had could not."""
         self._answers: dict[str, Callable[[Query], Resource]] = {
             "media": self._media,
             "frame": self._frame,
@@ -79,21 +88,24 @@ class PageHost:
         parts = urlsplit(url)
         if parts.path.startswith(PREFIX):
             return self._answer(parts.path.removeprefix(PREFIX), parts.query)
+        if self._has_own_runtime and parts.path.startswith(API_PREFIX):
+            return self._answer_api(parts.path.removeprefix(API_PREFIX), parts.query)
         if self._site is not None and url.startswith(PAGE_URL):
             return self._site.find(parts.path)
         if parts.scheme != "https":
             return None
         try:
-            asset = self._fetch(url)
+            return self._file(url)
         except FramekilnError as error:
-            self._note(url, error)
             return _problem(error)
-        return Resource(asset.path.read_bytes(), asset.content_type)
 
-    def raise_failure(self) -> None:
-        """Raise if the page asked for something it cannot do without."""
-        if self._failure is not None:
-            raise self._failure
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the film does without: sources that no element fails for, such as backgrounds."""
+        return tuple(
+            f"{url[:200]} could not be used: {error.message}"
+            for url, error in islice(self.reasons.items(), _MOST_WARNINGS)
+        )
 
     def _answer(self, what: str, query: str) -> Resource | None:
         answer = self._answers.get(what)
@@ -103,6 +115,21 @@ class PageHost:
             return answer({name: values[0] for name, values in parse_qs(query).items()})
         except FramekilnError as error:
             return _problem(error)
+        except KeyError as missing:
+            return _problem(InvalidInput(f"{what} needs {missing}"))
+
+    def _answer_api(self, path: str, query: str) -> Resource:
+        src = parse_qs(query).get("src", [None])[0]
+        try:
+            return answer_api(
+                path, src, image=self._file, captions=lambda url: self._captions({"src": url})
+            )
+        except FramekilnError as error:
+            return _problem(error)
+
+    def _file(self, url: str) -> Resource:
+        asset = self._fetch(url)
+        return Resource(asset.path.read_bytes(), asset.content_type)
 
     def _media(self, query: Query) -> Resource:
         facts = self._probe(_source(query))
@@ -119,12 +146,13 @@ class PageHost:
 
     def _frame(self, query: Query) -> Resource:
         url = _source(query)
-        width, height = _side(query, "width"), _side(query, "height")
+        width = _whole(query, "width", most=_LARGEST_FRAME_PX)
+        height = _whole(query, "height", most=_LARGEST_FRAME_PX)
         source = self._frames.get((url, width, height))
         if source is None:
             source = FrameSource(self._fetch(url).path, width_px=width, height_px=height)
             self._frames[url, width, height] = source
-        pixels = source.rgba_at(Fraction(query["ms"]) + _GRACE_MS)
+        pixels = source.rgba_at(_ms(query) + _GRACE_MS)
         if self._buffers.write(query.get("buffer"), pixels):
             return Resource(b"", "application/octet-stream", status=204)
         return Resource(pixels.tobytes(), "application/octet-stream")
@@ -137,25 +165,35 @@ class PageHost:
 
     def _peaks(self, query: Query) -> Resource:
         url = _source(query)
+        window = _whole(query, "window", most=_LONGEST_WINDOW)
         if self._probe(url).audio is None:
-            return Resource(bytes(4 * int(query["window"])), "application/octet-stream")
+            return Resource(bytes(4 * window), "application/octet-stream")
         if url not in self._sounds:
             self._sounds[url] = MonoSamples(self._fetch(url).path)
-        samples = self._sounds[url].before(Fraction(query["ms"]), int(query["window"]))
+        samples = self._sounds[url].before(_ms(query), window)
         return Resource(samples.astype("<f4").tobytes(), "application/octet-stream")
 
     def _probe(self, url: str) -> MediaFacts:
         if url not in self._facts:
-            self._facts[url] = probe(self._fetch(url).path)
+            path = self._fetch(url).path
+            try:
+                self._facts[url] = probe(path)
+            except FramekilnError as error:
+                self.reasons[url] = error
+                raise
         return self._facts[url]
 
     def _fetch(self, url: str) -> LocalAsset:
+        # A page may ask again and again; the other server is asked once.
+        if url in self.reasons:
+            raise self.reasons[url]
         if url not in self._fetched:
-            self._fetched[url] = self._assets.fetch(url)
+            try:
+                self._fetched[url] = self._assets.fetch(url)
+            except FramekilnError as error:
+                self.reasons[url] = error
+                raise
         return self._fetched[url]
-
-    def _note(self, url: str, error: FramekilnError) -> None:
-        self.warnings.append(f"{url[:200]} could not be fetched: {error.message}")
 
 
 def _source(query: Query) -> str:
@@ -165,11 +203,21 @@ def _source(query: Query) -> str:
     return url
 
 
-def _side(query: Query, name: str) -> int:
-    side = int(query[name])
-    if not 1 <= side <= _LARGEST_FRAME_PX:
-        raise InvalidInput(f"a video cannot be drawn {side} pixels wide or high")
-    return side
+def _whole(query: Query, name: str, *, most: int) -> int:
+    """Read a number that the page's own scripts may have written."""
+    text = query[name]
+    number = int(text) if _SHORT_NUMBER.fullmatch(text) else 0
+    if not 1 <= number <= most:
+        raise InvalidInput(f"{name} is 1 to {most}, not {text[:20]!r}")
+    return number
+
+
+def _ms(query: Query) -> Fraction:
+    text = query["ms"]
+    # A number with an exponent could take for ever to write out.
+    if _DECIMAL.fullmatch(text) is None:
+        raise InvalidInput(f"ms is a plain decimal number, not {text[:20]!r}")
+    return Fraction(text)
 
 
 @cache

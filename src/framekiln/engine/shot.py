@@ -58,6 +58,8 @@ class Shot:
     is_declarative: bool
     """Whether any frame can be shown without showing those before it."""
     warnings: tuple[str, ...]
+    has_page_sound: bool = False
+    """Whether the page mixes its sound itself and delivers it with the last frame."""
 
 
 def plan_shot(order: FilmOrder, facts: PageFacts) -> Shot:
@@ -84,6 +86,7 @@ def plan_shot(order: FilmOrder, facts: PageFacts) -> Shot:
         sounds=tuple(window for window in media if window.gain > 0),
         is_declarative=bool(facts.plan.get("isDeclarative", False)),
         warnings=(*warnings, *(str(warning) for warning in facts.plan.get("warnings", ()))),
+        has_page_sound=bool(facts.plan.get("mixesSound", False)),
     )
 
 

@@ -13,10 +13,19 @@ from framekiln.timeline import Timeline
 
 
 def mix_sounds(
-    windows: Iterable[MediaWindow], timeline: Timeline, assets: Assets, path: Path
+    windows: Iterable[MediaWindow],
+    timeline: Timeline,
+    assets: Assets,
+    path: Path,
+    *,
+    page_sound: Path | None = None,
 ) -> None:
-    """Mix the windows into one AAC track of the film's length; silence where there is none."""
-    clips = []
+    """Mix the windows into one AAC track of the film's length; silence where there is none.
+
+    `page_sound` is what the page itself has mixed, if it does that.
+    """
+    film_ms = Fraction(timeline.frame_count * 1000) / timeline.fps
+    clips = [] if page_sound is None else [SoundClip(page_sound, Fraction(0), film_ms)]
     for window in windows:
         if window.src is None:
             raise InvalidInput(f"{window.element}: only sources by URL can be heard so far")

@@ -10,15 +10,19 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from framekiln.capture.browser import Browser
+from framekiln.capture.errors import PageThrew
 from framekiln.capture.framebuffer import Pixels
 from framekiln.capture.grab import Grabber, Grabbing, prepare_grabber
 from framekiln.capture.network import PageNetwork, Resource
-from framekiln.capture.page import Page, Size, open_page
+from framekiln.capture.page import Page, PageFacts, Size
 from framekiln.composition.document import as_document
-from framekiln.engine.errors import FilmTookTooLong
+from framekiln.engine.errors import FilmTookTooLong, SizeUnsettled
+from framekiln.engine.missing_media import check_images, find_missing
 from framekiln.engine.order import DEFAULT_SIZE, FilmLimits, FilmOrder, StillMoment
+from framekiln.engine.own_runtime import initialize, open_page_for, save_sound
 from framekiln.engine.page_host import PageHost
 from framekiln.engine.shot import Shot, plan_shot
 from framekiln.engine.slices import Slice
@@ -27,6 +31,11 @@ from framekiln.media.stills import decode_bgra
 
 FrameShown = Callable[[int], None]
 """Called with the number of each frame taken. What it raises stops the film."""
+
+# Once to hear the page's size, once to have it, and once more in case that changed what it says.
+_OPENINGS: Final = 3
+# Lossless either way: the file that is kept is compressed later, and as asked for.
+_LOSSLESS: Final = {"format": "png", "optimizeForSpeed": True}
 
 
 @dataclass
@@ -77,11 +86,18 @@ class Stage:
         timeline, at_us = self.shot.timeline, moment.at_ms * 1000
         last = timeline.frame_count - 1
         self._go_to(last)
+        if self._next_frame == 0 and at_us > 0:
+            # Animations begin with the first frame drawn, also if the picture is soon after it.
+            self.page.show(0, 0)
         if moment.is_transparent:
             self.page.make_transparent()
-        shown = self.page.show(last, at_us, screenshot={"format": "png"})
+        shown = self.page.show(last, at_us, screenshot=_LOSSLESS)
         assert shown.screenshot is not None
-        return decode_bgra(base64.b64decode(shown.screenshot))
+        return decode_bgra(base64.b64decode(shown.screenshot))[: self.shot.size.height_px]
+
+    def save_sound(self, path: Path) -> bool:
+        """Write the sound that the page itself delivered with the last frame; False if none."""
+        return save_sound(self.page, path)
 
     def take_captured(self) -> int:
         """Return how many frames' pixels were taken since the last call."""
@@ -125,26 +141,47 @@ def open_stage(
     viewport = Size(
         order.width_px or DEFAULT_SIZE.width_px, order.height_px or DEFAULT_SIZE.height_px
     )
-    while True:
+    for _ in range(_OPENINGS):
         with (
-            open_page(browser, viewport) as page,
-            PageHost(order.assets, browser, order.site) as host,
+            open_page_for(order, browser, viewport) as (page, has_own_runtime),
+            PageHost(order.assets, browser, order.site, has_own_runtime=has_own_runtime) as host,
         ):
             grabber, missing = prepare_grabber(page, decode_bgra, raw=raw)
-            document = as_document(order.html).encode()
-            network = PageNetwork(Resource(document, "text/html; charset=utf-8"), host.lookup)
-            facts = page.load(
-                network, settle_within_s=limits.settle_s, has_files=order.site is not None
-            )
-            host.raise_failure()
-            shot = plan_shot(order, facts)
+            network = _network(order, host)
+            shot = plan_shot(order, _load(page, network, host, order=order, limits=limits))
             if shot.size == viewport:
+                initialize(page, order, shot, within_s=limits.settle_s)
                 page.begin(shot.timeline.fps, frame_within_s=limits.frame_s)
                 reason = fallback_reason or missing
                 yield Stage(page, grabber, shot, limits, reason, network, host)
                 return
         # The page says another size than it was opened with: open it again as it wants.
-        viewport = shot.size
+        before, viewport = viewport, shot.size
+    raise SizeUnsettled(
+        f"in a window of {before.width_px}x{before.height_px} the page says that it is"
+        f" {viewport.width_px}x{viewport.height_px}, and so on: give it a fixed size, or ask for"
+        " width and height"
+    )
+
+
+def _network(order: FilmOrder, host: PageHost) -> PageNetwork:
+    document = as_document(order.html).encode()
+    return PageNetwork(Resource(document, "text/html; charset=utf-8"), host.lookup)
+
+
+def _load(
+    page: Page, network: PageNetwork, host: PageHost, *, order: FilmOrder, limits: FilmLimits
+) -> PageFacts:
+    try:
+        facts = page.load(
+            network, settle_within_s=limits.settle_s, has_files=order.site is not None
+        )
+    except PageThrew as thrown:
+        if missing := find_missing(thrown, host.reasons):
+            raise missing from thrown
+        raise
+    check_images(page, host.reasons)
+    return facts
 
 
 def _refusals(network: PageNetwork) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The assets of a render, for its film thread: ingested sources as local files."""
+"""The assets of a render, for its film thread: ingested sources and bundles as local files."""
 
 import asyncio
 import hashlib
@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Final
 
 from framekiln.engine.assets import LocalAsset
+from framekiln.engine.site import Site
 from framekiln.files.ingest import DOWNLOAD_WITHIN_S, Ingest
 from framekiln.kit.ids import OrganizationId
+from framekiln.renders.bundle import unpack
+from framekiln.renders.model import Render
 from framekiln.storage.blob_store import BlobStore
 
 _MARGIN_S: Final = 60.0
@@ -42,3 +45,12 @@ class IngestedAssets:
         path = self._folder / f"asset-{hashlib.sha256(url.encode()).hexdigest()[:32]}"
         await self._blobs.get_to_file(asset.blob_key, path)
         return LocalAsset(path, asset.content_type)
+
+
+async def fetch_site(render: Render, blobs: BlobStore, folder: Path) -> Site:
+    """Return the unpacked bundle of a render."""
+    archive, unpacked = folder / "bundle.tar.gz", folder / "bundle"
+    await blobs.get_to_file(render.source_key, archive)
+    unpacked.mkdir()
+    await asyncio.to_thread(unpack, archive, unpacked)
+    return Site(unpacked)

@@ -4,6 +4,8 @@ Only plain files and folders come out, all below the folder given; how many and 
 be is capped while reading, so that a small archive cannot become a full disk.
 """
 
+import errno
+import gzip
 import shutil
 import tarfile
 import tempfile
@@ -17,6 +19,31 @@ MAX_BUNDLE_BYTES: Final = 256 << 20
 MAX_UNPACKED_BYTES: Final = 1 << 30
 MAX_ENTRIES: Final = 10_000
 GZIP_MAGIC: Final = b"\x1f\x8b"
+# Long names stand in entries of their own, which are read into memory whole.
+_HEADER_TYPES: Final = (
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+)
+_MAX_HEADER_BYTES: Final = 64 << 10
+# The last three are what tarfile ends in when a header contradicts itself.
+_NOT_READABLE: Final = (
+    tarfile.TarError,
+    gzip.BadGzipFile,
+    zlib.error,
+    EOFError,
+    ValueError,
+    IndexError,
+    RecursionError,
+)
+_IMPOSSIBLE_PLACE: Final = {
+    errno.EEXIST: "is there twice, or lies in a file",
+    errno.EISDIR: "is a file and a folder",
+    errno.ENOTDIR: "lies in a file",
+    errno.ENAMETOOLONG: "has too long a name",
+}
 
 
 class BadBundle(InvalidInput):
@@ -31,12 +58,25 @@ class BundleTooLarge(TooLarge):
     code = "bundle_too_large"
 
 
+class _Entry(tarfile.TarInfo):
+    """An entry that is looked at before what belongs to its header is read."""
+
+    def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo:
+        if self.type in _HEADER_TYPES and self.size > _MAX_HEADER_BYTES:
+            raise BundleTooLarge(f"the bundle has an entry whose header is {self.size} bytes long")
+        if self.size < 0 or self.type == tarfile.GNUTYPE_SPARSE:
+            raise BadBundle(f"the bundle's entry {_shown(self)} has no plain size")
+        # The documented place to look in; only the stubs do not know it.
+        entry: tarfile.TarInfo = super()._proc_member(tar)  # type: ignore[misc]
+        return entry
+
+
 def unpack(archive: Path, folder: Path) -> None:
     """Unpack a bundle into an empty folder, or raise what is wrong with it."""
     try:
-        with tarfile.open(archive, "r:gz") as tar:
+        with tarfile.open(archive, "r:gz", tarinfo=_Entry) as tar:
             _unpack_all(tar, folder)
-    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+    except _NOT_READABLE as error:
         raise BadBundle(f"the bundle is not a readable gzip tar: {error}") from error
     if not (folder / "index.html").is_file():
         raise BadBundle("the bundle has no index.html at its root")
@@ -54,6 +94,7 @@ def check_bundle(archive: Path) -> None:
     """Raise what is wrong with a bundle, leaving nothing behind."""
     with tempfile.TemporaryDirectory(prefix="framekiln-bundle-") as folder:
         unpack(archive, Path(folder))
+        read_index(Path(folder))
 
 
 def _unpack_all(tar: tarfile.TarFile, folder: Path) -> None:
@@ -64,21 +105,31 @@ def _unpack_all(tar: tarfile.TarFile, folder: Path) -> None:
         left -= max(0, entry.size)
         if left < 0:
             raise BundleTooLarge(f"the bundle unpacks to more than {MAX_UNPACKED_BYTES} bytes")
-        _unpack_one(tar, entry, folder)
+        try:
+            _unpack_one(tar, entry, folder)
+        except OSError as error:
+            if error.errno not in _IMPOSSIBLE_PLACE:
+                raise
+            reason = _IMPOSSIBLE_PLACE[error.errno]
+            raise BadBundle(f"the bundle's entry {_shown(entry)} {reason}") from error
 
 
 def _unpack_one(tar: tarfile.TarFile, entry: tarfile.TarInfo, folder: Path) -> None:
     name = PurePosixPath(entry.name)
     if name.is_absolute() or ".." in name.parts or "\\" in entry.name or "\0" in entry.name:
-        raise BadBundle(f"the bundle's entry {entry.name!r} leads out of the bundle")
+        raise BadBundle(f"the bundle's entry {_shown(entry)} leads out of the bundle")
     target = folder.joinpath(*name.parts)
     if entry.isdir():
         target.mkdir(parents=True, exist_ok=True)
         return
-    if not entry.isreg():
-        raise BadBundle(f"the bundle's entry {entry.name!r} is neither a file nor a folder")
+    if not entry.isreg() or entry.issparse():
+        raise BadBundle(f"the bundle's entry {_shown(entry)} is neither a file nor a folder")
     target.parent.mkdir(parents=True, exist_ok=True)
     content = tar.extractfile(entry)
     assert content is not None
     with target.open("xb") as file:
         shutil.copyfileobj(content, file)
+
+
+def _shown(entry: tarfile.TarInfo) -> str:
+    return repr(entry.name[:200])

@@ -19,19 +19,20 @@ import structlog
 from framekiln.capture.browser import Browser
 from framekiln.capture.grab import RawPixelsDiffer
 from framekiln.engine.order import FilmLimits, FilmOrder
-from framekiln.engine.site import Site
+from framekiln.engine.site import SiteAssets
 from framekiln.engine.slices import cut
+from framekiln.engine.sound import mix_sounds
 from framekiln.engine.stage import Stage, open_stage
 from framekiln.engine.studio import Alive, Studio
 from framekiln.files.ingest import Ingest
 from framekiln.jobs.model import JobContext
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.ids import RenderId
-from framekiln.renders.assets import IngestedAssets
-from framekiln.renders.bundle import read_index, unpack
+from framekiln.renders.assets import IngestedAssets, fetch_site
+from framekiln.renders.bundle import read_index
 from framekiln.renders.ending import ending_badly, patiently
-from framekiln.renders.jobs import FILM_QUEUE, film_job
-from framekiln.renders.model import Render, output_key, slice_key
+from framekiln.renders.jobs import FILM_QUEUE
+from framekiln.renders.model import Render, output_key, slice_key, sound_key
 from framekiln.renders.output import Mp4Format
 from framekiln.renders.plan import RenderPlan
 from framekiln.renders.progress import ProgressReports
@@ -92,11 +93,9 @@ class FilmRenders:
         )
         if not render.is_bundle:
             return replace(order, html=(await self.blobs.get(render.source_key)).decode())
-        archive, unpacked = folder / "bundle.tar.gz", folder / "bundle"
-        await self.blobs.get_to_file(render.source_key, archive)
-        unpacked.mkdir()
-        await asyncio.to_thread(unpack, archive, unpacked)
-        return replace(order, html=read_index(unpacked), site=Site(unpacked))
+        site = await fetch_site(render, self.blobs, folder)
+        html = read_index(site.folder)
+        return replace(order, html=html, site=site, assets=SiteAssets(site, assets))
 
     async def _shoot_still(self, render: Render, order: FilmOrder, job: JobContext) -> None:
         assert not isinstance(render.output, Mp4Format)
@@ -123,9 +122,7 @@ class _Chain:
     def run(self, browser: Browser, alive: Alive) -> None:
         """Take slice after slice; a stage is kept as long as the next slice lies ahead of it."""
         # A browser that died under an earlier try has left its slice taken.
-        self._wait(
-            self.parts.work.start(self.render.id, job_id=self.job.job_id, attempt=self.job.attempt)
-        )
+        self._wait(self.parts.work.take_back(self.render.id, job_id=self.job.job_id))
         stages = _Stages(self, browser)
         with stages:
             made: int | None = None
@@ -134,6 +131,7 @@ class _Chain:
             while (taken := self._take(after=made)) is not None:
                 self._film(taken, stages, alive)
                 made = taken.slice.number
+                alive()
                 if self._others_wait():
                     return
 
@@ -161,26 +159,36 @@ class _Chain:
         except RawPixelsDiffer as reason:
             stage = stages.without_raw(first, str(reason))
             stage.film(taken.slice, path, shown)
+        # First the sound: the last slice has the film joined.
+        if stage.shot.has_page_sound and taken.slice.end_frame == stage.shot.timeline.frame_count:
+            self._keep_sound(stage, fence=taken.fence)
         self._wait(self._keep(taken, path, stage_record(stage)))
         path.unlink()
+
+    def _keep_sound(self, stage: Stage, *, fence: int) -> None:
+        """Keep the sound that the page itself has mixed, and came with its last frame."""
+        raw, path = self.folder / "page.wav", self.folder / "sound.mp4"
+        page_sound = raw if stage.save_sound(raw) else None
+        mix_sounds((), stage.shot.timeline, self.order.assets, path, page_sound=page_sound)
+        key = sound_key(self.render, attempt=fence)
+        self._wait(self.parts.blobs.put_file(key, path))
+        self._wait(self.parts.work.finish_sound(self.render.id, blob_key=key))
+        path.unlink()
+        raw.unlink(missing_ok=True)
 
     async def _keep(self, taken: TakenSlice, path: Path, record: dict[str, Any]) -> None:
         key = slice_key(self.render, number=taken.slice.number, fence=taken.fence)
         await self.parts.blobs.put_file(key, path)
-        await self.parts.work.finish_slice(taken, blob_key=key, record=record)
+        if not await self.parts.work.finish_slice(taken, blob_key=key, record=record):
+            await self.parts.blobs.delete(key)
 
     def _others_wait(self) -> bool:
-        """Make room when another organization has nothing: go to the back of the queue."""
-        return self._wait(self._give_way())
-
-    async def _give_way(self) -> bool:
-        organization_id = str(self.render.organization_id)
-        if not await self.parts.jobs.has_waiting_of_others(
-            FILM_QUEUE, argument="organization_id", value=organization_id
-        ):
-            return False
-        await self.parts.work.call_again(film_job(self.render, is_further=True))
-        return True
+        """Make room for another organization: somebody else was called in for what is left."""
+        return self._wait(
+            self.parts.jobs.has_waiting_of_others(
+                FILM_QUEUE, argument="organization_id", value=str(self.render.organization_id)
+            )
+        )
 
     def _wait(self, step: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(step, self.loop).result(_STEP_WITHIN_S)

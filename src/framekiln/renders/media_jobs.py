@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from framekiln.engine.assets import Assets
+from framekiln.engine.site import SiteAssets
 from framekiln.engine.sound import mix_sounds
 from framekiln.files.ingest import Ingest
 from framekiln.jobs.model import JobContext
 from framekiln.kit.ids import RenderId
 from framekiln.media.join import join
-from framekiln.renders.assets import IngestedAssets
+from framekiln.renders.assets import IngestedAssets, fetch_site
 from framekiln.renders.ending import ending_badly, patiently
 from framekiln.renders.model import Made, Render, output_key, sound_key
 from framekiln.renders.plan import RenderPlan
@@ -38,18 +40,22 @@ class MixSound:
                 return
             key = sound_key(render, attempt=job.attempt)
             await self._mix(render, RenderPlan.from_json(render.plan), key)
-            await self.work.finish_sound(render_id, blob_key=key)
+            if not await self.work.finish_sound(render_id, blob_key=key):
+                await self.blobs.delete(key)
 
     async def _mix(self, render: Render, plan: RenderPlan, key: str) -> None:
-        with tempfile.TemporaryDirectory(prefix="framekiln-sound-") as folder:
-            assets = IngestedAssets(
+        with tempfile.TemporaryDirectory(prefix="framekiln-sound-") as name:
+            folder = Path(name)
+            assets: Assets = IngestedAssets(
                 self.ingest,
                 self.blobs,
                 render.organization_id,
-                folder=Path(folder),
+                folder=folder,
                 loop=asyncio.get_running_loop(),
             )
-            path = Path(folder) / "sound.mp4"
+            if render.is_bundle and plan.sounds:
+                assets = SiteAssets(await fetch_site(render, self.blobs, folder), assets)
+            path = folder / "sound.mp4"
             await asyncio.to_thread(mix_sounds, plan.sounds, plan.timeline, assets, path)
             await self.blobs.put_file(key, path)
 
@@ -71,8 +77,8 @@ class JoinRender:
             parts = await self.work.parts(render_id)
             made = await self._join(render, RenderPlan.from_json(render.plan), parts, job.attempt)
             await patiently(lambda: self.work.complete(render_id, made))
-        for key in [render.sound_key, *(part.blob_key for part in parts)]:
-            await self.blobs.delete(key)
+            for key in [render.sound_key, *(part.blob_key for part in parts)]:
+                await self.blobs.delete(key)
 
     async def _join(
         self, render: Render, plan: RenderPlan, parts: list[DoneSlice], attempt: int

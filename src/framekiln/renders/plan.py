@@ -17,11 +17,13 @@ class RenderPlan:
     timeline: Timeline
     sounds: tuple[MediaWindow, ...]
     warnings: tuple[str, ...]
+    has_page_sound: bool = False
+    """Whether sound comes from the page, with the last slice, and there is nothing to mix."""
 
     @classmethod
     def of(cls, shot: Shot) -> "RenderPlan":
         """Keep what later jobs need of a shot."""
-        return cls(shot.size, shot.timeline, shot.sounds, shot.warnings)
+        return cls(shot.size, shot.timeline, shot.sounds, shot.warnings, shot.has_page_sound)
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON; rates are fractions written as text."""
@@ -32,6 +34,7 @@ class RenderPlan:
             "frame_count": self.timeline.frame_count,
             "sounds": [asdict(sound) for sound in self.sounds],
             "warnings": list(self.warnings),
+            "has_page_sound": self.has_page_sound,
         }
 
     @classmethod
@@ -42,4 +45,5 @@ class RenderPlan:
             timeline=Timeline(fps=Fraction(value["fps"]), frame_count=value["frame_count"]),
             sounds=tuple(MediaWindow(**sound) for sound in value["sounds"]),
             warnings=tuple(value["warnings"]),
+            has_page_sound=value.get("has_page_sound", False),
         )

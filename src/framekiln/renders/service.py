@@ -79,20 +79,18 @@ class Renders:
         self, organization_id: OrganizationId, render_id: RenderId, archive: Path
     ) -> Render:
         """Keep the uploaded bundle of a render, and begin."""
-        render = await self.get(organization_id, render_id)
-        if not render.is_bundle or render.status is not RenderStatus.CREATED:
-            raise RenderHasComposition(
-                f"render {render_id} is {render.status} and takes no bundle", status=render.status
-            )
+        _check_waits(await self.get(organization_id, render_id))
         await asyncio.to_thread(check_bundle, archive)
-        await self._blobs.put_file(render.source_key, archive)
         async with self._database.transaction() as connection:
-            current = await store.lock(connection, render_id)
-            # Two uploads at once: the first has begun, the second brought the same place.
-            if current is not None and current.status is RenderStatus.CREATED:
-                await store.set_queued(connection, render_id)
-                await self._jobs.defer(connection, film_job(render))
-                await notify(connection, topic(render_id))
+            # Under the lock: of two uploads at once, the second must not replace what is filmed.
+            render = await store.lock(connection, render_id)
+            if render is None:
+                raise _no_render(render_id)
+            _check_waits(render)
+            await self._blobs.put_file(render.source_key, archive)
+            await store.set_queued(connection, render_id)
+            await self._jobs.defer(connection, film_job(render))
+            await notify(connection, topic(render_id))
         return await self.get(organization_id, render_id)
 
     async def find_by_md5(self, organization_id: OrganizationId, md5: str) -> Render:
@@ -131,7 +129,7 @@ class Renders:
         async with self._database.connection() as connection:
             render = await store.find(connection, organization_id, render_id)
         if render is None:
-            raise RenderNotFound(f"there is no render {render_id}")
+            raise _no_render(render_id)
         return render
 
     async def progress(self, render_id: RenderId) -> Progress:
@@ -139,7 +137,7 @@ class Renders:
         async with self._database.connection() as connection:
             progress = await store.find_progress(connection, render_id)
         if progress is None:
-            raise RenderNotFound(f"there is no render {render_id}")
+            raise _no_render(render_id)
         return progress
 
     @asynccontextmanager
@@ -147,3 +145,14 @@ class Renders:
         """Be woken whenever a render's progress changes."""
         async with self._notifications.follow(topic(render_id)) as follower:
             yield follower
+
+
+def _check_waits(render: Render) -> None:
+    if not render.is_bundle or render.status is not RenderStatus.CREATED:
+        raise RenderHasComposition(
+            f"render {render.id} is {render.status} and takes no bundle", status=render.status
+        )
+
+
+def _no_render(render_id: RenderId) -> RenderNotFound:
+    return RenderNotFound(f"there is no render {render_id}")

@@ -12,7 +12,6 @@ from typing import Any, Final
 from framekiln.db.notify import notify
 from framekiln.db.pool import Connection, Database
 from framekiln.engine.slices import Slice
-from framekiln.jobs.model import NewJob
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import RenderId
@@ -26,7 +25,8 @@ from framekiln.renders.slices.store import DoneSlice, TakenSlice
 
 MAX_TAKES: Final = 3
 """A slice that took this many workers down with it is poison."""
-_MOST_WORKERS: Final = 32
+MAX_OPENINGS: Final = 5
+"""So is a render that took this many down before it was planned."""
 
 
 class RenderWork:
@@ -42,14 +42,27 @@ class RenderWork:
         async with self._locked(render_id) as (connection, render):
             if render is None or render.status.is_terminal:
                 return None
+            if render.plan is None and attempt > MAX_OPENINGS:
+                await self._fail(connection, render_id, _KILLS_WORKERS)
+                return None
             released = await slice_store.release(connection, render_id, job_id=job_id)
+            free = await slice_store.free_numbers(connection, render_id)
+            if render.plan is not None and not free:
+                return None
             # An attempt that died before it came here has left nothing to recover from.
             has_begun = render.status in before(RenderStatus.RECOVERING)
             if has_begun and (attempt > 1 or released):
                 await store.set_recovering(connection, render_id)
             else:
                 await store.set_started(connection, render_id, now=self._clock.now())
+            await self._call_in_another(connection, render, free=len(free))
             return render
+
+    async def take_back(self, render_id: RenderId, *, job_id: int) -> None:
+        """Free the slice a job was at when its browser died."""
+        async with self._locked(render_id) as (connection, _):
+            if await slice_store.release(connection, render_id, job_id=job_id):
+                await store.set_recovering(connection, render_id)
 
     async def get(self, render_id: RenderId) -> Render | None:
         """Return a render that still needs work."""
@@ -58,16 +71,15 @@ class RenderWork:
         return None if render is None or render.status.is_terminal else render
 
     async def save_plan(self, render: Render, plan: RenderPlan, slices: Sequence[Slice]) -> None:
-        """Keep the plan, and call in the other workers."""
+        """Keep the plan, and call in other workers."""
         async with self._locked(render.id) as (connection, current):
             if current is None or current.status.is_terminal or current.plan is not None:
                 return
             await store.set_plan(connection, render.id, plan.as_json())
             await slice_store.insert(connection, render.id, slices)
-            further = min(len(slices), _MOST_WORKERS) - 1
-            jobs: list[NewJob] = [sound_job(render)]
-            jobs += [film_job(render, is_further=True)] * further
-            await self._jobs.defer_many(connection, jobs)
+            if not plan.has_page_sound:
+                await self._jobs.defer(connection, sound_job(render))
+            await self._call_in_another(connection, render, free=len(slices))
 
     async def take_slice(
         self, render: Render, *, job_id: int, after: int | None
@@ -89,32 +101,30 @@ class RenderWork:
     async def report(self, taken: TakenSlice, *, frames_done: int) -> None:
         """Tell followers how far a slice is."""
         async with self._database.transaction() as connection:
-            await slice_store.report(connection, taken, frames_done)
-            await store.set_recovered(connection, taken.render_id)
-            await notify(connection, topic(taken.render_id))
+            if await slice_store.report(connection, taken, frames_done):
+                await store.set_recovered(connection, taken.render_id)
+                await notify(connection, topic(taken.render_id))
 
     async def finish_slice(
         self, taken: TakenSlice, *, blob_key: str, record: dict[str, Any]
-    ) -> None:
-        """Record a finished slice; the last one has the film joined."""
+    ) -> bool:
+        """Record a finished slice; the last one has the film joined. False: nobody wants it."""
         async with self._locked(taken.render_id) as (connection, render):
             if render is None or render.status.is_terminal:
-                return
-            await slice_store.finish(connection, taken, blob_key=blob_key, record=record)
+                return False
+            if not await slice_store.finish(connection, taken, blob_key=blob_key, record=record):
+                return False
             await self._join_if_whole(connection, render)
+            return True
 
-    async def finish_sound(self, render_id: RenderId, *, blob_key: str) -> None:
+    async def finish_sound(self, render_id: RenderId, *, blob_key: str) -> bool:
         """Record the mixed sound; if the pictures are there, the film is joined."""
         async with self._locked(render_id) as (connection, render):
             if render is None or render.status.is_terminal:
-                return
+                return False
             await store.set_sound(connection, render_id, blob_key)
             await self._join_if_whole(connection, render)
-
-    async def call_again(self, job: NewJob) -> None:
-        """Put a job at the back of the queue."""
-        async with self._database.transaction() as connection:
-            await self._jobs.defer(connection, job)
+            return True
 
     async def parts(self, render_id: RenderId) -> list[DoneSlice]:
         """Return the finished slices, in order."""
@@ -142,12 +152,26 @@ class RenderWork:
         if await slice_store.count_unfinished(connection, render.id) == 0:
             await self._jobs.defer(connection, join_job(render))
 
+    async def _call_in_another(self, connection: Connection, render: Render, *, free: int) -> None:
+        """Queue a job for one more worker while slices are free.
+
+        Whoever takes it calls in the next: each render has one such job waiting, not one for each
+        slice, so that renders take turns.
+        """
+        if free > 1:
+            await self._jobs.defer(connection, film_job(render, is_further=True))
+
     @asynccontextmanager
     async def _locked(self, render_id: RenderId) -> AsyncIterator[tuple[Connection, Render | None]]:
         """Hold the render's row; followers hear of whatever changed."""
         async with self._database.transaction() as connection:
             yield connection, await store.lock(connection, render_id)
             await notify(connection, topic(render_id))
+
+
+_KILLS_WORKERS: Final = Failure(
+    "render_kills_workers", f"{MAX_OPENINGS} workers died while they opened its page"
+)
 
 
 def _poison(slice_: Slice) -> Failure:

@@ -1,9 +1,33 @@
 """What can be said of a render without a database."""
 
+import json
+from fractions import Fraction
+
 import pytest
 
+from framekiln.capture.page import Size
+from framekiln.engine.shot import MediaWindow
 from framekiln.kit.ids import OrganizationId, RenderId, new_uuid
-from framekiln.renders.model import CHANGES, Failure, Progress, RenderStatus, before, source_key
+from framekiln.media.stills import JpegFormat, PngFormat, WebpFormat
+from framekiln.renders.model import (
+    CHANGES,
+    Failure,
+    Progress,
+    RenderStatus,
+    before,
+    render_prefix,
+    source_key,
+)
+from framekiln.renders.output import (
+    Mp4Format,
+    OutputFormat,
+    container_of,
+    media_type_of,
+    output_as_json,
+    output_from_json,
+)
+from framekiln.renders.plan import RenderPlan
+from framekiln.timeline import Timeline
 
 S = RenderStatus
 
@@ -38,6 +62,37 @@ def test_a_failure_keeps_its_words() -> None:
 
 def test_blobs_of_a_render_are_under_its_organization() -> None:
     organization, render = OrganizationId(new_uuid()), RenderId(new_uuid())
-    assert source_key(organization, render) == (
-        f"org/{organization}/renders/{render}/composition.html"
-    )
+    place = f"org/{organization}/renders/{render}"
+    assert render_prefix(organization, render) == place
+    assert source_key(organization, render, is_bundle=False) == f"{place}/composition.html"
+    assert source_key(organization, render, is_bundle=True) == f"{place}/bundle.tar.gz"
+
+
+@pytest.mark.parametrize("status", S)
+def test_a_render_is_active_between_its_start_and_its_end(status: RenderStatus) -> None:
+    assert status.is_active == (status not in (S.CREATED, S.COMPLETE, S.FAILED))
+    assert status.is_terminal == (status in (S.COMPLETE, S.FAILED))
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        Mp4Format(),
+        JpegFormat(quality=7),
+        PngFormat(compression=3, transparency=True),
+        WebpFormat(quality=9, compression=6, transparency=True),
+    ],
+    ids=container_of,
+)
+def test_an_output_is_read_back_as_it_was_written(output: OutputFormat) -> None:
+    written = output_as_json(output)
+    assert written["container"] == container_of(output)
+    assert output_from_json(written) == output
+    assert media_type_of(output).endswith(f"/{container_of(output)}")
+
+
+def test_a_plan_is_read_back_as_it_was_written() -> None:
+    window = MediaWindow("ef-audio", "https://a.example/x", None, 0.5, 900.25, 100.0, 0.8)
+    timeline = Timeline(Fraction(30000, 1001), 27)
+    plan = RenderPlan(Size(322, 182), timeline, sounds=(window,), warnings=("rounded",))
+    assert RenderPlan.from_json(json.loads(json.dumps(plan.as_json()))) == plan

@@ -104,9 +104,9 @@ async def finish(
     return cursor.rowcount == 1
 
 
-async def report(connection: Connection, taken: TakenSlice, frames_done: int) -> None:
-    """Write how far a slice is, if it is still the caller's."""
-    await connection.execute(
+async def report(connection: Connection, taken: TakenSlice, frames_done: int) -> bool:
+    """Write how far a slice is; False when another worker has it by now."""
+    cursor = await connection.execute(
         """
         INSERT INTO render_slice_progress (render_id, number, frames_done)
         SELECT render_id, number, %(done)s FROM render_slice
@@ -120,6 +120,7 @@ async def report(connection: Connection, taken: TakenSlice, frames_done: int) ->
             "done": frames_done,
         },
     )
+    return cursor.rowcount == 1
 
 
 async def count_unfinished(connection: Connection, render_id: RenderId) -> int:

@@ -1,0 +1,69 @@
+"""Sources that a composition names and cannot have: which element misses what, and why."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from framekiln.capture.errors import PageThrew
+from framekiln.capture.page import Page
+from framekiln.kit.errors import CompositionFailed, FramekilnError, RemoteFailed
+
+Reasons = Mapping[str, FramekilnError]
+"""Why each URL that was asked for in vain could not be had."""
+
+_SHOWN_URL_CHARACTERS: Final = 200
+# The page's own messages shorten an address to this many characters.
+_QUOTED_URL_CHARACTERS: Final = 77
+# A page that listens for the error of an image deals with it itself.
+_BROKEN_IMAGES: Final = """[...document.images]
+  .filter((image) => image.complete && image.naturalWidth === 0 && image.onerror === null)
+  .map((image) => ({
+    url: image.currentSrc || image.src,
+    element: image.id === ""
+      ? `img ${[...document.images].indexOf(image) + 1} of ${document.images.length}`
+      : `img#${image.id}`,
+  }))
+  .filter(({ url }) => url !== "")
+  .slice(0, 1)"""
+
+
+class AssetMissing(CompositionFailed):
+    """A source that the composition names cannot be had."""
+
+    code = "asset_missing"
+
+
+class AssetUnavailable(RemoteFailed):
+    """A source could not be had this time; its server may do better later."""
+
+    code = "asset_unavailable"
+
+
+def check_images(page: Page, reasons: Reasons) -> None:
+    """Raise if an <img> of the loaded page has no picture."""
+    for broken in page.evaluate(_BROKEN_IMAGES):
+        url = str(broken["url"])
+        shown = f'{broken["element"]}: src="{url[:_SHOWN_URL_CHARACTERS]}"'
+        reason = reasons.get(url)
+        if reason is not None:
+            raise _missing(f"{shown} could not be fetched: {reason.message}", reason)
+        if url.startswith(("https:", "data:", "blob:")):
+            raise AssetMissing(f"{shown} is not a picture that can be shown")
+        raise AssetMissing(
+            f"{shown} cannot be reached: write an https address, or put the file into a bundle"
+        )
+
+
+def find_missing(thrown: PageThrew, reasons: Reasons) -> FramekilnError | None:
+    """Return which source a page's complaint is about, if it is about one that failed."""
+    for url, reason in reasons.items():
+        if url[:_QUOTED_URL_CHARACTERS] in thrown.message:
+            is_told = reason.message in thrown.message
+            message = thrown.message if is_told else f"{thrown.message}: {reason.message}"
+            return _missing(message, reason)
+    return None
+
+
+def _missing(message: str, reason: FramekilnError) -> FramekilnError:
+    if isinstance(reason, CompositionFailed):
+        return type(reason)(message)
+    return AssetUnavailable(message) if reason.retryable else AssetMissing(message)

@@ -1,0 +1,224 @@
+"""Bundles that bring a runtime of their own are driven through the bridge it looks for."""
+
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from framekiln.capture.browser import Browser
+from framekiln.capture.errors import PageNeverSettled, PageOutOfStep, PageThrew
+from framekiln.capture.grab import Grabbing
+from framekiln.capture.page import Size
+from framekiln.engine.assets import LocalAsset
+from framekiln.engine.film import make_film
+from framekiln.engine.order import FilmLimits, FilmOrder, StillMoment
+from framekiln.engine.slices import Slice
+from framekiln.engine.stage import open_stage
+from tests.e2e.conftest import Camera, Take
+from tests.support.frame_codes import Picture, read_frame_code
+from tests.support.looks import colour_at, decode_frames
+from tests.support.own_runtime import html, write_bundle
+from tests.support.sounds import decode_sound, find_beeps
+
+WIDTH, HEIGHT = 320, 180
+HASTY = FilmLimits(settle_s=2, frame_s=2, whole_s=30)
+WHITE = (255, 255, 255)
+
+
+def order_of(folder: Path, **own: Any) -> FilmOrder:
+    """Ten frames in a second; the bundle draws their numbers."""
+    return FilmOrder(
+        html(),
+        width_px=WIDTH,
+        height_px=HEIGHT,
+        fps=Fraction(10),
+        duration_ms=1000,
+        site=write_bundle(folder / "bundle", **own),
+    )
+
+
+def film(browser: Browser, order: FilmOrder, path: Path) -> Take:
+    return Take(make_film(order, browser, path, limits=HASTY), path)
+
+
+def codes(pictures: list[Picture]) -> list[int | None]:
+    return [read_frame_code(picture) for picture in pictures]
+
+
+@pytest.mark.parametrize("waits", ["sync", "microtask", "timer", "frames", "fetch"])
+@pytest.mark.parametrize("driven_by", ["bridge", "calls"])
+def test_every_frame_is_the_one_asked_for(
+    browser: Browser, tmp_path: Path, driven_by: str, waits: str
+) -> None:
+    order = order_of(tmp_path, drivenBy=driven_by, waits=waits)
+    take = film(browser, order, tmp_path / "film.mp4")
+    assert codes(take.pictures) == list(range(10))
+    assert take.film.size == Size(WIDTH, HEIGHT)
+    assert (take.film.grabbing, take.film.fallback_reason) == (Grabbing.RAW, None)
+
+
+def test_screenshots_show_the_same(browser: Browser, tmp_path: Path) -> None:
+    order = order_of(tmp_path)
+    raw = film(browser, order, tmp_path / "raw.mp4")
+    shots = replace(order, grabbing=Grabbing.SCREENSHOT)
+    assert film(browser, shots, tmp_path / "shots.mp4").film.grabbing is Grabbing.SCREENSHOT
+    assert (tmp_path / "shots.mp4").read_bytes() == raw.path.read_bytes()
+
+
+@pytest.mark.parametrize("fps", [Fraction(30000, 1001), Fraction(25)], ids=str)
+def test_the_page_is_told_rate_and_window(browser: Browser, tmp_path: Path, fps: Fraction) -> None:
+    order = replace(order_of(tmp_path), fps=fps)
+    take = film(browser, order, tmp_path / "film.mp4")
+    # The bundle's codes count tenths of a second, whatever the film's rate.
+    expected = [round(float(n * 10 / fps)) for n in range(len(take.pictures))]
+    assert codes(take.pictures) == expected
+
+
+def test_the_strip_is_below_the_film(browser: Browser, tmp_path: Path) -> None:
+    take = film(browser, order_of(tmp_path), tmp_path / "film.mp4")
+    for picture in take.pictures:
+        assert (picture[-4:] >= 250).all()
+
+
+def test_a_page_without_a_strip_is_filmed(browser: Browser, tmp_path: Path) -> None:
+    order = order_of(tmp_path, paintsStrip=False)
+    assert codes(film(browser, order, tmp_path / "film.mp4").pictures) == list(range(10))
+
+
+@pytest.mark.parametrize("grabbing", Grabbing)
+def test_a_page_out_of_step_is_found_out(
+    browser: Browser, tmp_path: Path, grabbing: Grabbing
+) -> None:
+    order = replace(order_of(tmp_path, lateFrom=6), grabbing=grabbing)
+    with pytest.raises(PageOutOfStep, match="frame 6 was ready, but shows frame 5"):
+        film(browser, order, tmp_path / "film.mp4")
+
+
+@pytest.mark.parametrize("driven_by", ["bridge", "calls"])
+def test_the_page_s_sound_is_the_film_s(browser: Browser, tmp_path: Path, driven_by: str) -> None:
+    order = replace(order_of(tmp_path, drivenBy=driven_by), duration_ms=2500)
+    take = film(browser, order, tmp_path / "film.mp4")
+    sound = decode_sound(take.path)
+    assert find_beeps(sound.mono, sound.rate_hz) == pytest.approx([0, 1, 2], abs=0.005)
+    inside_a_beep = sound.mono[49_000:52_000]
+    assert float(np.sqrt(np.mean(inside_a_beep**2))) == pytest.approx(0.5 / 2**0.5, rel=0.03)
+    assert sound.mono.size == pytest.approx(2.5 * sound.rate_hz, abs=1024)
+
+
+@pytest.mark.parametrize("driven_by", ["bridge", "calls"])
+def test_a_slice_begins_anywhere(browser: Browser, tmp_path: Path, driven_by: str) -> None:
+    order = order_of(tmp_path, drivenBy=driven_by)
+    whole, path = tmp_path / "whole.mp4", tmp_path / "slice.mp4"
+    with open_stage(order, browser, HASTY) as stage:
+        stage.film(Slice(0, 0, 10), whole, lambda _number: None)
+    with open_stage(order, browser, HASTY) as stage:
+        stage.film(Slice(1, 4, 3), path, lambda _number: None)
+        assert not stage.save_sound(tmp_path / "early.wav")
+        assert codes([frame.rgb for frame in decode_frames(path)]) == [4, 5, 6]
+        stage.film(Slice(2, 8, 2), path, lambda _number: None)
+        assert codes([frame.rgb for frame in decode_frames(path)]) == [8, 9]
+        assert stage.save_sound(tmp_path / "sound.wav")
+    assert codes([frame.rgb for frame in decode_frames(whole)]) == list(range(10))
+    assert decode_sound(tmp_path / "sound.wav").mono.size == 48_000
+
+
+def test_a_still_shows_its_instant(browser: Browser, tmp_path: Path) -> None:
+    moment = StillMoment(at_ms=700, is_transparent=False)
+    order = replace(order_of(tmp_path), still=moment, duration_ms=None)
+    with open_stage(order, browser, HASTY) as stage:
+        picture = stage.still(moment)
+    assert picture.shape == (HEIGHT, WIDTH, 4)
+    assert read_frame_code(picture[..., 2::-1]) == 7
+    assert colour_at(picture, WIDTH // 2, HEIGHT - 1, radius=0) == WHITE
+
+
+INFO = {"width": 320, "height": 180, "fps": 10, "durationMs": 500}
+
+
+@pytest.mark.parametrize(
+    ("info", "size", "frames"),
+    [(INFO, Size(320, 180), 5), (None, Size(1280, 720), 30)],
+    ids=["as it says of itself", "as its root is"],
+)
+def test_what_is_not_asked_for_comes_from_the_page(
+    browser: Browser, tmp_path: Path, info: dict[str, int] | None, size: Size, frames: int
+) -> None:
+    order = order_of(tmp_path, info=info)
+    bare = FilmOrder(order.html, site=order.site)
+    take = film(browser, bare, tmp_path / "film.mp4")
+    assert (take.film.size, take.film.timeline.frame_count) == (size, frames)
+    assert codes(take.pictures)[-1] == (4 if info else 10)
+
+
+FAILURES = {
+    "while initializing": ({"failsAt": "initialize"}, PageThrew, "reported: no such font"),
+    "in a frame": ({"failsAt": 3}, PageThrew, "reported: the clip ended early"),
+    "thrown": ({"failsAt": "throw 3"}, PageThrew, "Error: cannot draw 3"),
+    "called": (
+        {"failsAt": 3, "drivenBy": "calls"},
+        PageThrew,
+        r"beginFrame\(3\) failed: the clip ended early",
+    ),
+    "one frame is never ready": (
+        {"failsAt": "silent 3"},
+        PageNeverSettled,
+        r"drawing frame 3, .* within 2 s: frameReady\(3\) was not called",
+    ),
+    "never initialized": (
+        {"waits": "never"},
+        PageNeverSettled,
+        r"waiting for: own runtime: FRAMEGEN_BRIDGE.initialized\(\)",
+    ),
+    "never registered": (
+        {"registers": False},
+        PageNeverSettled,
+        "waiting for: own runtime: window.EF_REGISTERED",
+    ),
+    "with no way to drive it": (
+        {"drivenBy": "nobody"},
+        PageNeverSettled,
+        "own runtime: FRAMEGEN_BRIDGE.onInitialize, or EF_FRAMEGEN",
+    ),
+}
+
+
+@pytest.mark.parametrize(("own", "error", "words"), FAILURES.values(), ids=FAILURES)
+def test_failures_are_named_and_bounded(
+    browser: Browser, tmp_path: Path, own: dict[str, Any], error: type[Exception], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        film(browser, order_of(tmp_path, **own), tmp_path / "film.mp4")
+
+
+class OnePicture:
+    """Knows one address."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def fetch(self, url: str) -> LocalAsset:
+        assert url == "https://elsewhere.example/a b.png"
+        return LocalAsset(self._path, "image/png")
+
+
+def test_the_service_it_asks_for_is_answered_by_path(browser: Browser, tmp_path: Path) -> None:
+    picture = tmp_path / "picture"
+    picture.write_text("a picture")
+    order = order_of(tmp_path, image="https://elsewhere.example/a b.png")
+    take = film(browser, replace(order, assets=OnePicture(picture)), tmp_path / "film.mp4")
+    assert codes(take.pictures) == list(range(10))
+    assert take.film.warnings == ()
+
+
+def test_inline_html_uses_our_elements(camera: Camera) -> None:
+    script = "window.EF_FRAMEGEN = { initialize() { throw 1 }, beginFrame() { throw 2 } }"
+    take = camera.film(
+        '<ef-timegroup mode="fixed" duration="1s" style="display:block;width:100%;height:100%;'
+        f'background:#0f0"></ef-timegroup><script>{script}</script>',
+        duration_ms=None,
+    )
+    assert len(take.pictures) == 10
+    assert colour_at(take.pictures[5], 100, 100) == (0, 255, 1)

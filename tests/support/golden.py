@@ -1,0 +1,184 @@
+"""Compositions with golden pictures: what a folder of tests/e2e/renders asks for and holds.
+
+A folder has `composition.html`, `expect.toml` and one golden picture for each time that the
+latter names. Goldens are written by scripts/make_goldens.py, never by a test.
+"""
+
+import tomllib
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from framekiln.capture.browser import Browser
+from framekiln.engine.assets import Assets
+from framekiln.engine.film import make_film
+from framekiln.engine.order import FilmLimits, FilmOrder, StillMoment
+from framekiln.media.stills import PngFormat
+from framekiln.renders.still import Still
+from tests.support.frame_codes import Picture
+from tests.support.libraries import with_libraries
+from tests.support.looks import decode_still, iter_frames, ssim
+
+FOLDER = Path(__file__).parents[1] / "e2e" / "renders"
+LIMITS = FilmLimits(settle_s=30, frame_s=30, whole_s=120)
+GOLDEN_QUALITY = 95
+# A golden of a still is made smaller than the picture itself.
+LARGEST_GOLDEN_PX = 480
+# Likeness of whole pictures does not see one wrong word: tiles do.
+TILE_PX = 16
+
+
+@dataclass(frozen=True)
+class Level:
+    """How loud a stretch of the film is to be; 0 is silence."""
+
+    from_ms: int
+    to_ms: int
+    rms: float
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What the render of a composition must be like."""
+
+    width_px: int
+    height_px: int
+    #: None for a still.
+    fps: Fraction | None
+    duration_ms: int
+    pictures_ms: tuple[int, ...]
+    ssim: float
+    tile_difference: float
+    #: None when the sound has no beeps to be counted.
+    beeps_ms: tuple[int, ...] | None
+    levels: tuple[Level, ...]
+
+    @classmethod
+    def read(cls, path: Path) -> "Expectation":
+        """Read `expect.toml`; a film that says nothing of its sound is to be silent."""
+        said: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
+        pictures, sound = said["pictures"], said.get("sound", {})
+        duration_ms = said.get("duration_ms", 0)
+        silence = [{"from_ms": 0, "to_ms": duration_ms, "rms": 0}]
+        return cls(
+            width_px=said["width_px"],
+            height_px=said["height_px"],
+            fps=Fraction(said["fps"]) if "fps" in said else None,
+            duration_ms=duration_ms,
+            pictures_ms=tuple(pictures["at_ms"]),
+            ssim=pictures.get("ssim", 0.98),
+            tile_difference=pictures.get("tile_difference", 12),
+            beeps_ms=tuple(sound["beeps_ms"]) if "beeps_ms" in sound else None,
+            levels=tuple(Level(**level) for level in sound.get("levels", () if sound else silence)),
+        )
+
+
+@dataclass(frozen=True)
+class Composition:
+    """One folder."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @cached_property
+    def expected(self) -> Expectation:
+        return Expectation.read(self.folder / "expect.toml")
+
+    @property
+    def html(self) -> str:
+        return with_libraries((self.folder / "composition.html").read_text("utf-8"))
+
+    def golden_path(self, at_ms: int) -> Path:
+        return self.folder / f"{at_ms:05}ms.jpg"
+
+    def golden(self, at_ms: int) -> Picture:
+        """Return the golden picture of a time."""
+        with Image.open(self.golden_path(at_ms)) as image:
+            return np.asarray(image.convert("RGB"))
+
+    def write_golden(self, at_ms: int, picture: Picture) -> None:
+        """Make a picture the golden one of its time."""
+        image = Image.fromarray(picture)
+        image.save(self.golden_path(at_ms), quality=GOLDEN_QUALITY, subsampling=0, optimize=True)
+
+
+def compositions() -> list[Composition]:
+    """Return every composition there is, by name."""
+    return [Composition(path.parent) for path in sorted(FOLDER.glob("*/composition.html"))]
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """What came of a composition: an MP4, or a PNG when it is to be a still."""
+
+    composition: Composition
+    path: Path
+    warnings: tuple[str, ...]
+
+    @property
+    def is_film(self) -> bool:
+        return self.composition.expected.fps is not None
+
+    @cached_property
+    def pictures(self) -> dict[int, Picture]:
+        """The pictures at the times of the goldens, as large as goldens are."""
+        times_ms = self.composition.expected.pictures_ms
+        if not self.is_film:
+            return {at_ms: _reduced(decode_still(self.path)[..., :3]) for at_ms in times_ms}
+        fps = self.composition.expected.fps or Fraction(0)
+        frames = [frame.rgb for frame in iter_frames(self.path)]
+        return {at_ms: frames[int(at_ms * fps / 1000)] for at_ms in times_ms}
+
+
+def render(composition: Composition, browser: Browser, folder: Path, *, assets: Assets) -> Rendered:
+    """Render a composition as it asks to be."""
+    html = composition.html
+    if composition.expected.fps is None:
+        (at_ms,) = composition.expected.pictures_ms
+        order = FilmOrder(html, assets=assets, still=StillMoment(at_ms, is_transparent=False))
+        still = Still(order, LIMITS, PngFormat())
+        still.shoot(browser, lambda: None)
+        path = folder / f"{composition.name}.png"
+        path.write_bytes(still.data)
+        record = still.made(output_key=path.name).record
+        return Rendered(composition, path, tuple(record["warnings"]))
+    path = folder / f"{composition.name}.mp4"
+    film = make_film(FilmOrder(html, assets=assets), browser, path, limits=LIMITS)
+    return Rendered(composition, path, film.warnings)
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """How like two pictures are: on the whole, and where they differ most."""
+
+    ssim: float
+    tile_difference: float
+
+
+def compare(a: Picture, b: Picture) -> Likeness:
+    """Compare two pictures of one size."""
+    return Likeness(ssim=ssim(a, b), tile_difference=_worst_tile(a, b))
+
+
+def _worst_tile(a: Picture, b: Picture) -> float:
+    """Return the largest mean difference of a colour channel in any square of the pictures."""
+    apart = np.abs(a.astype(np.int16) - b.astype(np.int16))
+    rows, columns = (np.arange(0, side, TILE_PX) for side in apart.shape[:2])
+    sums = np.add.reduceat(np.add.reduceat(apart, rows, axis=0), columns, axis=1)
+    heights = np.diff([*rows, apart.shape[0]])
+    widths = np.diff([*columns, apart.shape[1]])
+    return float((sums / np.outer(heights, widths)[..., None]).max())
+
+
+def _reduced(picture: Picture) -> Picture:
+    image = Image.fromarray(picture)
+    image.thumbnail((LARGEST_GOLDEN_PX, LARGEST_GOLDEN_PX), Image.Resampling.BOX)
+    return np.asarray(image)
