@@ -19,11 +19,18 @@ from framekiln.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 ERRORS = ROOT / "docs" / "api" / "errors.md"
+COMPOSITIONS = ROOT / "docs" / "api" / "compositions.md"
+ELEMENTS = ROOT / "runtime" / "src" / "elements"
 SETTINGS_PAGES = (ROOT / "README.md", ROOT / "docs" / "howto" / "operate.md")
 # Read by the command line before there are settings.
 NOT_A_SETTING = {"FRAMEKILN_DEBUG"}
 # Written by the api without an error class of their own, or into a render's failure.
-CODES_WITHOUT_CLASS = {"method_not_allowed", "range_not_satisfiable", "render_kills_workers"}
+CODES_WITHOUT_CLASS = {
+    "method_not_allowed",
+    "range_not_satisfiable",
+    "render_kills_workers",
+    "slice_kills_workers",
+}
 FOREIGN_FOLDERS = {"node_modules", ".venv", ".git", ".pytest_cache"}
 
 LINK = re.compile(r"\[[^\]]*\]\(([^()\s]+)\)")
@@ -163,6 +170,17 @@ def test_every_relative_link_leads_somewhere(page: Path) -> None:
         assert target.is_relative_to(ROOT), f"{link} leads out of the repository"
         assert target.exists(), f"{link} leads nowhere"
         assert not anchor or anchor in anchors(target), f"{link}: no such heading"
+
+
+def test_every_element_is_described_and_shown() -> None:
+    defined = set(re.findall(r'^  "(ef-[a-z-]+)":', (ELEMENTS / "register.ts").read_text(), re.M))
+    page = COMPOSITIONS.read_text("utf-8")
+    shown = set(re.findall(r"<(ef-[a-z-]+)", "\n".join(FENCE.findall(page))))
+    assert "ef-timegroup" in defined
+    assert defined <= shown
+    assert defined <= set(re.findall(r"ef-[a-z]+(?:-[a-z]+)*", prose(COMPOSITIONS)))
+    inert = set(re.findall(r'"(ef-[a-z-]+)"', (ELEMENTS / "inert.ts").read_text()))
+    assert shown <= defined | inert
 
 
 def test_every_make_target_named_in_the_documents_exists() -> None:

@@ -28,6 +28,7 @@ from framekiln.capture.sandbox import Confinement, strongest_confinement
 from framekiln.capture.warm_browser import WarmBrowser
 from framekiln.engine.errors import FilmTookTooLong, LengthUnknown
 from framekiln.engine.film import Film, FilmLimits, FilmOrder, make_film
+from framekiln.engine.missing_media import AssetMissing
 from tests.e2e.conftest import processes_under
 from tests.support.looks import colour_at, decode_frames
 
@@ -305,7 +306,7 @@ def listening() -> Iterator[tuple[int, list[str]]]:
 
 
 REACHING_OUT = """
-<img src="http://{host}/image"><link rel="preconnect" href="http://{host}">
+<p style="background: url(http://{host}/image)">x</p><link rel="preconnect" href="http://{host}">
 <link rel="stylesheet" href="http://{host}/style"><iframe src="http://{host}/frame"></iframe>
 <script>
   let refused = 0;
@@ -356,15 +357,24 @@ def test_nothing_comes_out_of_any_cage(tmp_path: Path, confinement: Confinement)
     assert came == []
 
 
+def test_an_image_from_this_machine_is_named(patient: Patient) -> None:
+    with pytest.raises(
+        AssetMissing, match=r"img 1 of 1: src=\"file:///etc/x.png\" cannot be reached"
+    ):
+        patient.film('<img src="file:///etc/x.png">')
+
+
 def test_pages_see_no_files(patient: Patient) -> None:
     _, colours = patient.film(
-        """<img src="file:///usr/share/pixmaps/debian-logo.png" onload="leak()">
+        """<p style="background: url(file:///usr/share/pixmaps/debian-logo.png)"></p>
         <iframe src="file:///etc/passwd" onload="look(this)"></iframe><script>
         const leak = () => { document.body.style.background = "#f00"; };
         const look = (frame) => {
           try { if (frame.contentDocument.body.textContent.includes("root")) leak(); } catch {}
         };
         fetch("file:///etc/passwd").then(leak, () => {});
+        const logo = "file:///usr/share/pixmaps/debian-logo.png";
+        Object.assign(new Image(), { onload: leak, src: logo });
         </script>"""
     )
     assert colours == [BLUE] * 10
