@@ -7,6 +7,8 @@ UV_VERSION := 0.13.7
 BIN := .venv/bin
 INSTALLED := .venv/.installed
 NODE_MODULES := runtime/node_modules/.package-lock.json
+# What people put into their pages, for the tests.
+LIBRARIES := tests/e2e/libraries/node_modules/.package-lock.json
 RUNTIME := src/framekiln/capture/runtime.js
 RUNTIME_SOURCES := $(shell find runtime/src -name '*.ts') $(wildcard runtime/*.json runtime/*.mjs)
 
@@ -16,7 +18,7 @@ export PYTHON
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help system setup serve check test e2e bench ci spec-report format clean
+.PHONY: help system setup serve check test e2e goldens bench ci spec-report format clean
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
@@ -37,12 +39,15 @@ check: setup $(NODE_MODULES) ## Check style, types, import rules and our own lin
 	for lint in scripts/lint/*.py; do $(BIN)/python "$$lint" || exit 1; done
 	cd runtime && npm run --silent check
 
-test: check ## Run all checks and all tests
+test: check $(LIBRARIES) ## Run all checks and all tests
 	cd runtime && npm test --silent
 	$(BIN)/pytest tests/unit tests/contract tests/e2e
 
-e2e: setup ## Run only the tests of the whole service
+e2e: setup $(LIBRARIES) ## Run only the tests of the whole service
 	$(BIN)/pytest tests/e2e
+
+goldens: setup $(LIBRARIES) ## Make the pictures anew that renders are compared with
+	$(BIN)/python scripts/make_goldens.py
 
 bench: setup ## Measure rendering
 	$(BIN)/python -m tests.bench
@@ -58,7 +63,7 @@ format: setup $(NODE_MODULES) ## Put all source text in order
 	cd runtime && npm run --silent format
 
 clean: ## Remove what was installed and built here; never the data
-	rm -rf .venv runtime/node_modules $(RUNTIME) build dist
+	rm -rf .venv runtime/node_modules tests/e2e/libraries/node_modules $(RUNTIME) build dist
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find src tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
@@ -81,4 +86,8 @@ $(RUNTIME): $(RUNTIME_SOURCES) $(INSTALLED)
 
 $(NODE_MODULES): runtime/package-lock.json $(INSTALLED)
 	cd runtime && npm ci --no-audit --no-fund --loglevel=error
+	@touch $@
+
+$(LIBRARIES): tests/e2e/libraries/package-lock.json $(INSTALLED)
+	cd tests/e2e/libraries && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@

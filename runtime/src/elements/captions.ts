@@ -7,7 +7,7 @@
 
 import { normaliseCaptions, lengthOf, parseCaptions, type Captions } from "../captions/model.ts";
 import { captionsAt, changesMs, type Moment } from "../captions/moment.ts";
-import { askHost, isHosted } from "../host.ts";
+import { askHost, isHosted, type MediaSource } from "../host.ts";
 import { selectorOf } from "../selector.ts";
 import { seedOf } from "../text/stagger.ts";
 import {
@@ -19,6 +19,7 @@ import {
   type Stretch,
 } from "./caption_parts.ts";
 import { sheetOf } from "./picture_box.ts";
+import { readSource, type WrittenSource } from "./source.ts";
 import { reflect, TimedElement, timeTree } from "./timed.ts";
 
 type Given = { readonly text: string } | { readonly data: unknown };
@@ -182,7 +183,7 @@ export class CaptionsElement extends TimedElement {
     const src = this.attribute("captions-src");
     const fileId = this.attribute("file-id");
     if (script !== null) this.loadScript(script);
-    else if (src !== null || fileId !== null) this.loadFrom({ src, fileId }, wanted);
+    else if (src !== null || fileId !== null) this.loadWritten({ src, fileId }, wanted);
     else if (this.attribute("target", "for") !== null) this.problem = NO_TRANSCRIPTION;
   }
 
@@ -192,7 +193,13 @@ export class CaptionsElement extends TimedElement {
     else this.problem = `captions-script="${id}": there is no element with that id`;
   }
 
-  private loadFrom(source: { src: string | null; fileId: string | null }, wanted: string): void {
+  private loadWritten(written: WrittenSource, wanted: string): void {
+    const { source, problem } = readSource(written);
+    if (source !== null) this.loadFrom(source, wanted);
+    else if (problem !== "") this.problem = `captions-${problem}`;
+  }
+
+  private loadFrom(source: MediaSource, wanted: string): void {
     this.isLoading = true;
     const arrived = (given: Given | null, problem: string): void => {
       if (wanted !== this.asked) return;
@@ -217,10 +224,7 @@ const NO_TRANSCRIPTION =
   " captions-src, captions-script or captionsData";
 
 /** From the renderer, which reads every format; in a tab from the address itself. */
-async function fetchCaptions(source: {
-  src: string | null;
-  fileId: string | null;
-}): Promise<Given> {
+async function fetchCaptions(source: MediaSource): Promise<Given> {
   const isInline = source.src?.startsWith("data:") === true;
   if (isHosted() && !isInline) {
     const params = source.src === null ? { fileId: source.fileId ?? "" } : { src: source.src };
