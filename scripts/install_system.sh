@@ -37,7 +37,8 @@ missing_packages() {
     has_font 'Liberation Sans' || echo fonts-liberation
     has_font ':charset=1f600' || echo fonts-noto-color-emoji
     has_font ':lang=zh-cn' || echo fonts-noto-cjk
-    has_font ':lang=ar' || echo fonts-noto-core
+    { has_font ':lang=ar' && has_font ':lang=hi' && has_font ':lang=th'; } || echo fonts-noto-core
+    has_program fc-list && fc-list 'DejaVu Serif' | grep -q . || echo fonts-dejavu-core
 }
 
 has_program() {

@@ -1,0 +1,93 @@
+"""Compositions of the kinds people make, rendered whole and compared with golden pictures.
+
+Each folder of tests/e2e/renders is one; `expect.toml` says what its render must look and sound
+like. A picture that differs is left in the temporary folder of the test, to be looked at.
+"""
+
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from framekiln.capture.browser import Browser
+from tests.support.golden import FOLDER, Composition, Rendered, compare, compositions, render
+from tests.support.libraries import module_makers
+from tests.support.local_assets import LocalAssets
+from tests.support.looks import decode_still, probe
+from tests.support.sounds import beep_times, decode_sound, rms
+from tests.support.stock import stock_makers
+
+ALL = compositions()
+# An encoder's noise, and what it smears around a beep.
+SILENCE_LEVEL = 0.001
+BEEP_TOLERANCE_MS = 10
+
+
+@pytest.fixture(scope="module")
+def assets(tmp_path_factory: pytest.TempPathFactory) -> LocalAssets:
+    return LocalAssets(tmp_path_factory.mktemp("media"), stock_makers() | module_makers())
+
+
+@pytest.fixture(scope="module", params=ALL, ids=lambda composition: composition.name)
+def rendered(
+    request: pytest.FixtureRequest,
+    browser: Browser,
+    assets: LocalAssets,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Rendered:
+    """One composition, rendered once for all that is to be seen and heard of it."""
+    composition: Composition = request.param
+    return render(composition, browser, tmp_path_factory.mktemp("renders"), assets=assets)
+
+
+def test_it_is_as_large_fast_and_long_as_it_says(rendered: Rendered) -> None:
+    expected = rendered.composition.expected
+    assert rendered.warnings == ()
+    if not rendered.is_film:
+        assert decode_still(rendered.path).shape[:2] == (expected.height_px, expected.width_px)
+        return
+    found = probe(rendered.path)
+    assert found.video is not None
+    assert found.audio is not None
+    assert (found.video.width, found.video.height) == (expected.width_px, expected.height_px)
+    assert found.video.fps == expected.fps
+    assert found.video.is_constant_rate
+    assert round(found.video.duration_s * 1000) == expected.duration_ms
+    assert round(found.audio.duration_s * 1000) == pytest.approx(expected.duration_ms, abs=1)
+
+
+def test_it_shows_what_its_goldens_show(rendered: Rendered, tmp_path: Path) -> None:
+    expected = rendered.composition.expected
+    differing = {}
+    for at_ms, picture in rendered.pictures.items():
+        likeness = compare(picture, rendered.composition.golden(at_ms))
+        if likeness.ssim >= expected.ssim and likeness.tile_difference <= expected.tile_difference:
+            continue
+        path = tmp_path / rendered.composition.golden_path(at_ms).name
+        Image.fromarray(picture).save(path)
+        differing[str(path)] = likeness
+    assert differing == {}
+
+
+def test_it_sounds_as_it_should(rendered: Rendered) -> None:
+    if not rendered.is_film:
+        assert probe(rendered.path).audio is None
+        return
+    expected = rendered.composition.expected
+    sound = decode_sound(rendered.path)
+    if expected.beeps_ms is not None:
+        found_ms = [1000 * at_s for at_s in beep_times(rendered.path)]
+        assert found_ms == pytest.approx(expected.beeps_ms, abs=BEEP_TOLERANCE_MS)
+    for level in expected.levels:
+        first, end = (at_ms * sound.rate_hz // 1000 for at_ms in (level.from_ms, level.to_ms))
+        heard = rms(sound.mono[first:end])
+        assert heard == pytest.approx(level.rms, rel=0.03, abs=SILENCE_LEVEL), level
+
+
+def test_there_are_enough_of_them() -> None:
+    """A folder without its files would not be walked, and nobody would see."""
+    assert {each.folder for each in ALL} == {path for path in FOLDER.iterdir() if path.is_dir()}
+    assert len(ALL) >= 20
+    for each in ALL:
+        goldens = {each.golden_path(at_ms) for at_ms in each.expected.pictures_ms}
+        assert goldens == set(each.folder.glob("*.jpg"))
