@@ -1,0 +1,238 @@
+"""Pages that draw by script: frame tasks, counters, animation libraries, WebGL."""
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.conformance import BAR_PX, HEIGHT, WIDTH, bar, edge_px, film, group, levels, scene
+from tests.e2e.conftest import Camera
+from tests.support.frame_codes import Picture
+from tests.support.libraries import module_makers, with_libraries
+from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
+from tests.support.looks import colour_at
+
+PLAIN = {"fps": Fraction(20), "duration_ms": 2000}
+CANVAS = f"""<canvas width={WIDTH} height={HEIGHT} style="position:absolute;left:0;top:0"></canvas>
+<script>
+const pen = document.querySelector("canvas").getContext("2d");
+function draw(ms) {{
+  pen.clearRect(0, 0, {WIDTH}, {HEIGHT});
+  pen.fillStyle = "#fff";
+  pen.fillRect(ms / 10, 0, {BAR_PX}, {HEIGHT});
+}}
+</script>"""
+
+
+def edges(pictures: list[Picture]) -> list[float]:
+    return [edge_px(picture) for picture in pictures]
+
+
+TASKS = {
+    "object": "root.addFrameTask(({ ownCurrentTimeMs }) => draw(ownCurrentTimeMs));",
+    "share": "root.addFrameTask(({ percentComplete }) => draw(percentComplete * 2000));",
+    "positional": "root.addFrameTask((ms, durationMs) => draw(ms + (durationMs - 2000)));",
+    "number made of it": "root.addFrameTask((ms) => draw(Number(ms)));",
+    "initializer": """root.initializer = (it) => {
+      it.addFrameTask(({ currentTimeMs, element }) => { if (element === root) draw(currentTimeMs) })
+    };""",
+    "handler": "root.onFrame = (info) => draw(info.ownCurrentTimeMs);",
+}
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_case_14_a_frame_task_draws_each_frame_at_its_time(camera: Camera, name: str) -> None:
+    script = f"<script>{TASKS[name]}</script>"
+    take = film(camera, scene(CANVAS + script, 'duration="2s" fps="10"'))
+    assert edges(take.pictures) == pytest.approx([10 * n for n in range(20)], abs=1)
+
+
+def test_case_14_a_nested_task_runs_on_the_clock_of_its_own_scene(camera: Camera) -> None:
+    task = "inner.addFrameTask(({ ownCurrentTimeMs }) => draw(ownCurrentTimeMs))"
+    later = group('id="inner" duration="1s"', CANVAS)
+    html = scene(group('duration="500ms"', bar(0)) + later, 'mode="sequence" fps="10"')
+    take = film(camera, f"{html}<script>{task}</script>")
+    assert edges(take.pictures) == pytest.approx([0] * 5 + [10 * n for n in range(10)], abs=1)
+
+
+WAITS = {
+    "microtask": "await null;",
+    "timer": "await new Promise((done) => setTimeout(done, 7));",
+    "timers": "for (let n = 0; n < 5; n += 1) await new Promise((done) => setTimeout(done, 1));",
+    "image": """const image = new Image();
+      image.src = `data:image/svg+xml,<svg xmlns="http://www.w3.org/2000/svg" width="${1 + ms}"/>`;
+      await image.decode().catch(() => null);""",
+    "digest": "await crypto.subtle.digest('SHA-256', new Uint8Array(1 << 20));",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "owner"), [("timer", "inner"), *((name, "root") for name in WAITS)]
+)
+def test_case_15_a_frame_waits_for_its_async_task(camera: Camera, name: str, owner: str) -> None:
+    task = f"""<script>{owner}.addFrameTask(async ({{ currentTimeMs: ms }}) => {{
+      {WAITS[name]}
+      draw(ms);
+    }})</script>"""
+    inner = group('id="inner" duration="1s"', CANVAS)
+    take = film(camera, scene(inner, 'duration="1s" fps="10"') + task)
+    assert edges(take.pictures) == pytest.approx([10 * n for n in range(10)], abs=1)
+
+
+BITS = 8
+
+
+@pytest.mark.parametrize("fps", [Fraction(30), Fraction(30000, 1001)], ids=str)
+@pytest.mark.parametrize("door", ["page", "composition"])
+def test_case_18_a_frame_counter_counts_every_frame_once(
+    camera: Camera, fps: Fraction, door: str
+) -> None:
+    bits = "".join(bar(n) for n in range(BITS))
+    count = f"""<script>
+    const bits = [...document.querySelectorAll(".bar")];
+    let frame = 0;
+    requestAnimationFrame(function tick(stampMs) {{
+      const due = Math.round(stampMs * {fps.numerator} / {fps.denominator * 1000});
+      bits.forEach((bit, n) => {{
+        bit.style.opacity = frame === due && frame >> n & 1 ? 1 : 0;
+      }});
+      frame += 1;
+      requestAnimationFrame(tick);
+    }});
+    </script>"""
+    order = {**PLAIN, "fps": fps}
+    page = f"<body style='background:#000'>{bits}{count}"
+    take = film(camera, scene(bits + count) if door == "composition" else page, **order)
+    shown = [
+        sum((value > 0.5) << n for n, value in enumerate(frame))
+        for frame in zip(*(levels(take, n) for n in range(BITS)), strict=True)
+    ]
+    assert shown == list(range(60))
+    assert [frame.pts for frame in take.frames] == [n / fps for n in range(60)]
+
+
+BOX = bar(0).replace('class="bar"', 'id="box"')
+LOTTIE = {
+    "v": "5.7.0",
+    "fr": 30,
+    "ip": 0,
+    "op": 60,
+    "w": WIDTH,
+    "h": HEIGHT,
+    "assets": [],
+    "layers": [
+        {
+            "ty": 4,
+            "ip": 0,
+            "op": 60,
+            "st": 0,
+            "sr": 1,
+            "bm": 0,
+            "ks": {
+                "o": {"a": 0, "k": 100},
+                "r": {"a": 0, "k": 0},
+                "a": {"a": 0, "k": [0, 0, 0]},
+                "s": {"a": 0, "k": [100, 100, 100]},
+                "p": {
+                    "a": 1,
+                    "k": [
+                        {
+                            "t": 0,
+                            "s": [20, 90, 0],
+                            "e": [220, 90, 0],
+                            "i": {"x": 1, "y": 1},
+                            "o": {"x": 0, "y": 0},
+                        },
+                        {"t": 60, "s": [220, 90, 0]},
+                    ],
+                },
+            },
+            "shapes": [
+                {
+                    "ty": "rc",
+                    "d": 1,
+                    "s": {"a": 0, "k": [BAR_PX, HEIGHT]},
+                    "p": {"a": 0, "k": [0, 0]},
+                    "r": {"a": 0, "k": 0},
+                },
+                {"ty": "fl", "c": {"a": 0, "k": [1, 1, 1, 1]}, "o": {"a": 0, "k": 100}},
+            ],
+        }
+    ],
+}
+HOLDER = '<div id="holder" style="position:absolute;inset:0"></div>'
+LIBRARIES = {
+    "gsap": f"""<script data-library="gsap"></script>{BOX}
+      <script>gsap.to("#box", {{ x: 200, duration: 2, ease: "none" }})</script>""",
+    "gsap timeline": f"""<script data-library="gsap"></script>{BOX}<script>
+      gsap.timeline().to("#box", {{ x: 100, duration: 1, ease: "none" }})
+        .to("#box", {{ x: 200, duration: 1, ease: "none" }});</script>""",
+    "anime": f"""<script data-library="anime"></script>{BOX}
+      <script>anime.animate("#box", {{ x: 200, duration: 2000, ease: "linear" }})</script>""",
+    "lottie": f"""<script data-library="lottie"></script>{HOLDER}<script>
+      lottie.loadAnimation({{ container: holder, renderer: "svg", loop: false, autoplay: true,
+        animationData: {json.dumps(LOTTIE)} }})</script>""",
+    "lottie on canvas": f"""<script data-library="lottie"></script>{HOLDER}<script>
+      lottie.loadAnimation({{ container: holder, renderer: "canvas", loop: false, autoplay: true,
+        animationData: {json.dumps(LOTTIE)} }})</script>""",
+}
+
+
+@pytest.mark.parametrize("name", LIBRARIES)
+def test_case_19_a_library_moves_100_pixels_a_second(camera: Camera, name: str) -> None:
+    html = with_libraries(f"<body style='background:#000'>{LIBRARIES[name]}")
+    take = film(camera, html, **PLAIN)
+    assert edges(take.pictures) == pytest.approx([5 * n for n in range(40)], abs=1)
+
+
+def test_case_19_a_library_inside_a_composition(camera: Camera) -> None:
+    html = with_libraries(scene(LIBRARIES["gsap"], 'duration="2s" fps="20"'))
+    take = film(camera, html)
+    assert edges(take.pictures) == pytest.approx([5 * n for n in range(40)], abs=1)
+
+
+THREE = f"""<body><script type="module">
+import * as THREE from "{MEDIA_ORIGIN}npm/three/build/three.module.js";
+const renderer = new THREE.WebGLRenderer();
+renderer.setSize({WIDTH}, {HEIGHT});
+renderer.domElement.style.cssText = "position:absolute;left:0;top:0";
+document.body.append(renderer.domElement);
+const world = new THREE.Scene();
+const camera = new THREE.OrthographicCamera(-2, 2, 1, -1, 0, 10);
+camera.position.z = 5;
+const paint = new THREE.MeshBasicMaterial({{ color: 0xffffff }});
+const box = new THREE.Mesh(new THREE.PlaneGeometry(0.5, 2), paint);
+world.add(box);
+renderer.setAnimationLoop((ms) => {{
+  const green = Math.round(ms / 10) / 255;
+  renderer.setClearColor(new THREE.Color().setRGB(0, green, 0, THREE.SRGBColorSpace));
+  box.position.x = -1.75 + ms / 800;
+  renderer.render(world, camera);
+}});
+</script>"""
+
+
+def test_case_20_webgl_shows_the_clear_colour_of_its_time(camera: Camera, tmp_path: Path) -> None:
+    media = LocalAssets(tmp_path, module_makers())
+    take = film(camera, THREE, media, **PLAIN)
+    greens = [colour_at(picture, WIDTH - 10, 90)[1] for picture in take.pictures]
+    assert greens == pytest.approx([5 * n for n in range(40)], abs=3)
+    # A bar of white moves over it, from the left edge.
+    for n, picture in enumerate(take.pictures):
+        assert colour_at(picture, 20 + 5 * n, 90) == pytest.approx((255, 255, 255), abs=4)
+
+
+def test_case_27_render_data_of_the_page_is_there_for_its_scripts(camera: Camera) -> None:
+    data = '<script>window.EF_RENDER_DATA = { colour: "#0000ff", bars: [1, 3] }</script>'
+    use = """<script>
+    const { colour, bars } = window.EF_RENDER_DATA;
+    root.style.background = colour;
+    document.querySelectorAll(".bar").forEach((bar, n) => { bar.hidden = !bars.includes(n) });
+    </script><style>[hidden] { display: none !important }</style>"""
+    content = "".join(bar(n) for n in range(5))
+    take = film(camera, data + scene(content, 'duration="200ms" fps="10"') + use)
+    (picture, *_) = take.pictures
+    shown = [colour_at(picture, BAR_PX * n + BAR_PX // 2, 90) for n in range(5)]
+    blue, white = pytest.approx((0, 0, 255), abs=4), pytest.approx((255, 255, 255), abs=4)
+    assert shown == [blue, white, blue, white, blue]
