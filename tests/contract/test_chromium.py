@@ -1,10 +1,12 @@
 """What we rely on in Chromium: its cage, its death, its frame memory. Real browsers only."""
 
+import asyncio
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
@@ -23,7 +25,7 @@ from framekiln.capture.process_memory import Block
 from framekiln.capture.sandbox import Confinement, strongest_confinement
 from framekiln.capture.warm_browser import WarmBrowser
 from framekiln.engine.film import Film, FilmLimits, FilmOrder, make_film
-from framekiln.engine.studio import Studio
+from framekiln.engine.studio import Alive, FilmAbandoned, Studio
 from framekiln.media.stills import decode_bgra
 from tests.e2e.conftest import processes_under
 from tests.support.looks import decode_frames
@@ -171,23 +173,58 @@ def test_a_browser_that_died_idle_is_replaced(tmp_path: Path) -> None:
 
 
 async def test_a_studio_finishes_the_film_of_a_dead_browser(tmp_path: Path) -> None:
-    studio = Studio(1, LIMITS)
+    studio = Studio(1)
     others = running_browsers()
-    killed = []
+    killed: list[int] = []
+    films = []
 
     def report(done: int, _count: int) -> None:
         if done == 3 and not killed:
             killed.extend(running_browsers() - others)
             for pid in killed:
-                os.kill(pid, signal.SIGKILL)
+                # One that is caged ends with its cage.
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def work(browser: Browser, alive: Alive) -> None:
+        alive()
+        path = tmp_path / "film.mp4"
+        films.append(make_film(ORDER, browser, path, limits=LIMITS, report=report))
 
     try:
         await studio.warm_up()
-        film = await studio.make(ORDER, tmp_path / "film.mp4", report)
+        await studio.run(work)
     finally:
         await studio.close()
     assert killed
-    assert film.timeline.frame_count == len(decode_frames(tmp_path / "film.mp4")) == 10
+    assert [film.timeline.frame_count for film in films] == [10]
+    assert len(decode_frames(tmp_path / "film.mp4")) == 10
+
+
+async def test_film_work_that_nobody_waits_for_stops() -> None:
+    studio = Studio(1)
+    started, asked = threading.Event(), threading.Event()
+
+    def work(_browser: Browser, alive: Alive) -> None:
+        started.set()
+        try:
+            while True:
+                alive()
+                time.sleep(0.01)
+        except FilmAbandoned:
+            asked.set()
+            raise
+
+    try:
+        running = asyncio.create_task(studio.run(work))
+        await asyncio.to_thread(started.wait)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+        # The thread has ended before the caller goes on and clears away what it used.
+        assert asked.is_set()
+    finally:
+        await studio.close()
 
 
 def running_browsers() -> set[int]:

@@ -18,11 +18,12 @@ _BROKEN_IMAGES: Final = """[...document.images]
   .filter((image) => image.complete && image.naturalWidth === 0 && image.onerror === null)
   .map((image) => ({
     url: image.currentSrc || image.src,
+    written: image.getAttribute("src") || image.currentSrc,
     element: image.id === ""
       ? `img ${[...document.images].indexOf(image) + 1} of ${document.images.length}`
       : `img#${image.id}`,
   }))
-  .filter(({ url }) => url !== "")
+  .filter(({ written }) => written !== "")
   .slice(0, 1)"""
 
 
@@ -42,7 +43,7 @@ def check_images(page: Page, reasons: Reasons) -> None:
     """Raise if an <img> of the loaded page has no picture."""
     for broken in page.evaluate(_BROKEN_IMAGES):
         url = str(broken["url"])
-        shown = f'{broken["element"]}: src="{url[:_SHOWN_URL_CHARACTERS]}"'
+        shown = f'{broken["element"]}: src="{broken["written"][:_SHOWN_URL_CHARACTERS]}"'
         reason = reasons.get(url)
         if reason is not None:
             raise _missing(f"{shown} could not be fetched: {reason.message}", reason)

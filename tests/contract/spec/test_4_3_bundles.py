@@ -1,0 +1,375 @@
+"""Clause 4.3, bundles: a gzip tar is uploaded, checked without trusting it, and rendered whole.
+
+`kiln` has a worker; `idle` has none, so what is uploaded there stays as it is.
+"""
+
+import asyncio
+import gzip
+import io
+import tarfile
+from collections.abc import AsyncIterator, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from tests.contract.conftest import TEMPLATE
+from tests.support.app import Kiln, open_kiln
+from tests.support.clips import Clip, make_clip, make_still
+from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code
+from tests.support.looks import colour_at, decode_frames, probe
+from tests.support.postgres import PostgresServer
+from tests.support.sounds import beep_times
+
+pytestmark = pytest.mark.spec("4.3")
+
+RENDERS = "/api/v1/renders"
+SMALL = {"width": 320, "height": 180, "fps": 10, "duration_ms": 300}
+GREEN = b"<!doctype html><body style='background:#0f0'>"
+
+
+@pytest.fixture(scope="module")
+async def kiln(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Kiln]:
+    folder = tmp_path_factory.mktemp("kiln")
+    async with open_kiln(postgres, folder, template=TEMPLATE, workers=1) as kiln:
+        yield kiln
+
+
+@pytest.fixture(scope="module")
+async def idle(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Kiln]:
+    folder = tmp_path_factory.mktemp("idle")
+    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
+        yield kiln
+
+
+def entry(name: str, *, kind: bytes = tarfile.REGTYPE, size: int = 0) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.type, info.size = kind, size
+    return info
+
+
+def pack(files: Mapping[str, bytes | None], *extra: tarfile.TarInfo) -> bytes:
+    """Return a bundle; None is a folder. What `extra` says of its size need not be true."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for name, data in files.items():
+            if data is None:
+                tar.addfile(entry(name, kind=tarfile.DIRTYPE))
+            else:
+                tar.addfile(entry(name, size=len(data)), io.BytesIO(data))
+        for info in extra:
+            packed.write(info.tobuf())
+    return gzip.compress(packed.getvalue(), mtime=0)
+
+
+async def upload(kiln: Kiln, render_id: str, bundle: bytes) -> httpx.Response:
+    """Upload as existing clients do: in chunks without a length, labelled as JSON."""
+
+    async def chunks() -> AsyncIterator[bytes]:
+        for start in range(0, len(bundle), 65_536):
+            yield bundle[start : start + 65_536]
+
+    headers = {"Content-Type": "application/json"}
+    path = f"{RENDERS}/{render_id}/upload"
+    request = kiln.client.build_request("POST", path, content=chunks(), headers=headers)
+    assert "content-length" not in request.headers
+    return await kiln.client.send(request)
+
+
+async def render(kiln: Kiln, files: Mapping[str, bytes | None], **asked: Any) -> dict[str, Any]:
+    """Render a bundle and return what came of it."""
+    render_id = await kiln.create(**asked)
+    answer = await upload(kiln, render_id, pack(files))
+    assert answer.status_code == 200, answer.text
+    return await kiln.ended(render_id)
+
+
+async def film_of(kiln: Kiln, info: dict[str, Any], folder: Path) -> Path:
+    path = folder / "film.mp4"
+    path.write_bytes(await kiln.output(info))
+    return path
+
+
+# --- what is rendered ---------------------------------------------------------------------------
+
+
+async def test_everything_in_the_bundle_is_there(kiln: Kiln, tmp_path: Path) -> None:
+    """Style, script, module, image, font of an address and data, by relative paths."""
+    picture = make_still(tmp_path / "logo.png", 7, width=160, height=180).read_bytes()
+    index = b"""<!doctype html><html data-width=320 data-height=180 data-fps=10
+      data-duration-ms=300><link rel=stylesheet href=css/site.css>
+      <img src="img/logo%20one.png"><p id=fetched></p><p id=modular></p>
+      <script src="./js/app.js"></script><script type=module src=/js/module.mjs></script>"""
+    files = {
+        "./": None,
+        "./index.html": index,
+        "./css/site.css": b"@import 'more.css'; body { margin: 0 } img { float: left }",
+        "./css/more.css": b"p { margin: 0; float: left; width: 80px; height: 180px }",
+        "./img/logo one.png": picture,
+        "./js/app.js": b"""window.renderReady = fetch("data/colour.json?v=1")
+          .then((answer) => answer.json())
+          .then(({ colour }) => { fetched.style.background = colour; });""",
+        "./js/module.mjs": b"import { colour } from './part.mjs';"
+        b"modular.style.background = colour;",
+        "./js/part.mjs": b"export const colour = '#00f';",
+        "./data/colour.json": b'{"colour": "#f00"}',
+    }
+    info = await render(kiln, files)
+    assert (info["width"], info["height"], info["fps"]) == (320, 180, 10)
+    assert (info["duration_ms"], info["warnings"]) == (300, [])
+    frames = decode_frames(await film_of(kiln, info, tmp_path))
+    assert len(frames) == 3
+    for frame in frames:
+        assert read_frame_code(frame.rgb[:, :160]) == 7
+        assert colour_at(frame.rgb, 200, 90)[0] >= 250
+        assert colour_at(frame.rgb, 280, 90)[2] >= 250
+
+
+async def test_video_and_sound_of_the_bundle_are_seen_and_heard(kiln: Kiln, tmp_path: Path) -> None:
+    """They were looked for on the network, under the page's own address."""
+    clip = make_clip(tmp_path / "clip.mp4", Clip(duration_s=Fraction(2))).read_bytes()
+    index = b"""<ef-timegroup mode="contain" style="width:320px;height:240px">
+      <ef-video src="media/clip.mp4"></ef-video></ef-timegroup>"""
+    info = await render(kiln, {"index.html": index, "media/clip.mp4": clip}, fps=30)
+    assert info["duration_ms"] == 2000
+    path = await film_of(kiln, info, tmp_path)
+    assert [read_frame_code(frame.rgb) for frame in decode_frames(path)] == list(range(60))
+    assert [round(at_s, 2) for at_s in beep_times(path)] == [0.0, 1.0]
+
+
+async def test_a_missing_file_of_the_bundle_is_named(kiln: Kiln) -> None:
+    page = b"<ef-timegroup duration=1s><ef-video id=v src=gone.mp4></ef-video></ef-timegroup>"
+    info = await render(kiln, {"index.html": page}, **SMALL)
+    assert (info["status"], info["error"]["code"]) == ("failed", "asset_missing")
+    assert "ef-video#v" in info["error"]["message"]
+    assert "the bundle has no file /gone.mp4" in info["error"]["message"]
+    info = await render(kiln, {"index.html": b"<p><img id=i src=gone.png>"}, **SMALL)
+    assert (info["status"], info["error"]["code"]) == ("failed", "asset_missing")
+    assert "img#i" in info["error"]["message"]
+
+
+async def test_what_is_asked_wins_over_the_bundle(kiln: Kiln, tmp_path: Path) -> None:
+    page = b"<!doctype html><html data-width=640 data-height=360 data-fps=30 data-duration-ms=9000>"
+    info = await render(kiln, {"index.html": page}, **SMALL)
+    assert {name: info[name] for name in SMALL} == SMALL
+    video = probe(await film_of(kiln, info, tmp_path)).video
+    assert video is not None
+    assert (video.width, video.height, video.frame_count) == (320, 180, 3)
+
+
+async def test_every_slice_sees_the_whole_bundle(kiln: Kiln, tmp_path: Path) -> None:
+    page = frame_code_page(PageDriver.RAF_DOM, Fraction(10), frame_count=25)
+    files = {"index.html": page.replace("<body>", "<body><script src=a.js></script>").encode()}
+    asked = {**SMALL, "duration_ms": 2500, "work_slice_ms": 1000}
+    info = await render(kiln, {**files, "a.js": b"window.ready = true"}, **asked)
+    frames = decode_frames(await film_of(kiln, info, tmp_path))
+    assert [read_frame_code(frame.rgb) for frame in frames] == list(range(25))
+
+
+async def test_a_bundle_may_become_a_still(kiln: Kiln) -> None:
+    output = {"container": "png"}
+    info = await render(kiln, {"index.html": GREEN}, output=output, width=33, height=21)
+    assert (await kiln.output(info)).startswith(b"\x89PNG")
+    assert (info["width"], info["height"]) == (33, 21)
+
+
+HIDDEN = {
+    "a path out of it": "/..%2f..%2f..%2fetc/passwd",
+    "an absolute path": "/%2fetc/passwd",
+    "a zero byte": "/a%00b",
+    "a name too long for a file": "/" + "x" * 5000,
+    "a folder": "/css/",
+}
+
+
+@pytest.mark.parametrize("path", HIDDEN.values(), ids=HIDDEN)
+async def test_nothing_outside_the_bundle_is_served(kiln: Kiln, path: str, tmp_path: Path) -> None:
+    """A name that no file can have ended the render with an internal error."""
+    page = f"""<!doctype html><body style="background:#f00"><script>
+      window.renderReady = fetch("{path}").then(
+        (answer) => {{ throw new Error(`got ${{answer.status}}`); }},
+        () => {{ document.body.style.background = "#0f0"; }});</script>"""
+    info = await render(kiln, {"index.html": page.encode(), "css/a.css": b""}, **SMALL)
+    frames = decode_frames(await film_of(kiln, info, tmp_path))
+    assert colour_at(frames[0].rgb, 160, 90)[1] >= 250
+    assert len(info["warnings"]) == 1
+
+
+CLIP = "http://127.0.0.1/clip.mp4"
+NONSENSE = [
+    f"frame?src={CLIP}",
+    f"frame?src={CLIP}&width=1e9&height=10&ms=0",
+    f"frame?src={CLIP}&width=10&height=10&ms=1e999999999",
+    f"peaks?src={CLIP}&window=99999999999999&ms=0",
+    "media",
+    "nothing",
+]
+
+
+async def test_a_page_that_asks_its_renderer_nonsense_is_told_so(
+    kiln: Kiln, tmp_path: Path
+) -> None:
+    """It ended the render with an internal error, or kept a worker busy for ever."""
+    clip = make_clip(tmp_path / "clip.mp4", Clip(duration_s=Fraction(1), audio_codec=None))
+    asked = [
+        f"'/__framekiln/{each.replace('/clip', 'http://127.0.0.1/clip')}'" for each in NONSENSE
+    ]
+    page = f"""<!doctype html><body style="background:#f00"><script>
+      const ask = (path) => fetch(path).then((answer) => !answer.ok, () => true);
+      window.renderReady = Promise.all([{",".join(asked)}].map(ask)).then((refused) => {{
+        if (refused.every(Boolean)) document.body.style.background = "#0f0";
+      }});</script>"""
+    files = {"index.html": page.encode(), "clip.mp4": clip.read_bytes()}
+    info = await render(kiln, files, **SMALL)
+    frames = decode_frames(await film_of(kiln, info, tmp_path))
+    assert colour_at(frames[0].rgb, 160, 90)[1] >= 250
+
+
+# --- states -------------------------------------------------------------------------------------
+
+
+@pytest.mark.spec("3.1")
+async def test_a_bundle_goes_from_created_over_queued_to_rendering(idle: Kiln) -> None:
+    render_id = await idle.create(**SMALL)
+    assert (await idle.info(render_id))["status"] == "created"
+    answer = await upload(idle, render_id, pack({"index.html": GREEN}))
+    assert (answer.status_code, answer.json()["status"]) == (200, "queued")
+    (job,) = [
+        job
+        for job in await idle.services.jobs.list_jobs()
+        if job.args.get("render_id") == render_id
+    ]
+    render = await idle.services.render_work.start(
+        (await idle.services.renders.get(*await ids(idle, render_id))).id,
+        job_id=job.job_id,
+        attempt=1,
+    )
+    assert render is not None
+    assert (await idle.info(render_id))["status"] == "rendering"
+
+
+async def ids(kiln: Kiln, render_id: str) -> tuple[Any, Any]:
+    async with kiln.services.database.connection() as connection:
+        cursor = await connection.execute(
+            "SELECT organization_id, id FROM render WHERE id = %s", (render_id,)
+        )
+        row = await cursor.fetchone()
+    assert row is not None
+    return row["organization_id"], row["id"]
+
+
+# --- refused ------------------------------------------------------------------------------------
+
+INDEX = {"index.html": b"<p>"}
+LINK = entry("assets/passwd", kind=tarfile.SYMTYPE)
+LINK.linkname = "/etc/passwd"
+LONG_NAME = entry("@LongLink", kind=tarfile.GNUTYPE_LONGNAME, size=4 << 30)
+ENDLESS = entry("zeros", size=2 << 30)
+BAD: dict[str, tuple[bytes, int, str, str]] = {
+    "nothing": (b"", 400, "invalid_bundle", "not a gzip tar"),
+    "a zip": (b"PK\x03\x04", 400, "invalid_bundle", "not a gzip tar"),
+    "half a gzip": (pack(INDEX)[:30], 400, "invalid_bundle", "not a readable gzip tar"),
+    "no tar": (gzip.compress(b"hello" * 400), 400, "invalid_bundle", "not a readable gzip tar"),
+    "no index": (pack({"a/index.html": b""}), 400, "invalid_bundle", "no index.html at its root"),
+    "a folder as index": (pack({"index.html": None}), 400, "invalid_bundle", "no index.html"),
+    "not UTF-8": (pack({"index.html": b"\xff\xfe"}), 400, "invalid_bundle", "not UTF-8"),
+    "a way out": (pack({**INDEX, "../../evil": b""}), 400, "invalid_bundle", "'../../evil' leads"),
+    "an absolute path": (pack({**INDEX, "/etc/evil": b""}), 400, "invalid_bundle", "leads out"),
+    "a link": (pack(INDEX, LINK), 400, "invalid_bundle", "'assets/passwd' is neither a file"),
+    "a file twice": (pack(INDEX, entry("./index.html")), 400, "invalid_bundle", "is there twice"),
+    "a file as folder": (pack({**INDEX, "index.html/a": b""}), 400, "invalid_bundle", "in a file"),
+    "a long name": (pack({**INDEX, "n" * 300: b""}), 400, "invalid_bundle", "too long a name"),
+    "a bomb": (pack(INDEX, ENDLESS), 413, "bundle_too_large", "unpacks to more than"),
+    "a bomb in a header": (pack(INDEX, LONG_NAME), 413, "bundle_too_large", "header is 429496"),
+    "many entries": (
+        pack(INDEX, *[entry("folder", kind=tarfile.DIRTYPE)] * 10_000),
+        413,
+        "bundle_too_large",
+        "more than 10000 entries",
+    ),
+}
+
+
+@pytest.mark.spec("3.1", "7")
+@pytest.mark.parametrize(("bundle", "status", "code", "reason"), BAD.values(), ids=BAD)
+async def test_a_bad_bundle_is_refused_with_its_reason(
+    idle: Kiln, bundle: bytes, status: int, code: str, reason: str
+) -> None:
+    render_id = await idle.create(**SMALL)
+    before = await idle.stored()
+    answer = await upload(idle, render_id, bundle)
+    assert answer.status_code == status
+    assert answer.json()["error"] == code
+    assert reason in answer.json()["message"]
+    assert "/tmp" not in answer.json()["message"]
+    assert await idle.stored() == before
+    assert (await idle.info(render_id))["status"] == "created"
+    assert (await upload(idle, render_id, pack({"index.html": GREEN}))).json()["status"] == "queued"
+
+
+async def test_after_a_bad_bundle_a_good_one_is_rendered(kiln: Kiln, tmp_path: Path) -> None:
+    render_id = await kiln.create(**SMALL)
+    assert (await upload(kiln, render_id, b"nonsense")).status_code == 400
+    assert (await upload(kiln, render_id, pack({"index.html": GREEN}))).status_code == 200
+    path = await film_of(kiln, await kiln.ended(render_id), tmp_path)
+    assert colour_at(decode_frames(path)[0].rgb, 160, 90)[1] >= 250
+
+
+@pytest.mark.spec("7")
+async def test_a_render_that_has_its_composition_takes_no_bundle(idle: Kiln) -> None:
+    bundle = pack({"index.html": GREEN})
+    from_html, from_bundle = await idle.create(html="<p>x"), await idle.create()
+    assert (await upload(idle, from_bundle, bundle)).status_code == 200
+    for render_id, status in ((from_html, "created"), (from_bundle, "queued")):
+        before = await idle.stored()
+        answer = await upload(idle, render_id, bundle)
+        assert answer.status_code == 409
+        assert answer.json()["error"] == "render_has_composition"
+        assert answer.json()["status"] == status
+        assert await idle.stored() == before
+
+
+async def test_of_two_bundles_at_once_one_is_taken(idle: Kiln) -> None:
+    """The second replaced what the workers of the first were filming."""
+    render_id = await idle.create()
+    bundles = [pack({"index.html": f"<p>{n}".encode()}) for n in range(4)]
+    answers = await asyncio.gather(*(upload(idle, render_id, bundle) for bundle in bundles))
+    codes = [answer.status_code for answer in answers]
+    assert sorted(codes) == [200, 409, 409, 409]
+    organization_id, _ = await ids(idle, render_id)
+    key = f"org/{organization_id}/renders/{render_id}/bundle.tar.gz"
+    assert await idle.services.blobs.get(key) == bundles[codes.index(200)]
+    jobs = await idle.services.jobs.list_jobs(limit=1000)
+    assert [job.args.get("render_id") for job in jobs].count(render_id) == 1
+
+
+@pytest.mark.spec("7")
+async def test_a_bundle_for_nobody(idle: Kiln) -> None:
+    bundle = pack({"index.html": GREEN})
+    stranger = await idle.stranger()
+    theirs = await stranger.create()
+    for render_id in (str(uuid4()), "nonsense", theirs):
+        answer = await upload(idle, render_id, bundle)
+        assert (answer.status_code, answer.json()["error"]) == (404, "render_not_found")
+    assert (await stranger.info(theirs))["status"] == "created"
+
+
+@pytest.mark.spec("5")
+async def test_an_upload_wants_a_key(idle: Kiln) -> None:
+    render_id = await idle.create()
+    request = idle.client.build_request("POST", f"{RENDERS}/{render_id}/upload", content=b"x")
+    del request.headers["authorization"]
+    assert (await idle.client.send(request)).status_code == 401
+
+
+async def test_there_is_nothing_to_fetch_before_the_upload(idle: Kiln) -> None:
+    render_id = await idle.create()
+    answer = await idle.client.get(f"{RENDERS}/{render_id}.mp4")
+    assert (answer.status_code, answer.json()["status"]) == (409, "created")

@@ -1,0 +1,361 @@
+"""Ingest: sources by https address are fetched once for each organization, or named when missing.
+
+The sources lie on a TLS server on loopback whose certificate is made for this run. Loopback is
+private, so the operator's allow list names it.
+"""
+
+import asyncio
+import ssl
+import subprocess
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framekiln.files import ingest as ingest_module
+from framekiln.files.ingest import Ingest
+from framekiln.kit.fetch import FetchFailedForGood, GuardedFetcher
+from framekiln.kit.ids import OrganizationId
+from tests.contract.conftest import TEMPLATE
+from tests.support.app import Kiln, open_kiln
+from tests.support.clips import Clip, make_clip, make_still
+from tests.support.clock import SettableClock
+from tests.support.frame_codes import read_frame_code
+from tests.support.looks import decode_frames
+from tests.support.postgres import PostgresServer
+from tests.support.receiver import Answer, ReceivedRequest, Receiver
+from tests.support.sounds import beep_times
+
+SMALL = {"width": 320, "height": 180, "fps": 10, "duration_ms": 300}
+
+
+class MediaServer(Receiver):
+    """Other people's server: pictures, a clip, and whatever is told."""
+
+    def __init__(self, context: ssl.SSLContext, folder: Path) -> None:
+        super().__init__()
+        self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+        self._clip = make_clip(folder / "clip.mp4", Clip(duration_s=Fraction(1))).read_bytes()
+        self._pictures = {
+            f"/picture-{n}.png": make_still(folder / f"{n}.png", n, width=160, height=120)
+            for n in range(1, 4)
+        }
+        self.answer_by(self._find)
+
+    def url(self, path: str = "/") -> str:
+        return f"https://127.0.0.1:{self.port}{path}"
+
+    def asked_since(self, count: int) -> list[str]:
+        """Return the paths asked for after the first `count` requests, sorted."""
+        return sorted(request.path for request in self.requests[count:])
+
+    def _find(self, request: ReceivedRequest) -> Answer:
+        path = request.path.split("?")[0]
+        if path in self._pictures:
+            data = self._pictures[path].read_bytes()
+            return Answer(body=data, headers={"Content-Type": "image/png"})
+        if path == "/clip.mp4":
+            return Answer(body=self._clip, headers={"Content-Type": "video/mp4"})
+        if path == "/nonsense":
+            return Answer(body=b"<html>no media</html>", headers={"Content-Type": "text/html"})
+        return Answer(404)
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A certificate for this machine, with its key beside it."""
+    folder = tmp_path_factory.mktemp("tls")
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2"
+    names = ["-subj", "/CN=media.test", "-addext", "subjectAltName=IP:127.0.0.1"]
+    files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
+    subprocess.run([*command.split(), *names, *files], check=True, capture_output=True)
+    return folder / "cert.pem"
+
+
+@pytest.fixture(scope="module")
+def media(certificate: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[MediaServer]:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, certificate.with_name("key.pem"))
+    with MediaServer(context, tmp_path_factory.mktemp("media")) as media:
+        yield media
+
+
+@pytest.fixture(scope="module")
+async def kiln(
+    postgres: PostgresServer,
+    tmp_path_factory: pytest.TempPathFactory,
+    media: MediaServer,
+    certificate: Path,
+) -> AsyncIterator[Kiln]:
+    folder = tmp_path_factory.mktemp("kiln")
+    settings: dict[str, Any] = {
+        "fetch_allow": frozenset({f"127.0.0.1:{media.port}"}),
+        "fetch_ca_file": certificate,
+    }
+    async with open_kiln(postgres, folder, template=TEMPLATE, workers=1, **settings) as kiln:
+        yield kiln
+
+
+# --- fetched once -------------------------------------------------------------------------------
+
+COMPOSITION = """
+<ef-timegroup duration="1s" style="position:relative;width:320px;height:240px;background:#000">
+  <style>img, ef-image, div, ef-video {{ position: absolute; width: 160px; height: 120px }}</style>
+  <img src="{origin}/picture-1.png" style="left:0;top:0">
+  <ef-image src="{origin}/picture-2.png" style="left:160px;top:0"></ef-image>
+  <div style="left:0;top:120px;background:url({origin}/picture-3.png)"></div>
+  <ef-video src="{origin}/clip.mp4" style="left:160px;top:120px"></ef-video>
+</ef-timegroup>"""
+
+
+def codes_in(path: Path) -> list[list[int | None]]:
+    """Return the numbers of the four pictures in each frame."""
+    return [
+        [read_frame_code(frame.rgb[y : y + 120, x : x + 160]) for y in (0, 120) for x in (0, 160)]
+        for frame in decode_frames(path)
+    ]
+
+
+async def test_sources_are_fetched_once_for_each_organization(
+    kiln: Kiln, media: MediaServer, tmp_path: Path
+) -> None:
+    html = COMPOSITION.format(origin=media.url("").rstrip("/"))
+    everything = ["/clip.mp4", "/picture-1.png", "/picture-2.png", "/picture-3.png"]
+    stranger = await kiln.stranger()
+    for asker, fetched in ((kiln, everything), (kiln, []), (stranger, everything), (stranger, [])):
+        before = len(media.requests)
+        info = await asker.render(html, fps=30, work_slice_ms=1000)
+        path = tmp_path / "film.mp4"
+        path.write_bytes(await asker.output(info))
+        assert codes_in(path) == [[1, 2, 3, n] for n in range(30)]
+        assert [round(at_s, 2) for at_s in beep_times(path)] == [0.0]
+        assert info["warnings"] == []
+        assert media.asked_since(before) == fetched
+
+
+async def test_plain_elements_are_served_too(
+    kiln: Kiln, media: MediaServer, tmp_path: Path
+) -> None:
+    html = f"""<!doctype html><style>body {{ margin: 0 }}</style>
+      <video autoplay src="{media.url("/clip.mp4?plain")}" width=320 height=240></video>"""
+    info = await kiln.render(html, width=320, height=240, fps=30)
+    assert info["duration_ms"] == 1000
+    path = tmp_path / "film.mp4"
+    path.write_bytes(await kiln.output(info))
+    assert [read_frame_code(frame.rgb) for frame in decode_frames(path)] == list(range(30))
+    assert [round(at_s, 2) for at_s in beep_times(path)] == [0.0]
+
+
+async def organization_of(kiln: Kiln) -> OrganizationId:
+    return (await kiln.services.identity.authenticate(kiln.key)).organization.id
+
+
+async def test_those_who_want_a_source_at_once_share_one_download(
+    kiln: Kiln, media: MediaServer
+) -> None:
+    organization = await organization_of(kiln)
+    before = len(media.requests)
+    media.answer_next(Answer(body=b"film", delay_s=0.3))
+    url = media.url("/slow")
+    assets = await asyncio.gather(*(kiln.services.ingest.get(organization, url) for _ in range(8)))
+    assert media.asked_since(before) == ["/slow"]
+    assert len({asset.id for asset in assets}) == 1
+    assert await kiln.services.blobs.get(assets[0].blob_key) == b"film"
+
+
+@pytest.mark.spec("4.3", "8")
+async def test_an_asset_is_kept_for_an_hour(
+    kiln: Kiln, media: MediaServer, certificate: Path
+) -> None:
+    clock = SettableClock()
+    ingest = Ingest(
+        kiln.services.database,
+        blobs=kiln.services.blobs,
+        fetcher=GuardedFetcher(kiln.services.settings.fetch_allow, ca_file=certificate),
+        clock=clock,
+    )
+    organization, url = await organization_of(kiln), media.url("/picture-1.png?hour")
+    before = len(media.requests)
+    first = await ingest.get(organization, url)
+    assert first.expires_at - first.created_at == timedelta(hours=1)
+    clock.advance(timedelta(minutes=59, seconds=59))
+    assert await ingest.get(organization, url) == first
+    assert len(media.requests) == before + 1
+    clock.advance(timedelta(seconds=1))
+    second = await ingest.get(organization, url)
+    assert (second.id != first.id, len(media.requests)) == (True, before + 2)
+    # The clock stands years ahead of the other tests' assets: they go, too.
+    assert await ingest.remove_expired() >= 1
+    assert await kiln.services.blobs.info(first.blob_key) is None
+    assert await kiln.services.blobs.info(second.blob_key) is not None
+    assert await ingest.get(organization, url) == second
+    clock.advance(timedelta(hours=1))
+    assert await ingest.remove_expired() == 1
+    assert await kiln.services.blobs.info(second.blob_key) is None
+
+
+async def test_a_failed_download_leaves_nothing(kiln: Kiln, media: MediaServer) -> None:
+    before = await kiln.stored()
+    with pytest.raises(FetchFailedForGood):
+        await kiln.services.ingest.get(await organization_of(kiln), media.url("/gone"))
+    assert await kiln.stored() == before
+
+
+# --- missing ------------------------------------------------------------------------------------
+
+ELEMENTS = {
+    "img": '<img id="it" src="{url}">',
+    "ef-image": '<ef-image id="it" src="{url}"></ef-image>',
+    "ef-video": '<ef-video id="it" src="{url}"></ef-video>',
+    "ef-audio": '<ef-audio id="it" src="{url}"></ef-audio>',
+    "video": '<video id="it" src="{url}"></video>',
+    "audio": '<audio id="it" src="{url}"></audio>',
+}
+
+
+def within(element: str, url: str) -> str:
+    return f'<ef-timegroup duration="1s">{ELEMENTS[element].format(url=url)}</ef-timegroup>'
+
+
+async def failure(kiln: Kiln, html: str) -> tuple[str, str]:
+    """Return code and message of a render that fails."""
+    info = await kiln.render(html, **SMALL)
+    assert info["status"] == "failed", info
+    return info["error"]["code"], info["error"]["message"]
+
+
+@pytest.mark.spec("4.3", "7")
+@pytest.mark.parametrize("element", ELEMENTS)
+async def test_a_source_that_is_gone_is_named_with_its_element(
+    kiln: Kiln, media: MediaServer, element: str
+) -> None:
+    """A film without its picture was taken for a success."""
+    url = media.url(f"/gone/{element}?with=a-name-that-is-longer-than-what-messages-quote-of-it")
+    before = len(media.requests)
+    code, message = await failure(kiln, within(element, url))
+    assert code == "asset_missing"
+    assert message.startswith(f"{element}#it: ")
+    assert url[:77] in message
+    assert "answered with status 404" in message
+    # What is gone for good is not asked for again.
+    assert len(media.requests) == before + 1
+
+
+@pytest.mark.spec("4.3", "7")
+@pytest.mark.parametrize("element", ELEMENTS)
+async def test_a_source_that_is_no_media_is_named(
+    kiln: Kiln, media: MediaServer, element: str
+) -> None:
+    code, message = await failure(kiln, within(element, media.url(f"/nonsense?{element}")))
+    # Only the page itself knows what became of an ef-image.
+    codes = {"img": "asset_missing", "ef-image": "page_threw"}
+    assert code == codes.get(element, "unreadable_media")
+    assert f"{element}#it" in message
+    assert "/nonsense" in message
+
+
+@pytest.mark.spec("4.3", "7")
+@pytest.mark.parametrize("element", ELEMENTS)
+@pytest.mark.parametrize("src", ["./a/b.mp4", "file:///etc/passwd"])
+async def test_relative_and_local_sources_are_refused_by_name(
+    kiln: Kiln, element: str, src: str
+) -> None:
+    _, message = await failure(kiln, within(element, src))
+    assert f"{element}#it" in message
+    assert src in message
+    assert "https" in message
+
+
+@pytest.mark.spec("4.3", "7")
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("https://127.0.0.1/x.png", "its address 127.0.0.1 is not public"),
+        ("https://[::1]/x.png", "is not public"),
+        ("https://169.254.169.254/latest/meta-data", "is not public"),
+        ("https://10.0.0.1:8443/x.png", "port 8443 is not fetched from"),
+    ],
+)
+async def test_private_addresses_are_refused(kiln: Kiln, url: str, reason: str) -> None:
+    for element in ("img", "ef-video"):
+        code, message = await failure(kiln, within(element, url))
+        assert code == "asset_missing"
+        assert message.startswith(f"{element}#it: ")
+        assert reason in message
+
+
+@pytest.mark.spec("8")
+async def test_a_source_over_the_limit_is_named(
+    kiln: Kiln, media: MediaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ingest_module, "MAX_ASSET_BYTES", 1000)
+    for element in ("img", "ef-video"):
+        code, message = await failure(kiln, within(element, media.url(f"/clip.mp4?{element}")))
+        assert code == "asset_missing"
+        assert message.startswith(f"{element}#it: ")
+        assert "larger than 1000 bytes" in message
+
+
+async def test_a_server_that_stumbles_is_asked_again(
+    kiln: Kiln, media: MediaServer, tmp_path: Path
+) -> None:
+    for element in ("img", "ef-image", "ef-video"):
+        media.answer_next(Answer(503))
+        path = "/clip.mp4" if element == "ef-video" else "/picture-1.png"
+        before = len(media.requests)
+        info = await kiln.render(within(element, media.url(f"{path}?{element}")), **SMALL)
+        assert info["status"] == "complete", info["error"]
+        assert len(media.requests) == before + 2
+
+
+async def test_a_server_that_stays_down_is_named(kiln: Kiln, media: MediaServer) -> None:
+    media.answer_next(*[Answer(503)] * 3)
+    code, message = await failure(kiln, within("img", media.url("/down.png")))
+    assert code == "asset_unavailable"
+    assert "img#it" in message
+    assert "answered with status 503" in message
+
+
+async def test_a_missing_background_is_a_warning(kiln: Kiln, media: MediaServer) -> None:
+    url = media.url("/gone-background.png")
+    info = await kiln.render(f"<body style='background:url({url})'>", **SMALL)
+    assert info["status"] == "complete"
+    (warning,) = info["warnings"]
+    assert url in warning
+    assert "status 404" in warning
+
+
+FINE = {
+    "an error the page deals with": '<img src="{url}" onerror="this.remove()">',
+    "a handler that only listens": '<img src="{url}" onerror="0">',
+    "an image without a source": "<img><img src=''>",
+    "a drawing without a size": (
+        "<img src=\"data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg'/>\">"
+    ),
+    "an image that is put right": (
+        "<img src='{url}' id=x><script>x.src = 'data:image/gif;base64,"
+        "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7'</script>"
+    ),
+}
+
+
+@pytest.mark.parametrize("body", FINE.values(), ids=FINE)
+async def test_what_is_not_missed_does_no_harm(kiln: Kiln, media: MediaServer, body: str) -> None:
+    info = await kiln.render(body.format(url=media.url("/gone.png")), **SMALL)
+    assert info["status"] == "complete", info["error"]
+
+
+async def test_a_page_that_asks_again_and_again_asks_the_other_server_once(
+    kiln: Kiln, media: MediaServer
+) -> None:
+    """Each try was a request, and a warning."""
+    url = media.url("/gone-data.json")
+    html = f"<script>setInterval(() => fetch('{url}').catch(() => 0), 20)</script>"
+    before = len(media.requests)
+    info = await kiln.render(html, **SMALL)
+    assert info["status"] == "complete"
+    assert media.asked_since(before) == ["/gone-data.json"]
+    assert len(info["warnings"]) == 1

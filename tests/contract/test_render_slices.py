@@ -1,0 +1,233 @@
+"""Renders cut into slices: the same film by one worker or several, whatever happens to them.
+
+The films are pages of frame codes, so every decoded picture says which frame it is.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from framekiln.kit.ids import RenderId
+from framekiln.worker.loop import run_worker
+from tests.contract.conftest import TEMPLATE
+from tests.support.app import PATIENCE_S, Kiln, open_kiln, working
+from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code
+from tests.support.jobs import eventually
+from tests.support.looks import decode_frames, probe
+from tests.support.postgres import PostgresServer
+
+FPS = 30
+ASKED = {"width": 320, "height": 180, "fps": FPS}
+
+
+@pytest.fixture(scope="module")
+async def kiln(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Kiln]:
+    """Each test brings its own workers."""
+    folder = tmp_path_factory.mktemp("kiln")
+    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
+        yield kiln
+
+
+def declarative(frame_count: int) -> str:
+    """A page any frame of which can be shown without those before it."""
+    return frame_code_page(PageDriver.CSS, Fraction(FPS), frame_count=frame_count)
+
+
+def counting(frame_count: int) -> str:
+    """A page that only counts its frames: to show one, all before it must have been drawn."""
+    page = frame_code_page(PageDriver.RAF_DOM, Fraction(FPS), frame_count=frame_count)
+    counted = page.replace("show(frameAt(stampMs));", "show(drawn); drawn += 1;")
+    assert counted != page
+    return counted.replace("show(0);", "let drawn = 0;")
+
+
+def film(
+    frame_count: int, slice_ms: int, page: Callable[[int], str] = declarative
+) -> dict[str, Any]:
+    duration_ms = frame_count * 1000 // FPS
+    html = page(frame_count)
+    return {"html": html, **ASKED, "duration_ms": duration_ms, "work_slice_ms": slice_ms}
+
+
+async def saved(kiln: Kiln, info: dict[str, Any], path: Path) -> Path:
+    await asyncio.to_thread(path.write_bytes, await kiln.output(info))
+    return path
+
+
+async def slices_of(kiln: Kiln, render_id: str) -> list[dict[str, Any]]:
+    async with kiln.services.database.connection() as connection:
+        cursor = await connection.execute(
+            "SELECT * FROM render_slice WHERE render_id = %s ORDER BY number", (render_id,)
+        )
+        return await cursor.fetchall()
+
+
+async def until_ready(kiln: Kiln, workers: int) -> None:
+    """Wait until that many workers take jobs."""
+
+    async def are_there() -> bool:
+        async with kiln.services.database.connection() as connection:
+            cursor = await connection.execute("SELECT count(*) AS n FROM procrastinate_workers")
+            row = await cursor.fetchone()
+        return row is not None and row["n"] >= workers
+
+    await eventually(are_there)
+
+
+def assert_is_whole(path: Path, frame_count: int) -> None:
+    """Every frame once, in order, exactly at its time."""
+    frames = decode_frames(path)
+    assert [read_frame_code(frame.rgb) for frame in frames] == list(range(frame_count))
+    assert [frame.pts for frame in frames] == [Fraction(n, FPS) for n in range(frame_count)]
+    facts = probe(path)
+    assert facts.video is not None
+    assert facts.audio is not None
+    assert (facts.video.is_constant_rate, facts.is_faststart) == (True, True)
+    assert facts.duration_s == Fraction(frame_count, FPS)
+
+
+@pytest.mark.parametrize("page", [declarative, counting])
+async def test_slices_and_workers_do_not_change_the_film(
+    kiln: Kiln, page: Callable[[int], str], tmp_path: Path
+) -> None:
+    paths = {}
+    for workers, slice_ms in ((1, 10_000), (1, 1000), (2, 1000)):
+        async with working(kiln.services, workers=workers):
+            await until_ready(kiln, workers)
+            info = await kiln.ended(await kiln.create(**film(105, slice_ms, page)))
+        path = await saved(kiln, info, tmp_path / f"{workers}-{slice_ms}.mp4")
+        assert_is_whole(path, 105)
+        slices = await slices_of(kiln, info["id"])
+        counts = [each["frame_count"] for each in slices]
+        assert counts == ([105] if slice_ms == 10_000 else [30, 30, 30, 15])
+        assert all(each["fence"] == 1 for each in slices)
+        assert len({each["taken_by"] for each in slices}) <= workers
+        paths[workers, slice_ms] = path
+    assert paths[1, 1000].read_bytes() == paths[2, 1000].read_bytes()
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A film by two workers, and what was seen of it meanwhile."""
+
+    info: dict[str, Any]
+    frames_done: list[int]
+    told: list[float]
+    slices: list[dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+async def watched(kiln: Kiln) -> Watched:
+    async with working(kiln.services, workers=2):
+        await until_ready(kiln, 2)
+        render_id = await kiln.create(**{**film(300, 1000), "width": 640, "height": 360})
+        frames_done: list[int] = []
+        following = asyncio.create_task(kiln.writes(f"/api/v1/renders/{render_id}/progress"))
+        while not following.done():
+            progress = await kiln.services.renders.progress(RenderId(UUID(render_id)))
+            frames_done.append(progress.frames_done)
+            await asyncio.sleep(0.01)
+        told = b"".join((await following).parts).decode()
+    fractions = re.findall(r"event: progress\ndata: (.*)", told)
+    return Watched(
+        info=await kiln.info(render_id),
+        frames_done=frames_done,
+        told=[json.loads(each)["progress"] for each in fractions],
+        slices=await slices_of(kiln, render_id),
+    )
+
+
+async def test_several_workers_share_one_film(kiln: Kiln, watched: Watched, tmp_path: Path) -> None:
+    assert_is_whole(await saved(kiln, watched.info, tmp_path / "film.mp4"), 300)
+    assert len(watched.slices) == 10
+    assert len({each["taken_by"] for each in watched.slices}) == 2
+
+
+def test_progress_adds_up_over_slices_and_never_goes_back(watched: Watched) -> None:
+    assert watched.frames_done == sorted(watched.frames_done)
+    assert len(set(watched.frames_done)) > 3
+    assert watched.frames_done[-1] == 300
+    assert watched.told == sorted(watched.told)
+    assert watched.told[-1] == 1.0
+
+
+async def test_a_worker_that_ends_in_a_slice_is_replaced(kiln: Kiln, tmp_path: Path) -> None:
+    queues = ["render", "media"]
+    first = asyncio.create_task(run_worker(kiln.services, queues=queues, concurrency=1))
+    render_id = await kiln.create(**film(180, 2000, counting))
+    seen: list[str] = []
+
+    async def is_filming() -> bool:
+        return any(each["status"] == "taken" for each in await slices_of(kiln, render_id))
+
+    await eventually(is_filming)
+    first.cancel()
+    with suppress(asyncio.CancelledError):
+        await first
+    left = [
+        each["number"] for each in await slices_of(kiln, render_id) if each["status"] == "taken"
+    ]
+    assert len(left) == 1
+    async with working(kiln.services):
+        async with asyncio.timeout(PATIENCE_S):
+            while (status := (await kiln.info(render_id))["status"]) not in ("complete", "failed"):
+                seen.append(status)
+                await asyncio.sleep(0.01)
+    # Polled far more often than the quarter of a second between two reports.
+    assert [status for n, status in enumerate(seen) if n == 0 or status != seen[n - 1]] == [
+        "rendering",
+        "recovering",
+        "rendering",
+    ]
+    info = await kiln.info(render_id)
+    assert_is_whole(await saved(kiln, info, tmp_path / "film.mp4"), 180)
+    fences = {each["number"]: each["fence"] for each in await slices_of(kiln, render_id)}
+    assert fences == {number: 2 if number in left else 1 for number in range(3)}
+
+
+async def test_a_short_render_does_not_wait_for_a_long_one(kiln: Kiln, tmp_path: Path) -> None:
+    """One worker: its slices are shared between organizations, one for each in turn."""
+    other = await kiln.stranger()
+    async with working(kiln.services):
+        long = await kiln.create(**film(360, 1000))
+
+        async def is_filming() -> bool:
+            return any(each["status"] == "done" for each in await slices_of(kiln, long))
+
+        await eventually(is_filming)
+        short = await other.ended(await other.create(**film(75, 1000)))
+        assert (await kiln.info(long))["status"] == "rendering"
+        ended = await kiln.ended(long)
+    assert ended["completed_at"] > short["completed_at"]
+    assert_is_whole(await saved(kiln, ended, tmp_path / "long.mp4"), 360)
+    assert_is_whole(await saved(other, short, tmp_path / "short.mp4"), 75)
+
+
+async def test_what_a_page_throws_late_ends_the_render_with_its_reason(kiln: Kiln) -> None:
+    html = "<script>setTimeout(() => { throw new Error('in the third slice') }, 2500)</script>"
+    async with working(kiln.services, workers=2):
+        info = await kiln.render(html, **ASKED, duration_ms=5000, work_slice_ms=1000)
+    assert (info["status"], info["error"]["code"]) == ("failed", "page_threw")
+    assert "in the third slice" in info["error"]["message"]
+
+
+async def test_a_page_that_changes_its_size_with_its_window_is_given_up(kiln: Kiln) -> None:
+    """It was opened again and again for ever, and its worker was lost."""
+    async with working(kiln.services):
+        for width in ("innerWidth / 2", "innerWidth === 640 ? 320 : 640"):
+            script = f"document.documentElement.dataset.width = {width}"
+            html = f"<!doctype html><html data-height=180><script>{script}</script>"
+            info = await kiln.render(html, fps=10, duration_ms=300)
+            assert (info["status"], info["error"]["code"]) == ("failed", "size_unsettled")
+            assert "ask for width and height" in info["error"]["message"]
