@@ -14,7 +14,7 @@ from tests.support.looks import iter_frames
 from tests.support.service import Service, running_service
 
 FPS = Fraction(30)
-FRAMES = 600
+FRAMES = 360
 VICTIMS = {
     "api": ("framekiln", " api"),
     "render worker": ("framekiln", " worker", "render"),
