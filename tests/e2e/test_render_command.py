@@ -26,8 +26,12 @@ def page(tmp_path: Path) -> Path:
     return path
 
 
+# A test run that was started in the background passes on that Ctrl-C is to be ignored.
+AS_IN_A_TERMINAL = ("env", "--default-signal=INT")
+
+
 def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "framekiln", "render", *map(str, arguments)]
+    command = [*AS_IN_A_TERMINAL, sys.executable, "-m", "framekiln", "render", *map(str, arguments)]
     environment = {**os.environ, "FRAMEKILN_SETTLE_TIMEOUT_S": "5", "COLUMNS": "200"}
     return subprocess.Popen(
         command,
