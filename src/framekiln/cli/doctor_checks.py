@@ -1,7 +1,6 @@
 """The single checks of `framekiln doctor`. Each looks, changes nothing, and names its remedy."""
 
 import asyncio
-import ctypes
 import os
 import re
 import shutil
@@ -11,6 +10,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+import numpy as np
+
+from framekiln.capture.process_memory import Block
 from framekiln.capture.sandbox import Confinement, strongest_confinement
 from framekiln.cli.connection import embedded
 from framekiln.cli.port import require_free_port
@@ -231,26 +233,12 @@ def _can_read_child() -> bool:
     child = subprocess.Popen(["sleep", "5"], stdin=subprocess.DEVNULL)
     try:
         start = int(re.split("-", Path(f"/proc/{child.pid}/maps").read_text(), maxsplit=1)[0], 16)
-        return _read_memory(child.pid, start) > 0
+        return Block(child.pid, start).read_into(np.empty(16, np.uint8))
     except (OSError, ValueError):
         return False
     finally:
         child.kill()
         child.wait()
-
-
-def _read_memory(pid: int, address: int) -> int:
-    """Return how many of 16 bytes could be read, negative when refused."""
-
-    class Vector(ctypes.Structure):
-        _fields_ = (("base", ctypes.c_void_p), ("length", ctypes.c_size_t))
-
-    buffer = ctypes.create_string_buffer(16)
-    here = Vector(ctypes.cast(buffer, ctypes.c_void_p), 16)
-    there = Vector(address, 16)
-    read = ctypes.CDLL(None).process_vm_readv
-    read.restype = ctypes.c_ssize_t
-    return int(read(pid, ctypes.byref(here), 1, ctypes.byref(there), 1, 0))
 
 
 def _run(*argv: str) -> str:

@@ -56,11 +56,7 @@ def render(
 
 def _make(order: FilmOrder, output: Path, settings: Settings, *, quiet: bool) -> Film:
     """Make the film beside the output and move it there, so that it appears whole or not at all."""
-    limits = FilmLimits(
-        settle_s=settings.settle_timeout_s,
-        frame_s=settings.settle_timeout_s,
-        whole_s=settings.render_timeout_s,
-    )
+    limits = FilmLimits.of(settings)
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with (

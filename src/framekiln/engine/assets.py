@@ -9,8 +9,8 @@ from typing import Final, Protocol
 from framekiln.kit.errors import InvalidInput
 from framekiln.kit.fetch import GuardedFetcher
 
-_MAX_BYTES: Final = 1 << 30
-_WITHIN_S: Final = 600.0
+MAX_ASSET_BYTES: Final = 1 << 30
+DOWNLOAD_WITHIN_S: Final = 600.0
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,9 @@ class FetchedAssets:
         if url not in self._known:
             path = self._folder / f"asset-{hashlib.sha256(url.encode()).hexdigest()[:32]}"
             fetched = asyncio.run(
-                self._fetcher.download(url, path, max_bytes=_MAX_BYTES, within_s=_WITHIN_S)
+                self._fetcher.download(
+                    url, path, max_bytes=MAX_ASSET_BYTES, within_s=DOWNLOAD_WITHIN_S
+                )
             )
             content_type = fetched.content_type or "application/octet-stream"
             self._known[url] = LocalAsset(path, content_type)

@@ -7,6 +7,7 @@ from framekiln.capture.grab import Grabbing
 from framekiln.capture.page import Size
 from framekiln.engine.assets import Assets, NoAssets
 from framekiln.engine.site import Site
+from framekiln.settings import Settings
 from framekiln.timeline import Timeline
 
 DEFAULT_SIZE = Size(1280, 720)
@@ -48,6 +49,15 @@ class FilmLimits:
     settle_s: float = 30.0
     frame_s: float = 30.0
     whole_s: float = 3600.0
+
+    @classmethod
+    def of(cls, settings: Settings) -> "FilmLimits":
+        """Return what the operator allows; a frame may take as long as a page may to load."""
+        return cls(
+            settle_s=settings.settle_timeout_s,
+            frame_s=settings.settle_timeout_s,
+            whole_s=settings.render_timeout_s,
+        )
 
 
 @dataclass(frozen=True)

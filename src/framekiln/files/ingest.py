@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from framekiln.db.pool import Database
+from framekiln.engine.assets import DOWNLOAD_WITHIN_S, MAX_ASSET_BYTES
 from framekiln.files import store
 from framekiln.files.model import IngestedAsset, asset_key
 from framekiln.kit.clock import Clock
@@ -18,8 +19,6 @@ from framekiln.kit.ids import OrganizationId, new_uuid
 from framekiln.storage.blob_store import BlobStore
 
 RETENTION: Final = timedelta(hours=1)
-MAX_ASSET_BYTES: Final = 1 << 30
-DOWNLOAD_WITHIN_S: Final = 600.0
 # Each holds a database connection while it runs.
 _DOWNLOADS_AT_A_TIME: Final = 3
 _REMOVED_AT_A_TIME: Final = 200

@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 from av.video.frame import VideoFrame
 from av.video.reformatter import ColorRange, Colorspace, Interpolation, VideoReformatter
 from numpy.typing import NDArray
 
+from framekiln.media.closing import Closing
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.pictures import Orientation, has_alpha, matrix_of, orientation_of, range_of
 from framekiln.media.video_decoder import VideoDecoder
@@ -42,7 +42,7 @@ class Planes:
     alpha: Pixels | None
 
 
-class FrameSource:
+class FrameSource(Closing):
     """Pictures of one file by time. Owned by one thread; close it, or `with` it."""
 
     def __init__(self, path: Path, *, width_px: int, height_px: int) -> None:
@@ -59,17 +59,6 @@ class FrameSource:
         self._is_first = False
         self._rgba: Pixels | None = None
         self._orientation: Orientation | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Free the decoder and all pictures."""

@@ -8,11 +8,11 @@ from collections import OrderedDict
 from collections.abc import Generator, Iterator
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import numpy as np
 
+from framekiln.media.closing import Closing
 from framekiln.media.sound import CHANNELS, Samples, Stretch, read_sound, sample_at
 
 _PIECE_SAMPLES: Final = 10 * 48_000
@@ -20,7 +20,7 @@ _PIECES_KEPT: Final = 3
 _ENDLESS: Final = 1 << 62
 
 
-class MonoSamples:
+class MonoSamples(Closing):
     """The sound of one file at 48 kHz. Owned by one thread; close it, or `with` it."""
 
     def __init__(self, path: Path) -> None:
@@ -29,17 +29,6 @@ class MonoSamples:
         self._source = _nothing()
         self._next_piece = -1
         self._left_over: Stretch | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Free the decoder and what was kept."""

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from types import TracebackType
-from typing import Final, Self
+from typing import Final
 
 import av
 from av.codec.context import ThreadType
@@ -19,6 +18,7 @@ from av.video.codeccontext import VideoCodecContext
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
+from framekiln.media.closing import Closing
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.opening import LARGEST_SIDE_PX, open_media, unreadable_as_ours, video_stream
 
@@ -30,7 +30,7 @@ _ALPHA_DECODERS: Final = {"vp8": "libvpx", "vp9": "libvpx-vp9"}
 _STEPS_BACK_S: Final = (Fraction(0), Fraction(1, 2), Fraction(4), Fraction(30))
 
 
-class VideoDecoder:
+class VideoDecoder(Closing):
     """Owned by one thread. Times are in the stream's own ticks, `tick_s` long."""
 
     def __init__(self, path: Path) -> None:
@@ -40,17 +40,6 @@ class VideoDecoder:
         self._ready: list[VideoFrame] = []
         self._open()
         self.tick_s = Fraction(self._opened.stream.time_base or 0)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Free the file, the decoder's threads and all pictures it holds."""

@@ -5,9 +5,9 @@ import hashlib
 from pathlib import Path
 from typing import Final
 
-from framekiln.engine.assets import LocalAsset
+from framekiln.engine.assets import DOWNLOAD_WITHIN_S, LocalAsset
 from framekiln.engine.site import Site
-from framekiln.files.ingest import DOWNLOAD_WITHIN_S, Ingest
+from framekiln.files.ingest import Ingest
 from framekiln.kit.ids import OrganizationId
 from framekiln.renders.bundle import unpack
 from framekiln.renders.model import Render

@@ -33,11 +33,7 @@ async def open_handlers(
 
 def _film_handler(services: Services, studio: Studio) -> FilmRenders:
     settings = services.settings
-    limits = FilmLimits(
-        settle_s=settings.settle_timeout_s,
-        frame_s=settings.settle_timeout_s,
-        whole_s=settings.render_timeout_s,
-    )
+    limits = FilmLimits.of(settings)
     return FilmRenders(
         work=services.render_work,
         blobs=services.blobs,
