@@ -1,5 +1,6 @@
 """Who is asking: the dependency that turns `Authorization: Bearer <API key>` into a `Caller`."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import structlog
@@ -7,6 +8,7 @@ from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from framekiln.identity.model import Caller, KeyMalformed
+from framekiln.kit.ids import OrganizationId
 
 if TYPE_CHECKING:
     from framekiln.services import Services
@@ -49,4 +51,17 @@ def services_of(request: Request) -> "Services":
     return services
 
 
+@dataclass(frozen=True)
+class Reader:
+    """Who reads media: somebody of this organization, however that was shown."""
+
+    organization_id: OrganizationId
+
+
+async def media_reader(found: Annotated[Caller, Depends(caller)]) -> Reader:
+    """Return who may read media at this address, or raise `Unauthenticated`."""
+    return Reader(found.organization.id)
+
+
+MediaReader = Annotated[Reader, Depends(media_reader)]
 AuthenticatedCaller = Annotated[Caller, Depends(caller)]

@@ -40,6 +40,11 @@ class Caller:
     organization: Organization
     api_key: ApiKey
 
+    @property
+    def api_key_id(self) -> ApiKeyId:
+        """The key that what is made now belongs to."""
+        return self.api_key.id
+
 
 @dataclass(frozen=True)
 class IssuedKey:

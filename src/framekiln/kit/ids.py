@@ -6,6 +6,9 @@ from uuid import UUID, uuid4
 OrganizationId = NewType("OrganizationId", UUID)
 ApiKeyId = NewType("ApiKeyId", UUID)
 RenderId = NewType("RenderId", UUID)
+FileId = NewType("FileId", UUID)
+TranscriptionId = NewType("TranscriptionId", UUID)
+UserId = NewType("UserId", UUID)
 
 
 def new_uuid() -> UUID:

@@ -64,7 +64,7 @@ class Renders:
                     render_id,
                     new,
                     organization_id=organization_id,
-                    api_key_id=caller.api_key.id,
+                    api_key_id=caller.api_key_id,
                     source_key=key,
                     now=self._clock.now(),
                 )
