@@ -34,6 +34,11 @@ export class NativeClip {
 
   set src(written: string) {
     this.written = written;
+    this.ask();
+  }
+
+  /** Begin with the source that is written now, unless it is the same as before. */
+  ask(): void {
     this.baseMs = 0;
     const { source } = this.reading();
     const key = source === null ? "" : keyOf(source);
@@ -101,7 +106,9 @@ export class NativeClip {
   }
 
   private reading(): Reading {
-    return readSource({ src: this.written, fileId: null });
+    const { element } = this;
+    const fileId = element.getAttribute("file-id") ?? element.getAttribute("asset-id");
+    return readSource({ src: this.written, fileId });
   }
 
   private async learn(source: MediaSource, key: string): Promise<void> {
@@ -113,7 +120,8 @@ export class NativeClip {
       for (const name of LOADED) this.element.dispatchEvent(new Event(name));
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
-      if (key === this.askedFor) this.refusal = `src="${source.src}": ${reason}`;
+      const said = source.fileId === null ? `src="${source.src}"` : `file-id="${source.fileId}"`;
+      if (key === this.askedFor) this.refusal = `${said}: ${reason}`;
     }
   }
 }

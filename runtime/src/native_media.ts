@@ -1,8 +1,9 @@
 /**
- * Plain <video> and <audio> in a render: found as they come, never loaded or played by the
+ * Plain <video>, <audio> and <img> in a render: found as they come, never loaded or played by the
  * browser, timed by the group around them or by the page's own scripts.
  */
 
+import { fileUrl } from "./host.ts";
 import { NativeClip } from "./native_clip.ts";
 
 interface Clock {
@@ -11,6 +12,9 @@ interface Clock {
   isTimed(element: Element): boolean;
   nowMs(): number;
 }
+
+/** A stored file, by its id; the second is the older name. */
+const FILE_NAMES = ["file-id", "asset-id"];
 
 export class NativeMedia {
   private readonly clips = new Map<HTMLMediaElement, NativeClip>();
@@ -30,8 +34,13 @@ export class NativeMedia {
         for (const node of record.addedNodes) this.take(node);
       }
     });
-    const watched = { childList: true, subtree: true, attributes: true, attributeFilter: ["src"] };
-    observer.observe(document, watched);
+    const attributeFilter = ["src", ...FILE_NAMES];
+    observer.observe(document, {
+      childList: true,
+      subtree: true,
+      attributes: true,
+      attributeFilter,
+    });
     replacePlaying(this, this.clock);
   }
 
@@ -70,12 +79,12 @@ export class NativeMedia {
 
   private take(node: Node): void {
     if (!(node instanceof Element)) return;
-    for (const media of [node, ...node.querySelectorAll("video, audio, source")]) {
+    for (const media of [node, ...node.querySelectorAll("video, audio, source, img")]) {
       if (media instanceof HTMLMediaElement) this.takeSource(media, media);
       else if (media instanceof HTMLSourceElement) {
         const owner = media.parentElement;
         if (owner instanceof HTMLMediaElement) this.takeSource(media, owner);
-      }
+      } else if (media instanceof HTMLImageElement) showFile(media);
     }
   }
 
@@ -83,11 +92,20 @@ export class NativeMedia {
   private takeSource(holder: Element, media: HTMLMediaElement): void {
     if (media.srcObject !== null) return;
     const clip = this.clipOf(media);
+    if (FILE_NAMES.some((name) => media.hasAttribute(name))) clip.ask();
     const src = holder.getAttribute("src");
     if (src === null) return;
     holder.removeAttribute("src");
     if (holder === media || clip.src === "") clip.src = src;
   }
+}
+
+/** An <img> of a stored file is an <img> from that file's address. */
+function showFile(image: HTMLImageElement): void {
+  const fileId = FILE_NAMES.map((name) => image.getAttribute(name)).find((id) => id !== null);
+  if (fileId == null) return;
+  const url = fileUrl(fileId);
+  if (image.getAttribute("src") !== url) image.src = url;
 }
 
 type Getters = Record<string, (clip: NativeClip) => unknown>;

@@ -7,7 +7,7 @@ import pytest
 
 from framekiln.capture.browser import Browser, open_browser
 from framekiln.capture.errors import PageThrew
-from tests.support.compositions import CLIP, SONG, STORED, Showing, showing
+from tests.support.compositions import CLIP, PICTURE, SONG, STORED, Showing, showing
 from tests.support.frame_codes import read_frame_code
 
 RED_PIXEL = (
@@ -160,6 +160,31 @@ def test_a_native_video_shows_its_source_frame(browser: Browser, html: str) -> N
         assert [film.code(n) for n in (0, 1, 17)] == [0, 1, 17]
         (planned,) = film.facts.plan["media"]
         assert (planned["src"], planned["startMs"], planned["gain"]) == (CLIP, 0, 1)
+
+
+def test_native_elements_show_stored_files(browser: Browser) -> None:
+    content = (
+        f'<video file-id="{STORED}" style="width:160px;height:120px"></video>'
+        f'<img file-id="{PICTURE}" style="position:absolute;left:160px;width:160px;height:120px">'
+    )
+    with showing(browser, group(content)) as film:
+        picture = film.frame(7)
+        assert read_frame_code(picture[:120, :160]) == 7
+        assert picture[60, 240].tolist() == [255, 0, 0]
+        (planned,) = film.facts.plan["media"]
+        assert (planned["src"], planned["fileId"]) == (None, STORED)
+
+
+def test_captions_of_a_stored_file_follow_its_own_time(browser: Browser) -> None:
+    content = (
+        f'<ef-video id="talk" file-id="{STORED}" sourcein="500ms" sourceout="2s"></ef-video>'
+        '<ef-captions id="c" target="talk"><ef-captions-active-word></ef-captions-active-word>'
+        "</ef-captions>"
+    )
+    with showing(browser, group(content)) as film:
+        said = "document.querySelector('ef-captions-active-word').textContent"
+        # One second of the source is half a second of the film.
+        assert [film.at(n, said).strip() for n in (0, 14, 16, 30)] == ["one", "one", "two", "two"]
 
 
 def test_a_native_video_keeps_its_looks(browser: Browser) -> None:

@@ -290,7 +290,11 @@ class TestCaptions:
                 '<ef-captions id=c captions-src="https://media.example/missing.vtt">',
                 ["ef-captions#c", "missing.vtt", "there is no such file"],
             ),
-            ("<ef-captions id=c target=talk>", ["ef-captions#c", "captions-src"]),
+            ("<ef-captions id=c target=talk>", ["ef-captions#c", "talk", "no element"]),
+            (
+                '<div id="talk"></div><ef-captions id=c target=talk>',
+                ["ef-captions#c", "file-id", "captions-src"],
+            ),
         ],
     )
     def test_captions_that_cannot_be_had(self, load: Load, element: str, words: list[str]) -> None:

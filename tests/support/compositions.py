@@ -40,6 +40,17 @@ _SOUND = {
     "hasVideo": False,
     "hasAudio": True,
 }
+PICTURE = "1b671a64-40d5-491e-99b0-da01ff1f3341"
+RED_PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
+)
+SPOKEN = {
+    "segments": [{"start": 0, "end": 1, "text": "one"}, {"start": 1, "end": 2, "text": "two"}],
+    "word_segments": [
+        {"start": 0, "end": 1, "text": "one"},
+        {"start": 1, "end": 2, "text": "two"},
+    ],
+}
 MEDIA = {CLIP: _VIDEO, STORED: _VIDEO, SONG: _SOUND}
 
 
@@ -58,6 +69,10 @@ class MediaHost:
             return _facts(query.get("src") or query.get("fileId", ""))
         if parts.path == "/__framekiln/frame":
             return self._frame(query)
+        if parts.path == "/__framekiln/transcription" and query["fileId"] == STORED:
+            return Resource(json.dumps(SPOKEN).encode(), "application/json")
+        if parts.path == f"/api/v1/files/{PICTURE}":
+            return Resource(RED_PNG, "image/png")
         return None
 
     def _frame(self, query: dict[str, str]) -> Resource:

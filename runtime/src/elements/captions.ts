@@ -1,13 +1,13 @@
 /**
  * ef-captions: words that appear as they are spoken.
  *
- * The data comes from a script element, from an address, or from the `captionsData` property; its
- * children say which parts of it are shown. Never listens to media itself.
+ * The data comes from a script element, from an address, from the `captionsData` property, or from
+ * the transcription of an uploaded file that `target` plays; its children say which parts of it are shown. Never listens to media itself.
  */
 
 import { normaliseCaptions, lengthOf, parseCaptions, type Captions } from "../captions/model.ts";
 import { captionsAt, changesMs, type Moment } from "../captions/moment.ts";
-import { askHost, isHosted, type MediaSource } from "../host.ts";
+import { askHost, fileUrl, isHosted, type MediaSource } from "../host.ts";
 import { selectorOf } from "../selector.ts";
 import { seedOf } from "../text/stagger.ts";
 import {
@@ -18,6 +18,7 @@ import {
   type CaptionPart,
   type Stretch,
 } from "./caption_parts.ts";
+import { MediaElement } from "./media.ts";
 import { sheetOf } from "./picture_box.ts";
 import { readSource, type WrittenSource } from "./source.ts";
 import { reflect, TimedElement, timeTree } from "./timed.ts";
@@ -36,6 +37,7 @@ export class CaptionsElement extends TimedElement {
   private isGivenByScript = false;
   private asked = "";
   private isLoading = false;
+  private isSpoken = false;
   private problem = "";
   private read: { given: Given; plausibleMs: number | null; captions: Captions } | null = null;
 
@@ -129,7 +131,12 @@ export class CaptionsElement extends TimedElement {
       (sibling) => sibling.localName === "ef-video",
     );
     const video = named ?? beside;
-    return video instanceof TimedElement ? video.ownCurrentTimeMs : ownMs;
+    if (!(video instanceof TimedElement)) return ownMs;
+    // What was heard in a file is told in the file's time, wherever the film begins in it.
+    if (this.isSpoken && video instanceof MediaElement) {
+      return video.sourceMsAt(video.ownCurrentTimeMs);
+    }
+    return video.ownCurrentTimeMs;
   }
 
   private captions(): Captions | null {
@@ -165,7 +172,7 @@ export class CaptionsElement extends TimedElement {
 
   /** Where the data comes from, in words. */
   private origin(): string {
-    const source = SOURCES.find((name) => this.attribute(name) !== null);
+    const source = [...SOURCES, "target", "for"].find((name) => this.attribute(name) !== null);
     return source === undefined ? "captionsData" : `${source}="${this.attribute(source)}"`;
   }
 
@@ -179,12 +186,24 @@ export class CaptionsElement extends TimedElement {
     this.asked = wanted;
     this.problem = "";
     this.given = null;
+    this.isSpoken = false;
     const script = this.attribute("captions-script");
     const src = this.attribute("captions-src");
     const fileId = this.attribute("file-id");
     if (script !== null) this.loadScript(script);
     else if (src !== null || fileId !== null) this.loadWritten({ src, fileId }, wanted);
-    else if (this.attribute("target", "for") !== null) this.problem = NO_TRANSCRIPTION;
+    else if (this.attribute("target", "for") !== null) this.loadSpoken(wanted);
+  }
+
+  /** What is said in the target, as the service has transcribed it. */
+  private loadSpoken(wanted: string): void {
+    this.isSpoken = true;
+    const target = this.attribute("target", "for") ?? "";
+    const media = document.getElementById(target);
+    if (media === null) this.problem = `target="${target}": there is no element with that id`;
+    else if (media instanceof MediaElement && media.source?.fileId != null)
+      this.loadFrom(fetchSpoken(media.source.fileId), wanted);
+    else this.problem = NOT_TRANSCRIBED;
   }
 
   private loadScript(id: string): void {
@@ -195,11 +214,11 @@ export class CaptionsElement extends TimedElement {
 
   private loadWritten(written: WrittenSource, wanted: string): void {
     const { source, problem } = readSource(written);
-    if (source !== null) this.loadFrom(source, wanted);
+    if (source !== null) this.loadFrom(fetchCaptions(source), wanted);
     else if (problem !== "") this.problem = `captions-${problem}`;
   }
 
-  private loadFrom(source: MediaSource, wanted: string): void {
+  private loadFrom(fetched: Promise<Given>, wanted: string): void {
     this.isLoading = true;
     const arrived = (given: Given | null, problem: string): void => {
       if (wanted !== this.asked) return;
@@ -207,7 +226,7 @@ export class CaptionsElement extends TimedElement {
       this.problem = problem;
       this.take(given);
     };
-    fetchCaptions(source).then(
+    fetched.then(
       (given) => arrived(given, ""),
       (error: unknown) => arrived(null, `${this.origin()}: ${(error as Error).message}`),
     );
@@ -219,9 +238,9 @@ export class CaptionsElement extends TimedElement {
   }
 }
 
-const NO_TRANSCRIPTION =
-  "has a target but no captions: transcribing the target is not possible here yet; give it" +
-  " captions-src, captions-script or captionsData";
+const NOT_TRANSCRIBED =
+  "has a target that is no uploaded file, and only those are transcribed: upload it and give the" +
+  " target its file-id, or give these captions captions-src, captions-script or captionsData";
 
 /** From the renderer, which reads every format; in a tab from the address itself. */
 async function fetchCaptions(source: MediaSource): Promise<Given> {
@@ -230,9 +249,16 @@ async function fetchCaptions(source: MediaSource): Promise<Given> {
     const params = source.src === null ? { fileId: source.fileId ?? "" } : { src: source.src };
     return { data: await askHost("captions", params) };
   }
-  const answer = await fetch(source.src ?? `/api/v1/files/${source.fileId}`);
+  const answer = await fetch(source.src ?? fileUrl(source.fileId ?? ""));
   if (!answer.ok) throw new Error(`could not be loaded (${answer.status})`);
   return { text: await answer.text() };
+}
+
+async function fetchSpoken(fileId: string): Promise<Given> {
+  if (isHosted()) return { data: await askHost("transcription", { fileId }) };
+  const answer = await fetch(`${fileUrl(fileId)}/transcription.json`);
+  if (!answer.ok) throw new Error(`has no transcription (${answer.status})`);
+  return { data: await answer.json() };
 }
 
 function shifted(stretch: Stretch | null, byMs: number): Stretch | null {

@@ -1,4 +1,8 @@
-"""What a composition is made of: files fetched by URL, wherever they come from."""
+"""What a composition is made of: files fetched by address, wherever they come from.
+
+Beside URLs there are two kinds of addresses of our own: `file-id:<id>` is an uploaded file, and
+`transcription-of:<id>` what is said in one, as captions in JSON.
+"""
 
 import asyncio
 import hashlib
@@ -9,6 +13,8 @@ from typing import Final, Protocol
 from framekiln.kit.errors import InvalidInput
 from framekiln.kit.fetch import GuardedFetcher
 
+FILE_ID: Final = "file-id:"
+TRANSCRIPTION_OF: Final = "transcription-of:"
 MAX_ASSET_BYTES: Final = 1 << 30
 DOWNLOAD_WITHIN_S: Final = 600.0
 
@@ -25,7 +31,7 @@ class Assets(Protocol):
     """Gets assets; called from the film's thread, so it may block."""
 
     def fetch(self, url: str) -> LocalAsset:
-        """Return the file behind a URL, or raise a FramekilnError that says what is wrong."""
+        """Return the file at an address, or raise a FramekilnError that says what is wrong."""
         ...
 
 
@@ -47,6 +53,10 @@ class FetchedAssets:
 
     def fetch(self, url: str) -> LocalAsset:
         """Download through the guarded fetcher."""
+        if url.startswith((FILE_ID, TRANSCRIPTION_OF)):
+            raise InvalidInput(
+                f"{url[:200]} is kept by a service, and this film is made without one"
+            )
         if url not in self._known:
             path = self._folder / f"asset-{hashlib.sha256(url.encode()).hexdigest()[:32]}"
             fetched = asyncio.run(

@@ -13,12 +13,12 @@ from importlib import resources
 from itertools import islice
 from types import TracebackType
 from typing import Any, Final, Self
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.network import PAGE_URL, Resource
 from framekiln.capture.page_buffers import PageBuffers
-from framekiln.engine.assets import Assets, LocalAsset
+from framekiln.engine.assets import FILE_ID, TRANSCRIPTION_OF, Assets, LocalAsset
 from framekiln.engine.page_api import API_PREFIX, answer_api
 from framekiln.engine.site import Site
 from framekiln.kit.errors import FramekilnError, InvalidInput
@@ -30,6 +30,7 @@ from framekiln.media.probe import MediaFacts, probe
 Query = dict[str, str]
 
 PREFIX: Final = "/__framekiln/"
+FILES_PATH: Final = "/api/v1/files/"
 _LARGEST_FRAME_PX: Final = 8192
 _LONGEST_WINDOW: Final = 1 << 20
 _MOST_WARNINGS: Final = 20
@@ -65,6 +66,7 @@ class PageHost:
             "media": self._media,
             "frame": self._frame,
             "captions": self._captions,
+            "transcription": self._transcription,
             "peaks": self._peaks,
             "tailwind.js": lambda _query: _tailwind(),
         }
@@ -90,14 +92,12 @@ class PageHost:
             return self._answer(parts.path.removeprefix(PREFIX), parts.query)
         if self._has_own_runtime and parts.path.startswith(API_PREFIX):
             return self._answer_api(parts.path.removeprefix(API_PREFIX), parts.query)
+        if parts.path.startswith(FILES_PATH):
+            # The runtime asks so for pictures: any other element's media comes frame by frame.
+            return self._file(FILE_ID + unquote(parts.path.removeprefix(FILES_PATH)))
         if self._site is not None and url.startswith(PAGE_URL):
             return self._site.find(parts.path)
-        if parts.scheme != "https":
-            return None
-        try:
-            return self._file(url)
-        except FramekilnError as error:
-            return _problem(error)
+        return self._file(url) if parts.scheme == "https" else None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -127,8 +127,11 @@ class PageHost:
         except FramekilnError as error:
             return _problem(error)
 
-    def _file(self, url: str) -> Resource:
-        asset = self._fetch(url)
+    def _file(self, address: str) -> Resource:
+        try:
+            asset = self._fetch(address)
+        except FramekilnError as error:
+            return _problem(error)
         return Resource(asset.path.read_bytes(), asset.content_type)
 
     def _media(self, query: Query) -> Resource:
@@ -162,6 +165,10 @@ class PageHost:
         if data.lstrip()[:1] in (b"{", b"["):
             return Resource(data, "application/json")
         return _json(read_captions(data).as_json())
+
+    def _transcription(self, query: Query) -> Resource:
+        spoken = self._fetch(TRANSCRIPTION_OF + query["fileId"])
+        return Resource(spoken.path.read_bytes(), "application/json")
 
     def _peaks(self, query: Query) -> Resource:
         url = _source(query)
@@ -197,10 +204,7 @@ class PageHost:
 
 
 def _source(query: Query) -> str:
-    url = query.get("src")
-    if url is None:
-        raise InvalidInput("only sources by URL can be used in a composition so far")
-    return url
+    return query["src"] if "src" in query else FILE_ID + query["fileId"]
 
 
 def _whole(query: Query, name: str, *, most: int) -> int:

@@ -6,6 +6,7 @@ from math import ceil
 from typing import Any
 
 from framekiln.capture.page import PageFacts, Size
+from framekiln.engine.assets import FILE_ID
 from framekiln.engine.errors import LengthUnknown
 from framekiln.engine.order import (
     DEFAULT_FPS,
@@ -29,6 +30,11 @@ class MediaWindow:
     end_ms: float
     source_in_ms: float
     gain: float
+
+    @property
+    def source(self) -> str:
+        """The address to fetch it from."""
+        return FILE_ID + (self.file_id or "") if self.src is None else self.src
 
     @classmethod
     def from_plan(cls, entry: dict[str, Any], *, film_ms: float) -> "MediaWindow":

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from framekiln.engine.assets import Assets
 from framekiln.engine.shot import MediaWindow
-from framekiln.kit.errors import InvalidInput
 from framekiln.media.mix import SoundClip, mix
 from framekiln.media.probe import probe
 from framekiln.timeline import Timeline
@@ -27,9 +26,7 @@ def mix_sounds(
     film_ms = Fraction(timeline.frame_count * 1000) / timeline.fps
     clips = [] if page_sound is None else [SoundClip(page_sound, Fraction(0), film_ms)]
     for window in windows:
-        if window.src is None:
-            raise InvalidInput(f"{window.element}: only sources by URL can be heard so far")
-        source = assets.fetch(window.src).path
+        source = assets.fetch(window.source).path
         if probe(source).audio is None:
             continue
         clips.append(
