@@ -1,0 +1,116 @@
+"""What pictures are drawn on: one opaque frame, or an isolated group with alpha of its own."""
+
+import cv2
+import numpy as np
+
+from framekiln.compositor.picture import BLACK, Colour, Picture, Plane, cut
+from framekiln.compositor.rect import Rect
+
+
+class Canvas:
+    """Planes that are drawn over in place. Every rectangle it takes has even corners."""
+
+    def __init__(self, width_px: int, height_px: int, *, has_alpha: bool = False) -> None:
+        assert width_px % 2 == 0, "4:2:0 needs even sides"
+        assert height_px % 2 == 0, "4:2:0 needs even sides"
+        self.rect = Rect(0, 0, width_px, height_px)
+        half = (height_px // 2, width_px // 2)
+        shapes = [(height_px, width_px), half, half]
+        if has_alpha:
+            shapes += [(height_px, width_px), half]
+        self._planes = tuple(np.zeros(shape, np.uint8) for shape in shapes)
+        if not has_alpha:
+            self.fill(BLACK)
+
+    @property
+    def picture(self) -> Picture:
+        """What is on it now; drawing on changes it."""
+        return Picture.of_planes(self._planes)
+
+    @property
+    def has_alpha(self) -> bool:
+        """Whether it is a group, which may be transparent."""
+        return len(self._planes) > 3
+
+    def fill(self, colour: Colour, rect: Rect | None = None) -> None:
+        """Make a part of it one colour; on an opaque canvas, mixed with black by its alpha."""
+        alpha = colour.alpha
+        if self.has_alpha:
+            levels = [round(level * alpha) for level in (colour.y, colour.u, colour.v)]
+            levels += [round(255 * alpha)] * 2
+        else:
+            pairs = zip((colour.y, colour.u, colour.v), (16, 128, 128), strict=True)
+            levels = [round(level * alpha + black * (1 - alpha)) for level, black in pairs]
+        for view, level in zip(self._views(rect or self.rect), levels, strict=True):
+            view[...] = level
+
+    def draw(
+        self,
+        picture: Picture,
+        *,
+        at: tuple[int, int] = (0, 0),
+        opacity: float = 1.0,
+        clip: Rect | None = None,
+    ) -> None:
+        """Lay a picture over what is there, its corner at even coordinates."""
+        left, top = at
+        box = Rect(left, top, left + picture.width_px, top + picture.height_px)
+        seen = box.meet(clip or self.rect).meet(self.rect)
+        if seen.is_empty or opacity <= 0:
+            return
+        source = cut(picture, seen.moved(-left, -top))
+        views = self._views(seen)
+        if not source.has_alpha:
+            _lay_opaque(views, source, min(opacity, 1.0))
+        else:
+            _lay_over(views, source, min(opacity, 1.0))
+
+    def add(self, picture: Picture, *, share: float, clip: Rect | None = None) -> None:
+        """Add a share of a picture of the same size: shares that sum up to one make a dissolve."""
+        seen = self.rect.meet(clip or self.rect)
+        source = cut(picture.with_alpha() if self.has_alpha else picture, seen)
+        for view, plane in zip(self._views(seen), source.planes, strict=True):
+            cv2.addWeighted(plane, share, view, 1.0, 0.0, view)
+
+    def clear(self, rect: Rect | None = None) -> None:
+        """Make a part of it nothing at all: transparent, or ready for shares to be added."""
+        for view in self._views(rect or self.rect):
+            view[...] = 0
+
+    def cut(self, rect: Rect) -> Picture:
+        """Return a part of it, which drawing on changes."""
+        return cut(self.picture, rect)
+
+    def _views(self, rect: Rect) -> tuple[Plane, ...]:
+        return self.cut(rect).planes
+
+
+def _lay_opaque(views: tuple[Plane, ...], source: Picture, opacity: float) -> None:
+    if opacity == 1.0:
+        for view, plane in zip(views, source.planes, strict=False):
+            np.copyto(view, plane)
+        for view in views[3:]:
+            view[...] = 255
+        return
+    for view, plane in zip(views, source.planes, strict=False):
+        cv2.addWeighted(plane, opacity, view, 1 - opacity, 0.0, view)
+    for view in views[3:]:
+        # An alpha of 255 laid over whatever alpha there is.
+        cv2.convertScaleAbs(view, view, alpha=1 - opacity, beta=255 * opacity)
+
+
+def _lay_over(views: tuple[Plane, ...], source: Picture, opacity: float) -> None:
+    assert source.alpha is not None
+    assert source.chroma_alpha is not None
+    luma_cover, chroma_cover = source.alpha, source.chroma_alpha
+    planes = source.planes
+    if opacity < 1.0:
+        planes = tuple(
+            np.asarray(cv2.convertScaleAbs(plane, alpha=opacity), np.uint8) for plane in planes
+        )
+        luma_cover, chroma_cover = planes[3], planes[4]
+    luma_rest, chroma_rest = np.invert(luma_cover), np.invert(chroma_cover)
+    rests = (luma_rest, chroma_rest, chroma_rest, luma_rest, chroma_rest)
+    for view, plane, rest in zip(views, planes, rests, strict=False):
+        shining = cv2.multiply(view, rest, scale=1 / 255)
+        cv2.add(shining, plane, view)

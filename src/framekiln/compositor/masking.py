@@ -1,0 +1,66 @@
+"""Cutting pieces out of pictures: rounded corners, keyed colours."""
+
+from typing import Final
+
+import cv2
+import numpy as np
+
+from framekiln.compositor.picture import Colour, Picture, Plane
+
+_FINER: Final = 4
+"""Edges are drawn this much larger and averaged."""
+
+
+def rounded_mask(width_px: int, height_px: int, radius_px: float) -> Plane:
+    """Return the coverage of a rectangle with round corners."""
+    radius = min(radius_px, width_px / 2, height_px / 2) * _FINER
+    size = (height_px * _FINER, width_px * _FINER)
+    ys, xs = np.ogrid[: size[0], : size[1]]
+    # How far beyond the corner's centre each pixel lies, on both axes.
+    dx = np.maximum(np.maximum(radius - (xs + 0.5), (xs + 0.5) - (size[1] - radius)), 0)
+    dy = np.maximum(np.maximum(radius - (ys + 0.5), (ys + 0.5) - (size[0] - radius)), 0)
+    inside = (dx * dx + dy * dy <= radius * radius).astype(np.uint8) * 255
+    return np.asarray(
+        cv2.resize(inside, (width_px, height_px), interpolation=cv2.INTER_AREA), np.uint8
+    )
+
+
+def masked(picture: Picture, mask: Plane) -> Picture:
+    """Return the picture where the mask covers it."""
+    half = np.asarray(
+        cv2.resize(mask, (mask.shape[1] // 2, mask.shape[0] // 2), interpolation=cv2.INTER_AREA),
+        np.uint8,
+    )
+    masks = (mask, half, half, mask, half)
+    return Picture.of_planes(
+        tuple(
+            np.asarray(cv2.multiply(plane, cover, scale=1 / 255), np.uint8)
+            for plane, cover in zip(picture.with_alpha().planes, masks, strict=True)
+        )
+    )
+
+
+def keyed(picture: Picture, colour: Colour, *, similarity: float, blend: float) -> Picture:
+    """Return an opaque picture without one colour; only its hue and strength count, not its light.
+
+    Both numbers are 0 to 1 of the largest distance: within `similarity` a pixel is gone, and over
+    the next `blend` it comes back.
+    """
+    du = picture.u.astype(np.float32) - colour.u
+    dv = picture.v.astype(np.float32) - colour.v
+    distance = np.sqrt(du * du + dv * dv) / 224
+    cover = np.clip((distance - similarity) / max(blend, 1e-6), 0, 1)
+    half = np.rint(cover * 255).astype(np.uint8)
+    size = (picture.width_px, picture.height_px)
+    return masked(
+        picture, np.asarray(cv2.resize(half, size, interpolation=cv2.INTER_LINEAR), np.uint8)
+    )
+
+
+def flipped(picture: Picture, *, left_right: bool, top_bottom: bool) -> Picture:
+    """Return it mirrored."""
+    across = -1 if left_right else 1
+    down = -1 if top_bottom else 1
+    return Picture.of_planes(
+        tuple(np.ascontiguousarray(plane[::down, ::across]) for plane in picture.planes)
+    )

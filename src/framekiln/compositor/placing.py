@@ -1,0 +1,148 @@
+"""Bringing a picture to its place: moved, scaled, turned, tilted by one 3x3 matrix.
+
+A matrix maps continuous source coordinates (pixel n reaches from n to n + 1) to those of the
+canvas. The cheapest way that is exact is taken: a move by even whole pixels costs nothing, an
+upright scaling to whole even edges is a resize, and everything else is bent with soft edges.
+"""
+
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from framekiln.compositor.picture import Picture, Plane
+from framekiln.compositor.rect import Rect
+
+Matrix: TypeAlias = npt.NDArray[np.float64]
+
+_SAME: Final = 1e-4
+"""Pixels; closer than that is the same place."""
+_FLAT: Final = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Placed:
+    """A picture in the canvas's own pixels; its corner has even coordinates."""
+
+    picture: Picture
+    left: int
+    top: int
+
+    @property
+    def rect(self) -> Rect:
+        """The part of the canvas that it covers."""
+        return Rect(
+            self.left,
+            self.top,
+            self.left + self.picture.width_px,
+            self.top + self.picture.height_px,
+        )
+
+
+def moved(x: float, y: float) -> Matrix:
+    """Return the matrix of a move."""
+    return np.array([[1, 0, x], [0, 1, y], [0, 0, 1]], np.float64)
+
+
+def scaled(x: float, y: float) -> Matrix:
+    """Return the matrix of a scaling about the origin."""
+    return np.diag([x, y, 1.0])
+
+
+def place(picture: Picture, matrix: Matrix, *, within: Rect) -> Placed | None:
+    """Return the picture as the matrix puts it; None when nothing of it lies within."""
+    corners = _corners(picture, matrix)
+    if corners is None:
+        return None
+    left, top = corners.min(axis=0)
+    right, bottom = corners.max(axis=0)
+    if _is_upright(matrix):
+        box = (left, top, right, bottom)
+        edges = [round(edge / 2) * 2 for edge in box]
+        if max(abs(edge - near) for edge, near in zip(box, edges, strict=True)) < _SAME:
+            return _resized(picture, Rect(*edges))
+    target = Rect.around(left, top, right, bottom).meet(within)
+    return None if target.is_empty else _bent(picture, matrix, target)
+
+
+def _corners(picture: Picture, matrix: Matrix) -> Matrix | None:
+    """Return where the corners go; None for what lies behind the eye or has no extent."""
+    width, height = picture.width_px, picture.height_px
+    square = np.array([[0, 0, 1], [width, 0, 1], [0, height, 1], [width, height, 1]], np.float64)
+    mapped = square @ matrix.T
+    depth = mapped[:, 2]
+    if (depth <= _FLAT).any() or abs(np.linalg.det(matrix)) < _FLAT:
+        return None
+    corners: Matrix = mapped[:, :2] / depth[:, None]
+    return corners if bool(np.isfinite(corners).all()) else None
+
+
+def _is_upright(matrix: Matrix) -> bool:
+    flat = abs(matrix[0, 1]) + abs(matrix[1, 0]) + abs(matrix[2, 0]) + abs(matrix[2, 1])
+    return bool(flat < _FLAT and matrix[0, 0] > 0 and matrix[1, 1] > 0)
+
+
+def _resized(picture: Picture, box: Rect) -> Placed | None:
+    if box.is_empty:
+        return None
+    if (box.width_px, box.height_px) == (picture.width_px, picture.height_px):
+        return Placed(picture, box.left, box.top)
+    return Placed(resize(picture, box.width_px, box.height_px), box.left, box.top)
+
+
+def resize(picture: Picture, width_px: int, height_px: int) -> Picture:
+    """Return the picture at another even size."""
+    sizes = [(width_px, height_px), *[(width_px // 2, height_px // 2)] * 2]
+    sizes += [(width_px, height_px), (width_px // 2, height_px // 2)]
+    return Picture.of_planes(
+        tuple(
+            _resize_plane(plane, size) for plane, size in zip(picture.planes, sizes, strict=False)
+        )
+    )
+
+
+def _resize_plane(plane: Plane, size: tuple[int, int]) -> Plane:
+    is_smaller = size[0] < plane.shape[1] or size[1] < plane.shape[0]
+    # Averaging is right for less; for more it would repeat pixels.
+    how = cv2.INTER_AREA if is_smaller else cv2.INTER_LINEAR
+    return np.asarray(cv2.resize(plane, size, interpolation=how), np.uint8)
+
+
+def _bent(picture: Picture, matrix: Matrix, target: Rect) -> Placed:
+    source, matrix = _shrunk(picture.with_alpha(), matrix)
+    onto = moved(-target.left, -target.top) @ matrix
+    luma = _bend_matrix(onto)
+    chroma = _bend_matrix(scaled(0.5, 0.5) @ onto @ scaled(2, 2))
+    size = (target.width_px, target.height_px)
+    half = (target.width_px // 2, target.height_px // 2)
+    ways = ((luma, size), (chroma, half), (chroma, half), (luma, size), (chroma, half))
+    planes = tuple(_bend_plane(plane, *way) for plane, way in zip(source.planes, ways, strict=True))
+    return Placed(Picture.of_planes(planes), target.left, target.top)
+
+
+def _shrunk(picture: Picture, matrix: Matrix) -> tuple[Picture, Matrix]:
+    """Bring a picture that will be much smaller near its size first: bending looks at 4 pixels."""
+    shrink_x = float(np.hypot(matrix[0, 0], matrix[1, 0])) / float(matrix[2, 2])
+    shrink_y = float(np.hypot(matrix[0, 1], matrix[1, 1])) / float(matrix[2, 2])
+    if shrink_x > 0.7 and shrink_y > 0.7:
+        return picture, matrix
+    width = max(2, 2 * round(picture.width_px * min(1.0, shrink_x) / 2))
+    height = max(2, 2 * round(picture.height_px * min(1.0, shrink_y) / 2))
+    back = scaled(picture.width_px / width, picture.height_px / height)
+    return resize(picture, width, height), matrix @ back
+
+
+def _bend_matrix(matrix: Matrix) -> Matrix:
+    """Return the matrix between pixel numbers, which stand for the middles of pixels."""
+    return moved(-0.5, -0.5) @ matrix @ moved(0.5, 0.5)
+
+
+def _bend_plane(plane: Plane, matrix: Matrix, size: tuple[int, int]) -> Plane:
+    # Outside is nothing, so an edge between pixels covers its pixel in part.
+    if abs(matrix[2, 0]) + abs(matrix[2, 1]) < _FLAT:
+        bent = cv2.warpAffine(plane, matrix[:2] / matrix[2, 2], size, flags=cv2.INTER_LINEAR)
+    else:
+        bent = cv2.warpPerspective(plane, matrix, size, flags=cv2.INTER_LINEAR)
+    return np.asarray(bent, np.uint8)

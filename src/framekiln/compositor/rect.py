@@ -1,0 +1,74 @@
+"""Rectangles of whole pixels, aligned so that each covers whole chroma samples."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil, floor
+
+
+@dataclass(frozen=True)
+class Rect:
+    """From (left, top) up to, not including, (right, bottom); empty if they meet."""
+
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+    @classmethod
+    def around(cls, left: float, top: float, right: float, bottom: float) -> "Rect":
+        """Return the smallest one of even sides that holds all of it."""
+        return cls(
+            2 * floor(left / 2), 2 * floor(top / 2), 2 * ceil(right / 2), 2 * ceil(bottom / 2)
+        )
+
+    @property
+    def width_px(self) -> int:
+        """How wide it is."""
+        return max(0, self.right - self.left)
+
+    @property
+    def height_px(self) -> int:
+        """How high it is."""
+        return max(0, self.bottom - self.top)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no pixel lies in it."""
+        return self.left >= self.right or self.top >= self.bottom
+
+    def moved(self, x: int, y: int) -> "Rect":
+        """Return it elsewhere."""
+        return Rect(self.left + x, self.top + y, self.right + x, self.bottom + y)
+
+    def meet(self, other: "Rect") -> "Rect":
+        """Return what both have in common; it may be empty."""
+        return Rect(
+            max(self.left, other.left),
+            max(self.top, other.top),
+            min(self.right, other.right),
+            min(self.bottom, other.bottom),
+        )
+
+    def join(self, other: "Rect") -> "Rect":
+        """Return the smallest one around both."""
+        return Rect(
+            min(self.left, other.left),
+            min(self.top, other.top),
+            max(self.right, other.right),
+            max(self.bottom, other.bottom),
+        )
+
+
+def merge(rects: Iterable[Rect]) -> list[Rect]:
+    """Return rectangles that cover the same and do not overlap, so that none is drawn twice."""
+    apart: list[Rect] = []
+    for rect in rects:
+        if rect.is_empty:
+            continue
+        merged = rect
+        while touching := [each for each in apart if not each.meet(merged).is_empty]:
+            for each in touching:
+                apart.remove(each)
+                merged = merged.join(each)
+        apart.append(merged)
+    return apart

@@ -1,0 +1,105 @@
+"""A frame as a list of things laid over each other, and only what changed is drawn anew.
+
+Each thing carries a key that says all about how it looks. Frames are compared by their keys: the
+same list is the same frame, and where lists differ only the rectangles of what came, went or
+changed are drawn again.
+"""
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+from framekiln.compositor.adjusting import Adjustment, adjust
+from framekiln.compositor.canvas import Canvas
+from framekiln.compositor.picture import BLACK, Colour, Picture
+from framekiln.compositor.placing import Placed
+from framekiln.compositor.rect import Rect, merge
+
+
+@dataclass(frozen=True, eq=False)
+class Laid:
+    """A picture in its place."""
+
+    key: Hashable
+    placed: Placed
+    opacity: float = 1.0
+
+    @property
+    def rect(self) -> Rect:
+        """Where it can be seen."""
+        return self.placed.rect
+
+
+@dataclass(frozen=True, eq=False)
+class Tinted:
+    """Changes the colours of everything below it."""
+
+    key: Hashable
+    adjustment: Adjustment
+    rect: Rect
+
+
+Thing = Laid | Tinted
+
+
+class Scene:
+    """Keeps the last frame."""
+
+    def __init__(self, width_px: int, height_px: int, *, background: Colour = BLACK) -> None:
+        self._canvas = Canvas(width_px, height_px)
+        self._background = background
+        self._canvas.fill(background)
+        self._shown: Sequence[Thing] = ()
+
+    @property
+    def picture(self) -> Picture:
+        """The frame; it is drawn over by the next one."""
+        return self._canvas.picture
+
+    def show(self, things: Sequence[Thing]) -> bool:
+        """Make the frame of these, from the lowest to the highest; say whether it has changed."""
+        changed = merge(rect.meet(self._canvas.rect) for rect in self._differing(things))
+        for rect in changed:
+            self._draw(things, rect)
+        self._shown = tuple(things)
+        return bool(changed)
+
+    def _draw(self, things: Sequence[Thing], rect: Rect) -> None:
+        first = _first_that_counts(things, rect)
+        if first == 0:
+            self._canvas.fill(self._background, rect)
+        for thing in things[max(0, first - 1) :]:
+            if isinstance(thing, Laid):
+                at = (thing.placed.left, thing.placed.top)
+                self._canvas.draw(thing.placed.picture, at=at, opacity=thing.opacity, clip=rect)
+            else:
+                self._tint(thing, rect.meet(thing.rect))
+
+    def _tint(self, thing: Tinted, rect: Rect) -> None:
+        if rect.is_empty:
+            return
+        tinted = adjust(self._canvas.cut(rect), thing.adjustment)
+        self._canvas.draw(tinted, at=(rect.left, rect.top), clip=rect)
+
+    def _differing(self, things: Sequence[Thing]) -> list[Rect]:
+        before, now = [t.key for t in self._shown], [t.key for t in things]
+        if before == now:
+            return []
+        kept = set(before) & set(now)
+        if [key for key in before if key in kept] != [key for key in now if key in kept]:
+            # What was below is above: too rare to be clever about.
+            return [self._canvas.rect]
+        return [thing.rect for thing in (*self._shown, *things) if thing.key not in kept]
+
+
+def _first_that_counts(things: Sequence[Thing], rect: Rect) -> int:
+    """Return one more than the number of the last thing that hides all below it; 0 if none does."""
+    for number in range(len(things), 0, -1):
+        thing = things[number - 1]
+        if (
+            isinstance(thing, Laid)
+            and thing.opacity >= 1
+            and not thing.placed.picture.has_alpha
+            and thing.rect.meet(rect) == rect
+        ):
+            return number
+    return 0
