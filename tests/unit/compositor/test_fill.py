@@ -1,0 +1,49 @@
+"""What is hidden cannot come back: no pixel inside has any part in what is put there."""
+
+import numpy as np
+import pytest
+
+from framekiln.compositor.fill import hide
+from framekiln.compositor.picture import Picture, picture_of_rgba
+from framekiln.compositor.rect import Rect
+from tests.unit.compositor.reference import rgba
+
+PLACES = {
+    "middle": Rect(16, 16, 48, 40),
+    "corner": Rect(0, 0, 20, 20),
+    "edge": Rect(40, 10, 64, 30),
+    "whole width": Rect(0, 10, 64, 30),
+    "whole height": Rect(10, 0, 30, 48),
+    "everything": Rect(0, 0, 64, 48),
+    "one sample": Rect(30, 20, 32, 22),
+}
+
+
+def copy_of(picture: Picture) -> Picture:
+    return Picture(*(plane.copy() for plane in picture.planes))
+
+
+@pytest.mark.parametrize("rect", PLACES.values(), ids=PLACES)
+def test_the_inside_has_no_part_in_it(rect: Rect) -> None:
+    seen = picture_of_rgba(rgba(48, 64, 1, opaque=True))
+    other = copy_of(seen)
+    random = np.random.default_rng(7)
+    for plane, by in ((other.y, 1), (other.u, 2), (other.v, 2)):
+        part = plane[rect.top // by : rect.bottom // by, rect.left // by : rect.right // by]
+        part[...] = random.integers(0, 256, part.shape)
+    hide(seen, rect)
+    hide(other, rect)
+    for mine, its in zip(seen.planes, other.planes, strict=True):
+        assert (mine == its).all()
+
+
+def test_the_outside_is_untouched_and_the_edges_are_met() -> None:
+    before = picture_of_rgba(rgba(48, 64, 3, opaque=True))
+    after = copy_of(before)
+    rect = PLACES["middle"]
+    hide(after, rect)
+    outside = np.ones(after.y.shape, bool)
+    outside[rect.top : rect.bottom, rect.left : rect.right] = False
+    assert (after.y[outside] == before.y[outside]).all()
+    seam = after.y[rect.top, rect.left : rect.right].astype(int)
+    assert np.abs(seam - before.y[rect.top - 1, rect.left : rect.right]).mean() < 25
