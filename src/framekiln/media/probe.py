@@ -66,7 +66,8 @@ def probe(path: Path) -> MediaFacts:
     """Return what a file is, or raise `UnreadableMedia`."""
     with open_media(path) as container, unreadable_as_ours(path):
         video = video_stream(container)
-        audio = next(iter(container.streams.audio), None)
+        # A track in a codec that nobody here knows has no context at all.
+        audio = next((s for s in container.streams.audio if s.codec_context is not None), None)
         if video is None and audio is None:
             raise UnreadableMedia(f"{path.name}: has neither a picture nor a sound track")
         return MediaFacts(

@@ -4,7 +4,7 @@ Delays of encoders, late starts, edit lists and gaps are respected: what is sile
 timeline is left out, never closed up.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -22,6 +22,7 @@ from framekiln.media.opening import open_media, require_decoder, unreadable_as_o
 from framekiln.media.source_time import timeline_shift
 
 Samples = NDArray[np.float32]
+Exactly = Callable[[Fraction], Fraction]
 
 RATE_HZ: Final = 48_000
 CHANNELS: Final = 2
@@ -59,8 +60,17 @@ class Stretch:
         return Stretch(left, self.samples[:, left - self.first : right - self.first])
 
 
-def read_sound(path: Path, start: int, end: int) -> Generator[Stretch, None, None]:
-    """Yield the sound between two sample numbers of source time, in order, never overlapping."""
+def read_sound(
+    path: Path,
+    start: int,
+    end: int,
+    *,
+    exactly: Exactly | None = None,
+) -> Generator[Stretch, None, None]:
+    """Yield the sound between two sample numbers of source time, in order, never overlapping.
+
+    `exactly` may know better than a rounded stamp where a packet ends and the next begins.
+    """
     with open_media(path) as container, unreadable_as_ours(path):
         stream = next(iter(container.streams.audio), None)
         if stream is None:
@@ -68,7 +78,7 @@ def read_sound(path: Path, start: int, end: int) -> Generator[Stretch, None, Non
         require_decoder(stream, path)
         _seek(container, stream, start)
         heard = start
-        for stretch in _stretches(container, stream):
+        for stretch in stretches(container, stream, exactly):
             audible = stretch.cut(heard, end)
             if audible is not None:
                 heard = audible.end
@@ -87,7 +97,9 @@ def _seek(container: InputContainer, stream: AudioStream, start: int) -> None:
         container.seek(0)
 
 
-def _stretches(container: InputContainer, stream: AudioStream) -> Iterator[Stretch]:
+def stretches(
+    container: InputContainer, stream: AudioStream, exactly: Exactly | None = None
+) -> Iterator[Stretch]:
     """Yield all sound from where the container stands."""
     run: _Run | None = None
     for frame in _frames(container, stream):
@@ -96,7 +108,10 @@ def _stretches(container: InputContainer, stream: AudioStream) -> Iterator[Stret
             yield from run.finish()
             run = None
         if run is None:
-            run = _Run(frame, at_s if at_s is not None else Fraction(0))
+            # Its end: what an encoder put before the sound is cut off in front.
+            length_s = Fraction(frame.samples, frame.sample_rate)
+            end_s = (at_s or 0) + length_s
+            run = _Run(frame, (exactly(end_s) if exactly else end_s) - length_s)
         yield from run.feed(frame)
     if run is not None:
         yield from run.finish()

@@ -1,0 +1,165 @@
+"""Boxes: the nested, sized pieces that an ISO base media file consists of.
+
+Reads memory it is given and never looks beyond it: whatever a size or a count claims, the answer
+is a value or `UnreadableMedia`.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from framekiln.media.errors import UnreadableMedia
+
+SHORT_HEADER_BYTES: Final = 8
+LONG_HEADER_BYTES: Final = 16
+_LONG_SIZE_FOLLOWS: Final = 1
+_TO_THE_END: Final = 0
+
+_U16: Final = struct.Struct(">H")
+_U32: Final = struct.Struct(">I")
+_U64: Final = struct.Struct(">Q")
+_I32: Final = struct.Struct(">i")
+_I64: Final = struct.Struct(">q")
+
+
+class BoxHeader(NamedTuple):
+    """What the first bytes of a box say; `size_bytes` counts them too, and 0 means to the end."""
+
+    kind: str
+    header_bytes: int
+    size_bytes: int
+
+
+@dataclass(frozen=True)
+class Box:
+    """One box, by its place in `data`."""
+
+    data: bytes
+    kind: str
+    start: int
+    body: int
+    end: int
+
+    @property
+    def size_bytes(self) -> int:
+        """All of it, header included."""
+        return self.end - self.start
+
+    def fields(self) -> "Fields":
+        """Return a reader of what stands in the box."""
+        return Fields(self.data, self.body, self.end, self.kind)
+
+    def children(self) -> Iterator["Box"]:
+        """Yield the boxes in the box."""
+        return boxes_in(self.data, self.body, self.end)
+
+    def find(self, *path: str) -> "Box | None":
+        """Return the first box down the path of kinds."""
+        box: Box | None = self
+        for kind in path:
+            box = None if box is None else next((b for b in box.children() if b.kind == kind), None)
+        return box
+
+    def require(self, *path: str) -> "Box":
+        """Return the first box down the path; without it the file is unreadable."""
+        box = self.find(*path)
+        if box is None:
+            raise UnreadableMedia(f"the MP4 has no {'/'.join((self.kind, *path))} box")
+        return box
+
+
+def read_header(data: bytes | bytearray, start: int = 0) -> BoxHeader | None:
+    """Return the header at `start`, or None while too few bytes of it are there."""
+    if len(data) - start < SHORT_HEADER_BYTES:
+        return None
+    size_bytes: int = _U32.unpack_from(data, start)[0]
+    kind = bytes(data[start + 4 : start + 8]).decode("latin-1")
+    header_bytes = SHORT_HEADER_BYTES
+    if size_bytes == _LONG_SIZE_FOLLOWS:
+        if len(data) - start < LONG_HEADER_BYTES:
+            return None
+        size_bytes = _U64.unpack_from(data, start + SHORT_HEADER_BYTES)[0]
+        header_bytes = LONG_HEADER_BYTES
+    if size_bytes < header_bytes and size_bytes != _TO_THE_END:
+        raise UnreadableMedia(f"a box {kind!r} of the MP4 claims a size of {size_bytes} bytes")
+    return BoxHeader(kind, header_bytes, size_bytes)
+
+
+def boxes_in(data: bytes, start: int = 0, end: int | None = None) -> Iterator[Box]:
+    """Yield the boxes that lie one after the other between two places; they must fill it."""
+    end = len(data) if end is None else end
+    while start < end:
+        header = read_header(data[start : min(end, start + LONG_HEADER_BYTES)])
+        if header is None:
+            raise UnreadableMedia(f"the MP4 has {end - start} bytes too many at byte {start}")
+        size_bytes = header.size_bytes or end - start
+        if size_bytes > end - start or size_bytes < header.header_bytes:
+            raise UnreadableMedia(
+                f"a box {header.kind!r} of the MP4 claims {size_bytes} bytes at byte {start},"
+                f" where {end - start} are left"
+            )
+        yield Box(data, header.kind, start, start + header.header_bytes, start + size_bytes)
+        start += size_bytes
+
+
+class Fields:
+    """Reads numbers one after the other, never beyond the end of their box."""
+
+    def __init__(self, data: bytes, at: int, end: int, kind: str = "") -> None:
+        self._data, self._at, self._end, self._kind = data, at, end, kind
+
+    @property
+    def left_bytes(self) -> int:
+        """How much of the box was not read yet."""
+        return self._end - self._at
+
+    @property
+    def at(self) -> int:
+        """Where the next number is read, counted in the whole data."""
+        return self._at
+
+    def version_and_flags(self) -> tuple[int, int]:
+        """Read what every full box begins with."""
+        word = self.u32()
+        return word >> 24, word & 0xFFFFFF
+
+    def u8(self) -> int:
+        return self._data[self._step(1)]
+
+    def u16(self) -> int:
+        return int(_U16.unpack_from(self._data, self._step(2))[0])
+
+    def u32(self) -> int:
+        return int(_U32.unpack_from(self._data, self._step(4))[0])
+
+    def u64(self) -> int:
+        return int(_U64.unpack_from(self._data, self._step(8))[0])
+
+    def i32(self) -> int:
+        return int(_I32.unpack_from(self._data, self._step(4))[0])
+
+    def i64(self) -> int:
+        return int(_I64.unpack_from(self._data, self._step(8))[0])
+
+    def take(self, count: int) -> bytes:
+        """Read some bytes as they are."""
+        start = self._step(count)
+        return self._data[start : start + count]
+
+    def skip(self, count: int) -> None:
+        """Leave some bytes out."""
+        self._step(count)
+
+    def rest(self) -> bytes:
+        """Read all that is left."""
+        return self.take(self.left_bytes)
+
+    def _step(self, count: int) -> int:
+        at = self._at
+        if not 0 <= count <= self._end - at:
+            raise UnreadableMedia(
+                f"a box {self._kind!r} of the MP4 is too short: it ends at byte {self._end}"
+            )
+        self._at = at + count
+        return at

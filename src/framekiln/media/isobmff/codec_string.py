@@ -1,0 +1,118 @@
+"""Names a coding the way browsers are asked about it (RFC 6381): `avc1.64001f`, `mp4a.40.2`.
+
+Read from the box that sets the decoder up, never guessed from the pictures. Where that box is
+missing, the plain name of the sample entry is all there is to say.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from framekiln.media.isobmff.boxes import Box, Fields, boxes_in
+
+# MPEG-4 descriptors: the stream, how its decoder is set up, and the set-up itself.
+_STREAM: Final = 3
+_DECODER: Final = 4
+_SETUP: Final = 5
+_MPEG4_AUDIO: Final = 0x40
+_ESCAPED_OBJECT_TYPE: Final = 31
+
+
+def codec_string(entry: Box, children_at: int) -> str:
+    """Return the name for a sample entry whose inner boxes begin at `children_at`."""
+    kind = entry.kind
+    made = _MAKERS.get(kind)
+    if made is None:
+        return _PLAIN_NAMES.get(kind, kind.strip())
+    setup_kind, make = made
+    for box in boxes_in(entry.data, children_at, entry.end):
+        # QuickTime puts the set-up of sound one box deeper.
+        inner = box.find(setup_kind) if box.kind == "wave" else box
+        if inner is not None and inner.kind == setup_kind:
+            return make(kind, inner.fields())
+    return kind.strip()
+
+
+def _avc(kind: str, fields: Fields) -> str:
+    fields.skip(1)
+    return f"{kind}.{fields.take(3).hex()}"
+
+
+def _hevc(kind: str, fields: Fields) -> str:
+    fields.skip(1)
+    profile = fields.u8()
+    compatibility = int(f"{fields.u32():032b}"[::-1], 2)
+    constraints = fields.take(6)
+    level = fields.u8()
+    space = ("", "A", "B", "C")[profile >> 6]
+    tier = "H" if profile & 0x20 else "L"
+    parts = [kind, f"{space}{profile & 0x1F}", f"{compatibility:X}", f"{tier}{level}"]
+    parts += [f"{byte:X}" for byte in constraints.rstrip(b"\0")]
+    return ".".join(parts)
+
+
+def _vp9(kind: str, fields: Fields) -> str:
+    fields.skip(4)
+    profile, level, depth = fields.u8(), fields.u8(), fields.u8()
+    return f"{kind}.{profile:02d}.{level:02d}.{depth >> 4:02d}"
+
+
+def _av1(kind: str, fields: Fields) -> str:
+    fields.skip(1)
+    levels, features = fields.u8(), fields.u8()
+    tier = "H" if features & 0x80 else "M"
+    depth = (8, 8, 10, 12)[(features >> 5) & 3]
+    return f"{kind}.{levels >> 5}.{levels & 0x1F:02d}{tier}.{depth:02d}"
+
+
+def _mpeg4_sound(kind: str, fields: Fields) -> str:
+    fields.skip(4)
+    stream = _descriptor(fields, _STREAM)
+    if stream is None:
+        return kind
+    stream.skip(2)
+    flags = stream.u8()
+    stream.skip((2 if flags & 0x80 else 0) + (2 if flags & 0x20 else 0))
+    if flags & 0x40:
+        stream.skip(stream.u8())
+    decoder = _descriptor(stream, _DECODER)
+    if decoder is None:
+        return kind
+    object_type = decoder.u8()
+    if object_type != _MPEG4_AUDIO:
+        return f"{kind}.{object_type:02x}"
+    decoder.skip(12)
+    setup = _descriptor(decoder, _SETUP)
+    if setup is None or setup.left_bytes < 2:
+        return f"{kind}.40"
+    word = setup.u16()
+    sound_type = word >> 11
+    if sound_type == _ESCAPED_OBJECT_TYPE:
+        sound_type = 32 + ((word >> 5) & 0x3F)
+    return f"{kind}.40.{sound_type}"
+
+
+def _descriptor(fields: Fields, tag: int) -> Fields | None:
+    """Return what is in the descriptor that comes next, if it is of the kind asked for."""
+    if fields.left_bytes < 2 or fields.u8() != tag:
+        return None
+    length = 0
+    for _ in range(4):
+        byte = fields.u8()
+        length = length << 7 | byte & 0x7F
+        if not byte & 0x80:
+            break
+    body = fields.take(min(length, fields.left_bytes))
+    return Fields(body, 0, len(body), "esds")
+
+
+_MAKERS: Final[dict[str, tuple[str, Callable[[str, Fields], str]]]] = {
+    "avc1": ("avcC", _avc),
+    "avc3": ("avcC", _avc),
+    "hvc1": ("hvcC", _hevc),
+    "hev1": ("hvcC", _hevc),
+    "vp08": ("vpcC", _vp9),
+    "vp09": ("vpcC", _vp9),
+    "av01": ("av1C", _av1),
+    "mp4a": ("esds", _mpeg4_sound),
+}
+_PLAIN_NAMES: Final = {"Opus": "opus", "fLaC": "flac", ".mp3": "mp4a.6b"}

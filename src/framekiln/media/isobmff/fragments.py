@@ -1,0 +1,216 @@
+"""One fragment of a track file: a moof box that lists samples, and the mdat box that holds them.
+
+`read_fragment` believes nothing: one track, times stated, every sample inside the mdat, no byte of
+it unused, and a first sample that can be decoded alone. What passes can be played from there.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from framekiln.media.errors import UnreadableMedia
+from framekiln.media.isobmff.boxes import Box, BoxHeader, Fields, boxes_in
+from framekiln.media.isobmff.track_init import SampleDefaults, TrackInit
+
+# An hour at 24 pictures a second; a count alone can make a reader walk for ever.
+MOST_SAMPLES: Final = 100_000
+
+_BASE_OFFSET: Final = 0x1
+_SAMPLE_ENTRY: Final = 0x2
+_DEFAULT_DURATION: Final = 0x8
+_DEFAULT_SIZE: Final = 0x10
+_DEFAULT_FLAGS: Final = 0x20
+_BASE_IS_MOOF: Final = 0x20000
+
+_DATA_OFFSET: Final = 0x1
+_FIRST_FLAGS: Final = 0x4
+_DURATIONS: Final = 0x100
+_SIZES: Final = 0x200
+_FLAGS: Final = 0x400
+_COMPOSITION_OFFSETS: Final = 0x800
+_PER_SAMPLE: Final = (_DURATIONS, _SIZES, _FLAGS, _COMPOSITION_OFFSETS)
+
+_IS_NOT_SYNC: Final = 0x10000
+
+
+class Sample(NamedTuple):
+    """One coded picture or block of sound; `offset` counts from the fragment's first byte."""
+
+    offset: int
+    size_bytes: int
+    dts: int
+    cts: int
+    """When it is shown, the edit list applied; `dts` is as the fragment says."""
+    duration: int
+    is_sync: bool
+
+    @property
+    def end(self) -> int:
+        """The place after its last byte."""
+        return self.offset + self.size_bytes
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """A verified fragment. `offset` is its place in the track file."""
+
+    offset: int
+    size_bytes: int
+    samples: tuple[Sample, ...]
+
+    @property
+    def dts(self) -> int:
+        """When its first sample is decoded."""
+        return self.samples[0].dts
+
+    @property
+    def end_dts(self) -> int:
+        """Before this time the next fragment may not begin."""
+        return self.samples[-1].dts + self.samples[-1].duration
+
+    @property
+    def cts(self) -> int:
+        """When the first of it is shown."""
+        return min(sample.cts for sample in self.samples)
+
+    @property
+    def end_cts(self) -> int:
+        """When the last of it ends."""
+        return max(sample.cts + sample.duration for sample in self.samples)
+
+
+def read_fragment(init: TrackInit, head: bytes, mdat: BoxHeader, *, offset: int) -> Fragment:
+    """Verify a fragment by all of it but its samples, or raise `UnreadableMedia`.
+
+    `head` is what stands before the mdat box; `offset` says where it begins in the track file.
+    """
+    where = f"the fragment at byte {offset}"
+    try:
+        moof = _only([*boxes_in(head)], "moof", "it")
+        samples = _read_samples(init, moof)
+        _check_places(samples, len(head) + mdat.header_bytes, mdat.size_bytes - mdat.header_bytes)
+    except UnreadableMedia as error:
+        raise UnreadableMedia(f"{where}: {error.message}") from error
+    return Fragment(offset, len(head) + mdat.size_bytes, samples)
+
+
+def check_follows(fragment: Fragment, previous: Fragment | None) -> None:
+    """Refuse a fragment that begins before the one before it ends."""
+    if previous is not None and fragment.dts < previous.end_dts:
+        raise UnreadableMedia(
+            f"the fragment at byte {fragment.offset} begins at {fragment.dts}, before the one"
+            f" before it ends ({previous.end_dts}); fragments must follow each other in time"
+        )
+
+
+def _only(boxes: Sequence[Box], kind: str, where: str) -> Box:
+    found = [box for box in boxes if box.kind == kind]
+    if len(found) != 1:
+        raise UnreadableMedia(f"{where} has {len(found)} {kind} boxes, not one")
+    return found[0]
+
+
+def _read_samples(init: TrackInit, moof: Box) -> tuple[Sample, ...]:
+    parts = [*_only([*moof.children()], "traf", "its moof box").children()]
+    defaults = _track_defaults(_only(parts, "tfhd", "its traf box").fields(), init)
+    dts = _decode_time(_only(parts, "tfdt", "its traf box").fields())
+    at: int | None = None
+    samples: list[Sample] = []
+    for box in parts:
+        if box.kind != "trun":
+            continue
+        run = _Run.read(box.fields(), defaults, room=MOST_SAMPLES - len(samples))
+        at = at if run.data_offset is None else moof.start + run.data_offset
+        if at is None:
+            raise UnreadableMedia("it does not say where its samples begin")
+        samples.extend(run.samples(at, dts, shift=init.shift))
+        if samples:
+            at, dts = samples[-1].end, samples[-1].dts + samples[-1].duration
+    if not samples:
+        raise UnreadableMedia("it has no samples")
+    if not samples[0].is_sync:
+        raise UnreadableMedia("it does not begin with a keyframe, so it cannot be decoded alone")
+    return tuple(samples)
+
+
+def _track_defaults(fields: Fields, init: TrackInit) -> SampleDefaults:
+    _, flags = fields.version_and_flags()
+    number = fields.u32()
+    if number != init.number:
+        raise UnreadableMedia(f"it is of track {number}; the file's track is {init.number}")
+    if flags & _BASE_OFFSET or not flags & _BASE_IS_MOOF:
+        raise UnreadableMedia(
+            "it does not count its offsets from its own start (default-base-is-moof)"
+        )
+    if flags & _SAMPLE_ENTRY:
+        fields.skip(4)
+    return SampleDefaults(
+        duration=fields.u32() if flags & _DEFAULT_DURATION else init.defaults.duration,
+        size_bytes=fields.u32() if flags & _DEFAULT_SIZE else init.defaults.size_bytes,
+        flags=fields.u32() if flags & _DEFAULT_FLAGS else init.defaults.flags,
+    )
+
+
+def _decode_time(fields: Fields) -> int:
+    version, _ = fields.version_and_flags()
+    return fields.u64() if version else fields.u32()
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A trun box: samples that lie one after the other."""
+
+    version: int
+    flags: int
+    count: int
+    data_offset: int | None
+    first_flags: int | None
+    defaults: SampleDefaults
+    table: Fields
+
+    @classmethod
+    def read(cls, fields: Fields, defaults: SampleDefaults, *, room: int) -> "_Run":
+        version, flags = fields.version_and_flags()
+        count = fields.u32()
+        if count > room:
+            raise UnreadableMedia(f"it claims more than {MOST_SAMPLES} samples")
+        data_offset = fields.i32() if flags & _DATA_OFFSET else None
+        first_flags = fields.u32() if flags & _FIRST_FLAGS else None
+        entry_bytes = 4 * sum(bool(flags & bit) for bit in _PER_SAMPLE)
+        if count * entry_bytes != fields.left_bytes:
+            raise UnreadableMedia(
+                f"its list of {count} samples has {fields.left_bytes} bytes,"
+                f" where {count * entry_bytes} are needed"
+            )
+        return cls(version, flags, count, data_offset, first_flags, defaults, fields)
+
+    def samples(self, at: int, dts: int, *, shift: int) -> Iterator[Sample]:
+        table, flags, defaults = self.table, self.flags, self.defaults
+        for number in range(self.count):
+            duration = table.u32() if flags & _DURATIONS else defaults.duration
+            size_bytes = table.u32() if flags & _SIZES else defaults.size_bytes
+            is_first_told = number == 0 and self.first_flags is not None
+            own_flags = table.u32() if flags & _FLAGS else defaults.flags
+            sample_flags = self.first_flags if is_first_told else own_flags
+            cts = dts + self._composition_offset() - shift
+            yield Sample(at, size_bytes, dts, cts, duration, not (sample_flags or 0) & _IS_NOT_SYNC)
+            at += size_bytes
+            dts += duration
+
+    def _composition_offset(self) -> int:
+        if not self.flags & _COMPOSITION_OFFSETS:
+            return 0
+        return self.table.i32() if self.version else self.table.u32()
+
+
+def _check_places(samples: Sequence[Sample], start: int, mdat_bytes: int) -> None:
+    """Samples must fill the mdat from its first byte to its last, in order."""
+    at = start
+    for sample in samples:
+        if sample.offset != at:
+            raise UnreadableMedia(f"a sample is said to lie at its byte {sample.offset}, not {at}")
+        at = sample.end
+    if at != start + mdat_bytes:
+        raise UnreadableMedia(
+            f"its samples have {at - start} bytes together, its mdat box {mdat_bytes}"
+        )

@@ -1,0 +1,117 @@
+"""Cuts a track file into its init segment and verified fragments, while its bytes arrive.
+
+Fed any pieces; what is whole comes out at once, checked against what came before. Holds at most
+one fragment in memory.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from framekiln.media.errors import UnreadableMedia
+from framekiln.media.isobmff.boxes import BoxHeader, read_header
+from framekiln.media.isobmff.fragments import Fragment, check_follows, read_fragment
+from framekiln.media.isobmff.track_init import TrackInit, parse_init
+
+# Far more than the moov or moof of one track needs.
+MOST_HEAD_BYTES: Final = 16 << 20
+MOST_FRAGMENT_BYTES: Final = 256 << 20
+# What may stand at the end of a file, and between fragments, without being part of the media.
+TRAILING: Final = {"mfra", "free", "skip", "meta", "udta"}
+
+
+@dataclass(frozen=True)
+class InitSegment:
+    """The beginning of the file, up to the first fragment."""
+
+    data: bytes
+    facts: TrackInit
+
+
+@dataclass(frozen=True)
+class FragmentSegment:
+    """One fragment, to be stored as it came."""
+
+    data: bytes
+    facts: Fragment
+
+
+Segment = InitSegment | FragmentSegment
+
+
+class FragmentSplitter:
+    """Give it the init segment and the last fragment already stored to go on from there."""
+
+    def __init__(self, init: TrackInit | None = None, previous: Fragment | None = None) -> None:
+        self._init, self._previous = init, previous
+        self._offset = _end_of(init, previous)
+        self._waiting = bytearray()
+        self._head_bytes = 0
+        self._kinds: list[str] = []
+
+    def feed(self, data: bytes) -> Iterator[Segment]:
+        """Yield what these bytes complete; exhaust it before feeding more."""
+        self._waiting += data
+        while (header := read_header(self._waiting, self._head_bytes)) is not None:
+            self._check_size(header)
+            end = self._head_bytes + header.size_bytes
+            if len(self._waiting) < end:
+                return
+            if header.kind == "moov":
+                yield self._take_init(end)
+            elif header.kind == "mdat":
+                yield self._take_fragment(header, end)
+            else:
+                self._kinds.append(header.kind)
+                self._head_bytes = end
+
+    def finish(self) -> None:
+        """Tell that no more comes; refuse a file that ends inside a fragment."""
+        if self._init is None:
+            raise UnreadableMedia("the MP4 ended before its moov box")
+        is_whole = len(self._waiting) == self._head_bytes
+        if not is_whole or not TRAILING.issuperset(self._kinds):
+            raise UnreadableMedia(
+                f"the MP4 ended inside the fragment that begins at byte {self._offset}"
+            )
+
+    def _check_size(self, header: BoxHeader) -> None:
+        if header.size_bytes == 0:
+            raise UnreadableMedia(f"a box {header.kind!r} of the MP4 does not say how long it is")
+        most = MOST_FRAGMENT_BYTES if header.kind == "mdat" else MOST_HEAD_BYTES
+        if self._head_bytes + header.size_bytes > most:
+            raise UnreadableMedia(
+                f"a box {header.kind!r} of the MP4 has {header.size_bytes} bytes;"
+                f" at most {most} are taken before the next fragment"
+            )
+
+    def _take_init(self, end: int) -> InitSegment:
+        if self._init is not None:
+            raise UnreadableMedia(f"the MP4 has a second moov box, after byte {self._offset}")
+        data = self._take(end)
+        self._init = parse_init(data)
+        return InitSegment(data, self._init)
+
+    def _take_fragment(self, header: BoxHeader, end: int) -> FragmentSegment:
+        if self._init is None:
+            raise UnreadableMedia("the MP4 has samples before its moov box: it is not fragmented")
+        offset = self._offset
+        head = bytes(self._waiting[: self._head_bytes])
+        fragment = read_fragment(self._init, head, header, offset=offset)
+        check_follows(fragment, self._previous)
+        self._previous = fragment
+        return FragmentSegment(self._take(end), fragment)
+
+    def _take(self, end: int) -> bytes:
+        data = bytes(self._waiting[:end])
+        del self._waiting[:end]
+        self._offset += end
+        self._head_bytes = 0
+        self._kinds.clear()
+        return data
+
+
+def _end_of(init: TrackInit | None, previous: Fragment | None) -> int:
+    if previous is not None:
+        return previous.offset + previous.size_bytes
+    return 0 if init is None else init.size_bytes

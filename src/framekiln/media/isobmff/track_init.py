@@ -1,0 +1,190 @@
+"""The first part of a track file: what the track is, before any of its samples (ftyp and moov).
+
+Accepts one track of pictures or sound, and an edit list that delays the track or cuts its
+beginning; more is not needed to play fragments, and is refused.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final, Literal
+
+from framekiln.media.errors import UnreadableMedia
+from framekiln.media.isobmff.boxes import Box, Fields, boxes_in
+from framekiln.media.isobmff.codec_string import codec_string
+
+TrackType = Literal["video", "audio"]
+
+_TYPES: Final[dict[bytes, TrackType]] = {b"vide": "video", b"soun": "audio"}
+_NOT_IN_MEDIA: Final = -1
+_MOST_EDITS: Final = 16
+_SAMPLE_ENTRY_BYTES: Final = 8
+
+
+@dataclass(frozen=True)
+class SampleDefaults:
+    """What holds for a sample where its fragment does not say otherwise (trex)."""
+
+    duration: int
+    size_bytes: int
+    flags: int
+
+
+@dataclass(frozen=True)
+class VideoLooks:
+    """Coded size of the pictures."""
+
+    width_px: int
+    height_px: int
+
+
+@dataclass(frozen=True)
+class SoundShape:
+    """How the sound is sampled, as the sample entry says it."""
+
+    channel_count: int
+    sample_rate_hz: int
+    sample_size_bits: int
+
+
+@dataclass(frozen=True)
+class TrackInit:
+    """One track. Times are in ticks of 1 / `timescale` second."""
+
+    type: TrackType
+    number: int
+    """The track's number inside its file, which every fragment repeats."""
+    timescale: int
+    shift: int
+    """What the edit list takes off each composition time to get the time it is shown."""
+    codec: str
+    form: VideoLooks | SoundShape
+    defaults: SampleDefaults
+    size_bytes: int
+
+
+def parse_init(data: bytes) -> TrackInit:
+    """Return what an init segment says, or raise `UnreadableMedia`."""
+    movie = next((box for box in boxes_in(data) if box.kind == "moov"), None)
+    if movie is None:
+        raise UnreadableMedia("the MP4 has no moov box: nothing says what its track is")
+    track = _only_track(movie)
+    type_ = _type(track)
+    timescale = _timescale(track.require("mdia", "mdhd"))
+    entry = _sample_entry(track)
+    form, children_at = _video_form(entry) if type_ == "video" else _sound_form(entry)
+    number = _number(track)
+    return TrackInit(
+        type=type_,
+        number=number,
+        timescale=timescale,
+        shift=_shift(movie, track, timescale),
+        codec=codec_string(entry, children_at),
+        form=form,
+        defaults=_defaults(movie, number),
+        size_bytes=len(data),
+    )
+
+
+def _only_track(movie: Box) -> Box:
+    tracks = [box for box in movie.children() if box.kind == "trak"]
+    if len(tracks) != 1:
+        raise UnreadableMedia(f"the MP4 has {len(tracks)} tracks; a track file has exactly one")
+    return tracks[0]
+
+
+def _type(track: Box) -> TrackType:
+    fields = track.require("mdia", "hdlr").fields()
+    fields.skip(8)
+    handler = fields.take(4)
+    if handler not in _TYPES:
+        name = handler.decode("latin-1")
+        raise UnreadableMedia(f"the MP4's track is of kind {name!r}, neither video nor sound")
+    return _TYPES[handler]
+
+
+def _number(track: Box) -> int:
+    fields = track.require("tkhd").fields()
+    version, _ = fields.version_and_flags()
+    fields.skip(16 if version else 8)
+    return fields.u32()
+
+
+def _timescale(header: Box) -> int:
+    fields = header.fields()
+    version, _ = fields.version_and_flags()
+    fields.skip(16 if version else 8)
+    timescale = fields.u32()
+    if timescale == 0:
+        raise UnreadableMedia(f"the MP4's {header.kind} box says that a second has 0 ticks")
+    return timescale
+
+
+def _shift(movie: Box, track: Box, timescale: int) -> int:
+    edits = track.find("edts", "elst")
+    if edits is None:
+        return 0
+    delay = Fraction(0)
+    for duration, media_time in _edits(edits.fields()):
+        if media_time != _NOT_IN_MEDIA:
+            return media_time - round(delay)
+        delay += Fraction(duration * timescale, _timescale(movie.require("mvhd")))
+    return -round(delay)
+
+
+def _edits(fields: Fields) -> list[tuple[int, int]]:
+    version, _ = fields.version_and_flags()
+    count = fields.u32()
+    if count > _MOST_EDITS:
+        raise UnreadableMedia(f"the MP4's edit list has {count} parts; at most {_MOST_EDITS}")
+    edits = []
+    for _ in range(count):
+        edits.append((fields.u64(), fields.i64()) if version else (fields.u32(), fields.i32()))
+        fields.skip(4)
+    if sum(media_time != _NOT_IN_MEDIA for _, media_time in edits) > 1:
+        raise UnreadableMedia("the MP4's edit list puts its track together from several parts")
+    return edits
+
+
+def _sample_entry(track: Box) -> Box:
+    table = track.require("mdia", "minf", "stbl", "stsd")
+    fields = table.fields()
+    fields.skip(8)
+    entries = list(boxes_in(table.data, fields.at, table.end))
+    if len(entries) != 1:
+        raise UnreadableMedia(
+            f"the MP4's track is coded in {len(entries)} ways; a track file has exactly one"
+        )
+    return entries[0]
+
+
+def _video_form(entry: Box) -> tuple[VideoLooks, int]:
+    fields = entry.fields()
+    fields.skip(_SAMPLE_ENTRY_BYTES + 16)
+    looks = VideoLooks(width_px=fields.u16(), height_px=fields.u16())
+    fields.skip(50)
+    return looks, fields.at
+
+
+def _sound_form(entry: Box) -> tuple[SoundShape, int]:
+    fields = entry.fields()
+    fields.skip(_SAMPLE_ENTRY_BYTES)
+    version = fields.u16()
+    fields.skip(6)
+    channels, bits = fields.u16(), fields.u16()
+    fields.skip(4)
+    rate_hz = fields.u32() >> 16
+    # QuickTime's longer entries, which some recorders write.
+    fields.skip({1: 16, 2: 36}.get(version, 0))
+    return SoundShape(channels, rate_hz, bits), fields.at
+
+
+def _defaults(movie: Box, number: int) -> SampleDefaults:
+    for box in movie.require("mvex").children():
+        if box.kind != "trex":
+            continue
+        fields = box.fields()
+        fields.skip(4)
+        if fields.u32() == number:
+            fields.skip(4)
+            return SampleDefaults(fields.u32(), fields.u32(), fields.u32())
+    raise UnreadableMedia(f"the MP4's mvex box says nothing about its track {number}")
