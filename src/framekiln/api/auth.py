@@ -1,17 +1,33 @@
-"""Who is asking: the dependency that turns `Authorization: Bearer <API key>` into a `Caller`."""
+"""Who is asking, found out on every request: dependencies that routes name in their parameters.
 
+AuthenticatedCaller   an API key or a session: may do what the organization may
+SignedIn              a session only
+MediaReader           also a URL token or a media token: may read media at this address
+Uploader              also a URL token that was signed for this upload
+"""
+
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Final
 
 import structlog
 from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from framekiln.identity.model import Caller, KeyMalformed
+from framekiln.api.origins import READING, require_own_page
+from framekiln.identity.model import Caller, KeyMalformed, TokenElsewhere, TokenInvalid
+from framekiln.identity.signing.scope import Asked
+from framekiln.kit.errors import NotFound
 from framekiln.kit.ids import OrganizationId
 
 if TYPE_CHECKING:
     from framekiln.services import Services
+
+SESSION_COOKIE: Final = "framekiln_session"
+MEDIA_TOKEN: Final = "media_token"  # noqa: S105  # the name of a query parameter
+# Things that belong to an organization. A token is made for one of its own, so these are its fault.
+NOT_THEIRS: Final = frozenset({"file_not_found", "render_not_found"})
 
 # It never refuses by itself: it is here for the OpenAPI document, we answer in our own shapes.
 BEARER = HTTPBearer(
@@ -20,18 +36,73 @@ BEARER = HTTPBearer(
     bearerFormat="ef_<secret>_<key id>",
     description="An API key, as printed once when it was created.",
 )
+Documented = Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)]
 
 
-async def caller(
-    request: Request,
-    _documented: Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)] = None,
-) -> Caller:
-    """Return who holds the request's API key, or raise `Unauthenticated`."""
-    found = await services_of(request).identity.authenticate(bearer_text(request))
-    structlog.contextvars.bind_contextvars(
-        organization_id=str(found.organization.id), key_id=found.api_key.key_id
-    )
-    return found
+class Proof(StrEnum):
+    """How a reader showed who they are."""
+
+    API_KEY = "api_key"
+    SESSION = "session"
+    URL_TOKEN = "url_token"  # noqa: S105
+    MEDIA_TOKEN = "media_token"  # noqa: S105
+
+    @property
+    def is_token(self) -> bool:
+        """Whether it opens one address only."""
+        return self in (Proof.URL_TOKEN, Proof.MEDIA_TOKEN)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Who reads media: somebody of this organization, however that was shown."""
+
+    organization_id: OrganizationId
+    proof: Proof = Proof.API_KEY
+
+
+async def caller(request: Request, _documented: Documented = None) -> Caller:
+    """Return who holds the request's API key or session, or raise `Unauthenticated`."""
+    text = bearer_text(request)
+    if text is None and SESSION_COOKIE in request.cookies:
+        return await signed_in(request)
+    if text is not None and is_token(text):
+        raise TokenElsewhere("this is a token for media, which opens nothing here: use an API key")
+    found = await services_of(request).identity.authenticate(text)
+    return _known(found)
+
+
+async def signed_in(request: Request) -> Caller:
+    """Return whose session the request has, or raise `Unauthenticated` or `CrossOrigin`."""
+    services = services_of(request)
+    found = await services.sessions.authenticate(request.cookies.get(SESSION_COOKIE))
+    if request.method not in READING:
+        require_own_page(request.headers, services.settings)
+    return _known(found)
+
+
+async def media_reader(request: Request, _documented: Documented = None) -> AsyncIterator[Reader]:
+    """Yield who may read media at this address, or raise `Unauthenticated`."""
+    reader = await _reader(request)
+    try:
+        yield reader
+    except NotFound as error:
+        if reader.proof.is_token and error.code in NOT_THEIRS:
+            raise TokenElsewhere(
+                "this token's organization has nothing at this address: it belongs to another, or"
+                " was deleted"
+            ) from error
+        raise
+
+
+async def uploader(request: Request, _documented: Documented = None) -> Caller:
+    """Return who may upload to this address, or raise `Unauthenticated`."""
+    text = bearer_text(request)
+    if text is None or not is_token(text):
+        return await caller(request)
+    services = services_of(request)
+    api_key_id = await services.tokens.read_upload(text, asked_of(request))
+    return _known(await services.identity.caller_of(api_key_id))
 
 
 def bearer_text(request: Request) -> str | None:
@@ -45,23 +116,55 @@ def bearer_text(request: Request) -> str | None:
     return credentials.strip()
 
 
+def is_token(text: str) -> bool:
+    """Tell a token from an API key, by shape alone."""
+    return text.count(".") == 2 and not text.startswith("ef_")
+
+
+def asked_of(request: Request) -> Asked:
+    """Return the request as tokens see it: the path that the router took, and the query."""
+    return Asked(request.scope["path"], request.query_params.multi_items())
+
+
 def services_of(request: Request) -> "Services":
     """Return the assembled application behind this request."""
     services: Services = request.app.state.services
     return services
 
 
-@dataclass(frozen=True)
-class Reader:
-    """Who reads media: somebody of this organization, however that was shown."""
+async def _reader(request: Request) -> Reader:
+    text = bearer_text(request)
+    if text is not None and is_token(text):
+        return await _token_reader(request, text, Proof.URL_TOKEN)
+    if text is None and MEDIA_TOKEN in request.query_params:
+        values = request.query_params.getlist(MEDIA_TOKEN)
+        if len(values) > 1:
+            raise TokenInvalid(f"there is more than one {MEDIA_TOKEN}")
+        return await _token_reader(request, values[0], Proof.MEDIA_TOKEN)
+    found = await caller(request)
+    proof = Proof.SESSION if found.api_key is None else Proof.API_KEY
+    return Reader(found.organization.id, proof)
 
-    organization_id: OrganizationId
+
+async def _token_reader(request: Request, text: str, proof: Proof) -> Reader:
+    if request.method not in READING:
+        raise TokenElsewhere("this token only reads: GET and HEAD")
+    tokens = services_of(request).tokens
+    read = tokens.read_url if proof is Proof.URL_TOKEN else tokens.read_media
+    organization_id = await read(text, asked_of(request))
+    structlog.contextvars.bind_contextvars(organization_id=str(organization_id))
+    return Reader(organization_id, proof)
 
 
-async def media_reader(found: Annotated[Caller, Depends(caller)]) -> Reader:
-    """Return who may read media at this address, or raise `Unauthenticated`."""
-    return Reader(found.organization.id)
+def _known(found: Caller) -> Caller:
+    """Let every line logged from here on say who it is about."""
+    structlog.contextvars.bind_contextvars(organization_id=str(found.organization.id))
+    if found.api_key is not None:
+        structlog.contextvars.bind_contextvars(key_id=found.api_key.key_id)
+    return found
 
 
-MediaReader = Annotated[Reader, Depends(media_reader)]
 AuthenticatedCaller = Annotated[Caller, Depends(caller)]
+SignedIn = Annotated[Caller, Depends(signed_in)]
+MediaReader = Annotated[Reader, Depends(media_reader)]
+Uploader = Annotated[Caller, Depends(uploader)]

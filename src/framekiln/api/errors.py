@@ -33,10 +33,13 @@ from framekiln.kit.errors import (
     Blame,
     CompositionFailed,
     Conflict,
+    Forbidden,
     FramekilnError,
     Gone,
     InvalidInput,
     NotFound,
+    OutOfRange,
+    RateLimited,
     RemoteFailed,
     TooLarge,
     Unauthenticated,
@@ -52,11 +55,14 @@ MAX_DEPTH = 16
 STATUSES: tuple[tuple[type[FramekilnError], int], ...] = (
     (InvalidInput, 400),
     (Unauthenticated, 401),
+    (Forbidden, 403),
     (NotFound, 404),
     (Conflict, 409),
     (Gone, 410),
     (TooLarge, 413),
+    (OutOfRange, 416),
     (CompositionFailed, 422),
+    (RateLimited, 429),
     (RemoteFailed, 502),
     (Unavailable, 503),
 )
@@ -156,7 +162,7 @@ def problem_of(error: FramekilnError, family: Family) -> Problem:
     headers: dict[str, str] = {}
     if status == 401:
         headers["WWW-Authenticate"] = "Bearer"
-    if status == 503:
+    if status in (429, 503):
         headers["Retry-After"] = str(error.details.get("retry_after_s", RETRY_AFTER_S))
     if not isinstance(error, InvalidInput) or isinstance(error, MalformedJson):
         return Problem(status, error.code, error.message, error.details, headers=headers)

@@ -1,10 +1,11 @@
-"""What `framekiln serve` prints when it is ready: where it is, the key, and a first render."""
+"""What `framekiln serve` prints when it is ready: where it is, how to get in, a first render."""
 
 import json
 import shlex
 from dataclasses import dataclass
 from typing import Any, Final
 
+from framekiln.identity.model import IssuedUser
 from framekiln.settings import Settings
 
 # No single quotes: it stands between them in a shell command.
@@ -29,11 +30,13 @@ class Greeting:
     settings: Settings
     issued_key: str | None
     pid: int
+    issued_user: IssuedUser | None = None
 
     def as_text(self) -> str:
         """Return it for a person."""
         url = self.settings.public_url
         lines = ["", f"Framekiln is ready at {url}", *self._key_lines()]
+        lines += self._user_lines()
         lines += [f"Data: {self.settings.data}", "", "Make out.mp4 from a small page:", ""]
         lines += [first_render_command(url, key=self._key_in_command()), "", "Ctrl-C stops it."]
         return "\n".join(lines)
@@ -44,6 +47,8 @@ class Greeting:
         return {
             "url": url,
             "api_key": self.issued_key,
+            "email": self.issued_user.user.email if self.issued_user else None,
+            "password": self.issued_user.password if self.issued_user else None,
             "data": str(self.settings.data),
             "pid": self.pid,
             "curl": first_render_command(url, key=self._key_in_command()),
@@ -58,6 +63,12 @@ class Greeting:
             "API key: the one shown at the first start; another: framekiln keys create",
             "(put it into FRAMEKILN_API_KEY for the command below)",
         ]
+
+    def _user_lines(self) -> list[str]:
+        if self.issued_user is None:
+            return []
+        email, password = self.issued_user.user.email, self.issued_user.password
+        return [f"Login: {email}", f"Password: {password}", "(shown this once; keep it)"]
 
     def _key_in_command(self) -> str:
         return self.issued_key or "$FRAMEKILN_API_KEY"

@@ -18,6 +18,7 @@ _COMMANDS: Final = {
     "migrate": "processes:migrate",
     "keys": "keys:app",
     "orgs": "orgs:app",
+    "users": "users:app",
     "jobs": "jobs:app",
 }
 

@@ -1,6 +1,7 @@
 """`framekiln serve`: the whole service on one machine, in one terminal.
 
-Order: own the data folder, database, migrations, first key, api and workers, ready, greeting.
+Order: own the data folder, database, migrations, first key and user, api and workers, ready,
+greeting.
 Ends when asked to, and takes everything it started along.
 """
 
@@ -57,8 +58,10 @@ async def _run(settings: Settings, supervisor: Supervisor, *, as_json: bool) -> 
         await asyncio.to_thread(migrate, conninfo)
         async with Services.open(settings, conninfo) as services:
             issued = await services.identity.ensure_default(settings.api_key)
+            user = await services.users.ensure_first()
         await _start_service(settings, supervisor, conninfo)
-        greeting = Greeting(settings, issued_key=issued.text if issued else None, pid=os.getpid())
+        key = issued.text if issued else None
+        greeting = Greeting(settings, issued_key=key, pid=os.getpid(), issued_user=user)
         if as_json:
             write_json(greeting.as_json())
         else:

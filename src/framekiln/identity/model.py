@@ -1,12 +1,20 @@
-"""Organizations, their API keys, and what can be wrong with a key."""
+"""Organizations, their API keys and users, and what can be wrong with what proves who they are."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 
-from framekiln.kit.errors import Conflict, InvalidInput, NotFound, Unauthenticated
-from framekiln.kit.ids import ApiKeyId, OrganizationId
+from framekiln.kit.errors import Conflict, InvalidInput, NotFound, RateLimited, Unauthenticated
+from framekiln.kit.ids import ApiKeyId, OrganizationId, UserId
 
 MAX_NAME_CHARS = 200
+
+
+class Role(StrEnum):
+    """What a user is in an organization; both may do the same so far."""
+
+    OWNER = "owner"
+    MEMBER = "member"
 
 
 @dataclass(frozen=True)
@@ -34,16 +42,35 @@ class ApiKey:
 
 
 @dataclass(frozen=True)
+class User:
+    """Somebody who logs in with a password."""
+
+    id: UserId
+    email: str
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Member:
+    """A user in an organization."""
+
+    user: User
+    organization: Organization
+    role: Role
+
+
+@dataclass(frozen=True)
 class Caller:
-    """Who is asking."""
+    """Who is asking: a program with a key, or a user with a session."""
 
     organization: Organization
-    api_key: ApiKey
+    api_key: ApiKey | None = None
+    user: User | None = None
 
     @property
-    def api_key_id(self) -> ApiKeyId:
-        """The key that what is made now belongs to."""
-        return self.api_key.id
+    def api_key_id(self) -> ApiKeyId | None:
+        """The key that what is made now belongs to; users have none."""
+        return self.api_key.id if self.api_key else None
 
 
 @dataclass(frozen=True)
@@ -52,6 +79,22 @@ class IssuedKey:
 
     text: str = field(repr=False)
     key: ApiKey
+
+
+@dataclass(frozen=True)
+class IssuedUser:
+    """A user with a new password, which can be shown this once only."""
+
+    user: User
+    password: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class IssuedSession:
+    """A new session with the text of its cookie."""
+
+    text: str = field(repr=False)
+    caller: Caller
 
 
 class KeyMissing(Unauthenticated):
@@ -68,6 +111,44 @@ class KeyUnknown(Unauthenticated):
 
 class KeyRevoked(Unauthenticated):
     """The key worked once and was revoked."""
+
+
+class SessionMissing(Unauthenticated):
+    """Nobody is logged in, where only a user may ask."""
+
+
+class SessionEnded(Unauthenticated):
+    """The session was logged out, has expired, or never was."""
+
+
+class TokenInvalid(Unauthenticated):
+    """No token of ours: malformed, tampered with, of another kind, or signed elsewhere."""
+
+
+class TokenExpired(Unauthenticated):
+    """The token was right, and its time is over."""
+
+
+class TokenElsewhere(Unauthenticated):
+    """The token is right, but opens something else than what was asked for."""
+
+
+class LoginFailed(Unauthenticated):
+    """No user has this e-mail address and password; which of them is wrong is not told."""
+
+    code = "login_failed"
+
+
+class TooManyAttempts(RateLimited):
+    """This e-mail address was tried too often; the right password is refused as well."""
+
+    code = "too_many_attempts"
+
+
+class UnsignableUrl(InvalidInput):
+    """An address that no token can be made for, because it may be read in two ways."""
+
+    code = "unsignable_url"
 
 
 class InvalidName(InvalidInput):
@@ -104,3 +185,27 @@ class KeyIdTaken(Conflict):
     """Another organization's key has this key id."""
 
     code = "api_key_id_taken"
+
+
+class InvalidEmail(InvalidInput):
+    """Not an e-mail address."""
+
+    code = "invalid_email"
+
+
+class InvalidPassword(InvalidInput):
+    """A password that is too short, too long, or not plain text."""
+
+    code = "invalid_password"
+
+
+class EmailTaken(Conflict):
+    """Another user has this e-mail address."""
+
+    code = "email_taken"
+
+
+class UserNotFound(NotFound):
+    """No user has this e-mail address."""
+
+    code = "user_not_found"

@@ -88,10 +88,19 @@ class Identity:
         recent = self._recent.get(key_hash, now=now)
         if recent is not None:
             return recent
-        caller = await self._check(parts.key_id, key_hash)
+        found = await self._check(parts.key_id, key_hash)
+        caller = Caller(organization=found.organization, api_key=found.key)
         self._recent.put(key_hash, caller, now=now)
-        await self._touch(caller.api_key, now)
+        await self._touch(found.key, now)
         return caller
+
+    async def caller_of(self, api_key_id: ApiKeyId) -> Caller:
+        """Return who holds a key that a token of ours names; it must still work."""
+        async with self._database.connection() as connection:
+            found = await store.find_key_by_id(connection, api_key_id)
+        if found is None or found.key.revoked_at is not None:
+            raise KeyRevoked("the API key that signed this token was revoked: use another")
+        return Caller(organization=found.organization, api_key=found.key)
 
     async def create_organization(
         self, name: str, *, pipelines_enabled: bool = False
@@ -162,14 +171,14 @@ class Identity:
         self._recent.clear()
         return issued
 
-    async def _check(self, key_id: str, key_hash: str) -> Caller:
+    async def _check(self, key_id: str, key_hash: str) -> store.StoredKey:
         async with self._database.connection() as connection:
             found = await store.find_key(connection, key_id)
         if found is None or not is_same_hash(found.key_hash, key_hash):
             raise KeyUnknown("this API key is not known here: check it, or create another")
         if found.key.revoked_at is not None:
             raise KeyRevoked("this API key was revoked: use another")
-        return Caller(organization=found.organization, api_key=found.key)
+        return found
 
     async def _touch(self, key: ApiKey, now: datetime) -> None:
         if key.last_used_at is not None and now - key.last_used_at < TOUCH_EVERY:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from framekiln.db.pool import Connection
 from framekiln.identity.model import ApiKey, Organization
@@ -13,6 +13,13 @@ Row = Mapping[str, Any]
 
 # Any number will do, as long as nothing else in the database takes the same one.
 DEFAULT_LOCK = 0x6B696C6E01
+
+SELECT_KEY: Final = """
+    SELECT k.id, k.organization_id, k.name, k.key_id, k.key_hash, k.created_at,
+           k.last_used_at, k.revoked_at, o.name AS organization_name,
+           o.pipelines_enabled, o.created_at AS organization_created_at
+    FROM api_key k JOIN organization o ON o.id = k.organization_id
+"""
 
 
 @dataclass(frozen=True)
@@ -116,26 +123,14 @@ async def put_key(connection: Connection, key: ApiKey, key_hash: str) -> bool:
 
 async def find_key(connection: Connection, key_id: str) -> StoredKey | None:
     """Return the key with this key id, revoked or not."""
-    cursor = await connection.execute(
-        """
-        SELECT k.id, k.organization_id, k.name, k.key_id, k.key_hash, k.created_at,
-               k.last_used_at, k.revoked_at, o.name AS organization_name,
-               o.pipelines_enabled, o.created_at AS organization_created_at
-        FROM api_key k JOIN organization o ON o.id = k.organization_id
-        WHERE k.key_id = %s
-        """,
-        [key_id],
-    )
-    row = await cursor.fetchone()
-    if row is None:
-        return None
-    organization = Organization(
-        id=OrganizationId(row["organization_id"]),
-        name=row["organization_name"],
-        pipelines_enabled=row["pipelines_enabled"],
-        created_at=row["organization_created_at"],
-    )
-    return StoredKey(organization=organization, key=_key(row), key_hash=row["key_hash"])
+    cursor = await connection.execute(f"{SELECT_KEY} WHERE k.key_id = %s", [key_id])
+    return _stored_key(await cursor.fetchone())
+
+
+async def find_key_by_id(connection: Connection, api_key_id: ApiKeyId) -> StoredKey | None:
+    """Return a key by the id of its row, revoked or not."""
+    cursor = await connection.execute(f"{SELECT_KEY} WHERE k.id = %s", [api_key_id])
+    return _stored_key(await cursor.fetchone())
 
 
 async def list_keys(connection: Connection, organization_id: OrganizationId) -> list[ApiKey]:
@@ -174,6 +169,18 @@ async def revoke_key(connection: Connection, key_id: str, *, now: datetime) -> A
     )
     row = await cursor.fetchone()
     return _key(row) if row else None
+
+
+def _stored_key(row: Row | None) -> StoredKey | None:
+    if row is None:
+        return None
+    organization = Organization(
+        id=OrganizationId(row["organization_id"]),
+        name=row["organization_name"],
+        pipelines_enabled=row["pipelines_enabled"],
+        created_at=row["organization_created_at"],
+    )
+    return StoredKey(organization=organization, key=_key(row), key_hash=row["key_hash"])
 
 
 def _organization(row: Row) -> Organization:

@@ -3,10 +3,13 @@
     FramekilnError          code, blame, retryable, details
     ├── InvalidInput        the caller sent something that cannot be accepted
     ├── Unauthenticated     no key, or one that does not work
+    ├── Forbidden           we know who asks, and they may not, from there
     ├── NotFound            no such thing for this organization
     ├── Conflict            it exists, but its state forbids the request
     ├── TooLarge            over a stated limit
     ├── Gone                it was there and has expired
+    ├── RateLimited         asked too often; `retry_after_s` says when to try again
+    ├── OutOfRange          bytes that cannot be joined to what is there
     ├── RemoteFailed        somebody else's server or media misbehaved
     ├── CompositionFailed   the caller's page or media cannot be rendered
     └── Unavailable         we cannot do it now; trying again may help
@@ -54,6 +57,13 @@ class Unauthenticated(FramekilnError):
     blame = Blame.CALLER
 
 
+class Forbidden(FramekilnError):
+    """We know who asks, and they may not, from there."""
+
+    code = "forbidden"
+    blame = Blame.CALLER
+
+
 class NotFound(FramekilnError):
     """No such thing for this organization."""
 
@@ -80,6 +90,21 @@ class Gone(FramekilnError):
 
     code = "gone"
     blame = Blame.CALLER
+
+
+class OutOfRange(FramekilnError):
+    """Bytes that cannot be joined to what is there."""
+
+    code = "out_of_range"
+    blame = Blame.CALLER
+
+
+class RateLimited(FramekilnError):
+    """Asked too often; `retry_after_s` says when to try again."""
+
+    code = "rate_limited"
+    blame = Blame.CALLER
+    retryable = True
 
 
 class RemoteFailed(FramekilnError):

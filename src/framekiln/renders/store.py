@@ -7,10 +7,10 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from framekiln.db.pool import Connection
+from framekiln.jobs.ending import Failure
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
 from framekiln.renders.model import (
     Asked,
-    Failure,
     Made,
     NewRender,
     Progress,
@@ -29,7 +29,7 @@ async def insert(  # noqa: PLR0913 - one column each
     new: NewRender,
     *,
     organization_id: OrganizationId,
-    api_key_id: ApiKeyId,
+    api_key_id: ApiKeyId | None,
     source_key: str,
     now: datetime,
 ) -> Render:

@@ -62,6 +62,7 @@ def test_an_unusable_setting_is_named() -> None:
         ("migrate",),
         *(("keys", verb) for verb in ("create", "list", "revoke")),
         *(("orgs", verb) for verb in ("create", "list", "enable-pipelines", "disable-pipelines")),
+        *(("users", verb) for verb in ("create", "list", "password", "delete")),
         *(("jobs", verb) for verb in ("list", "retry", "cancel", "depths")),
     ],
 )

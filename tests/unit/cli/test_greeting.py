@@ -2,12 +2,19 @@
 
 import json
 import shlex
+from datetime import UTC, datetime
 from pathlib import Path
+from uuid import UUID
 
 from framekiln.cli.greeting import FIRST_RENDER, Greeting, first_render_command
+from framekiln.identity.model import IssuedUser, User
+from framekiln.kit.ids import UserId
 from framekiln.settings import Settings
 
 KEY = "ef_secret_id"
+USER = IssuedUser(
+    User(UserId(UUID(int=1)), "admin@localhost", datetime(2030, 1, 1, tzinfo=UTC)), "made-up"
+)
 
 
 def settings(**given: object) -> Settings:
@@ -51,3 +58,16 @@ def test_command_is_one_line_that_a_shell_reads_as_meant() -> None:
     assert json.loads(words[words.index("-d") + 1]) == FIRST_RENDER
     assert words.count(f"Authorization: Bearer {KEY}") == 3
     assert words[words.index("-o", words.index("read")) + 1] == "out.mp4"
+
+
+def test_first_user_is_shown_with_the_password() -> None:
+    greeting = Greeting(settings(), issued_key=KEY, pid=1, issued_user=USER)
+    assert "Login: admin@localhost\nPassword: made-up\n" in greeting.as_text()
+    told = greeting.as_json()
+    assert (told["email"], told["password"]) == ("admin@localhost", "made-up")
+
+
+def test_later_start_shows_no_password() -> None:
+    greeting = Greeting(settings(), issued_key=None, pid=1)
+    assert "Password" not in greeting.as_text()
+    assert greeting.as_json()["password"] is None

@@ -8,7 +8,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from framekiln.api import sse
-from framekiln.api.auth import AuthenticatedCaller, services_of
+from framekiln.api.auth import AuthenticatedCaller, MediaReader, services_of
 from framekiln.api.bodies import json_body, read_json, read_to_file
 from framekiln.api.ranges import blob_response
 from framekiln.api.v1.render_bodies import CreatedRender, CreateRender, RenderInfo, Success
@@ -80,12 +80,10 @@ async def find_render(request: Request, caller: AuthenticatedCaller, md5: str) -
     return RenderInfo.describe(render, base_url=services.settings.public_url)
 
 
-async def download_render(
-    request: Request, caller: AuthenticatedCaller, render_id: str
-) -> Response:
+async def download_render(request: Request, reader: MediaReader, render_id: str) -> Response:
     """Send the output, whole or in ranges, under its own type whatever was asked for."""
     services = services_of(request)
-    render = await services.renders.get(caller.organization.id, _render_id(render_id))
+    render = await services.renders.get(reader.organization_id, _render_id(render_id))
     if render.made is None or render.completed_at is None:
         raise RenderNotComplete(
             f"render {render.id} is {render.status}, so there is no output", status=render.status

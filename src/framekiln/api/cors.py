@@ -1,0 +1,95 @@
+"""What pages of other origins may do, said to their browsers (CORS).
+
+With a key or token of its own a page may do from anywhere what that key or token allows. The
+session's cookie is only for pages of our own: for others its use is never granted.
+"""
+
+from typing import Final
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from framekiln.api.logs import HEADER as REQUEST_ID_HEADER
+from framekiln.api.origins import is_own
+
+API_PREFIX: Final = "/api/v1/"
+SESSION_PATHS: Final = frozenset({"/login", "/logout", "/session", "/ef-sign-url", "/@ef-sign-url"})
+
+METHODS: Final = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
+ALLOWED: Final = (
+    "Authorization, Content-Range, Content-Type, Idempotency-Key, If-None-Match, If-Range,"
+    f" Last-Event-ID, Range, {REQUEST_ID_HEADER}"
+)
+EXPOSED: Final = (
+    f"Accept-Ranges, Content-Length, Content-Range, ETag, Retry-After, {REQUEST_ID_HEADER}"
+)
+MAX_AGE_S: Final = 600
+
+
+class Cors:
+    """ASGI middleware: grants each origin what it may, and answers preflights."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or not _is_open(scope["path"]):
+            await self._app(scope, receive, send)
+            return
+        granted = _grant(scope)
+        if scope["method"] == "OPTIONS":
+            await _answer_preflight(granted, send)
+            return
+
+        async def send_granted(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(granted)
+                headers.add_vary_header("Origin")
+            await send(message)
+
+        await self._app(scope, receive, send_granted)
+
+
+def _is_open(path: str) -> bool:
+    return path.startswith(API_PREFIX) or path in SESSION_PATHS
+
+
+def _grant(scope: Scope) -> dict[str, str]:
+    headers = Headers(scope=scope)
+    origin = headers.get("origin")
+    is_ours = origin is not None and is_own(
+        origin.lower(), headers, scope["app"].state.services.settings
+    )
+    if origin is not None and is_ours:
+        return {
+            "Access-Control-Expose-Headers": EXPOSED,
+            "Access-Control-Allow-Origin": origin,
+            "Access-Control-Allow-Credentials": "true",
+        }
+    # Without the cookie, the session's routes are of no use to anybody.
+    if scope["path"] in SESSION_PATHS:
+        return {}
+    # `null` is any sandboxed frame at all, and no name of anybody.
+    is_named = origin is not None and origin != "null"
+    return {
+        "Access-Control-Expose-Headers": EXPOSED,
+        "Access-Control-Allow-Origin": origin if origin is not None and is_named else "*",
+    }
+
+
+async def _answer_preflight(granted: dict[str, str], send: Send) -> None:
+    message: Message = {"type": "http.response.start", "status": 204, "headers": []}
+    headers = MutableHeaders(scope=message)
+    headers.update(granted)
+    headers["Vary"] = "Origin"
+    if granted:
+        headers.update(
+            {
+                "Access-Control-Allow-Headers": ALLOWED,
+                "Access-Control-Allow-Methods": METHODS,
+                "Access-Control-Max-Age": str(MAX_AGE_S),
+            }
+        )
+    await send(message)
+    await send({"type": "http.response.body", "body": b""})

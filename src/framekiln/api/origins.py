@@ -1,0 +1,81 @@
+"""Which pages may act for whoever is logged in: those of our own origins, and no others.
+
+A browser sends the session's cookie whoever wrote the page. So a change is refused unless the
+browser says that the page is ours (CSRF), and answers to other pages carry no permission to be read
+with the cookie (CORS).
+"""
+
+from urllib.parse import urlsplit
+
+from starlette.datastructures import Headers
+
+from framekiln.kit.errors import Forbidden
+from framekiln.settings import Settings
+
+READING = frozenset({"GET", "HEAD"})
+
+
+class CrossOrigin(Forbidden):
+    """A request with a cookie that a page of somebody else may have caused."""
+
+    code = "cross_origin"
+
+
+def page_origin(headers: Headers) -> str | None:
+    """Return the origin of the page behind a request; None when the browser does not say."""
+    origin = headers.get("origin")
+    if origin is not None:
+        return origin.lower()
+    referer = headers.get("referer")
+    if referer is None:
+        return None
+    return _origin_of(referer) or "null"
+
+
+def is_own(origin: str, headers: Headers, settings: Settings) -> bool:
+    """Tell whether an origin is ours: the public one, that of `Host`, or an allowed one."""
+    public = _origin_of(settings.public_url)
+    if origin == public or origin in settings.allowed_origins:
+        return True
+    scheme, _, place = origin.partition("://")
+    # What was sent to us over plain HTTP may come from anybody on the way.
+    if public is not None and public.startswith("https://") and scheme != "https":
+        return False
+    return scheme in ("http", "https") and place == headers.get("host", "").lower() != ""
+
+
+def require_own_page(headers: Headers, settings: Settings) -> None:
+    """Refuse a change by cookie unless a page of ours asks for it."""
+    origin = page_origin(headers)
+    if origin is None or not is_own(origin, headers, settings):
+        raise CrossOrigin(
+            "with a session, changes are accepted from our own pages only: the request needs an"
+            f" Origin header such as {settings.public_url}; programs use an API key instead"
+        )
+
+
+def refuse_other_page(headers: Headers, settings: Settings) -> None:
+    """Refuse what another page asks for; a program, which has no page, may ask."""
+    if page_origin(headers) is not None:
+        require_own_page(headers, settings)
+
+
+def names_us(url: str, headers: Headers, settings: Settings) -> bool:
+    """Tell whether an address is one of ours: a mere path, or under our own origin."""
+    origin = _origin_of(url)
+    if origin is None:
+        return url.startswith("/") and not url.startswith("//")
+    return is_own(origin, headers, settings)
+
+
+def _origin_of(url: str) -> str | None:
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        return None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        return None
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    is_usual = port in (None, 443 if parts.scheme == "https" else 80)
+    return f"{parts.scheme}://{host}" if is_usual else f"{parts.scheme}://{host}:{port}"

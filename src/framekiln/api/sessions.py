@@ -1,0 +1,142 @@
+"""Logging in and out, and what a browser may ask with a session instead of an API key."""
+
+from typing import Final
+from urllib.parse import parse_qsl
+from uuid import UUID
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel
+
+from framekiln.api.auth import SESSION_COOKIE, SignedIn, services_of
+from framekiln.api.bodies import json_body, parse_json, read_bytes
+from framekiln.api.origins import refuse_other_page, require_own_page
+from framekiln.api.v1.tokens import SignedUrl, SignUrl, sign
+from framekiln.identity.model import Caller
+from framekiln.kit.errors import InvalidInput
+from framekiln.settings import Settings
+
+router = APIRouter(tags=["sessions"])
+
+MAX_BODY_BYTES: Final = 16 << 10
+# Longer than any session: the row decides when it ends. Browsers keep no cookie longer.
+COOKIE_LIFETIME_S: Final = 400 * 24 * 3600
+
+
+class Credentials(BaseModel):
+    """What a user logs in with; a form with the same fields does as well."""
+
+    email: str
+    password: str
+
+
+class UserView(BaseModel):
+    """The user who is logged in."""
+
+    id: UUID
+    email: str
+
+
+class SessionOrganization(BaseModel):
+    """The organization a session works in."""
+
+    id: UUID
+    name: str
+
+
+class SessionView(BaseModel):
+    """Who is logged in, and where."""
+
+    user: UserView
+    organization: SessionOrganization
+
+    @classmethod
+    def of(cls, caller: Caller) -> "SessionView":
+        """Return what a user may see of their session."""
+        user, organization = caller.user, caller.organization
+        assert user is not None
+        return cls(
+            user=UserView(id=user.id, email=user.email),
+            organization=SessionOrganization(id=organization.id, name=organization.name),
+        )
+
+
+class Success(BaseModel):
+    """It is done."""
+
+    success: bool
+
+
+@router.post("/login", openapi_extra=json_body(Credentials), summary="Log in")
+async def log_in(request: Request, response: Response) -> SessionView:
+    """Begin a session; its cookie is in the answer."""
+    services = services_of(request)
+    refuse_other_page(request.headers, services.settings)
+    email, password = read_credentials(await read_bytes(request, max_bytes=MAX_BODY_BYTES))
+    issued = await services.sessions.log_in(email, password)
+    before = request.cookies.get(SESSION_COOKIE)
+    if before:
+        await services.sessions.log_out(before)
+    _set_cookie(response, issued.text, services.settings, lifetime_s=COOKIE_LIFETIME_S)
+    return SessionView.of(issued.caller)
+
+
+@router.post("/logout", summary="Log out")
+async def log_out(request: Request, response: Response) -> Success:
+    """End the session, if there is one."""
+    services = services_of(request)
+    text = request.cookies.get(SESSION_COOKIE)
+    if text:
+        require_own_page(request.headers, services.settings)
+        await services.sessions.log_out(text)
+    _set_cookie(response, "", services.settings, lifetime_s=0)
+    return Success(success=True)
+
+
+@router.get("/session", summary="Who is logged in")
+async def get_session(response: Response, caller: SignedIn) -> SessionView:
+    """Answer 200 for a session that works and 401 for one that does not."""
+    response.headers["Cache-Control"] = "no-store"
+    return SessionView.of(caller)
+
+
+@router.post(
+    "/ef-sign-url", openapi_extra=json_body(SignUrl), summary="Sign an address, by session"
+)
+async def sign_by_session(request: Request, response: Response, caller: SignedIn) -> SignedUrl:
+    """Return a token for media at this address; only the session's cookie counts here."""
+    return await sign(request, response, caller)
+
+
+# Where players ask unless they are told otherwise.
+router.add_api_route("/@ef-sign-url", sign_by_session, methods=["POST"], include_in_schema=False)
+
+
+def read_credentials(raw: bytes) -> tuple[str, str]:
+    """Return e-mail address and password from a JSON object or from a form."""
+    fields = parse_json(raw) if raw.startswith(b"{") else _form_fields(raw)
+    email, password = (fields.get(name) for name in ("email", "password"))
+    if not isinstance(email, str) or not email:
+        raise InvalidInput("email: a text is needed here", field="email")
+    if not isinstance(password, str) or not password:
+        raise InvalidInput("password: a text is needed here", field="password")
+    return email, password
+
+
+def _form_fields(raw: bytes) -> dict[str, str]:
+    try:
+        return dict(parse_qsl(raw.decode("ascii"), errors="strict", max_num_fields=16))
+    except ValueError as error:
+        raise InvalidInput("the body is neither a JSON object nor a form") from error
+
+
+def _set_cookie(response: Response, text: str, settings: Settings, *, lifetime_s: int) -> None:
+    response.set_cookie(
+        SESSION_COOKIE,
+        text,
+        max_age=lifetime_s,
+        path="/",
+        secure=settings.public_url.lower().startswith("https://"),
+        httponly=True,
+        samesite="lax",
+    )
+    response.headers["Cache-Control"] = "no-store"

@@ -1,0 +1,52 @@
+"""POST /api/v1/url-token: a token that opens one address, and what lies below it, for an hour."""
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, Field
+
+from framekiln.api.auth import AuthenticatedCaller, services_of
+from framekiln.api.bodies import json_body, read_json
+from framekiln.api.origins import names_us
+from framekiln.identity.model import Caller
+
+router = APIRouter(prefix="/api/v1", tags=["tokens"])
+
+MAX_BODY_BYTES = 256 << 10
+
+
+class SignUrl(BaseModel):
+    """What a token is wanted for."""
+
+    url: str = Field(min_length=1, description="An address of ours, or its path.")
+    params: dict[str, str] | None = Field(
+        default=None, description="Query values that the token is bound to, beside those in `url`."
+    )
+
+
+class SignedUrl(BaseModel):
+    """The token: a JWT with `exp`."""
+
+    token: str
+
+
+@router.post("/url-token", openapi_extra=json_body(SignUrl), summary="Sign an address")
+async def create_url_token(
+    request: Request, response: Response, caller: AuthenticatedCaller
+) -> SignedUrl:
+    """Return a token for media at this address; a browser may have it, never the API key."""
+    return await sign(request, response, caller)
+
+
+async def sign(request: Request, response: Response, caller: Caller) -> SignedUrl:
+    """Read what is to be signed, and sign it for the caller's organization."""
+    services = services_of(request)
+    body = await read_json(request, SignUrl, max_bytes=MAX_BODY_BYTES)
+    # Players sign whatever a page names: a token for another host must not let it write here.
+    is_ours = names_us(body.url, request.headers, services.settings)
+    token = await services.tokens.sign_url(
+        caller.organization.id,
+        body.url,
+        body.params,
+        uploads_for=caller.api_key_id if is_ours else None,
+    )
+    response.headers["Cache-Control"] = "no-store"
+    return SignedUrl(token=token)

@@ -1,0 +1,107 @@
+"""`framekiln users`: who may log in. A made-up password is shown once, and never again."""
+
+import asyncio
+import sys
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from framekiln.cli.connection import open_services
+from framekiln.cli.environment import load_settings
+from framekiln.cli.orgs import find_organization
+from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
+from framekiln.identity.model import IssuedUser, Member, Role, User
+from framekiln.identity.service import DEFAULT_ORGANIZATION
+
+app = typer.Typer(help="Users.", no_args_is_help=True, add_completion=False)
+
+Email = Annotated[str, typer.Argument(help="The e-mail address that they log in with.")]
+FromStdin = Annotated[
+    bool,
+    typer.Option(
+        "--password-stdin",
+        help="Read the password from standard input, instead of making one up.",
+        show_default=False,
+    ),
+]
+
+
+@app.command()
+def create(
+    email: Email,
+    org: Annotated[
+        str, typer.Option("--org", help="Name or id of the organization.")
+    ] = DEFAULT_ORGANIZATION,
+    role: Annotated[Role, typer.Option(help="What they are in it.")] = Role.MEMBER,
+    password_stdin: FromStdin = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Add a user and show the password, this once."""
+    password = _given_password(password_stdin)
+
+    async def run() -> IssuedUser:
+        async with open_services(load_settings()) as services:
+            organization = await find_organization(services.identity, org)
+            return await services.users.create(email, organization.id, role=role, password=password)
+
+    _show(asyncio.run(run()), is_made_up=password is None, as_json=as_json)
+
+
+@app.command("list")
+def list_all(as_json: JsonFlag = False) -> None:
+    """Show all users, and where they belong."""
+
+    async def run() -> list[Member]:
+        async with open_services(load_settings()) as services:
+            return await services.users.list_members()
+
+    found = asyncio.run(run())
+    if as_json:
+        write_json([asdict(member) for member in found])
+        return
+    rows = [
+        (member.user.email, member.organization.name, member.role, member.user.created_at)
+        for member in found
+    ]
+    write_table(("e-mail", "organization", "role", "created"), rows)
+
+
+@app.command()
+def password(email: Email, password_stdin: FromStdin = False, as_json: JsonFlag = False) -> None:
+    """Give a user another password; all their sessions end."""
+    text = _given_password(password_stdin)
+
+    async def run() -> IssuedUser:
+        async with open_services(load_settings()) as services:
+            return await services.users.set_password(email, text)
+
+    _show(asyncio.run(run()), is_made_up=text is None, as_json=as_json)
+
+
+@app.command()
+def delete(email: Email, as_json: JsonFlag = False) -> None:
+    """Remove a user; what the organization has stays."""
+
+    async def run() -> User:
+        async with open_services(load_settings()) as services:
+            return await services.users.delete(email)
+
+    deleted = asyncio.run(run())
+    if as_json:
+        write_json(asdict(deleted))
+    else:
+        write_line(f"deleted {deleted.email}")
+
+
+def _given_password(from_stdin: bool) -> str | None:
+    # Never an argument: every user of the machine can read those.
+    return sys.stdin.readline().rstrip("\r\n") if from_stdin else None
+
+
+def _show(issued: IssuedUser, *, is_made_up: bool, as_json: bool) -> None:
+    shown = issued.password if is_made_up else None
+    if as_json:
+        write_json({**asdict(issued.user), "password": shown})
+    else:
+        write_line(f"{issued.user.email} {shown or ''}".rstrip())

@@ -1,0 +1,1 @@
+"""Users, their passwords, and the sessions in which they are logged in."""

@@ -1,0 +1,62 @@
+"""Passwords: made up, checked for sense, hashed and compared. Never kept, never logged.
+
+Hashing is slow and takes 64 MiB on purpose, so it runs in a thread and only a few at a time: a
+flood of logins makes logins wait, not everything else.
+"""
+
+import asyncio
+import secrets
+from typing import Final
+
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+
+from framekiln.identity.keys import ALPHABET
+from framekiln.identity.model import InvalidPassword
+
+AT_ONCE: Final = 2
+MIN_CHARS: Final = 10
+MAX_CHARS: Final = 1024
+GENERATED_CHARS: Final = 24
+"""Of 62 letters and digits: 142 bits."""
+
+
+class Passwords:
+    """The hasher and its waiting line."""
+
+    def __init__(self, hasher: PasswordHasher | None = None) -> None:
+        self._hasher = hasher or PasswordHasher()
+        self._line = asyncio.Semaphore(AT_ONCE)
+
+    async def hash(self, password: str) -> str:
+        """Return what is stored of a password; raise `InvalidPassword` for a useless one."""
+        checked = _checked(password)
+        async with self._line:
+            return await asyncio.to_thread(self._hasher.hash, checked)
+
+    async def matches(self, password_hash: str | None, password: str) -> bool:
+        """Tell whether it is the password; without a hash, say no after just as much work."""
+        async with self._line:
+            return await asyncio.to_thread(self._compare, password_hash, password)
+
+    def _compare(self, password_hash: str | None, password: str) -> bool:
+        if password_hash is None:
+            self._hasher.hash(password)
+            return False
+        try:
+            return self._hasher.verify(password_hash, password)
+        except (VerificationError, InvalidHashError):
+            return False
+
+
+def make_password() -> str:
+    """Return a new random password."""
+    return "".join(secrets.choice(ALPHABET) for _ in range(GENERATED_CHARS))
+
+
+def _checked(password: str) -> str:
+    if not MIN_CHARS <= len(password) <= MAX_CHARS or not password.isprintable():
+        raise InvalidPassword(
+            f"a password needs {MIN_CHARS} to {MAX_CHARS} printable characters", field="password"
+        )
+    return password

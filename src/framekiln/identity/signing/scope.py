@@ -1,0 +1,143 @@
+"""What a token covers: a path, what lies below it, and query values. Pure; knows no signature.
+
+Paths are compared as the router sees them, decoded once and cut at slashes. One that could be read
+in two ways (dot segments, empty segments, backslashes) is never signed and never covered. The
+origin is not compared: behind a proxy we do not know our own.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, quote, unquote, urlsplit
+
+from framekiln.identity.model import UnsignableUrl
+
+MAX_URL_CHARS = 8192
+MAX_PARAMS = 64
+
+API = ("api", "v1")
+TRANSCODE = (*API, "transcode")
+UPLOAD = "upload"
+
+Segments = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request: its path, decoded once, and its query in order."""
+
+    path: str
+    query: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What was signed; `params` has all values of each name, in order."""
+
+    segments: Segments
+    params: Mapping[str, Sequence[str]]
+
+    @property
+    def path(self) -> str:
+        """The path, percent-encoded in one way."""
+        return quote("/" + "/".join(self.segments))
+
+    def mismatch(self, asked: Asked) -> str | None:
+        """Return why a request to read is not covered, or None when it is."""
+        found = cut(asked.path)
+        if found != self.segments and not (
+            self._has_below and found is not None and _is_below(found, self.segments)
+        ):
+            return f"it was signed for {self.path}"
+        return self._other_params(asked)
+
+    def upload_mismatch(self, asked: Asked) -> str | None:
+        """Return why an upload is not covered: only very exactly signed paths cover any."""
+        found = cut(asked.path)
+        is_in_collection = (
+            self._is_collection
+            and found is not None
+            and _is_below(found, self.segments)
+            and found[-1] == UPLOAD
+        )
+        if not self.is_for_uploads or (found != self.segments and not is_in_collection):
+            return f"it was signed for {self.path}"
+        return self._other_params(asked)
+
+    @property
+    def is_for_uploads(self) -> bool:
+        """Whether it was signed to send something: an upload path, or a whole collection."""
+        is_upload = self.segments[:2] == API and self.segments[-1] == UPLOAD
+        return is_upload or self._is_collection
+
+    @property
+    def _is_collection(self) -> bool:
+        return self.segments[:2] == API and len(self.segments) == 3
+
+    @property
+    def _has_below(self) -> bool:
+        """Whether paths below are covered: below one thing, never below a whole collection.
+
+        Players have any address signed that a page names. A token for `/` or `/api/v1/files` must
+        not open everything to whoever got it that way.
+        """
+        if self.segments[:3] == TRANSCODE:
+            return "url" in self.params
+        return self.segments[:2] == API and len(self.segments) > 3
+
+    def _other_params(self, asked: Asked) -> str | None:
+        for name, values in self.params.items():
+            # All of them: a second value could be the one that the route takes.
+            if [value for key, value in asked.query if key == name] != list(values):
+                return f"it was signed for another `{name}`"
+        return None
+
+
+def read_scope(url: str, params: Mapping[str, str] | None = None) -> Scope:
+    """Return what a token for this address covers; `params` replace values in its query."""
+    if len(url) > MAX_URL_CHARS or not url.isprintable() or " " in url or "\\" in url:
+        raise _unsignable(f"needs at most {MAX_URL_CHARS} characters, no space, no backslash")
+    try:
+        parts = urlsplit(url)
+        path = unquote(parts.path, errors="strict")
+        query = parse_qsl(
+            parts.query, keep_blank_values=True, errors="strict", max_num_fields=MAX_PARAMS
+        )
+    except ValueError as error:
+        raise _unsignable("cannot be read, or its query has too many values") from error
+    if parts.scheme not in ("", "http", "https") or not path.startswith("/"):
+        raise _unsignable("must be an http(s) address, or a path that begins with a slash")
+    segments = cut(path)
+    if segments is None:
+        raise _unsignable("has `.`, `..` or nothing between two slashes of its path")
+    return Scope(segments, _merged(query, params or {}))
+
+
+def cut(path: str) -> Segments | None:
+    """Return the segments of a decoded path, or None when it can be read in two ways."""
+    if not path.startswith("/") or "\\" in path:
+        return None
+    segments = tuple(path[1:].removesuffix("/").split("/")) if path != "/" else ()
+    return None if any(each in ("", ".", "..") for each in segments) else segments
+
+
+def _is_below(path: Segments, prefix: Segments) -> bool:
+    return len(path) > len(prefix) and path[: len(prefix)] == prefix
+
+
+def _merged(
+    query: Sequence[tuple[str, str]], params: Mapping[str, str]
+) -> dict[str, tuple[str, ...]]:
+    merged: dict[str, tuple[str, ...]] = {}
+    for name, value in query:
+        merged[name] = (*merged.get(name, ()), value)
+    merged |= {name: (value,) for name, value in params.items()}
+    size = sum(len(name) + sum(map(len, values)) for name, values in merged.items())
+    if len(merged) > MAX_PARAMS or size > MAX_URL_CHARS:
+        raise UnsignableUrl(
+            f"params: at most {MAX_PARAMS}, with {MAX_URL_CHARS} characters in all", field="params"
+        )
+    return merged
+
+
+def _unsignable(reason: str) -> UnsignableUrl:
+    return UnsignableUrl(f"url {reason}", field="url")

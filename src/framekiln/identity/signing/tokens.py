@@ -1,0 +1,161 @@
+"""URL tokens and media tokens: JWTs of ours that open some media for a while, without an API key.
+
+Both are HMAC-signed and name their organization; their audiences keep one from being taken for the
+other. They are not stored, so one cannot be called back: it ends by itself, soon.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+import jwt
+
+from framekiln.identity.model import TokenElsewhere, TokenExpired, TokenInvalid
+from framekiln.identity.signing.keys import SigningKeys
+from framekiln.identity.signing.scope import Asked, Scope, read_scope
+from framekiln.kit.clock import Clock
+from framekiln.kit.ids import ApiKeyId, OrganizationId
+
+URL_TOKEN_LIFETIME: Final = timedelta(hours=1)
+MEDIA_TOKEN_LIFETIME: Final = timedelta(hours=4)
+"""The longest a media token may live."""
+
+ISSUER: Final = "framekiln"
+URL_AUDIENCE: Final = "framekiln:url"
+MEDIA_AUDIENCE: Final = "framekiln:media"
+ALGORITHM: Final = "HS256"
+MAX_TOKEN_CHARS: Final = 48 * 1024
+
+# Time is checked by us, against the one clock.
+CHECKS: Final[Any] = {
+    "require": ["iss", "aud", "iat", "exp", "org", "url"],
+    "verify_exp": False,
+    "verify_iat": False,
+    "verify_nbf": False,
+}
+
+
+@dataclass(frozen=True)
+class _Claims:
+    """What a genuine token says."""
+
+    organization_id: OrganizationId
+    scope: Scope
+    api_key_id: ApiKeyId | None
+
+
+class Tokens:
+    """Signs and reads both kinds of tokens."""
+
+    def __init__(self, keys: SigningKeys, clock: Clock) -> None:
+        self._keys = keys
+        self._clock = clock
+
+    async def sign_url(
+        self,
+        organization_id: OrganizationId,
+        url: str,
+        params: Mapping[str, str] | None = None,
+        *,
+        uploads_for: ApiKeyId | None = None,
+    ) -> str:
+        """Return a URL token for an address; raise `UnsignableUrl` when it is ambiguous.
+
+        `uploads_for` is the key in whose name the token may also upload, if what is signed is a
+        place to upload to; without it the token only reads.
+        """
+        scope = read_scope(url, params)
+        claims = {"url": scope.path, "params": scope.params, "org": str(organization_id)}
+        if uploads_for is not None and scope.is_for_uploads:
+            claims["key"] = str(uploads_for)
+        return await self._sign(
+            claims, URL_AUDIENCE, expires_at=self._clock.now() + URL_TOKEN_LIFETIME
+        )
+
+    async def sign_media(
+        self, organization_id: OrganizationId, path_prefix: str, expires_at: datetime
+    ) -> str:
+        """Return a media token for one thing's path, such as /api/v1/files/<id>, and all below."""
+        scope = read_scope(path_prefix)
+        if expires_at > self._clock.now() + MEDIA_TOKEN_LIFETIME:
+            raise ValueError(f"a media token lives at most {MEDIA_TOKEN_LIFETIME}")
+        claims = {"url": scope.path, "params": scope.params, "org": str(organization_id)}
+        return await self._sign(claims, MEDIA_AUDIENCE, expires_at=expires_at)
+
+    async def read_url(self, token: str, asked: Asked) -> OrganizationId:
+        """Return whose media a URL token opens at this address, or raise `Unauthenticated`."""
+        return await self._read(token, asked, audience=URL_AUDIENCE, name="URL token")
+
+    async def read_media(self, token: str, asked: Asked) -> OrganizationId:
+        """Return whose media a media token opens at this address, or raise `Unauthenticated`."""
+        return await self._read(token, asked, audience=MEDIA_AUDIENCE, name="media token")
+
+    async def read_upload(self, token: str, asked: Asked) -> ApiKeyId:
+        """Return the key in whose name a URL token uploads here, or raise `Unauthenticated`."""
+        claims = await self._claims(token, audience=URL_AUDIENCE, name="URL token")
+        if claims.api_key_id is None:
+            raise TokenElsewhere(
+                "this URL token only reads: for an upload, sign its own path here with an API key"
+            )
+        mismatch = claims.scope.upload_mismatch(asked)
+        if mismatch is not None:
+            raise TokenElsewhere(f"this URL token does not open this upload: {mismatch}")
+        return claims.api_key_id
+
+    async def _read(self, token: str, asked: Asked, *, audience: str, name: str) -> OrganizationId:
+        claims = await self._claims(token, audience=audience, name=name)
+        mismatch = claims.scope.mismatch(asked)
+        if mismatch is not None:
+            raise TokenElsewhere(f"this {name} does not open this address: {mismatch}")
+        return claims.organization_id
+
+    async def _sign(self, claims: dict[str, Any], audience: str, *, expires_at: datetime) -> str:
+        key = await self._keys.current()
+        standard = {
+            "iss": ISSUER,
+            "aud": audience,
+            "iat": int(self._clock.now().timestamp()),
+            "exp": int(expires_at.timestamp()),
+        }
+        return jwt.encode(
+            {**standard, **claims}, key.secret, algorithm=ALGORITHM, headers={"kid": key.id}
+        )
+
+    async def _claims(self, token: str, *, audience: str, name: str) -> _Claims:
+        payload = await self._verified(token, audience=audience, name=name)
+        try:
+            claims = _Claims(
+                organization_id=OrganizationId(UUID(payload["org"])),
+                scope=Scope(read_scope(payload["url"]).segments, payload["params"]),
+                api_key_id=ApiKeyId(UUID(payload["key"])) if "key" in payload else None,
+            )
+            is_over = self._clock.now().timestamp() >= payload["exp"]
+        except (KeyError, TypeError, ValueError) as error:
+            raise TokenInvalid(f"this {name} was not made by this version: sign another") from error
+        if is_over:
+            raise TokenExpired(f"this {name} has expired: sign another")
+        return claims
+
+    async def _verified(self, token: str, *, audience: str, name: str) -> dict[str, Any]:
+        refused = TokenInvalid(f"this is not a {name} of ours, or it was changed: sign another")
+        if len(token) > MAX_TOKEN_CHARS:
+            raise refused
+        try:
+            key = await self._keys.find(str(jwt.get_unverified_header(token).get("kid", "")))
+            if key is None:
+                raise refused
+            payload: dict[str, Any] = jwt.decode(
+                token,
+                key.secret,
+                algorithms=[ALGORITHM],
+                audience=audience,
+                issuer=ISSUER,
+                options=CHECKS,
+            )
+        except jwt.InvalidAudienceError as error:
+            raise TokenInvalid(f"this token is of another kind than a {name}") from error
+        except (jwt.InvalidTokenError, ValueError) as error:
+            raise refused from error
+        return payload

@@ -1,0 +1,346 @@
+"""Clause 4.6 and 2.10: URL tokens and media tokens, on a render's download, over HTTP."""
+
+import asyncio
+import json
+from base64 import urlsafe_b64decode
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from fractions import Fraction
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+from fastapi import APIRouter
+
+from framekiln.api.app import create_app
+from framekiln.api.auth import MediaReader, Uploader
+from framekiln.db.pool import Database
+from framekiln.identity.model import IssuedKey, TokenInvalid
+from framekiln.identity.signing.keys import make_signing_key
+from framekiln.identity.signing.scope import Asked
+from framekiln.identity.signing.store import insert_signing_key
+from framekiln.identity.signing.stored_keys import LOOK_AGAIN_AFTER, StoredKeys
+from framekiln.identity.signing.tokens import URL_TOKEN_LIFETIME, Tokens
+from framekiln.kit.ids import OrganizationId, RenderId
+from framekiln.renders.model import Made
+from tests.contract.conftest import TEMPLATE
+from tests.support.app import BASE_URL, Kiln, open_kiln
+from tests.support.clock import SettableClock
+from tests.support.postgres import PostgresServer
+
+pytestmark = pytest.mark.spec("2.10", "4.6", "5")
+
+SIGN = "/api/v1/url-token"
+CONTENT = b"not really a film, but every byte of it"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """The application under a clock of the test's, with one finished render."""
+
+    kiln: Kiln
+    clock: SettableClock
+    tokens: Tokens
+    organization_id: OrganizationId
+    path: str
+
+    async def sign(self, url: str, **body: Any) -> str:
+        answer = await self.kiln.client.post(SIGN, json={"url": url, **body})
+        assert answer.status_code == 200, answer.text
+        assert answer.headers["cache-control"] == "no-store"
+        return str(answer.json()["token"])
+
+    async def ask(self, path: str, token: str | None, **asked: Any) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
+        method = asked.pop("method", "GET")
+        return await self.browser().request(method, path, headers=headers, **asked)
+
+    def browser(self) -> httpx.AsyncClient:
+        transport = httpx.ASGITransport(self.kiln.app)
+        return httpx.AsyncClient(transport=transport, base_url=BASE_URL)
+
+
+# Stand for routes that other modules have: what is below a collection, and uploads.
+extra = APIRouter()
+
+
+@extra.get("/api/v1/transcode/{rest:path}")
+async def transcode(reader: MediaReader, rest: str) -> dict[str, str]:
+    return {"organization_id": str(reader.organization_id), "proof": reader.proof}
+
+
+@extra.post("/api/v1/unprocessed_files")
+@extra.post("/api/v1/unprocessed_files/{file_id}/upload")
+@extra.post("/api/v1/unprocessed_files/{file_id}/delete")
+async def upload(caller: Uploader) -> dict[str, str]:
+    return {"api_key_id": str(caller.api_key_id)}
+
+
+@pytest.fixture(scope="module")
+async def stage(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Stage]:
+    folder, clock = tmp_path_factory.mktemp("tokens"), SettableClock()
+    async with open_kiln(postgres, folder, template=TEMPLATE) as opened:
+        tokens = Tokens(StoredKeys(opened.services.database, clock), clock)
+        services = replace(opened.services, tokens=tokens)
+        app = create_app(services)
+        app.include_router(extra)
+        kiln = Kiln(services, app, key=opened.key)
+        path = await finished_render(kiln)
+        found = (await kiln.client.get("/api/v1/organization")).json()
+        yield Stage(kiln, clock, tokens, OrganizationId(UUID(found["id"])), path)
+        await kiln.client.aclose()
+
+
+async def finished_render(kiln: Kiln) -> str:
+    """Return the path of an output that can be downloaded."""
+    render_id = RenderId(UUID(await kiln.create(html="<p>x", duration_ms=100)))
+    key = f"org/{uuid4()}/renders/{render_id}/output-1.mp4"
+    await kiln.services.blobs.put(key, CONTENT)
+    work = kiln.services.render_work
+    await work.start(render_id, job_id=1, attempt=1)
+    assert await work.complete(render_id, Made(2, 2, Fraction(30), 100, key, len(CONTENT), {}))
+    return f"/api/v1/renders/{render_id}.mp4"
+
+
+def refusal(answer: httpx.Response) -> str:
+    assert answer.status_code == 401, answer.text
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert answer.json()["error"] == "unauthorized"
+    return str(answer.json()["message"])
+
+
+async def test_a_token_opens_the_address_it_was_signed_for(stage: Stage) -> None:
+    for url in (stage.path, f"{BASE_URL}{stage.path}", f"https://proxy.example{stage.path}"):
+        token = await stage.sign(url)
+        answer = await stage.ask(stage.path, token)
+        assert (answer.status_code, answer.content) == (200, CONTENT)
+        part = await stage.browser().get(
+            stage.path, headers={"Authorization": f"bearer {token}", "Range": "bytes=4-9"}
+        )
+        assert (part.status_code, part.content) == (206, CONTENT[4:10])
+        assert (await stage.ask(stage.path, token, method="HEAD")).status_code == 200
+
+
+async def test_it_is_a_jwt_that_says_when_it_ends(stage: Stage) -> None:
+    _, payload, _ = (await stage.sign(stage.path)).split(".")
+    claims = json.loads(urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+    assert claims["exp"] - claims["iat"] == 3600
+    assert claims["iat"] == int(stage.clock.now().timestamp())
+
+
+async def test_without_a_token_it_is_a_401(stage: Stage) -> None:
+    assert "Authorization" in refusal(await stage.ask(stage.path, None))
+    assert refusal(await stage.ask(stage.path, ""))
+
+
+async def test_an_expired_token_is_a_401(stage: Stage) -> None:
+    token = await stage.sign(stage.path)
+    stage.clock.advance(URL_TOKEN_LIFETIME - timedelta(seconds=1))
+    assert (await stage.ask(stage.path, token)).status_code == 200
+    stage.clock.advance(timedelta(seconds=1))
+    assert "expired" in refusal(await stage.ask(stage.path, token))
+
+
+async def test_a_tampered_token_is_a_401(stage: Stage) -> None:
+    token = await stage.sign(stage.path)
+    header, payload, signature = token.split(".")
+    for forged in (
+        f"{header}.{payload}.{'A' * len(signature)}",
+        f"{header}.{payload[:-2]}.{signature}",
+        f"{header}.{payload}.",
+        "eyJhbGciOiJub25lIn0.e30.",
+        "a.b.c",
+    ):
+        assert "changed" in refusal(await stage.ask(stage.path, forged))
+
+
+async def test_a_token_for_something_else_is_a_401(stage: Stage) -> None:
+    other = stage.path.replace(".mp4", ".png")
+    token = await stage.sign(other)
+    assert other in refusal(await stage.ask(stage.path, token))
+    for broad in ("/", "/api/v1", "/api/v1/renders"):
+        assert refusal(
+            await stage.ask(stage.path, await stage.sign(f"https://evil.example{broad}"))
+        )
+
+
+async def test_the_token_of_another_organization_is_a_401(stage: Stage) -> None:
+    stranger = await stage.kiln.stranger()
+    signed = await stranger.client.post(SIGN, json={"url": stage.path})
+    assert "another" in refusal(await stage.ask(stage.path, signed.json()["token"]))
+    # With a key it stays a 404, and so does a path that names nothing at all.
+    assert (await stranger.client.get(stage.path)).status_code == 404
+    await stranger.client.aclose()
+
+
+async def test_a_token_opens_media_only(stage: Stage) -> None:
+    token = await stage.sign("/api/v1/organization")
+    assert "API key" in refusal(await stage.ask("/api/v1/organization", token))
+    info = stage.path.removesuffix(".mp4")
+    assert refusal(await stage.ask(info, await stage.sign(info)))
+    assert refusal(await stage.ask(info, await stage.sign(info), method="DELETE"))
+    assert refusal(await stage.ask(SIGN, token, method="POST", json={"url": stage.path}))
+    assert (await stage.kiln.client.get(info)).status_code == 200
+
+
+class TestSources:
+    SOURCE = "https://cdn.example/film.mp4?a=1&b=x y"
+    MANIFEST = "/api/v1/transcode/manifest.m3u8"
+
+    async def test_both_ways_of_signing_open_the_same(self, stage: Stage) -> None:
+        base = f"{BASE_URL}/api/v1/transcode"
+        for token in (
+            await stage.sign(base, params={"url": self.SOURCE}),
+            await stage.sign(str(httpx.URL(base, params={"url": self.SOURCE}))),
+            await stage.sign(f"{base}?url=other", params={"url": self.SOURCE}),
+        ):
+            for path in (self.MANIFEST, "/api/v1/transcode/high/1.m4s"):
+                answer = await stage.ask(path, token, params={"url": self.SOURCE})
+                assert answer.json() == {
+                    "organization_id": str(stage.organization_id),
+                    "proof": "url_token",
+                }
+
+    async def test_another_source_is_a_401(self, stage: Stage) -> None:
+        token = await stage.sign("/api/v1/transcode", params={"url": self.SOURCE})
+        for params in (
+            {},
+            {"url": "https://cdn.example/other.mp4"},
+            {"url": [self.SOURCE, "https://cdn.example/other.mp4"]},
+        ):
+            assert "`url`" in refusal(await stage.ask(self.MANIFEST, token, params=params))
+
+    async def test_dots_do_not_lead_out(self, stage: Stage) -> None:
+        token = await stage.sign("/api/v1/transcode/high", params={"url": self.SOURCE})
+        for path in ("high/%2e%2e/low/1.m4s", "high%2F..%2Flow/1.m4s", "high%5C..%5Clow/1.m4s"):
+            url = httpx.URL(f"{BASE_URL}/api/v1/transcode/{path}", params={"url": self.SOURCE})
+            assert refusal(await stage.ask(str(url), token))
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "field"),
+    [
+        (b"", "invalid_request", "url"),
+        (b'{"url": ""}', "invalid_request", "url"),
+        (b'{"url": 7}', "invalid_request", "url"),
+        (b'{"url": "/a", "params": {"x": 1}}', "invalid_request", "params.x"),
+        (b'{"url": "/a", "params": []}', "invalid_request", "params"),
+        (b'{"url": "/api/v1/files/../x"}', "unsignable_url", "url"),
+        (b'{"url": "files"}', "unsignable_url", "url"),
+        (b"nonsense", "invalid_json", None),
+    ],
+)
+async def test_what_cannot_be_signed_is_a_400(
+    stage: Stage, body: bytes, code: str, field: str | None
+) -> None:
+    answer = await stage.kiln.client.post(SIGN, content=body)
+    assert answer.status_code == 400
+    assert answer.json()["error"] == code
+    assert answer.json().get("field") == field
+
+
+async def test_signing_needs_a_key(stage: Stage) -> None:
+    assert refusal(await stage.ask(SIGN, None, method="POST", json={"url": stage.path}))
+
+
+class TestMediaTokens:
+    async def test_it_opens_what_it_names_until_it_ends(self, stage: Stage) -> None:
+        ends_at = stage.clock.now() + timedelta(minutes=5)
+        token = await stage.tokens.sign_media(stage.organization_id, stage.path, ends_at)
+        query = {"media_token": token}
+        answer = await stage.ask(stage.path, None, params=query)
+        assert (answer.status_code, answer.content) == (200, CONTENT)
+        other = stage.path.replace(".mp4", "/mp4")
+        assert "does not open" in refusal(await stage.ask(other, None, params=query))
+        stage.clock.advance(timedelta(minutes=5))
+        assert "expired" in refusal(await stage.ask(stage.path, None, params=query))
+
+    async def test_it_counts_in_its_own_place_only(self, stage: Stage) -> None:
+        ends_at = stage.clock.now() + timedelta(minutes=5)
+        media = await stage.tokens.sign_media(stage.organization_id, stage.path, ends_at)
+        url = await stage.sign(stage.path)
+        assert "another kind" in refusal(await stage.ask(stage.path, media))
+        for values in ([url], [""], [media, media]):
+            assert refusal(await stage.ask(stage.path, None, params={"media_token": values}))
+        # A header that was sent is not overlooked.
+        assert refusal(await stage.ask(stage.path, "wrong", params={"media_token": media}))
+        info = stage.path.removesuffix(".mp4")
+        assert refusal(await stage.ask(info, None, params={"media_token": media}))
+
+    async def test_that_of_another_organization_is_a_401(self, stage: Stage) -> None:
+        ends_at = stage.clock.now() + timedelta(minutes=5)
+        token = await stage.tokens.sign_media(OrganizationId(uuid4()), stage.path, ends_at)
+        assert "another" in refusal(
+            await stage.ask(stage.path, None, params={"media_token": token})
+        )
+
+
+class TestUploads:
+    COLLECTION = "/api/v1/unprocessed_files"
+
+    @pytest.fixture
+    async def issued(self, stage: Stage) -> IssuedKey:
+        return await stage.kiln.services.identity.create_key(stage.organization_id, "uploads")
+
+    async def signed(self, stage: Stage, issued: IssuedKey, url: str) -> str:
+        headers = {"Authorization": f"Bearer {issued.text}"}
+        return str(
+            (await stage.browser().post(SIGN, json={"url": url}, headers=headers)).json()["token"]
+        )
+
+    async def test_a_browser_uploads_with_a_token(self, stage: Stage, issued: IssuedKey) -> None:
+        for url in (self.COLLECTION, f"{BASE_URL}{self.COLLECTION}"):
+            token = await self.signed(stage, issued, url)
+            for path in (self.COLLECTION, f"{self.COLLECTION}/7/upload"):
+                answer = await stage.ask(path, token, method="POST")
+                assert answer.json() == {"api_key_id": str(issued.key.id)}
+            assert refusal(await stage.ask(f"{self.COLLECTION}/7/delete", token, method="POST"))
+
+    async def test_a_token_to_read_does_not_upload(self, stage: Stage, issued: IssuedKey) -> None:
+        path = f"{self.COLLECTION}/7/upload"
+        for url in (f"{self.COLLECTION}/7", f"https://evil.example{path}"):
+            token = await self.signed(stage, issued, url)
+            assert "only reads" in refusal(await stage.ask(path, token, method="POST"))
+
+    async def test_it_ends_with_its_key(self, stage: Stage, issued: IssuedKey) -> None:
+        token = await self.signed(stage, issued, self.COLLECTION)
+        await stage.kiln.services.identity.revoke_key(issued.key.key_id)
+        assert "revoked" in refusal(await stage.ask(self.COLLECTION, token, method="POST"))
+
+
+class TestSecrets:
+    async def test_all_processes_share_one(self, database: Database, clock: SettableClock) -> None:
+        starts = [StoredKeys(database, clock) for _ in range(6)]
+        found = await asyncio.gather(*(keys.current() for keys in starts))
+        assert len({key.secret for key in found}) == 1
+        organization_id, asked = OrganizationId(uuid4()), Asked("/api/v1/files/1")
+        token = await Tokens(starts[0], clock).sign_url(organization_id, asked.path)
+        fresh = Tokens(StoredKeys(database, clock), clock)
+        assert await fresh.read_url(token, asked) == organization_id
+
+    async def test_made_up_names_cost_no_query(
+        self, database: Database, clock: SettableClock
+    ) -> None:
+        keys = StoredKeys(database, clock)
+        known = await keys.current()
+        assert await keys.find("nobody") is None
+        added = make_signing_key()
+        async with database.transaction() as connection:
+            await insert_signing_key(connection, added, now=clock.now() + timedelta(seconds=1))
+        assert await keys.find(added.id) is None
+        clock.advance(LOOK_AGAIN_AFTER)
+        assert await keys.find(added.id) == added
+        assert await keys.find(known.id) == known
+        assert await keys.current() == added
+
+    async def test_an_empty_database_verifies_nothing(
+        self, database: Database, clock: SettableClock
+    ) -> None:
+        elsewhere = make_signing_key()
+        assert await StoredKeys(database, clock).find(elsewhere.id) is None
+        with pytest.raises(TokenInvalid):
+            await Tokens(StoredKeys(database, clock), clock).read_url("a.b.c", Asked("/"))

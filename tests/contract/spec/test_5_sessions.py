@@ -1,0 +1,531 @@
+"""Clause 5, sessions: logging in, what a cookie opens, and what other people's pages do not get."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from http.cookies import Morsel, SimpleCookie
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+import pytest
+from argon2 import PasswordHasher
+
+from framekiln.api.app import create_app
+from framekiln.api.auth import SESSION_COOKIE
+from framekiln.identity.model import (
+    EmailTaken,
+    InvalidPassword,
+    LoginFailed,
+    Organization,
+    OrganizationNotFound,
+    Role,
+    TooManyAttempts,
+    UserNotFound,
+)
+from framekiln.identity.people.passwords import Passwords
+from framekiln.identity.people.sessions import ATTEMPTS_WINDOW, LIFETIME, MAX_ATTEMPTS, Sessions
+from framekiln.identity.people.users import FIRST_EMAIL, Users
+from framekiln.identity.service import REMEMBER, Identity
+from framekiln.identity.signing.scope import Asked
+from framekiln.kit.errors import Unauthenticated
+from framekiln.kit.ids import OrganizationId
+from framekiln.services import Services
+from framekiln.settings import Settings
+from tests.contract.conftest import TEMPLATE
+from tests.support.app import BASE_URL, Kiln, open_kiln
+from tests.support.clock import SettableClock
+from tests.support.postgres import PostgresServer
+
+pytestmark = pytest.mark.spec("5")
+
+ORGANIZATION = "/api/v1/organization"
+SIGN_ROUTES = ("/ef-sign-url", "/@ef-sign-url")
+PASSWORD = "correct horse"
+OWN = {"Origin": BASE_URL}
+OTHER = {"Origin": "https://evil.example"}
+# The parameters make it quick; one test below logs in with the real ones.
+QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+
+@dataclass(frozen=True)
+class Place:
+    """The application under a clock of the test's."""
+
+    kiln: Kiln
+    services: Services
+    clock: SettableClock
+    organization: Organization
+
+    def browser(self, **headers: str) -> httpx.AsyncClient:
+        """A client with a cookie jar of its own, and no key."""
+        transport = httpx.ASGITransport(self.kiln.app)
+        return httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers)
+
+    async def user(self) -> str:
+        """Return the address of a new user."""
+        email = f"{uuid4()}@example.org"
+        await self.services.users.create(email, self.organization.id, password=PASSWORD)
+        return email
+
+    async def logged_in(self, email: str | None = None) -> httpx.AsyncClient:
+        """Return a browser in which somebody is logged in."""
+        browser = self.browser()
+        body = {"email": email or await self.user(), "password": PASSWORD}
+        assert (await browser.post("/login", json=body)).status_code == 200
+        return browser
+
+
+@pytest.fixture(scope="module")
+async def place(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Place]:
+    folder, clock = tmp_path_factory.mktemp("sessions"), SettableClock()
+    allowed = {"https://app.example"}
+    async with open_kiln(postgres, folder, template=TEMPLATE, allowed_origins=allowed) as opened:
+        services = under(opened.services, clock)
+        organization = await services.identity.create_organization("Acme")
+        kiln = Kiln(services, create_app(services), key=opened.key)
+        yield Place(kiln, services, clock, organization)
+        await kiln.client.aclose()
+
+
+def under(services: Services, clock: SettableClock) -> Services:
+    database, passwords = services.database, Passwords(QUICK)
+    return replace(
+        services,
+        clock=clock,
+        users=Users(database, passwords=passwords, clock=clock),
+        sessions=Sessions(database, passwords=passwords, clock=clock),
+    )
+
+
+def cookie_of(answer: httpx.Response) -> "Morsel[str]":
+    cookies: SimpleCookie = SimpleCookie()
+    cookies.load(answer.headers["set-cookie"])
+    return cookies[SESSION_COOKIE]
+
+
+class TestLogin:
+    @pytest.mark.parametrize("kind", ["json", "data"])
+    @pytest.mark.parametrize("content_type", [None, "text/plain", "application/json"])
+    async def test_json_and_forms_whatever_they_are_called(
+        self, place: Place, kind: str, content_type: str | None
+    ) -> None:
+        email = await place.user()
+        fields = {"email": f" {email.upper()} ", "password": PASSWORD}
+        asked: dict[str, Any] = {kind: fields}
+        built = place.browser().build_request("POST", "/login", **asked)
+        headers = {"Content-Type": content_type} if content_type else {}
+        browser = place.browser()
+        answer = await browser.post("/login", content=built.content, headers=headers)
+        assert answer.status_code == 200
+        assert answer.headers["cache-control"] == "no-store"
+        body = answer.json()
+        assert UUID(body["user"].pop("id"))
+        assert body == {
+            "user": {"email": email},
+            "organization": {"id": str(place.organization.id), "name": "Acme"},
+        }
+        assert (await browser.get("/session")).json()["user"]["email"] == email
+
+    async def test_the_cookie_is_kept_from_scripts_and_other_sites(self, place: Place) -> None:
+        body = {"email": await place.user(), "password": PASSWORD}
+        cookie = cookie_of(await place.browser().post("/login", json=body))
+        assert len(cookie.value) >= 43
+        assert cookie["httponly"] is True
+        assert cookie["samesite"] == "lax"
+        assert cookie["path"] == "/"
+        assert cookie["domain"] == ""
+        assert cookie["secure"] == ""
+
+    async def test_behind_https_it_is_secure_and_passwords_are_really_hashed(
+        self, postgres: PostgresServer, tmp_path: Path
+    ) -> None:
+        async with open_kiln(postgres, tmp_path, template=TEMPLATE) as kiln:
+            settings = kiln.services.settings.model_copy(
+                update={"base_url": "https://kiln.example"}
+            )
+            services = replace(kiln.services, settings=settings)
+            first = await services.users.ensure_first()
+            assert first is not None
+            transport = httpx.ASGITransport(create_app(services))
+            async with httpx.AsyncClient(transport=transport, base_url=BASE_URL) as browser:
+                body = {"email": FIRST_EMAIL, "password": first.password}
+                answer = await browser.post("/login", json=body)
+                assert cookie_of(answer)["secure"] is True
+            stored = await all_rows(services, "user_account")
+            assert "$argon2id$" in stored
+            assert first.password not in stored
+
+    async def test_wrong_passwords_and_unknown_users_are_told_alike(self, place: Place) -> None:
+        email = await place.user()
+        answers = [
+            await place.browser().post("/login", json={"email": each, "password": password})
+            for each, password in (
+                (email, "wrong"),
+                (email, PASSWORD + " "),
+                ("nobody@example.org", PASSWORD),
+                ("no address", PASSWORD),
+                ("a\x7f@b", PASSWORD),
+            )
+        ]
+        assert {answer.status_code for answer in answers} == {401}
+        assert {answer.json()["error"] for answer in answers} == {"login_failed"}
+        assert len({answer.text for answer in answers}) == 1
+        assert all("set-cookie" not in answer.headers for answer in answers)
+
+    @pytest.mark.parametrize(
+        ("body", "field"),
+        [
+            (b"", "email"),
+            (b"{}", "email"),
+            (b'{"email": "a@b"}', "password"),
+            (b'{"email": 1, "password": "x"}', "email"),
+            (b"email=a%40b&password=", "password"),
+            (b"[1]", "email"),
+            (b"email=%ff&password=x", None),
+            ("email=ä".encode(), None),
+        ],
+    )
+    async def test_half_a_login_is_a_400(
+        self, place: Place, body: bytes, field: str | None
+    ) -> None:
+        answer = await place.browser().post("/login", content=body)
+        assert answer.status_code == 400
+        assert answer.json()["error"] == "invalid_request"
+        assert answer.json().get("field") == field
+
+    async def test_another_page_cannot_log_anybody_in(self, place: Place) -> None:
+        body = {"email": await place.user(), "password": PASSWORD}
+        for headers in (OTHER, {"Origin": "null"}, {"Referer": "https://evil.example/x"}):
+            answer = await place.browser().post("/login", json=body, headers=headers)
+            assert (answer.status_code, answer.json()["error"]) == (403, "cross_origin")
+        assert (await place.browser().post("/login", json=body, headers=OWN)).status_code == 200
+
+    async def test_logging_in_again_ends_the_session_before(self, place: Place) -> None:
+        email = await place.user()
+        browser = await place.logged_in(email)
+        before = browser.cookies[SESSION_COOKIE]
+        again = await browser.post("/login", json={"email": email, "password": PASSWORD})
+        assert again.status_code == 200
+        assert browser.cookies[SESSION_COOKIE] != before
+        with pytest.raises(Unauthenticated):
+            await place.services.sessions.authenticate(before)
+
+
+class TestTooManyAttempts:
+    async def test_after_ten_the_right_password_has_to_wait(self, place: Place) -> None:
+        email, browser = await place.user(), place.browser()
+        for _ in range(MAX_ATTEMPTS):
+            answer = await browser.post("/login", json={"email": email, "password": "wrong"})
+            assert answer.status_code == 401
+        place.clock.advance(timedelta(minutes=5))
+        right = {"email": email.upper(), "password": PASSWORD}
+        answer = await browser.post("/login", json=right)
+        assert (answer.status_code, answer.json()["error"]) == (429, "too_many_attempts")
+        assert answer.headers["retry-after"] == "600"
+        place.clock.advance(timedelta(minutes=10))
+        assert (await browser.post("/login", json=right)).status_code == 200
+
+    async def test_addresses_that_nobody_has_are_counted_too(self, place: Place) -> None:
+        email, sessions = f"{uuid4()}@nowhere", place.services.sessions
+        for _ in range(MAX_ATTEMPTS):
+            with pytest.raises(LoginFailed):
+                await sessions.log_in(email, PASSWORD)
+        with pytest.raises(TooManyAttempts):
+            await sessions.log_in(email, PASSWORD)
+
+    async def test_many_at_once_are_no_way_around(self, place: Place) -> None:
+        email, sessions = await place.user(), place.services.sessions
+        tries = [sessions.log_in(email, f"wrong {n}") for n in range(3 * MAX_ATTEMPTS)]
+        results = await asyncio.gather(*tries, return_exceptions=True)
+        kinds = [type(result) for result in results]
+        assert kinds.count(LoginFailed) == MAX_ATTEMPTS
+        assert kinds.count(TooManyAttempts) == 2 * MAX_ATTEMPTS
+
+    async def test_success_and_a_new_password_start_anew(self, place: Place) -> None:
+        email, services = await place.user(), place.services
+        for end in (
+            lambda: services.sessions.log_in(email, PASSWORD),
+            lambda: services.users.set_password(email, PASSWORD),
+            lambda: services.sessions.log_in(email, PASSWORD),
+        ):
+            for _ in range(MAX_ATTEMPTS - 1):
+                with pytest.raises(LoginFailed):
+                    await services.sessions.log_in(email, "wrong")
+            await end()
+
+
+class TestSession:
+    async def test_it_opens_what_a_key_opens(self, place: Place) -> None:
+        browser = await place.logged_in()
+        body = (await browser.get(ORGANIZATION)).json()
+        assert body["name"] == "Acme"
+        assert (body["apiKeyName"], body["api_key_name"]) == ("", "")
+        created = await browser.post("/api/v1/renders", json={}, headers=OWN)
+        assert created.status_code == 201
+        path = f"/api/v1/renders/{created.json()['id']}"
+        assert (await browser.get(path)).status_code == 200
+        assert (await browser.get(f"{path}.mp4")).json()["error"] == "render_not_complete"
+        assert (await place.kiln.client.get(path)).status_code == 404
+
+    async def test_a_key_that_is_sent_counts_alone(self, place: Place) -> None:
+        browser = await place.logged_in()
+        wrong = {"Authorization": "Bearer ef_wrong_key"}
+        assert (await browser.get(ORGANIZATION, headers=wrong)).status_code == 401
+        key = {"Authorization": f"Bearer {place.kiln.key}"}
+        assert (await browser.get(ORGANIZATION, headers=key)).json()["name"] != "Acme"
+        # And with a key no page needs to be ours.
+        posted = await browser.post("/api/v1/renders", json={}, headers={**key, **OTHER})
+        assert posted.status_code == 201
+
+    @pytest.mark.parametrize(
+        ("headers", "status"),
+        [
+            (OWN, 201),
+            ({"Referer": f"{BASE_URL}/editor?x=1"}, 201),
+            ({"Origin": "https://app.example"}, 201),
+            ({}, 403),
+            (OTHER, 403),
+            ({"Origin": "null"}, 403),
+            ({"Origin": BASE_URL + ".evil.example"}, 403),
+            ({"Origin": "null", "Referer": BASE_URL}, 403),
+            ({"Referer": "https://evil.example/?" + BASE_URL}, 403),
+            ({**OTHER, "X-Forwarded-Host": "evil.example"}, 403),
+        ],
+    )
+    async def test_changes_are_for_our_own_pages(
+        self, place: Place, headers: dict[str, str], status: int
+    ) -> None:
+        browser = await place.logged_in()
+        answer = await browser.post("/api/v1/renders", json={}, headers=headers)
+        assert answer.status_code == status
+        if status == 403:
+            assert answer.json()["error"] == "cross_origin"
+            signed = await browser.post("/ef-sign-url", json={"url": "/a"}, headers=headers)
+            assert signed.status_code == 403
+            assert (await browser.post("/logout", headers=headers)).status_code == 403
+            assert (await browser.get("/session")).status_code == 200
+
+    async def test_logging_out_ends_it_at_once(self, place: Place) -> None:
+        browser = await place.logged_in()
+        text = browser.cookies[SESSION_COOKIE]
+        assert (await browser.get("/session")).status_code == 200
+        answer = await browser.post("/logout", headers=OWN)
+        assert answer.json() == {"success": True}
+        assert cookie_of(answer)["max-age"] == "0"
+        stolen = place.browser(Cookie=f"{SESSION_COOKIE}={text}")
+        assert (await stolen.get(ORGANIZATION)).status_code == 401
+        assert (await place.browser().post("/logout")).status_code == 200
+
+    @pytest.mark.parametrize("text", ["", "nobody", "x" * 5000, "ä"])
+    async def test_a_made_up_cookie_is_a_401(self, place: Place, text: str) -> None:
+        browser = place.browser()
+        headers = [(b"cookie", f"{SESSION_COOKIE}={text}".encode())]
+        for path in ("/session", ORGANIZATION):
+            answer = await browser.get(path, headers=headers)
+            assert (answer.status_code, answer.json()["error"]) == (401, "unauthorized")
+
+    async def test_it_lives_as_long_as_it_is_used(self, place: Place) -> None:
+        browser = await place.logged_in()
+        for _ in range(3):
+            place.clock.advance(LIFETIME - timedelta(minutes=1))
+            assert (await browser.get("/session")).status_code == 200
+        place.clock.advance(LIFETIME)
+        assert (await browser.get("/session")).status_code == 401
+        assert await place.services.sessions.remove_expired() >= 1
+        assert await all_rows(place.services, "login_session") == "[]"
+
+    async def test_old_counts_are_removed(self, place: Place) -> None:
+        with pytest.raises(LoginFailed):
+            await place.services.sessions.log_in("old@example.org", PASSWORD)
+        place.clock.advance(ATTEMPTS_WINDOW)
+        await place.services.sessions.remove_expired()
+        assert "old@example.org" not in await all_rows(place.services, "login_attempt")
+
+    async def test_its_text_is_not_in_the_database(self, place: Place) -> None:
+        browser = await place.logged_in()
+        assert browser.cookies[SESSION_COOKIE] not in await all_rows(
+            place.services, "login_session"
+        )
+
+    async def test_a_new_password_ends_all_sessions(self, place: Place) -> None:
+        email = await place.user()
+        one, two = await place.logged_in(email), await place.logged_in(email)
+        other = await place.logged_in()
+        await place.services.users.set_password(email, "another password")
+        place.clock.advance(REMEMBER)
+        assert (await one.get("/session")).status_code == 401
+        assert (await two.get(ORGANIZATION)).status_code == 401
+        assert (await other.get("/session")).status_code == 200
+        with pytest.raises(LoginFailed):
+            await place.services.sessions.log_in(email, PASSWORD)
+        await place.services.sessions.log_in(email, "another password")
+
+    async def test_a_password_changed_during_a_login_wins(self, place: Place) -> None:
+        email, services = await place.user(), place.services
+
+        class Slow(Passwords):
+            async def matches(self, password_hash: str | None, password: str) -> bool:
+                is_right = await super().matches(password_hash, password)
+                await services.users.set_password(email, "another password")
+                return is_right
+
+        late = Sessions(services.database, passwords=Slow(QUICK), clock=place.clock)
+        with pytest.raises(LoginFailed):
+            await late.log_in(email, PASSWORD)
+
+    async def test_a_deleted_user_is_out(self, place: Place) -> None:
+        email = await place.user()
+        browser = await place.logged_in(email)
+        await place.services.users.delete(email)
+        assert (await browser.get("/session")).status_code == 401
+
+
+@pytest.mark.spec("4.6")
+class TestSigning:
+    @pytest.mark.parametrize("route", SIGN_ROUTES)
+    @pytest.mark.parametrize("content_type", ["text/plain;charset=UTF-8", "application/json", ""])
+    async def test_a_session_signs_whatever_the_body_is_called(
+        self, place: Place, route: str, content_type: str
+    ) -> None:
+        browser, path = await place.logged_in(), f"/api/v1/files/{uuid4()}"
+        answer = await browser.post(
+            route,
+            content=f'{{"url": "{BASE_URL}{path}"}}',
+            headers={**OWN, "Content-Type": content_type},
+        )
+        assert answer.status_code == 200
+        assert list(answer.json()) == ["token"]
+        token = answer.json()["token"]
+        tokens = place.services.tokens
+        assert await tokens.read_url(token, Asked(f"{path}/index")) == place.organization.id
+
+    async def test_such_a_token_never_uploads(self, place: Place) -> None:
+        browser, asked = await place.logged_in(), Asked("/api/v1/unprocessed_files")
+        for route in ("/ef-sign-url", "/api/v1/url-token"):
+            answer = await browser.post(route, json={"url": asked.path}, headers=OWN)
+            with pytest.raises(Unauthenticated, match="only reads"):
+                await place.services.tokens.read_upload(answer.json()["token"], asked)
+
+    @pytest.mark.parametrize("route", SIGN_ROUTES)
+    async def test_what_it_refuses(self, place: Place, route: str) -> None:
+        browser = await place.logged_in()
+        for body in (b"", b"{}", b"[]", b'{"url": null}', b"nonsense"):
+            answer = await browser.post(route, content=body, headers=OWN)
+            assert answer.status_code == 400
+            assert answer.json()["error"]
+        for method in ("GET", "PUT", "DELETE"):
+            assert (await browser.request(method, route, headers=OWN)).status_code == 405
+        body = {"url": "/api/v1/files/1"}
+        assert (await place.browser().post(route, json=body, headers=OWN)).status_code == 401
+        # An API key is for the other route.
+        assert (await place.kiln.client.post(route, json=body, headers=OWN)).status_code == 401
+
+
+class TestCors:
+    @pytest.mark.parametrize("method", ["GET", "OPTIONS"])
+    @pytest.mark.parametrize(
+        ("origin", "path", "allowed", "has_credentials"),
+        [
+            (BASE_URL, ORGANIZATION, BASE_URL, True),
+            ("https://app.example", ORGANIZATION, "https://app.example", True),
+            ("https://evil.example", ORGANIZATION, "https://evil.example", False),
+            ("https://app.example.evil.example", ORGANIZATION, "*echo*", False),
+            ("http://app.example", ORGANIZATION, "*echo*", False),
+            ("null", ORGANIZATION, "*", False),
+            (None, ORGANIZATION, "*", False),
+            (BASE_URL, "/session", BASE_URL, True),
+            ("https://app.example", "/session", "https://app.example", True),
+            ("https://evil.example", "/session", None, False),
+            ("null", "/session", None, False),
+            (None, "/session", None, False),
+            (BASE_URL, "/healthz", None, False),
+        ],
+    )
+    async def test_who_may_read_with_the_cookie(
+        self,
+        place: Place,
+        method: str,
+        origin: str | None,
+        path: str,
+        allowed: str | None,
+        has_credentials: bool,
+    ) -> None:
+        browser = await place.logged_in()
+        headers = {"Origin": origin} if origin else {}
+        answer = await browser.request(method, path, headers=headers)
+        granted = answer.headers.get("access-control-allow-origin")
+        assert granted == (origin if allowed == "*echo*" else allowed)
+        credentials = answer.headers.get("access-control-allow-credentials")
+        assert credentials == ("true" if has_credentials else None)
+        if path != "/healthz":
+            assert "Origin" in answer.headers["vary"]
+
+    async def test_a_browser_uploads_from_anywhere_with_a_token(self, place: Place) -> None:
+        asked = {
+            **OTHER,
+            "Access-Control-Request-Method": "POST",
+            "Access-Control-Request-Headers": "authorization,content-range,content-type",
+        }
+        answer = await place.browser().options("/api/v1/files/1/upload", headers=asked)
+        assert answer.status_code == 204
+        methods = answer.headers["access-control-allow-methods"].split(", ")
+        assert {"GET", "HEAD", "POST", "PUT", "DELETE"} <= set(methods)
+        names = answer.headers["access-control-allow-headers"].lower().split(", ")
+        assert {"authorization", "content-range", "content-type"} <= set(names)
+        assert "access-control-allow-credentials" not in answer.headers
+
+    async def test_errors_can_be_read_too(self, place: Place) -> None:
+        answer = await place.browser().get(ORGANIZATION, headers=OTHER)
+        assert answer.status_code == 401
+        assert answer.headers["access-control-allow-origin"] == OTHER["Origin"]
+
+
+class TestUsers:
+    async def test_they_are_made_listed_and_deleted(self, place: Place) -> None:
+        users, organization = place.services.users, place.organization
+        issued = await users.create("Ada@Example.org", organization.id, role=Role.OWNER)
+        assert issued.user.email == "ada@example.org"
+        await place.services.sessions.log_in("ada@example.org", issued.password)
+        (found,) = [each for each in await users.list_members() if each.user == issued.user]
+        assert (found.organization, found.role) == (organization, Role.OWNER)
+        with pytest.raises(EmailTaken):
+            await users.create("ADA@example.org", organization.id)
+        changed = await users.set_password("ada@example.ORG")
+        assert changed.password != issued.password
+        await users.delete("ada@example.org")
+        for call in (users.delete("ada@example.org"), users.set_password("ada@example.org")):
+            with pytest.raises(UserNotFound):
+                await call
+        with pytest.raises(OrganizationNotFound):
+            await users.create("ada@example.org", OrganizationId(uuid4()))
+        with pytest.raises(InvalidPassword):
+            await users.create("ada@example.org", organization.id, password="short")
+
+    async def test_the_first_one_is_made_once(
+        self, postgres: PostgresServer, tmp_path: Path, clock: SettableClock
+    ) -> None:
+        name = f"test_{uuid4().hex}"
+        conninfo = postgres.create_database(name, template=TEMPLATE)
+        settings = Settings(data=tmp_path)
+        async with Services.open(settings, conninfo) as opened:
+            services = under(opened, clock)
+            assert await services.users.ensure_first() is None
+            await Identity(services.database, clock).ensure_default(None)
+            made = await asyncio.gather(*(services.users.ensure_first() for _ in range(4)))
+            (first,) = [each for each in made if each is not None]
+            (member,) = await services.users.list_members()
+            assert (member.user, member.role) == (first.user, Role.OWNER)
+            assert member.organization.name == "default"
+            await services.sessions.log_in(FIRST_EMAIL, first.password)
+        postgres.drop_database(name)
+
+
+async def all_rows(services: Services, table: str) -> str:
+    async with services.database.connection() as connection:
+        cursor = await connection.execute(f"SELECT * FROM {table}")
+        return str(await cursor.fetchall())
