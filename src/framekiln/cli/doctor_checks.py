@@ -18,6 +18,7 @@ from framekiln.cli.connection import embedded
 from framekiln.cli.port import require_free_port
 from framekiln.db.embedded import OLDEST_MAJOR, installed_servers
 from framekiln.db.migrate import pending
+from framekiln.kit.confined.run import confinement
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.folder_lock import FolderInUse, locked
 from framekiln.settings import Settings
@@ -80,6 +81,7 @@ def machine_findings() -> Iterator[Finding]:
     for name, pattern, package in _SCRIPTS:
         yield check_font(name, pattern, package)
     yield check_confinement()
+    yield check_media_confinement()
     yield check_user_namespaces()
     yield check_memory_reading()
 
@@ -137,6 +139,15 @@ def check_confinement() -> Finding:
             "in a container: --security-opt seccomp=unconfined --cap-add SYS_ADMIN",
         )
     return Finding("sandbox", State.OK, str(strongest))
+
+
+def check_media_confinement() -> Finding:
+    """Try how far the readers of uploaded media can be locked in."""
+    held = confinement()
+    if held.startswith("bubblewrap"):
+        return Finding("media sandbox", State.OK, held)
+    advice = "in a container: --security-opt seccomp=unconfined --cap-add SYS_ADMIN"
+    return Finding("media sandbox", State.WARN, held, advice)
 
 
 def check_user_namespaces() -> Finding:

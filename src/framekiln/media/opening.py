@@ -19,7 +19,7 @@ from framekiln.media.errors import UnreadableMedia
 LARGEST_SIDE_PX: Final = 8192
 MOST_STREAMS: Final = 32
 
-_FORMATS: Final = "mov,mp4,m4a,matroska,webm,ogg,mp3,wav,flac,aac,gif"
+_FORMATS: Final = "mov,mp4,m4a,matroska,webm,avi,ogg,mp3,wav,flac,aac,gif"
 _OPTIONS: Final = {
     "format_whitelist": _FORMATS,
     "protocol_whitelist": "file",
@@ -53,7 +53,7 @@ def unreadable_as_ours(path: Path) -> Iterator[None]:
         reason = "another kind of file" if is_foreign else error.strerror or "unknown error"
         raise UnreadableMedia(
             f"{path.name}: not readable as video or sound ({reason}); known are"
-            " MP4, MOV, M4A, MKV, WebM, Ogg, MP3, WAV, FLAC, AAC and GIF"
+            " MP4, MOV, M4A, MKV, WebM, AVI, Ogg, MP3, WAV, FLAC, AAC and GIF"
         ) from error
 
 

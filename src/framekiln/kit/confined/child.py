@@ -1,0 +1,100 @@
+"""The inside of the cage: locks itself in, calls one function, tells how that ended.
+
+Started by `run` only, as `python -m`. Its order comes by standard input, what it tells goes to a
+pipe of its own, one JSON object a line: {"report": ...} any number of times, then {"result": ...}
+or {"error": ...}. Imports little: every run pays for it.
+"""
+
+import ctypes
+import importlib
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from framekiln.kit.confined.errors import describe_error
+from framekiln.kit.confined.landlock import restrict_paths
+from framekiln.kit.confined.limits import Limits, apply_limits, nice_increment
+from framekiln.kit.confined.seccomp import forbid_risky_calls
+from framekiln.kit.errors import FramekilnError
+
+Task = Callable[[dict[str, Any], Callable[[dict[str, Any]], None]], dict[str, Any]]
+
+_PR_SET_PDEATHSIG: Final = 1
+_PR_SET_DUMPABLE: Final = 4
+
+
+def main() -> None:
+    """Carry out the order that waits at standard input."""
+    if sys.argv[1] == "probe":
+        sys.stdout.write("\n".join(_probe()))
+        return
+    channel = int(sys.argv[1])
+    order = json.loads(sys.stdin.buffer.read())
+    os.chdir(order["folder"])
+    _lock_in(order)
+    _write_all(channel, _carry_out(order, channel))
+    # Whatever the function left running has no say any more.
+    os._exit(0)
+
+
+def _carry_out(order: dict[str, Any], channel: int) -> bytes:
+    def report(told: dict[str, Any]) -> None:
+        _write_all(channel, _line({"report": told}))
+
+    try:
+        result = _find(order["task"])(order["args"], report)
+        return _line({"result": result})
+    except BaseException as error:
+        told = describe_error(error)
+        if "limit" not in told and not isinstance(error, FramekilnError):
+            traceback.print_exc()
+        return _line({"error": told})
+
+
+def _find(task: str) -> Task:
+    module, _, name = task.partition(":")
+    found: Task = getattr(importlib.import_module(module), name)
+    return found
+
+
+def _lock_in(order: dict[str, Any]) -> None:
+    apply_limits(Limits(**order["limits"]))
+    os.nice(nice_increment())
+    libc = ctypes.CDLL(None)
+    libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    # A limit of zero does not hold back a core dump that goes to a program.
+    libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    walls = order["landlock"]
+    if walls is not None:
+        if os.getppid() != order["parent"]:
+            os._exit(1)
+        restrict_paths(map(Path, walls), [Path(order["folder"])])
+    forbid_risky_calls()
+
+
+def _probe() -> list[str]:
+    """Put everything on and return the names of what held."""
+    worn = [f"user {os.geteuid()}"]
+    if restrict_paths([Path(sys.prefix)], []):
+        worn.append("landlock")
+    if forbid_risky_calls():
+        worn.append("seccomp")
+    return worn
+
+
+def _line(told: dict[str, Any]) -> bytes:
+    return json.dumps(told, allow_nan=False).encode() + b"\n"
+
+
+def _write_all(channel: int, data: bytes) -> None:
+    while data:
+        data = data[os.write(channel, data) :]
+
+
+if __name__ == "__main__":
+    main()

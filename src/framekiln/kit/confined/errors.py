@@ -1,0 +1,90 @@
+"""How a confined run can end badly, and how errors come out of the child.
+
+Only our own errors are rebuilt, by their name: what the child writes is as little to be trusted
+as what it reads.
+"""
+
+import errno
+import importlib
+import re
+from collections.abc import Iterator
+from typing import Any, Final
+
+from framekiln.kit.errors import CompositionFailed, FramekilnError
+
+_LONGEST_MESSAGE_CHARS: Final = 4000
+_OUR_MODULE: Final = re.compile(r"framekiln(\.[a-z][a-z0-9_]*)+")
+_LIMITS_BY_ERRNO: Final = {errno.EMFILE: "open_files", errno.EFBIG: "file_bytes"}
+
+
+class ConfinedFailed(FramekilnError):
+    """The child ended without a result, or with an error that is none of ours."""
+
+    code = "confined_failed"
+
+
+class ConfinedKilled(CompositionFailed):
+    """The child died or was ended; the message says which limit it went over."""
+
+    code = "decoder_killed"
+    retryable = True
+
+
+def describe_error(error: BaseException) -> dict[str, Any]:
+    """Return an error as the child tells it."""
+    limit = _limit_behind(error)
+    if limit is not None:
+        return {"limit": limit}
+    if isinstance(error, FramekilnError):
+        return {
+            "module": type(error).__module__,
+            "name": type(error).__qualname__,
+            "message": error.message,
+            "details": error.details,
+        }
+    return {"message": f"{type(error).__name__}: {error}"}
+
+
+def rebuild_error(told: dict[str, Any], task: str) -> FramekilnError:
+    """Return the error that a child has told; `limit` is left to whoever knows the limits."""
+    message = str(told.get("message", ""))[:_LONGEST_MESSAGE_CHARS]
+    kind = _our_class(told.get("module"), told.get("name"))
+    details = told.get("details")
+    if kind is None or not isinstance(details, dict):
+        return ConfinedFailed(f"{task}: {message or 'an error without words'}")
+    # Its own constructor may take other arguments.
+    error = kind.__new__(kind)
+    FramekilnError.__init__(error, message, **details)
+    return error
+
+
+def _our_class(module: object, name: object) -> type[FramekilnError] | None:
+    if not isinstance(module, str) or not isinstance(name, str):
+        return None
+    if not _OUR_MODULE.fullmatch(module) or not name.isidentifier():
+        return None
+    try:
+        found = getattr(importlib.import_module(module), name, None)
+    except ImportError:
+        return None
+    is_ours = isinstance(found, type) and issubclass(found, FramekilnError)
+    return found if is_ours else None
+
+
+def _limit_behind(error: BaseException) -> str | None:
+    """Return the limit that an error comes from, though others may have been raised from it."""
+    for cause in _causes(error):
+        if isinstance(cause, MemoryError):
+            return "memory_bytes"
+        if isinstance(cause, OSError) and cause.errno in _LIMITS_BY_ERRNO:
+            return _LIMITS_BY_ERRNO[cause.errno]
+    return None
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    seen: set[int] = set()
+    current: BaseException | None = error
+    while current is not None and id(current) not in seen:
+        seen.add(id(current))
+        yield current
+        current = current.__cause__ or current.__context__

@@ -1,0 +1,59 @@
+"""The folder that a confined child works in: how it gets it, and how it is taken back.
+
+A child may leave links to files of ours in it, or pipes that nobody writes to; whoever opened
+those in good faith would do its work. So nothing but files and folders is left.
+"""
+
+import os
+import stat
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from framekiln.kit.confined.cage import STRANGER_ID, View
+from framekiln.kit.confined.errors import ConfinedFailed
+
+_DEEPEST: Final = 16
+
+
+def hand_over(view: View) -> None:
+    """Make the folder, and what is in it, the child's; check that it can read the rest."""
+    for path in view.readable:
+        if not path.stat().st_mode & stat.S_IROTH:
+            raise ConfinedFailed(
+                f"{path.name}: a confined child is another user and cannot read it;"
+                " make it readable for all, or put it into the child's folder"
+            )
+    os.chown(view.folder, STRANGER_ID, STRANGER_ID)
+    for entry, _ in _everything(view.folder):
+        os.chown(entry.path, STRANGER_ID, STRANGER_ID, follow_symlinks=False)
+
+
+def take_back(folder: Path, *, has_owner: bool) -> list[str]:
+    """Make everything ours again; remove what is no file or folder, and return its names."""
+    strange = []
+    if has_owner:
+        os.chown(folder, os.geteuid(), os.getegid())
+    for entry, depth in _everything(folder):
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if is_folder and depth == _DEEPEST:
+            strange.append(f"{entry.name}/...")
+            # It knows no depth at which it gives up, as Python does.
+            subprocess.run(["rm", "-rf", "--", entry.path], check=True)
+        elif not is_folder and not entry.is_file(follow_symlinks=False):
+            strange.append(entry.name)
+            Path(entry.path).unlink()
+        elif has_owner:
+            os.chown(entry.path, os.geteuid(), os.getegid(), follow_symlinks=False)
+    return strange
+
+
+def _everything(folder: Path, depth: int = 0) -> "Iterator[tuple[os.DirEntry[str], int]]":
+    """Yield what is in a folder, with how deep it lies; folders before what is in them."""
+    with os.scandir(folder) as entries:
+        found = list(entries)
+    for entry in found:
+        yield entry, depth
+        if entry.is_dir(follow_symlinks=False) and depth < _DEEPEST:
+            yield from _everything(Path(entry.path), depth + 1)

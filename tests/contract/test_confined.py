@@ -1,0 +1,293 @@
+"""A confined child: what it may do, what it may not, and that nothing it does hurts the parent."""
+
+import asyncio
+import os
+import re
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framekiln.kit.confined.cage import STRANGER_ID, Cage, Walls, strongest_cage
+from framekiln.kit.confined.errors import ConfinedFailed, ConfinedKilled
+from framekiln.kit.confined.limits import Limits
+from framekiln.kit.confined.run import Order, confinement, run_confined, run_in
+from framekiln.kit.processes import foreign_children
+from framekiln.media.errors import UnreadableMedia
+
+TASKS = "tests.support.confined_tasks"
+LIMITS = Limits(cpu_s=20, memory_bytes=256 << 20, file_bytes=4 << 20, wall_s=60)
+Run = Callable[..., Awaitable[dict[str, Any]]]
+
+
+@pytest.fixture(autouse=True)
+def _no_process_is_left() -> Iterator[None]:
+    before = set(foreign_children())
+    yield
+    assert set(foreign_children()) <= before
+
+
+@pytest.fixture(params=["strongest", "without namespaces"])
+def cage(request: pytest.FixtureRequest) -> Cage:
+    if request.param == "strongest":
+        return strongest_cage()
+    return Cage(Walls.NONE, "as in most containers")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    place = tmp_path / "work"
+    place.mkdir()
+    return place
+
+
+@pytest.fixture
+def run(cage: Cage, folder: Path) -> Run:
+    async def run(
+        name: str, limits: Limits = LIMITS, readable: tuple[Path, ...] = (), **args: Any
+    ) -> dict[str, Any]:
+        return await run_in(cage, Order(f"{TASKS}:{name}", args, limits, folder, readable))
+
+    return run
+
+
+async def test_reports_and_result_come_out_and_prints_do_not_matter(folder: Path) -> None:
+    heard: list[dict[str, Any]] = []
+    answer = await run_confined(
+        f"{TASKS}:add",
+        {"numbers": [1, 2, 39]},
+        limits=LIMITS,
+        folder=folder,
+        on_report=heard.append,
+    )
+    assert answer == {"sum": 42}
+    assert heard == [{"number": 1}, {"number": 2}, {"number": 39}]
+    assert (folder / "written").read_text() == "by the child"
+    assert (folder / "written").stat().st_uid == os.geteuid()
+
+
+async def test_an_order_may_be_long(run: Run) -> None:
+    assert await run("add", numbers=[1], ignored="x" * 1_000_000) == {"sum": 1}
+
+
+@pytest.mark.parametrize("walls", Walls)
+async def test_the_child_sees_what_it_was_given_and_nothing_else(
+    walls: Walls, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if strongest_cage().walls is not Walls.NAMESPACES_AND_USER and walls is not Walls.NONE:
+        pytest.skip("only root can make all kinds of walls")
+    monkeypatch.setenv("DATABASE_URL", "postgresql://somebody:secret@host/db")
+    given, secret = tmp_path / "given", tmp_path / "data" / "secret"
+    secret.parent.mkdir()
+    secret.write_text("of another organization")
+    given.write_text("to read")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        places = {"secret": str(secret), "given": str(given), "port": server.getsockname()[1]}
+        order = Order(f"{TASKS}:look_around", places, LIMITS, folder, (given,))
+        seen = await run_in(Cage(walls, ""), order)
+    assert seen["worked"] == []
+    assert "DATABASE_URL" not in seen["environment"]
+    assert given.read_text() == "to read"
+
+
+async def test_given_files_and_those_in_the_folder_can_be_read(
+    run: Run, tmp_path: Path, folder: Path
+) -> None:
+    given, brought = tmp_path / "given", folder / "brought"
+    given.write_text("one")
+    brought.write_text("two")
+    brought.chmod(0o600)
+    assert await run("read", readable=(given,), path=str(given)) == {"text": "one"}
+    assert await run("read", path=str(brought)) == {"text": "two"}
+
+
+async def test_the_child_of_root_is_not_root(folder: Path) -> None:
+    if strongest_cage().walls is Walls.NONE:
+        pytest.skip("no namespaces here")
+    args = {"secret": "/none/none", "given": "/none/none", "port": 1}
+    seen = await run_confined(f"{TASKS}:look_around", args, limits=LIMITS, folder=folder)
+    assert seen["user"] == STRANGER_ID
+
+
+async def test_threads_are_allowed(run: Run) -> None:
+    assert await run("use_threads") == {"ran": list(range(8))}
+
+
+async def test_our_errors_come_out_as_themselves(run: Run) -> None:
+    with pytest.raises(UnreadableMedia, match=r"^a\.mp4: no$") as caught:
+        await run("refuse")
+    assert caught.value.details == {"track": 3}
+    assert caught.value.code == "unreadable_media"
+
+
+async def test_other_errors_come_out_with_their_name(run: Run) -> None:
+    with pytest.raises(ConfinedFailed, match="KeyError: 'who knows'"):
+        await run("stumble")
+
+
+@pytest.mark.parametrize(
+    ("task", "limits", "limit"),
+    [
+        ("loop", Limits(1, 256 << 20, 1 << 20, wall_s=60), "cpu_s"),
+        ("allocate", LIMITS, "memory_bytes"),
+    ],
+)
+async def test_limits_hold_in_every_cage(run: Run, task: str, limits: Limits, limit: str) -> None:
+    with pytest.raises(ConfinedKilled) as caught:
+        await run(task, limits)
+    assert caught.value.details == {"limit": limit}
+
+
+@pytest.mark.parametrize("cage", ["strongest"], indirect=True)
+@pytest.mark.parametrize(
+    ("task", "limits", "limit"),
+    [
+        ("sleep", Limits(9, 256 << 20, 1 << 20, wall_s=0.5), "wall_s"),
+        ("refuse_for_want_of_memory", LIMITS, "memory_bytes"),
+        ("fill_disk", LIMITS, "file_bytes"),
+        ("open_files", LIMITS, "open_files"),
+        ("chatter", LIMITS, "told"),
+        ("one_endless_line", LIMITS, "told"),
+    ],
+)
+async def test_over_a_limit_the_child_is_ended_and_the_error_names_it(
+    run: Run, task: str, limits: Limits, limit: str
+) -> None:
+    with pytest.raises(ConfinedKilled) as caught:
+        await run(task, limits)
+    assert caught.value.details == {"limit": limit}
+    assert (caught.value.code, caught.value.retryable) == ("decoder_killed", True)
+
+
+@pytest.mark.parametrize(("task", "name"), [("crash", "SIGSEGV"), ("abort", "SIGABRT")])
+async def test_a_crash_is_told_with_its_signal(run: Run, task: str, name: str) -> None:
+    with pytest.raises(ConfinedKilled, match=name):
+        await run(task)
+
+
+@pytest.mark.parametrize(
+    "task", ["leave_quietly", "exit_politely", "close_everything", "fork_bomb"]
+)
+async def test_no_answer_is_a_failure(run: Run, task: str) -> None:
+    with pytest.raises(ConfinedFailed):
+        await run(task)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "no json",
+        "[]",
+        "3",
+        '{"result": NaN}',
+        '{"result": 5}',
+        '{"else": 5}',
+        '{"error": 5}',
+        '{"error": {"module": "os", "name": "system", "message": "x", "details": {}}}',
+        "[" * 100_000,
+    ],
+)
+async def test_what_a_taken_over_child_tells_is_not_believed(line: str, folder: Path) -> None:
+    order = Order(f"{TASKS}:tell_nonsense", {"line": line}, LIMITS, folder)
+    with pytest.raises(ConfinedFailed):
+        await run_in(strongest_cage(), order)
+
+
+@pytest.mark.parametrize("task", ["leave_a_link", "leave_a_pipe", "leave_a_pit"])
+async def test_traps_are_not_left_for_the_parent_to_step_into(
+    task: str, folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "secret").write_text("secret")
+    args = {"secret": str(tmp_path / "secret")}
+    with pytest.raises(ConfinedFailed, match=r"no file: track\.mp4"):
+        await run_confined(f"{TASKS}:{task}", args, limits=LIMITS, folder=folder)
+    assert not any("track.mp4" in names for _, _, names in os.walk(folder))
+    shutil.rmtree(folder)
+    assert (tmp_path / "secret").read_text() == "secret"
+
+
+async def test_a_cancelled_run_leaves_no_process(cage: Cage, folder: Path) -> None:
+    started, others = asyncio.Event(), set(foreign_children())
+    order = Order(f"{TASKS}:sleep", {}, LIMITS, folder)
+    running = asyncio.create_task(run_in(cage, order, lambda _: started.set()))
+    await started.wait()
+    sessions = set(foreign_children()) - others
+    assert len(sessions) == 1
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    await _until_gone(sessions)
+
+
+async def test_a_failing_listener_ends_the_run(cage: Cage, folder: Path) -> None:
+    def fail(_told: dict[str, Any]) -> None:
+        raise RuntimeError("the listener's own")
+
+    with pytest.raises(RuntimeError, match="the listener's own"):
+        await run_in(cage, Order(f"{TASKS}:sleep", {}, LIMITS, folder), fail)
+
+
+PARENT = """
+import asyncio, sys
+from pathlib import Path
+from framekiln.kit.confined.cage import Cage, Walls
+from framekiln.kit.confined.limits import Limits
+from framekiln.kit.confined.run import Order, run_in
+from framekiln.kit.processes import foreign_children
+
+limits = Limits(cpu_s=20, memory_bytes=256 << 20, file_bytes=1 << 20, wall_s=60)
+order = Order("tests.support.confined_tasks:sleep", {}, limits, Path(sys.argv[2]))
+say = lambda told: print(*foreign_children(), flush=True)
+asyncio.run(run_in(Cage(Walls(sys.argv[1]), ""), order, say))
+"""
+
+
+async def test_when_the_parent_is_killed_the_child_dies_too(cage: Cage, folder: Path) -> None:
+    command = [sys.executable, "-c", PARENT, cage.walls.value, str(folder)]
+    parent = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
+    assert parent.stdout is not None
+    sessions = {int(pid) for pid in (await parent.stdout.readline()).split()}
+    assert sessions
+    parent.kill()
+    await parent.communicate()
+    await _until_gone(sessions)
+
+
+async def test_many_runs_at_once_do_not_disturb_each_other(tmp_path: Path) -> None:
+    async def one(number: int) -> int:
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        answer = await run_confined(
+            f"{TASKS}:add", {"numbers": [number]}, limits=LIMITS, folder=folder
+        )
+        return int(answer["sum"])
+
+    assert await asyncio.gather(*(one(n) for n in range(6))) == list(range(6))
+
+
+def test_how_children_are_confined_is_told() -> None:
+    assert re.search(r"bubblewrap|landlock|limits", confinement())
+
+
+async def _until_gone(sessions: set[int]) -> None:
+    deadline = time.monotonic() + 20
+    while _alive_in(sessions):
+        assert time.monotonic() < deadline, f"still there: {_alive_in(sessions)}"
+        await asyncio.sleep(0.02)
+
+
+def _alive_in(sessions: set[int]) -> list[int]:
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            fields = (process / "stat").read_text(errors="replace").rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[3]) in sessions and fields[0] != "Z":
+            found.append(int(process.name))
+    return found

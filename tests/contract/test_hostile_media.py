@@ -1,0 +1,208 @@
+"""Files made to do harm, run through the confined tasks as uploads are.
+
+Each must end in a clear refusal (or, where most of the file is good, in an answer), with little
+memory, and with no process left.
+"""
+
+import io
+import os
+import struct
+import zipfile
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from framekiln.kit.confined.errors import ConfinedFailed, ConfinedKilled
+from framekiln.kit.confined.limits import Limits
+from framekiln.kit.confined.run import run_confined
+from framekiln.kit.errors import FramekilnError
+from framekiln.kit.processes import foreign_children
+from tests.support.clips import Clip, make_clip
+
+LIMITS = Limits(cpu_s=20, memory_bytes=400 << 20, file_bytes=16 << 20, wall_s=60)
+LITTLE_BYTES = 250 << 20
+MEASURED = "tests.support.measured_task:measured"
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:x="http://www.w3.org/1999/xlink">{}</svg>'
+
+
+@pytest.fixture(autouse=True)
+def _no_process_is_left() -> Iterator[None]:
+    before = set(foreign_children())
+    yield
+    assert set(foreign_children()) <= before
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    path = tmp_path_factory.mktemp("clip") / "a.mp4"
+    return make_clip(path, Clip(duration_s=Fraction(1), b_frames=2)).read_bytes()
+
+
+async def run(task: str, source: Path) -> dict[str, Any]:
+    """Run a task on a file; whatever comes of it, it took little memory."""
+    folder = source.parent / "work"
+    folder.mkdir()
+    peaks: list[int] = []
+    args = {"task": task, "source": str(source), "folder": str(folder)}
+    try:
+        return await run_confined(
+            MEASURED,
+            args,
+            limits=LIMITS,
+            folder=folder,
+            readable=[source],
+            on_report=lambda told: peaks.append(told.get("peak_bytes", 0)),
+        )
+    finally:
+        assert 0 < max(peaks) < LITTLE_BYTES
+
+
+async def refused(task: str, source: Path) -> FramekilnError:
+    with pytest.raises(FramekilnError) as caught:
+        await run(task, source)
+    assert not isinstance(caught.value, ConfinedFailed | ConfinedKilled)
+    assert str(source.parent) not in caught.value.message
+    return caught.value
+
+
+IMAGE = "framekiln.media.image_facts:task"
+OVERVIEW = "framekiln.media.overview:task"
+
+
+def png_chunk(name: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + name + body + bytes(4)
+
+
+def archive() -> bytes:
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as packed:
+        packed.writestr("a.mp4", "ftyp")
+    return file.getvalue()
+
+
+def gif_of_many_large_pictures() -> bytes:
+    """Return a GIF that states a fair size, then pictures far outside of it."""
+    file = io.BytesIO()
+    Image.new("P", (4, 4)).save(file, "GIF")
+    data = bytearray(file.getvalue())
+    at = data.index(b"\x2c")
+    data[at + 5 : at + 9] = b"\xff\xff\xff\xff"
+    return bytes(data)
+
+
+HOSTILE_IMAGES = {
+    "nothing": b"",
+    "a PNG bomb": b"\x89PNG\r\n\x1a\n"
+    + png_chunk(b"IHDR", struct.pack(">IIBBBBB", 30_000, 30_000, 8, 6, 0, 0, 0))
+    + png_chunk(b"IEND", b""),
+    "a WebP bomb": b"RIFF\x64\0\0\0WEBPVP8X\x0a\0\0\0\x02\0\0\0" + b"\xfe\x3f\0" * 2,
+    "a GIF bomb": b"GIF89a\xff\xff\xff\xff\x80\0\0" + bytes(6) + b"\x2c" + bytes(20),
+    "a GIF with pictures outside of it": gif_of_many_large_pictures(),
+    "GIF and HTML": b"GIF89a/*\0\0*/=1;<html><script>alert(1)</script></html>",
+    "a PDF": b"%PDF-1.7\n1 0 obj\n",
+    "a script": SVG.format("<script>alert(1)</script>").encode(),
+    "an address": SVG.format('<image x:href="http://169.254.169.254/"/>').encode(),
+    "a file of ours": SVG.format('<image x:href="file:///etc/passwd"/>').encode(),
+    "many laughs": b"<!DOCTYPE svg [<!ENTITY a0 'ha'>"
+    + b"".join(b"<!ENTITY a%d '%s'>" % (n + 1, b"&a%d;" % n * 10) for n in range(9))
+    + b"]><svg xmlns='http://www.w3.org/2000/svg'><text>&a9;</text></svg>",
+    "many uses": SVG.format(
+        '<g id="a0"/>'
+        + "".join(f'<g id="a{n + 1}">{f"""<use href="#a{n}"/>""" * 10}</g>' for n in range(9))
+    ).encode(),
+    "deep": SVG.format("<g>" * 100_000).encode(),
+    "an endless style": SVG.format("<style>" + "url(" * 300_000 + "</style>").encode(),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_IMAGES)
+async def test_hostile_pictures_are_refused(tmp_path: Path, name: str) -> None:
+    source = tmp_path / "a.png"
+    source.write_bytes(HOSTILE_IMAGES[name])
+    assert (await refused(IMAGE, source)).blame == "caller"
+
+
+HOSTILE_MEDIA = {
+    "nothing": b"",
+    "a playlist": b"#EXTM3U\n#EXTINF:1,\nfile:///etc/passwd\n#EXT-X-ENDLIST\n",
+    "a list of files": b"ffconcat version 1.0\nfile /etc/passwd\n",
+    "a session description": b"v=0\no=- 0 0 IN IP4 127.0.0.1\nm=video 9 RTP/AVP 96\n",
+    "an archive": archive(),
+    "a picture": HOSTILE_IMAGES["a PNG bomb"],
+    "a type and no more": b"\0\0\0\x18ftypisom\0\0\x02\0isommp41",
+    "a box without end": b"\0\0\0\x18ftypisom\0\0\x02\0isommp41" + b"\xff\xff\xff\xffmoov",
+    "zeros": bytes(1 << 16),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_MEDIA)
+async def test_what_is_no_video_is_refused(tmp_path: Path, name: str) -> None:
+    source = tmp_path / "a.mp4"
+    source.write_bytes(HOSTILE_MEDIA[name])
+    error = await refused(OVERVIEW, source)
+    assert (error.code, error.blame) == ("unreadable_media", "caller")
+
+
+async def test_a_video_without_its_second_half_is_refused(tmp_path: Path, clip: bytes) -> None:
+    # The clip has its index in front: what is there could be read, what the index names is not.
+    source = tmp_path / "a.mp4"
+    source.write_bytes(clip[: clip.index(b"moov") + 200])
+    assert (await refused(OVERVIEW, source)).code == "unreadable_media"
+
+
+@pytest.mark.parametrize("table", [b"stts", b"stsz", b"stco"])
+async def test_absurd_counts_in_an_index_cost_no_memory(
+    tmp_path: Path, clip: bytes, table: bytes
+) -> None:
+    source = tmp_path / "a.mp4"
+    at = clip.index(table) + 8 + (4 if table == b"stsz" else 0)
+    source.write_bytes(clip[:at] + b"\x7f\xff\xff\xff" + clip[at + 4 :])
+    await survives(source)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_damaged_videos_end_in_an_answer_or_a_refusal(
+    tmp_path: Path, clip: bytes, seed: int
+) -> None:
+    source = tmp_path / "a.mp4"
+    damaged = bytearray(clip)
+    # Reproducible, and different for each: a few bytes of the index, more of the pictures.
+    for number in range(40):
+        place = (seed * 7919 + number * 104_729) % len(damaged)
+        damaged[place] ^= 1 << (number % 8)
+    source.write_bytes(bytes(damaged))
+    await survives(source)
+
+
+async def test_an_enormous_picture_in_a_video_header_is_refused(
+    tmp_path: Path, clip: bytes
+) -> None:
+    source = tmp_path / "a.mp4"
+    at = clip.index(b"avc1", clip.index(b"stsd")) + 28
+    source.write_bytes(clip[:at] + struct.pack(">HH", 65_000, 65_000) + clip[at + 4 :])
+    await survives(source)
+
+
+async def survives(source: Path) -> None:
+    """Run it; an answer and a refusal are both right, so is want of memory; a crash is not."""
+    try:
+        answer = await run(OVERVIEW, source)
+    except FramekilnError as error:
+        if error.code != "unreadable_media" and error.details != {"limit": "memory_bytes"}:
+            raise
+    else:
+        assert set(answer) == {"thumbnails", "waveform", "problems"}
+
+
+async def test_a_source_that_is_a_pipe_does_not_hang(tmp_path: Path) -> None:
+    folder = tmp_path / "work"
+    folder.mkdir()
+    os.mkfifo(folder / "a.mp4")
+    quick = Limits(cpu_s=5, memory_bytes=400 << 20, file_bytes=1 << 20, wall_s=1.5)
+    args = {"source": str(folder / "a.mp4"), "folder": str(folder)}
+    with pytest.raises(ConfinedKilled):
+        await run_confined(OVERVIEW, args, limits=quick, folder=folder)
