@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from framekiln.db.notify import Notifications
 from framekiln.db.pool import Database
 from framekiln.files.ingest import Ingest
+from framekiln.files.service import Files
+from framekiln.files.uploads import Uploads
+from framekiln.files.work import FileWork
+from framekiln.identity.people.passwords import Passwords
+from framekiln.identity.people.sessions import Sessions
+from framekiln.identity.people.users import Users
 from framekiln.identity.service import Identity
+from framekiln.identity.signing.keys import FixedKeys
+from framekiln.identity.signing.stored_keys import StoredKeys
+from framekiln.identity.signing.tokens import Tokens
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock, SystemClock
 from framekiln.kit.fetch import GuardedFetcher
@@ -15,6 +24,10 @@ from framekiln.renders.service import Renders
 from framekiln.renders.work import RenderWork
 from framekiln.settings import Settings
 from framekiln.storage.blob_store import BlobStore, open_blob_store
+from framekiln.webhooks.log import DeliveryLog
+from framekiln.webhooks.outbox import Outbox
+from framekiln.webhooks.service import Webhooks
+from framekiln.webhooks.work import WebhookWork
 
 
 @dataclass(frozen=True)
@@ -28,9 +41,20 @@ class Services:
     jobs: JobQueue
     blobs: BlobStore
     identity: Identity
+    users: Users
+    sessions: Sessions
+    tokens: Tokens
     ingest: Ingest
+    files: Files
+    uploads: Uploads
+    file_work: FileWork
     renders: Renders
     render_work: RenderWork
+    fetcher: GuardedFetcher
+    outbox: Outbox
+    webhooks: Webhooks
+    webhook_log: DeliveryLog
+    webhook_work: WebhookWork
 
     @classmethod
     @asynccontextmanager
@@ -40,6 +64,10 @@ class Services:
         database = Database(conninfo)
         notifications = Notifications(conninfo)
         jobs = JobQueue(conninfo)
+        passwords = Passwords()
+        secrets = settings.secret_keys
+        fetcher = GuardedFetcher(settings.fetch_allow, ca_file=settings.fetch_ca_file)
+        outbox = Outbox(jobs, clock=clock)
         blobs = open_blob_store(settings.storage_url, folder=settings.data / "blobs")
         async with AsyncExitStack() as stack:
             for part in (database, notifications, jobs):
@@ -53,12 +81,25 @@ class Services:
                 jobs=jobs,
                 blobs=blobs,
                 identity=Identity(database, clock),
+                users=Users(database, passwords=passwords, clock=clock),
+                sessions=Sessions(database, passwords=passwords, clock=clock),
+                tokens=Tokens(
+                    FixedKeys(secrets) if secrets else StoredKeys(database, clock), clock
+                ),
                 ingest=Ingest(
                     database,
                     blobs=blobs,
-                    fetcher=GuardedFetcher(settings.fetch_allow, ca_file=settings.fetch_ca_file),
+                    fetcher=fetcher,
                     clock=clock,
                 ),
+                files=Files(database, blobs=blobs, notifications=notifications, clock=clock),
+                uploads=Uploads(database, jobs=jobs, blobs=blobs, clock=clock),
+                file_work=FileWork(database, clock=clock),
+                fetcher=fetcher,
+                outbox=outbox,
+                webhooks=Webhooks(database, jobs=jobs, outbox=outbox, fetcher=fetcher, clock=clock),
+                webhook_log=DeliveryLog(database, jobs=jobs, clock=clock),
+                webhook_work=WebhookWork(database, jobs=jobs, clock=clock),
                 render_work=RenderWork(database, jobs=jobs, clock=clock),
                 renders=Renders(
                     database, jobs=jobs, blobs=blobs, notifications=notifications, clock=clock

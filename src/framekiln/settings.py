@@ -1,11 +1,15 @@
 """Everything that can be set from outside, read from the environment once at start."""
 
 import os
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+MIN_SECRET_BYTES = 32
+ORIGIN = re.compile(r"https?://[^\s/?#@*]+")
 
 
 def default_data_folder() -> Path:
@@ -32,10 +36,26 @@ class Settings(BaseSettings):
     )
     fetch_ca_file: Path | None = Field(default=None, alias="FRAMEKILN_FETCH_CA_FILE")
     """Authorities trusted besides the usual ones, for sources on an intranet."""
+    secret_keys: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(), alias="FRAMEKILN_SECRET_KEYS", repr=False
+    )
+    """What signs tokens: the first one signs, all verify. Without any, the database keeps one."""
+    allowed_origins: Annotated[frozenset[str], NoDecode] = Field(
+        default=frozenset(), alias="FRAMEKILN_ALLOWED_ORIGINS"
+    )
+    """Origins of pages that may act for whoever is logged in, besides our own."""
     render_slots: int = Field(default=0, alias="FRAMEKILN_RENDER_SLOTS", ge=0)
     """Renders at a time in one worker; 0 means half the cores, at least one."""
     render_timeout_s: int = Field(default=3600, alias="FRAMEKILN_RENDER_TIMEOUT_S", ge=1)
     settle_timeout_s: int = Field(default=30, alias="FRAMEKILN_SETTLE_TIMEOUT_S", ge=1)
+    speech_models: Path | None = Field(default=None, alias="FRAMEKILN_SPEECH_MODELS")
+    """The folder of the speech models; else `models` in the data, then beside the installation."""
+    speech_model: str = Field(default="base", alias="FRAMEKILN_SPEECH_MODEL", min_length=1)
+    """`base`, `small`, or the path of a folder with another Whisper model in ONNX form."""
+    speech_language: str | None = Field(default=None, alias="FRAMEKILN_SPEECH_LANGUAGE")
+    """The language of all speech, such as `en`; else each sound's own is detected."""
+    speech_threads: int = Field(default=0, alias="FRAMEKILN_SPEECH_THREADS", ge=0)
+    """Threads of one recognizer; 0 means one a core, at most four."""
     log_format: Literal["auto", "json", "console"] = Field(
         default="auto", alias="FRAMEKILN_LOG_FORMAT"
     )
@@ -45,6 +65,36 @@ class Settings(BaseSettings):
     def _split_hosts(cls, value: object) -> object:
         if isinstance(value, str):
             return frozenset(part.strip().lower() for part in value.split(",") if part.strip())
+        return value
+
+    @field_validator("secret_keys", mode="before")
+    @classmethod
+    def _split_secrets(cls, value: object) -> object:
+        if isinstance(value, str):
+            return tuple(part.strip() for part in value.split(",") if part.strip())
+        return value
+
+    @field_validator("secret_keys")
+    @classmethod
+    def _long_secrets(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        if any(len(secret.encode()) < MIN_SECRET_BYTES for secret in value):
+            raise ValueError(f"each secret needs at least {MIN_SECRET_BYTES} bytes")
+        return value
+
+    @field_validator("allowed_origins", mode="before")
+    @classmethod
+    def _split_origins(cls, value: object) -> object:
+        if isinstance(value, str):
+            parts = (part.strip().lower().rstrip("/") for part in value.split(","))
+            return frozenset(part for part in parts if part)
+        return value
+
+    @field_validator("allowed_origins")
+    @classmethod
+    def _plain_origins(cls, value: frozenset[str]) -> frozenset[str]:
+        for origin in value:
+            if not ORIGIN.fullmatch(origin):
+                raise ValueError("an origin looks like https://host or https://host:port")
         return value
 
     @field_validator("data")

@@ -7,23 +7,30 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
-from starlette.datastructures import Headers, MutableHeaders
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from framekiln import __version__
-from framekiln.api import health, metrics, sse
+from framekiln.api import health, metrics, sessions, sse
 from framekiln.api.bodies import hoist_definitions
+from framekiln.api.cors import Cors
 from framekiln.api.errors import UnexpectedErrors, install_error_handlers
-from framekiln.api.logs import HEADER as REQUEST_ID_HEADER
 from framekiln.api.logs import RequestLog
 from framekiln.api.metrics import CountRequests, Metrics
-from framekiln.api.v1 import organization, renders
+from framekiln.api.v1 import file_content, files, organization, renders, tokens, uploads, webhooks
 
 if TYPE_CHECKING:
     from framekiln.services import Services
 
 # Each module of v1 joins here. Order matters where two routes match one path.
-V1_ROUTERS: tuple[APIRouter, ...] = (organization.router, renders.router)
+V1_ROUTERS: tuple[APIRouter, ...] = (
+    organization.router,
+    renders.router,
+    tokens.router,
+    files.router,
+    uploads.router,
+    file_content.router,
+    webhooks.router,
+)
+SESSION_ROUTERS: tuple[APIRouter, ...] = (sessions.router,)
 OPERATION_ROUTERS: tuple[APIRouter, ...] = (health.router, metrics.router)
 
 DESCRIPTION = "Media composition and rendering: HTML or JSON in, MP4 or stills out."
@@ -43,7 +50,7 @@ def create_app(services: "Services") -> FastAPI:
     app.state.services = services
     app.state.metrics = Metrics()
     install_error_handlers(app)
-    for router in (*V1_ROUTERS, *OPERATION_ROUTERS):
+    for router in (*V1_ROUTERS, *SESSION_ROUTERS, *OPERATION_ROUTERS):
         app.include_router(router)
     # Added from the inside out: the last one sees a request first.
     app.add_middleware(UnexpectedErrors)
@@ -52,68 +59,6 @@ def create_app(services: "Services") -> FastAPI:
     app.add_middleware(RequestLog)
     app.openapi = lambda: describe(app)  # type: ignore[method-assign]
     return app
-
-
-class Cors:
-    """ASGI middleware: pages of any origin may read v1 with a key or token of their own.
-
-    The origin is repeated rather than answered with `*`, because browsers that were told to
-    include credentials accept nothing else. So a route that trusts a cookie must check the origin
-    by itself; changes (POST and the like) are not opened to other origins at all.
-    """
-
-    PREFIX = "/api/v1/"
-    METHODS = "GET, HEAD, OPTIONS"
-    ALLOWED = f"Authorization, Content-Type, If-None-Match, If-Range, Range, {REQUEST_ID_HEADER}"
-    EXPOSED = f"Accept-Ranges, Content-Length, Content-Range, ETag, {REQUEST_ID_HEADER}"
-    MAX_AGE_S = 600
-
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http" or not scope["path"].startswith(self.PREFIX):
-            await self._app(scope, receive, send)
-            return
-        granted = self._grant(Headers(scope=scope).get("origin"))
-        if scope["method"] == "OPTIONS":
-            await self._answer_preflight(granted, send)
-            return
-
-        async def send_granted(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                headers.update(granted)
-                headers.add_vary_header("Origin")
-            await send(message)
-
-        await self._app(scope, receive, send_granted)
-
-    def _grant(self, origin: str | None) -> dict[str, str]:
-        granted = {"Access-Control-Expose-Headers": self.EXPOSED}
-        # `null` is any sandboxed frame at all: it gets no credentials.
-        if origin is None or origin == "null":
-            return {**granted, "Access-Control-Allow-Origin": "*"}
-        return {
-            **granted,
-            "Access-Control-Allow-Origin": origin,
-            "Access-Control-Allow-Credentials": "true",
-        }
-
-    async def _answer_preflight(self, granted: dict[str, str], send: Send) -> None:
-        message: Message = {"type": "http.response.start", "status": 204, "headers": []}
-        headers = MutableHeaders(scope=message)
-        headers.update(granted)
-        headers.update(
-            {
-                "Access-Control-Allow-Headers": self.ALLOWED,
-                "Access-Control-Allow-Methods": self.METHODS,
-                "Access-Control-Max-Age": str(self.MAX_AGE_S),
-                "Vary": "Origin",
-            }
-        )
-        await send(message)
-        await send({"type": "http.response.body", "body": b""})
 
 
 def describe(app: FastAPI) -> dict[str, Any]:

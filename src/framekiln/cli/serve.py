@@ -92,7 +92,7 @@ def child_programs(settings: Settings, environment: dict[str, str]) -> list[Prog
         "worker-io": (
             "worker",
             "--queues",
-            "control,io,media",
+            "control,io,media,files,speech,playback",
             "--concurrency",
             str(IO_CONCURRENCY),
         ),

@@ -1,1 +1,1 @@
-"""Media that compositions use: what was fetched from a URL, and (to come) what was uploaded."""
+"""Media that compositions use: what was uploaded, and what was fetched from a URL."""

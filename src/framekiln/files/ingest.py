@@ -11,8 +11,8 @@ from typing import Final
 
 from framekiln.db.pool import Database
 from framekiln.engine.assets import DOWNLOAD_WITHIN_S, MAX_ASSET_BYTES
-from framekiln.files import store
-from framekiln.files.model import IngestedAsset, asset_key
+from framekiln.files.ingested import store
+from framekiln.files.ingested.model import IngestedAsset, asset_key
 from framekiln.kit.clock import Clock
 from framekiln.kit.fetch import GuardedFetcher
 from framekiln.kit.ids import OrganizationId, new_uuid

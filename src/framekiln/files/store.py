@@ -1,94 +1,326 @@
-"""The SQL of ingested assets."""
+"""The SQL of files. Every read carries the organization; every write of a worker the fence."""
 
-import hashlib
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
 
-from framekiln.db.pool import Connection, Database
-from framekiln.files.model import IngestedAsset
-from framekiln.kit.ids import OrganizationId
+from framekiln.db.pool import Connection
+from framekiln.files.model import (
+    Facts,
+    File,
+    FileProgress,
+    FileStatus,
+    FileType,
+    NewFile,
+    before,
+    plain_md5,
+)
+from framekiln.jobs.ending import Failure
+from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId
+
+Row = dict[str, Any]
 
 
-async def find_valid(
-    connection: Connection, organization_id: OrganizationId, url: str, *, now: datetime
-) -> IngestedAsset | None:
-    """Return the newest asset of the URL that has not expired."""
+async def insert(
+    connection: Connection,
+    file_id: FileId,
+    new: NewFile,
+    *,
+    organization_id: OrganizationId,
+    api_key_id: ApiKeyId | None,
+    now: datetime,
+) -> File:
+    """Add a file in its first state."""
     cursor = await connection.execute(
         """
-        SELECT * FROM ingested_asset
-        WHERE organization_id = %s AND url_sha256 = %s AND url = %s AND expires_at > %s
-        ORDER BY expires_at DESC LIMIT 1
+        INSERT INTO file (id, organization_id, api_key_id, filename, type, status, md5, mime_type,
+            byte_size, created_at, expires_at)
+        VALUES (%(id)s, %(organization_id)s, %(api_key_id)s, %(filename)s, %(type)s, 'created',
+            %(md5)s, %(mime_type)s, %(byte_size)s, %(now)s, %(expires_at)s)
+        RETURNING *
         """,
-        (organization_id, _digest(url), url, now),
+        {
+            "id": file_id,
+            "organization_id": organization_id,
+            "api_key_id": api_key_id,
+            "filename": new.filename,
+            "type": new.type,
+            "md5": new.md5,
+            "mime_type": new.mime_type,
+            "byte_size": new.byte_size,
+            "now": now,
+            "expires_at": new.expires_at,
+        },
     )
     row = await cursor.fetchone()
-    return _asset(row) if row else None
+    assert row is not None
+    return _file(row)
 
 
-async def insert(connection: Connection, asset: IngestedAsset) -> None:
-    """Record a finished download."""
-    await connection.execute(
+async def lock_md5(connection: Connection, organization_id: OrganizationId, md5: str) -> None:
+    """Let one file of a sum be registered at a time, until the transaction ends."""
+    key = f"file:{organization_id}:{plain_md5(md5)}"
+    await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (key,))
+
+
+async def find_twin(
+    connection: Connection, organization_id: OrganizationId, new: NewFile, *, now: datetime
+) -> File | None:
+    """Return the newest file that is, or will be, what `new` asks for."""
+    cursor = await connection.execute(
         """
-        INSERT INTO ingested_asset (id, organization_id, url, url_sha256, blob_key, content_type,
-            byte_size, created_at, expires_at)
-        VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
+        SELECT * FROM file
+        WHERE organization_id = %(organization_id)s AND replace(lower(md5), '-', '') = %(md5)s
+            AND type = %(type)s AND byte_size = %(byte_size)s
+            AND expires_at IS NOT DISTINCT FROM %(expires_at)s
+            AND status IN ('created', 'uploading', 'processing', 'ready')
+            AND (expires_at IS NULL OR expires_at > %(now)s)
+        ORDER BY created_at DESC LIMIT 1
         """,
-        (
-            asset.id,
-            asset.organization_id,
-            asset.url,
-            _digest(asset.url),
-            asset.blob_key,
-            asset.content_type,
-            asset.byte_size,
-            asset.created_at,
-            asset.expires_at,
-        ),
+        {
+            "organization_id": organization_id,
+            "md5": plain_md5(new.md5 or ""),
+            "type": new.type,
+            "byte_size": new.byte_size,
+            "expires_at": new.expires_at,
+            "now": now,
+        },
+    )
+    row = await cursor.fetchone()
+    return _file(row) if row else None
+
+
+async def find(
+    connection: Connection, organization_id: OrganizationId, file_id: FileId
+) -> File | None:
+    """Return a file of the organization."""
+    cursor = await connection.execute(
+        "SELECT * FROM file WHERE id = %s AND organization_id = %s", (file_id, organization_id)
+    )
+    row = await cursor.fetchone()
+    return _file(row) if row else None
+
+
+async def find_by_md5(
+    connection: Connection, organization_id: OrganizationId, md5: str, *, now: datetime
+) -> File | None:
+    """Return the newest file with that sum that can still be used."""
+    cursor = await connection.execute(
+        """
+        SELECT * FROM file
+        WHERE organization_id = %s AND replace(lower(md5), '-', '') = %s AND status <> 'failed'
+            AND (expires_at IS NULL OR expires_at > %s)
+        ORDER BY created_at DESC LIMIT 1
+        """,
+        (organization_id, plain_md5(md5), now),
+    )
+    row = await cursor.fetchone()
+    return _file(row) if row else None
+
+
+async def lock(
+    connection: Connection, organization_id: OrganizationId, file_id: FileId
+) -> File | None:
+    """Return a file and keep all others from changing it until the transaction ends."""
+    cursor = await connection.execute(
+        "SELECT * FROM file WHERE id = %s AND organization_id = %s FOR UPDATE",
+        (file_id, organization_id),
+    )
+    row = await cursor.fetchone()
+    return _file(row) if row else None
+
+
+async def advance(connection: Connection, file_id: FileId, *, next_byte: int) -> None:
+    """More of its own content has come; whoever calls it holds the row."""
+    await connection.execute(
+        "UPDATE file SET next_byte = %s WHERE id = %s AND next_byte < %s",
+        (next_byte, file_id, next_byte),
     )
 
 
-async def take_expired(connection: Connection, *, now: datetime, limit: int) -> list[str]:
-    """Forget assets that have expired and return the keys of their bytes."""
+async def set_uploading(connection: Connection, file_id: FileId) -> None:
+    """The first bytes have come, of the file or of a track."""
+    await connection.execute(
+        "UPDATE file SET status = 'uploading' WHERE id = %s AND status = ANY(%s)",
+        (file_id, before(FileStatus.UPLOADING)),
+    )
+
+
+async def set_processing(connection: Connection, file_id: FileId) -> bool:
+    """All bytes have come; False when it was so before."""
+    cursor = await connection.execute(
+        "UPDATE file SET status = 'processing' WHERE id = %s AND status = ANY(%s)",
+        (file_id, before(FileStatus.PROCESSING)),
+    )
+    return cursor.rowcount == 1
+
+
+async def take(connection: Connection, file_id: FileId) -> tuple[File, int] | None:
+    """Become the one worker of a file that waits for processing; return it and our fence."""
+    cursor = await connection.execute(
+        "UPDATE file SET fence = fence + 1 WHERE id = %s AND status = 'processing' RETURNING *",
+        (file_id,),
+    )
+    row = await cursor.fetchone()
+    return (_file(row), row["fence"]) if row else None
+
+
+async def is_taken(connection: Connection, file_id: FileId, *, fence: int) -> bool:
+    """Whether the file is still ours to process."""
+    cursor = await connection.execute(
+        "SELECT FROM file WHERE id = %s AND status = 'processing' AND fence = %s", (file_id, fence)
+    )
+    return await cursor.fetchone() is not None
+
+
+async def set_ready(
+    connection: Connection,
+    file_id: FileId,
+    facts: Facts,
+    *,
+    has_source: bool,
+    now: datetime,
+    fence: int | None = None,
+) -> bool:
+    """Record what the content is; False when the file is not ours, has ended or has expired."""
     cursor = await connection.execute(
         """
-        DELETE FROM ingested_asset WHERE id IN (
-            SELECT id FROM ingested_asset WHERE expires_at <= %s ORDER BY expires_at LIMIT %s
-            FOR UPDATE SKIP LOCKED)
-        RETURNING blob_key
+        UPDATE file SET status = 'ready', completed_at = %(now)s, media_type = %(media_type)s,
+            width_px = %(width_px)s, height_px = %(height_px)s, duration_ms = %(duration_ms)s,
+            has_source = has_source OR %(has_source)s, error_code = NULL, error_message = NULL,
+            failed_at = NULL
+        WHERE id = %(id)s AND status = ANY(%(before)s)
+            AND (expires_at IS NULL OR expires_at > %(now)s)
+            AND (%(fence)s::integer IS NULL OR (fence = %(fence)s AND status = 'processing'))
+        """,
+        {
+            "id": file_id,
+            "before": before(FileStatus.READY),
+            "now": now,
+            "media_type": facts.media_type,
+            "width_px": facts.width_px,
+            "height_px": facts.height_px,
+            "duration_ms": facts.duration_ms,
+            "has_source": has_source,
+            "fence": fence,
+        },
+    )
+    return cursor.rowcount == 1
+
+
+async def fail(connection: Connection, file_id: FileId, failure: Failure, *, now: datetime) -> bool:
+    """Record why it failed; False when the file has ended already."""
+    cursor = await connection.execute(
+        """
+        UPDATE file SET status = 'failed', failed_at = %(now)s, error_code = %(code)s,
+            error_message = %(message)s
+        WHERE id = %(id)s AND status = ANY(%(before)s)
+        """,
+        {
+            "id": file_id,
+            "before": before(FileStatus.FAILED),
+            "now": now,
+            "code": failure.code,
+            "message": failure.message,
+        },
+    )
+    return cursor.rowcount == 1
+
+
+async def delete(connection: Connection, organization_id: OrganizationId, file_id: FileId) -> bool:
+    """Forget a file, its tracks and its parts; False when there was none."""
+    cursor = await connection.execute(
+        "DELETE FROM file WHERE id = %s AND organization_id = %s", (file_id, organization_id)
+    )
+    return cursor.rowcount == 1
+
+
+async def list_expired(connection: Connection, *, now: datetime, limit: int) -> list[File]:
+    """Return files that have expired and whose content may still be there."""
+    cursor = await connection.execute(
+        """
+        SELECT * FROM file WHERE expires_at <= %s AND content_removed_at IS NULL
+        ORDER BY expires_at LIMIT %s
         """,
         (now, limit),
     )
-    return [row["blob_key"] for row in await cursor.fetchall()]
+    return [_file(row) for row in await cursor.fetchall()]
 
 
-@asynccontextmanager
-async def only_one(
-    database: Database, organization_id: OrganizationId, url: str
-) -> AsyncIterator[None]:
-    """Let one download of a URL run at a time, on all machines; a dead one gives way at once."""
-    key = f"ingest:{organization_id}:{url}"
-    async with database.connection() as connection:
-        await connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (key,))
-        try:
-            yield
-        finally:
-            await connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (key,))
-
-
-def _digest(url: str) -> bytes:
-    return hashlib.sha256(url.encode()).digest()
-
-
-def _asset(row: dict[str, Any]) -> IngestedAsset:
-    return IngestedAsset(
-        id=row["id"],
-        organization_id=OrganizationId(row["organization_id"]),
-        url=row["url"],
-        blob_key=row["blob_key"],
-        content_type=row["content_type"],
-        byte_size=row["byte_size"],
-        created_at=row["created_at"],
-        expires_at=row["expires_at"],
+async def set_content_removed(connection: Connection, file_id: FileId, *, now: datetime) -> None:
+    """The content of an expired file is gone."""
+    await connection.execute(
+        "UPDATE file SET content_removed_at = %s WHERE id = %s AND content_removed_at IS NULL",
+        (now, file_id),
     )
+
+
+async def forget_expired_before(connection: Connection, instant: datetime, *, limit: int) -> int:
+    """Forget files that expired before `instant` and whose content is gone; return how many."""
+    cursor = await connection.execute(
+        """
+        DELETE FROM file WHERE id IN (
+            SELECT id FROM file WHERE expires_at <= %s AND content_removed_at IS NOT NULL
+            ORDER BY expires_at LIMIT %s FOR UPDATE SKIP LOCKED)
+        """,
+        (instant, limit),
+    )
+    return cursor.rowcount
+
+
+async def find_progress(connection: Connection, file_id: FileId) -> FileProgress | None:
+    """Return how far a file is."""
+    cursor = await connection.execute(
+        """
+        SELECT status, error_code, error_message, coalesce(permille, 0) AS permille
+        FROM file LEFT JOIN file_progress ON file_id = id WHERE id = %s
+        """,
+        (file_id,),
+    )
+    row = await cursor.fetchone()
+    if row is None:
+        return None
+    return FileProgress(FileStatus(row["status"]), row["permille"], _failure(row))
+
+
+async def set_progress(connection: Connection, file_id: FileId, *, permille: int) -> None:
+    """Note how far the processing is; a file that was deleted meanwhile is let be."""
+    await connection.execute(
+        """
+        INSERT INTO file_progress (file_id, permille)
+        SELECT id, %(permille)s FROM file WHERE id = %(id)s
+        ON CONFLICT (file_id) DO UPDATE SET permille = %(permille)s
+        """,
+        {"id": file_id, "permille": permille},
+    )
+
+
+def _file(row: Row) -> File:
+    return File(
+        id=FileId(row["id"]),
+        organization_id=OrganizationId(row["organization_id"]),
+        api_key_id=ApiKeyId(row["api_key_id"]) if row["api_key_id"] else None,
+        filename=row["filename"],
+        type=FileType(row["type"]),
+        status=FileStatus(row["status"]),
+        byte_size=row["byte_size"],
+        md5=row["md5"],
+        mime_type=row["mime_type"],
+        media_type=row["media_type"],
+        next_byte=row["next_byte"],
+        has_source=row["has_source"],
+        width_px=row["width_px"],
+        height_px=row["height_px"],
+        duration_ms=row["duration_ms"],
+        failure=_failure(row),
+        created_at=row["created_at"],
+        completed_at=row["completed_at"],
+        failed_at=row["failed_at"],
+        expires_at=row["expires_at"],
+        content_removed_at=row["content_removed_at"],
+    )
+
+
+def _failure(row: Row) -> Failure | None:
+    if row["error_code"] is None:
+        return None
+    return Failure(code=row["error_code"], message=row["error_message"])

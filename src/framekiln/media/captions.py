@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from framekiln.media.errors import UnreadableCaptions
 
-LARGEST_BYTES: Final = 2_000_000
+LARGEST_BYTES: Final = 2 << 20
 
 _ARROW: Final = "-->"
 _CLOCK: Final = r"(?:(\d{1,4}):)?([0-5]?\d):([0-5]\d)[.,](\d{3})"

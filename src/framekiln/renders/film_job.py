@@ -24,13 +24,13 @@ from framekiln.engine.slices import cut
 from framekiln.engine.sound import mix_sounds
 from framekiln.engine.stage import Stage, open_stage
 from framekiln.engine.studio import Alive, Studio
-from framekiln.files.ingest import Ingest
+from framekiln.jobs.ending import patiently
 from framekiln.jobs.model import JobContext
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.ids import RenderId
-from framekiln.renders.assets import IngestedAssets, fetch_site
+from framekiln.renders.assets import RenderAssets, Sources, fetch_site
 from framekiln.renders.bundle import read_index
-from framekiln.renders.ending import ending_badly, patiently
+from framekiln.renders.ending import ending_badly
 from framekiln.renders.jobs import FILM_QUEUE
 from framekiln.renders.model import Render, output_key, slice_key, sound_key
 from framekiln.renders.output import Mp4Format
@@ -52,7 +52,7 @@ class FilmRenders:
 
     work: RenderWork
     blobs: BlobStore
-    ingest: Ingest
+    sources: Sources
     jobs: JobQueue
     studio: Studio
     limits: FilmLimits
@@ -70,9 +70,7 @@ class FilmRenders:
         loop = asyncio.get_running_loop()
         with tempfile.TemporaryDirectory(prefix="framekiln-film-") as name:
             folder = Path(name)
-            assets = IngestedAssets(
-                self.ingest, self.blobs, render.organization_id, folder=folder, loop=loop
-            )
+            assets = RenderAssets(self.sources, render.organization_id, folder=folder, loop=loop)
             order = await self._order(render, assets, folder)
             if order.still is not None:
                 await self._shoot_still(render, order, job)
@@ -81,7 +79,7 @@ class FilmRenders:
                 chain = _Chain(self, render, job, order, folder, loop, reports)
                 await self.studio.run(chain.run)
 
-    async def _order(self, render: Render, assets: IngestedAssets, folder: Path) -> FilmOrder:
+    async def _order(self, render: Render, assets: RenderAssets, folder: Path) -> FilmOrder:
         order = FilmOrder(
             html="",
             width_px=render.asked.width_px,

@@ -10,12 +10,12 @@ from uuid import UUID
 from framekiln.engine.assets import Assets
 from framekiln.engine.site import SiteAssets
 from framekiln.engine.sound import mix_sounds
-from framekiln.files.ingest import Ingest
+from framekiln.jobs.ending import patiently
 from framekiln.jobs.model import JobContext
 from framekiln.kit.ids import RenderId
 from framekiln.media.join import join
-from framekiln.renders.assets import IngestedAssets, fetch_site
-from framekiln.renders.ending import ending_badly, patiently
+from framekiln.renders.assets import RenderAssets, Sources, fetch_site
+from framekiln.renders.ending import ending_badly
 from framekiln.renders.model import Made, Render, output_key, sound_key
 from framekiln.renders.plan import RenderPlan
 from framekiln.renders.slices.store import DoneSlice
@@ -29,7 +29,7 @@ class MixSound:
 
     work: RenderWork
     blobs: BlobStore
-    ingest: Ingest
+    sources: Sources
 
     async def __call__(self, job: JobContext) -> None:
         """Mix all sounds of the plan into one track."""
@@ -46,9 +46,8 @@ class MixSound:
     async def _mix(self, render: Render, plan: RenderPlan, key: str) -> None:
         with tempfile.TemporaryDirectory(prefix="framekiln-sound-") as name:
             folder = Path(name)
-            assets: Assets = IngestedAssets(
-                self.ingest,
-                self.blobs,
+            assets: Assets = RenderAssets(
+                self.sources,
                 render.organization_id,
                 folder=folder,
                 loop=asyncio.get_running_loop(),

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from framekiln.engine.slices import DEFAULT_SLICE_MS
+from framekiln.jobs.ending import Failure
 from framekiln.kit.errors import Conflict, NotFound
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
 from framekiln.renders.output import Mp4Format, OutputFormat, container_of
@@ -97,14 +98,6 @@ class Made:
     byte_size: int
     record: dict[str, Any]
     """How it was made: grabbing, fallbacks, sandbox, warnings."""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """Why a render failed."""
-
-    code: str
-    message: str
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,13 @@ from typing import Any, Final
 from framekiln.db.notify import notify
 from framekiln.db.pool import Connection, Database
 from framekiln.engine.slices import Slice
+from framekiln.jobs.ending import Failure
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import RenderId
 from framekiln.renders import store
 from framekiln.renders.jobs import film_job, join_job, sound_job
-from framekiln.renders.model import Failure, Made, Render, RenderStatus, before, topic
+from framekiln.renders.model import Made, Render, RenderStatus, before, topic
 from framekiln.renders.plan import RenderPlan
 from framekiln.renders.slices import store as slice_store
 from framekiln.renders.slices.choosing import choose_slice

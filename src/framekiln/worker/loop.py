@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 import structlog
 
 from framekiln.services import Services
+from framekiln.worker.crews import crews_of
 from framekiln.worker.handlers import open_handlers
 from framekiln.worker.schedule import CONTROL_QUEUE, run_schedule
 
@@ -20,15 +21,16 @@ async def run_worker(services: Services, *, queues: list[str], concurrency: int)
         handlers = await stack.enter_async_context(
             open_handlers(services, queues=queues, concurrency=concurrency)
         )
-        log.info("worker started", queues=queues, concurrency=concurrency)
         async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(
-                services.jobs.run_worker(
-                    handlers,
-                    queues=queues,
-                    concurrency=concurrency,
-                    name=f"{socket.gethostname()}:{os.getpid()}:{','.join(queues)}",
+            for crew in crews_of(queues, concurrency=concurrency, slots=services.settings.slots):
+                log.info("worker started", queues=crew.queues, concurrency=crew.concurrency)
+                tasks.create_task(
+                    services.jobs.run_worker(
+                        handlers,
+                        queues=crew.queues,
+                        concurrency=crew.concurrency,
+                        name=f"{socket.gethostname()}:{os.getpid()}:{','.join(crew.queues)}",
+                    )
                 )
-            )
             if CONTROL_QUEUE in queues:
                 tasks.create_task(run_schedule(services))

@@ -29,15 +29,18 @@ async def run_schedule(services: Services) -> None:
 
 
 async def tick(services: Services) -> None:
-    """Give jobs of dead workers back to living ones."""
+    """Give jobs of dead workers back to living ones, and see what has become due."""
     recovered = await services.jobs.sweep_stalled()
     if recovered:
         log.warning("took jobs back from dead workers", count=recovered)
+    await services.webhook_work.send_due()
 
 
 async def reap(services: Services) -> None:
     """Remove what has expired."""
     renders = await services.renders.remove_expired()
     assets = await services.ingest.remove_expired()
-    if renders or assets:
-        log.info("removed what had expired", renders=renders, assets=assets)
+    files = await services.files.remove_expired()
+    await services.webhook_work.remove_old()
+    if renders or assets or files:
+        log.info("removed what had expired", renders=renders, assets=assets, files=files)

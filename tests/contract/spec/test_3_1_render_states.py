@@ -9,8 +9,9 @@ import pytest
 
 from framekiln.capture.page import Size
 from framekiln.engine.slices import cut
+from framekiln.jobs.ending import Failure
 from framekiln.kit.ids import RenderId
-from framekiln.renders.model import CHANGES, Failure, Made, Render, RenderStatus
+from framekiln.renders.model import CHANGES, Made, Render, RenderStatus
 from framekiln.renders.plan import RenderPlan
 from framekiln.renders.slices.store import TakenSlice
 from framekiln.renders.work import MAX_OPENINGS, MAX_TAKES, RenderWork

@@ -7,11 +7,11 @@ import pytest
 
 from framekiln.capture.page import Size
 from framekiln.engine.shot import MediaWindow
+from framekiln.jobs.ending import Failure
 from framekiln.kit.ids import OrganizationId, RenderId, new_uuid
 from framekiln.media.stills import JpegFormat, PngFormat, WebpFormat
 from framekiln.renders.model import (
     CHANGES,
-    Failure,
     Progress,
     RenderStatus,
     before,

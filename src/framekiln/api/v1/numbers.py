@@ -16,7 +16,7 @@ def _number(value: Any) -> Any:
 
 
 def _whole(value: Any) -> Any:
-    if not float(_number(value)).is_integer():
+    if isinstance(_number(value), float) and not value.is_integer():
         raise ValueError("must be a whole number")
     return int(value)
 

@@ -1,0 +1,252 @@
+"""What callers send and get about files (spec 2.6, 2.7, 4.4)."""
+
+import re
+from datetime import datetime
+from typing import Annotated, Any, Final, Literal
+from uuid import UUID
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from framekiln.api.v1.numbers import NUMBER, WHOLE
+from framekiln.api.v1.render_bodies import Instant
+from framekiln.files.model import (
+    MAX_BYTES,
+    MAX_TRACK_BYTES,
+    File,
+    FileStatus,
+    FileType,
+    NewFile,
+    NewTrack,
+    Track,
+)
+from framekiln.files.uploads import Upload
+from framekiln.kit.errors import InvalidInput, TooLarge
+
+# As clients write it: plain, or with the dashes of a UUID.
+_MD5: Final = re.compile(r"[0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+_LARGEST: Final = (1 << 63) - 1
+_LONGEST_MS: Final = 7 * 24 * 3_600_000
+
+
+def _check_md5(text: str) -> str:
+    if not _MD5.fullmatch(text):
+        raise ValueError("must be an md5 sum: 32 hexadecimal digits, with or without dashes")
+    return text
+
+
+Bytes = Annotated[int, Field(ge=1, le=_LARGEST), WHOLE]
+Md5 = Annotated[
+    str,
+    Field(json_schema_extra={"pattern": f"^({_MD5.pattern})$"}),
+    AfterValidator(_check_md5),
+]
+
+
+class CreateFile(BaseModel):
+    """The body of POST /api/v1/files. Fields that clients add beyond these are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    filename: Annotated[str, Field(min_length=1, max_length=1024, strict=True)]
+    type: Literal["video", "image", "caption"]
+    byte_size: Bytes
+    md5: Md5 | None = None
+    mime_type: Annotated[str, Field(max_length=255, strict=True)] | None = None
+    expires_at: Annotated[
+        Any, Field(json_schema_extra={"type": ["string", "null"], "format": "date-time"})
+    ] = None
+
+    def as_new_file(self, *, expires_at: datetime | None) -> NewFile:
+        """Return the domain's value, or raise what is too large for its type."""
+        kind = FileType(self.type)
+        check_size(self.byte_size, MAX_BYTES[kind], what=f"a file of type {kind}")
+        return NewFile(
+            filename=self.filename,
+            type=kind,
+            byte_size=self.byte_size,
+            md5=self.md5,
+            mime_type=self.mime_type,
+            expires_at=expires_at,
+        )
+
+
+class CreateTrack(BaseModel):
+    """The body of POST /api/v1/files/:id/tracks."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    file_id: str | None = None
+    track_id: Annotated[int, Field(ge=-1, le=10_000), WHOLE]
+    type: Literal["audio", "video"]
+    probe_info: dict[str, Any] = {}
+    duration_ms: Annotated[float, Field(ge=0, le=_LONGEST_MS), NUMBER]
+    codec_name: Annotated[str, Field(min_length=1, max_length=100, strict=True)]
+    byte_size: Bytes
+
+    def as_new_track(self, *, file_id: str) -> NewTrack:
+        """Return the domain's value, or raise what does not fit."""
+        if self.file_id is not None and self.file_id.lower() != file_id.lower():
+            raise InvalidInput(
+                f"file_id is {self.file_id[:64]!r}, and the address names another",
+                field="file_id",
+            )
+        if self.track_id == 0:
+            raise InvalidInput("track_id is the number of a stream, from 1", field="track_id")
+        check_size(self.byte_size, MAX_TRACK_BYTES, what="a track")
+        return NewTrack(
+            track_id=self.track_id,
+            type=self.type,
+            codec_name=self.codec_name,
+            duration_ms=round(self.duration_ms),
+            byte_size=self.byte_size,
+            probe_info=self.probe_info,
+        )
+
+
+class FileRecord(BaseModel):
+    """A file, as its creator is told."""
+
+    id: UUID
+    filename: str
+    type: FileType
+    status: FileStatus
+    byte_size: int | None
+    md5: str | None
+    next_byte: int
+    expires_at: Instant | None
+
+    @classmethod
+    def of(cls, file: File) -> "FileRecord":
+        """Return what every answer about a file has."""
+        return cls(
+            id=file.id,
+            filename=file.filename,
+            type=file.type,
+            status=file.status,
+            byte_size=file.byte_size,
+            md5=file.md5,
+            next_byte=file.next_byte,
+            expires_at=iso(file.expires_at),
+        )
+
+
+class TrackRecord(BaseModel):
+    """A track in the detail of its file."""
+
+    track_id: int
+    type: Literal["audio", "video"]
+    codec_name: str
+    duration_ms: int
+    byte_size: int
+
+
+class FileError(BaseModel):
+    """Why a file failed."""
+
+    code: str
+    message: str
+
+
+class FileDetail(FileRecord):
+    """The answer of GET /api/v1/files/:id."""
+
+    mime_type: str | None
+    width: int | None
+    height: int | None
+    duration_ms: int | None
+    created_at: Instant
+    completed_at: Instant | None
+    failed_at: Instant | None
+    error: FileError | None
+    tracks: list[TrackRecord]
+
+    @classmethod
+    def describe(cls, file: File, tracks: list[Track]) -> "FileDetail":
+        """Return all that is known; the track for scrubbing is no track of the file's own."""
+        failure = file.failure
+        return cls(
+            **FileRecord.of(file).model_dump(),
+            mime_type=file.mime_type or file.media_type,
+            width=file.width_px,
+            height=file.height_px,
+            duration_ms=file.duration_ms,
+            created_at=file.created_at.isoformat(),
+            completed_at=iso(file.completed_at),
+            failed_at=iso(file.failed_at),
+            error=FileError(code=failure.code, message=failure.message) if failure else None,
+            tracks=[_track_record(track) for track in tracks if track.track_id > 0],
+        )
+
+
+class FileUploadState(BaseModel):
+    """How far the upload of a file is."""
+
+    id: UUID
+    status: FileStatus
+    next_byte: int
+    byte_size: int | None
+    complete: bool
+
+    @classmethod
+    def of(cls, upload: Upload) -> "FileUploadState":
+        """Return the state of an upload."""
+        return cls(
+            id=upload.file.id,
+            status=upload.file.status,
+            next_byte=upload.next_byte,
+            byte_size=upload.byte_size,
+            complete=upload.is_complete,
+        )
+
+
+class TrackUploadState(BaseModel):
+    """How far the upload of a track is; also the answer to its creation."""
+
+    file_id: UUID
+    track_id: int
+    next_byte: int
+    byte_size: int
+    complete: bool
+
+    @classmethod
+    def of(cls, track: Track) -> "TrackUploadState":
+        """Return the state of a track."""
+        return cls(
+            file_id=track.file_id,
+            track_id=track.track_id,
+            next_byte=track.next_byte,
+            byte_size=track.byte_size,
+            complete=track.is_complete,
+        )
+
+
+class IndexAccepted(BaseModel):
+    """The answer to an index upload."""
+
+    id: UUID
+    status: FileStatus
+
+
+def check_size(byte_size: int, limit_bytes: int, *, what: str) -> None:
+    """Raise `TooLarge` when a declared size is over its limit."""
+    if byte_size > limit_bytes:
+        raise TooLarge(
+            f"{what} has at most {limit_bytes} bytes, not {byte_size}",
+            field="byte_size",
+            limit_bytes=limit_bytes,
+        )
+
+
+def iso(instant: datetime | None) -> str | None:
+    """Return an instant as it is written on the wire."""
+    return instant.isoformat() if instant else None
+
+
+def _track_record(track: Track) -> TrackRecord:
+    return TrackRecord(
+        track_id=track.track_id,
+        type=track.type,
+        codec_name=track.codec_name,
+        duration_ms=track.duration_ms,
+        byte_size=track.byte_size,
+    )

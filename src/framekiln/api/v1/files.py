@@ -1,0 +1,148 @@
+"""/api/v1/files: register files, ask about them, follow and delete them (spec 4.4)."""
+
+import tempfile
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any, Final
+
+from fastapi import APIRouter, Request, Response
+
+from framekiln.api import sse
+from framekiln.api.auth import AuthenticatedCaller, services_of
+from framekiln.api.bodies import json_body, read_json, read_to_file
+from framekiln.api.v1.file_bodies import (
+    CreateFile,
+    CreateTrack,
+    FileDetail,
+    FileRecord,
+    IndexAccepted,
+    TrackUploadState,
+)
+from framekiln.api.v1.file_ids import file_id_of
+from framekiln.api.v1.render_bodies import Success
+from framekiln.files.model import MAX_INDEX_BYTES, File, FileProgress, FileStatus, FileType
+from framekiln.files.service import Files
+from framekiln.kit.expiry import parse_expiry
+
+router = APIRouter(prefix="/api/v1", tags=["files"])
+
+MAX_BODY_BYTES: Final = 64 << 10
+# What a probe says of a stream is passed on as it is.
+MAX_TRACK_BODY_BYTES: Final = 1 << 20
+HEARTBEAT_S: Final = 15.0
+INDEX: Final[dict[str, Any]] = {
+    "requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}
+}
+
+
+@router.post(
+    "/files",
+    status_code=201,
+    openapi_extra=json_body(CreateFile),
+    summary="Register a file",
+    responses={200: {"model": FileRecord, "description": "The same file is registered already"}},
+)
+async def create_file(
+    request: Request, response: Response, caller: AuthenticatedCaller
+) -> FileRecord:
+    """Register a file to be uploaded; one with the same md5 and size is returned instead."""
+    services = services_of(request)
+    body = await read_json(request, CreateFile, max_bytes=MAX_BODY_BYTES)
+    expires_at = parse_expiry(body.expires_at, now=services.clock.now())
+    new = body.as_new_file(expires_at=expires_at)
+    file, is_new = await services.files.create(caller, new)
+    response.status_code = 201 if is_new else 200
+    return FileRecord.of(file)
+
+
+@router.get("/files/md5/{md5}", summary="Find a file by its md5")
+async def find_file(request: Request, caller: AuthenticatedCaller, md5: str) -> FileDetail:
+    """Return the newest file with that md5 that can be used."""
+    files = services_of(request).files
+    file = await files.find_by_md5(caller.organization.id, md5)
+    return await _detail(files, file)
+
+
+@router.get("/files/{file_id}/progress", response_class=sse.EventStream, summary="Follow it")
+async def follow_file(request: Request, caller: AuthenticatedCaller, file_id: str) -> Response:
+    """Stream the progress of processing until the file is ready (server-sent events)."""
+    files = services_of(request).files
+    file = await files.get(caller.organization.id, file_id_of(file_id))
+    return sse.stream_response(_progress_events(files, file, request))
+
+
+@router.post(
+    "/files/{file_id}/tracks",
+    status_code=201,
+    openapi_extra=json_body(CreateTrack),
+    summary="Add a track to be uploaded",
+)
+async def create_track(
+    request: Request, caller: AuthenticatedCaller, file_id: str
+) -> TrackUploadState:
+    """Add a track that was made elsewhere; one that is there is returned as it is."""
+    files = services_of(request).files
+    file = await files.get(caller.organization.id, file_id_of(file_id))
+    body = await read_json(request, CreateTrack, max_bytes=MAX_TRACK_BODY_BYTES)
+    new = body.as_new_track(file_id=str(file.id))
+    return TrackUploadState.of(await files.add_track(caller.organization.id, file.id, new))
+
+
+@router.post("/files/{file_id}/index/upload", openapi_extra=INDEX, summary="Upload the index")
+async def upload_index(
+    request: Request, caller: AuthenticatedCaller, file_id: str
+) -> IndexAccepted:
+    """Accept the fragment index of tracks that were made elsewhere; the file is ready then."""
+    files = services_of(request).files
+    file = await files.get(caller.organization.id, file_id_of(file_id))
+    with tempfile.TemporaryDirectory(prefix="framekiln-index-") as folder:
+        uploaded = Path(folder) / "uploaded.json"
+        await read_to_file(request, uploaded, max_bytes=MAX_INDEX_BYTES)
+        accepted = await files.accept_index(caller.organization.id, file.id, uploaded)
+    return IndexAccepted(id=accepted.id, status=accepted.status)
+
+
+@router.delete("/files/{file_id}", summary="Delete a file")
+async def delete_file(request: Request, caller: AuthenticatedCaller, file_id: str) -> Success:
+    """Remove the file and everything kept for it, also while it is processed."""
+    await services_of(request).files.delete(caller.organization.id, file_id_of(file_id))
+    return Success(success=True)
+
+
+router.add_api_route(
+    "/files/{file_id}/delete",
+    delete_file,
+    methods=["POST"],
+    operation_id="post_delete_file",
+    summary="Delete a file, for clients that cannot send DELETE",
+)
+
+
+async def _detail(files: Files, file: File) -> FileDetail:
+    return FileDetail.describe(file, await files.tracks(file.organization_id, file.id))
+
+
+async def _progress_events(
+    files: Files, file: File, request: Request
+) -> AsyncGenerator[bytes, None]:
+    told = -1.0
+    async with files.follow(file.id) as follower:
+        while True:
+            progress = await files.progress(file.id)
+            if progress.status.is_terminal or file.type is not FileType.VIDEO:
+                yield _last_word(progress)
+                return
+            if progress.fraction > told and progress.status is FileStatus.PROCESSING:
+                told = progress.fraction
+                yield sse.event("progress", {"progress": told})
+            if not await follower.wait(HEARTBEAT_S):
+                yield sse.event("heartbeat", {"status": progress.status})
+            if await request.is_disconnected():
+                return
+
+
+def _last_word(progress: FileProgress) -> bytes:
+    """One write: a client may not survive bytes that come after it thinks it is done."""
+    if progress.failure is not None:
+        return sse.error_event(f"{progress.failure.code}: {progress.failure.message}")
+    return sse.event("progress", {"progress": 1.0}) + sse.event("complete", {})

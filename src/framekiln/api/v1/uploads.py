@@ -1,0 +1,166 @@
+"""/api/v1/files/:id/upload and .../tracks/:trackId/upload: bytes in, in chunks (spec 4.4).
+
+Clients label every body as JSON: the content type is never looked at.
+"""
+
+import re
+from collections.abc import AsyncGenerator
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Header, Request, Response
+
+from framekiln.api.auth import AuthenticatedCaller, services_of
+from framekiln.api.v1.file_bodies import FileUploadState, TrackUploadState
+from framekiln.api.v1.file_ids import file_id_of, track_id_of
+from framekiln.files.chunks import PART_BYTES, Chunk
+from framekiln.files.errors import ChunkMismatch
+from framekiln.files.uploads import Target, Upload
+from framekiln.kit.errors import FramekilnError
+
+router = APIRouter(prefix="/api/v1", tags=["files"])
+
+# `bytes 0-9/100` as the standard has it, and `bytes=0-9/100` as clients write it.
+CONTENT_RANGE: Final = re.compile(
+    r"bytes\s*[\s=]\s*(?:([0-9]{1,18})-([0-9]{1,18})|\*)/([0-9]{1,18}|\*)", re.IGNORECASE
+)
+# A caller that is still sending may not hear an answer: so much is read first.
+DRAINED_BYTES: Final = 2 * PART_BYTES
+
+ContentRange = Annotated[
+    str | None,
+    Header(
+        description="`bytes <first>-<last>/<total>`; without it the body begins at byte 0.",
+        examples=["bytes 0-8388607/20971520"],
+    ),
+]
+BINARY: Final[dict[str, Any]] = {
+    "requestBody": {
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    }
+}
+
+
+def _states(model: type[Any], whole: int) -> dict[int | str, dict[str, Any]]:
+    return {
+        whole: {"model": model, "description": "All bytes are here"},
+        202: {"model": model, "description": "More is expected, from `next_byte` on"},
+    }
+
+
+@router.get(
+    "/files/{file_id}/upload",
+    summary="How far the upload of a file is",
+    responses=_states(FileUploadState, 200),
+)
+async def get_file_upload(
+    request: Request, response: Response, caller: AuthenticatedCaller, *, file_id: str
+) -> FileUploadState:
+    """Answer 200 when nothing is left to send, else 202."""
+    upload = await services_of(request).uploads.find(
+        Target(caller.organization.id, file_id_of(file_id))
+    )
+    response.status_code = 200 if upload.is_complete else 202
+    return FileUploadState.of(upload)
+
+
+@router.post(
+    "/files/{file_id}/upload",
+    summary="Upload a file, whole or in chunks",
+    status_code=201,
+    responses=_states(FileUploadState, 201),
+    openapi_extra=BINARY,
+)
+async def upload_file(
+    request: Request,
+    response: Response,
+    caller: AuthenticatedCaller,
+    *,
+    file_id: str,
+    content_range: ContentRange = None,
+) -> FileUploadState:
+    """Take a chunk; answer 201 when the file is whole, 202 when more is expected."""
+    target = Target(caller.organization.id, file_id_of(file_id))
+    upload = await receive(request, target, content_range)
+    response.status_code = 201 if upload.is_complete else 202
+    return FileUploadState.of(upload)
+
+
+@router.get(
+    "/files/{file_id}/tracks/{track_id}/upload",
+    summary="How far the upload of a track is",
+    responses=_states(TrackUploadState, 200),
+)
+async def get_track_upload(
+    request: Request,
+    response: Response,
+    caller: AuthenticatedCaller,
+    *,
+    file_id: str,
+    track_id: str,
+) -> TrackUploadState:
+    """Answer 200 when nothing is left to send, else 202."""
+    target = Target(caller.organization.id, file_id_of(file_id), track_id_of(track_id))
+    upload = await services_of(request).uploads.find(target)
+    assert upload.track is not None
+    response.status_code = 200 if upload.is_complete else 202
+    return TrackUploadState.of(upload.track)
+
+
+@router.post(
+    "/files/{file_id}/tracks/{track_id}/upload",
+    summary="Upload a track, whole or in chunks",
+    status_code=201,
+    responses=_states(TrackUploadState, 201),
+    openapi_extra=BINARY,
+)
+async def upload_track(
+    request: Request,
+    response: Response,
+    caller: AuthenticatedCaller,
+    *,
+    file_id: str,
+    track_id: str,
+    content_range: ContentRange = None,
+) -> TrackUploadState:
+    """Take a chunk; answer 201 when the track is whole, 202 when more is expected."""
+    target = Target(caller.organization.id, file_id_of(file_id), track_id_of(track_id))
+    upload = await receive(request, target, content_range)
+    assert upload.track is not None
+    response.status_code = 201 if upload.is_complete else 202
+    return TrackUploadState.of(upload.track)
+
+
+async def receive(request: Request, target: Target, content_range: str | None) -> Upload:
+    """Take the body of a request into an upload."""
+    body = request.stream()
+    try:
+        chunk = chunk_of(content_range, request.headers.get("content-length", ""))
+        return await services_of(request).uploads.receive(target, chunk, body)
+    except FramekilnError:
+        await _drain(body)
+        raise
+
+
+def chunk_of(content_range: str | None, content_length: str) -> Chunk:
+    """Return what the headers say of the body."""
+    length = int(content_length) if re.fullmatch("[0-9]{1,18}", content_length) else None
+    if content_range is None:
+        return Chunk(length=length)
+    match = CONTENT_RANGE.fullmatch(content_range.strip())
+    if match is None:
+        raise ChunkMismatch(
+            "Content-Range must be `bytes <first>-<last>/<total>`", field="Content-Range"
+        )
+    first, last, total = match.groups()
+    start, end = (0, 0) if first is None else (int(first), int(last) + 1)
+    if first is not None and end <= start:
+        raise ChunkMismatch(f"the range ends before it begins: {first}-{last}")
+    return Chunk(start, end, total=None if total == "*" else int(total), length=length)
+
+
+async def _drain(body: AsyncGenerator[bytes, None]) -> None:
+    read = 0
+    async for piece in body:
+        read += len(piece)
+        if read > DRAINED_BYTES:
+            return

@@ -1,0 +1,1 @@
+"""Files by what they are for: older interfaces have an address for each type."""

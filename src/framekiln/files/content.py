@@ -1,0 +1,64 @@
+"""What uploaded bytes are, by looking at them: never by their name or by what they are called.
+
+The first bytes are looked at here; whatever reads further does so in a confined child.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from framekiln.files.errors import WrongContent
+from framekiln.files.model import MAX_BYTES, Facts, FileType
+from framekiln.kit.confined.limits import Limits
+from framekiln.kit.confined.run import run_confined
+from framekiln.media.errors import UnreadableCaptions
+from framekiln.media.sniff import HEAD_BYTES, Kind, sniff
+
+# Sound is a video without pictures.
+_KINDS: Final[dict[FileType, tuple[Kind, ...]]] = {
+    FileType.VIDEO: (Kind.VIDEO, Kind.AUDIO),
+    FileType.IMAGE: (Kind.IMAGE,),
+    FileType.CAPTION: (Kind.CAPTION,),
+}
+_EXAMPLES: Final[dict[FileType, str]] = {
+    FileType.VIDEO: "MP4, MOV, WebM, MKV or sound",
+    FileType.IMAGE: "JPEG, PNG, WebP, GIF or SVG",
+    FileType.CAPTION: "WebVTT, SubRip or JSON",
+}
+_CHECKS: Final[dict[FileType, str]] = {
+    FileType.IMAGE: "framekiln.media.image_facts:task",
+    FileType.CAPTION: "framekiln.files.caption_check:task",
+}
+_LIMITS: Final = Limits(
+    cpu_s=30, memory_bytes=1 << 30, file_bytes=MAX_BYTES[FileType.IMAGE], wall_s=60
+)
+
+
+def check_type(file_type: FileType, path: Path) -> str:
+    """Return the media type of a file's content, or raise `WrongContent`."""
+    with path.open("rb") as file:
+        found = sniff(file.read(HEAD_BYTES))
+    if found.kind not in _KINDS[file_type] or found.mime_type is None:
+        raise WrongContent(
+            f"the content is {found.mime_type or 'of no kind that we know'}; a file of type"
+            f" {file_type} is {_EXAMPLES[file_type]}",
+            media_type=found.mime_type,
+        )
+    return found.mime_type
+
+
+async def look_at(file_type: FileType, path: Path) -> Facts:
+    """Return what an image or caption is, or raise what is wrong with it.
+
+    The folder of `path` is its own, and is handed to the checking child.
+    """
+    media_type = check_type(file_type, path)
+    try:
+        told = await run_confined(
+            _CHECKS[file_type],
+            {"source": path.name},
+            limits=_LIMITS,
+            folder=path.parent,
+        )
+    except UnreadableCaptions as error:
+        raise WrongContent(error.message) from error
+    return Facts(media_type, told.get("width_px"), told.get("height_px"))

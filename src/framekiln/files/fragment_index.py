@@ -1,0 +1,115 @@
+"""Checks a fragment index that a caller made: whatever it points at must lie in the tracks.
+
+Runs in a confined child (`task`), because an index may be large. Pure but for the two files.
+Fields that we do not know are kept: players may.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final, NoReturn
+
+from framekiln.files.errors import InvalidIndex
+
+_SCRUB: Final = "-1"
+_TYPES: Final = ("audio", "video")
+_SEGMENT_FIELDS: Final = ("cts", "dts", "duration", "offset", "size")
+_LARGEST: Final = (1 << 53) - 1
+
+
+def task(args: dict[str, Any], report: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """Read `uploaded`, write what is accepted to `accepted`; `sizes` has bytes by track."""
+    index = check_index(Path(args["uploaded"]).read_bytes(), args["sizes"])
+    text = json.dumps(index, separators=(",", ":"), allow_nan=False)
+    Path(args["accepted"]).write_text(text, encoding="ascii")
+    return {"tracks": [int(key) for key in index], **facts_of(index)}
+
+
+def check_index(raw: bytes, sizes: Mapping[str, int]) -> dict[str, Any]:
+    """Return the index as it will be served, or raise `InvalidIndex`."""
+    index = _parse(raw)
+    if not isinstance(index, dict):
+        _refuse("must be an object with an entry for each track")
+    if _SCRUB not in sizes:
+        # Tools list the track for scrubbing without uploading it.
+        index.pop(_SCRUB, None)
+    if not index:
+        _refuse("has no track")
+    for key, entry in index.items():
+        if key not in sizes:
+            _refuse(f"names track {key[:20]!r}, which has not been uploaded")
+        _check_entry(key, entry, sizes[key])
+    return index
+
+
+def facts_of(index: Mapping[str, Any]) -> dict[str, Any]:
+    """Return size and length of what the tracks show."""
+    shown = [entry for key, entry in index.items() if key != _SCRUB] or list(index.values())
+    pictures = [entry for entry in shown if entry["type"] == "video"]
+    lengths_ms = [Fraction(entry["duration"]) * 1000 / entry["timescale"] for entry in shown]
+    first: dict[str, Any] = min(pictures, key=lambda entry: entry["track"], default={})
+    return {
+        "width": first.get("width"),
+        "height": first.get("height"),
+        "duration_ms": round(max(lengths_ms)),
+    }
+
+
+def _parse(raw: bytes) -> Any:
+    try:
+        return json.loads(raw, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError):
+        _refuse("is not JSON")
+
+
+def _check_entry(key: str, entry: Any, size: int) -> None:
+    where = f"track {key}"
+    if not isinstance(entry, dict):
+        _refuse(f"{where} must be an object")
+    if entry.get("track") != int(key):
+        _refuse(f"{where}: `track` must be {key}")
+    if entry.get("type") not in _TYPES:
+        _refuse(f"{where}: `type` must be audio or video")
+    _check_number(entry, "timescale", where, least=1)
+    _check_number(entry, "duration", where)
+    for side in ("width", "height"):
+        if entry.get(side) is not None:
+            _check_number(entry, side, where)
+    _check_span(entry.get("initSegment"), f"{where}: initSegment", size)
+    segments = entry.get("segments")
+    if not isinstance(segments, list):
+        _refuse(f"{where}: `segments` must be an array")
+    for number, segment in enumerate(segments):
+        _check_segment(segment, f"{where}: segment {number}", size)
+
+
+def _check_segment(segment: Any, where: str, size: int) -> None:
+    _check_span(segment, where, size)
+    for name in _SEGMENT_FIELDS:
+        # A first picture may come before time zero.
+        _check_number(segment, name, where, least=-_LARGEST)
+
+
+def _check_span(span: Any, where: str, size: int) -> None:
+    if not isinstance(span, dict):
+        _refuse(f"{where} must be an object")
+    _check_number(span, "offset", where)
+    _check_number(span, "size", where, least=1)
+    if span["offset"] + span["size"] > size:
+        _refuse(f"{where} ends at byte {span['offset'] + span['size']}; the track has {size}")
+
+
+def _check_number(entry: dict[str, Any], name: str, where: str, least: int = 0) -> None:
+    value = entry.get(name)
+    # True is an int to Python.
+    if type(value) is not int or not least <= value <= _LARGEST:
+        _refuse(f"{where}: `{name}` must be a whole number, at least {least}")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(name)
+
+
+def _refuse(reason: str) -> NoReturn:
+    raise InvalidIndex(f"the index {reason}")

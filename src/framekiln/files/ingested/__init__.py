@@ -1,0 +1,1 @@
+"""What is known of sources that were downloaded by URL, and its SQL."""

@@ -1,0 +1,15 @@
+"""The jobs of files."""
+
+from typing import Final
+
+from framekiln.files.model import File
+from framekiln.jobs.model import NewJob
+
+PROCESS_FILE: Final = "file.process"
+MEDIA_QUEUE: Final = "files"
+
+
+def process_job(file: File) -> NewJob:
+    """Return the job that makes tracks and an index of an uploaded video."""
+    args = {"file_id": str(file.id), "organization_id": str(file.organization_id)}
+    return NewJob(kind=PROCESS_FILE, args=args, queue=MEDIA_QUEUE)

@@ -1,0 +1,1 @@
+"""Parts of uploads under way: their SQL."""

@@ -1,0 +1,257 @@
+"""What can be done with files, but for uploading. Each state change is one transaction here."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from framekiln.db.notify import Follower, Notifications, notify
+from framekiln.db.pool import Database
+from framekiln.files import store
+from framekiln.files.errors import (
+    FileExpired,
+    FileNotFound,
+    FileNotReady,
+    TooManyTracks,
+    TrackExists,
+    TrackNotFound,
+)
+from framekiln.files.index_check import check_uploaded_index
+from framekiln.files.model import (
+    MAX_TRACKS,
+    File,
+    FileProgress,
+    FileStatus,
+    NewFile,
+    NewTrack,
+    Track,
+    file_prefix,
+    first_of_each,
+    index_key,
+    source_key,
+    topic,
+    track_key,
+)
+from framekiln.files.parts import store as part_store
+from framekiln.files.tracks import store as track_store
+from framekiln.identity.model import Caller
+from framekiln.kit.clock import Clock
+from framekiln.kit.ids import FileId, OrganizationId, new_uuid
+from framekiln.media.reuniting import reunite
+from framekiln.storage.blob_store import BlobStore
+
+REMEMBERED: Final = timedelta(days=30)
+"""So long a file that has expired can still be asked about."""
+_REMOVED_AT_A_TIME: Final = 100
+
+
+class Files:
+    """The files of all organizations, as their owners see them."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        blobs: BlobStore,
+        notifications: Notifications,
+        clock: Clock,
+    ) -> None:
+        self._database = database
+        self._blobs = blobs
+        self._notifications = notifications
+        self._clock = clock
+
+    async def create(self, caller: Caller, new: NewFile) -> tuple[File, bool]:
+        """Register a file, or find the one that is the same; say whether it is new."""
+        organization_id, now = caller.organization.id, self._clock.now()
+        async with self._database.transaction() as connection:
+            if new.md5 is not None:
+                await store.lock_md5(connection, organization_id, new.md5)
+                if twin := await store.find_twin(connection, organization_id, new, now=now):
+                    return twin, False
+            file = await store.insert(
+                connection,
+                FileId(new_uuid()),
+                new,
+                organization_id=organization_id,
+                api_key_id=caller.api_key_id,
+                now=now,
+            )
+        return file, True
+
+    async def get(self, organization_id: OrganizationId, file_id: FileId) -> File:
+        """Return a file of the organization."""
+        async with self._database.connection() as connection:
+            file = await store.find(connection, organization_id, file_id)
+        if file is None:
+            raise no_file(file_id)
+        return file
+
+    async def find_by_md5(self, organization_id: OrganizationId, md5: str) -> File:
+        """Return the newest file with that sum that has neither failed nor expired."""
+        async with self._database.connection() as connection:
+            file = await store.find_by_md5(connection, organization_id, md5, now=self._clock.now())
+        if file is None:
+            raise FileNotFound(f"there is no file with md5 {md5[:64]}")
+        return file
+
+    async def tracks(self, organization_id: OrganizationId, file_id: FileId) -> list[Track]:
+        """Return the tracks of a file, by number; the scrub track comes last."""
+        async with self._database.connection() as connection:
+            if await store.find(connection, organization_id, file_id) is None:
+                raise no_file(file_id)
+            return await track_store.list_all(connection, file_id)
+
+    def check_readable(self, file: File) -> None:
+        """Raise unless the file's content can be given out."""
+        self._check_alive(file)
+        if file.status is not FileStatus.READY:
+            reason = f": {file.failure.message}" if file.failure else ""
+            raise FileNotReady(
+                f"file {file.id} is {file.status}, so there is no content{reason}",
+                status=file.status,
+            )
+
+    async def fetch_source(self, file: File, path: Path) -> None:
+        """Write the original of a file to a local path."""
+        self.check_readable(file)
+        if not file.has_source:
+            raise FileNotReady(
+                f"file {file.id} was uploaded as tracks; its original is not here",
+                status=file.status,
+            )
+        await self._blobs.get_to_file(source_key(file.organization_id, file.id), path)
+
+    async def fetch_media(self, file: File, path: Path) -> None:
+        """Write what can be seen and heard of a file to a local path, however it was uploaded."""
+        if file.has_source:
+            await self.fetch_source(file, path)
+            return
+        self.check_readable(file)
+        firsts = first_of_each(await self.tracks(file.organization_id, file.id))
+        if not firsts:
+            raise FileNotReady(f"file {file.id} has no tracks", status=file.status)
+        parts = [path.with_name(f"{path.name}-{track.track_id}") for track in firsts]
+        for track, part in zip(firsts, parts, strict=True):
+            await self.fetch_track(file, track.track_id, part)
+        await asyncio.to_thread(reunite, parts, path)
+        for part in parts:
+            part.unlink()
+
+    async def fetch_track(self, file: File, track_id: int, path: Path) -> None:
+        """Write a track, a whole fragmented MP4, to a local path."""
+        self.check_readable(file)
+        await self.complete_track(file, track_id)
+        key = track_key(file.organization_id, file.id, track_id)
+        await self._blobs.get_to_file(key, path)
+
+    async def complete_track(self, file: File, track_id: int) -> Track:
+        """Return a track whose bytes are all here."""
+        tracks = await self.tracks(file.organization_id, file.id)
+        track = next((each for each in tracks if each.track_id == track_id), None)
+        if track is None or not track.is_complete:
+            raise TrackNotFound(f"file {file.id} has no track {track_id}")
+        return track
+
+    async def add_track(
+        self, organization_id: OrganizationId, file_id: FileId, new: NewTrack
+    ) -> Track:
+        """Add a track to be uploaded; one that is there with the same size is returned as it is."""
+        async with self._database.transaction() as connection:
+            file = await store.lock(connection, organization_id, file_id)
+            if file is None:
+                raise no_file(file_id)
+            self._check_alive(file)
+            tracks = await track_store.list_all(connection, file_id)
+            found = next((each for each in tracks if each.track_id == new.track_id), None)
+            if found is not None and found.byte_size == new.byte_size:
+                return found
+            _check_addable(tracks, found)
+            stale = await part_store.list_all(connection, file_id, new.track_id)
+            await part_store.delete_all(connection, file_id, new.track_id)
+            track = await track_store.put(connection, file_id, new)
+        for part in stale:
+            await self._blobs.delete(part.blob_key)
+        return track
+
+    async def accept_index(
+        self, organization_id: OrganizationId, file_id: FileId, uploaded: Path
+    ) -> File:
+        """Check a fragment index and keep it: the file is ready then.
+
+        `uploaded` lies in a folder of its own, which is handed to the checking child.
+        """
+        file = await self.get(organization_id, file_id)
+        self._check_alive(file)
+        tracks = await self.tracks(organization_id, file_id)
+        checked = await check_uploaded_index(file, tracks, uploaded, blobs=self._blobs)
+        key = index_key(organization_id, file_id)
+        await self._blobs.put_file(key, checked.path)
+        async with self._database.transaction() as connection:
+            is_ready = await store.set_ready(
+                connection, file_id, checked.facts, has_source=False, now=self._clock.now()
+            )
+            await notify(connection, topic(file_id))
+        if not is_ready:
+            await self._blobs.delete(key)
+            raise no_file(file_id)
+        return await self.get(organization_id, file_id)
+
+    async def delete(self, organization_id: OrganizationId, file_id: FileId) -> None:
+        """Remove a file and all that was kept for it; a worker that has it notices."""
+        async with self._database.transaction() as connection:
+            if not await store.delete(connection, organization_id, file_id):
+                raise no_file(file_id)
+            await notify(connection, topic(file_id))
+        await self._blobs.delete_prefix(file_prefix(organization_id, file_id))
+
+    async def remove_expired(self) -> int:
+        """Remove the content of what has expired; return how many files it was."""
+        now = self._clock.now()
+        async with self._database.connection() as connection:
+            expired = await store.list_expired(connection, now=now, limit=_REMOVED_AT_A_TIME)
+        for file in expired:
+            # The bytes first: if we die in between, the next round does it again.
+            await self._blobs.delete_prefix(file_prefix(file.organization_id, file.id))
+            async with self._database.transaction() as connection:
+                await store.set_content_removed(connection, file.id, now=now)
+        async with self._database.transaction() as connection:
+            await store.forget_expired_before(
+                connection, now - REMEMBERED, limit=_REMOVED_AT_A_TIME
+            )
+        return len(expired)
+
+    async def progress(self, file_id: FileId) -> FileProgress:
+        """Return how far the processing of a file is."""
+        async with self._database.connection() as connection:
+            progress = await store.find_progress(connection, file_id)
+        if progress is None:
+            raise no_file(file_id)
+        return progress
+
+    def _check_alive(self, file: File) -> None:
+        if file.has_expired(self._clock.now()) or file.content_removed_at is not None:
+            raise FileExpired(f"file {file.id} has expired")
+
+    @asynccontextmanager
+    async def follow(self, file_id: FileId) -> AsyncIterator[Follower]:
+        """Be woken whenever a file's progress or state changes."""
+        async with self._notifications.follow(topic(file_id)) as follower:
+            yield follower
+
+
+def _check_addable(tracks: list[Track], found: Track | None) -> None:
+    if found is not None and found.is_complete:
+        raise TrackExists(
+            f"track {found.track_id} is complete and has {found.byte_size} bytes",
+            byte_size=found.byte_size,
+        )
+    if found is None and len(tracks) >= MAX_TRACKS:
+        raise TooManyTracks(f"the file has {MAX_TRACKS} tracks, the most there may be")
+
+
+def no_file(file_id: FileId) -> FileNotFound:
+    """Return the error that there is no such file."""
+    return FileNotFound(f"there is no file {file_id}")

@@ -1,0 +1,1 @@
+"""The tracks of files: their SQL."""

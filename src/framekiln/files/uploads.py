@@ -1,0 +1,234 @@
+"""Uploads in chunks, of a file's own content or of one of its tracks.
+
+Every part gets a blob of its own name and is recorded under the file's row lock if it follows what
+is there. So of two writers at once one is a little ahead, and what the other sends again is left
+out: bytes are never mixed up, whatever breaks. Never looks into the content by itself.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from framekiln.db.notify import notify
+from framekiln.db.pool import Connection, Database
+from framekiln.files import store
+from framekiln.files.chunks import KEPT_BYTES, Chunk, PartCutter
+from framekiln.files.errors import (
+    ChunkMismatch,
+    FileExpired,
+    FileNotFound,
+    FileTakesNoContent,
+    TooManyParts,
+    TrackNotFound,
+    UploadGap,
+)
+from framekiln.files.jobs import process_job
+from framekiln.files.model import (
+    OWN_CONTENT,
+    File,
+    FileStatus,
+    FileType,
+    Track,
+    parts_prefix,
+    topic,
+)
+from framekiln.files.parts import store as part_store
+from framekiln.files.parts.store import Part
+from framekiln.files.tracks import store as track_store
+from framekiln.files.whole import WholeUploads
+from framekiln.jobs.queue import JobQueue
+from framekiln.kit.clock import Clock
+from framekiln.kit.errors import FramekilnError
+from framekiln.kit.ids import FileId, OrganizationId, new_uuid
+from framekiln.storage.blob_store import BlobStore
+
+MAX_PARTS: Final = 10_000
+# After any other error a part may be recorded all the same.
+_NOT_RECORDED: Final = (
+    FileExpired,
+    FileNotFound,
+    FileTakesNoContent,
+    TooManyParts,
+    TrackNotFound,
+)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What is uploaded: the content of a file, or one of its tracks."""
+
+    organization_id: OrganizationId
+    file_id: FileId
+    track_id: int = OWN_CONTENT
+
+
+@dataclass(frozen=True)
+class Upload:
+    """How far an upload is."""
+
+    file: File
+    track: Track | None
+
+    @property
+    def byte_size(self) -> int | None:
+        """How many bytes there will be; None where none are expected."""
+        return self.track.byte_size if self.track else self.file.byte_size
+
+    @property
+    def next_byte(self) -> int:
+        """The first byte that is missing."""
+        return self.track.next_byte if self.track else self.file.next_byte
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether there is nothing left to send."""
+        return self.track.is_complete if self.track else not self.file.status.takes_content
+
+    @property
+    def has_all_bytes(self) -> bool:
+        """Whether every byte has come; it may still have to be put together and looked at."""
+        return self.next_byte == self.byte_size
+
+
+class Uploads:
+    """The uploads of all organizations."""
+
+    def __init__(
+        self, database: Database, *, jobs: JobQueue, blobs: BlobStore, clock: Clock
+    ) -> None:
+        self._database = database
+        self._jobs = jobs
+        self._blobs = blobs
+        self._clock = clock
+        self._whole = WholeUploads(database, blobs=blobs, clock=clock)
+
+    async def find(self, target: Target) -> Upload:
+        """Return how far an upload is."""
+        async with self._database.connection() as connection:
+            file = await store.find(connection, target.organization_id, target.file_id)
+            return await _upload(connection, file, target)
+
+    async def receive(self, target: Target, chunk: Chunk, body: AsyncIterator[bytes]) -> Upload:
+        """Take a chunk in and return how far the upload is then.
+
+        If the body breaks off, what has come of it is kept and its error is passed on. With the
+        last byte the content is put together and checked, or its processing begins.
+        """
+        upload = await self.find(target)
+        byte_size = self._expected_bytes(upload)
+        next_byte = byte_size if upload.is_complete else upload.next_byte
+        end = chunk.check(byte_size=byte_size, next_byte=next_byte)
+        cutter = PartCutter(
+            partial(self._keep, target), start=chunk.start, end=end, next_byte=next_byte
+        )
+        await _read(body, cutter)
+        if chunk.end is not None and cutter.position < chunk.end:
+            raise ChunkMismatch(
+                f"the body ended at byte {cutter.position}, the range at {chunk.end}"
+            )
+        if cutter.position == chunk.start and next_byte < byte_size:
+            raise ChunkMismatch("the body is empty", next_byte=next_byte)
+        await cutter.finish()
+        return await self._finish(target)
+
+    async def _finish(self, target: Target) -> Upload:
+        upload = await self.find(target)
+        if upload.is_complete or not upload.has_all_bytes:
+            return upload
+        await self._whole.finish(upload.file, upload.track)
+        return await self.find(target)
+
+    def _expected_bytes(self, upload: Upload) -> int:
+        file = upload.file
+        if file.has_expired(self._clock.now()):
+            raise FileExpired(f"file {file.id} has expired")
+        if upload.byte_size is None:
+            raise FileTakesNoContent(
+                f"file {file.id} was created without a size: only its tracks are uploaded",
+                status=file.status,
+            )
+        if upload.track is None and file.status in (FileStatus.FAILED, FileStatus.RECEIVING):
+            raise _takes_no_content(file)
+        return upload.byte_size
+
+    async def _keep(self, target: Target, first_byte: int, data: bytes) -> int:
+        """Store a part, or as much of it as nobody else has stored; return the next byte."""
+        next_byte = (await self.find(target)).next_byte
+        end_byte = first_byte + len(data)
+        folder = parts_prefix(target.organization_id, target.file_id, target.track_id)
+        while next_byte < end_byte:
+            if next_byte < first_byte:
+                raise UploadGap("the upload was begun anew meanwhile", next_byte=next_byte)
+            key = f"{folder}/{next_byte}-{new_uuid().hex}"
+            await self._blobs.put(key, data[next_byte - first_byte :])
+            try:
+                next_byte, is_kept = await self._record(target, Part(next_byte, end_byte, key))
+            except _NOT_RECORDED:
+                await self._blobs.delete(key)
+                raise
+            if not is_kept:
+                await self._blobs.delete(key)
+        return next_byte
+
+    async def _record(self, target: Target, part: Part) -> tuple[int, bool]:
+        """Add a part if it follows what is there; return the next byte and whether it does."""
+        async with self._database.transaction() as connection:
+            file = await store.lock(connection, target.organization_id, target.file_id)
+            upload = await _upload(connection, file, target)
+            self._expected_bytes(upload)
+            if upload.next_byte != part.first_byte:
+                return upload.next_byte, False
+            if upload.is_complete:
+                raise _takes_no_content(upload.file)
+            if await part_store.count(connection, target.file_id, target.track_id) >= MAX_PARTS:
+                raise TooManyParts(
+                    f"the upload came in more than {MAX_PARTS} pieces; send larger chunks"
+                )
+            await part_store.insert(connection, target.file_id, target.track_id, part)
+            await store.set_uploading(connection, target.file_id)
+            await self._advance(connection, upload, part.end_byte)
+        return part.end_byte, True
+
+    async def _advance(self, connection: Connection, upload: Upload, next_byte: int) -> None:
+        file, track = upload.file, upload.track
+        if track is not None:
+            await track_store.advance(connection, file.id, track.track_id, next_byte=next_byte)
+            return
+        await store.advance(connection, file.id, next_byte=next_byte)
+        if next_byte == file.byte_size and file.type is FileType.VIDEO:
+            await store.set_processing(connection, file.id)
+            await self._jobs.defer(connection, process_job(file))
+            await notify(connection, topic(file.id))
+
+
+async def _read(body: AsyncIterator[bytes], cutter: PartCutter) -> None:
+    try:
+        async for piece in body:
+            await cutter.add(piece)
+    except FramekilnError:
+        raise
+    except Exception:
+        # The connection broke: the next attempt goes on here.
+        await cutter.finish(at_least=KEPT_BYTES)
+        raise
+
+
+async def _upload(connection: Connection, file: File | None, target: Target) -> Upload:
+    if file is None:
+        raise FileNotFound(f"there is no file {target.file_id}")
+    if target.track_id == OWN_CONTENT:
+        return Upload(file, None)
+    track = await track_store.find(connection, target.file_id, target.track_id)
+    if track is None:
+        raise TrackNotFound(
+            f"file {target.file_id} has no track {target.track_id}: create it first"
+        )
+    return Upload(file, track)
+
+
+def _takes_no_content(file: File) -> FileTakesNoContent:
+    reason = f": {file.failure.message}" if file.failure else ""
+    return FileTakesNoContent(
+        f"file {file.id} is {file.status} and takes no content{reason}", status=file.status
+    )

@@ -1,0 +1,98 @@
+"""All bytes of an upload are here: small files are looked at and ready, tracks are put together.
+
+Videos are not for here: they are processed by a worker.
+"""
+
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from framekiln.db.notify import notify
+from framekiln.db.pool import Database
+from framekiln.files import store
+from framekiln.files.content import look_at
+from framekiln.files.joining import check_md5, join_to_file, stream_parts
+from framekiln.files.model import (
+    OWN_CONTENT,
+    Facts,
+    File,
+    Track,
+    parts_prefix,
+    source_key,
+    topic,
+    track_key,
+)
+from framekiln.files.parts import store as part_store
+from framekiln.files.parts.store import Part
+from framekiln.files.tracks import store as track_store
+from framekiln.jobs.ending import failure_of
+from framekiln.kit.clock import Clock
+from framekiln.kit.errors import CompositionFailed, FramekilnError, InvalidInput, TooLarge
+from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.errors import BlobNotFound
+
+
+class WholeUploads:
+    """What is done in the very request that brings the last byte. Doing it twice is harmless."""
+
+    def __init__(self, database: Database, *, blobs: BlobStore, clock: Clock) -> None:
+        self._database = database
+        self._blobs = blobs
+        self._clock = clock
+
+    async def finish(self, file: File, track: Track | None) -> None:
+        """Make one blob of the parts; raises what is wrong with the content of a small file."""
+        track_id = track.track_id if track else OWN_CONTENT
+        async with self._database.connection() as connection:
+            parts = await part_store.list_all(connection, file.id, track_id)
+        # Another request may be finishing it too: then the parts are gone, sooner or later.
+        with suppress(BlobNotFound):
+            if parts and track is not None:
+                await self._finish_track(file, track, parts)
+            elif parts:
+                await self._finish_small(file, parts)
+        await self._blobs.delete_prefix(parts_prefix(file.organization_id, file.id, track_id))
+
+    async def _finish_track(self, file: File, track: Track, parts: list[Part]) -> None:
+        key = track_key(file.organization_id, file.id, track.track_id)
+        await self._blobs.put_stream(key, stream_parts(self._blobs, parts))
+        async with self._database.transaction() as connection:
+            await store.lock(connection, file.organization_id, file.id)
+            await track_store.set_complete(connection, file.id, track.track_id)
+            await part_store.delete_all(connection, file.id, track.track_id)
+
+    async def _finish_small(self, file: File, parts: list[Part]) -> None:
+        with tempfile.TemporaryDirectory(prefix="framekiln-file-") as name:
+            path = Path(name) / "source"
+            try:
+                check_md5(file, await join_to_file(self._blobs, parts, path))
+                facts = await look_at(file.type, path)
+            except FramekilnError as error:
+                if _is_content_at_fault(error):
+                    await self._refuse(file, error)
+                raise
+            await self._blobs.put_file(source_key(file.organization_id, file.id), path)
+        await self._accept(file, facts)
+
+    async def _accept(self, file: File, facts: Facts) -> None:
+        now = self._clock.now()
+        async with self._database.transaction() as connection:
+            await store.lock(connection, file.organization_id, file.id)
+            is_ready = await store.set_ready(connection, file.id, facts, has_source=True, now=now)
+            await part_store.delete_all(connection, file.id, OWN_CONTENT)
+            await notify(connection, topic(file.id))
+        if not is_ready:
+            # Deleted or expired meanwhile.
+            await self._blobs.delete(source_key(file.organization_id, file.id))
+
+    async def _refuse(self, file: File, error: FramekilnError) -> None:
+        async with self._database.transaction() as connection:
+            await store.fail(connection, file.id, failure_of(error), now=self._clock.now())
+            await part_store.delete_all(connection, file.id, OWN_CONTENT)
+            await notify(connection, topic(file.id))
+        prefix = parts_prefix(file.organization_id, file.id, OWN_CONTENT)
+        await self._blobs.delete_prefix(prefix)
+
+
+def _is_content_at_fault(error: FramekilnError) -> bool:
+    return isinstance(error, InvalidInput | TooLarge | CompositionFailed)

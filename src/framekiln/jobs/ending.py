@@ -1,0 +1,63 @@
+"""How a job ends the thing it works on badly: at the last try, with the reason, come what may.
+
+Knows no render and no file: whoever uses it says how the failure is recorded.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+import structlog
+
+from framekiln.db.pool import DatabaseUnavailable
+from framekiln.jobs.model import JobContext
+from framekiln.kit.errors import FramekilnError
+
+log = structlog.get_logger(__name__)
+
+_DATABASE_BACK_WITHIN_S: Final = 120.0
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why something failed for good, as its owner is told."""
+
+    code: str
+    message: str
+
+
+@asynccontextmanager
+async def failing_for_good(
+    job: JobContext, record: Callable[[Failure], Awaitable[Any]]
+) -> AsyncIterator[None]:
+    """Record why a job fails when it fails for good; while the queue tries again it goes on."""
+    try:
+        yield
+    except Exception as error:
+        if job.tries_again_after(error):
+            raise
+        failure = failure_of(error)
+        log.warning("failed for good", code=failure.code, reason=failure.message)
+        await patiently(lambda: record(failure))
+
+
+async def patiently(step: Callable[[], Awaitable[Result]]) -> Result:
+    """Do the last write of a job even if the database is away for a while."""
+    async with asyncio.timeout(_DATABASE_BACK_WITHIN_S):
+        while True:
+            try:
+                return await step()
+            except DatabaseUnavailable:
+                await asyncio.sleep(1)
+
+
+def failure_of(error: Exception) -> Failure:
+    """Return what the owner is told of an error."""
+    if isinstance(error, FramekilnError):
+        return Failure(error.code, error.message)
+    log.error("unexpected error", exc_info=error)
+    return Failure("internal_error", f"unexpected error: {type(error).__name__}")

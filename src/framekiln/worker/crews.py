@@ -1,0 +1,28 @@
+"""How a worker process divides its places among queues. Pure.
+
+Jobs that use whole cores have places of their own: twenty long films that wait to be split must not
+keep a finished render from being joined, nor somebody who presses play from the next segment.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+HEAVY_QUEUES: Final = frozenset({"files", "speech", "playback"})
+
+
+@dataclass(frozen=True)
+class Crew:
+    """Queues whose jobs share places."""
+
+    queues: tuple[str, ...]
+    concurrency: int
+
+
+def crews_of(queues: list[str], *, concurrency: int, slots: int) -> list[Crew]:
+    """Return the crews; `concurrency` is that of the light queues, or of the only one."""
+    light = tuple(queue for queue in queues if queue not in HEAVY_QUEUES)
+    heavy = [queue for queue in queues if queue in HEAVY_QUEUES]
+    if len(queues) == 1:
+        return [Crew(tuple(queues), concurrency)]
+    crews = [Crew(light, concurrency)] if light else []
+    return crews + [Crew((queue,), slots) for queue in heavy]

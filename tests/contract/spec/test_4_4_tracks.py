@@ -1,0 +1,243 @@
+"""Clause 4.4, tracks: video that was processed elsewhere comes as tracks and an index."""
+
+import json
+from collections.abc import AsyncIterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framekiln.media.split import process_video, track_path
+from tests.contract.conftest import TEMPLATE
+from tests.support.app import Kiln, open_kiln
+from tests.support.clips import Clip, make_clip
+from tests.support.postgres import PostgresServer
+from tests.support.uploads import FILES, blob_names, create, detail, md5_of, send_chunk, upload
+
+pytestmark = pytest.mark.spec("4.4")
+
+
+@pytest.fixture(scope="module")
+async def kiln(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Kiln]:
+    folder = tmp_path_factory.mktemp("kiln")
+    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
+        yield kiln
+
+
+class Prepared:
+    """A video as a client's own tools have processed it."""
+
+    def __init__(self, folder: Path) -> None:
+        source = make_clip(folder / "clip.mp4", Clip(duration_s=Fraction(1)))
+        made = process_video(source, folder, report=lambda _: None)
+        self.tracks = {
+            track.track_id: {
+                "track_id": track.track_id,
+                "type": track.type,
+                "probe_info": track.probe_info,
+                "duration_ms": track.duration_ms,
+                "codec_name": track.codec_name,
+                "byte_size": track.byte_size,
+            }
+            for track in made.tracks
+        }
+        self.data = {number: track_path(folder, number).read_bytes() for number in self.tracks}
+        self.index: dict[str, Any] = json.loads((folder / "index.json").read_bytes())
+        self.md5 = md5_of(source.read_bytes())
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
+    return Prepared(tmp_path_factory.mktemp("prepared"))
+
+
+async def add_track(kiln: Kiln, file_id: str, body: dict[str, Any]) -> dict[str, Any]:
+    answer = await kiln.client.post(f"{FILES}/{file_id}/tracks", json={"file_id": file_id, **body})
+    assert answer.status_code == 201, answer.text
+    created: dict[str, Any] = answer.json()
+    return created
+
+
+async def with_tracks(kiln: Kiln, prepared: Prepared, **body: Any) -> str:
+    """Register a file and upload both tracks of it; return its id."""
+    file_id = (await create(kiln, **body))["id"]
+    for number, track in prepared.tracks.items():
+        await add_track(kiln, file_id, track)
+        path = f"{FILES}/{file_id}/tracks/{number}/upload"
+        answers = await upload(kiln, path, prepared.data[number], chunk_bytes=40_000)
+        assert answers[-1].status_code == 201
+    return str(file_id)
+
+
+async def send_index(kiln: Kiln, file_id: str, index: Any) -> Any:
+    """Stream it without a length, as existing clients do."""
+    raw = index if isinstance(index, bytes) else json.dumps(index).encode()
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for at in range(0, len(raw), 1000):
+            yield raw[at : at + 1000]
+
+    return await kiln.client.post(f"{FILES}/{file_id}/index/upload", content=pieces())
+
+
+@pytest.mark.spec("2.7", "3.2")
+async def test_tracks_and_an_index_make_a_file_ready(kiln: Kiln, prepared: Prepared) -> None:
+    """The sum is that of the source, the size that of a track: neither can be checked."""
+    byte_size = len(prepared.data[1])
+    record = await create(kiln, md5=prepared.md5, byte_size=byte_size, filename="clip.mp4")
+    file_id = record["id"]
+    for number, track in prepared.tracks.items():
+        data, path = prepared.data[number], f"{FILES}/{file_id}/tracks/{number}/upload"
+        state = {
+            "file_id": file_id,
+            "track_id": number,
+            "next_byte": 0,
+            "byte_size": len(data),
+            "complete": False,
+        }
+        assert await add_track(kiln, file_id, track) == state
+        assert (await kiln.client.get(path)).status_code == 202
+        half = len(data) // 2
+        first = await send_chunk(kiln, path, data[:half], start=0, total=len(data))
+        assert (first.status_code, first.json()) == (202, {**state, "next_byte": half})
+        # Asked for again, it is where it was.
+        assert (await add_track(kiln, file_id, track))["next_byte"] == half
+        last = await send_chunk(kiln, path, data[half:], start=half, total=len(data))
+        done = {**state, "next_byte": len(data), "complete": True}
+        assert (last.status_code, last.json()) == (201, done)
+        again = await send_chunk(kiln, path, data[half:], start=half, total=len(data))
+        assert (again.status_code, again.json()) == (201, done)
+        assert (await kiln.client.get(path)).status_code == 200
+        assert await add_track(kiln, file_id, track) == done
+    assert (await detail(kiln, file_id))["status"] == "uploading"
+    answer = await send_index(kiln, file_id, prepared.index)
+    assert (answer.status_code, answer.json()) == (200, {"id": file_id, "status": "ready"})
+    found = await detail(kiln, file_id)
+    assert (found["width"], found["height"], found["duration_ms"]) == (320, 240, 1000)
+    assert [track["track_id"] for track in found["tracks"]] == [1, 2]
+    served = await kiln.client.get(f"{FILES}/{file_id}/index")
+    assert served.headers["content-type"] == "application/json"
+    # The track for scrubbing was listed and never uploaded.
+    assert served.json() == {key: prepared.index[key] for key in ("1", "2")}
+    for number, data in prepared.data.items():
+        assert (await kiln.client.get(f"{FILES}/{file_id}/tracks/{number}")).content == data
+    assert blob_names(kiln, file_id) == {"index.json", "tracks/1.mp4", "tracks/2.mp4"}
+    # Nothing is left to be sent, though the file's own content never came.
+    assert (await kiln.client.get(f"{FILES}/{file_id}/upload")).status_code == 200
+
+
+async def test_a_scrub_track_may_come_too(kiln: Kiln, prepared: Prepared) -> None:
+    file_id = await with_tracks(kiln, prepared)
+    scrub = {**prepared.tracks[1], "track_id": -1}
+    await add_track(kiln, file_id, scrub)
+    await upload(kiln, f"{FILES}/{file_id}/tracks/-1/upload", prepared.data[1])
+    index = {**prepared.index, "-1": {**prepared.index["1"], "track": -1}}
+    assert (await send_index(kiln, file_id, index)).status_code == 200
+    answer = await kiln.client.get(f"{FILES}/{file_id}/tracks/-1")
+    assert answer.content == prepared.data[1]
+    assert [track["track_id"] for track in (await detail(kiln, file_id))["tracks"]] == [1, 2]
+
+
+async def test_any_type_of_file_takes_tracks(kiln: Kiln, prepared: Prepared) -> None:
+    """Tools look up a sum and go on with whatever file they find."""
+    file_id = await with_tracks(kiln, prepared, type="caption")
+    assert (await send_index(kiln, file_id, prepared.index)).json()["status"] == "ready"
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"track_id": 0}, 400),
+        ({"track_id": -2}, 400),
+        ({"track_id": 1.5}, 400),
+        ({"type": "subtitle"}, 400),
+        ({"byte_size": 0}, 400),
+        ({"byte_size": (1 << 30) + 1}, 413),
+        ({"duration_ms": -1}, 400),
+        ({"codec_name": ""}, 400),
+        ({"probe_info": "no"}, 400),
+        ({"file_id": "another"}, 400),
+    ],
+)
+async def test_tracks_that_are_refused(
+    kiln: Kiln, prepared: Prepared, change: dict[str, Any], status: int
+) -> None:
+    record = await create(kiln)
+    body = {**prepared.tracks[1], **change}
+    answer = await kiln.client.post(f"{FILES}/{record['id']}/tracks", json=body)
+    assert answer.status_code == status
+    assert answer.json()["field"] == next(iter(change))
+
+
+async def test_a_track_can_be_begun_anew(kiln: Kiln, prepared: Prepared) -> None:
+    """Made again, a track may have another size; while it is not complete that is no matter."""
+    file_id = (await create(kiln))["id"]
+    path, data = f"{FILES}/{file_id}/tracks/1/upload", prepared.data[1]
+    await add_track(kiln, file_id, {**prepared.tracks[1], "byte_size": 5000})
+    await send_chunk(kiln, path, b"x" * 3000, start=0, total=5000)
+    assert (await add_track(kiln, file_id, prepared.tracks[1]))["next_byte"] == 0
+    await upload(kiln, path, data)
+    body = {**prepared.tracks[1], "byte_size": 5000}
+    answer = await kiln.client.post(f"{FILES}/{file_id}/tracks", json=body)
+    assert (answer.status_code, answer.json()["error"]) == (409, "track_exists")
+    assert blob_names(kiln, file_id) == {"tracks/1.mp4"}
+
+
+async def test_a_track_that_does_not_exist(kiln: Kiln) -> None:
+    file_id = (await create(kiln))["id"]
+    for track in ("3", "0", "x", "99999999999"):
+        path = f"{FILES}/{file_id}/tracks/{track}/upload"
+        for answer in (await kiln.client.get(path), await kiln.client.post(path, content=b"x")):
+            assert (answer.status_code, answer.json()["error"]) == (404, "track_not_found")
+
+
+async def test_an_index_must_fit_the_tracks(kiln: Kiln, prepared: Prepared) -> None:
+    file_id = await with_tracks(kiln, prepared)
+    first = prepared.index["1"]
+    beyond = {"offset": 0, "size": len(prepared.data[1]) + 1}
+    for index in (
+        b"",
+        b"{",
+        b"[]",
+        b"{}",
+        b'{"1": NaN}',
+        {"-1": prepared.index["-1"]},
+        {"3": {**first, "track": 3}},
+        {"1": {**first, "track": 2}},
+        {"1": {**first, "type": "text"}},
+        {"1": {**first, "timescale": 0}},
+        {"1": {**first, "initSegment": beyond}},
+        {"1": {**first, "segments": [{**first["segments"][0], **beyond}]}},
+        {"1": {**first, "segments": [{**first["segments"][0], "offset": -1}]}},
+        {"1": {**first, "segments": {}}},
+    ):
+        answer = await send_index(kiln, file_id, index)
+        assert (answer.status_code, answer.json()["error"]) == (400, "invalid_index"), index
+    assert (await detail(kiln, file_id))["status"] == "uploading"
+    assert "index.json" not in blob_names(kiln, file_id)
+    too_large = await kiln.client.post(
+        f"{FILES}/{file_id}/index/upload", headers={"Content-Length": str((50 << 20) + 1)}
+    )
+    assert too_large.status_code == 413
+
+
+async def test_tracks_must_be_what_the_index_says(kiln: Kiln, prepared: Prepared) -> None:
+    file_id = (await create(kiln))["id"]
+    await add_track(kiln, file_id, prepared.tracks[1])
+    data = b"x" * len(prepared.data[1])
+    await upload(kiln, f"{FILES}/{file_id}/tracks/1/upload", data)
+    answer = await send_index(kiln, file_id, {"1": prepared.index["1"]})
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_index")
+    assert "no MP4" in answer.json()["message"]
+
+
+async def test_an_index_for_nobody(kiln: Kiln, prepared: Prepared) -> None:
+    stranger = await kiln.stranger()
+    file_id = await with_tracks(kiln, prepared)
+    answer = await send_index(stranger, file_id, prepared.index)
+    assert (answer.status_code, answer.json()["error"]) == (404, "file_not_found")
+    answer = await stranger.client.post(f"{FILES}/{file_id}/tracks", json=prepared.tracks[1])
+    assert answer.status_code == 404

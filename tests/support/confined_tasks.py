@@ -1,0 +1,185 @@
+"""Functions that are run in a confined child: honest ones, and those of an attacker."""
+
+import ctypes
+import os
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from framekiln.media.errors import UnreadableMedia
+
+Report = Callable[[dict[str, Any]], None]
+
+
+def add(args: dict[str, Any], report: Report) -> dict[str, Any]:
+    print("this goes nowhere near the answer")  # noqa: T201
+    os.write(1, b'{"result": {"sum": -1}}\n')
+    for number in args["numbers"]:
+        report({"number": number})
+    Path("written").write_text("by the child")
+    return {"sum": sum(args["numbers"])}
+
+
+def look_around(args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    """Try everything a decoder has no business with; tell what worked."""
+    worked = []
+    for name, attempt in _attempts(args).items():
+        try:
+            attempt()
+        except OSError:
+            continue
+        worked.append(name)
+    return {"worked": worked, "environment": sorted(os.environ), "user": os.geteuid()}
+
+
+def _attempts(args: dict[str, Any]) -> dict[str, Callable[[], object]]:
+    def connect() -> None:
+        with socket.socket() as connection:
+            connection.connect(("127.0.0.1", args["port"]))
+
+    return {
+        "read": lambda: Path(args["secret"]).read_bytes(),
+        "list": lambda: list(Path(args["secret"]).parent.iterdir()),
+        "change": lambda: Path(args["given"]).write_text("changed"),
+        "create": lambda: Path(args["given"]).with_name("new").write_text("new"),
+        "connect": connect,
+        "environment of the parent": lambda: Path(f"/proc/{os.getppid()}/environ").read_bytes(),
+        "fork": _fork,
+        "program": lambda: os.posix_spawn("/usr/bin/true", ["true"], {}),
+        "signal": lambda: os.kill(os.getppid(), 0),
+        "outside": lambda: Path(sys.prefix, "planted").write_text("x"),
+        "memory": lambda: Path("/dev/shm/planted").write_text("x"),
+        "root": lambda: Path("/planted").write_text("x"),
+    }
+
+
+def _fork() -> None:
+    if os.fork() == 0:
+        os._exit(0)
+
+
+def read(args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    return {"text": Path(args["path"]).read_text()}
+
+
+def use_threads(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    ran: list[int] = []
+    threads = [threading.Thread(target=ran.append, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return {"ran": sorted(ran)}
+
+
+def refuse(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    raise UnreadableMedia("a.mp4: no", track=3)
+
+
+def stumble(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    raise KeyError("who knows")
+
+
+def refuse_for_want_of_memory(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    try:
+        bytearray(1 << 33)
+    except MemoryError as error:
+        raise UnreadableMedia("a.mp4: cannot allocate") from error
+    return {}
+
+
+def loop(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    while True:
+        pass
+
+
+def sleep(_args: dict[str, Any], report: Report) -> dict[str, Any]:
+    report({"started": True})
+    time.sleep(600)
+    return {}
+
+
+def allocate(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    kept = []
+    while True:
+        kept.append(bytearray(b"x") * (8 << 20))
+
+
+def fill_disk(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    with Path("big").open("wb") as file:
+        while True:
+            file.write(bytes(1 << 20))
+
+
+def open_files(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    kept = []
+    while True:
+        kept.append(Path("one").open("wb"))  # noqa: SIM115
+
+
+def fork_bomb(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    while True:
+        os.fork()
+
+
+def chatter(_args: dict[str, Any], report: Report) -> dict[str, Any]:
+    while True:
+        report({"words": "x" * 10_000})
+
+
+def one_endless_line(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    while True:
+        os.write(int(sys.argv[1]), b"x" * 65536)
+
+
+def tell_nonsense(args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    os.write(int(sys.argv[1]), args["line"].encode() + b"\n")
+    time.sleep(600)
+    return {}
+
+
+def leave_quietly(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    os._exit(0)
+
+
+def exit_politely(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    sys.exit(0)
+
+
+def crash(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    sys.stderr.write("last words\n")
+    sys.stderr.flush()
+    ctypes.string_at(0)
+    return {}
+
+
+def abort(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    os.abort()
+
+
+def close_everything(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    os.closerange(0, 64)
+    return {}
+
+
+def leave_a_link(args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    Path("real").write_text("fine")
+    Path("track.mp4").symlink_to(args["secret"])
+    return {}
+
+
+def leave_a_pit(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    for _ in range(40):
+        Path("track.mp4").mkdir()
+        os.chdir("track.mp4")
+    return {}
+
+
+def leave_a_pipe(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    Path("deep").mkdir()
+    os.mkfifo("deep/track.mp4")
+    return {}

@@ -1,0 +1,112 @@
+"""Uploads as existing clients send them, and a media worker beside the application."""
+
+import asyncio
+import hashlib
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import httpx
+
+from framekiln.services import Services
+from framekiln.worker.loop import run_worker
+from tests.support.app import Kiln
+from tests.support.jobs import eventually
+
+FILES = "/api/v1/files"
+CHUNK_BYTES = 8 << 20
+
+
+def md5_of(data: bytes) -> str:
+    return hashlib.md5(data, usedforsecurity=False).hexdigest()
+
+
+def dashed(md5: str) -> str:
+    """The sum as clients write it: like a UUID."""
+    return "-".join((md5[:8], md5[8:12], md5[12:16], md5[16:20], md5[20:]))
+
+
+async def create(kiln: Kiln, **body: Any) -> dict[str, Any]:
+    """Register a file and return its record."""
+    asked = {"filename": "a file", "type": "video", "byte_size": 1000, **body}
+    answer = await kiln.client.post(FILES, json=asked)
+    assert answer.status_code in (200, 201), answer.text
+    record: dict[str, Any] = answer.json()
+    return record
+
+
+async def send_chunk(
+    kiln: Kiln, path: str, data: bytes, *, start: int, total: int, form: str = "bytes="
+) -> httpx.Response:
+    """Send one chunk, labelled as JSON and with the range as clients write it."""
+    headers = {
+        "Content-Type": "application/json",
+        "Content-Range": f"{form}{start}-{start + len(data) - 1}/{total}",
+    }
+    return await kiln.client.post(path, content=data, headers=headers)
+
+
+async def upload(
+    kiln: Kiln, path: str, data: bytes, *, chunk_bytes: int = CHUNK_BYTES
+) -> list[httpx.Response]:
+    """Send everything from byte 0, chunk after chunk, whatever is there."""
+    return [
+        await send_chunk(kiln, path, data[at : at + chunk_bytes], start=at, total=len(data))
+        for at in range(0, len(data), chunk_bytes)
+    ]
+
+
+async def upload_file(kiln: Kiln, data: bytes, **body: Any) -> dict[str, Any]:
+    """Register and upload a file; return what is known of it then."""
+    record = await create(kiln, byte_size=len(data), **body)
+    answers = await upload(kiln, f"{FILES}/{record['id']}/upload", data)
+    assert answers[-1].status_code == 201, answers[-1].text
+    return await detail(kiln, record["id"])
+
+
+async def detail(kiln: Kiln, file_id: str) -> dict[str, Any]:
+    answer = await kiln.client.get(f"{FILES}/{file_id}")
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def processed(kiln: Kiln, file_id: str) -> dict[str, Any]:
+    """Return what is known of a video when its processing has ended."""
+    await kiln.writes(f"{FILES}/{file_id}/progress")
+    found = await detail(kiln, file_id)
+    assert found["status"] in ("ready", "failed")
+    return found
+
+
+def blob_names(kiln: Kiln, file_id: str) -> set[str]:
+    """Return what is stored for a file, below its folder; a worker may be changing it."""
+    marker = f"/files/{file_id}"
+    found = set()
+    for folder, _, names in os.walk(kiln.services.settings.data / "blobs"):
+        _, is_of_it, below = folder.partition(marker)
+        found |= {f"{below}/{name}".lstrip("/") for name in names if is_of_it}
+    return found
+
+
+async def keeps_only(kiln: Kiln, file_id: str, *names: str) -> None:
+    """Wait until this is all that is stored: workers clear away after they have told the end."""
+
+    async def is_so() -> bool:
+        return blob_names(kiln, file_id) == set(names)
+
+    await eventually(is_so)
+
+
+@asynccontextmanager
+async def media_worker(services: Services) -> AsyncIterator[None]:
+    """Let a worker process files, and stop it afterwards; it needs no browser."""
+    task = asyncio.create_task(run_worker(services, queues=["files"], concurrency=1))
+    try:
+        yield
+    finally:
+        assert not task.done(), task.exception()
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

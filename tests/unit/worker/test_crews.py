@@ -1,0 +1,19 @@
+"""Heavy queues have places of their own."""
+
+from framekiln.worker.crews import Crew, crews_of
+
+
+def test_light_queues_share_and_heavy_ones_do_not() -> None:
+    crews = crews_of(["control", "io", "files", "speech"], concurrency=20, slots=2)
+    assert crews == [Crew(("control", "io"), 20), Crew(("files",), 2), Crew(("speech",), 2)]
+
+
+def test_a_single_queue_gets_what_was_asked_for() -> None:
+    assert crews_of(["files"], concurrency=7, slots=2) == [Crew(("files",), 7)]
+
+
+def test_only_heavy_queues() -> None:
+    assert crews_of(["files", "playback"], concurrency=7, slots=3) == [
+        Crew(("files",), 3),
+        Crew(("playback",), 3),
+    ]
