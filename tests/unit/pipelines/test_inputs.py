@@ -1,0 +1,175 @@
+"""What a step reads: merged windows, corrections of reviewers, its own window alone."""
+
+from typing import Any
+
+import pytest
+
+from framekiln.pipelines.corrections import (
+    Correction,
+    ReviewedNamespaces,
+    apply_corrections,
+    check_correction,
+)
+from framekiln.pipelines.inputs import inputs_of, merge_windows, view_of
+from framekiln.pipelines.output import Annotation, Output
+from framekiln.pipelines.predicate import holds
+from framekiln.pipelines.windows import Window
+from tests.unit.pipelines.definitions import defined, endpoint, segment
+
+
+def found(kind: str, start_ms: int = 0, end_ms: int | None = None, **more: Any) -> Annotation:
+    end = start_ms if end_ms is None else end_ms
+    return Annotation(kind=kind, start_ms=start_ms, end_ms=end, **more)
+
+
+def kinds(outputs: dict[str, Output]) -> dict[str, list[str]]:
+    return {name: [each.kind for each in out.annotations] for name, out in outputs.items()}
+
+
+REVIEW = {"type": "review", "needs": ["faces", "plates"]}
+DEFINITION = defined(
+    faces=[],
+    plates=[],
+    unseen=[],
+    check=REVIEW,
+    redact={"type": "redact_render", "needs": ["check", "unseen"], "with": {"kinds": ["face"]}},
+    early=endpoint("faces"),
+)
+OUTPUTS = {
+    "faces": Output({"n": 2}, (found("face", 1), found("face", 2), found("hand", 3))),
+    "plates": Output({"n": 1}, (found("plate", 4), found("face", 5))),
+    "unseen": Output({}, (found("face", 6),)),
+    "check": Output({"decision": "approved"}),
+}
+
+
+@pytest.mark.spec("4.7")
+def test_windows_are_merged() -> None:
+    windows = [
+        Output({"count": 1, "first": True}, (found("a"), found("b"))),
+        Output({}, ()),
+        Output({"count": 2}, (found("c"),)),
+    ]
+    merged = merge_windows(windows)
+    assert merged.metadata == {"count": 2, "first": True}
+    assert [each.kind for each in merged.annotations] == ["a", "b", "c"]
+    assert merge_windows([]) == Output()
+
+
+@pytest.mark.spec("4.7")
+def test_a_filter_sees_the_merged_view() -> None:
+    definition = defined(
+        seg=segment(),
+        f={
+            "type": "filter",
+            "needs": ["seg"],
+            "when": {
+                "all": [
+                    {"path": "seg.metadata.count", "op": "eq", "value": 2},
+                    {"path": "seg.annotations.1.kind", "op": "eq", "value": "b"},
+                ]
+            },
+        },
+    )
+    when = definition.steps["f"].when
+    assert when is not None
+    windows = [Output({"count": 1}, (found("a"),)), Output({"count": 2}, (found("b"),))]
+    for outputs, expected in ((windows, True), (windows[::-1], False)):
+        merged = {"seg": merge_windows(outputs)}
+        inputs = inputs_of(definition, "f", outputs=merged, corrections={})
+        assert holds(when, view_of(inputs)) is expected
+
+
+@pytest.mark.spec("4.7")
+def test_a_step_reads_what_it_needs_directly_or_not() -> None:
+    inputs = inputs_of(DEFINITION, "redact", outputs=OUTPUTS, corrections={})
+    assert inputs == OUTPUTS
+    assert list(inputs_of(DEFINITION, "early", outputs=OUTPUTS, corrections={})) == ["faces"]
+
+
+@pytest.mark.spec("3.3")
+def test_corrections_replace_what_the_reviewer_saw() -> None:
+    correction = Correction(frozenset({"face"}), (found("face", 9),))
+    inputs = inputs_of(DEFINITION, "redact", outputs=OUTPUTS, corrections={"check": correction})
+    assert kinds(inputs) == {
+        "faces": ["hand", "face"],
+        "plates": ["plate"],
+        "unseen": ["face"],
+        "check": [],
+    }
+    assert inputs["faces"].annotations[1].start_ms == 9
+    assert inputs["faces"].metadata == {"n": 2}
+
+
+@pytest.mark.spec("3.3")
+def test_steps_beside_the_review_see_no_corrections() -> None:
+    correction = Correction(frozenset({"face"}))
+    inputs = inputs_of(DEFINITION, "early", outputs=OUTPUTS, corrections={"check": correction})
+    assert inputs == {"faces": OUTPUTS["faces"]}
+
+
+def test_a_reviewed_kind_without_annotations_is_removed() -> None:
+    correction = Correction(frozenset({"face", "plate"}))
+    inputs = inputs_of(DEFINITION, "redact", outputs=OUTPUTS, corrections={"check": correction})
+    assert kinds(inputs) == {"faces": ["hand"], "plates": [], "unseen": ["face"], "check": []}
+
+
+def test_a_kind_that_nobody_had_found_stands_under_the_review() -> None:
+    correction = Correction(frozenset({"tattoo"}), (found("tattoo", 1),))
+    inputs = inputs_of(DEFINITION, "redact", outputs=OUTPUTS, corrections={"check": correction})
+    assert kinds(inputs)["check"] == ["tattoo"]
+    assert inputs["check"].metadata == {"decision": "approved"}
+
+
+def test_a_later_review_has_the_last_word() -> None:
+    outputs = {"a": Output({}, (found("face", 1),))}
+    reviews = [
+        ReviewedNamespaces(Correction(frozenset({"face"}), (found("face", 2),)), ("a",), "r1"),
+        ReviewedNamespaces(Correction(frozenset({"face"}), (found("face", 3),)), ("a", "r1"), "r2"),
+    ]
+    corrected = apply_corrections(outputs, reviews)
+    assert corrected["a"].annotations == (found("face", 3),)
+    assert outputs["a"].annotations == (found("face", 1),)
+
+
+@pytest.mark.spec("4.7")
+def test_a_window_sees_only_its_own_annotations() -> None:
+    definition = defined(a=segment(), b=segment("a"))
+    output = Output({"n": 1}, (found("x", 0, 500), found("y", 900, 1100), found("z", 2000, 3000)))
+    inputs = inputs_of(
+        definition,
+        "b",
+        outputs={"a": output},
+        corrections={},
+        window=Window(1, 1000, 2000, 0),
+    )
+    assert kinds(inputs) == {"a": ["y"]}
+    assert inputs["a"].metadata == {"n": 1}
+
+
+def test_a_correction_is_read() -> None:
+    value = {
+        "annotations": [{"kind": "face", "start_ms": 0, "end_ms": 1}],
+        "reviewed_kinds": ["plate"],
+    }
+    assert check_correction(value) == Correction(
+        frozenset({"face", "plate"}), (found("face", 0, 1),)
+    )
+    assert check_correction({}) == Correction(frozenset())
+
+
+@pytest.mark.parametrize(
+    ("value", "path", "code"),
+    [
+        (None, "", "type"),
+        ({"metadata": {}}, ".metadata", "unknown_field"),
+        ({"annotations": None}, ".annotations", "type"),
+        ({"annotations": [{"kind": "a", "start_ms": 0}]}, ".annotations.0.end_ms", "required"),
+        ({"reviewed_kinds": "face"}, ".reviewed_kinds", "type"),
+        ({"reviewed_kinds": ["a", "a"]}, ".reviewed_kinds.1", "duplicate"),
+    ],
+)
+def test_a_wrong_correction(value: Any, path: str, code: str) -> None:
+    issues = check_correction(value)
+    assert isinstance(issues, list)
+    assert [(each.path, each.code.value) for each in issues] == [(f"metadata_patch{path}", code)]
