@@ -30,7 +30,7 @@ _BT709: Final = 1
 _LIMITED_RANGE: Final = 1
 # Part of what decides the bytes, so it may not follow the machine's cores.
 _ENCODER_THREADS: Final = 2
-_FRAMES_IN_FLIGHT: Final = 4
+_FRAMES_IN_FLIGHT: Final = 5
 _KEYFRAME_EVERY_S: Final = 2
 
 
@@ -45,6 +45,15 @@ class VideoSettings:
     crf: int = 18
 
 
+class Layout(Enum):
+    """How the pixels of a buffer lie."""
+
+    BGRA = "bgra"
+    """Rows of pixels, as pages come: height x width x 4."""
+    YUV420P = "yuv420p"
+    """Whole planes after each other, as the encoder wants them: one row of bytes a row of luma."""
+
+
 class _Signal(Enum):
     """What can stand in the queue besides pixels."""
 
@@ -56,9 +65,11 @@ class _Signal(Enum):
 class Mp4Encoder:
     """Encodes frames in the order given; `with` it, and the file is whole when the block ends."""
 
-    def __init__(self, path: Path, settings: VideoSettings) -> None:
+    def __init__(self, path: Path, settings: VideoSettings, layout: Layout = Layout.BGRA) -> None:
         self._settings = settings
-        shape = (settings.height_px, settings.width_px, 4)
+        self._layout = layout
+        width, height = settings.width_px, settings.height_px
+        shape = (height, width, 4) if layout is Layout.BGRA else (height * 3 // 2, width)
         self._free: queue.SimpleQueue[Pixels] = queue.SimpleQueue()
         for _ in range(_FRAMES_IN_FLIGHT):
             self._free.put(np.empty(shape, np.uint8))
@@ -84,7 +95,7 @@ class Mp4Encoder:
             raise self._failure
 
     def buffer(self) -> Pixels:
-        """Return a free BGRA buffer to draw the next frame into; waits while all are in use."""
+        """Return a free buffer to draw the next frame into; waits while all are in use."""
         while True:
             if self._failure is not None:
                 raise self._failure
@@ -117,6 +128,7 @@ class Mp4Encoder:
             stream = container.add_stream("libx264", rate=self._settings.fps)
             configure_x264(stream.codec_context, self._settings)
             picture: VideoFrame | None = None
+            held: Pixels | None = None
             reformatter = VideoReformatter()
             for number in range(1 << 62):
                 item = self._waiting.get()
@@ -124,7 +136,10 @@ class Mp4Encoder:
                     break
                 if item is not _Signal.REPEAT:
                     picture = self._convert(reformatter, item)
-                    self._free.put(item)
+                    if held is not None:
+                        self._free.put(held)
+                    # Planes are encoded where they lie, and may be asked for once more.
+                    held = item
                 assert picture is not None, "the first frame cannot be a repetition"
                 picture.pts = number
                 picture.time_base = 1 / self._settings.fps
@@ -132,7 +147,9 @@ class Mp4Encoder:
             container.mux(stream.encode(None))
 
     def _convert(self, reformatter: VideoReformatter, pixels: Pixels) -> VideoFrame:
-        frame = VideoFrame.from_numpy_buffer(pixels, format="bgra")
+        frame = VideoFrame.from_numpy_buffer(pixels, format=self._layout.value)
+        if self._layout is Layout.YUV420P:
+            return frame
         return reformatter.reformat(
             frame,
             format="yuv420p",
