@@ -1,0 +1,72 @@
+"""Starts that are given by another layer: which exist, and in which order they are settled."""
+
+from collections.abc import Sequence
+
+from framekiln.composition.layers.findings import Finding
+from framekiln.composition.layers.place import Place
+from framekiln.composition.layers.values import GroupLayer, Layer, SequenceLayer
+
+
+def check_anchors(layers: Sequence[Layer], place: Place) -> None:
+    """Note starts that name a layer of another group, or that wait for each other."""
+    siblings = {layer.id for layer in layers}
+    for layer in layers:
+        if layer.start.layer_id is not None and layer.start.layer_id not in siblings:
+            _note(layer, place, code="unknown_layer", message="must name a layer beside this one")
+    for layer in circular(layers):
+        _note(layer, place, code="circular_start", message="waits for itself through other layers")
+    for layer in layers:
+        if isinstance(layer, GroupLayer):
+            check_anchors(layer.layers, place)
+        elif isinstance(layer, SequenceLayer):
+            _check_sequence(layer, place)
+
+
+def in_order(layers: Sequence[Layer]) -> list[Layer]:
+    """Return the layers so that each comes after the one its start is given by."""
+    # The empty name stands for no other layer, which need not be waited for.
+    waiting, settled, ordered = list(layers), {""}, list[Layer]()
+    while waiting:
+        ready = [each for each in waiting if (each.start.layer_id or "") in settled]
+        if not ready:
+            return ordered
+        ordered += ready
+        settled.update(layer.id for layer in ready)
+        waiting = [layer for layer in waiting if layer.id not in settled]
+    return ordered
+
+
+def circular(layers: Sequence[Layer]) -> list[Layer]:
+    """Return the layers whose starts cannot be settled because they wait in a circle."""
+    by_id = {layer.id: layer for layer in layers}
+
+    def waits_for_itself(layer: Layer) -> bool:
+        seen: set[str] = set()
+        at: Layer | None = layer
+        while at is not None and at.start.layer_id is not None and at.id not in seen:
+            seen.add(at.id)
+            at = by_id.get(at.start.layer_id)
+        return at is not None and at.id in seen
+
+    return [layer for layer in layers if waits_for_itself(layer)]
+
+
+def _check_sequence(sequence: SequenceLayer, place: Place) -> None:
+    for child in sequence.layers:
+        if child.start.anchor is not None or child.start.at_s:
+            place.reading.findings.add_warning(
+                Finding(
+                    f"{child.path}.timeline.start",
+                    "no_effect",
+                    "a sequence places its layers itself",
+                )
+            )
+        if isinstance(child, GroupLayer):
+            check_anchors(child.layers, place)
+        elif isinstance(child, SequenceLayer):
+            _check_sequence(child, place)
+
+
+def _note(layer: Layer, place: Place, *, code: str, message: str) -> None:
+    path = f"{layer.path}.timeline.start"
+    place.reading.findings.add_issue(Finding(path, code, message))

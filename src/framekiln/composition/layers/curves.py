@@ -1,0 +1,65 @@
+"""A value over time: keyframes of one property, held before the first and after the last."""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from framekiln.composition.layers.easing import LINEAR, Easing
+from framekiln.composition.layers.transitions import Keyframe, Property, Transition
+
+
+@dataclass(frozen=True)
+class Point:
+    """A value at an instant; the easing shapes the way there from the point before."""
+
+    time_s: Fraction
+    value: float
+    easing: Easing = LINEAR
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Points in order of time; two at one time are a jump."""
+
+    points: tuple[Point, ...]
+
+    @classmethod
+    def constant(cls, value: float) -> "Curve":
+        """Return the curve that never changes."""
+        return cls((Point(Fraction(0), value),))
+
+    def at(self, time_s: Fraction) -> float:
+        """Return the value at an instant."""
+        after = bisect_right(self.points, time_s, key=lambda point: point.time_s)
+        if after == 0:
+            return self.points[0].value
+        before = self.points[after - 1]
+        if after == len(self.points):
+            return before.value
+        target = self.points[after]
+        share = (time_s - before.time_s) / (target.time_s - before.time_s)
+        return before.value + (target.value - before.value) * target.easing(float(share))
+
+    def moved(self, by_s: Fraction) -> "Curve":
+        """Return the curve, so much later."""
+        return Curve(tuple(replace(point, time_s=point.time_s + by_s) for point in self.points))
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it has one value at all times."""
+        return all(point.value == self.points[0].value for point in self.points)
+
+
+def curves_of(transitions: Iterable[Transition]) -> dict[Property, Curve]:
+    """Return one curve for each property that has keyframes."""
+    frames: dict[Property, list[Keyframe]] = {}
+    for transition in transitions:
+        if isinstance(transition, Keyframe):
+            frames.setdefault(transition.property, []).append(transition)
+    return {which: _curve(several) for which, several in frames.items()}
+
+
+def _curve(frames: list[Keyframe]) -> Curve:
+    ordered = sorted(frames, key=lambda frame: frame.time_s)
+    return Curve(tuple(Point(frame.time_s, frame.value, frame.easing) for frame in ordered))

@@ -1,0 +1,50 @@
+"""Which fades of two neighbours are one dissolve, so that nothing shines through between them."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from framekiln.composition.layers.resolved import Dissolve, ResolvedLayer
+from framekiln.composition.layers.values import AudioLayer, FilterLayer
+
+
+def with_dissolves(
+    layers: Sequence[ResolvedLayer],
+) -> tuple[list[ResolvedLayer], list[Dissolve]]:
+    """Return the layers of one container, those that dissolve marked, and the dissolves.
+
+    Two layers dissolve when one crossfades out and the other in while they overlap, and both take
+    as long as the overlap, give or take a frame.
+    """
+    found: list[Dissolve] = []
+    leaving = [layer for layer in layers if _is_picture(layer) and layer.fades.crossfade_out_s]
+    coming = [layer for layer in layers if _is_picture(layer) and layer.fades.crossfade_in_s]
+    for old in leaving:
+        partners = [new for new in coming if new is not old and _fits(old, new)]
+        if not partners:
+            continue
+        new = min(partners, key=lambda layer: abs(layer.start_s - old.end_s))
+        coming.remove(new)
+        found.append(Dissolve(old.id, new.id, new.start_s, old.end_s))
+    outs = {dissolve.from_id: dissolve for dissolve in found}
+    ins = {dissolve.to_id: dissolve for dissolve in found}
+    marked = [
+        replace(layer, dissolve_in=ins.get(layer.id), dissolve_out=outs.get(layer.id))
+        for layer in layers
+    ]
+    return marked, found
+
+
+def _is_picture(layer: ResolvedLayer) -> bool:
+    return not isinstance(layer.layer, AudioLayer | FilterLayer)
+
+
+def _fits(old: ResolvedLayer, new: ResolvedLayer) -> bool:
+    overlap = old.end_s - new.start_s
+    frame = 1 / old.fps
+    return (
+        old.start_s < new.start_s
+        and overlap > 0
+        and new.end_s > old.end_s
+        and abs(overlap - old.fades.crossfade_out_s) <= frame
+        and abs(overlap - new.fades.crossfade_in_s) <= frame
+    )

@@ -1,0 +1,80 @@
+"""Fades of a layer: what its transitions ask for, and what its length allows."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+from framekiln.composition.layers.curves import Curve, Point
+from framekiln.composition.layers.transitions import Fade, Transition
+
+_ZERO = Fraction(0)
+
+
+@dataclass(frozen=True)
+class Fades:
+    """How long a layer takes to come and to go; fades and crossfades are one and the same."""
+
+    in_s: Fraction = _ZERO
+    out_s: Fraction = _ZERO
+    sound_in_s: Fraction = _ZERO
+    sound_out_s: Fraction = _ZERO
+    crossfade_in_s: Fraction = _ZERO
+    crossfade_out_s: Fraction = _ZERO
+
+    def within(self, length_s: Fraction) -> "Fades":
+        """Return the fades, both shortened alike if the layer is too short for them."""
+        wanted = max(self.in_s + self.out_s, self.sound_in_s + self.sound_out_s)
+        if wanted <= length_s:
+            return self
+        share = length_s / wanted
+        return Fades(
+            self.in_s * share,
+            self.out_s * share,
+            self.sound_in_s * share,
+            self.sound_out_s * share,
+            self.crossfade_in_s * share,
+            self.crossfade_out_s * share,
+        )
+
+    def crossfading(self, in_s: Fraction | None, out_s: Fraction | None) -> "Fades":
+        """Return the fades with what a sequence has made of the crossfades."""
+        fades = self
+        if in_s is not None:
+            fades = replace(fades, in_s=in_s, sound_in_s=in_s, crossfade_in_s=in_s)
+        if out_s is not None:
+            fades = replace(fades, out_s=out_s, sound_out_s=out_s, crossfade_out_s=out_s)
+        return fades
+
+
+def fades_of(transitions: Iterable[Transition]) -> Fades:
+    """Return what the transitions of a layer ask for; of several the longest counts."""
+    fades = [each for each in transitions if isinstance(each, Fade)]
+
+    def longest(*, is_in: bool, sound: bool = False, crossfade: bool = False) -> Fraction:
+        chosen = [
+            each.duration_s
+            for each in fades
+            if each.is_in is is_in
+            and (each.fades_sound or not sound)
+            and (each.is_crossfade or not crossfade)
+        ]
+        return max(chosen, default=_ZERO)
+
+    return Fades(
+        longest(is_in=True),
+        longest(is_in=False),
+        longest(is_in=True, sound=True),
+        longest(is_in=False, sound=True),
+        longest(is_in=True, crossfade=True),
+        longest(is_in=False, crossfade=True),
+    )
+
+
+def ramp(start_s: Fraction, end_s: Fraction, *, in_s: Fraction, out_s: Fraction) -> Curve:
+    """Return the curve from 0 up to 1 and down again; a side without a fade has no slope."""
+    points: list[Point] = []
+    if in_s:
+        points += [Point(start_s, 0.0), Point(start_s + in_s, 1.0)]
+    if out_s:
+        points += [Point(end_s - out_s, 1.0), Point(end_s, 0.0)]
+    return Curve(tuple(points)) if points else Curve.constant(1.0)

@@ -1,0 +1,71 @@
+"""What is found while a layer config is read: issues that refuse it, and warnings that do not.
+
+Paths are dotted, from the top of the config: `layers.2.position.x`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from framekiln.kit.errors import InvalidInput
+
+# A config that is wrong everywhere is told so often enough.
+MAX_FINDINGS: Final = 200
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing about one field; `hint` says what was probably meant."""
+
+    path: str
+    code: str
+    message: str
+    hint: str | None = None
+
+    def as_json(self) -> dict[str, str]:
+        """Return the finding as it is written in answers."""
+        found = {"path": self.path, "code": self.code, "message": self.message}
+        return found if self.hint is None else {**found, "hint": self.hint}
+
+
+class InvalidConfig(InvalidInput):
+    """A layer config that cannot become a video; `issues` names every field at fault."""
+
+    def __init__(self, issues: Iterable[Finding]) -> None:
+        self.issues = tuple(issues)
+        first = self.issues[0]
+        more = len(self.issues) - 1
+        message = f"{first.path}: {first.message}" if first.path else first.message
+        super().__init__(
+            message + (f" (and {more} more)" if more else ""),
+            field=first.path,
+            issues=[issue.as_json() for issue in self.issues],
+        )
+
+
+@dataclass
+class Findings:
+    """Collects while reading."""
+
+    issues: list[Finding] = field(default_factory=list)
+    warnings: list[Finding] = field(default_factory=list)
+
+    def add_issue(self, finding: Finding) -> None:
+        """Note what refuses the config."""
+        if len(self.issues) < MAX_FINDINGS:
+            self.issues.append(finding)
+
+    def add_warning(self, finding: Finding) -> None:
+        """Note what the author should know."""
+        if len(self.warnings) < MAX_FINDINGS:
+            self.warnings.append(finding)
+
+    def raise_issues(self) -> None:
+        """Raise `InvalidConfig` if there is any issue."""
+        if self.issues:
+            raise InvalidConfig(self.issues)
+
+
+def joined(path: str, name: str | int) -> str:
+    """Return the path of a field or item below `path`."""
+    return f"{path}.{name}" if path else str(name)

@@ -1,0 +1,53 @@
+"""Numbers as people write them in JSON, read exactly: 0.1 is a tenth.
+
+Times are fractions of a second on a nanosecond grid; everything that only becomes pixels is float.
+"""
+
+import math
+import re
+from fractions import Fraction
+from typing import Final
+
+from framekiln.composition.layers.limits import TIME_STEP_S
+
+# Beyond it nothing here has a meaning, and fractions would grow without need.
+LARGEST: Final = 10**12
+_NUMERIC: Final = re.compile(r"\s*[+-]?(?:\d{1,18}(?:\.\d{0,18})?|\.\d{1,18})\s*")
+
+
+def is_number(value: object) -> bool:
+    """Tell whether a JSON value is a number; booleans are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def numeric_text(value: str) -> Fraction | None:
+    """Return the number that a text is, or None."""
+    return Fraction(value.strip()) if _NUMERIC.fullmatch(value) else None
+
+
+def exact(value: object) -> Fraction | None:
+    """Return a JSON number as it was written, or None when it is infinite, absurd or no number."""
+    if isinstance(value, Fraction):
+        return value if abs(value) <= LARGEST else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if not math.isfinite(value) if isinstance(value, float) else False:
+        return None
+    if abs(value) > LARGEST:
+        return None
+    if isinstance(value, float) and not value.is_integer():
+        return Fraction(repr(value))
+    return Fraction(int(value))
+
+
+def seconds(value: Fraction) -> Fraction:
+    """Return a time on the grid."""
+    if value.denominator == 1:
+        return value
+    return round(value / TIME_STEP_S) * TIME_STEP_S
+
+
+def as_json_number(value: Fraction | float) -> int | float:
+    """Return the shortest JSON number: whole ones without a point."""
+    number = float(value)
+    return int(number) if number.is_integer() else number

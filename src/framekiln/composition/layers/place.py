@@ -1,0 +1,46 @@
+"""Where in a config something is being read, and what is known there."""
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+
+from framekiln.composition.layers.findings import Finding, Findings, joined
+from framekiln.composition.layers.limits import Limits
+
+
+@dataclass
+class Reading:
+    """One config being read."""
+
+    limits: Limits = field(default_factory=Limits)
+    reads_numeric_strings: bool = False
+    """Filled templates may hold numbers as text."""
+    uploads: Mapping[str, str] = field(default_factory=dict)
+    """Sources that came with the request, by layer id; their addresses are ours and trusted."""
+    findings: Findings = field(default_factory=Findings)
+    layer_ids: Set[str] = frozenset()
+    """Every id in the config, known before the first layer is read."""
+    layer_count: int = 0
+    transition_count: int = 0
+    used_ids: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A path in the config being read."""
+
+    path: str
+    reading: Reading
+    depth: int = 0
+    """Of groups."""
+
+    def at(self, name: str | int) -> "Place":
+        """Return the place of a field or item."""
+        return Place(joined(self.path, name), self.reading, self.depth)
+
+    def issue(self, code: str, message: str, hint: str | None = None) -> None:
+        """Refuse the config for what stands here."""
+        self.reading.findings.add_issue(Finding(self.path, code, message, hint))
+
+    def warn(self, code: str, message: str, hint: str | None = None) -> None:
+        """Tell the author about what stands here."""
+        self.reading.findings.add_warning(Finding(self.path, code, message, hint))

@@ -1,0 +1,60 @@
+"""Ready-made entrances and exits: how far a layer is moved, shrunk or covered by them."""
+
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from framekiln.composition.layers.boxes import WHOLE, Rect
+from framekiln.composition.layers.resolved import ResolvedLayer
+from framekiln.composition.layers.transitions import Move, Preset, Side
+
+
+@dataclass(frozen=True)
+class Shift:
+    """What presets add to a layer. `across` and `down`: -1 is wholly out on the left or top."""
+
+    across: float = 0.0
+    down: float = 0.0
+    scale: float = 1.0
+    reveal: Rect = field(default=WHOLE)
+
+
+def shift_at(layer: ResolvedLayer, time_s: Fraction) -> Shift:
+    """Return what the presets of a layer do at an instant; later ones add to earlier ones."""
+    presets = [each for each in layer.layer.transitions if isinstance(each, Preset)]
+    shift = Shift()
+    if not presets:
+        return shift
+    wanted = sum((_longest(presets, is_in=way) for way in (True, False)), Fraction(0))
+    fits = min(Fraction(1), layer.length_s / wanted)
+    for preset in presets:
+        gone_s = time_s - layer.start_s if preset.is_in else layer.end_s - time_s
+        there = preset.easing(float(gone_s / (preset.duration_s * fits)))
+        shift = _added(shift, preset, there)
+    return shift
+
+
+def _longest(presets: list[Preset], *, is_in: bool) -> Fraction:
+    return max((each.duration_s for each in presets if each.is_in is is_in), default=Fraction(0))
+
+
+def _added(shift: Shift, preset: Preset, there: float) -> Shift:
+    out = 1 - there
+    if preset.move is Move.ZOOM:
+        return Shift(shift.across, shift.down, shift.scale * max(0.0, there), shift.reveal)
+    if preset.move is Move.WIPE:
+        return Shift(shift.across, shift.down, shift.scale, _revealed(preset.side, there))
+    away = -out if preset.side in (Side.LEFT, Side.TOP) else out
+    if preset.side in (Side.LEFT, Side.RIGHT):
+        return Shift(shift.across + away, shift.down, shift.scale, shift.reveal)
+    return Shift(shift.across, shift.down + away, shift.scale, shift.reveal)
+
+
+def _revealed(side: Side, there: float) -> Rect:
+    shown = min(1.0, max(0.0, there))
+    if side is Side.LEFT:
+        return Rect(0.0, 0.0, shown, 1.0)
+    if side is Side.RIGHT:
+        return Rect(1 - shown, 0.0, shown, 1.0)
+    if side is Side.TOP:
+        return Rect(0.0, 0.0, 1.0, shown)
+    return Rect(0.0, 1 - shown, 1.0, shown)

@@ -1,0 +1,98 @@
+"""A config whose times are settled: what `resolve` makes, and what the compositor reads.
+
+All times are seconds of the composition, exact. Frame i is shown at i / fps; a layer is seen from
+its first frame up to, not including, its end frame.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+from framekiln.composition.layers.curves import Curve
+from framekiln.composition.layers.fades import Fades
+from framekiln.composition.layers.findings import Finding
+from framekiln.composition.layers.sounds import Sound
+from framekiln.composition.layers.sources import PixelSize
+from framekiln.composition.layers.transitions import Property
+from framekiln.composition.layers.values import Dimensions, Layer, LayerConfig
+from framekiln.composition.layers.windows import SourceWindow
+from framekiln.timeline import Timeline
+
+
+@dataclass(frozen=True)
+class Dissolve:
+    """Two layers that become each other: from*(1-m) + to*m, mixed apart from what is below."""
+
+    from_id: str
+    to_id: str
+    start_s: Fraction
+    end_s: Fraction
+
+    def mix_at(self, time_s: Fraction) -> float:
+        """Return m: 0 at the start, 1 at the end."""
+        share = (time_s - self.start_s) / (self.end_s - self.start_s)
+        return float(min(max(share, Fraction(0)), Fraction(1)))
+
+    def holds_at(self, time_s: Fraction) -> bool:
+        """Tell whether the two are being mixed."""
+        return self.start_s <= time_s < self.end_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedLayer:
+    """One layer, placed. `start_s` may be negative: what lies before zero is not shown."""
+
+    layer: Layer
+    start_s: Fraction
+    end_s: Fraction
+    zero_s: Fraction
+    """Where the container's time begins; keyframes count from there."""
+    first_frame: int
+    end_frame: int
+    fps: Fraction
+    canvas: PixelSize
+    window: SourceWindow
+    source: str | None = None
+    """The address in use: the file, or its fallback."""
+    is_placeholder: bool = False
+    natural: PixelSize | None = None
+    """Of the source; of text only after it was measured."""
+    fades: Fades = field(default=Fades())
+    curves: Mapping[Property, Curve] = field(default_factory=dict)
+    dissolve_in: Dissolve | None = None
+    dissolve_out: Dissolve | None = None
+    children: tuple["ResolvedLayer", ...] = ()
+    """Of a group: bottom first."""
+
+    @property
+    def id(self) -> str:
+        """The layer's id."""
+        return self.layer.id
+
+    @property
+    def length_s(self) -> Fraction:
+        """How long it lasts."""
+        return self.end_s - self.start_s
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResolvedTimeline:
+    """A whole film: canvas, frames, layers from bottom to top, dissolves, sounds."""
+
+    config: LayerConfig
+    dimensions: Dimensions
+    duration_s: Fraction
+    timeline: Timeline
+    layers: tuple[ResolvedLayer, ...]
+    dissolves: tuple[Dissolve, ...] = ()
+    sounds: tuple[Sound, ...] = ()
+    warnings: tuple[Finding, ...] = ()
+
+    def every_layer(self) -> list[ResolvedLayer]:
+        """Return the layers and all children, groups before what is in them."""
+        found, waiting = list[ResolvedLayer](), list(reversed(self.layers))
+        while waiting:
+            layer = waiting.pop()
+            found.append(layer)
+            waiting += reversed(layer.children)
+        return found

@@ -1,0 +1,134 @@
+"""A schema says once what an object of the config may hold; it reads and writes it.
+
+    Schema      an object: its fields and the value they make
+    Field       one field: wire name, attribute, kind, default
+    Kind        one sort of value; the sorts are in `kinds`
+
+Reading never stops at the first fault: a kind notes an issue and gives `REFUSED`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Final, Generic, Protocol, TypeVar
+
+from framekiln.composition.layers.near_names import nearest
+from framekiln.composition.layers.place import Place
+
+Value = TypeVar("Value")
+
+
+class Refused:
+    """What a kind gives after it has noted an issue."""
+
+
+REFUSED: Final = Refused()
+
+
+class Kind(Protocol):
+    """One sort of value."""
+
+    def read(self, value: object, place: Place) -> Any:
+        """Return the value meant, or note an issue and return `REFUSED`. Never sees null."""
+
+    def write(self, value: Any) -> Any:
+        """Return the value as JSON."""
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of an object. Null means absent; absent means the default."""
+
+    name: str
+    attribute: str
+    kind: Kind
+    default: Any = None
+    is_required: bool = False
+    aliases: tuple[str, ...] = ()
+
+    def find(self, values: Mapping[str, object]) -> tuple[str, object]:
+        """Return the name used and the value given under it, None if there is none."""
+        for name in (self.name, *self.aliases):
+            if values.get(name) is not None:
+                return name, values[name]
+        return self.name, None
+
+    def read(self, values: Mapping[str, object], place: Place) -> Any:
+        """Return the field's value, its default, or `REFUSED`."""
+        name, value = self.find(values)
+        if value is not None:
+            return self.kind.read(value, place.at(name))
+        if self.is_required:
+            place.at(name).issue("required", f"{name} is missing")
+            return REFUSED
+        return self.default
+
+
+@dataclass(frozen=True)
+class Schema(Generic[Value]):
+    """An object of the config. `check` may look at the fields together."""
+
+    make: Callable[..., Value]
+    fields: tuple[Field, ...]
+    check: Callable[[Value, Place], Value | Refused] | None = None
+    ignored: frozenset[str] = frozenset()
+    """Names that are known and mean nothing here."""
+    elsewhere: Mapping[str, str] = field(default_factory=dict)
+    """Names that people write here and that belong elsewhere."""
+
+    def read(self, value: object, place: Place, **given: Any) -> Value | Refused:
+        """Return the value; `given` are attributes that no field holds."""
+        if not isinstance(value, Mapping):
+            place.issue("type", f"must be an object, not {said(value)}")
+            return REFUSED
+        self._warn_of_unknown(value, place)
+        read = {field.attribute: field.read(value, place) for field in self.fields}
+        if any(found is REFUSED for found in read.values()):
+            return REFUSED
+        made = self.make(**read, **given)
+        return self.check(made, place) if self.check else made
+
+    def write(self, value: Value) -> dict[str, Any]:
+        """Return the value as JSON, defaults filled in, absent ones left out."""
+        written: dict[str, Any] = {}
+        for each in self.fields:
+            found = getattr(value, each.attribute)
+            if found is not None:
+                written[each.name] = each.kind.write(found)
+        return written
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Every name that is understood."""
+        return frozenset(name for each in self.fields for name in (each.name, *each.aliases))
+
+    def _warn_of_unknown(self, values: Mapping[str, object], place: Place) -> None:
+        for name, value in values.items():
+            if value is not None and name not in self.names and name not in self.ignored:
+                warn_of_unknown(str(name), place, names=self.names, elsewhere=self.elsewhere)
+
+
+def warn_of_unknown(
+    name: str, place: Place, *, names: frozenset[str], elsewhere: Mapping[str, str]
+) -> None:
+    """Tell the author that a field has no effect, and which one was probably meant."""
+    shown = name if len(name) <= 60 else name[:57] + "..."
+    near = elsewhere.get(name) or nearest(name, names)
+    place.at(shown).warn(
+        "unknown_field",
+        f"{shown} is not a field here and has no effect",
+        f"did you mean {near}?" if near else None,
+    )
+
+
+def said(value: object) -> str:
+    """Return what sort of JSON a value is, with its article."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "a boolean"
+    if isinstance(value, str):
+        return "a string"
+    if isinstance(value, int | float):
+        return "a number"
+    return "an array" if isinstance(value, list | tuple) else "an object"

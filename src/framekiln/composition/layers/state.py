@@ -1,0 +1,298 @@
+"""What a layer looks like at an instant: a pure function of the resolved layer and the time."""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import floor
+from typing import Any
+
+from framekiln.composition.layers.boxes import (
+    WHOLE,
+    Box,
+    Rect,
+    lay_out_drawn,
+    lay_out_media,
+    place_box,
+)
+from framekiln.composition.layers.colours import Colour
+from framekiln.composition.layers.fades import ramp
+from framekiln.composition.layers.filters import Filter, FilterName
+from framekiln.composition.layers.geometry import Position, Size
+from framekiln.composition.layers.presets import Shift, shift_at
+from framekiln.composition.layers.resolved import ResolvedLayer
+from framekiln.composition.layers.sources import PixelSize
+from framekiln.composition.layers.transform import Matrix, Turn, matrix_of
+from framekiln.composition.layers.transitions import Property
+from framekiln.composition.layers.values import (
+    FilterLayer,
+    GroupLayer,
+    HtmlLayer,
+    ImageLayer,
+    LottieLayer,
+    SequenceLayer,
+    ShapeLayer,
+    SubtitlesLayer,
+    TextLayer,
+    VideoLayer,
+    Visual,
+    WaveformLayer,
+)
+
+
+@dataclass(frozen=True)
+class DissolveState:
+    """A layer that is being mixed with another one; the weights of both add up to 1."""
+
+    partner_id: str
+    weight: float
+    is_coming: bool
+
+
+@dataclass(frozen=True)
+class FilterState:
+    """A filter at an instant: `percent` as in the config, `cover` 0..1 of a fade's colour."""
+
+    name: FilterName
+    percent: float
+    colour: Colour
+    cover: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerState:
+    """One layer at one instant. Pixels are those of the canvas, before scale and turns."""
+
+    is_visible: bool
+    source_s: Fraction
+    """Which instant of the source; for pages, texts and stills the time since their start."""
+    x: float = 0.0
+    y: float = 0.0
+    width: float = 0.0
+    height: float = 0.0
+    content: Rect = WHOLE
+    """Where in the box the source is drawn, in pixels of the box."""
+    crop: Rect = WHOLE
+    """Which part of the source, in shares of it."""
+    reveal: Rect = WHOLE
+    """Which part of the box is seen, in shares of it: wipes."""
+    scale: float = 1.0
+    angle: float = 0.0
+    angle_x: float = 0.0
+    angle_y: float = 0.0
+    origin_x: float = 0.0
+    origin_y: float = 0.0
+    """In pixels of the box."""
+    perspective_px: float = 0.0
+    opacity: float = 1.0
+    """Fades included, but not the weight of a dissolve."""
+    blur_px: float = 0.0
+    filters: tuple[FilterState, ...] = ()
+    dissolve: DissolveState | None = None
+
+    @property
+    def matrix(self) -> Matrix:
+        """From pixels of the box to pixels of the canvas."""
+        return matrix_of(
+            Turn(
+                self.x,
+                self.y,
+                self.origin_x,
+                self.origin_y,
+                self.scale,
+                self.angle,
+                self.angle_x,
+                self.angle_y,
+                self.perspective_px,
+            )
+        )
+
+
+def frame_at(layer: ResolvedLayer, time_s: Fraction) -> int:
+    """Return the number of the frame that is on at an instant."""
+    return floor(time_s * layer.fps)
+
+
+def state_at(
+    layer: ResolvedLayer, time_s: Fraction, *, content: PixelSize | None = None
+) -> LayerState:
+    """Return the state of a layer at an instant of the composition.
+
+    `content` is the size of what will be drawn, where only the drawer knows it: text, captions.
+    """
+    is_on = layer.first_frame <= frame_at(layer, time_s) < layer.end_frame
+    own_s = max(Fraction(0), time_s - layer.start_s)
+    source_s = layer.window.at(own_s, 1 / layer.fps)
+    value = layer.layer
+    state = LayerState(
+        is_visible=is_on and value.is_visible,
+        source_s=source_s,
+        opacity=_opacity(layer, time_s),
+        filters=_filters(layer, time_s),
+        dissolve=_dissolve(layer, time_s),
+        **_look(layer, time_s, content),
+    )
+    return _shifted(state, shift_at(layer, time_s), layer.canvas)
+
+
+def on_at(state: LayerState, layer: ResolvedLayer, time_s: Fraction) -> LayerState:
+    """Return a state that is known to look the same at another instant, moved there."""
+    is_on = layer.first_frame <= frame_at(layer, time_s) < layer.end_frame
+    source_s = layer.window.at(time_s - layer.start_s, 1 / layer.fps)
+    return replace(state, is_visible=is_on and layer.layer.is_visible, source_s=source_s)
+
+
+def _look(layer: ResolvedLayer, time_s: Fraction, content: PixelSize | None) -> dict[str, Any]:
+    if isinstance(layer.layer, Visual):
+        return _boxed(layer, time_s, content)
+    if isinstance(layer.layer, SequenceLayer):
+        width, height = layer.canvas.width, layer.canvas.height
+        return {"width": width, "height": height, "content": Rect(0, 0, width, height)}
+    return {}
+
+
+def _boxed(layer: ResolvedLayer, time_s: Fraction, content: PixelSize | None) -> dict[str, Any]:
+    value = layer.layer
+    assert isinstance(value, Visual)
+
+    def moved(which: Property, still: float) -> float:
+        curve = layer.curves.get(which)
+        return still if curve is None else curve.at(time_s - layer.zero_s)
+
+    box = _box(layer, _sized(layer, time_s), content)
+    position = _positioned(layer, time_s)
+    x, y = place_box(position, PixelSize(box.width, box.height), layer.canvas)
+    return {
+        "x": x,
+        "y": y,
+        "width": box.width,
+        "height": box.height,
+        "content": box.content,
+        "crop": box.crop,
+        "scale": max(0.0, moved(Property.SCALE, value.size.scale)),
+        "angle": moved(Property.ANGLE, position.angle),
+        "angle_x": moved(Property.ANGLE_X, position.angle_x),
+        "angle_y": moved(Property.ANGLE_Y, position.angle_y),
+        "origin_x": position.origin.x.along(box.width),
+        "origin_y": position.origin.y.along(box.height),
+        "perspective_px": position.perspective_px,
+        "blur_px": max(0.0, moved(Property.BLUR, 0.0)),
+    }
+
+
+def _sized(layer: ResolvedLayer, time_s: Fraction) -> Size:
+    value = layer.layer
+    assert isinstance(value, Visual)
+    size = value.size
+    if Property.WIDTH in layer.curves:
+        size = replace(size, width_px=_side(layer, Property.WIDTH, time_s))
+    if Property.HEIGHT in layer.curves:
+        size = replace(size, height_px=_side(layer, Property.HEIGHT, time_s))
+    return size
+
+
+def _side(layer: ResolvedLayer, which: Property, time_s: Fraction) -> float:
+    # A box of no width has no content; a thousandth of a pixel is not seen either.
+    return max(0.001, layer.curves[which].at(time_s - layer.zero_s))
+
+
+def _positioned(layer: ResolvedLayer, time_s: Fraction) -> Position:
+    value = layer.layer
+    assert isinstance(value, Visual)
+    position = value.position
+    if Property.X in layer.curves:
+        position = replace(position, x=layer.curves[Property.X].at(time_s - layer.zero_s))
+    if Property.Y in layer.curves:
+        position = replace(position, y=layer.curves[Property.Y].at(time_s - layer.zero_s))
+    return position
+
+
+def _box(layer: ResolvedLayer, size: Size, content: PixelSize | None) -> Box:
+    value, canvas = layer.layer, layer.canvas
+    if isinstance(value, GroupLayer):
+        return lay_out_media(size, canvas, canvas)
+    if isinstance(value, VideoLayer | ImageLayer | LottieLayer):
+        return lay_out_media(size, layer.natural or canvas, canvas)
+    if isinstance(value, HtmlLayer | WaveformLayer | ShapeLayer):
+        return lay_out_drawn(size, canvas)
+    return lay_out_drawn(size, content or layer.natural or unmeasured(layer))
+
+
+def unmeasured(layer: ResolvedLayer) -> PixelSize:
+    """Return the room that text may take before anybody has measured it: one line of it."""
+    value, canvas = layer.layer, layer.canvas
+    if isinstance(value, TextLayer):
+        style = value.text
+        line = style.font_size_px * style.line_height + 2 * style.padding_px
+        return PixelSize(text_room_px(layer), line)
+    assert isinstance(value, SubtitlesLayer)
+    return PixelSize(canvas.width * 0.9, value.subtitles.font_size_px * 1.2)
+
+
+def text_room_px(layer: ResolvedLayer) -> float:
+    """Return the width at which a text without a width of its own wraps."""
+    value, canvas = layer.layer, layer.canvas
+    assert isinstance(value, Visual)
+    if isinstance(value, SubtitlesLayer):
+        return canvas.width * 0.9
+    if value.size.width_px is not None:
+        return value.size.width_px
+    x, _ = place_box(value.position, PixelSize(0, 0), canvas)
+    is_number = isinstance(value.position.x, int | float)
+    return max(1.0, canvas.width - max(x, 0.0)) if is_number else canvas.width
+
+
+def _shifted(state: LayerState, shift: Shift, canvas: PixelSize) -> LayerState:
+    if shift == Shift():
+        return state
+    left = state.x + state.origin_x * (1 - state.scale)
+    top = state.y + state.origin_y * (1 - state.scale)
+    across = _way(shift.across, left, state.width * state.scale, canvas.width)
+    down = _way(shift.down, top, state.height * state.scale, canvas.height)
+    return replace(
+        state,
+        x=state.x + across,
+        y=state.y + down,
+        scale=state.scale * shift.scale,
+        reveal=shift.reveal,
+    )
+
+
+def _way(share: float, edge: float, side: float, whole: float) -> float:
+    """Return how far out a slide is: -1 is just beyond the near edge, 1 beyond the far one."""
+    return share * (edge + side) if share < 0 else share * (whole - edge)
+
+
+def _opacity(layer: ResolvedLayer, time_s: Fraction) -> float:
+    curve = layer.curves.get(Property.OPACITY)
+    opacity = layer.layer.opacity if curve is None else curve.at(time_s - layer.zero_s)
+    in_s = Fraction(0) if layer.dissolve_in else layer.fades.in_s
+    out_s = Fraction(0) if layer.dissolve_out else layer.fades.out_s
+    fade = ramp(layer.start_s, layer.end_s, in_s=in_s, out_s=out_s).at(time_s)
+    return min(1.0, max(0.0, opacity * fade))
+
+
+def _dissolve(layer: ResolvedLayer, time_s: Fraction) -> DissolveState | None:
+    coming, going = layer.dissolve_in, layer.dissolve_out
+    if coming is not None and coming.holds_at(time_s):
+        return DissolveState(coming.from_id, coming.mix_at(time_s), is_coming=True)
+    if going is not None and going.holds_at(time_s):
+        return DissolveState(going.to_id, 1 - going.mix_at(time_s), is_coming=False)
+    return None
+
+
+def _filters(layer: ResolvedLayer, time_s: Fraction) -> tuple[FilterState, ...]:
+    value = layer.layer
+    filters = value.filters if isinstance(value, Visual) else ()
+    if isinstance(value, FilterLayer):
+        filters = (value.filter,)
+    return tuple(
+        FilterState(each.name, each.percent, each.colour, _cover(each, layer, time_s))
+        for each in filters
+    )
+
+
+def _cover(each: Filter, layer: ResolvedLayer, time_s: Fraction) -> float:
+    if not each.is_fade:
+        return 0.0
+    start_s, end_s = each.span(layer.start_s, layer.end_s, zero_s=layer.zero_s)
+    gone = float(min(max((time_s - start_s) / (end_s - start_s), Fraction(0)), Fraction(1)))
+    return 1 - gone if each.name is FilterName.FADE_IN else gone

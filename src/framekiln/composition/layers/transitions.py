@@ -1,0 +1,354 @@
+"""Transitions: fades, keyframes and ready-made entrances. Both published shapes are read.
+
+`{type, options: {...}}` and the older `{type, duration, options?}` become the same values;
+kenBurns becomes the keyframes it stands for.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any, Final
+
+from framekiln.composition.layers.easing import LINEAR, Easing, near_easing, read_easing
+from framekiln.composition.layers.kinds import Choice, Flag, ListOf, Number, Seconds, Text
+from framekiln.composition.layers.limits import (
+    MAX_ANGLE_DEGREES,
+    MAX_OFFSET_PX,
+    MAX_TIME_S,
+    MAX_TRANSITIONS,
+    MAX_TRANSITIONS_IN_ALL,
+)
+from framekiln.composition.layers.near_names import nearest
+from framekiln.composition.layers.place import Place
+from framekiln.composition.layers.schema import REFUSED, Field, Refused, Schema, said
+
+
+class Property(StrEnum):
+    """What keyframes can move."""
+
+    X = "x"
+    Y = "y"
+    SCALE = "scale"
+    ANGLE = "angle"
+    ANGLE_X = "angleX"
+    ANGLE_Y = "angleY"
+    OPACITY = "opacity"
+    VOLUME = "volume"
+    BLUR = "blur"
+    WIDTH = "width"
+    HEIGHT = "height"
+
+
+class Side(StrEnum):
+    """Where an entrance comes from, or an exit goes to."""
+
+    LEFT = "left"
+    RIGHT = "right"
+    TOP = "top"
+    BOTTOM = "bottom"
+
+
+class Move(StrEnum):
+    """A ready-made way in or out."""
+
+    SLIDE = "slide"
+    WIPE = "wipe"
+    ZOOM = "zoom"
+
+
+@dataclass(frozen=True)
+class Fade:
+    """Linear alpha, and sound unless `fades_sound` is off, at the start or end of a layer."""
+
+    is_in: bool
+    duration_s: Fraction
+    fades_sound: bool = True
+    is_crossfade: bool = False
+
+
+@dataclass(frozen=True)
+class Keyframe:
+    """A value at an instant of the composition (in a group: of the group)."""
+
+    property: Property
+    time_s: Fraction
+    value: float
+    easing: Easing = LINEAR
+
+
+@dataclass(frozen=True)
+class Preset:
+    """An entrance (`is_in`) or an exit."""
+
+    move: Move
+    is_in: bool
+    duration_s: Fraction
+    side: Side = Side.LEFT
+    easing: Easing = LINEAR
+
+
+Transition = Fade | Keyframe | Preset
+
+_RANGES: Final = {
+    Property.X: Number(-MAX_OFFSET_PX, MAX_OFFSET_PX),
+    Property.Y: Number(-MAX_OFFSET_PX, MAX_OFFSET_PX),
+    Property.SCALE: Number(0, 100),
+    Property.ANGLE: Number(-MAX_ANGLE_DEGREES, MAX_ANGLE_DEGREES),
+    Property.ANGLE_X: Number(-MAX_ANGLE_DEGREES, MAX_ANGLE_DEGREES),
+    Property.ANGLE_Y: Number(-MAX_ANGLE_DEGREES, MAX_ANGLE_DEGREES),
+    Property.OPACITY: Number(0, 1),
+    Property.VOLUME: Number(0, 1, clamps=True),
+    Property.BLUR: Number(0, 1000),
+    Property.WIDTH: Number(0, MAX_OFFSET_PX),
+    Property.HEIGHT: Number(0, MAX_OFFSET_PX),
+}
+_FADES: Final = {
+    "fadeIn": (True, False),
+    "fadeOut": (False, False),
+    "crossfadeIn": (True, True),
+    "crossfadeOut": (False, True),
+}
+_PRESETS: Final = {
+    f"{move.value}{way}": (move, way == "In") for move in Move for way in ("In", "Out")
+}
+_KEN_BURNS: Final = "kenBurns"
+TYPES: Final = (*_FADES, *(each.value for each in Property), _KEN_BURNS, *_PRESETS)
+
+_BY_LOWER_CASE: Final = {name.lower(): name for name in TYPES}
+_LENGTH: Final = Seconds(0, MAX_TIME_S, over=True)
+
+
+@dataclass(frozen=True)
+class _EasingKind:
+    def read(self, value: object, place: Place) -> Easing | Refused:
+        if not isinstance(value, str):
+            place.issue("type", f"must be a string, not {said(value)}")
+            return REFUSED
+        easing = read_easing(value)
+        if easing is not None:
+            return easing
+        near = near_easing(value)
+        place.issue(
+            "unknown_value",
+            "must be an easing such as easeInOut, elasticOut, cubic-bezier(a,b,c,d) or steps(n)",
+            f"did you mean {near}?" if near else None,
+        )
+        return REFUSED
+
+    def write(self, value: Easing) -> str:
+        return value.text
+
+
+_EASING: Final = _EasingKind()
+_EASING_FIELDS: Final = (
+    Field("easing", "easing", _EASING, LINEAR),
+    Field("easingParameter", "parameter", Number(0, 20), 1.0),
+)
+
+
+def read_transitions(value: object, place: Place) -> tuple[Transition, ...] | Refused:
+    """Return the transitions in order; kenBurns as its keyframes."""
+    place.reading.transition_count += len(value) if isinstance(value, list | tuple) else 0
+    if place.reading.transition_count > MAX_TRANSITIONS_IN_ALL:
+        place.issue("out_of_range", f"there are more than {MAX_TRANSITIONS_IN_ALL} transitions")
+        return REFUSED
+    found = ListOf(_TransitionKind(), MAX_TRANSITIONS).read(value, place)
+    if isinstance(found, Refused):
+        return found
+    return tuple(transition for several in found for transition in several)
+
+
+def write_transitions(transitions: Iterable[Transition]) -> list[dict[str, Any]]:
+    """Return the transitions in the newer shape."""
+    return [_written(transition) for transition in transitions]
+
+
+@dataclass(frozen=True)
+class TransitionsKind:
+    """The `transitions` of a layer."""
+
+    def read(self, value: object, place: Place) -> tuple[Transition, ...] | Refused:
+        """Return the transitions."""
+        return read_transitions(value, place)
+
+    def write(self, value: tuple[Transition, ...]) -> list[dict[str, Any]]:
+        """Return the array."""
+        return write_transitions(value)
+
+
+@dataclass(frozen=True)
+class _TransitionKind:
+    def read(self, value: object, place: Place) -> tuple[Transition, ...] | Refused:
+        if not isinstance(value, Mapping):
+            place.issue("type", f"must be an object, not {said(value)}")
+            return REFUSED
+        name = value.get("type")
+        if not isinstance(name, str):
+            code = "required" if name is None else "type"
+            place.at("type").issue(code, f"must be one of {', '.join(TYPES)}")
+            return REFUSED
+        options = value.get("options")
+        if isinstance(options, Mapping):
+            return _read_one(name, {**_older(value), **options}, place.at("options"))
+        if options is not None and not (isinstance(options, list) and not options):
+            place.at("options").issue("type", f"must be an object, not {said(options)}")
+            return REFUSED
+        return _read_one(name, _older(value), place)
+
+    def write(self, value: Transition) -> dict[str, Any]:
+        return _written(value)
+
+
+def _older(value: Mapping[str, object]) -> dict[str, object]:
+    return {k: v for k, v in value.items() if k not in ("type", "options", "id")}
+
+
+def _read_one(
+    name: str, options: Mapping[str, object], place: Place
+) -> tuple[Transition, ...] | Refused:
+    exact_name = _BY_LOWER_CASE.get(name.strip().lower())
+    if exact_name is None:
+        near = nearest(name, TYPES)
+        place.issue(
+            "unknown_value",
+            f"{name[:60]} is no transition; there are {', '.join(TYPES)}",
+            f"did you mean {near}?" if near else None,
+        )
+        return REFUSED
+    if exact_name in _FADES:
+        return _alone(_read_fade(exact_name, options, place))
+    if exact_name in _PRESETS:
+        return _alone(_read_preset(exact_name, options, place))
+    if exact_name == _KEN_BURNS:
+        return _read_ken_burns(options, place)
+    return _alone(_read_keyframe(Property(exact_name), options, place))
+
+
+def _alone(found: Transition | Refused) -> tuple[Transition, ...] | Refused:
+    return found if isinstance(found, Refused) else (found,)
+
+
+_FADE: Final = Schema(
+    Fade,
+    (
+        Field("duration", "duration_s", _LENGTH, is_required=True),
+        Field("audio", "fades_sound", Flag(), True),
+    ),
+)
+
+
+def _read_fade(name: str, options: Mapping[str, object], place: Place) -> Fade | Refused:
+    is_in, is_crossfade = _FADES[name]
+    return _FADE.read(options, place, is_in=is_in, is_crossfade=is_crossfade)
+
+
+def _make_preset(parameter: float, easing: Easing, **rest: Any) -> Preset:
+    return Preset(easing=_with_parameter(easing, parameter), **rest)
+
+
+_PRESET: Final = Schema(
+    _make_preset,
+    (
+        Field("duration", "duration_s", _LENGTH, is_required=True),
+        Field("direction", "side", Choice(Side), Side.LEFT),
+        *_EASING_FIELDS,
+    ),
+)
+
+
+def _read_preset(name: str, options: Mapping[str, object], place: Place) -> Preset | Refused:
+    move, is_in = _PRESETS[name]
+    return _PRESET.read(options, place, move=move, is_in=is_in)
+
+
+def _make_keyframe(parameter: float, easing: Easing, **rest: Any) -> Keyframe:
+    return Keyframe(easing=_with_parameter(easing, parameter), **rest)
+
+
+_KEYFRAMES: Final = {
+    which: Schema(
+        _make_keyframe,
+        (
+            Field("time", "time_s", Seconds(), is_required=True),
+            Field("value", "value", values, is_required=True),
+            *_EASING_FIELDS,
+        ),
+    )
+    for which, values in _RANGES.items()
+}
+
+
+def _read_keyframe(
+    which: Property, options: Mapping[str, object], place: Place
+) -> Keyframe | Refused:
+    return _KEYFRAMES[which].read(options, place, property=which)
+
+
+def _with_parameter(easing: Easing, parameter: float) -> Easing:
+    return easing if parameter == 1 else Easing(easing.name, parameter, easing.numbers)
+
+
+def _read_ken_burns(
+    options: Mapping[str, object], place: Place
+) -> tuple[Transition, ...] | Refused:
+    fields = [
+        Field("start", "start", Seconds(), is_required=True),
+        Field("end", "end", Seconds(), is_required=True),
+        Field("easing", "easing", _EASING, LINEAR),
+    ]
+    moved = (Property.SCALE, Property.X, Property.Y)
+    for which in moved:
+        fields += [Field(f"{which}{n}", f"{which}{n}", _RANGES[which]) for n in (1, 2)]
+    read = Schema[dict[str, Any]](dict, tuple(fields)).read(options, place)
+    if isinstance(read, Refused):
+        return read
+    if read["end"] <= read["start"]:
+        place.at("end").issue("trim_order", "must be after start")
+        return REFUSED
+    frames: list[Transition] = []
+    for which in moved:
+        one, two = read[f"{which}1"], read[f"{which}2"]
+        if one is None and two is None:
+            continue
+        if one is None or two is None:
+            place.at(f"{which}{1 if one is None else 2}").issue("required", "needs its other half")
+            return REFUSED
+        frames.append(Keyframe(which, read["start"], one))
+        frames.append(Keyframe(which, read["end"], two, read["easing"]))
+    return tuple(frames)
+
+
+def _written(transition: Transition) -> dict[str, Any]:
+    if isinstance(transition, Fade):
+        name = next(
+            name
+            for name, kind in _FADES.items()
+            if kind == (transition.is_in, transition.is_crossfade)
+        )
+        options: dict[str, Any] = {"duration": _LENGTH.write(transition.duration_s)}
+        if not transition.fades_sound:
+            options["audio"] = False
+        return {"type": name, "options": options}
+    if isinstance(transition, Preset):
+        options = {
+            "duration": _LENGTH.write(transition.duration_s),
+            "direction": transition.side.value,
+        }
+        name = f"{transition.move.value}{'In' if transition.is_in else 'Out'}"
+    else:
+        options = {
+            "time": _LENGTH.write(transition.time_s),
+            "value": _LENGTH.write(transition.value),
+        }
+        name = transition.property.value
+    return {"type": name, "options": options | _written_easing(transition.easing)}
+
+
+def _written_easing(easing: Easing) -> dict[str, Any]:
+    if easing == LINEAR:
+        return {}
+    written: dict[str, Any] = {"easing": Text().write(easing.text)}
+    if easing.parameter != 1:
+        written["easingParameter"] = _LENGTH.write(easing.parameter)
+    return written

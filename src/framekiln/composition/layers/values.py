@@ -1,0 +1,327 @@
+"""A layer config as values: what `read_config` makes. All defaults are filled in.
+
+Times are exact seconds. `path` says where in the config a layer stood, `layers.2`.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from fractions import Fraction
+
+from framekiln.composition.layers.colours import BLACK, Colour
+from framekiln.composition.layers.filters import Filter
+from framekiln.composition.layers.geometry import Position, Size
+from framekiln.composition.layers.kinds import FrozenJson
+from framekiln.composition.layers.styles import (
+    FontStyle,
+    Shape,
+    SubtitleStyle,
+    TextStyle,
+    Waveform,
+)
+from framekiln.composition.layers.transitions import Transition
+
+
+class LayerType(StrEnum):
+    """The kinds of layers."""
+
+    VIDEO = "video"
+    AUDIO = "audio"
+    IMAGE = "image"
+    TEXT = "text"
+    HTML = "html"
+    LOTTIE = "lottie"
+    WAVEFORM = "waveform"
+    SUBTITLES = "subtitles"
+    FILTER = "filter"
+    GROUP = "group"
+    SEQUENCE = "sequence"
+    SHAPE = "shape"
+
+
+class OnError(StrEnum):
+    """What becomes of a film when the source of a layer cannot be used."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+    PLACEHOLDER = "placeholder"
+
+
+class Anchor(StrEnum):
+    """What a start given by another layer counts from."""
+
+    AFTER = "after"
+    WITH = "with"
+
+
+@dataclass(frozen=True)
+class Start:
+    """When a layer begins: `at_s`, counted from zero or from another layer's end or start."""
+
+    at_s: Fraction = Fraction(0)
+    anchor: Anchor | None = None
+    layer_id: str | None = None
+
+
+@dataclass(frozen=True)
+class Trim:
+    """The part of a source that is used: up to `end_s`, a point of the source, not a length."""
+
+    start_s: Fraction = Fraction(0)
+    end_s: Fraction | None = None
+
+
+@dataclass(frozen=True)
+class Duck:
+    """Lower a layer's sound by `amount` (1 is silence) while any of the others sounds."""
+
+    under: tuple[str, ...]
+    amount: float = 0.7
+
+
+@dataclass(frozen=True)
+class LayerSound:
+    """The `audio` of a layer."""
+
+    volume: float = 1.0
+    duck: Duck | None = None
+
+
+@dataclass(frozen=True)
+class Loop:
+    """How often a source is played; `plays` None is until the end of the composition."""
+
+    plays: int | None = 1
+
+
+@dataclass(frozen=True)
+class ChromaKey:
+    """A colour that becomes transparent; both numbers are 0 to 1."""
+
+    color: Colour
+    similarity: float = 0.3
+    blend: float = 0.1
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer:
+    """What every layer has."""
+
+    path: str
+    id: str
+    name: str | None = None
+    is_visible: bool = True
+    start: Start = Start()
+    trim: Trim = Trim()
+    transitions: tuple[Transition, ...] = ()
+    opacity: float = 1.0
+    on_error: OnError = OnError.FAIL
+
+
+@dataclass(frozen=True, kw_only=True)
+class Visual(Layer):
+    """A layer with a box."""
+
+    position: Position = field(default=Position())
+    size: Size = field(default=Size())
+    filters: tuple[Filter, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class VideoLayer(Visual):
+    """A moving picture with its sound."""
+
+    file: str
+    fallback_file: str | None = None
+    sound: LayerSound = LayerSound()
+    speed: Fraction = Fraction(1)
+    loop: Loop = Loop()
+    freeze: bool = False
+    """Hold the last frame after the end."""
+    chroma_key: ChromaKey | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AudioLayer(Layer):
+    """A sound."""
+
+    file: str
+    fallback_file: str | None = None
+    sound: LayerSound = LayerSound()
+    speed: Fraction = Fraction(1)
+    loop: Loop = Loop()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImageLayer(Visual):
+    """A picture, still or animated."""
+
+    file: str
+    fallback_file: str | None = None
+    chroma_key: ChromaKey | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextLayer(Visual):
+    """A styled text."""
+
+    text: TextStyle
+
+
+@dataclass(frozen=True)
+class HtmlPage:
+    """What an html layer shows: `body` with `styles`, a whole `document`, or the page at `url`."""
+
+    body: str | None = None
+    styles: str | None = None
+    document: str | None = None
+    url: str | None = None
+    selector: str | None = None
+    with_tailwind: bool = False
+    has_transparent_background: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class HtmlLayer(Visual):
+    """A page."""
+
+    html: HtmlPage
+
+
+@dataclass(frozen=True, kw_only=True)
+class LottieLayer(Visual):
+    """A vector animation: its JSON itself, or a file of it. Holds its last frame."""
+
+    animation: FrozenJson | None = None
+    file: str | None = None
+    fallback_file: str | None = None
+    loop: Loop = Loop()
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaveformLayer(Visual):
+    """A drawn sound: of `file`, or of the whole mix. It is not heard."""
+
+    file: str | None = None
+    fallback_file: str | None = None
+    waveform: Waveform = field(default=Waveform())
+
+
+@dataclass(frozen=True, kw_only=True)
+class SubtitlesLayer(Visual):
+    """Captions; `size` is always the default."""
+
+    file: str
+    fallback_file: str | None = None
+    subtitles: SubtitleStyle = field(default=SubtitleStyle())
+
+
+@dataclass(frozen=True, kw_only=True)
+class FilterLayer(Layer):
+    """Changes everything below it; of `position` only z counts."""
+
+    filter: Filter
+    position: Position = field(default=Position())
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupLayer(Visual):
+    """Layers composed on a canvas of their own, then placed like one picture."""
+
+    layers: tuple[Layer, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequenceLayer(Layer):
+    """Layers one after another; crossfades overlap."""
+
+    layers: tuple[Layer, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShapeLayer(Visual):
+    """A drawn shape."""
+
+    shape: Shape
+
+
+class Extension(StrEnum):
+    """What the output is."""
+
+    MP4 = "mp4"
+    GIF = "gif"
+    WEBM = "webm"
+    MOV = "mov"
+    JPG = "jpg"
+    PNG = "png"
+    WEBP = "webp"
+
+    @property
+    def is_still(self) -> bool:
+        """Whether the output is one picture."""
+        return self in (Extension.JPG, Extension.PNG, Extension.WEBP)
+
+
+class Quality(StrEnum):
+    """How much care the encoder takes."""
+
+    DRAFT = "draft"
+    STANDARD = "standard"
+    HIGH = "high"
+
+
+@dataclass(frozen=True)
+class Dimensions:
+    """The canvas; both sides are even."""
+
+    width_px: int
+    height_px: int
+
+
+@dataclass(frozen=True)
+class Font:
+    """A font to load before text is drawn."""
+
+    family: str
+    src: str
+    weight: int | None = None
+    style: FontStyle | None = None
+
+
+@dataclass(frozen=True)
+class MixSettings:
+    """The `audio` of a config; `target_lufs` counts only when normalizing."""
+
+    normalize: bool = False
+    target_lufs: float = -16.0
+    limiter: bool = True
+
+
+@dataclass(frozen=True)
+class OutputSettings:
+    """The `output` of a config."""
+
+    quality: Quality = Quality.STANDARD
+    crf: float | None = None
+    video_bitrate: int | None = None
+    """Bits per second."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerConfig:
+    """A whole config. Without `dimensions` or `duration_s` the layers decide."""
+
+    background: Colour = BLACK
+    dimensions: Dimensions | None = None
+    duration_s: Fraction | None = None
+    fps: Fraction = Fraction(30)
+    extension: Extension = Extension.MP4
+    time_s: Fraction = Fraction(0)
+    """Of a still."""
+    filename: str | None = None
+    metadata: FrozenJson = field(default=FrozenJson())
+    layers: tuple[Layer, ...] = ()
+    should_watermark: bool = False
+    fonts: tuple[Font, ...] = ()
+    audio: MixSettings = MixSettings()
+    output: OutputSettings = OutputSettings()
+    callback: str | None = None

@@ -1,0 +1,27 @@
+"""Templates of v2: a layer config with named inputs, filled with data. Pure."""
+
+from framekiln.composition.templates.inputs import RemoteCheck
+from framekiln.composition.templates.schema import template_schema
+from framekiln.composition.templates.template import (
+    FilledTemplate,
+    InvalidData,
+    InvalidTemplate,
+    ReadTemplate,
+    Template,
+    fill_template,
+    open_template,
+    read_template,
+)
+
+__all__ = [
+    "FilledTemplate",
+    "InvalidData",
+    "InvalidTemplate",
+    "ReadTemplate",
+    "RemoteCheck",
+    "Template",
+    "fill_template",
+    "open_template",
+    "read_template",
+    "template_schema",
+]

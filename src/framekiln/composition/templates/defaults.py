@@ -1,0 +1,56 @@
+"""Values for inputs that a caller left out. Default values may themselves name other inputs."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from framekiln.composition.layers.findings import Finding
+from framekiln.composition.templates.filling import Filler
+from framekiln.composition.templates.liquid_text import LiquidFault, holds_liquid, parse
+
+
+def fill_defaults(
+    defaults: Mapping[str, Any],
+    names: frozenset[str],
+    *,
+    given: Mapping[str, Any] | None = None,
+) -> tuple[dict[str, Any], list[Finding]]:
+    """Return a value for every name: given, by default, or null; and what is wrong with defaults.
+
+    What was given is never filled in: a caller's data cannot hold placeholders.
+    """
+    values: dict[str, Any] = {**dict.fromkeys(names), **(given or {})}
+    waiting = {name: value for name, value in defaults.items() if name not in (given or {})}
+    filler = Filler(names)
+    while waiting:
+        ready = [name for name in waiting if not _needs(waiting[name]) & waiting.keys()]
+        if not ready:
+            faults = [
+                Finding(f"default_values.{name}", "circular", "names itself through other inputs")
+                for name in sorted(waiting)
+            ]
+            return values, filler.issues + faults
+        for name in ready:
+            values[name] = filler.fill(waiting.pop(name), values, f"default_values.{name}")
+    return values, filler.issues
+
+
+def _needs(value: Any) -> set[str]:
+    needed: set[str] = set()
+    for text in _texts(value):
+        try:
+            needed |= parse(text).names
+        except LiquidFault:
+            continue  # Told when it is filled.
+    return needed
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        if holds_liquid(value):
+            yield value
+    elif isinstance(value, Mapping):
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _texts(inner)

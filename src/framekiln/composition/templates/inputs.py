@@ -1,0 +1,113 @@
+"""The inputs of a template: their rules, and the check of data against them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from framekiln.composition.layers.findings import Finding
+from framekiln.composition.templates.rules import Rule, UnknownRule, parse_rules
+from framekiln.composition.templates.subject import Subject, subjects
+
+MAX_INPUTS: Final = 200
+_REMOTE: Final = ("active_url", "media", "duration_max")
+_NUMERIC: Final = ("numeric", "integer", "decimal", "multiple_of")
+
+
+@dataclass(frozen=True)
+class RemoteCheck:
+    """What of a rule can only be told by asking the network, for whoever may."""
+
+    path: str
+    """Of the value: `data.source`."""
+    url: str
+    rule: str
+    """`active_url`, `media` or `duration_max`."""
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Rules by name; names may be dotted, with stars for the items of lists."""
+
+    rules: Mapping[str, tuple[Rule, ...]]
+
+    @property
+    def roots(self) -> frozenset[str]:
+        """The names that a config may use."""
+        return frozenset(name.partition(".")[0] for name in self.rules)
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What was found in data, and what is left to ask."""
+
+    issues: tuple[Finding, ...] = ()
+    remote: tuple[RemoteCheck, ...] = ()
+
+
+def read_inputs(value: object) -> tuple[Inputs, list[Finding]]:
+    """Return the inputs of a template and everything wrong with them."""
+    if isinstance(value, list) and not value:
+        value = {}
+    if not isinstance(value, Mapping):
+        return Inputs({}), [Finding("inputs", "type", "must be an object of rules by name")]
+    if len(value) > MAX_INPUTS:
+        return Inputs({}), [Finding("inputs", "out_of_range", f"has more than {MAX_INPUTS} names")]
+    rules: dict[str, tuple[Rule, ...]] = {}
+    issues: list[Finding] = []
+    for name, words in value.items():
+        try:
+            rules[str(name)] = parse_rules(words)
+        except UnknownRule as error:
+            path = f"inputs.{str(name)[:100]}"
+            issues.append(Finding(path, "unknown_rule", str(error), error.hint))
+    return Inputs(rules), issues
+
+
+def check_data(
+    inputs: Inputs, data: Mapping[str, Any], *, root: str = "data", with_presence: bool = True
+) -> Checked:
+    """Return what the rules say about data; presence rules may be left out, for defaults."""
+    issues: list[Finding] = []
+    remote: list[RemoteCheck] = []
+    for name, rules in inputs.rules.items():
+        for subject in subjects(name, data):
+            found = _check_one(subject, rules, root, with_presence=with_presence)
+            issues += found.issues
+            remote += found.remote
+    return Checked(tuple(issues), tuple(remote))
+
+
+def _check_one(
+    subject: Subject, rules: tuple[Rule, ...], root: str, *, with_presence: bool
+) -> Checked:
+    names = {rule.name for rule in rules}
+    subject = replace(subject, counts_as_number=not names.isdisjoint(_NUMERIC))
+    path = f"{root}.{subject.path}"
+    failed: list[Finding] = []
+    for rule in rules:
+        if not _runs(rule, subject, names, with_presence=with_presence):
+            continue
+        if not rule.kind.check(subject, rule.arguments):
+            failed.append(Finding(path, rule.kind.code, f"{subject.path} {rule.message}"))
+            if "bail" in names or rule.kind.is_presence:
+                break
+    if failed or not subject.is_filled:
+        return Checked(tuple(failed))
+    remote = [
+        RemoteCheck(path, str(subject.value).strip(), rule.name, rule.arguments)
+        for rule in rules
+        if rule.name in _REMOTE
+    ]
+    return Checked((), tuple(remote))
+
+
+def _runs(rule: Rule, subject: Subject, names: set[str], *, with_presence: bool) -> bool:
+    if rule.kind.is_presence:
+        return with_presence and not ("sometimes" in names and not subject.is_present)
+    if not subject.is_present:
+        return False
+    if subject.value is None:
+        # Null without `nullable` is wrong for any other rule, unless presence was told already.
+        return "nullable" not in names
+    return not (isinstance(subject.value, str) and not subject.value.strip())

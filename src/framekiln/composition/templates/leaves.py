@@ -1,0 +1,100 @@
+"""The texts of a template's config: how each is parsed, and whether it names only what there is."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from framekiln.composition.layers.findings import Finding, joined
+from framekiln.composition.layers.near_names import nearest
+from framekiln.composition.templates.liquid_text import (
+    LiquidFault,
+    LiquidText,
+    holds_liquid,
+    parse,
+)
+
+IN_REPEAT: Final = frozenset({"item", "index"})
+"""What a repeated layer may name besides the inputs."""
+
+
+def parse_leaf(text: str) -> LiquidText:
+    """Return a text of the config; spaces around a single placeholder do not make it a string."""
+    inner = text.strip()
+    is_one = inner.startswith("{{") and inner.endswith("}}") and inner.count("{{") == 1
+    return parse(inner if is_one else text)
+
+
+def parse_expression(text: str, *, is_condition: bool) -> LiquidText:
+    """Return what `when` or `repeat` says, with or without its braces."""
+    inner = text.strip()
+    if inner.startswith("{{") and inner.endswith("}}"):
+        inner = inner[2:-2].strip("- ")
+    elif holds_liquid(inner):
+        return parse(inner)
+    if not is_condition:
+        return parse("{{ " + inner + " }}")
+    try:
+        return parse("{{ " + inner + " | default: nil }}")
+    except LiquidFault:
+        return parse("{% if " + inner + " %}true{% endif %}")
+
+
+def unknown_name(path: str, parsed: LiquidText, allowed: frozenset[str]) -> Finding | None:
+    """Return what to say about a name that is no input, if the text holds one."""
+    unknown = sorted(parsed.names - allowed)
+    if not unknown:
+        return None
+    near = nearest(unknown[0], allowed)
+    hint = f"did you mean {near}?" if near else None
+    return Finding(path, "unknown_input", f"{unknown[0][:100]} is no input", hint)
+
+
+def faults_in(value: Any, known: frozenset[str], path: str) -> Iterator[Finding]:
+    """Yield what is wrong with any text, also of layers that a trial would leave out."""
+    if isinstance(value, str):
+        if holds_liquid(value):
+            yield from _fault(path, known, value)
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            look = _faults_in_layers if name == "layers" else faults_in
+            yield from look(inner, known, joined(path, name))
+    elif isinstance(value, list | tuple):
+        for number, inner in enumerate(value):
+            yield from faults_in(inner, known, joined(path, number))
+
+
+def _faults_in_layers(layers: Any, known: frozenset[str], path: str) -> Iterator[Finding]:
+    if not isinstance(layers, list):
+        yield from faults_in(layers, known, path)
+        return
+    for number, layer in enumerate(layers):
+        yield from _faults_in_layer(layer, known, joined(path, number))
+
+
+def _faults_in_layer(layer: Any, known: frozenset[str], path: str) -> Iterator[Finding]:
+    if not isinstance(layer, Mapping):
+        yield from faults_in(layer, known, path)
+        return
+    if isinstance(layer.get("repeat"), str):
+        yield from _fault(joined(path, "repeat"), known, layer["repeat"], is_condition=False)
+    if layer.get("repeat") is not None:
+        known |= IN_REPEAT
+    if isinstance(layer.get("when"), str):
+        yield from _fault(joined(path, "when"), known, layer["when"], is_condition=True)
+    plain = {name: each for name, each in layer.items() if name not in ("when", "repeat")}
+    yield from faults_in(plain, known, path)
+
+
+def _fault(
+    path: str, known: frozenset[str], text: str, *, is_condition: bool | None = None
+) -> Iterator[Finding]:
+    try:
+        if is_condition is None:
+            parsed = parse_leaf(text)
+        else:
+            parsed = parse_expression(text, is_condition=is_condition)
+    except LiquidFault as fault:
+        yield Finding(path, fault.code, fault.message)
+        return
+    unknown = unknown_name(path, parsed, known)
+    if unknown is not None:
+        yield unknown

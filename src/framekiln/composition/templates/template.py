@@ -1,0 +1,178 @@
+"""Templates: a layer config with named inputs. Checked when created, filled when rendered.
+
+read_template     what a caller sends as a template; raises `InvalidTemplate`
+fill_template     a template and data give a filled config; raises `InvalidData`
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from framekiln.composition.layers.findings import MAX_FINDINGS, Finding, InvalidConfig
+from framekiln.composition.layers.kinds import FrozenJson, json_problem
+from framekiln.composition.layers.limits import Limits
+from framekiln.composition.layers.near_names import nearest
+from framekiln.composition.layers.reading import ReadingOptions, parse_config, read_config
+from framekiln.composition.templates.defaults import fill_defaults
+from framekiln.composition.templates.filling import Filler
+from framekiln.composition.templates.inputs import (
+    Inputs,
+    RemoteCheck,
+    check_data,
+    read_inputs,
+)
+from framekiln.composition.templates.leaves import faults_in
+from framekiln.kit.errors import InvalidInput
+
+
+class InvalidTemplate(InvalidInput):
+    """A template that could never be rendered; `issues` says where."""
+
+    def __init__(self, issues: Iterable[Finding]) -> None:
+        self.issues = tuple(issues)
+        super().__init__(_said(self.issues), **_details(self.issues))
+
+
+class InvalidData(InvalidInput):
+    """Data that a template's inputs refuse; `errors` has the messages by input."""
+
+    def __init__(self, issues: Iterable[Finding]) -> None:
+        self.issues = tuple(issues)
+        super().__init__(_said(self.issues), **_details(self.issues))
+
+
+@dataclass(frozen=True)
+class Template:
+    """A template that can be filled."""
+
+    config: FrozenJson
+    inputs: Inputs
+    default_values: FrozenJson
+
+    @property
+    def names(self) -> frozenset[str]:
+        """What placeholders may name."""
+        return self.inputs.roots | frozenset(self.default_values.thaw())
+
+
+@dataclass(frozen=True)
+class ReadTemplate:
+    """A template and what its author should know."""
+
+    template: Template
+    warnings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class FilledTemplate:
+    """A config without placeholders, not yet read; `remote` is left to be asked of the network."""
+
+    config: dict[str, Any]
+    warnings: tuple[Finding, ...] = ()
+    remote: tuple[RemoteCheck, ...] = ()
+
+
+def read_template(
+    config: object, inputs: object, default_values: object, *, limits: Limits | None = None
+) -> ReadTemplate:
+    """Return a new template, tried out with its own default values."""
+    template = open_template(config, inputs, default_values)
+    defaults = template.default_values.thaw()
+    issues = list(
+        check_data(template.inputs, defaults, root="default_values", with_presence=False).issues
+    )
+    values, faults = fill_defaults(defaults, template.names)
+    issues += faults
+    issues += faults_in(template.config.thaw(), template.names, "config")
+    if issues:
+        raise InvalidTemplate(issues[:MAX_FINDINGS])
+    filler = Filler(template.names)
+    filled = filler.fill(template.config.thaw(), values, "config")
+    if filler.issues:
+        raise InvalidTemplate(filler.issues)
+    if not template.inputs.roots <= defaults.keys():
+        # Without a value for each input nobody can tell what the config will be.
+        return ReadTemplate(template)
+    options = ReadingOptions(limits=limits or Limits(), is_filled_template=True)
+    try:
+        warnings = read_config(filled, options).warnings
+    except InvalidConfig as error:
+        raise InvalidTemplate(_below_config(error.issues)) from None
+    return ReadTemplate(template, tuple(_below_config(warnings)))
+
+
+def open_template(config: object, inputs: object, default_values: object) -> Template:
+    """Return a template of which only the form is checked: one that was stored."""
+    try:
+        parsed = parse_config(config)
+    except InvalidConfig as error:
+        raise InvalidTemplate(_below_config(error.issues)) from None
+    read, issues = read_inputs(inputs)
+    if isinstance(default_values, list) and not default_values:
+        default_values = {}
+    if not isinstance(default_values, Mapping):
+        issues.append(Finding("default_values", "type", "must be an object of values by name"))
+        default_values = {}
+    for name, value in (("config", parsed), ("default_values", default_values)):
+        problem = json_problem(value)
+        if problem:
+            issues.append(Finding(name, "type", problem))
+    if issues:
+        raise InvalidTemplate(issues)
+    return Template(FrozenJson.of(parsed), read, FrozenJson.of(default_values))
+
+
+def fill_template(template: Template, data: object) -> FilledTemplate:
+    """Return the config with a caller's data in it.
+
+    Rules look at the caller's data alone; then what is absent comes from the default values.
+    """
+    if isinstance(data, list) and not data:
+        data = {}
+    if not isinstance(data, Mapping):
+        raise InvalidData([Finding("data", "type", "must be an object of values by name")])
+    problem = json_problem(data)
+    if problem:
+        raise InvalidData([Finding("data", "type", problem)])
+    checked = check_data(template.inputs, data)
+    if checked.issues:
+        raise InvalidData(checked.issues)
+    given = {name: value for name, value in data.items() if value is not None}
+    values, faults = fill_defaults(template.default_values.thaw(), template.names, given=given)
+    filler = Filler(template.names)
+    config = filler.fill(template.config.thaw(), values)
+    if faults or filler.issues:
+        raise InvalidConfig([*faults, *filler.issues])
+    return FilledTemplate(config, tuple(_unknown(data, template.names)), checked.remote)
+
+
+def _unknown(data: Mapping[str, Any], names: frozenset[str]) -> Iterable[Finding]:
+    for name in data:
+        if name not in names:
+            near = nearest(str(name), names)
+            hint = f"did you mean {near}?" if near else None
+            shown = str(name)[:100]
+            yield Finding(f"data.{shown}", "unknown_field", f"{shown} is no input", hint)
+
+
+def _below_config(findings: Iterable[Finding]) -> list[Finding]:
+    return [
+        Finding(f"config.{each.path}".rstrip("."), each.code, each.message, each.hint)
+        for each in findings
+    ]
+
+
+def _said(issues: tuple[Finding, ...]) -> str:
+    more = f" (and {len(issues) - 1} more)" if len(issues) > 1 else ""
+    return f"{issues[0].path}: {issues[0].message}{more}"
+
+
+def _details(issues: tuple[Finding, ...]) -> dict[str, Any]:
+    errors: dict[str, list[str]] = {}
+    for issue in issues:
+        errors.setdefault(issue.path, []).append(issue.message)
+    return {
+        "field": issues[0].path,
+        "errors": errors,
+        "issues": [issue.as_json() for issue in issues],
+    }
