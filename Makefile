@@ -10,6 +10,8 @@ NODE_MODULES := runtime/node_modules/.package-lock.json
 # What people put into their pages, for the tests.
 LIBRARIES := tests/e2e/libraries/node_modules/.package-lock.json
 RUNTIME := src/framekiln/capture/runtime.js
+# What speech is recognized with; the package itself carries no models.
+SPEECH := .venv/share/framekiln/models/.fetched
 RUNTIME_SOURCES := $(shell find runtime/src -name '*.ts') $(wildcard runtime/*.json runtime/*.mjs)
 
 # Node and npm come with the Python packages.
@@ -26,7 +28,7 @@ help: ## Show this list
 system: # Programs and fonts; does nothing when all are there
 	@scripts/install_system.sh
 
-setup: $(INSTALLED) $(RUNTIME) ## Install everything that is needed, and build the page runtime
+setup: $(INSTALLED) $(RUNTIME) $(SPEECH) ## Install everything that is needed, and build the page runtime
 
 serve: setup ## Start the service on this machine; Ctrl-C stops it
 	@exec $(BIN)/framekiln serve
@@ -82,6 +84,10 @@ $(INSTALLED): requirements/dev.txt pyproject.toml $(BIN)/uv | system
 
 $(RUNTIME): $(RUNTIME_SOURCES) $(INSTALLED)
 	$(BIN)/python scripts/build_runtime.py
+	@touch $@
+
+$(SPEECH): src/framekiln/speech/pinned.py scripts/fetch_speech_models.py $(INSTALLED)
+	$(BIN)/python scripts/fetch_speech_models.py
 	@touch $@
 
 $(NODE_MODULES): runtime/package-lock.json $(INSTALLED)

@@ -10,6 +10,7 @@ from rich.table import Table
 
 from framekiln.capture.page import Size
 from tests.bench.renders import Row, measure
+from tests.bench.speech import measure_speech, print_speech
 
 CASES = (
     ("animated", Size(1280, 720)),
@@ -26,10 +27,14 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     rows = [measure(name, size, frames=options.frames) for name, size in CASES]
+    spoken = measure_speech()
     if options.json:
-        sys.stdout.write(json.dumps([asdict(row) | {"ratio": row.ratio} for row in rows]) + "\n")
-    else:
-        _print_table(rows)
+        renders = [asdict(row) | {"ratio": row.ratio} for row in rows]
+        document = {"renders": renders, "speech": [asdict(row) for row in spoken]}
+        sys.stdout.write(json.dumps(document) + "\n")
+        return
+    _print_table(rows)
+    print_speech(spoken)
 
 
 def _print_table(rows: list[Row]) -> None:

@@ -38,6 +38,10 @@ def test_every_setting_has_its_variable(monkeypatch: pytest.MonkeyPatch) -> None
         "FRAMEKILN_RENDER_SLOTS": "3",
         "FRAMEKILN_RENDER_TIMEOUT_S": "60",
         "FRAMEKILN_SETTLE_TIMEOUT_S": "5",
+        "FRAMEKILN_SPEECH_MODELS": "/srv/models",
+        "FRAMEKILN_SPEECH_MODEL": "small",
+        "FRAMEKILN_SPEECH_LANGUAGE": "en",
+        "FRAMEKILN_SPEECH_THREADS": "2",
         "FRAMEKILN_LOG_FORMAT": "json",
     }
     assert set(values) == {field.alias for field in Settings.model_fields.values()}

@@ -1,0 +1,113 @@
+"""Transcripts as JSON, WebVTT and SubRip, and back from JSON. Pure."""
+
+import json
+from html import escape
+from typing import Any
+
+from framekiln.speech.cues import Cue, make_cues
+from framekiln.speech.model import Segment, Transcript, Word
+
+
+def as_document(transcript: Transcript) -> dict[str, Any]:
+    """Return everything that is known, times in milliseconds."""
+    return {
+        "language": transcript.language,
+        "segments": [_segment_document(segment) for segment in transcript.segments],
+    }
+
+
+def from_document(document: dict[str, Any]) -> Transcript:
+    """Return the transcript that `as_document` was given."""
+    segments = (
+        Segment(
+            start_ms=segment["start_ms"],
+            end_ms=segment["end_ms"],
+            text=segment["text"],
+            words=tuple(Word(**word) for word in segment["words"]),
+        )
+        for segment in document["segments"]
+    )
+    return Transcript(document["language"], tuple(segments))
+
+
+def as_page_captions(transcript: Transcript) -> dict[str, Any]:
+    """Return the captions that pages read: segments and words side by side, times in seconds."""
+    return {
+        "segments": [_in_seconds(segment) for segment in transcript.segments],
+        "word_segments": [_in_seconds(word) for word in transcript.words],
+    }
+
+
+def to_json(transcript: Transcript) -> str:
+    """Return the document as text."""
+    return json.dumps(as_document(transcript), ensure_ascii=False, indent=1) + "\n"
+
+
+def to_vtt(transcript: Transcript, *, word_times: bool = False) -> str:
+    """Return a WebVTT file; with `word_times`, each word but a cue's first has its stamp."""
+    blocks = ["WEBVTT"]
+    for cue in make_cues(transcript):
+        times = f"{_clock(cue.start_ms, '.')} --> {_clock(cue.end_ms, '.')}"
+        lines = _stamped(cue) if word_times else [escape(t, quote=False) for t in cue.texts()]
+        blocks.append("\n".join([times, *lines]))
+    return "\n\n".join(blocks) + "\n"
+
+
+def to_srt(transcript: Transcript) -> str:
+    """Return a SubRip file."""
+    blocks = []
+    for number, cue in enumerate(make_cues(transcript), start=1):
+        times = f"{_clock(cue.start_ms, ',')} --> {_clock(cue.end_ms, ',')}"
+        # SubRip has no escapes, and an arrow in a text would read as times.
+        lines = [text.replace("-->", "->") for text in cue.texts()]
+        blocks.append("\n".join([str(number), times, *lines]) + "\n")
+    return "\n".join(blocks)
+
+
+def _segment_document(segment: Segment) -> dict[str, Any]:
+    return {
+        "start_ms": segment.start_ms,
+        "end_ms": segment.end_ms,
+        "text": segment.text,
+        "words": [
+            {
+                "text": word.text,
+                "start_ms": word.start_ms,
+                "end_ms": word.end_ms,
+                "probability": round(word.probability, 3),
+            }
+            for word in segment.words
+        ],
+    }
+
+
+def _in_seconds(spoken: Segment | Word) -> dict[str, Any]:
+    return {
+        "start": spoken.start_ms / 1000,
+        "end": spoken.end_ms / 1000,
+        "text": spoken.text,
+    }
+
+
+def _stamped(cue: Cue) -> list[str]:
+    """Return the lines of a cue with the time of each word in front of it."""
+    lines = []
+    latest_ms = cue.start_ms
+    for text, line in zip(cue.texts(), cue.lines, strict=True):
+        rest, stamped = text, ""
+        for word in line:
+            before, rest = rest.split(word.text, 1)
+            stamped += escape(before, quote=False)
+            if word.start_ms > latest_ms and word.start_ms < cue.end_ms:
+                latest_ms = word.start_ms
+                stamped += f"<{_clock(latest_ms, '.')}>"
+            stamped += escape(word.text, quote=False)
+        lines.append(stamped)
+    return lines
+
+
+def _clock(ms: int, point: str) -> str:
+    seconds, ms = divmod(ms, 1000)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:02}:{minutes:02}:{seconds:02}{point}{ms:03}"

@@ -1,0 +1,196 @@
+"""Sound to transcript: `Speech`, the one thing other packages need from here.
+
+Blocking and busy; call it from a thread. Memory stays the same however long the sound is, except
+for the sound itself: hand over long sounds as slices, or as a function that reads them.
+"""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from framekiln.settings import Settings
+from framekiln.speech.decoding import detect_language
+from framekiln.speech.listening import Sound, listen
+from framekiln.speech.model import (
+    SAMPLE_HZ,
+    Samples,
+    Transcript,
+    Word,
+    join_slices,
+    make_segment,
+)
+from framekiln.speech.models import find_voice, find_whisper, models_folders
+from framekiln.speech.packing import pack, quietest_ms
+from framekiln.speech.tidying import tidy
+from framekiln.speech.voice import VoiceDetector, spans_of_speech
+from framekiln.speech.whisper import Whisper
+
+MARGIN_MS: Final = 3000
+"""How much sound a slice needs on either side, where the source has it."""
+REACH_MS: Final = 2000
+"""How far from the border of a slice its words may end, so that no word is cut in two."""
+SLICE_MS: Final = 22_000
+"""Slices of this length fill one window of the recognizer with their margins, and no second."""
+
+# Beyond a border, so that a word is never heard from its middle on.
+_CONTEXT_MS: Final = MARGIN_MS - REACH_MS
+_LONG_SLICE_MS: Final = 5 * SLICE_MS
+_SHORT_PAUSE_MS: Final = 100
+_PER_MS: Final = SAMPLE_HZ // 1000
+
+OnProgress = Callable[[float], None]
+"""Told the share that is done, 0 to 1."""
+ReadSamples = Callable[[int, int], Samples]
+"""Returns the samples from one millisecond to another."""
+
+
+@dataclass(frozen=True)
+class Slice:
+    """A part of a longer sound, and how much of what is around it was handed over too."""
+
+    start_ms: int
+    end_ms: int
+    lead_ms: int
+    tail_ms: int
+
+    @property
+    def first_ms(self) -> int:
+        """The instant of the first sample."""
+        return self.start_ms - self.lead_ms
+
+
+def slice_at(start_ms: int, end_ms: int, *, duration_ms: int) -> Slice:
+    """Return a slice of a sound with the margins it needs."""
+    end_ms = min(end_ms, duration_ms)
+    lead_ms, tail_ms = min(MARGIN_MS, start_ms), min(MARGIN_MS, duration_ms - end_ms)
+    return Slice(start_ms, end_ms, lead_ms=lead_ms, tail_ms=tail_ms)
+
+
+@dataclass(frozen=True)
+class SpeechSettings:
+    """Which model, in which folders, with how many threads (0: as many as are useful)."""
+
+    folders: tuple[Path, ...]
+    model: str = "base"
+    language: str | None = None
+    threads: int = 0
+
+    @classmethod
+    def of(cls, settings: Settings) -> "SpeechSettings":
+        """Return what the settings of the service say."""
+        return cls(
+            folders=models_folders(settings.speech_models, settings.data),
+            model=settings.speech_model,
+            language=settings.speech_language,
+            threads=settings.speech_threads,
+        )
+
+
+class Speech:
+    """A loaded recognizer. The same samples give the same transcript."""
+
+    def __init__(self, whisper: Whisper, voice: VoiceDetector, *, language: str | None) -> None:
+        self._whisper = whisper
+        self._voice = voice
+        self._language = whisper.tokens.check_language(language) if language else None
+
+    @classmethod
+    def open(cls, settings: SpeechSettings) -> "Speech":
+        """Find the model, check its files, and load it; takes about a second."""
+        folder = find_whisper(settings.model, settings.folders)
+        voice = VoiceDetector(find_voice(settings.folders))
+        threads = settings.threads or min(4, os.cpu_count() or 1)
+        return cls(Whisper(folder, threads=threads), voice, language=settings.language)
+
+    def check_language(self, language: str) -> str:
+        """Return the model's code for a language; raise `UnknownLanguage` if it has none."""
+        return self._whisper.tokens.check_language(language)
+
+    def detect_language(self, samples: Samples) -> str | None:
+        """Return the language of the first half minute of speech; None if nobody speaks."""
+        windows = pack(spans_of_speech(self._voice.listen(samples)), samples)
+        if not windows:
+            return None
+        return detect_language(self._whisper, self._whisper.encode(windows[0].cut(samples)))
+
+    def transcribe(
+        self,
+        samples: Samples,
+        language: str | None = None,
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> Transcript:
+        """Return what is said; without a language, that of the first words is taken for all."""
+        samples = np.ascontiguousarray(samples, np.float32)
+        chosen = self.check_language(language) if language else self._language
+        probabilities = self._voice.listen(samples)
+        voice = spans_of_speech(probabilities, least_ms=0, pause_ms=_SHORT_PAUSE_MS)
+        sound = Sound(samples, tuple(voice))
+        windows = pack(spans_of_speech(probabilities), samples)
+        segments: list[tuple[Word, ...]] = []
+        for number, window in enumerate(windows, start=1):
+            listened = listen(self._whisper, sound, window, language=chosen)
+            chosen = listened.language
+            segments += listened.segments
+            if on_progress is not None:
+                on_progress(number / len(windows))
+        words = [word for segment in segments for word in segment]
+        words = tidy(words, voice, end_ms=len(samples) // _PER_MS)
+        return _transcript(words, [len(segment) for segment in segments], chosen)
+
+    def transcribe_slice(
+        self, samples: Samples, part: Slice, language: str | None = None
+    ) -> Transcript:
+        """Return the words of one slice of a longer sound, with times of the whole.
+
+        Slices are made apart, yet no word may be lost or doubled where they meet. So both sides
+        move the border to the same place: the quietest one within `REACH_MS`, found in samples
+        that both have. A slice thus may hold words from up to that far outside.
+        """
+        samples = np.ascontiguousarray(samples, np.float32)
+        duration_ms = len(samples) // _PER_MS
+        start_ms, end_ms = 0, duration_ms
+        if part.lead_ms:
+            start_ms = _border_ms(samples, part.lead_ms)
+        if part.tail_ms:
+            end_ms = _border_ms(samples, part.lead_ms + part.end_ms - part.start_ms)
+        first_ms = max(0, start_ms - _CONTEXT_MS)
+        heard = samples[first_ms * _PER_MS : (end_ms + _CONTEXT_MS) * _PER_MS]
+        transcript = self.transcribe(heard, language).shifted(first_ms)
+        return transcript.between(start_ms, end_ms).shifted(part.first_ms)
+
+    def transcribe_long(
+        self,
+        read: ReadSamples,
+        duration_ms: int,
+        language: str | None = None,
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> Transcript:
+        """Return what is said in a sound of any length, two minutes of it in memory at a time."""
+        done: list[Transcript] = []
+        for start_ms in range(0, duration_ms, _LONG_SLICE_MS):
+            part = slice_at(start_ms, start_ms + _LONG_SLICE_MS, duration_ms=duration_ms)
+            samples = read(part.first_ms, part.end_ms + part.tail_ms)
+            done.append(self.transcribe_slice(samples, part, language))
+            language = language or done[-1].language
+            if on_progress is not None:
+                on_progress(part.end_ms / duration_ms)
+        return join_slices(done)
+
+
+def _border_ms(samples: Samples, nominal_ms: int) -> int:
+    latest_ms = min(len(samples) // _PER_MS, nominal_ms + REACH_MS)
+    return quietest_ms(samples, max(0, nominal_ms - REACH_MS), latest_ms)
+
+
+def _transcript(words: list[Word], lengths: list[int], language: str | None) -> Transcript:
+    segments, first = [], 0
+    for length in lengths:
+        segments.append(make_segment(words[first : first + length], language))
+        first += length
+    return Transcript(language, tuple(segments))

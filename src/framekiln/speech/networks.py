@@ -1,0 +1,51 @@
+"""The port to onnxruntime: neural networks from files, run on the processor."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime  # type: ignore[import-untyped, unused-ignore]
+from numpy.typing import NDArray
+
+from framekiln.speech.errors import SpeechModelDamaged
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Port:
+    """An input or output; sizes that vary are not numbers."""
+
+    name: str
+    shape: tuple[int | str | None, ...]
+
+
+class Network:
+    """One network; the same input gives the same output. Safe to run from several threads."""
+
+    def __init__(self, path: Path, *, threads: int) -> None:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        # Warnings about the graph are nobody's business here; errors are raised anyway.
+        options.log_severity_level = 3
+        # Give memory back between windows: half of the peak.
+        options.enable_cpu_mem_arena = False
+        # Idle threads would burn the cores that renders need.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+        # Else tables of 8-bit weights would be unpacked again for every token: half the time.
+        options.add_session_config_entry("session.disable_quant_qdq", "1")
+        try:
+            self._session = onnxruntime.InferenceSession(
+                str(path), options, providers=["CPUExecutionProvider"]
+            )
+        except Exception as error:
+            raise SpeechModelDamaged(f"{path} is not a network that can be run: {error}") from error
+        self.inputs = tuple(Port(i.name, tuple(i.shape)) for i in self._session.get_inputs())
+        self.outputs = tuple(Port(o.name, tuple(o.shape)) for o in self._session.get_outputs())
+
+    def run(self, outputs: Sequence[str], feeds: Mapping[str, Array]) -> list[Array]:
+        """Return the named outputs, in that order."""
+        return [np.asarray(found) for found in self._session.run(list(outputs), dict(feeds))]

@@ -1,0 +1,122 @@
+"""Speech packed into windows: what is spoken goes in, long pauses stay out. Pure.
+
+The recognizer costs the same for a full window as for one word, so windows are filled up.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from framekiln.speech.model import SAMPLE_HZ, Samples
+from framekiln.speech.voice import Span
+
+WINDOW_MS: Final = 28_000
+
+# Soft beginnings of words are easily taken for noise; the recognizer does not mind silence.
+_LEAD_MS: Final = 700
+_TAIL_MS: Final = 500
+_LOOK_BACK_MS: Final = 8_000
+# Longer than the silence inside a consonant.
+_QUIET_MS: Final = 300
+_PER_MS: Final = SAMPLE_HZ // 1000
+
+
+@dataclass(frozen=True)
+class Window:
+    """Pieces of the sound put one after the other, together no longer than a window."""
+
+    pieces: tuple[Span, ...]
+
+    @property
+    def duration_ms(self) -> int:
+        """How long all pieces are together."""
+        return sum(piece.duration_ms for piece in self.pieces)
+
+    def cut(self, samples: Samples) -> Samples:
+        """Return the samples of the pieces."""
+        parts = [samples[p.start_ms * _PER_MS : p.end_ms * _PER_MS] for p in self.pieces]
+        return np.concatenate(parts)
+
+    def place(self, start_ms: int, end_ms: int) -> Span:
+        """Return where a stretch of the window lies in the sound; it never spans a cut."""
+        middle_ms, before_ms = (start_ms + end_ms) // 2, 0
+        for piece in self.pieces:
+            if middle_ms < before_ms + piece.duration_ms:
+                break
+            before_ms += piece.duration_ms
+        else:
+            before_ms -= piece.duration_ms
+        shift_ms = piece.start_ms - before_ms
+        start = min(max(start_ms + shift_ms, piece.start_ms), piece.end_ms)
+        return Span(start, max(start, min(end_ms + shift_ms, piece.end_ms)))
+
+    def split(self, at_ms: int) -> "tuple[Window, Window]":
+        """Return what is before and what is behind an instant of the window, both not empty."""
+        left: list[Span] = []
+        right: list[Span] = []
+        for piece in self.pieces:
+            cut_ms = min(max(piece.start_ms + at_ms, piece.start_ms), piece.end_ms)
+            at_ms -= piece.duration_ms
+            if cut_ms > piece.start_ms:
+                left.append(Span(piece.start_ms, cut_ms))
+            if cut_ms < piece.end_ms:
+                right.append(Span(cut_ms, piece.end_ms))
+        return Window(tuple(left)), Window(tuple(right))
+
+
+def pack(spans: list[Span], samples: Samples) -> list[Window]:
+    """Return windows that hold all spans, each with a little of what is around it."""
+    windows: list[Window] = []
+    pieces: list[Span] = []
+    for span in _split_long(_pad(spans, len(samples) // _PER_MS), samples):
+        if pieces and Window((*pieces, span)).duration_ms > WINDOW_MS:
+            windows.append(Window(tuple(pieces)))
+            pieces = []
+        pieces.append(span)
+    return [*windows, Window(tuple(pieces))] if pieces else windows
+
+
+def quietest_ms(samples: Samples, start_ms: int, end_ms: int) -> int:
+    """Return the middle of the quietest 300 ms; of several alike, the most central."""
+    step_ms = 10
+    heard = samples[start_ms * _PER_MS : end_ms * _PER_MS]
+    steps = len(heard) // (step_ms * _PER_MS)
+    width = _QUIET_MS // step_ms
+    if steps <= width:
+        return (start_ms + end_ms) // 2
+    powers = np.square(heard[: steps * step_ms * _PER_MS], dtype=np.float64)
+    powers = powers.reshape(steps, -1).sum(axis=1)
+    sums = np.convolve(powers, np.ones(width), "valid")
+    # Whole decibels: what differs by less is equally quiet.
+    loudness = np.round(10 * np.log10(sums / (_QUIET_MS * _PER_MS) + 1e-8))
+    centre = np.abs(np.arange(len(sums)) - (len(sums) - 1) / 2)
+    best = np.lexsort((centre, loudness))[0]
+    return int(start_ms + best * step_ms + _QUIET_MS // 2)
+
+
+def _pad(spans: list[Span], duration_ms: int) -> list[Span]:
+    """Widen spans a little, and join those that then touch."""
+    wide: list[Span] = []
+    for span in spans:
+        start_ms = max(0, span.start_ms - _LEAD_MS)
+        end_ms = min(duration_ms, span.end_ms + _TAIL_MS)
+        if wide and start_ms <= wide[-1].end_ms:
+            wide[-1] = Span(wide[-1].start_ms, end_ms)
+        elif end_ms > start_ms:
+            wide.append(Span(start_ms, end_ms))
+    return wide
+
+
+def _split_long(spans: list[Span], samples: Samples) -> list[Span]:
+    """Cut spans that no window holds where they are quietest."""
+    short: list[Span] = []
+    for span in spans:
+        rest = span
+        while rest.duration_ms > WINDOW_MS:
+            latest_ms = rest.start_ms + WINDOW_MS
+            cut_ms = quietest_ms(samples, latest_ms - _LOOK_BACK_MS, latest_ms)
+            short.append(Span(rest.start_ms, cut_ms))
+            rest = Span(cut_ms, rest.end_ms)
+        short.append(rest)
+    return short

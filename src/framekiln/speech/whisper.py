@@ -1,0 +1,137 @@
+"""The Whisper networks: sound to features, features and text so far to the next token.
+
+Knows nothing of words, languages of callers, or what makes a text believable.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from framekiln.speech.errors import SpeechModelDamaged, SpeechModelMissing
+from framekiln.speech.log_mel import log_mel
+from framekiln.speech.model import Samples
+from framekiln.speech.networks import Array, Network
+from framekiln.speech.tokens import Tokens, read_tokens
+
+ENCODER_FILES: Final = ("encoder_model_quantized.onnx", "encoder_model.onnx")
+DECODER_FILES: Final = ("decoder_model_merged_quantized.onnx", "decoder_model_merged.onnx")
+
+_PAST: Final = "past_key_values"
+
+Logits = NDArray[np.float64]
+
+
+@dataclass
+class Step:
+    """Where the decoder stands: what it thinks comes next, and what it remembers."""
+
+    logits: Logits
+    """One row for each token of the last call."""
+    memory: dict[str, Array]
+
+
+@dataclass(frozen=True)
+class Attention:
+    """How the decoder looked at the sound while a known text was put before it."""
+
+    weights: NDArray[np.float32]
+    """Alignment heads x tokens x steps of 20 ms."""
+    logits: Logits
+
+
+class Whisper:
+    """One model from a folder: its two networks and its tokens."""
+
+    def __init__(self, folder: Path, *, threads: int) -> None:
+        onnx = folder / "onnx"
+        self._encoder = Network(_first_of(onnx, ENCODER_FILES), threads=threads)
+        self._decoder = Network(_first_of(onnx, DECODER_FILES), threads=threads)
+        self.tokens: Tokens = read_tokens(folder)
+        self._heads = _alignment_heads(folder)
+        self._bands = _bands(folder)
+        self._memory = [port for port in self._decoder.inputs if port.name.startswith(_PAST)]
+        self._remembered = [
+            port.name for port in self._decoder.outputs if port.name.startswith("present")
+        ]
+
+    def encode(self, samples: Samples) -> Array:
+        """Return the features of a window of at most 30 s; costs the same for any length."""
+        features = log_mel(samples, bands=self._bands)[None]
+        return self._encoder.run(["last_hidden_state"], {"input_features": features})[0]
+
+    def start(self, heard: Array, prompt: list[int]) -> Step:
+        """Put the prompt before the decoder."""
+        feeds = self._feeds(heard, prompt) | self._no_memory()
+        logits, *memory = self._decoder.run(["logits", *self._remembered], feeds)
+        kept = zip(map(_as_past, self._remembered), memory, strict=True)
+        return Step(_exact(logits), dict(kept))
+
+    def advance(self, heard: Array, token: int, step: Step) -> Step:
+        """Put one more token before the decoder."""
+        feeds = self._feeds(heard, [token]) | step.memory
+        feeds["use_cache_branch"] = np.array([True])
+        names = [name for name in self._remembered if ".encoder." not in name]
+        logits, *memory = self._decoder.run(["logits", *names], feeds)
+        # What it remembers of the sound stays the same.
+        kept = zip(map(_as_past, names), memory, strict=True)
+        return Step(_exact(logits), step.memory | dict(kept))
+
+    def attend(self, heard: Array, text: list[int]) -> Attention:
+        """Put a whole text before the decoder and see where it looks."""
+        layers = sorted({layer for layer, _ in self._heads})
+        names = [f"cross_attentions.{layer}" for layer in layers]
+        feeds = self._feeds(heard, text) | self._no_memory()
+        logits, *looks = self._decoder.run(["logits", *names], feeds)
+        by_layer = dict(zip(layers, looks, strict=True))
+        weights = np.stack([by_layer[layer][0, head] for layer, head in self._heads])
+        return Attention(weights, _exact(logits))
+
+    def _feeds(self, heard: Array, tokens: list[int]) -> dict[str, Array]:
+        return {
+            "input_ids": np.array([tokens], np.int64),
+            "encoder_hidden_states": heard,
+            "use_cache_branch": np.array([False]),
+        }
+
+    def _no_memory(self) -> dict[str, Array]:
+        return {
+            port.name: np.zeros((1, port.shape[1], 0, port.shape[3]), np.float32)  # type: ignore[arg-type]
+            for port in self._memory
+        }
+
+
+def _as_past(name: str) -> str:
+    return name.replace("present", _PAST, 1)
+
+
+def _exact(logits: Array) -> Logits:
+    return np.asarray(logits[0], np.float64)
+
+
+def _bands(folder: Path) -> int:
+    """Return how many bands of pitch the model hears; only the largest do not hear 80."""
+    path = folder / "preprocessor_config.json"
+    return int(json.loads(path.read_text("utf-8"))["feature_size"]) if path.exists() else 80
+
+
+def _first_of(folder: Path, names: tuple[str, ...]) -> Path:
+    for name in names:
+        if (folder / name).is_file():
+            return folder / name
+    raise SpeechModelMissing(f"{folder} has none of {', '.join(names)}")
+
+
+def _alignment_heads(folder: Path) -> list[tuple[int, int]]:
+    """Return which attention heads follow the sound: layer and number."""
+    path = folder / "generation_config.json"
+    try:
+        heads = json.loads(path.read_text("utf-8"))["alignment_heads"]
+        return [(int(layer), int(head)) for layer, head in heads]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise SpeechModelDamaged(
+            f"{path} names no alignment_heads, without which words have no times: {error!r}"
+        ) from error

@@ -1,0 +1,102 @@
+"""How well and how fast real speech becomes text: errors, processor time, times of words."""
+
+import statistics
+import time
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+
+from framekiln.settings import Settings
+from framekiln.speech.engine import Speech, SpeechSettings
+from tests.bench.cpu import own_s
+from tests.support.spoken import CLIPS, Score, read_clip, score
+
+
+@dataclass(frozen=True)
+class SpeechRow:
+    """One recording, or all of them; `cpu_ratio` is processor seconds for a second of sound."""
+
+    name: str
+    duration_s: float
+    word_error_rate: float
+    cpu_ratio: float
+    wall_ratio: float
+    median_error_ms: float
+    p90_error_ms: float
+
+
+@dataclass(frozen=True)
+class _Measured:
+    name: str
+    duration_s: float
+    cpu_s: float
+    wall_s: float
+    score: Score
+
+
+def measure_speech() -> list[SpeechRow]:
+    """Transcribe all recordings with the model that is set; the last row is all together."""
+    speech = Speech.open(SpeechSettings.of(Settings()))
+    measured = [_measure(speech, name) for name in CLIPS]
+    everything = _Measured(
+        name="all",
+        duration_s=sum(one.duration_s for one in measured),
+        cpu_s=sum(one.cpu_s for one in measured),
+        wall_s=sum(one.wall_s for one in measured),
+        score=Score(
+            word_count=sum(one.score.word_count for one in measured),
+            errors=sum(one.score.errors for one in measured),
+            late_ms=tuple(late for one in measured for late in one.score.late_ms),
+        ),
+    )
+    return [_row(one) for one in [*measured, everything]]
+
+
+def print_speech(rows: list[SpeechRow]) -> None:
+    """Print one line for each recording."""
+    table = Table(title=f"Speech to text, model {Settings().speech_model}, real recordings")
+    columns = ("recording", "seconds", "word errors", "CPU s/s", "wall s/s")
+    for column in (*columns, "word start, median error", "90 % within"):
+        table.add_column(column, justify="left" if column == "recording" else "right")
+    for row in rows:
+        table.add_row(
+            row.name,
+            f"{row.duration_s:.1f}",
+            f"{row.word_error_rate:.1%}",
+            f"{row.cpu_ratio:.2f}",
+            f"{row.wall_ratio:.2f}",
+            f"{row.median_error_ms:.0f} ms",
+            f"{row.p90_error_ms:.0f} ms",
+        )
+    Console(width=160).print(table)
+
+
+def _measure(speech: Speech, name: str) -> _Measured:
+    clip = read_clip(name)
+    cpu, wall = own_s(), time.perf_counter()
+    transcript = speech.transcribe(clip.samples)
+    return _Measured(
+        name=name,
+        duration_s=clip.duration_ms / 1000,
+        cpu_s=own_s() - cpu,
+        wall_s=time.perf_counter() - wall,
+        score=score(clip, transcript),
+    )
+
+
+def _row(measured: _Measured) -> SpeechRow:
+    errors_ms = [abs(late) for late in measured.score.late_ms]
+    return SpeechRow(
+        name=measured.name,
+        duration_s=measured.duration_s,
+        word_error_rate=measured.score.errors / measured.score.word_count,
+        cpu_ratio=measured.cpu_s / measured.duration_s,
+        wall_ratio=measured.wall_s / measured.duration_s,
+        median_error_ms=statistics.median(errors_ms),
+        p90_error_ms=statistics.quantiles(errors_ms, n=10)[-1],
+    )
+
+
+if __name__ == "__main__":
+    print_speech(measure_speech())
