@@ -167,7 +167,9 @@ async def working(services: Services, *, workers: int = 1) -> AsyncIterator[None
 
 @asynccontextmanager
 async def _one_working(services: Services) -> AsyncIterator[None]:
-    task = asyncio.create_task(run_worker(services, queues=["render", "media", "files"], concurrency=1))
+    task = asyncio.create_task(
+        run_worker(services, queues=["render", "media", "files"], concurrency=1)
+    )
     try:
         yield
     finally:

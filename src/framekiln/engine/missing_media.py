@@ -5,6 +5,7 @@ from typing import Final
 
 from framekiln.capture.errors import PageThrew
 from framekiln.capture.page import Page
+from framekiln.engine.assets import FILE_ID, TRANSCRIPTION_OF
 from framekiln.kit.errors import CompositionFailed, FramekilnError, RemoteFailed
 
 Reasons = Mapping[str, FramekilnError]
@@ -57,11 +58,17 @@ def check_images(page: Page, reasons: Reasons) -> None:
 def find_missing(thrown: PageThrew, reasons: Reasons) -> FramekilnError | None:
     """Return which source a page's complaint is about, if it is about one that failed."""
     for url, reason in reasons.items():
-        if url[:_QUOTED_URL_CHARACTERS] in thrown.message:
+        if _as_quoted(url) in thrown.message:
             is_told = reason.message in thrown.message
             message = thrown.message if is_told else f"{thrown.message}: {reason.message}"
             return _missing(message, reason)
     return None
+
+
+def _as_quoted(address: str) -> str:
+    """Return an address as the page's own messages write it."""
+    named = address.removeprefix(FILE_ID).removeprefix(TRANSCRIPTION_OF)
+    return named[:_QUOTED_URL_CHARACTERS]
 
 
 def _missing(message: str, reason: FramekilnError) -> FramekilnError:

@@ -1,0 +1,85 @@
+"""4.3: elements of a composition show and play uploaded files, by `file-id`."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from tests.contract.conftest import TEMPLATE
+from tests.support.app import Kiln, open_kiln
+from tests.support.clips import make_clip, make_still
+from tests.support.frame_codes import read_frame_code
+from tests.support.looks import iter_frames
+from tests.support.postgres import PostgresServer
+from tests.support.sounds import av_offset_ms, beep_times
+from tests.support.uploads import processed, upload_file
+
+pytestmark = pytest.mark.spec("4.3")
+
+
+@pytest.fixture(scope="module")
+async def kiln(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Kiln]:
+    folder = tmp_path_factory.mktemp("kiln")
+    async with open_kiln(postgres, folder, template=TEMPLATE, has_worker=True) as opened:
+        yield opened
+
+
+def scene(content: str) -> str:
+    style = "width:320px;height:240px;background:#fff"
+    return f'<ef-timegroup mode="contain" style="{style}">{content}</ef-timegroup>'
+
+
+async def film(kiln: Kiln, html: str, path: Path) -> Path:
+    made = await kiln.output(await kiln.render(html))
+    await asyncio.to_thread(path.write_bytes, made)
+    return path
+
+
+async def test_an_uploaded_video_is_seen_and_heard_exactly(kiln: Kiln, tmp_path: Path) -> None:
+    clip = make_clip(tmp_path / "clip.mp4").read_bytes()
+    file = await processed(kiln, (await upload_file(kiln, clip, filename="clip.mp4"))["id"])
+    html = scene(f'<ef-video file-id="{file["id"]}" style="width:320px;height:240px"></ef-video>')
+    made = await film(kiln, html, tmp_path / "film.mp4")
+    assert [read_frame_code(frame.rgb) for frame in iter_frames(made)] == list(range(60))
+    assert len(beep_times(made)) == 2
+    assert abs(av_offset_ms(made)) < 17
+
+
+async def test_an_uploaded_picture_is_shown(kiln: Kiln, tmp_path: Path) -> None:
+    picture = make_still(tmp_path / "picture.png", 42).read_bytes()
+    file = await upload_file(kiln, picture, filename="picture.png", type="image")
+    html = scene(f'<ef-image file-id="{file["id"]}" duration="200ms"></ef-image>')
+    made = await film(kiln, html, tmp_path / "film.mp4")
+    assert {read_frame_code(frame.rgb) for frame in iter_frames(made)} == {42}
+
+
+async def test_uploaded_captions_are_read(kiln: Kiln, tmp_path: Path) -> None:
+    text = b"WEBVTT\n\n00:00.000 --> 00:01.000\nhello\n"
+    file = await upload_file(kiln, text, filename="said.vtt", type="caption")
+    html = scene(
+        f'<ef-captions file-id="{file["id"]}" style="font:200px sans-serif">'
+        "<ef-captions-segment></ef-captions-segment></ef-captions>"
+    )
+    made = await film(kiln, html, tmp_path / "film.mp4")
+    assert next(iter_frames(made)).rgb.min() < 60
+
+
+@pytest.mark.parametrize("element", ["ef-video", "ef-image", "ef-audio"])
+async def test_a_file_that_is_not_there_is_named(kiln: Kiln, element: str) -> None:
+    missing = uuid4()
+    info = await kiln.render(scene(f'<{element} id="e" file-id="{missing}"></{element}>'))
+    assert info["error"]["code"] == "asset_missing"
+    assert f"{element}#e" in info["error"]["message"]
+    assert str(missing) in info["error"]["message"]
+
+
+async def test_files_of_others_are_not_there(kiln: Kiln, tmp_path: Path) -> None:
+    picture = make_still(tmp_path / "picture.png", 1).read_bytes()
+    theirs = await upload_file(await kiln.stranger(), picture, filename="a.png", type="image")
+    info = await kiln.render(scene(f'<ef-image id="e" file-id="{theirs["id"]}"></ef-image>'))
+    assert info["status"] == "failed"
+    assert "ef-image#e" in info["error"]["message"]
