@@ -8,6 +8,7 @@ from framekiln.db.notify import Notifications
 from framekiln.db.pool import Database
 from framekiln.files.ingest import Ingest
 from framekiln.files.service import Files
+from framekiln.files.streams.service import Streams
 from framekiln.files.uploads import Uploads
 from framekiln.files.work import FileWork
 from framekiln.identity.people.passwords import Passwords
@@ -20,10 +21,15 @@ from framekiln.identity.signing.tokens import Tokens
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock, SystemClock
 from framekiln.kit.fetch import GuardedFetcher
+from framekiln.pipelines.assembled import Around, PipelineServices
+from framekiln.playback.service import Playback
 from framekiln.renders.service import Renders
 from framekiln.renders.work import RenderWork
 from framekiln.settings import Settings
 from framekiln.storage.blob_store import BlobStore, open_blob_store
+from framekiln.transcripts.service import Transcripts
+from framekiln.transcripts.work import TranscriptWork
+from framekiln.videos.parts import VideoParts
 from framekiln.webhooks.log import DeliveryLog
 from framekiln.webhooks.outbox import Outbox
 from framekiln.webhooks.service import Webhooks
@@ -50,11 +56,17 @@ class Services:
     file_work: FileWork
     renders: Renders
     render_work: RenderWork
+    transcripts: Transcripts
+    transcript_work: TranscriptWork
+    v2: VideoParts
+    streams: Streams
+    playback: Playback
     fetcher: GuardedFetcher
     outbox: Outbox
     webhooks: Webhooks
     webhook_log: DeliveryLog
     webhook_work: WebhookWork
+    pipelines: PipelineServices
 
     @classmethod
     @asynccontextmanager
@@ -69,6 +81,11 @@ class Services:
         fetcher = GuardedFetcher(settings.fetch_allow, ca_file=settings.fetch_ca_file)
         outbox = Outbox(jobs, clock=clock)
         blobs = open_blob_store(settings.storage_url, folder=settings.data / "blobs")
+        files = Files(database, blobs=blobs, notifications=notifications, clock=clock)
+        ingest = Ingest(database, blobs=blobs, fetcher=fetcher, clock=clock)
+        renders = Renders(
+            database, jobs=jobs, blobs=blobs, notifications=notifications, clock=clock
+        )
         async with AsyncExitStack() as stack:
             for part in (database, notifications, jobs):
                 await part.open()
@@ -86,22 +103,49 @@ class Services:
                 tokens=Tokens(
                     FixedKeys(secrets) if secrets else StoredKeys(database, clock), clock
                 ),
-                ingest=Ingest(
-                    database,
-                    blobs=blobs,
-                    fetcher=fetcher,
-                    clock=clock,
-                ),
-                files=Files(database, blobs=blobs, notifications=notifications, clock=clock),
+                ingest=ingest,
+                files=files,
                 uploads=Uploads(database, jobs=jobs, blobs=blobs, clock=clock),
                 file_work=FileWork(database, clock=clock),
+                streams=Streams(database, jobs=jobs, blobs=blobs, clock=clock),
+                playback=Playback(
+                    database,
+                    files=files,
+                    jobs=jobs,
+                    blobs=blobs,
+                    notifications=notifications,
+                    clock=clock,
+                ),
                 fetcher=fetcher,
                 outbox=outbox,
                 webhooks=Webhooks(database, jobs=jobs, outbox=outbox, fetcher=fetcher, clock=clock),
                 webhook_log=DeliveryLog(database, jobs=jobs, clock=clock),
                 webhook_work=WebhookWork(database, jobs=jobs, clock=clock),
                 render_work=RenderWork(database, jobs=jobs, clock=clock),
-                renders=Renders(
-                    database, jobs=jobs, blobs=blobs, notifications=notifications, clock=clock
+                transcripts=Transcripts(
+                    database,
+                    files=files,
+                    jobs=jobs,
+                    blobs=blobs,
+                    notifications=notifications,
+                    outbox=outbox,
+                    clock=clock,
+                ),
+                transcript_work=TranscriptWork(database, jobs=jobs, outbox=outbox, clock=clock),
+                pipelines=PipelineServices.over(
+                    Around(
+                        database=database,
+                        jobs=jobs,
+                        blobs=blobs,
+                        files=files,
+                        notifications=notifications,
+                        outbox=outbox,
+                        fetcher=fetcher,
+                        clock=clock,
+                    )
+                ),
+                renders=renders,
+                v2=VideoParts.over(
+                    database, renders=renders, ingest=ingest, blobs=blobs, clock=clock
                 ),
             )

@@ -15,7 +15,27 @@ from framekiln.api.cors import Cors
 from framekiln.api.errors import UnexpectedErrors, install_error_handlers
 from framekiln.api.logs import RequestLog
 from framekiln.api.metrics import CountRequests, Metrics
-from framekiln.api.v1 import file_content, files, organization, renders, tokens, uploads, webhooks
+from framekiln.api.v1 import (
+    file_content,
+    file_metadata,
+    files,
+    legacy_files,
+    legacy_tracks,
+    organization,
+    pipeline_batches,
+    pipeline_endpoints,
+    pipeline_reviews,
+    pipeline_runs,
+    pipelines,
+    renders,
+    streams,
+    tokens,
+    transcode,
+    transcriptions,
+    uploads,
+    webhooks,
+)
+from framekiln.api.v2 import metadata, templates, video_media, videos
 
 if TYPE_CHECKING:
     from framekiln.services import Services
@@ -27,8 +47,26 @@ V1_ROUTERS: tuple[APIRouter, ...] = (
     tokens.router,
     files.router,
     uploads.router,
+    streams.router,
     file_content.router,
+    legacy_files.router,
+    legacy_tracks.router,
+    transcode.router,
     webhooks.router,
+    transcriptions.router,
+    pipelines.router,
+    pipeline_runs.router,
+    pipeline_batches.router,
+    pipeline_endpoints.router,
+    pipeline_reviews.router,
+    file_metadata.router,
+)
+# `video_media` first: /v2/videos/frame is no video's name.
+V2_ROUTERS: tuple[APIRouter, ...] = (
+    templates.router,
+    video_media.router,
+    videos.router,
+    metadata.router,
 )
 SESSION_ROUTERS: tuple[APIRouter, ...] = (sessions.router,)
 OPERATION_ROUTERS: tuple[APIRouter, ...] = (health.router, metrics.router)
@@ -50,7 +88,7 @@ def create_app(services: "Services") -> FastAPI:
     app.state.services = services
     app.state.metrics = Metrics()
     install_error_handlers(app)
-    for router in (*V1_ROUTERS, *SESSION_ROUTERS, *OPERATION_ROUTERS):
+    for router in (*V1_ROUTERS, *V2_ROUTERS, *SESSION_ROUTERS, *OPERATION_ROUTERS):
         app.include_router(router)
     # Added from the inside out: the last one sees a request first.
     app.add_middleware(UnexpectedErrors)

@@ -12,6 +12,7 @@ from framekiln.cli.output import OneLineErrors
 _COMMANDS: Final = {
     "serve": "serve:serve",
     "render": "render:render",
+    "upload": "upload:upload",
     "doctor": "doctor:doctor",
     "api": "processes:api",
     "worker": "processes:worker",

@@ -90,11 +90,12 @@ def child_programs(settings: Settings, environment: dict[str, str]) -> list[Prog
     commands = {
         "api": ("api",),
         "worker-io": (
-            "worker",
-            "--queues",
-            "control,io,media,files,speech,playback",
-            "--concurrency",
-            str(IO_CONCURRENCY),
+            *("worker", "--queues", "control,io,media,playback"),
+            *("--concurrency", str(IO_CONCURRENCY)),
+        ),
+        "worker-media": (
+            *("worker", "--queues", "files,speech,steps"),
+            *("--concurrency", str(settings.slots)),
         ),
         "worker-render": (
             *("worker", "--queues", "render"),

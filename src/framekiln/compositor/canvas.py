@@ -65,6 +65,14 @@ class Canvas:
         else:
             _lay_over(views, source, min(opacity, 1.0))
 
+    def replace(self, picture: Picture, *, at: tuple[int, int]) -> None:
+        """Put a picture in the place of what is there, its alpha too."""
+        left, top = at
+        box = Rect(left, top, left + picture.width_px, top + picture.height_px)
+        source = picture.with_alpha() if self.has_alpha else picture
+        for view, plane in zip(self._views(box), source.planes, strict=True):
+            np.copyto(view, plane)
+
     def add(self, picture: Picture, *, share: float, clip: Rect | None = None) -> None:
         """Add a share of a picture of the same size: shares that sum up to one make a dissolve."""
         seen = self.rect.meet(clip or self.rect)

@@ -8,6 +8,7 @@ for each plane, and what is transparent has no colour that could shine through a
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 
@@ -20,6 +21,11 @@ Rgba: TypeAlias = npt.NDArray[np.uint8]
 _LUMA: Final = np.array([0.2126, 0.7152, 0.0722], np.float32)
 _CB: Final = np.array([-0.2126, -0.7152, 0.9278], np.float32) / 1.8556
 _CR: Final = np.array([0.7874, -0.7152, -0.0722], np.float32) / 1.5748
+# From premultiplied RGBA to planes: alpha brings the offsets in.
+_TO_LUMA: Final = np.array([[*(219 / 255 * _LUMA), 16 / 255]], np.float32)
+_TO_CHROMA: Final = np.array(
+    [[*(224 / 255 * _CB), 128 / 255], [*(224 / 255 * _CR), 128 / 255]], np.float32
+)
 
 
 @dataclass(frozen=True)
@@ -97,28 +103,63 @@ def cut(picture: Picture, rect: Rect) -> Picture:
 
 def picture_of_rgba(rgba: Rgba) -> Picture:
     """Return a picture of straight RGBA; an odd side gets one transparent line more."""
+    return picture_of_premultiplied(premultiplied(rgba))
+
+
+def premultiplied(rgba: Rgba) -> Rgba:
+    """Return straight RGBA with its colours multiplied by its alpha."""
+    if int(rgba[..., 3].min(initial=255)) == 255:
+        return np.ascontiguousarray(rgba)
+    alpha = np.ascontiguousarray(rgba[..., 3])
+    colour = np.ascontiguousarray(rgba[..., :3])
+    return np.dstack([cv2.multiply(colour, cv2.merge([alpha] * 3), scale=1 / 255), alpha])
+
+
+def picture_of_premultiplied(rgba: Rgba) -> Picture:
+    """Return a picture of RGBA whose colours are multiplied by its alpha already.
+
+    Only so may chroma be halved: a transparent neighbour must lend no colour.
+    """
     height, width = rgba.shape[:2]
     if height % 2 or width % 2:
         rgba = np.pad(rgba, ((0, height % 2), (0, width % 2), (0, 0)))
-    alpha = rgba[..., 3].astype(np.float32) / 255
-    # Premultiplied before the chroma is halved: a transparent neighbour must lend no colour.
-    colour = rgba[..., :3].astype(np.float32) * (alpha[..., None] / 255)
-    half_alpha, half_colour = _halved(alpha), _halved(colour)
-    y = 16 * alpha + 219 * (colour @ _LUMA)
-    u = 128 * half_alpha + 224 * (half_colour @ _CB)
-    v = 128 * half_alpha + 224 * (half_colour @ _CR)
-    planes = (_rounded(y), _rounded(u), _rounded(v))
-    if bool((rgba[..., 3] == 255).all()):
-        return Picture(*planes)
-    return Picture(*planes, _rounded(alpha * 255), _rounded(half_alpha * 255))
+    size = (rgba.shape[1] // 2, rgba.shape[0] // 2)
+    half = np.asarray(cv2.resize(rgba, size, interpolation=cv2.INTER_AREA), np.uint8)
+    y = _plane(cv2.transform(rgba, _TO_LUMA))
+    u, v = (_plane(part) for part in cv2.split(cv2.transform(half, _TO_CHROMA)))
+    if int(rgba[..., 3].min(initial=255)) == 255:
+        return Picture(y, u, v)
+    return Picture(y, u, v, np.ascontiguousarray(rgba[..., 3]), np.ascontiguousarray(half[..., 3]))
 
 
-def _halved(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    rows = values[0::2] + values[1::2]
-    halved: npt.NDArray[Any] = (rows[:, 0::2] + rows[:, 1::2]) / 4
-    return halved
+def picture_of_planes(luma: Plane, blue: Plane, red: Plane, alpha: Plane | None) -> Picture:
+    """Return the picture of decoded planes, whose alpha is straight if they have any."""
+    if alpha is None:
+        return Picture(luma, blue, red)
+    size = (blue.shape[1], blue.shape[0])
+    half = _plane(cv2.resize(alpha, size, interpolation=cv2.INTER_AREA))
+    covers = ((luma, alpha), (blue, half), (red, half))
+    y, u, v = (_plane(cv2.multiply(plane, cover, scale=1 / 255)) for plane, cover in covers)
+    return Picture(y, u, v, alpha, half)
 
 
-def _rounded(values: npt.NDArray[Any]) -> Plane:
-    rounded: Plane = np.clip(values + 0.5, 0, 255).astype(np.uint8)
-    return rounded
+def rgba_of(picture: Picture) -> Rgba:
+    """Return a picture as straight RGBA, for whoever wants one frame and not a film."""
+    whole = picture.with_alpha()
+    assert whole.alpha is not None
+    size = (picture.width_px, picture.height_px)
+    u, v = (cv2.resize(p, size, interpolation=cv2.INTER_NEAREST) for p in (whole.u, whole.v))
+    alpha = whole.alpha.astype(np.float32) / 255
+    cover = np.maximum(alpha, 1 / 255)
+    y = (whole.y.astype(np.float32) / cover - 16) / 219
+    red = y + 1.5748 * (v.astype(np.float32) / cover - 128) / 224
+    blue = y + 1.8556 * (u.astype(np.float32) / cover - 128) / 224
+    green = (y - 0.2126 * red - 0.0722 * blue) / 0.7152
+    # What is wholly transparent has no colour.
+    parts = [np.clip(part * 255, 0, 255) * (alpha > 0) for part in (red, green, blue)]
+    rgba: Rgba = np.rint(np.dstack([*parts, whole.alpha])).astype(np.uint8)
+    return rgba
+
+
+def _plane(values: npt.NDArray[Any] | cv2.Mat) -> Plane:
+    return np.asarray(values, np.uint8)

@@ -111,15 +111,34 @@ def _resize_plane(plane: Plane, size: tuple[int, int]) -> Plane:
 
 
 def _bent(picture: Picture, matrix: Matrix, target: Rect) -> Placed:
-    source, matrix = _shrunk(picture.with_alpha(), matrix)
+    # What fills all of the target has no edge to be soft, and needs no alpha.
+    fills = not picture.has_alpha and _covers(picture, matrix, target)
+    source, matrix = _shrunk(picture if fills else picture.with_alpha(), matrix)
     onto = moved(-target.left, -target.top) @ matrix
     luma = _bend_matrix(onto)
     chroma = _bend_matrix(scaled(0.5, 0.5) @ onto @ scaled(2, 2))
     size = (target.width_px, target.height_px)
     half = (target.width_px // 2, target.height_px // 2)
     ways = ((luma, size), (chroma, half), (chroma, half), (luma, size), (chroma, half))
-    planes = tuple(_bend_plane(plane, *way) for plane, way in zip(source.planes, ways, strict=True))
+    border = cv2.BORDER_REPLICATE if fills else cv2.BORDER_CONSTANT
+    planes = tuple(
+        _bend_plane(plane, *way, border) for plane, way in zip(source.planes, ways, strict=False)
+    )
     return Placed(Picture.of_planes(planes), target.left, target.top)
+
+
+def _covers(picture: Picture, matrix: Matrix, target: Rect) -> bool:
+    """Tell whether every corner of the target lies in the picture."""
+    corners = np.array(
+        [[x, y, 1] for x in (target.left, target.right) for y in (target.top, target.bottom)],
+        np.float64,
+    )
+    back = corners @ np.linalg.inv(matrix).T
+    if (back[:, 2] <= _FLAT).any():
+        return False
+    points = back[:, :2] / back[:, 2:]
+    sides = (picture.width_px + _SAME, picture.height_px + _SAME)
+    return bool((points >= -_SAME).all() and (points <= sides).all())
 
 
 def _shrunk(picture: Picture, matrix: Matrix) -> tuple[Picture, Matrix]:
@@ -139,10 +158,11 @@ def _bend_matrix(matrix: Matrix) -> Matrix:
     return moved(-0.5, -0.5) @ matrix @ moved(0.5, 0.5)
 
 
-def _bend_plane(plane: Plane, matrix: Matrix, size: tuple[int, int]) -> Plane:
+def _bend_plane(plane: Plane, matrix: Matrix, size: tuple[int, int], border: int) -> Plane:
     # Outside is nothing, so an edge between pixels covers its pixel in part.
+    how = cv2.INTER_LINEAR
     if abs(matrix[2, 0]) + abs(matrix[2, 1]) < _FLAT:
-        bent = cv2.warpAffine(plane, matrix[:2] / matrix[2, 2], size, flags=cv2.INTER_LINEAR)
+        bent = cv2.warpAffine(plane, matrix[:2] / matrix[2, 2], size, flags=how, borderMode=border)
     else:
-        bent = cv2.warpPerspective(plane, matrix, size, flags=cv2.INTER_LINEAR)
+        bent = cv2.warpPerspective(plane, matrix, size, flags=how, borderMode=border)
     return np.asarray(bent, np.uint8)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from math import ceil, floor
+from typing import Final
 
 
 @dataclass(frozen=True)
@@ -57,6 +58,9 @@ class Rect:
             max(self.right, other.right),
             max(self.bottom, other.bottom),
         )
+
+
+NOWHERE: Final = Rect(0, 0, 0, 0)
 
 
 def merge(rects: Iterable[Rect]) -> list[Rect]:

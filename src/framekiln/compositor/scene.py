@@ -7,12 +7,13 @@ changed are drawn again.
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 from framekiln.compositor.adjusting import Adjustment, adjust
 from framekiln.compositor.canvas import Canvas
 from framekiln.compositor.picture import BLACK, Colour, Picture
 from framekiln.compositor.placing import Placed
-from framekiln.compositor.rect import Rect, merge
+from framekiln.compositor.rect import NOWHERE, Rect, merge
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,8 +45,10 @@ Thing = Laid | Tinted
 class Scene:
     """Keeps the last frame."""
 
-    def __init__(self, width_px: int, height_px: int, *, background: Colour = BLACK) -> None:
-        self._canvas = Canvas(width_px, height_px)
+    def __init__(
+        self, width_px: int, height_px: int, *, background: Colour = BLACK, has_alpha: bool = False
+    ) -> None:
+        self._canvas = Canvas(width_px, height_px, has_alpha=has_alpha)
         self._background = background
         self._canvas.fill(background)
         self._shown: Sequence[Thing] = ()
@@ -54,6 +57,12 @@ class Scene:
     def picture(self) -> Picture:
         """The frame; it is drawn over by the next one."""
         return self._canvas.picture
+
+    @property
+    def covered(self) -> Rect:
+        """The part of a group's canvas on which anything may be."""
+        rects = [thing.rect for thing in self._shown if isinstance(thing, Laid)]
+        return reduce(Rect.join, rects, NOWHERE if not rects else rects[0]).meet(self._canvas.rect)
 
     def show(self, things: Sequence[Thing]) -> bool:
         """Make the frame of these, from the lowest to the highest; say whether it has changed."""
@@ -78,7 +87,7 @@ class Scene:
         if rect.is_empty:
             return
         tinted = adjust(self._canvas.cut(rect), thing.adjustment)
-        self._canvas.draw(tinted, at=(rect.left, rect.top), clip=rect)
+        self._canvas.replace(tinted, at=(rect.left, rect.top))
 
     def _differing(self, things: Sequence[Thing]) -> list[Rect]:
         before, now = [t.key for t in self._shown], [t.key for t in things]

@@ -13,7 +13,7 @@ from framekiln.capture.grab import RawPixelsDiffer
 from framekiln.engine.order import Film, FilmLimits, FilmOrder
 from framekiln.engine.slices import Slice, cut
 from framekiln.engine.sound import mix_sounds
-from framekiln.engine.stage import Stage, open_stage
+from framekiln.engine.stages import AnyStage, open_stage_for
 from framekiln.media.join import join
 
 Report = Callable[[int, int], None]
@@ -55,7 +55,7 @@ class _Work:
     def run(self, path: Path, *, fallback_reason: str | None) -> Film:
         with ExitStack() as stack:
             stage = stack.enter_context(
-                open_stage(
+                open_stage_for(
                     self._order, self._browser, self._limits, fallback_reason=fallback_reason
                 )
             )
@@ -66,10 +66,7 @@ class _Work:
             film = Film(
                 size=stage.shot.size,
                 timeline=timeline,
-                grabbing=stage.grabber.method,
-                fallback_reason=stage.fallback_reason,
-                confinement=stage.page.browser.confinement,
-                browser=stage.page.browser.version,
+                **stage.record(),
                 captured_frames=stage.take_captured(),
                 warnings=stage.warnings(),
             )
@@ -84,7 +81,7 @@ class _Work:
         join(slices, sound, path)
         return film
 
-    def _film(self, stage: Stage, slice_: Slice) -> Path:
+    def _film(self, stage: AnyStage, slice_: Slice) -> Path:
         path = self._folder / f"{slice_.number}.mp4"
         count = stage.shot.timeline.frame_count
         stage.film(slice_, path, lambda number: self._report(number + 1, count))

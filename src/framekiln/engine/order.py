@@ -5,6 +5,7 @@ from fractions import Fraction
 
 from framekiln.capture.grab import Grabbing
 from framekiln.capture.page import Size
+from framekiln.composition.layers import LayerConfig
 from framekiln.engine.assets import Assets, NoAssets
 from framekiln.engine.site import Site
 from framekiln.settings import Settings
@@ -20,7 +21,7 @@ LARGEST_SIDE_PX = 8192
 class FilmOrder:
     """What to make; None means: as the composition says."""
 
-    html: str
+    html: str = ""
     width_px: int | None = None
     height_px: int | None = None
     fps: Fraction | None = None
@@ -32,6 +33,8 @@ class FilmOrder:
     """Set when one picture is wanted instead of a film."""
     site: Site | None = None
     """The files of a bundle; its index.html is `html`."""
+    layers: LayerConfig | None = None
+    """A config to be composed instead of a page; size, rate and length are its own."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,7 @@ class Film:
 
     size: Size
     timeline: Timeline
-    grabbing: Grabbing
+    grabbing: str
     fallback_reason: str | None
     confinement: str
     browser: str

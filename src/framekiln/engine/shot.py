@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
-from typing import Any
 
 from framekiln.capture.page import PageFacts, Size
-from framekiln.engine.assets import FILE_ID
 from framekiln.engine.errors import LengthUnknown
+from framekiln.engine.heard import HeardPiece, MediaWindow
 from framekiln.engine.order import (
     DEFAULT_FPS,
     DEFAULT_SIZE,
@@ -20,47 +19,12 @@ from framekiln.timeline import Timeline, exact_rate
 
 
 @dataclass(frozen=True)
-class MediaWindow:
-    """A stretch of a source that is seen or heard in the film."""
-
-    element: str
-    src: str | None
-    file_id: str | None
-    start_ms: float
-    end_ms: float
-    source_in_ms: float
-    gain: float
-
-    @property
-    def source(self) -> str:
-        """The address to fetch it from."""
-        return FILE_ID + (self.file_id or "") if self.src is None else self.src
-
-    @classmethod
-    def from_plan(cls, entry: dict[str, Any], *, film_ms: float) -> "MediaWindow":
-        """Read one entry of the page's plan; it sounds no longer than its source lasts."""
-        start_ms, source_in_ms = float(entry["startMs"]), float(entry["sourceInMs"])
-        ends_ms = [film_ms if entry["endMs"] is None else float(entry["endMs"])]
-        if entry.get("sourceOutMs") is not None:
-            ends_ms.append(start_ms + float(entry["sourceOutMs"]) - source_in_ms)
-        return cls(
-            element=str(entry["element"]),
-            src=entry["src"],
-            file_id=entry["fileId"],
-            start_ms=start_ms,
-            end_ms=min(ends_ms),
-            source_in_ms=source_in_ms,
-            gain=float(entry["gain"]),
-        )
-
-
-@dataclass(frozen=True)
 class Shot:
     """The film to be made."""
 
     size: Size
     timeline: Timeline
-    sounds: tuple[MediaWindow, ...]
+    sounds: tuple[MediaWindow | HeardPiece, ...]
     is_declarative: bool
     """Whether any frame can be shown without showing those before it."""
     warnings: tuple[str, ...]

@@ -1,41 +1,55 @@
-"""The sound of a film: every audible window of the plan, placed exactly and mixed once."""
+"""The sound of a film: every audible stretch of the plan, placed exactly and mixed once."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
 
+import numpy as np
+
 from framekiln.engine.assets import Assets
-from framekiln.engine.shot import MediaWindow
-from framekiln.media.mix import SoundClip, mix
+from framekiln.engine.heard import HeardPiece, MediaWindow
+from framekiln.media.mix import SoundClip, mix, mixed_blocks
+from framekiln.media.pcm import write_wav
 from framekiln.media.probe import probe
+from framekiln.media.sound import sample_at
 from framekiln.timeline import Timeline
 
 
 def mix_sounds(
-    windows: Iterable[MediaWindow],
+    heard: Iterable[MediaWindow | HeardPiece],
     timeline: Timeline,
     assets: Assets,
     path: Path,
     *,
     page_sound: Path | None = None,
 ) -> None:
-    """Mix the windows into one AAC track of the film's length; silence where there is none.
+    """Mix all that is heard into one AAC track of the film's length; silence where there is none.
 
     `page_sound` is what the page itself has mixed, if it does that.
     """
     film_ms = Fraction(timeline.frame_count * 1000) / timeline.fps
     clips = [] if page_sound is None else [SoundClip(page_sound, Fraction(0), film_ms)]
-    for window in windows:
-        source = assets.fetch(window.source).path
+    clips += clips_of(heard, assets)
+    mix(clips, duration_ms=timeline.duration_ms, out=path)
+
+
+def mix_to_wav(
+    heard: Iterable[MediaWindow | HeardPiece], timeline: Timeline, assets: Assets, path: Path
+) -> None:
+    """Write the sum of all that is heard, for whoever draws it."""
+    film_ms = Fraction(timeline.frame_count * 1000) / timeline.fps
+    blocks = mixed_blocks(list(clips_of(heard, assets)), sample_at(film_ms))
+    write_wav((np.ascontiguousarray(block.T).tobytes() for block in blocks), path)
+
+
+def clips_of(heard: Iterable[MediaWindow | HeardPiece], assets: Assets) -> Iterator[SoundClip]:
+    """Yield what can be mixed; sources without sound are left out."""
+    for each in heard:
+        source = assets.fetch(each.source).path
         if probe(source).audio is None:
             continue
-        clips.append(
-            SoundClip(
-                path=source,
-                start_ms=Fraction(window.start_ms),
-                end_ms=Fraction(window.end_ms),
-                source_in_ms=Fraction(window.source_in_ms),
-                gain=window.gain,
-            )
-        )
-    mix(clips, duration_ms=timeline.duration_ms, out=path)
+        times = (Fraction(each.start_ms), Fraction(each.end_ms), Fraction(each.source_in_ms))
+        if isinstance(each, HeardPiece):
+            yield SoundClip(source, *times, speed=each.speed, gains=each.gains)
+        else:
+            yield SoundClip(source, *times, gain=each.gain)

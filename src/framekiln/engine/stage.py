@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.errors import PageThrew
@@ -107,6 +107,15 @@ class Stage:
     def warnings(self) -> tuple[str, ...]:
         """Return what the film's owner should know."""
         return (*self.shot.warnings, *self.host.warnings, *_refusals(self.network))
+
+    def record(self) -> dict[str, Any]:
+        """Return how the frames were taken."""
+        return {
+            "grabbing": self.grabber.method,
+            "fallback_reason": self.fallback_reason,
+            "confinement": self.page.browser.confinement,
+            "browser": self.page.browser.version,
+        }
 
     def _go_to(self, frame: int) -> None:
         if frame < self._next_frame:

@@ -21,6 +21,7 @@ from framekiln.kit.guarded_transport import (
     GuardedTransport,
     Resolve,
     Rules,
+    checked_addresses,
     host_of,
     resolve_by_system,
 )
@@ -135,6 +136,46 @@ class GuardedFetcher:
         ):
             await _deliver(response, _in_place(body.extend), max_response_bytes)
         return FetchedResponse(response.status_code, dict(response.headers), bytes(body))
+
+    async def post(
+        self,
+        url: str,
+        *,
+        headers: Mapping[str, str],
+        content: bytes,
+        within_s: float,
+        keep_bytes: int,
+    ) -> FetchedResponse:
+        """Send a message and return the answer, of its text only the first `keep_bytes`.
+
+        For those who care about the status alone: what follows is not read, and neither its size
+        nor its encoding is an error. Redirects are answers, not followed.
+        """
+        _check_headers(headers, url)
+        kept = bytearray()
+        async with (
+            _guarding(url, within_s),
+            self._client(within_s) as client,
+            client.stream("POST", url, headers=headers, content=content) as response,
+        ):
+            async for chunk in response.aiter_raw():
+                kept += chunk[: keep_bytes - len(kept)]
+                if len(kept) >= keep_bytes:
+                    break
+        return FetchedResponse(response.status_code, dict(response.headers), bytes(kept))
+
+    async def check(self, url: str, *, within_s: float = _CONNECT_WITHIN_S) -> None:
+        """Raise `FetchRefused` if nothing may be asked of `url` as things are; send nothing.
+
+        A name without an address passes: it may have one by the time it is needed.
+        """
+        try:
+            async with _guarding(url, within_s):
+                target = httpx.URL(url)
+                self._rules.check(target)
+                await checked_addresses(self._rules, self._resolve, target)
+        except FetchFailed:
+            return
 
     def _client(self, within_s: float) -> httpx.AsyncClient:
         return httpx.AsyncClient(

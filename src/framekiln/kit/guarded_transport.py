@@ -43,6 +43,10 @@ def host_of(url: httpx.URL) -> str:
     return url.raw_host.decode("ascii")
 
 
+def _port_of(url: httpx.URL) -> int:
+    return url.port or (80 if url.scheme == "http" else 443)
+
+
 class Rules:
     """What may be asked of whom, as far as the address itself tells."""
 
@@ -57,7 +61,7 @@ class Rules:
     def check(self, url: httpx.URL) -> None:
         """Refuse addresses that are not to be asked, before anything is sent."""
         host = host_of(url)
-        port = url.port or (80 if url.scheme == "http" else 443)
+        port = _port_of(url)
         if url.scheme not in {"http", "https"} or not host:
             raise FetchRefused(
                 f"{host or 'No host'}: give a full address that starts with https://.",
@@ -93,32 +97,38 @@ class _CheckedConnections(httpcore.AsyncNetworkBackend):
     ) -> httpcore.AsyncNetworkStream:
         """Connect to the first address of `host` that answers, if all are permitted."""
         failure: Exception = httpcore.ConnectError("the name has no address")
-        for address in await self._checked_addresses(host, port):
+        for address in await _addresses(self._rules, self._resolve, host=host, port=port):
             try:
                 return await self._network.connect_tcp(address, port, *args, **options)
             except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
                 failure = error
         raise failure
 
-    async def _checked_addresses(self, host: str, port: int) -> Sequence[str]:
-        try:
-            addresses = await self._resolve(host, port)
-        except UnicodeError as error:
-            raise FetchRefused(f"{host!r} is no host name.", rule="host", host=host) from error
-        except OSError as error:
-            raise httpcore.ConnectError(f"the name does not resolve: {error}") from error
-        if self._rules.allows(host, port):
-            return addresses
-        # One private answer among public ones is refused too: the next answer might lead with it.
-        private = [address for address in addresses if not is_public(address)]
-        if private:
-            raise FetchRefused(
-                f"{host}: its address {private[0]} is not public. To fetch from it all the same, "
-                "the operator adds it to the allow list.",
-                rule="address",
-                host=host,
-            )
+
+async def checked_addresses(rules: Rules, resolve: Resolve, url: httpx.URL) -> Sequence[str]:
+    """Return where a connection to `url` may go, or refuse it."""
+    return await _addresses(rules, resolve, host=host_of(url), port=_port_of(url))
+
+
+async def _addresses(rules: Rules, resolve: Resolve, *, host: str, port: int) -> Sequence[str]:
+    try:
+        addresses = await resolve(host, port)
+    except UnicodeError as error:
+        raise FetchRefused(f"{host!r} is no host name.", rule="host", host=host) from error
+    except OSError as error:
+        raise httpcore.ConnectError(f"the name does not resolve: {error}") from error
+    if rules.allows(host, port):
         return addresses
+    # One private answer among public ones is refused too: the next answer might lead with it.
+    private = [address for address in addresses if not is_public(address)]
+    if private:
+        raise FetchRefused(
+            f"{host}: its address {private[0]} is not public. To fetch from it all the same, "
+            "the operator adds it to the allow list.",
+            rule="address",
+            host=host,
+        )
+    return addresses
 
 
 class GuardedTransport(httpx.AsyncBaseTransport):

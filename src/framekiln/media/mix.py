@@ -15,6 +15,7 @@ import numpy as np
 from framekiln.media.aac import AacWriter
 from framekiln.media.limiter import Limiter
 from framekiln.media.sound import CHANNELS, Samples, Stretch, read_sound, sample_at
+from framekiln.media.stretching import read_stretched
 
 # About a second, in whole AAC frames.
 _BLOCK_SAMPLES: Final = 48 * 1024
@@ -24,7 +25,8 @@ _BLOCK_SAMPLES: Final = 48 * 1024
 class SoundClip:
     """A piece of a source, heard from `start_ms` to `end_ms` of the film.
 
-    The sample at source time t is heard at `start_ms + t - source_in_ms`.
+    The sample at source time t is heard at `start_ms + (t - source_in_ms) / speed`. `gains` are
+    factors at instants of the film, in milliseconds; between two the factor is a straight line.
     """
 
     path: Path
@@ -32,6 +34,8 @@ class SoundClip:
     end_ms: Fraction
     source_in_ms: Fraction = Fraction(0)
     gain: float = 1.0
+    speed: Fraction = Fraction(1)
+    gains: tuple[tuple[Fraction, float], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,13 @@ class _Voice:
         self.start, self._end = sample_at(clip.start_ms), sample_at(clip.end_ms)
         self._shift = sample_at(clip.start_ms - clip.source_in_ms)
         self._gain = np.float32(clip.gain)
-        self._source = read_sound(clip.path, self.start - self._shift, self._end - self._shift)
+        self._times = np.array([sample_at(at) for at, _ in clip.gains], np.float64)
+        self._factors = np.array([factor for _, factor in clip.gains], np.float64)
+        first, end = self.start - self._shift, self._end - self._shift
+        if clip.speed == 1:
+            self._source = read_sound(clip.path, first, end)
+        else:
+            self._source = read_stretched(clip.path, first, end, speed=clip.speed)
         self._current: Stretch | None = None
         self.is_over = self.start >= self._end
 
@@ -97,10 +107,17 @@ class _Voice:
             heard = self._current.cut(first - self._shift, end)
             if heard is not None:
                 at = heard.first + self._shift - first
-                block[:, at : at + heard.samples.shape[1]] += self._gain * heard.samples
+                gain = self._gain_from(first + at, heard.samples.shape[1])
+                block[:, at : at + heard.samples.shape[1]] += gain * heard.samples
             if self._current.end > end:
                 return
             self._current = None
+
+    def _gain_from(self, first: int, count: int) -> np.float32 | Samples:
+        if not len(self._times):
+            return self._gain
+        places = np.arange(first, first + count)
+        return self._gain * np.interp(places, self._times, self._factors).astype(np.float32)
 
     def close(self) -> None:
         """Free the source of a film that was given up."""

@@ -26,9 +26,17 @@ _FRAME_SAMPLES: Final = 1024
 _SILENCE_SAMPLES: Final = RATE_HZ
 _ENDLESS: Final = 1 << 62
 
+Change = Callable[[Stretch], Stretch]
+"""Returns other sound of the same length for the same place."""
 
-def encode_sound(path: Path, index: int, out: Path, *, tick: Callable[[], None]) -> None:
-    """Write the track with stream index `index` to `out`; `tick` is called for each block."""
+
+def encode_sound(
+    path: Path, index: int, out: Path, *, tick: Callable[[], None], change: Change | None = None
+) -> None:
+    """Write the track with stream index `index` to `out`; `tick` is called for each block.
+
+    The encoder gets to hear only what `change` has made of the sound.
+    """
     with open_media(path) as container, unreadable_as_ours(path):
         stream = container.streams[index]
         assert isinstance(stream, AudioStream), "a sound track"
@@ -36,7 +44,8 @@ def encode_sound(path: Path, index: int, out: Path, *, tick: Callable[[], None])
         for other in container.streams:
             if other.index != index:
                 other.discard = Discard.all
-        blocks = _without_gaps(_counted(stretches(container, stream), tick))
+        heard = _counted(stretches(container, stream), tick)
+        blocks = _without_gaps(map(change, heard) if change else heard)
         first = next(blocks, None)
         if first is None:
             raise UnreadableMedia(

@@ -18,11 +18,12 @@ import structlog
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.grab import RawPixelsDiffer
+from framekiln.composition.layers.stored import read_stored_config
 from framekiln.engine.order import FilmLimits, FilmOrder
 from framekiln.engine.site import SiteAssets
 from framekiln.engine.slices import cut
 from framekiln.engine.sound import mix_sounds
-from framekiln.engine.stage import Stage, open_stage
+from framekiln.engine.stages import AnyStage, open_stage_for
 from framekiln.engine.studio import Alive, Studio
 from framekiln.jobs.ending import patiently
 from framekiln.jobs.model import JobContext
@@ -32,7 +33,7 @@ from framekiln.renders.assets import RenderAssets, Sources, fetch_site
 from framekiln.renders.bundle import read_index
 from framekiln.renders.ending import ending_badly
 from framekiln.renders.jobs import FILM_QUEUE
-from framekiln.renders.model import Render, output_key, slice_key, sound_key
+from framekiln.renders.model import Render, SourceKind, output_key, slice_key, sound_key
 from framekiln.renders.output import Mp4Format
 from framekiln.renders.plan import RenderPlan
 from framekiln.renders.progress import ProgressReports
@@ -89,6 +90,10 @@ class FilmRenders:
             assets=assets,
             still=still_moment(render),
         )
+        if render.source_kind is SourceKind.LAYERS:
+            stored = await self.blobs.get(render.source_key)
+            read = await asyncio.to_thread(read_stored_config, stored)
+            return replace(order, layers=read.config)
         if not render.is_bundle:
             return replace(order, html=(await self.blobs.get(render.source_key)).decode())
         site = await fetch_site(render, self.blobs, folder)
@@ -133,7 +138,7 @@ class _Chain:
                 if self._others_wait():
                     return
 
-    def _plan(self, stage: Stage) -> None:
+    def _plan(self, stage: AnyStage) -> None:
         slices = cut(stage.shot.timeline, self.render.slice_ms)
         plan = RenderPlan.of(stage.shot)
         self._wait(self.parts.work.save_plan(self.render, plan, slices))
@@ -163,7 +168,7 @@ class _Chain:
         self._wait(self._keep(taken, path, stage_record(stage)))
         path.unlink()
 
-    def _keep_sound(self, stage: Stage, *, fence: int) -> None:
+    def _keep_sound(self, stage: AnyStage, *, fence: int) -> None:
         """Keep the sound that the page itself has mixed, and came with its last frame."""
         raw, path = self.folder / "page.wav", self.folder / "sound.mp4"
         page_sound = raw if stage.save_sound(raw) else None
@@ -199,7 +204,7 @@ class _Stages:
         self._chain = chain
         self._browser = browser
         self._open = ExitStack()
-        self._stage: Stage | None = None
+        self._stage: AnyStage | None = None
         self._fallback_reason: str | None = None
 
     def __enter__(self) -> "_Stages":
@@ -208,12 +213,12 @@ class _Stages:
     def __exit__(self, *_: object) -> None:
         self._open.close()
 
-    def at(self, frame: int) -> Stage:
+    def at(self, frame: int) -> AnyStage:
         """Return a stage that can still show the frame."""
         if self._stage is None or self._stage.next_frame > frame:
             self._open.close()
             self._stage = self._open.enter_context(
-                open_stage(
+                open_stage_for(
                     self._order(),
                     self._browser,
                     self._chain.parts.limits,
@@ -222,7 +227,7 @@ class _Stages:
             )
         return self._stage
 
-    def without_raw(self, frame: int, reason: str) -> Stage:
+    def without_raw(self, frame: int, reason: str) -> AnyStage:
         """Return a stage that takes screenshots, from now on."""
         self._fallback_reason = reason
         self._stage = None

@@ -1,4 +1,7 @@
-"""The jobs of a render: film it (often by several workers), mix its sound, join it all."""
+"""The jobs of a render: film it (often by several workers), mix its sound, join it all.
+
+A render that redacts a file has one job only.
+"""
 
 from typing import Final
 
@@ -8,8 +11,11 @@ from framekiln.renders.model import Render
 FILM_RENDER: Final = "render.film"
 MIX_SOUND: Final = "render.sound"
 JOIN_RENDER: Final = "render.join"
+REDACT_FILE: Final = "render.redact"
 FILM_QUEUE: Final = "render"
 MEDIA_QUEUE: Final = "media"
+REDACT_QUEUE: Final = "files"
+"""It takes as long as splitting a file, and has its places there."""
 
 # The first worker of any render comes before the second of another: a long render cannot keep
 # a short one waiting by its many slices.
@@ -32,3 +38,9 @@ def sound_job(render: Render) -> NewJob:
 def join_job(render: Render) -> NewJob:
     """Return the job that makes one film of the slices and the sound."""
     return NewJob(kind=JOIN_RENDER, args={"render_id": str(render.id)}, queue=MEDIA_QUEUE)
+
+
+def redact_job(render: Render) -> NewJob:
+    """Return the job that makes a redacted copy of a file."""
+    args = {"render_id": str(render.id), "organization_id": str(render.organization_id)}
+    return NewJob(kind=REDACT_FILE, args=args, queue=REDACT_QUEUE)

@@ -1,16 +1,29 @@
 """A render: what was asked for, where it stands, what came of it."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any
+from typing import Any, Final
 
 from framekiln.engine.slices import DEFAULT_SLICE_MS
 from framekiln.jobs.ending import Failure
+from framekiln.kit.canonical_json import canonical_json
 from framekiln.kit.errors import Conflict, NotFound
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
 from framekiln.renders.output import Mp4Format, OutputFormat, container_of
+
+
+class SourceKind(StrEnum):
+    """What a render's composition is."""
+
+    HTML = "html"
+    BUNDLE = "bundle"
+    LAYERS = "layers"
+    """The layer config of a v2 video, as canonical JSON."""
+    REDACTION = "redaction"
+    """A file of the organization, and what must not be seen or heard in it, as canonical JSON."""
 
 
 class RenderStatus(StrEnum):
@@ -77,13 +90,36 @@ class NewRender:
     """A render about to be created."""
 
     html: str | None
-    """None means: a bundle will be uploaded."""
+    """None means: a bundle will be uploaded, unless there are `layers` or a `redaction`."""
     asked: Asked
+    layers: Mapping[str, Any] | None = None
+    """A layer config in its normal form."""
+    redaction: Mapping[str, Any] | None = None
+    """An order to redact a file; see `redacting.py`."""
+    source_digest: str | None = None
+    """Of the layers: equal ones look and sound alike."""
     output: OutputFormat = field(default_factory=Mp4Format)
     metadata: dict[str, str] = field(default_factory=dict)
     md5: str | None = None
     slice_ms: int = DEFAULT_SLICE_MS
     expires_at: datetime | None = None
+
+    @property
+    def source_kind(self) -> SourceKind:
+        """What the composition is."""
+        if self.redaction is not None:
+            return SourceKind.REDACTION
+        if self.layers is not None:
+            return SourceKind.LAYERS
+        return SourceKind.BUNDLE if self.html is None else SourceKind.HTML
+
+    @property
+    def source(self) -> bytes | None:
+        """The composition as it is kept; None while it is still to be uploaded."""
+        plain = self.layers if self.redaction is None else self.redaction
+        if plain is not None:
+            return canonical_json(plain)
+        return None if self.html is None else self.html.encode()
 
 
 @dataclass(frozen=True)
@@ -109,6 +145,8 @@ class Render:
     api_key_id: ApiKeyId | None
     status: RenderStatus
     source_key: str
+    source_kind: SourceKind
+    source_digest: str | None
     is_bundle: bool
     asked: Asked
     output: OutputFormat
@@ -141,6 +179,9 @@ class Progress:
         if self.status is RenderStatus.COMPLETE:
             return 1.0
         return min(0.99, self.frames_done / self.frame_count) if self.frame_count else 0.0
+
+
+CANCELLED: Final = Failure("cancelled", "it was deleted before it was made")
 
 
 class RenderNotFound(NotFound):
@@ -176,6 +217,16 @@ def source_key(organization: OrganizationId, render: RenderId, *, is_bundle: boo
     """Return where the composition of a render is kept."""
     name = "bundle.tar.gz" if is_bundle else "composition.html"
     return f"{render_prefix(organization, render)}/{name}"
+
+
+def layers_key(organization: OrganizationId, render: RenderId) -> str:
+    """Return where the composition of a render is kept that is a layer config."""
+    return f"{render_prefix(organization, render)}/layers.json"
+
+
+def redaction_key(organization: OrganizationId, render: RenderId) -> str:
+    """Return where the order of a render is kept that redacts a file."""
+    return f"{render_prefix(organization, render)}/redaction.json"
 
 
 def slice_key(render: Render, *, number: int, fence: int) -> str:

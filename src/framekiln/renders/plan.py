@@ -5,7 +5,8 @@ from fractions import Fraction
 from typing import Any
 
 from framekiln.capture.page import Size
-from framekiln.engine.shot import MediaWindow, Shot
+from framekiln.engine.heard import HeardPiece, MediaWindow
+from framekiln.engine.shot import Shot
 from framekiln.timeline import Timeline
 
 
@@ -15,7 +16,7 @@ class RenderPlan:
 
     size: Size
     timeline: Timeline
-    sounds: tuple[MediaWindow, ...]
+    sounds: tuple[MediaWindow | HeardPiece, ...]
     warnings: tuple[str, ...]
     has_page_sound: bool = False
     """Whether sound comes from the page, with the last slice, and there is nothing to mix."""
@@ -32,7 +33,7 @@ class RenderPlan:
             "height_px": self.size.height_px,
             "fps": str(self.timeline.fps),
             "frame_count": self.timeline.frame_count,
-            "sounds": [asdict(sound) for sound in self.sounds],
+            "sounds": [_sound_as_json(sound) for sound in self.sounds],
             "warnings": list(self.warnings),
             "has_page_sound": self.has_page_sound,
         }
@@ -43,7 +44,15 @@ class RenderPlan:
         return cls(
             size=Size(value["width_px"], value["height_px"]),
             timeline=Timeline(fps=Fraction(value["fps"]), frame_count=value["frame_count"]),
-            sounds=tuple(MediaWindow(**sound) for sound in value["sounds"]),
+            sounds=tuple(_sound_from_json(sound) for sound in value["sounds"]),
             warnings=tuple(value["warnings"]),
             has_page_sound=value.get("has_page_sound", False),
         )
+
+
+def _sound_as_json(sound: MediaWindow | HeardPiece) -> dict[str, Any]:
+    return sound.as_json() if isinstance(sound, HeardPiece) else asdict(sound)
+
+
+def _sound_from_json(value: dict[str, Any]) -> MediaWindow | HeardPiece:
+    return HeardPiece.from_json(value) if "layer_id" in value else MediaWindow(**value)

@@ -1,21 +1,24 @@
 """What can be done with renders. Every state change of a render is one transaction here."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from framekiln.db.notify import Follower, Notifications, notify
-from framekiln.db.pool import Database
+from framekiln.db.pool import Connection, Database
 from framekiln.identity.model import Caller
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
-from framekiln.kit.ids import OrganizationId, RenderId, new_uuid
+from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId, new_uuid
 from framekiln.renders import store
 from framekiln.renders.bundle import check_bundle
-from framekiln.renders.jobs import film_job
+from framekiln.renders.jobs import film_job, redact_job
 from framekiln.renders.model import (
+    CANCELLED,
+    Asked,
     NewRender,
     Progress,
     Render,
@@ -23,13 +26,24 @@ from framekiln.renders.model import (
     RenderIsActive,
     RenderNotFound,
     RenderStatus,
+    SourceKind,
+    layers_key,
+    redaction_key,
     render_prefix,
     source_key,
     topic,
 )
+from framekiln.renders.output import Mp4Format, OutputFormat
+from framekiln.renders.redaction import Redaction
+from framekiln.renders.slices import store as slice_store
+from framekiln.renders.slices.store import DoneSlice
 from framekiln.storage.blob_store import BlobStore
 
+Beside = Callable[[Connection, Render], Awaitable[None]]
+
 _REMOVED_AT_A_TIME: Final = 100
+# A worker at a slice of a render that is over learns of it when the slice is done.
+_NOTICED_WITHIN: Final = timedelta(minutes=10)
 
 
 class Renders:
@@ -50,13 +64,19 @@ class Renders:
         self._notifications = notifications
         self._clock = clock
 
-    async def create(self, caller: Caller, new: NewRender) -> Render:
-        """Store the composition, the render and its job: all of them, or nothing."""
+    async def create(
+        self, caller: Caller, new: NewRender, *, beside: Beside | None = None
+    ) -> Render:
+        """Store the composition, the render and its job: all of them, or nothing.
+
+        `beside` writes what belongs to the render, in the same transaction.
+        """
         organization_id = caller.organization.id
         render_id = RenderId(new_uuid())
-        key = source_key(organization_id, render_id, is_bundle=new.html is None)
-        if new.html is not None:
-            await self._blobs.put(key, new.html.encode())
+        key = _source_key(organization_id, render_id, new.source_kind)
+        source = new.source
+        if source is not None:
+            await self._blobs.put(key, source)
         try:
             async with self._database.transaction() as connection:
                 render = await store.insert(
@@ -68,12 +88,86 @@ class Renders:
                     source_key=key,
                     now=self._clock.now(),
                 )
-                if new.html is not None:
+                assert render is not None, "its id is new"
+                if beside is not None:
+                    await beside(connection, render)
+                if source is not None:
                     await self._jobs.defer(connection, film_job(render))
         except BaseException:
             await self._blobs.delete(key)
             raise
         return render
+
+    async def create_from_layers(
+        self,
+        caller: Caller,
+        config: Mapping[str, Any],
+        *,
+        digest: str,
+        output: OutputFormat,
+        beside: Beside | None = None,
+    ) -> Render:
+        """Create a render of a layer config in its normal form."""
+        still_ms = None if isinstance(output, Mp4Format) else round(config.get("time", 0) * 1000)
+        new = NewRender(
+            html=None,
+            asked=Asked(duration_ms=still_ms),
+            layers=config,
+            source_digest=digest,
+            output=output,
+        )
+        return await self.create(caller, new, beside=beside)
+
+    async def create_redaction(
+        self,
+        organization_id: OrganizationId,
+        redaction: Redaction,
+        *,
+        render_id: RenderId,
+        api_key_id: ApiKeyId | None,
+    ) -> Render:
+        """Create a render that redacts a file; with the same id again, return what there is."""
+        new = NewRender(html=None, asked=Asked(), redaction=redaction.to_json())
+        key = redaction_key(organization_id, render_id)
+        await self._blobs.put(key, new.source or b"")
+        async with self._database.transaction() as connection:
+            render = await store.insert(
+                connection,
+                render_id,
+                new,
+                organization_id=organization_id,
+                api_key_id=api_key_id,
+                source_key=key,
+                now=self._clock.now(),
+            )
+            if render is not None:
+                await self._jobs.defer(connection, redact_job(render))
+        return render or await self.get(organization_id, render_id)
+
+    async def discard(self, connection: Connection, render: Render) -> bool:
+        """Forget a render that nobody wants any more, in its owner's transaction.
+
+        True when its blobs may be deleted at once (`clear`, after the transaction). One that is
+        still worked on is ended, and removed when its workers must have noticed.
+        """
+        current = await store.lock(connection, render.id)
+        if current is None or current.status.is_terminal:
+            await store.delete(connection, render.id)
+            return True
+        now = self._clock.now()
+        await store.fail(connection, render.id, CANCELLED, now=now)
+        await store.set_expiry(connection, render.id, expires_at=now + _NOTICED_WITHIN)
+        await notify(connection, topic(render.id))
+        return False
+
+    async def clear(self, render: Render) -> None:
+        """Delete everything that was kept for a render."""
+        await self._blobs.delete_prefix(render_prefix(render.organization_id, render.id))
+
+    async def slices(self, render_id: RenderId) -> list[DoneSlice]:
+        """Return the slices that are finished so far, in the order of the film."""
+        async with self._database.connection() as connection:
+            return await slice_store.finished(connection, render_id)
 
     async def accept_bundle(
         self, organization_id: OrganizationId, render_id: RenderId, archive: Path
@@ -112,7 +206,7 @@ class Renders:
                     status=current.status,
                 )
             await store.delete(connection, render_id)
-        await self._blobs.delete_prefix(render_prefix(render.organization_id, render.id))
+        await self.clear(render)
 
     async def remove_expired(self) -> int:
         """Remove what has expired and is not being worked on; return how many renders went."""
@@ -121,7 +215,7 @@ class Renders:
                 connection, now=self._clock.now(), limit=_REMOVED_AT_A_TIME
             )
         for render in expired:
-            await self._blobs.delete_prefix(render_prefix(render.organization_id, render.id))
+            await self.clear(render)
         return len(expired)
 
     async def get(self, organization_id: OrganizationId, render_id: RenderId) -> Render:
@@ -145,6 +239,12 @@ class Renders:
         """Be woken whenever a render's progress changes."""
         async with self._notifications.follow(topic(render_id)) as follower:
             yield follower
+
+
+def _source_key(organization_id: OrganizationId, render_id: RenderId, kind: SourceKind) -> str:
+    if kind is SourceKind.LAYERS:
+        return layers_key(organization_id, render_id)
+    return source_key(organization_id, render_id, is_bundle=kind is SourceKind.BUNDLE)
 
 
 def _check_waits(render: Render) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from framekiln.capture.browser import Browser
 from framekiln.engine.order import FilmLimits, FilmOrder, StillMoment
-from framekiln.engine.stage import Stage, open_stage
+from framekiln.engine.stages import AnyStage, open_stage_for
 from framekiln.engine.studio import Alive
 from framekiln.media.stills import StillFormat, encode_still
 from framekiln.renders.model import Made, Render
@@ -35,7 +35,7 @@ class Still:
     def shoot(self, browser: Browser, alive: Alive) -> None:
         """Open the page, take the picture, encode it."""
         assert self.order.still is not None
-        with open_stage(self.order, browser, self.limits) as stage:
+        with open_stage_for(self.order, browser, self.limits) as stage:
             alive()
             self.data = encode_still(stage.still(self.order.still), self.format)
             self._facts = {
@@ -56,13 +56,10 @@ class Still:
         )
 
 
-def stage_record(stage: Stage) -> dict[str, Any]:
+def stage_record(stage: AnyStage) -> dict[str, Any]:
     """Return how a stage's frames were made."""
     return {
-        "grabbing": stage.grabber.method,
-        "fallback_reason": stage.fallback_reason,
-        "confinement": stage.page.browser.confinement,
-        "browser": stage.page.browser.version,
+        **stage.record(),
         "captured_frames": stage.take_captured(),
         "warnings": list(stage.warnings()),
     }

@@ -1,5 +1,6 @@
 """The SQL of renders. Every read carries the organization; every write of a worker the fence."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from fractions import Fraction
 from typing import Any
@@ -16,6 +17,7 @@ from framekiln.renders.model import (
     Progress,
     Render,
     RenderStatus,
+    SourceKind,
     before,
 )
 from framekiln.renders.output import output_as_json, output_from_json
@@ -32,16 +34,18 @@ async def insert(  # noqa: PLR0913 - one column each
     api_key_id: ApiKeyId | None,
     source_key: str,
     now: datetime,
-) -> Render:
-    """Add a render in its first state."""
+) -> Render | None:
+    """Add a render in its first state; None when there is one with this id."""
     cursor = await connection.execute(
         """
         INSERT INTO render (id, organization_id, api_key_id, status, md5, metadata, source_key,
-            is_bundle, asked_width_px, asked_height_px, asked_fps, asked_duration_ms, output,
-            slice_ms, created_at, expires_at)
+            source_kind, source_digest, is_bundle, asked_width_px, asked_height_px, asked_fps,
+            asked_duration_ms, output, slice_ms, created_at, expires_at)
         VALUES (%(id)s, %(organization_id)s, %(api_key_id)s, 'created', %(md5)s, %(metadata)s,
-            %(source_key)s, %(is_bundle)s, %(width_px)s, %(height_px)s, %(fps)s, %(duration_ms)s,
-            %(output)s, %(slice_ms)s, %(now)s, %(expires_at)s)
+            %(source_key)s, %(source_kind)s, %(source_digest)s, %(is_bundle)s, %(width_px)s,
+            %(height_px)s, %(fps)s, %(duration_ms)s, %(output)s, %(slice_ms)s, %(now)s,
+            %(expires_at)s)
+        ON CONFLICT (id) DO NOTHING
         RETURNING *
         """,
         {
@@ -51,7 +55,9 @@ async def insert(  # noqa: PLR0913 - one column each
             "md5": new.md5,
             "metadata": Jsonb(new.metadata),
             "source_key": source_key,
-            "is_bundle": new.html is None,
+            "source_kind": new.source_kind,
+            "source_digest": new.source_digest,
+            "is_bundle": new.source_kind is SourceKind.BUNDLE,
             "output": Jsonb(output_as_json(new.output)),
             "slice_ms": new.slice_ms,
             "width_px": new.asked.width_px,
@@ -63,8 +69,7 @@ async def insert(  # noqa: PLR0913 - one column each
         },
     )
     row = await cursor.fetchone()
-    assert row is not None
-    return _render(row)
+    return _render(row) if row else None
 
 
 async def find(
@@ -76,6 +81,17 @@ async def find(
     )
     row = await cursor.fetchone()
     return _render(row) if row else None
+
+
+async def find_all(
+    connection: Connection, organization_id: OrganizationId, render_ids: Sequence[RenderId]
+) -> dict[RenderId, Render]:
+    """Return renders of the organization by id."""
+    cursor = await connection.execute(
+        "SELECT * FROM render WHERE id = ANY(%s) AND organization_id = %s",
+        (list(render_ids), organization_id),
+    )
+    return {row["id"]: _render(row) for row in await cursor.fetchall()}
 
 
 async def find_by_md5(
@@ -112,6 +128,13 @@ async def take_expired(connection: Connection, *, now: datetime, limit: int) -> 
         (now, limit),
     )
     return [_render(row) for row in await cursor.fetchall()]
+
+
+async def set_expiry(connection: Connection, render_id: RenderId, *, expires_at: datetime) -> None:
+    """Have a render removed later."""
+    await connection.execute(
+        "UPDATE render SET expires_at = %s WHERE id = %s", (expires_at, render_id)
+    )
 
 
 async def set_queued(connection: Connection, render_id: RenderId) -> None:
@@ -256,6 +279,8 @@ def _render(row: Row) -> Render:
         api_key_id=ApiKeyId(row["api_key_id"]) if row["api_key_id"] else None,
         status=RenderStatus(row["status"]),
         source_key=row["source_key"],
+        source_kind=SourceKind(row["source_kind"]),
+        source_digest=row["source_digest"],
         is_bundle=row["is_bundle"],
         output=output_from_json(row["output"]),
         asked=Asked(

@@ -7,7 +7,10 @@ keep a finished render from being joined, nor somebody who presses play from the
 from dataclasses import dataclass
 from typing import Final
 
-HEAVY_QUEUES: Final = frozenset({"files", "speech", "playback"})
+HEAVY_QUEUES: Final = frozenset({"files", "speech", "playback", "steps"})
+
+# Somebody waits for a segment, while the next ones are made ahead of need.
+_MORE: Final = {"playback": 1}
 
 
 @dataclass(frozen=True)
@@ -25,4 +28,4 @@ def crews_of(queues: list[str], *, concurrency: int, slots: int) -> list[Crew]:
     if len(queues) == 1:
         return [Crew(tuple(queues), concurrency)]
     crews = [Crew(light, concurrency)] if light else []
-    return crews + [Crew((queue,), slots) for queue in heavy]
+    return crews + [Crew((queue,), slots + _MORE.get(queue, 0)) for queue in heavy]

@@ -13,11 +13,19 @@ log = structlog.get_logger(__name__)
 
 CONTROL_QUEUE: Final = "control"
 _TICK_S: Final = 2.0
+_FOLLOW_S: Final = 60.0
 _REAP_EVERY_TICKS: Final = 30
 
 
 async def run_schedule(services: Services) -> None:
-    """Tick until cancelled; what cannot be done now is done with the next tick."""
+    """Tick, and follow what runs are waiting for, until cancelled."""
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(_run_ticks(services))
+        tasks.create_task(_follow_runs(services))
+
+
+async def _run_ticks(services: Services) -> None:
+    """What cannot be done now is done with the next tick."""
     for number in count():
         try:
             await tick(services)
@@ -28,12 +36,24 @@ async def run_schedule(services: Services) -> None:
         await asyncio.sleep(_TICK_S)
 
 
+async def _follow_runs(services: Services) -> None:
+    """Bring runs on as soon as something has happened; the tick does what is missed here."""
+    async with services.pipelines.changes.follow() as follower:
+        while True:
+            if await follower.wait(_FOLLOW_S):
+                try:
+                    await services.pipelines.changes.drain()
+                except FramekilnError as error:
+                    log.warning("runs wait", reason=error.message)
+
+
 async def tick(services: Services) -> None:
     """Give jobs of dead workers back to living ones, and see what has become due."""
     recovered = await services.jobs.sweep_stalled()
     if recovered:
         log.warning("took jobs back from dead workers", count=recovered)
     await services.webhook_work.send_due()
+    await services.pipelines.tick()
 
 
 async def reap(services: Services) -> None:
@@ -42,5 +62,8 @@ async def reap(services: Services) -> None:
     assets = await services.ingest.remove_expired()
     files = await services.files.remove_expired()
     await services.webhook_work.remove_old()
+    await services.sessions.remove_expired()
+    await services.streams.fail_abandoned()
+    await services.playback.remove_unused()
     if renders or assets or files:
         log.info("removed what had expired", renders=renders, assets=assets, files=files)

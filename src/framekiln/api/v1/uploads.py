@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Request, Response
 
-from framekiln.api.auth import AuthenticatedCaller, services_of
+from framekiln.api.auth import Uploader, services_of
 from framekiln.api.v1.file_bodies import FileUploadState, TrackUploadState
 from framekiln.api.v1.file_ids import file_id_of, track_id_of
 from framekiln.files.chunks import PART_BYTES, Chunk
@@ -53,7 +53,7 @@ def _states(model: type[Any], whole: int) -> dict[int | str, dict[str, Any]]:
     responses=_states(FileUploadState, 200),
 )
 async def get_file_upload(
-    request: Request, response: Response, caller: AuthenticatedCaller, *, file_id: str
+    request: Request, response: Response, caller: Uploader, *, file_id: str
 ) -> FileUploadState:
     """Answer 200 when nothing is left to send, else 202."""
     upload = await services_of(request).uploads.find(
@@ -73,7 +73,7 @@ async def get_file_upload(
 async def upload_file(
     request: Request,
     response: Response,
-    caller: AuthenticatedCaller,
+    caller: Uploader,
     *,
     file_id: str,
     content_range: ContentRange = None,
@@ -93,7 +93,7 @@ async def upload_file(
 async def get_track_upload(
     request: Request,
     response: Response,
-    caller: AuthenticatedCaller,
+    caller: Uploader,
     *,
     file_id: str,
     track_id: str,
@@ -116,7 +116,7 @@ async def get_track_upload(
 async def upload_track(
     request: Request,
     response: Response,
-    caller: AuthenticatedCaller,
+    caller: Uploader,
     *,
     file_id: str,
     track_id: str,

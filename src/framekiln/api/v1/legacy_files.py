@@ -1,0 +1,271 @@
+"""The older addresses of images, captions and videos: the same files, seen through their type.
+
+Clients label every body as JSON: the content type is never looked at.
+"""
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel
+
+from framekiln.api import sse
+from framekiln.api.auth import AuthenticatedCaller, Uploader, services_of
+from framekiln.api.bodies import json_body, read_json
+from framekiln.api.v1.file_bodies import FileUploadState
+from framekiln.api.v1.file_ids import file_id_of
+from framekiln.api.v1.files import MAX_BODY_BYTES, follow_file
+from framekiln.api.v1.legacy_bodies import (
+    CaptionRecord,
+    CreateImage,
+    CreateTyped,
+    ImageCreated,
+    ImageRecord,
+    ProcessRecord,
+    ProcessStarted,
+    UnprocessedRecord,
+)
+from framekiln.api.v1.uploads import BINARY, ContentRange, receive
+from framekiln.files.by_type.service import FilesByType
+from framekiln.files.errors import ChunkMismatch
+from framekiln.files.model import File, FileType, NewFile
+from framekiln.files.uploads import Target
+from framekiln.identity.model import Caller
+
+router = APIRouter(prefix="/api/v1", tags=["files by type"])
+
+
+def _created(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
+    return {200: {"model": model, "description": "The same file is registered already"}}
+
+
+def _states(model: type[BaseModel], whole: int) -> dict[int | str, dict[str, Any]]:
+    return {
+        whole: {"model": model, "description": "All bytes are here"},
+        202: {"model": model, "description": "More is expected, from `next_byte` on"},
+    }
+
+
+# Images
+
+
+@router.post(
+    "/image_files",
+    status_code=201,
+    openapi_extra=json_body(CreateImage),
+    responses=_created(ImageCreated),
+    summary="Register an image",
+)
+async def create_image(request: Request, response: Response, caller: Uploader) -> ImageCreated:
+    """Register an image to be uploaded; the same one is returned instead."""
+    body = await read_json(request, CreateImage, max_bytes=MAX_BODY_BYTES)
+    new = body.as_new_file(FileType.IMAGE, mime_type=body.mime_type)
+    return ImageCreated.of(await _create(request, response, caller, new=new))
+
+
+@router.get("/image_files/md5/{md5}", summary="Find an image by its md5")
+async def find_image(request: Request, caller: AuthenticatedCaller, md5: str) -> ImageRecord:
+    """Return the image with that md5."""
+    return ImageRecord.of(await _found(request, caller, md5, file_type=FileType.IMAGE))
+
+
+@router.get("/image_files/{file_id}.json", summary="What is known about an image")
+async def get_image(request: Request, caller: AuthenticatedCaller, file_id: str) -> ImageRecord:
+    """Return an image's size and whether it is here."""
+    return ImageRecord.of(await _get(request, caller, file_id, file_type=FileType.IMAGE))
+
+
+@router.get(
+    "/image_files/{file_id}/upload",
+    summary="How far the upload of an image is",
+    responses=_states(FileUploadState, 200),
+)
+async def get_image_upload(
+    request: Request, response: Response, caller: Uploader, *, file_id: str
+) -> FileUploadState:
+    """Answer 200 when nothing is left to send, else 202."""
+    file = await _get(request, caller, file_id, file_type=FileType.IMAGE)
+    return await _state(request, response, file)
+
+
+@router.post(
+    "/image_files/{file_id}/upload",
+    status_code=201,
+    summary="Upload an image, whole or in chunks",
+    responses=_states(FileUploadState, 201),
+    openapi_extra=BINARY,
+)
+async def upload_image(
+    request: Request,
+    response: Response,
+    caller: Uploader,
+    *,
+    file_id: str,
+    content_range: ContentRange = None,
+) -> FileUploadState:
+    """Take a chunk; answer 201 when the image is whole, 202 when more is expected."""
+    file = await _get(request, caller, file_id, file_type=FileType.IMAGE)
+    return await _receive(request, response, file, content_range=content_range)
+
+
+# Captions
+
+
+@router.post(
+    "/caption_files",
+    status_code=201,
+    openapi_extra=json_body(CreateTyped),
+    responses=_created(CaptionRecord),
+    summary="Register a caption file",
+)
+async def create_caption(request: Request, response: Response, caller: Uploader) -> CaptionRecord:
+    """Register captions to be uploaded; the same ones are returned instead."""
+    body = await read_json(request, CreateTyped, max_bytes=MAX_BODY_BYTES)
+    new = body.as_new_file(FileType.CAPTION)
+    return CaptionRecord.of(await _create(request, response, caller, new=new))
+
+
+@router.get("/caption_files/md5/{md5}", summary="Find a caption file by its md5")
+async def find_caption(request: Request, caller: AuthenticatedCaller, md5: str) -> CaptionRecord:
+    """Return the caption file with that md5."""
+    return CaptionRecord.of(await _found(request, caller, md5, file_type=FileType.CAPTION))
+
+
+@router.post(
+    "/caption_files/{file_id}/upload",
+    status_code=201,
+    openapi_extra=BINARY,
+    summary="Upload a caption file in one body",
+)
+async def upload_caption(request: Request, caller: Uploader, *, file_id: str) -> CaptionRecord:
+    """Take all of a caption file."""
+    file = await _get(request, caller, file_id, file_type=FileType.CAPTION)
+    upload = await receive(request, Target(file.organization_id, file.id), None)
+    if not upload.is_complete:
+        raise ChunkMismatch(
+            f"the body ended at byte {upload.next_byte} of {upload.byte_size}: send all of it in"
+            " one body",
+            next_byte=upload.next_byte,
+            byte_size=upload.byte_size,
+        )
+    return CaptionRecord.of(upload.file)
+
+
+# Videos as they are uploaded, and their processing
+
+
+@router.post(
+    "/unprocessed_files",
+    status_code=201,
+    openapi_extra=json_body(CreateTyped),
+    responses=_created(UnprocessedRecord),
+    summary="Register a video",
+)
+async def create_unprocessed(
+    request: Request, response: Response, caller: Uploader
+) -> UnprocessedRecord:
+    """Register a video to be uploaded; the same one is returned instead."""
+    body = await read_json(request, CreateTyped, max_bytes=MAX_BODY_BYTES)
+    new = body.as_new_file(FileType.VIDEO)
+    return UnprocessedRecord.of(await _create(request, response, caller, new=new))
+
+
+@router.get("/unprocessed_files/md5/{md5}", summary="Find a video by its md5")
+async def find_unprocessed(
+    request: Request, caller: AuthenticatedCaller, md5: str
+) -> UnprocessedRecord:
+    """Return the video with that md5, if its original is or will be uploaded."""
+    return UnprocessedRecord.of(await _found(request, caller, md5, file_type=FileType.VIDEO))
+
+
+@router.get(
+    "/unprocessed_files/{file_id}/upload",
+    summary="How far the upload of a video is",
+    responses=_states(FileUploadState, 200),
+)
+async def get_unprocessed_upload(
+    request: Request, response: Response, caller: Uploader, *, file_id: str
+) -> FileUploadState:
+    """Answer 200 when nothing is left to send, else 202."""
+    file = await _get(request, caller, file_id, file_type=FileType.VIDEO)
+    return await _state(request, response, file)
+
+
+@router.post(
+    "/unprocessed_files/{file_id}/upload",
+    status_code=201,
+    summary="Upload a video, whole or in chunks",
+    responses=_states(FileUploadState, 201),
+    openapi_extra=BINARY,
+)
+async def upload_unprocessed(
+    request: Request,
+    response: Response,
+    caller: Uploader,
+    *,
+    file_id: str,
+    content_range: ContentRange = None,
+) -> FileUploadState:
+    """Take a chunk; answer 201 when the video is whole, 202 when more is expected."""
+    file = await _get(request, caller, file_id, file_type=FileType.VIDEO)
+    return await _receive(request, response, file, content_range=content_range)
+
+
+@router.post("/unprocessed_files/{file_id}/isobmff", summary="Process a video")
+async def process_unprocessed(
+    request: Request, caller: AuthenticatedCaller, file_id: str
+) -> ProcessStarted:
+    """Name the processing of a video; it begins by itself with the last byte."""
+    file = await _get(request, caller, file_id, file_type=FileType.VIDEO)
+    return ProcessStarted(id=file.id)
+
+
+@router.get("/process_isobmff/{file_id}", summary="What is known about a processing")
+async def get_process(request: Request, caller: AuthenticatedCaller, file_id: str) -> ProcessRecord:
+    """Return whether and when the processing of a video ended."""
+    return ProcessRecord.of(await _get(request, caller, file_id, file_type=FileType.VIDEO))
+
+
+@router.get(
+    "/process_isobmff/{file_id}/progress", response_class=sse.EventStream, summary="Follow it"
+)
+async def follow_process(request: Request, caller: AuthenticatedCaller, file_id: str) -> Response:
+    """Stream the progress of processing until the video is ready (server-sent events)."""
+    return await follow_file(request, caller, file_id)
+
+
+# What they share
+
+
+def _by_type(request: Request) -> FilesByType:
+    services = services_of(request)
+    return FilesByType(services.database, clock=services.clock)
+
+
+async def _create(request: Request, response: Response, caller: Caller, *, new: NewFile) -> File:
+    file, is_new = await services_of(request).files.create(caller, new)
+    response.status_code = 201 if is_new else 200
+    return file
+
+
+async def _get(request: Request, caller: Caller, file_id: str, *, file_type: FileType) -> File:
+    return await _by_type(request).get(
+        caller.organization.id, file_id_of(file_id), file_type=file_type
+    )
+
+
+async def _found(request: Request, caller: Caller, md5: str, *, file_type: FileType) -> File:
+    return await _by_type(request).find_by_md5(caller.organization.id, md5, file_type=file_type)
+
+
+async def _state(request: Request, response: Response, file: File) -> FileUploadState:
+    upload = await services_of(request).uploads.find(Target(file.organization_id, file.id))
+    response.status_code = 200 if upload.is_complete else 202
+    return FileUploadState.of(upload)
+
+
+async def _receive(
+    request: Request, response: Response, file: File, *, content_range: str | None
+) -> FileUploadState:
+    upload = await receive(request, Target(file.organization_id, file.id), content_range)
+    response.status_code = 201 if upload.is_complete else 202
+    return FileUploadState.of(upload)

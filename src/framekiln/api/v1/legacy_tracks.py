@@ -1,0 +1,126 @@
+"""The older addresses of videos that come as tracks: the same files and tracks (spec 4.5).
+
+Clients label every body as JSON: the content type is never looked at.
+"""
+
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel
+
+from framekiln.api.auth import AuthenticatedCaller, Uploader, services_of
+from framekiln.api.bodies import json_body, read_json
+from framekiln.api.v1.file_bodies import TrackUploadState
+from framekiln.api.v1.file_ids import file_id_of, track_id_of
+from framekiln.api.v1.files import INDEX, MAX_BODY_BYTES, MAX_TRACK_BODY_BYTES, upload_index
+from framekiln.api.v1.legacy_bodies import CreateIsobmff, CreateIsobmffTrack, IsobmffRecord
+from framekiln.api.v1.uploads import BINARY, ContentRange, receive
+from framekiln.files.by_type.service import FilesByType
+from framekiln.files.model import FileType, NewFile
+from framekiln.files.uploads import Target, Upload
+from framekiln.kit.ids import FileId
+
+router = APIRouter(prefix="/api/v1", tags=["files by type"])
+
+
+def _states(model: type[BaseModel], whole: int) -> dict[int | str, dict[str, Any]]:
+    return {
+        whole: {"model": model, "description": "All bytes are here"},
+        202: {"model": model, "description": "More is expected, from `next_byte` on"},
+    }
+
+
+@router.post(
+    "/isobmff_files",
+    status_code=201,
+    openapi_extra=json_body(CreateIsobmff),
+    summary="Register a video that comes as tracks",
+)
+async def create_isobmff(request: Request, caller: Uploader) -> IsobmffRecord:
+    """Register a file of which tracks and index will be uploaded."""
+    body = await read_json(request, CreateIsobmff, max_bytes=MAX_BODY_BYTES)
+    new = NewFile(body.filename, FileType.VIDEO, None, md5=body.md5)
+    file, _ = await services_of(request).files.create(caller, new)
+    return IsobmffRecord.of(file)
+
+
+@router.get("/isobmff_files/md5/{md5}", summary="Find a video of tracks by its md5")
+async def find_isobmff(request: Request, caller: AuthenticatedCaller, md5: str) -> IsobmffRecord:
+    """Return the video with that md5, however it came."""
+    services = services_of(request)
+    file = await FilesByType(services.database, clock=services.clock).find_by_md5(
+        caller.organization.id, md5, file_type=FileType.VIDEO, with_size=False
+    )
+    return IsobmffRecord.of(file)
+
+
+@router.post(
+    "/isobmff_files/{file_id}/index/upload",
+    openapi_extra=INDEX,
+    summary="Upload the index of its tracks",
+)
+async def upload_isobmff_index(
+    request: Request, caller: AuthenticatedCaller, file_id: str
+) -> IsobmffRecord:
+    """Accept the fragment index; the file is ready then."""
+    accepted = await upload_index(request, caller, file_id)
+    file = await services_of(request).files.get(caller.organization.id, FileId(accepted.id))
+    return IsobmffRecord.of(file)
+
+
+@router.post(
+    "/isobmff_tracks",
+    status_code=201,
+    openapi_extra=json_body(CreateIsobmffTrack),
+    summary="Add a track to be uploaded, naming its file",
+)
+async def create_isobmff_track(request: Request, caller: AuthenticatedCaller) -> TrackUploadState:
+    """Add a track that was made elsewhere; one that is there is returned as it is."""
+    files = services_of(request).files
+    body = await read_json(request, CreateIsobmffTrack, max_bytes=MAX_TRACK_BODY_BYTES)
+    file = await files.get(caller.organization.id, file_id_of(body.file_id))
+    new = body.as_new_track(file_id=body.file_id)
+    return TrackUploadState.of(await files.add_track(file.organization_id, file.id, new))
+
+
+@router.get(
+    "/isobmff_tracks/{file_id}/{track_id}/upload",
+    summary="How far the upload of a track is, by its file",
+    responses=_states(TrackUploadState, 200),
+)
+async def get_isobmff_track_upload(
+    request: Request, response: Response, caller: Uploader, *, file_id: str, track_id: str
+) -> TrackUploadState:
+    """Answer 200 when nothing is left to send, else 202."""
+    target = Target(caller.organization.id, file_id_of(file_id), track_id_of(track_id))
+    upload = await services_of(request).uploads.find(target)
+    response.status_code = 200 if upload.is_complete else 202
+    return _track_state(upload)
+
+
+@router.post(
+    "/isobmff_tracks/{file_id}/{track_id}/upload",
+    status_code=201,
+    summary="Upload a track, whole or in chunks, by its file",
+    responses=_states(TrackUploadState, 201),
+    openapi_extra=BINARY,
+)
+async def upload_isobmff_track(
+    request: Request,
+    response: Response,
+    caller: Uploader,
+    *,
+    file_id: str,
+    track_id: str,
+    content_range: ContentRange = None,
+) -> TrackUploadState:
+    """Take a chunk; answer 201 when the track is whole, 202 when more is expected."""
+    target = Target(caller.organization.id, file_id_of(file_id), track_id_of(track_id))
+    upload = await receive(request, target, content_range)
+    response.status_code = 201 if upload.is_complete else 202
+    return _track_state(upload)
+
+
+def _track_state(upload: Upload) -> TrackUploadState:
+    assert upload.track is not None
+    return TrackUploadState.of(upload.track)

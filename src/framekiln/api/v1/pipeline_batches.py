@@ -1,0 +1,68 @@
+"""/api/v1/pipeline-batches: one pipeline over many files, some at a time (spec 4.7)."""
+
+from fastapi import APIRouter, Request, Response
+
+from framekiln.api.auth import services_of
+from framekiln.api.bodies import read_json_value
+from framekiln.api.v1.pipeline_access import (
+    Cursor,
+    Limit,
+    PipelineCaller,
+    id_in,
+    page_of,
+    read_position,
+)
+from framekiln.api.v1.pipeline_bodies import BatchCreated, BatchDetail, BatchInfo, BatchList
+from framekiln.api.v1.pipeline_runs import IdempotencyKey
+from framekiln.api.v1.pipeline_schemas import record_body
+from framekiln.pipelines.errors import BatchNotFound
+from framekiln.pipelines.model import BatchId
+from framekiln.pipelines.requests import BatchRequest, read_batch, read_key
+
+router = APIRouter(prefix="/api/v1", tags=["pipelines"])
+
+# A thousand runs, each with an id of its own.
+MAX_BODY_BYTES = 4 << 20
+
+
+@router.post(
+    "/pipeline-batches",
+    status_code=201,
+    openapi_extra=record_body(BatchRequest),
+    summary="Run a pipeline over many files",
+    responses={200: {"model": BatchCreated, "description": "The batch that this key began"}},
+)
+async def create_batch(
+    request: Request,
+    response: Response,
+    caller: PipelineCaller,
+    *,
+    idempotency_key: IdempotencyKey = None,
+) -> BatchCreated:
+    """Make one run for each file; at most `max_in_flight` are under way at a time."""
+    key = read_key(idempotency_key)
+    asked = read_batch(await read_json_value(request, max_bytes=MAX_BODY_BYTES))
+    batches = services_of(request).pipelines.batches
+    batch, is_new = await batches.create(caller, asked, idempotency_key=key)
+    response.status_code = 201 if is_new else 200
+    return BatchCreated(batch=BatchInfo.of(batch), created=is_new)
+
+
+@router.get("/pipeline-batches", summary="List batches")
+async def list_batches(
+    request: Request, caller: PipelineCaller, limit: Limit = 25, cursor: Cursor = None
+) -> BatchList:
+    """Return a page of batches, newest first."""
+    found = await services_of(request).pipelines.batches.page(
+        caller.organization.id, before=read_position(cursor), limit=limit + 1
+    )
+    page, next_cursor = page_of(found, limit, lambda each: each.position)
+    return BatchList(batches=[BatchInfo.of(each) for each in page], next_cursor=next_cursor)
+
+
+@router.get("/pipeline-batches/{batch_id}", summary="Show a batch")
+async def get_batch(request: Request, caller: PipelineCaller, batch_id: str) -> BatchDetail:
+    """Return a batch with how its runs stand."""
+    found = BatchId(id_in(batch_id, BatchNotFound, "batch"))
+    batches = services_of(request).pipelines.batches
+    return BatchDetail.of(await batches.get(caller.organization.id, found))

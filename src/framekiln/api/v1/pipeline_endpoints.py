@@ -1,0 +1,81 @@
+"""/api/v1/pipeline-endpoints: HTTP services of callers that steps ask for work (spec 4.7)."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+
+from framekiln.api.auth import services_of
+from framekiln.api.bodies import read_json_value
+from framekiln.api.v1.pipeline_access import (
+    MAX_BODY_BYTES,
+    Cursor,
+    Limit,
+    PipelineCaller,
+    id_in,
+    page_of,
+    read_position,
+)
+from framekiln.api.v1.pipeline_bodies import EndpointInfo, EndpointList, EndpointWithSecret
+from framekiln.api.v1.pipeline_schemas import record_body
+from framekiln.pipelines.errors import EndpointNotFound
+from framekiln.pipelines.model import EndpointId
+from framekiln.pipelines.requests import EndpointRequest, read_body
+
+router = APIRouter(prefix="/api/v1", tags=["pipelines"])
+
+
+@router.get("/pipeline-endpoints", summary="List endpoints")
+async def list_endpoints(
+    request: Request,
+    caller: PipelineCaller,
+    *,
+    limit: Limit = 25,
+    cursor: Cursor = None,
+    include_archived: Annotated[bool, Query(description="Whether archived ones, too.")] = False,
+) -> EndpointList:
+    """Return a page of endpoints, newest first."""
+    found = await services_of(request).pipelines.endpoints.page(
+        caller.organization.id,
+        include_archived=include_archived,
+        before=read_position(cursor),
+        limit=limit + 1,
+    )
+    page, next_cursor = page_of(found, limit, lambda each: each.position)
+    return EndpointList(endpoints=[EndpointInfo.of(each) for each in page], next_cursor=next_cursor)
+
+
+@router.post(
+    "/pipeline-endpoints",
+    status_code=201,
+    openapi_extra=record_body(EndpointRequest),
+    summary="Register an endpoint",
+)
+async def create_endpoint(
+    request: Request, response: Response, caller: PipelineCaller
+) -> EndpointWithSecret:
+    """Register an endpoint; its signing secret is shown this once."""
+    body = await read_json_value(request, max_bytes=MAX_BODY_BYTES)
+    asked = read_body(EndpointRequest, body)
+    created = await services_of(request).pipelines.endpoints.create(caller.organization.id, asked)
+    response.headers["Cache-Control"] = "no-store"
+    return EndpointWithSecret.of(created)
+
+
+@router.get("/pipeline-endpoints/{endpoint_id}", summary="Show an endpoint")
+async def get_endpoint(request: Request, caller: PipelineCaller, endpoint_id: str) -> EndpointInfo:
+    """Return an endpoint, archived or not."""
+    endpoints = services_of(request).pipelines.endpoints
+    return EndpointInfo.of(await endpoints.get(caller.organization.id, _endpoint_id(endpoint_id)))
+
+
+@router.post("/pipeline-endpoints/{endpoint_id}/archive", summary="Archive an endpoint")
+async def archive_endpoint(
+    request: Request, caller: PipelineCaller, endpoint_id: str
+) -> EndpointInfo:
+    """Let nothing new be sent to an endpoint; runs that come to it fail."""
+    endpoints, found = services_of(request).pipelines.endpoints, _endpoint_id(endpoint_id)
+    return EndpointInfo.of(await endpoints.archive(caller.organization.id, found))
+
+
+def _endpoint_id(text: str) -> EndpointId:
+    return EndpointId(id_in(text, EndpointNotFound, "endpoint"))

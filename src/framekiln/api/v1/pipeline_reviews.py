@@ -1,0 +1,128 @@
+"""/api/v1/pipeline-reviews: what people have to decide (spec 3.3)."""
+
+from typing import Any
+from uuid import UUID
+
+from fastapi import APIRouter, Request
+
+from framekiln.api.auth import services_of
+from framekiln.api.bodies import read_json_value
+from framekiln.api.v1.pipeline_access import (
+    MAX_BODY_BYTES,
+    Cursor,
+    Limit,
+    PipelineCaller,
+    id_in,
+    page_of,
+    read_position,
+)
+from framekiln.api.v1.pipeline_bodies import ReviewInfo, ReviewList
+from framekiln.api.v1.pipeline_schemas import described_body, record_body
+from framekiln.pipelines.corrections import Correction, check_correction
+from framekiln.pipelines.errors import ReviewNotFound, invalid_request
+from framekiln.pipelines.issues import Code, Issue
+from framekiln.pipelines.model import ReviewId
+from framekiln.pipelines.output import MAX_OUTPUT_BYTES
+from framekiln.pipelines.requests import RejectRequest, read_body
+from framekiln.pipelines.review import Decider, Decision, ReviewStatus
+from framekiln.pipelines.tables.review.store import ReviewFilter
+
+router = APIRouter(prefix="/api/v1", tags=["pipelines"])
+
+APPROVAL = described_body(
+    {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "metadata_patch": {
+                "anyOf": [
+                    {
+                        "type": "object",
+                        "additionalProperties": False,
+                        "properties": {
+                            "annotations": {"type": "array", "items": {"type": "object"}},
+                            "reviewed_kinds": {"type": "array", "items": {"type": "string"}},
+                        },
+                    },
+                    {"type": "null"},
+                ]
+            }
+        },
+    }
+)
+
+
+@router.get("/pipeline-reviews", summary="List review tasks")
+async def list_reviews(
+    request: Request,
+    caller: PipelineCaller,
+    *,
+    status: ReviewStatus | None = None,
+    run_id: UUID | None = None,
+    limit: Limit = 25,
+    cursor: Cursor = None,
+) -> ReviewList:
+    """Return a page of tasks, newest first."""
+    found = await services_of(request).pipelines.reviews.page(
+        caller.organization.id,
+        ReviewFilter(status, run_id),
+        before=read_position(cursor),
+        limit=limit + 1,
+    )
+    page, next_cursor = page_of(found, limit, lambda each: each.position)
+    return ReviewList(reviews=[ReviewInfo.of(each) for each in page], next_cursor=next_cursor)
+
+
+@router.get("/pipeline-reviews/{review_id}", summary="Show a review task")
+async def get_review(request: Request, caller: PipelineCaller, review_id: str) -> ReviewInfo:
+    """Return a task and what was decided."""
+    reviews = services_of(request).pipelines.reviews
+    return ReviewInfo.of(await reviews.get(caller.organization.id, _review_id(review_id)))
+
+
+@router.post(
+    "/pipeline-reviews/{review_id}/approve", openapi_extra=APPROVAL, summary="Approve, or correct"
+)
+async def approve_review(request: Request, caller: PipelineCaller, review_id: str) -> ReviewInfo:
+    """Let the run go on, with corrected annotations if there are any."""
+    body = await read_json_value(request, max_bytes=2 * MAX_OUTPUT_BYTES)
+    decision = Decision(ReviewStatus.APPROVED, Decider.of(caller), _correction(body))
+    return await _decide(request, caller, review_id, decision=decision)
+
+
+@router.post(
+    "/pipeline-reviews/{review_id}/reject",
+    openapi_extra=record_body(RejectRequest),
+    summary="Reject",
+)
+async def reject_review(request: Request, caller: PipelineCaller, review_id: str) -> ReviewInfo:
+    """Let the run end here: all later steps are skipped."""
+    asked = read_body(RejectRequest, await read_json_value(request, max_bytes=MAX_BODY_BYTES))
+    decision = Decision(ReviewStatus.REJECTED, Decider.of(caller), reason=asked.reason)
+    return await _decide(request, caller, review_id, decision=decision)
+
+
+async def _decide(
+    request: Request, caller: PipelineCaller, review_id: str, *, decision: Decision
+) -> ReviewInfo:
+    reviews, found = services_of(request).pipelines.reviews, _review_id(review_id)
+    return ReviewInfo.of(await reviews.decide(caller.organization.id, found, decision))
+
+
+def _correction(body: Any) -> Correction | None:
+    """Return what a reviewer corrected, or raise; without a patch there is nothing."""
+    if not isinstance(body, dict):
+        raise invalid_request([Issue("", Code.TYPE)])
+    unknown = [Issue(name, Code.UNKNOWN_FIELD) for name in body if name != "metadata_patch"]
+    if unknown:
+        raise invalid_request(unknown)
+    if body.get("metadata_patch") is None:
+        return None
+    checked = check_correction(body["metadata_patch"])
+    if isinstance(checked, Correction):
+        return checked
+    raise invalid_request(checked)
+
+
+def _review_id(text: str) -> ReviewId:
+    return ReviewId(id_in(text, ReviewNotFound, "review"))

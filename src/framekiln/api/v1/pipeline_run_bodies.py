@@ -1,0 +1,131 @@
+"""What callers get about runs and their steps."""
+
+from typing import Any
+from uuid import UUID
+
+from pydantic import BaseModel
+
+from framekiln.api.v1.pipeline_bodies import Instant, iso
+from framekiln.jobs.ending import Failure
+from framekiln.pipelines.definition import Step
+from framekiln.pipelines.model import StepRun
+from framekiln.pipelines.runs import RunDetail
+from framekiln.pipelines.states import RunStatus, StepStatus
+
+
+class StepError(BaseModel):
+    """Why a step failed, or the last attempt at it."""
+
+    message: str
+    code: str
+
+    @classmethod
+    def of(cls, failure: Failure | None) -> "StepError | None":
+        """Return what is shown of a failure, if there is one."""
+        return cls(message=failure.message, code=failure.code) if failure else None
+
+
+class RunError(StepError):
+    """Why a run failed; without a step it was the file."""
+
+    step_key: str | None
+
+
+class StepInfo(BaseModel):
+    """A step of a run; without an id nothing has been scheduled of it."""
+
+    id: UUID | None
+    step_key: str
+    namespace: str
+    type: str
+    status: StepStatus
+    attempt: int
+    watermark_ms: int | None
+    error: StepError | None
+    ready_at: Instant | None
+    started_at: Instant | None
+    completed_at: Instant | None
+    deadline_at: Instant | None
+
+    @classmethod
+    def of(cls, defined: Step, step: StepRun) -> "StepInfo":
+        """Return what is shown of a step."""
+        return cls(
+            id=None if step.status is StepStatus.PENDING else step.id,
+            step_key=step.key,
+            namespace=defined.namespace,
+            type=defined.type,
+            status=step.status,
+            attempt=step.unit.attempts.made,
+            watermark_ms=step.watermark_ms,
+            error=StepError.of(step.unit.failure),
+            ready_at=iso(step.ready_at),
+            started_at=iso(step.started_at),
+            completed_at=iso(step.completed_at),
+            deadline_at=iso(step.deadline_at),
+        )
+
+
+class RunInfo(BaseModel):
+    """A run with all its steps, each after those it needs."""
+
+    id: UUID
+    status: RunStatus
+    pipeline_id: UUID
+    pipeline_version: int
+    file_id: UUID
+    batch_id: UUID | None
+    external_id: str | None
+    error: RunError | None
+    cancel_requested_at: Instant | None
+    created_at: Instant
+    started_at: Instant | None
+    completed_at: Instant | None
+    steps: list[StepInfo]
+
+    @classmethod
+    def of(cls, detail: RunDetail) -> "RunInfo":
+        """Return all that is known of a run."""
+        return cls(**_run(detail))
+
+
+class RunCreated(RunInfo):
+    """A run, twice: for those who look for `run` and those who do not."""
+
+    run: RunInfo
+    created: bool
+
+    @classmethod
+    def describe(cls, detail: RunDetail, *, is_new: bool) -> "RunCreated":
+        """Return a run that was just asked for."""
+        return cls(**_run(detail), run=RunInfo.of(detail), created=is_new)
+
+
+class RunList(BaseModel):
+    """A page of runs, newest first."""
+
+    runs: list[RunInfo]
+    next_cursor: str | None
+
+
+def _run(detail: RunDetail) -> dict[str, Any]:
+    run, failure = detail.run, detail.run.failure
+    error = None
+    if failure is not None:
+        error = RunError(message=failure.message, code=failure.code, step_key=run.failed_step_key)
+    steps = detail.definition.steps.values()
+    return {
+        "id": run.id,
+        "status": run.status,
+        "pipeline_id": run.pipeline_id,
+        "pipeline_version": run.pipeline_version,
+        "file_id": run.file_id,
+        "batch_id": run.batch_id,
+        "external_id": run.external_id,
+        "error": error,
+        "cancel_requested_at": iso(run.cancel_requested_at),
+        "created_at": iso(run.created_at),
+        "started_at": iso(run.started_at),
+        "completed_at": iso(run.completed_at),
+        "steps": [StepInfo.of(step, detail.steps[step.key]) for step in steps],
+    }

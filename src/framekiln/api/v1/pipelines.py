@@ -1,0 +1,176 @@
+"""/api/v1/pipelines: named graphs of steps, and their versions (spec 4.7)."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+
+from framekiln.api.auth import services_of
+from framekiln.api.bodies import read_json_value
+from framekiln.api.v1.pipeline_access import (
+    MAX_DEFINITION_BYTES,
+    Cursor,
+    Limit,
+    PipelineCaller,
+    id_in,
+    page_of,
+    read_position,
+)
+from framekiln.api.v1.pipeline_bodies import (
+    PipelineDetail,
+    PipelineInfo,
+    PipelineList,
+    VersionCreated,
+    VersionInfo,
+    VersionList,
+)
+from framekiln.api.v1.pipeline_schemas import DEFINITION, described_body, record_body
+from framekiln.pipelines.errors import PipelineNotFound, VersionNotFound, invalid_request
+from framekiln.pipelines.issues import Code, Issue
+from framekiln.pipelines.model import PipelineId
+from framekiln.pipelines.requests import PipelineName, read_body
+
+router = APIRouter(prefix="/api/v1", tags=["pipelines"])
+
+WithArchived = Annotated[bool, Query(description="Whether archived ones are listed, too.")]
+
+
+@router.get("/pipelines", summary="List pipelines")
+async def list_pipelines(
+    request: Request,
+    caller: PipelineCaller,
+    *,
+    limit: Limit = 25,
+    cursor: Cursor = None,
+    include_archived: WithArchived = False,
+) -> PipelineList:
+    """Return a page of pipelines, newest first."""
+    found = await services_of(request).pipelines.catalogue.page(
+        caller.organization.id,
+        include_archived=include_archived,
+        before=read_position(cursor),
+        limit=limit + 1,
+    )
+    page, next_cursor = page_of(found, limit, lambda each: each.position)
+    return PipelineList(pipelines=[PipelineInfo.of(each) for each in page], next_cursor=next_cursor)
+
+
+@router.post(
+    "/pipelines",
+    status_code=201,
+    openapi_extra=record_body(PipelineName, definition=DEFINITION),
+    summary="Create a pipeline",
+)
+async def create_pipeline(request: Request, caller: PipelineCaller) -> PipelineDetail:
+    """Make a pipeline with its first version."""
+    body = await read_json_value(request, max_bytes=MAX_DEFINITION_BYTES)
+    name, definition = _named_definition(body)
+    created, version = await services_of(request).pipelines.catalogue.create(
+        caller.organization.id, name, definition
+    )
+    return PipelineDetail.describe(created, version)
+
+
+@router.get("/pipelines/{pipeline_id}", summary="Show a pipeline")
+async def get_pipeline(
+    request: Request, caller: PipelineCaller, pipeline_id: str
+) -> PipelineDetail:
+    """Return a pipeline with its latest version."""
+    return await _detail(request, caller, _pipeline_id(pipeline_id))
+
+
+@router.post("/pipelines/{pipeline_id}/archive", summary="Archive a pipeline")
+async def archive_pipeline(
+    request: Request, caller: PipelineCaller, pipeline_id: str
+) -> PipelineDetail:
+    """Let a pipeline take no new versions or runs; its name is free again."""
+    found = _pipeline_id(pipeline_id)
+    await services_of(request).pipelines.catalogue.archive(caller.organization.id, found)
+    return await _detail(request, caller, found)
+
+
+router.add_api_route(
+    "/pipelines/{pipeline_id}",
+    archive_pipeline,
+    methods=["DELETE"],
+    operation_id="delete_pipeline",
+    summary="Archive a pipeline; nothing is deleted",
+)
+
+
+@router.get("/pipelines/{pipeline_id}/versions", summary="List the versions of a pipeline")
+async def list_versions(
+    request: Request,
+    caller: PipelineCaller,
+    *,
+    pipeline_id: str,
+    limit: Limit = 25,
+    cursor: Cursor = None,
+) -> VersionList:
+    """Return a page of versions, newest first."""
+    found = await services_of(request).pipelines.catalogue.versions(
+        caller.organization.id,
+        _pipeline_id(pipeline_id),
+        before=read_position(cursor),
+        limit=limit + 1,
+    )
+    page, next_cursor = page_of(found, limit, lambda each: each.number)
+    return VersionList(versions=[VersionInfo.of(each) for each in page], next_cursor=next_cursor)
+
+
+@router.post(
+    "/pipelines/{pipeline_id}/versions",
+    status_code=201,
+    openapi_extra=described_body(DEFINITION),
+    summary="Add a version",
+    responses={200: {"model": VersionCreated, "description": "There is one with the same digest"}},
+)
+async def create_version(
+    request: Request, response: Response, caller: PipelineCaller, pipeline_id: str
+) -> VersionCreated:
+    """Add a version from a definition, sent as it is or as `definition`."""
+    body = await read_json_value(request, max_bytes=MAX_DEFINITION_BYTES)
+    is_wrapped = isinstance(body, dict) and set(body) == {"definition"}
+    version, is_new = await services_of(request).pipelines.catalogue.add_version(
+        caller.organization.id,
+        _pipeline_id(pipeline_id),
+        body["definition"] if is_wrapped else body,
+    )
+    response.status_code = 201 if is_new else 200
+    return VersionCreated(version=VersionInfo.of(version), created=is_new)
+
+
+@router.get("/pipelines/{pipeline_id}/versions/{number}", summary="Show a version")
+async def get_version(
+    request: Request, caller: PipelineCaller, pipeline_id: str, *, number: str
+) -> VersionInfo:
+    """Return one version of a pipeline."""
+    found = _pipeline_id(pipeline_id)
+    if not number.isascii() or not number.isdecimal() or len(number) > 9:
+        raise VersionNotFound(f"there is no version {number[:100]!r}: they are numbered from 1")
+    version = await services_of(request).pipelines.catalogue.version(
+        caller.organization.id, found, int(number)
+    )
+    return VersionInfo.of(version)
+
+
+async def _detail(
+    request: Request, caller: PipelineCaller, pipeline_id: PipelineId
+) -> PipelineDetail:
+    catalogue, organization_id = services_of(request).pipelines.catalogue, caller.organization.id
+    pipeline = await catalogue.get(organization_id, pipeline_id)
+    latest = await catalogue.version(organization_id, pipeline_id, pipeline.latest_version)
+    return PipelineDetail.describe(pipeline, latest)
+
+
+def _named_definition(body: Any) -> tuple[str, Any]:
+    if isinstance(body, dict) and "definition" not in body:
+        raise invalid_request([Issue("definition", Code.REQUIRED)])
+    rest = body
+    if isinstance(body, dict):
+        rest = {key: value for key, value in body.items() if key != "definition"}
+    named = read_body(PipelineName, rest)
+    return named.name, body["definition"]
+
+
+def _pipeline_id(text: str) -> PipelineId:
+    return PipelineId(id_in(text, PipelineNotFound, "pipeline"))

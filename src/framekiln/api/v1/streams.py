@@ -1,0 +1,136 @@
+"""/api/v1/files/stream and .../:id/stream: videos that come as verified fragments (spec 4.7)."""
+
+import re
+import tempfile
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, Header, Request, Response
+
+from framekiln.api.auth import AuthenticatedCaller, services_of
+from framekiln.api.bodies import json_body, read_json, read_to_file
+from framekiln.api.v1.file_bodies import FileRecord
+from framekiln.api.v1.file_ids import file_id_of, track_id_of
+from framekiln.api.v1.files import MAX_BODY_BYTES
+from framekiln.api.v1.stream_bodies import (
+    CreateStream,
+    PieceKept,
+    SealStream,
+    StreamState,
+    new_stream,
+    sha256_of,
+)
+from framekiln.api.v1.uploads import BINARY
+from framekiln.files.streams.model import MAX_FRAGMENT_BYTES, MAX_INIT_BYTES
+from framekiln.files.streams.receiving import Piece, StreamPlace
+from framekiln.kit.errors import NotFound
+from framekiln.kit.expiry import parse_expiry
+
+router = APIRouter(prefix="/api/v1", tags=["streamed uploads"])
+
+ContentDigest = Annotated[
+    str | None,
+    Header(
+        description="`sha-256=:<base64>:`, the sum of the body (RFC 9530); required.",
+        examples=["sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:"],
+    ),
+]
+
+
+def place_of(caller: AuthenticatedCaller, file_id: str, track_id: str) -> StreamPlace:
+    """Return which track of which stream an address names."""
+    return StreamPlace(caller.organization.id, file_id_of(file_id), track_id_of(track_id))
+
+
+Place = Annotated[StreamPlace, Depends(place_of)]
+KEPT: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"model": PieceKept, "description": "It was here already"}
+}
+
+
+@router.post(
+    "/files/stream",
+    status_code=201,
+    openapi_extra=json_body(CreateStream),
+    summary="Begin a streamed upload",
+)
+async def create_stream(request: Request, caller: AuthenticatedCaller) -> StreamState:
+    """Register a video that will come as fragments."""
+    services = services_of(request)
+    body = await read_json(request, CreateStream, max_bytes=MAX_BODY_BYTES)
+    expires_at = parse_expiry(body.expires_at, now=services.clock.now())
+    new = new_stream(body, expires_at=expires_at)
+    return StreamState.describe(await services.streams.create(caller, new))
+
+
+@router.get("/files/{file_id}/stream", summary="How far a streamed upload is")
+async def get_stream(request: Request, caller: AuthenticatedCaller, file_id: str) -> StreamState:
+    """Return what is expected next of each track, and the sum of what has come."""
+    streams = services_of(request).streams
+    return StreamState.describe(await streams.find(caller.organization.id, file_id_of(file_id)))
+
+
+@router.post(
+    "/files/{file_id}/stream/seal",
+    openapi_extra=json_body(SealStream),
+    summary="End a streamed upload",
+)
+async def seal_stream(request: Request, caller: AuthenticatedCaller, file_id: str) -> FileRecord:
+    """Say that all fragments were sent; the file is processed then."""
+    file = file_id_of(file_id)
+    body = await read_json(request, SealStream, max_bytes=MAX_BODY_BYTES)
+    streams = services_of(request).streams
+    return FileRecord.of(await streams.seal(caller.organization.id, file, body.counts()))
+
+
+@router.put(
+    "/files/{file_id}/stream/{track_id}/init",
+    status_code=201,
+    responses=KEPT,
+    openapi_extra=BINARY,
+    summary="Send the init segment of a track",
+)
+async def put_init(
+    request: Request, response: Response, place: Place, *, content_digest: ContentDigest = None
+) -> PieceKept:
+    """Keep an init segment; the same one again changes nothing."""
+    with tempfile.TemporaryDirectory(prefix="framekiln-init-") as folder:
+        path = Path(folder) / "init"
+        await read_to_file(request, path, max_bytes=MAX_INIT_BYTES)
+        piece = Piece(path, sha256_of(content_digest))
+        track, is_new = await services_of(request).streams.receiving.put_init(place, piece)
+    response.status_code = 201 if is_new else 200
+    return PieceKept.of(track)
+
+
+@router.put(
+    "/files/{file_id}/stream/{track_id}/{number}",
+    status_code=201,
+    responses=KEPT,
+    openapi_extra=BINARY,
+    summary="Send a fragment of a track",
+)
+async def put_fragment(
+    request: Request,
+    response: Response,
+    place: Place,
+    *,
+    number: str,
+    content_digest: ContentDigest = None,
+) -> PieceKept:
+    """Verify and keep the next fragment; the same one again changes nothing."""
+    with tempfile.TemporaryDirectory(prefix="framekiln-fragment-") as folder:
+        path = Path(folder) / "fragment"
+        await read_to_file(request, path, max_bytes=MAX_FRAGMENT_BYTES)
+        piece = Piece(path, sha256_of(content_digest))
+        track, is_new = await services_of(request).streams.receiving.put_fragment(
+            place, _number(number), piece
+        )
+    response.status_code = 201 if is_new else 200
+    return PieceKept.of(track)
+
+
+def _number(text: str) -> int:
+    if not re.fullmatch(r"0|[1-9][0-9]{0,6}", text):
+        raise NotFound(f"there is no fragment {text[:100]!r}: fragments have numbers, from 0")
+    return int(text)

@@ -1,0 +1,177 @@
+"""/api/v1/transcode: any source as HLS, DASH or JSON, with segments made on demand (spec 4.6)."""
+
+import json
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Request, Response
+
+from framekiln.api.auth import MEDIA_TOKEN, MediaReader, services_of
+from framekiln.api.ranges import blob_response
+from framekiln.media.renditions import (
+    AUDIO,
+    LARGEST_SHORT_SIDE_PX,
+    MAIN,
+    SCRUB,
+    SCRUB_WIDTH_PX,
+    STEPS_PX,
+)
+from framekiln.playback.links import Links
+from framekiln.playback.manifests import dash, hls
+from framekiln.playback.manifests import json as json_manifest
+from framekiln.playback.model import InitNotFound, SegmentName, SegmentNotFound
+from framekiln.playback.service import find_rendition
+
+router = APIRouter(prefix="/api/v1/transcode", tags=["playback"])
+
+MANIFEST_AGE_S: Final = 300
+SEGMENT_AGE_S: Final = 3600
+SEGMENT_TYPE: Final = "video/iso.segment"
+WHOLE_TYPE: Final = "video/mp4"
+# All of them are MP4; some clients insist on an ending.
+EXTENSIONS: Final = ("m4s", "mp4", "webm")
+
+SourceUrl = Annotated[
+    str,
+    Query(
+        min_length=1,
+        description="The source: an https address, an address of a file here, or file-id:<id>.",
+    ),
+]
+
+
+def _described(*media_types: str) -> dict[int | str, dict[str, Any]]:
+    content = {each: {"schema": {"type": "string", "format": "binary"}} for each in media_types}
+    return {200: {"description": "The content", "content": content}}
+
+
+async def get_hls(request: Request, reader: MediaReader, url: SourceUrl) -> Response:
+    """List all renditions for HLS players."""
+    playback = services_of(request).playback
+    source, outline = await playback.open(reader.organization_id, url)
+    await playback.prepare_start(source, outline)
+    text = hls.multivariant_playlist(outline, _links(request, url))
+    return _kept(text.encode(), hls.MEDIA_TYPE, MANIFEST_AGE_S)
+
+
+async def get_dash(request: Request, reader: MediaReader, url: SourceUrl) -> Response:
+    """List all renditions for DASH players."""
+    playback = services_of(request).playback
+    source, outline = await playback.open(reader.organization_id, url)
+    await playback.prepare_start(source, outline)
+    text = dash.presentation(outline, _links(request, url))
+    return _kept(text.encode(), dash.MEDIA_TYPE, MANIFEST_AGE_S)
+
+
+async def get_json(request: Request, reader: MediaReader, url: SourceUrl) -> Response:
+    """List all renditions for players of our own kind."""
+    services = services_of(request)
+    source, outline = await services.playback.open(reader.organization_id, url)
+    await services.playback.prepare_start(source, outline)
+    body = json_manifest.manifest(
+        outline, _links(request, url), public_url=services.settings.public_url
+    )
+    return _kept(json.dumps(body).encode(), json_manifest.MEDIA_TYPE, MANIFEST_AGE_S)
+
+
+async def get_presets(request: Request, reader: MediaReader) -> Response:
+    """List the renditions that sources are offered as, if they are large enough."""
+    steps = [{"id": name, "type": "video", "shortSide": px} for name, px in STEPS_PX.items()]
+    presets = [
+        {"id": MAIN, "type": "video", "shortSide": LARGEST_SHORT_SIDE_PX},
+        *steps,
+        {"id": SCRUB, "type": "video", "width": SCRUB_WIDTH_PX},
+        {"id": AUDIO, "type": "audio"},
+    ]
+    return _kept(json.dumps({"presets": presets}).encode(), "application/json", MANIFEST_AGE_S)
+
+
+async def get_playlist(
+    request: Request, reader: MediaReader, rendition: str, *, url: SourceUrl
+) -> Response:
+    """List the segments of one rendition for HLS players."""
+    source, _ = await services_of(request).playback.open(reader.organization_id, url)
+    text = hls.media_playlist(find_rendition(source, rendition), _links(request, url))
+    return _kept(text.encode(), hls.MEDIA_TYPE, MANIFEST_AGE_S)
+
+
+async def get_init(
+    request: Request, reader: MediaReader, rendition: str, extension: str, *, url: SourceUrl
+) -> Response:
+    """Send the header of a rendition; it is the same for all its segments."""
+    _, outline = await services_of(request).playback.open(reader.organization_id, url)
+    found = outline.find(rendition)
+    if found is None or extension not in EXTENSIONS:
+        offered = ", ".join(each.id for each in outline.renditions)
+        raise InitNotFound(f"Init segment not found: this source is offered as {offered}")
+    return _kept(found.init, WHOLE_TYPE, SEGMENT_AGE_S)
+
+
+async def get_segment(
+    request: Request,
+    reader: MediaReader,
+    rendition: str,
+    number: str,
+    extension: str,
+    *,
+    url: SourceUrl,
+) -> Response:
+    """Send one segment, made now if need be; as .mp4 with its header, playable by itself."""
+    services = services_of(request)
+    source, _ = await services.playback.open(reader.organization_id, url)
+    found = find_rendition(source, rendition)
+    if not (number.isascii() and number.isdigit()) or extension not in EXTENSIONS:
+        raise SegmentNotFound("Media segment not found: they are numbered from 1")
+    name = SegmentName(rendition, int(number[:9]))
+    key = await services.playback.segment(source, name)
+    if extension == "mp4":
+        return _kept(found.init + await services.blobs.get(key), WHOLE_TYPE, SEGMENT_AGE_S)
+    response = await blob_response(
+        request,
+        services.blobs,
+        key,
+        media_type=SEGMENT_TYPE,
+        filename=f"{rendition}-{number}.{extension}",
+        etag=f"{source.id}-{rendition}-{number}",
+        last_modified=source.changed_at,
+    )
+    response.headers["Cache-Control"] = _cache_control(SEGMENT_AGE_S)
+    return response
+
+
+def _links(request: Request, url: str) -> Links:
+    return Links(url, request.query_params.get(MEDIA_TOKEN))
+
+
+def _kept(content: bytes, media_type: str, age_s: int) -> Response:
+    headers = {"Cache-Control": _cache_control(age_s), "X-Content-Type-Options": "nosniff"}
+    return Response(content, media_type=media_type, headers=headers)
+
+
+def _cache_control(age_s: int) -> str:
+    # Only its reader may keep it: others have to show who they are.
+    return f"private, max-age={age_s}"
+
+
+for _path, _endpoint, _types, _summary in (
+    ("/manifest.m3u8", get_hls, (hls.MEDIA_TYPE,), "A source for HLS players"),
+    ("/manifest.mpd", get_dash, (dash.MEDIA_TYPE,), "A source for DASH players"),
+    ("/manifest.json", get_json, (json_manifest.MEDIA_TYPE,), "A source, described in JSON"),
+    ("/presets", get_presets, ("application/json",), "The renditions there can be"),
+    ("/{rendition}/playlist.m3u8", get_playlist, (hls.MEDIA_TYPE,), "The segments of a rendition"),
+    ("/{rendition}/init.{extension}", get_init, (WHOLE_TYPE,), "The header of a rendition"),
+    (
+        "/{rendition}/{number}.{extension}",
+        get_segment,
+        (SEGMENT_TYPE, WHOLE_TYPE),
+        "A segment of a rendition",
+    ),
+):
+    router.add_api_route(
+        _path,
+        _endpoint,
+        methods=["GET"],
+        summary=_summary,
+        response_class=Response,
+        responses=_described(*_types),
+    )
+    router.add_api_route(_path, _endpoint, methods=["HEAD"], include_in_schema=False)

@@ -1,0 +1,199 @@
+"""What callers send and get about transcriptions (spec 2.8, 2.9, 4.5)."""
+
+import re
+from typing import Annotated, Any, Final
+from uuid import UUID
+
+from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
+
+from framekiln.api.v1.file_bodies import iso
+from framekiln.api.v1.render_bodies import Instant
+from framekiln.kit.ids import FileId
+from framekiln.transcripts.model import Ask, Transcription, TranscriptionStatus
+
+_NUMBER: Final = re.compile(r"-?[0-9]{1,9}")
+_LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8}){0,4}")
+# In the record of a file it is spelled in another way, as its readers know it (spec 2.9).
+_COMPLETED: Final = "completed"
+
+
+def _track_number(value: Any) -> Any:
+    """Clients send the number as it is, or as text."""
+    if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ValueError("must be the number of a track")
+    return value
+
+
+def _check_language(text: str) -> str:
+    if not _LANGUAGE.fullmatch(text):
+        raise ValueError("must be the code of a language, such as en or de")
+    return text
+
+
+TrackNumber = Annotated[
+    int,
+    Field(ge=-(1 << 31), lt=1 << 31, json_schema_extra={"type": ["integer", "string"]}),
+    BeforeValidator(_track_number),
+]
+Language = Annotated[
+    str,
+    Field(strict=True, json_schema_extra={"pattern": f"^{_LANGUAGE.pattern}$"}),
+    AfterValidator(_check_language),
+]
+
+
+class Transcribe(BaseModel):
+    """The body of POST /api/v1/{files,isobmff_files}/:id/transcribe; more fields are ignored."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    track_id: TrackNumber | None = Field(
+        default=None, validation_alias=AliasChoices("trackId", "track_id")
+    )
+    language: Language | None = None
+
+    def as_ask(self, file_id: FileId) -> Ask:
+        """Return the domain's value."""
+        return Ask(file_id, self.track_id, self.language)
+
+
+class CreateTranscription(Transcribe):
+    """The body of POST /api/v1/transcriptions."""
+
+    track_id: TrackNumber | None = Field(
+        default=None, validation_alias=AliasChoices("track_id", "trackId")
+    )
+    file_id: Annotated[str, Field(max_length=64, strict=True)]
+
+
+class TranscribeStarted(BaseModel):
+    """The answer to a file's transcribe."""
+
+    id: UUID
+    file_id: UUID
+    track_id: int
+
+    @classmethod
+    def of(cls, transcription: Transcription) -> "TranscribeStarted":
+        """Return which one it is."""
+        return cls(
+            id=transcription.id, file_id=transcription.file_id, track_id=transcription.track_id
+        )
+
+
+class TranscriptionError(BaseModel):
+    """Why a transcription failed."""
+
+    code: str
+    message: str
+
+
+class TranscriptionRecord(TranscribeStarted):
+    """A transcription."""
+
+    status: str
+    language: str | None
+    duration_ms: int
+    work_slice_ms: int
+    created_at: Instant
+    completed_at: Instant | None
+    failed_at: Instant | None
+    error: TranscriptionError | None
+
+    @classmethod
+    def of(cls, transcription: Transcription) -> "TranscriptionRecord":
+        """Return what is known."""
+        return cls(**_fields(transcription), status=transcription.status)
+
+
+class FileTranscriptionRecord(TranscriptionRecord):
+    """The transcription of a file: the same, but that `complete` is called `completed`."""
+
+    @classmethod
+    def of(cls, transcription: Transcription) -> "FileTranscriptionRecord":
+        """Return what is known."""
+        is_complete = transcription.status is TranscriptionStatus.COMPLETE
+        status = _COMPLETED if is_complete else str(transcription.status)
+        return cls(**_fields(transcription), status=status)
+
+
+class IsobmffTrackLength(BaseModel):
+    """The track that is transcribed."""
+
+    duration_ms: int
+
+
+class IsobmffTranscriptionRecord(FileTranscriptionRecord):
+    """The transcription of a file at its older address (spec 2.8)."""
+
+    isobmff_track: IsobmffTrackLength
+
+    @classmethod
+    def of(cls, transcription: Transcription) -> "IsobmffTranscriptionRecord":
+        """Return what is known."""
+        told = FileTranscriptionRecord.of(transcription).model_dump()
+        length = IsobmffTrackLength(duration_ms=transcription.duration_ms)
+        return cls(**told, isobmff_track=length)
+
+
+class TranscriptionQuery(BaseModel):
+    """The query of GET /api/v1/transcriptions; a name that is misspelled is refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int = Field(default=20, ge=1, le=100, description="Transcriptions on a page.")
+    cursor: str | None = Field(
+        default=None, pattern="^[0-9]{1,18}$", description="`next_cursor` of the page before."
+    )
+    file_id: str | None = Field(default=None, description="Only those of this file.")
+
+
+class TranscriptionList(BaseModel):
+    """A page of transcriptions, newest first."""
+
+    transcriptions: list[TranscriptionRecord]
+    next_cursor: str | None
+
+
+class Spoken(BaseModel):
+    """Some text and when it is said, in seconds."""
+
+    start: float
+    end: float
+    text: str
+
+
+class Fragment(BaseModel):
+    """What is said in one slice of a file."""
+
+    segments: list[Spoken]
+    word_segments: list[Spoken]
+
+
+class Captions(Fragment):
+    """All that is said in a file."""
+
+    language: str | None
+    status: str
+
+
+def _fields(transcription: Transcription) -> dict[str, Any]:
+    failure = transcription.failure
+    return {
+        "id": transcription.id,
+        "file_id": transcription.file_id,
+        "track_id": transcription.track_id,
+        "language": transcription.language,
+        "duration_ms": transcription.duration_ms,
+        "work_slice_ms": transcription.work_slice_ms,
+        "created_at": transcription.created_at.isoformat(),
+        "completed_at": iso(transcription.completed_at),
+        "failed_at": iso(transcription.failed_at),
+        "error": TranscriptionError(code=failure.code, message=failure.message)
+        if failure
+        else None,
+    }

@@ -1,0 +1,288 @@
+"""/api/v1/transcriptions, and what is said in a file (spec 4.4, 4.5)."""
+
+import re
+from collections.abc import AsyncGenerator
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import JSONResponse
+
+from framekiln.api import sse
+from framekiln.api.auth import AuthenticatedCaller, MediaReader, services_of
+from framekiln.api.bodies import json_body, read_json
+from framekiln.api.v1.file_ids import file_id_of
+from framekiln.api.v1.transcription_bodies import (
+    Captions,
+    CreateTranscription,
+    FileTranscriptionRecord,
+    Fragment,
+    IsobmffTranscriptionRecord,
+    Transcribe,
+    TranscribeStarted,
+    TranscriptionList,
+    TranscriptionQuery,
+    TranscriptionRecord,
+)
+from framekiln.identity.model import Caller
+from framekiln.kit.ids import TranscriptionId, parse_uuid
+from framekiln.speech.captions import as_page_captions, to_srt, to_vtt
+from framekiln.speech.model import Transcript
+from framekiln.transcripts.errors import TranscriptionNotFound
+from framekiln.transcripts.model import Ask, Transcription, TranscriptionProgress
+from framekiln.transcripts.page_captions import page_captions
+from framekiln.transcripts.service import Transcripts
+
+router = APIRouter(prefix="/api/v1", tags=["transcriptions"])
+
+MAX_BODY_BYTES: Final = 64 << 10
+# Progress is counted in thousandths; a client that adds them up must reach the sum only at the end.
+PROGRESS_UNITS: Final = 1000
+HEARTBEAT_S: Final = 15.0
+MEDIA_TYPES: Final = {
+    "json": "application/json",
+    "vtt": "text/vtt; charset=utf-8",
+    "srt": "application/x-subrip; charset=utf-8",
+}
+
+WordTimes = Annotated[bool, Query(description="In WebVTT, the time of each word too.")]
+
+_STARTED: Final[dict[int | str, dict[str, Any]]] = {
+    200: {"description": "This track is, or is being, transcribed already"}
+}
+
+
+@router.post(
+    "/files/{file_id}/transcribe",
+    status_code=201,
+    openapi_extra=json_body(Transcribe),
+    responses=_STARTED,
+    summary="Transcribe a file",
+)
+async def transcribe_file(
+    request: Request, response: Response, caller: AuthenticatedCaller, *, file_id: str
+) -> TranscribeStarted:
+    """Have a sound track written down, by default the first; asking again changes nothing."""
+    file = file_id_of(file_id)
+    body = await read_json(request, Transcribe, max_bytes=MAX_BODY_BYTES)
+    started = await _start(request, response, caller, ask=body.as_ask(file))
+    return TranscribeStarted.of(started)
+
+
+router.add_api_route(
+    "/isobmff_files/{file_id}/transcribe",
+    transcribe_file,
+    methods=["POST"],
+    status_code=201,
+    operation_id="transcribe_isobmff_file",
+    openapi_extra=json_body(Transcribe),
+    responses=_STARTED,
+    summary="Transcribe a file, at its older address",
+)
+
+
+@router.get("/files/{file_id}/transcription", summary="The transcription of a file")
+async def get_file_transcription(
+    request: Request, reader: MediaReader, file_id: str
+) -> FileTranscriptionRecord:
+    """Return where the newest transcription of a file stands."""
+    transcripts = services_of(request).transcripts
+    found = await transcripts.newest(reader.organization_id, file_id_of(file_id))
+    return FileTranscriptionRecord.of(found)
+
+
+@router.get(
+    "/isobmff_files/{file_id}/transcription",
+    summary="The transcription of a file, at its older address",
+)
+async def get_isobmff_transcription(
+    request: Request, reader: MediaReader, file_id: str
+) -> IsobmffTranscriptionRecord:
+    """Return where the newest transcription of a file stands."""
+    transcripts = services_of(request).transcripts
+    found = await transcripts.newest(reader.organization_id, file_id_of(file_id))
+    return IsobmffTranscriptionRecord.of(found)
+
+
+@router.post(
+    "/transcriptions",
+    status_code=201,
+    openapi_extra=json_body(CreateTranscription),
+    responses=_STARTED,
+    summary="Create a transcription",
+)
+async def create_transcription(
+    request: Request, response: Response, caller: AuthenticatedCaller
+) -> TranscriptionRecord:
+    """Have a sound track of a file written down; asking again changes nothing."""
+    body = await read_json(request, CreateTranscription, max_bytes=MAX_BODY_BYTES)
+    ask = body.as_ask(file_id_of(body.file_id))
+    return TranscriptionRecord.of(await _start(request, response, caller, ask=ask))
+
+
+@router.get("/transcriptions", summary="List transcriptions")
+async def list_transcriptions(
+    request: Request,
+    caller: AuthenticatedCaller,
+    *,
+    wanted: Annotated[TranscriptionQuery, Query()],
+) -> TranscriptionList:
+    """Return a page of the organization's transcriptions, newest first."""
+    page = await services_of(request).transcripts.page(
+        caller.organization.id,
+        file_id=file_id_of(wanted.file_id) if wanted.file_id is not None else None,
+        before_position=int(wanted.cursor) if wanted.cursor else None,
+        limit=wanted.limit + 1,
+    )
+    shown = page[: wanted.limit]
+    is_last = len(page) <= wanted.limit
+    return TranscriptionList(
+        transcriptions=[TranscriptionRecord.of(each) for each in shown],
+        next_cursor=None if is_last else str(shown[-1].position),
+    )
+
+
+@router.get(
+    "/transcriptions/{transcription_id}/progress",
+    response_class=sse.EventStream,
+    summary="Follow it",
+)
+async def follow_transcription(
+    request: Request, caller: AuthenticatedCaller, transcription_id: str
+) -> Response:
+    """Stream progress until the transcription ends (server-sent events)."""
+    transcripts = services_of(request).transcripts
+    found = await transcripts.get(caller.organization.id, _transcription_id(transcription_id))
+    return sse.stream_response(_progress_events(transcripts, found.id, request))
+
+
+@router.get(
+    "/transcriptions/{transcription_id}/fragments/{number}",
+    response_model=Fragment,
+    summary="What is said in one slice",
+)
+async def get_fragment(
+    request: Request, reader: MediaReader, transcription_id: str, *, number: str
+) -> Response:
+    """Return the words from `number` times `work_slice_ms` on, for as long; times in seconds."""
+    transcripts = services_of(request).transcripts
+    found = await transcripts.get(reader.organization_id, _transcription_id(transcription_id))
+    if not re.fullmatch(r"[0-9]{1,9}", number):
+        raise TranscriptionNotFound(f"there is no fragment {number[:100]!r}: they count from 0")
+    return JSONResponse(as_page_captions(await transcripts.fragment(found, int(number))))
+
+
+def _text_answers(form: str) -> dict[str, Any]:
+    if form == "json":
+        return {"response_model": Captions}
+    media_type = MEDIA_TYPES[form].partition(";")[0]
+    content = {media_type: {"schema": {"type": "string"}}}
+    return {
+        "response_class": Response,
+        "responses": {200: {"description": "The captions", "content": content}},
+    }
+
+
+def _add_text_routes(form: str) -> None:
+    """Add the two addresses of one form of the text."""
+
+    async def of_transcription(
+        request: Request,
+        reader: MediaReader,
+        transcription_id: str,
+        *,
+        word_times: WordTimes = False,
+    ) -> Response:
+        """Return all that is said."""
+        transcripts = services_of(request).transcripts
+        found = await transcripts.get(reader.organization_id, _transcription_id(transcription_id))
+        return _text(await transcripts.transcript(found), form, word_times=word_times)
+
+    async def of_file(
+        request: Request, reader: MediaReader, file_id: str, *, word_times: WordTimes = False
+    ) -> Response:
+        """Return all that is said in a file, as its newest transcription has it."""
+        transcripts = services_of(request).transcripts
+        said = await transcripts.for_file(reader.organization_id, file_id_of(file_id))
+        return _text(said, form, word_times=word_times)
+
+    routes = {
+        f"/transcriptions/{{transcription_id}}.{form}": of_transcription,
+        f"/files/{{file_id}}/transcription.{form}": of_file,
+    }
+    for path, endpoint in routes.items():
+        router.add_api_route(
+            path,
+            endpoint,
+            methods=["GET"],
+            operation_id=f"{endpoint.__name__}_{form}",
+            summary=f"What is said, as {form.upper()}",
+            **_text_answers(form),
+        )
+
+
+for _form in MEDIA_TYPES:
+    _add_text_routes(_form)
+
+
+# Behind the ones with an ending, which it would match too.
+@router.get("/transcriptions/{transcription_id}", summary="What is known about a transcription")
+async def get_transcription(
+    request: Request, caller: AuthenticatedCaller, transcription_id: str
+) -> TranscriptionRecord:
+    """Return where a transcription stands; safe to poll."""
+    transcripts = services_of(request).transcripts
+    found = await transcripts.get(caller.organization.id, _transcription_id(transcription_id))
+    return TranscriptionRecord.of(found)
+
+
+async def _start(
+    request: Request, response: Response, caller: Caller, *, ask: Ask
+) -> Transcription:
+    started, is_new = await services_of(request).transcripts.start(caller, ask)
+    response.status_code = 201 if is_new else 200
+    return started
+
+
+def _text(said: Transcript, form: str, *, word_times: bool) -> Response:
+    if form == "json":
+        return JSONResponse(page_captions(said))
+    text = to_vtt(said, word_times=word_times) if form == "vtt" else to_srt(said)
+    return Response(text, media_type=MEDIA_TYPES[form])
+
+
+async def _progress_events(
+    transcripts: Transcripts, transcription_id: TranscriptionId, request: Request
+) -> AsyncGenerator[bytes, None]:
+    """Say the same twice, for both kinds of clients: as a fraction and as counted units."""
+    yield sse.event("size", {"size": PROGRESS_UNITS})
+    told = 0
+    async with transcripts.follow(transcription_id) as follower:
+        while True:
+            progress = await transcripts.progress(transcription_id)
+            if progress.status.is_terminal:
+                yield _last_word(progress)
+                return
+            units = min(PROGRESS_UNITS - 1, int(progress.fraction * PROGRESS_UNITS))
+            if units > told:
+                yield sse.event("completion", {"count": units - told}) + sse.event(
+                    "progress", {"progress": progress.fraction}
+                )
+                told = units
+            if not await follower.wait(HEARTBEAT_S):
+                yield sse.event("heartbeat", {"status": progress.status})
+            if await request.is_disconnected():
+                return
+
+
+def _last_word(progress: TranscriptionProgress) -> bytes:
+    """One write: a client may not survive bytes that come after it thinks it is done."""
+    if progress.failure is not None:
+        return sse.error_event(f"{progress.failure.code}: {progress.failure.message}")
+    return sse.event("progress", {"progress": 1.0}) + sse.event("complete", {})
+
+
+def _transcription_id(text: str) -> TranscriptionId:
+    found = parse_uuid(text)
+    if found is None:
+        raise TranscriptionNotFound(f"there is no transcription {text[:100]!r}: ids are UUIDs")
+    return TranscriptionId(found)

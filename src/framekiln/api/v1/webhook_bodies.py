@@ -1,0 +1,223 @@
+"""What callers send and get about webhooks."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from framekiln.webhooks.log import DeliveryDetail
+from framekiln.webhooks.model import (
+    Attempt,
+    Delivery,
+    DeliveryStatus,
+    Subscription,
+    SubscriptionState,
+)
+from framekiln.webhooks.topics import Topic
+
+Instant = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
+Address = Annotated[str, Field(min_length=1, max_length=2048, strict=True)]
+Patterns = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=100, strict=True)]],
+    Field(min_length=1, max_length=100),
+]
+
+
+class CreateWebhook(BaseModel):
+    """The body of POST /api/v1/webhooks."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    url: Address
+    events: Patterns
+    scope: Literal["api_key", "organization"] | None = None
+
+
+class ChangeWebhook(BaseModel):
+    """The body of PATCH /api/v1/webhooks/:id; what is not there stays."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    url: Address | None = None
+    events: Patterns | None = None
+
+
+class TestWebhook(BaseModel):
+    """The body of POST /api/v1/test_webhook."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    topic: Annotated[str, Field(min_length=1, max_length=100, strict=True)]
+
+
+class Message(BaseModel):
+    """A sentence for people."""
+
+    message: str
+
+
+class WebhookInfo(BaseModel):
+    """A subscription as it is shown: without its secret."""
+
+    id: UUID
+    url: str
+    events: list[str]
+    api_key_id: UUID | None
+    state: SubscriptionState
+    reason: str | None
+    failing_since: Instant | None
+    last_attempt_at: Instant | None
+    last_delivered_at: Instant | None
+    created_at: Instant
+
+    @classmethod
+    def of(cls, subscription: Subscription) -> "WebhookInfo":
+        """Return what anybody in the organization may see."""
+        return cls(**_shown(subscription))
+
+
+class WebhookWithSecret(WebhookInfo):
+    """A subscription with its secret, as it is shown once."""
+
+    secret: str
+
+    @classmethod
+    def of(cls, subscription: Subscription) -> "WebhookWithSecret":
+        """Return what is shown to whoever made it."""
+        return cls(**_shown(subscription), secret=subscription.secret)
+
+
+class WebhookList(BaseModel):
+    """All subscriptions of an organization; they fit on one page."""
+
+    webhooks: list[WebhookInfo]
+    next_cursor: str | None = None
+
+
+class AttemptInfo(BaseModel):
+    """One request, and what came of it."""
+
+    number: int
+    url: str
+    started_at: Instant
+    duration_ms: int
+    status: int | None
+    error: str | None
+    response: str | None
+
+    @classmethod
+    def of(cls, attempt: Attempt) -> "AttemptInfo":
+        """Return what is shown of an attempt."""
+        return cls(
+            number=attempt.number,
+            url=attempt.url,
+            started_at=attempt.started_at.isoformat(),
+            duration_ms=attempt.duration_ms,
+            status=attempt.status,
+            error=attempt.error,
+            response=attempt.answer,
+        )
+
+
+class DeliveryInfo(BaseModel):
+    """A delivery as it stands in the log."""
+
+    id: UUID
+    webhook_id: UUID
+    event_id: UUID
+    topic: str
+    resource_id: str
+    status: DeliveryStatus
+    attempt_count: int
+    next_attempt_at: Instant | None
+    redelivery_of: UUID | None
+    created_at: Instant
+    completed_at: Instant | None
+    last_attempt: AttemptInfo | None
+
+    @classmethod
+    def of(cls, delivery: Delivery) -> "DeliveryInfo":
+        """Return what is shown in a list."""
+        return cls(**_logged(delivery))
+
+
+class DeliveryInfoWithBody(DeliveryInfo):
+    """A delivery with the body that is sent, and all attempts."""
+
+    request_body: str
+    attempts: list[AttemptInfo]
+
+    @classmethod
+    def describe(cls, detail: DeliveryDetail) -> "DeliveryInfoWithBody":
+        """Return all that is known."""
+        return cls(
+            **_logged(detail.delivery),
+            request_body=detail.body,
+            attempts=[AttemptInfo.of(attempt) for attempt in detail.attempts],
+        )
+
+
+class DeliveryList(BaseModel):
+    """A page of the log, newest first."""
+
+    deliveries: list[DeliveryInfo]
+    next_cursor: str | None
+
+
+class TopicInfo(BaseModel):
+    """A topic, and how an event of it looks."""
+
+    topic: str
+    meaning: str
+    sample: dict[str, Any]
+
+    @classmethod
+    def of(cls, topic: Topic) -> "TopicInfo":
+        """Return the whole body of a sample."""
+        sample = {"topic": topic.name, "data": topic.sample}
+        return cls(topic=topic.name, meaning=topic.meaning, sample=sample)
+
+
+class TopicList(BaseModel):
+    """All topics there are."""
+
+    topics: list[TopicInfo]
+
+
+def _shown(subscription: Subscription) -> dict[str, Any]:
+    return {
+        "id": subscription.id,
+        "url": subscription.url,
+        "events": list(subscription.events),
+        "api_key_id": subscription.api_key_id,
+        "state": subscription.state,
+        "reason": subscription.reason,
+        "failing_since": _iso(subscription.failing_since),
+        "last_attempt_at": _iso(subscription.last_attempt_at),
+        "last_delivered_at": _iso(subscription.last_delivered_at),
+        "created_at": _iso(subscription.created_at),
+    }
+
+
+def _logged(delivery: Delivery) -> dict[str, Any]:
+    is_pending = delivery.status is DeliveryStatus.PENDING
+    last = delivery.last_attempt
+    return {
+        "id": delivery.id,
+        "webhook_id": delivery.subscription_id,
+        "event_id": delivery.event_id,
+        "topic": delivery.topic,
+        "resource_id": delivery.resource_id,
+        "status": delivery.status,
+        "attempt_count": delivery.fence,
+        "next_attempt_at": _iso(delivery.due_at) if is_pending else None,
+        "redelivery_of": delivery.redelivery_of,
+        "created_at": _iso(delivery.created_at),
+        "completed_at": _iso(delivery.ended_at),
+        "last_attempt": AttemptInfo.of(last) if last else None,
+    }
+
+
+def _iso(instant: datetime | None) -> str | None:
+    return instant.isoformat() if instant else None

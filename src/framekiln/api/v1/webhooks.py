@@ -1,0 +1,204 @@
+"""/api/v1/webhooks: have other servers told what happens, and see how the telling went (spec 6)."""
+
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query, Request, Response
+
+from framekiln.api.auth import AuthenticatedCaller, services_of
+from framekiln.api.bodies import json_body, read_json
+from framekiln.api.v1.render_bodies import Success
+from framekiln.api.v1.webhook_bodies import (
+    ChangeWebhook,
+    CreateWebhook,
+    DeliveryInfo,
+    DeliveryInfoWithBody,
+    DeliveryList,
+    Message,
+    TestWebhook,
+    TopicInfo,
+    TopicList,
+    WebhookInfo,
+    WebhookList,
+    WebhookWithSecret,
+)
+from framekiln.identity.model import Caller
+from framekiln.kit.errors import InvalidInput
+from framekiln.kit.ids import ApiKeyId, parse_uuid
+from framekiln.webhooks.errors import DeliveryNotFound, WebhookNotFound
+from framekiln.webhooks.model import DeliveryId, NewSubscription, SubscriptionId
+from framekiln.webhooks.topics import TOPICS, check_patterns
+
+router = APIRouter(prefix="/api/v1", tags=["webhooks"])
+
+MAX_BODY_BYTES: Final = 64 << 10
+Limit = Annotated[int, Query(ge=1, le=100, description="Deliveries on a page.")]
+Cursor = Annotated[
+    str | None,
+    Query(pattern="^[0-9]{1,18}$", description="`next_cursor` of the page before."),
+]
+
+
+@router.get("/webhooks", summary="List webhooks")
+async def list_webhooks(request: Request, caller: AuthenticatedCaller) -> WebhookList:
+    """Return all webhooks of the organization, oldest first."""
+    found = await services_of(request).webhooks.list_all(caller.organization.id)
+    return WebhookList(webhooks=[WebhookInfo.of(each) for each in found])
+
+
+@router.post(
+    "/webhooks", status_code=201, openapi_extra=json_body(CreateWebhook), summary="Add a webhook"
+)
+async def create_webhook(
+    request: Request, response: Response, caller: AuthenticatedCaller
+) -> WebhookWithSecret:
+    """Have a server told of events; it is sent `webhook.test` at once. The secret is shown once."""
+    body = await read_json(request, CreateWebhook, max_bytes=MAX_BODY_BYTES)
+    created = await services_of(request).webhooks.create(
+        NewSubscription(
+            organization_id=caller.organization.id,
+            api_key_id=_scope(body, caller),
+            url=body.url,
+            events=check_patterns(body.events),
+        )
+    )
+    response.headers["Cache-Control"] = "no-store"
+    return WebhookWithSecret.of(created)
+
+
+@router.get("/webhooks/{webhook_id}", summary="Show a webhook")
+async def show_webhook(
+    request: Request, caller: AuthenticatedCaller, webhook_id: str
+) -> WebhookInfo:
+    """Return where it leads, what it wants, and whether it works."""
+    webhooks = services_of(request).webhooks
+    return WebhookInfo.of(await webhooks.get(caller.organization.id, _webhook_id(webhook_id)))
+
+
+@router.patch(
+    "/webhooks/{webhook_id}", openapi_extra=json_body(ChangeWebhook), summary="Change a webhook"
+)
+async def change_webhook(
+    request: Request, caller: AuthenticatedCaller, webhook_id: str
+) -> WebhookInfo:
+    """Change its address or events; a new address is sent `webhook.test`, and what was waiting."""
+    webhooks = services_of(request).webhooks
+    body = await read_json(request, ChangeWebhook, max_bytes=MAX_BODY_BYTES)
+    changed = await webhooks.change(
+        caller.organization.id, _webhook_id(webhook_id), url=body.url, events=body.events
+    )
+    return WebhookInfo.of(changed)
+
+
+@router.delete("/webhooks/{webhook_id}", summary="Delete a webhook")
+async def delete_webhook(request: Request, caller: AuthenticatedCaller, webhook_id: str) -> Success:
+    """Remove it, its log, and what was still to be sent to it."""
+    await services_of(request).webhooks.delete(caller.organization.id, _webhook_id(webhook_id))
+    return Success(success=True)
+
+
+@router.post("/webhooks/{webhook_id}/rotate-secret", summary="Give a webhook a new secret")
+async def rotate_webhook_secret(
+    request: Request, response: Response, caller: AuthenticatedCaller, webhook_id: str
+) -> WebhookWithSecret:
+    """Return a new secret, shown this once; for a day the old one signs beside it."""
+    webhooks = services_of(request).webhooks
+    rotated = await webhooks.rotate_secret(caller.organization.id, _webhook_id(webhook_id))
+    response.headers["Cache-Control"] = "no-store"
+    return WebhookWithSecret.of(rotated)
+
+
+@router.post("/webhooks/{webhook_id}/resume", summary="Resume a paused webhook")
+async def resume_webhook(
+    request: Request, caller: AuthenticatedCaller, webhook_id: str
+) -> WebhookInfo:
+    """Send again, beginning with everything that has waited."""
+    webhooks = services_of(request).webhooks
+    return WebhookInfo.of(await webhooks.resume(caller.organization.id, _webhook_id(webhook_id)))
+
+
+@router.get("/webhooks/{webhook_id}/deliveries", summary="List what was sent")
+async def list_deliveries(
+    request: Request,
+    caller: AuthenticatedCaller,
+    webhook_id: str,
+    limit: Limit = 20,
+    cursor: Cursor = None,
+) -> DeliveryList:
+    """Return a page of the webhook's deliveries, newest first."""
+    services, organization_id = services_of(request), caller.organization.id
+    webhook = await services.webhooks.get(organization_id, _webhook_id(webhook_id))
+    page = await services.webhook_log.page(
+        organization_id,
+        webhook.id,
+        before_position=int(cursor) if cursor else None,
+        limit=limit + 1,
+    )
+    shown = page[:limit]
+    is_last = len(page) <= limit
+    return DeliveryList(
+        deliveries=[DeliveryInfo.of(each) for each in shown],
+        next_cursor=None if is_last else str(shown[-1].position),
+    )
+
+
+@router.get("/webhook-deliveries/{delivery_id}", summary="Show a delivery")
+async def show_delivery(
+    request: Request, caller: AuthenticatedCaller, delivery_id: str
+) -> DeliveryInfoWithBody:
+    """Return what is sent, and every attempt with what the receiver said."""
+    log = services_of(request).webhook_log
+    detail = await log.get(caller.organization.id, _delivery_id(delivery_id))
+    return DeliveryInfoWithBody.describe(detail)
+
+
+@router.post(
+    "/webhook-deliveries/{delivery_id}/redeliver", status_code=202, summary="Send a delivery again"
+)
+async def redeliver(
+    request: Request, caller: AuthenticatedCaller, delivery_id: str
+) -> DeliveryInfoWithBody:
+    """Send it once more, as a new delivery; one that still waits is tried at once instead."""
+    log = services_of(request).webhook_log
+    detail = await log.redeliver(caller.organization.id, _delivery_id(delivery_id))
+    return DeliveryInfoWithBody.describe(detail)
+
+
+@router.get("/webhook-topics", summary="List topics")
+async def list_topics(caller: AuthenticatedCaller) -> TopicList:
+    """Return all topics, with a sample of each."""
+    return TopicList(topics=[TopicInfo.of(topic) for topic in TOPICS.values()])
+
+
+@router.post(
+    "/test_webhook", openapi_extra=json_body(TestWebhook), summary="Send a sample of a topic"
+)
+async def test_webhook(request: Request, caller: AuthenticatedCaller) -> Message:
+    """Send a made-up event to the key's webhooks that want its topic."""
+    body = await read_json(request, TestWebhook, max_bytes=MAX_BODY_BYTES)
+    webhooks = services_of(request).webhooks
+    count = await webhooks.test(caller.organization.id, caller.api_key_id, body.topic)
+    receivers = "1 webhook" if count == 1 else f"{count} webhooks"
+    return Message(message=f"{body.topic} is on its way to {receivers}")
+
+
+def _scope(body: CreateWebhook, caller: Caller) -> ApiKeyId | None:
+    """Return the key whose things are told of; None means all of the organization."""
+    if body.scope == "api_key" and caller.api_key_id is None:
+        raise InvalidInput(
+            "scope: a session has no API key; use the scope organization, or a key", field="scope"
+        )
+    return None if body.scope == "organization" else caller.api_key_id
+
+
+def _webhook_id(text: str) -> SubscriptionId:
+    found = parse_uuid(text)
+    if found is None:
+        raise WebhookNotFound(f"there is no webhook {text[:100]!r}: ids are UUIDs")
+    return SubscriptionId(found)
+
+
+def _delivery_id(text: str) -> DeliveryId:
+    found = parse_uuid(text)
+    if found is None:
+        raise DeliveryNotFound(f"there is no delivery {text[:100]!r}: ids are UUIDs")
+    return DeliveryId(found)

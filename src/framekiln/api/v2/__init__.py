@@ -1,0 +1,1 @@
+"""Routes under /v2: one module for each URL."""

@@ -1,0 +1,136 @@
+"""Bodies of v2: JSON, urlencoded or multipart, all read into named fields.
+
+Clients differ in how they send the same thing; a value that is JSON may come as itself or as text.
+Files of a multipart body go to disk as they come, and are gone when the request is over.
+"""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final
+from urllib.parse import parse_qsl
+
+from fastapi import Request
+from starlette.datastructures import UploadFile
+from starlette.formparsers import MultiPartException, MultiPartParser
+
+from framekiln.api.bodies import parse_json, read_bytes
+from framekiln.api.errors import MalformedJson
+from framekiln.kit.errors import InvalidInput, TooLarge
+
+MAX_FIELDS_BYTES: Final = 32 << 20
+MAX_UPLOAD_BYTES: Final = 2 << 30
+MAX_FILES: Final = 500
+_MAX_FIELDS: Final = 2000
+
+
+@dataclass(frozen=True)
+class Form:
+    """What was sent: values by name, and files by name."""
+
+    values: Mapping[str, Any]
+    files: Mapping[str, UploadFile] = field(default_factory=dict)
+
+    def json(self, name: str) -> Any:
+        """Return a value that is JSON, also if it was sent as text; None when it is absent."""
+        value = self.values.get(name)
+        if not isinstance(value, str):
+            return value
+        try:
+            return parse_json(value.encode("utf-8", "surrogatepass")) if value.strip() else None
+        except MalformedJson as error:
+            raise wrong(name, "type", error.message.replace("the body", name)) from error
+
+    def require_json(self, name: str) -> Any:
+        """Return a value that is JSON, or raise that it is missing."""
+        value = self.json(name)
+        if value is None:
+            raise wrong(name, "required", f"{name} is missing")
+        return value
+
+    def require_text(self, name: str, *, longest: int) -> str:
+        """Return a text that is not empty, or raise what is wrong with it."""
+        value = self.values.get(name)
+        if value is None:
+            raise wrong(name, "required", f"{name} is missing")
+        if not isinstance(value, str):
+            raise wrong(name, "type", f"{name} must be a string")
+        if not 0 < len(value) <= longest:
+            raise wrong(name, "out_of_range", f"{name} must have 1 to {longest} characters")
+        if "\x00" in value:
+            raise wrong(name, "type", f"{name} holds the character U+0000, which no text may have")
+        return value
+
+
+def wrong(name: str, code: str, message: str) -> InvalidInput:
+    """Return the error for one field."""
+    issue = {"path": name, "code": code, "message": message}
+    return InvalidInput(message, field=name, issues=[issue])
+
+
+@asynccontextmanager
+async def reading_form(request: Request) -> AsyncIterator[Form]:
+    """Read the body, whatever it is; JSON is what is not said to be anything else."""
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind == "multipart/form-data":
+        async with _multipart(request) as form:
+            yield form
+    elif kind == "application/x-www-form-urlencoded":
+        yield Form(_pairs(await read_bytes(request, max_bytes=MAX_FIELDS_BYTES)))
+    else:
+        yield Form(_object(await read_bytes(request, max_bytes=MAX_FIELDS_BYTES)))
+
+
+def _object(raw: bytes) -> dict[str, Any]:
+    value = parse_json(raw or b"{}")
+    if not isinstance(value, dict):
+        raise wrong("", "type", "the body must be an object")
+    return value
+
+
+def _pairs(raw: bytes) -> dict[str, Any]:
+    # Some clients post JSON under the label that their library puts on everything.
+    if raw[:1] == b"{":
+        return _object(raw)
+    try:
+        pairs = parse_qsl(
+            raw.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS
+        )
+    except ValueError as error:
+        raise wrong("", "type", "the body is not urlencoded UTF-8") from error
+    return dict(pairs)
+
+
+@asynccontextmanager
+async def _multipart(request: Request) -> AsyncIterator[Form]:
+    try:
+        parser = MultiPartParser(
+            request.headers,
+            _counted(request),
+            max_files=MAX_FILES,
+            max_fields=_MAX_FIELDS,
+            max_part_size=MAX_FIELDS_BYTES,
+        )
+        data = await parser.parse()
+    except MultiPartException as error:
+        raise wrong("", "type", f"the body is not multipart: {error.message}") from error
+    except (KeyError, UnicodeDecodeError) as error:
+        raise wrong("", "type", "the body is not multipart: it names no boundary") from error
+    try:
+        values = {name: value for name, value in data.multi_items() if isinstance(value, str)}
+        files = {name: value for name, value in data.multi_items() if isinstance(value, UploadFile)}
+        yield Form(values, files)
+    finally:
+        await data.close()
+
+
+async def _counted(request: Request) -> AsyncGenerator[bytes, None]:
+    """Yield the body, and stop once it is too large."""
+    size_bytes = 0
+    async for chunk in request.stream():
+        size_bytes += len(chunk)
+        if size_bytes > MAX_UPLOAD_BYTES:
+            raise TooLarge(
+                f"the body is larger than {MAX_UPLOAD_BYTES} bytes", limit_bytes=MAX_UPLOAD_BYTES
+            )
+        yield chunk

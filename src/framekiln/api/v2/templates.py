@@ -1,0 +1,112 @@
+"""/v2/templates: store a layer config with inputs, and make videos of it with data (spec 4.1)."""
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+
+from framekiln.api.auth import AuthenticatedCaller, services_of
+from framekiln.api.v2.answers import (
+    Deleted,
+    OneTemplate,
+    Rendered,
+    RenderedData,
+    TemplateList,
+    short_video,
+    template_info,
+)
+from framekiln.api.v2.forms import reading_form
+from framekiln.api.v2.pages import Asked, page_answer
+from framekiln.api.v2.shapes import CREATE_TEMPLATE, RENDER_TEMPLATE
+from framekiln.videos.templates.model import NewTemplate
+
+router = APIRouter(prefix="/v2", tags=["templates"])
+
+LONGEST_NAME = 255
+
+
+@router.get("/templates", summary="The templates, the newest first")
+async def list_templates(
+    request: Request, caller: AuthenticatedCaller, asked: Asked
+) -> TemplateList:
+    """Return a page of templates."""
+    page = await services_of(request).v2.templates.list(caller.organization.id, asked)
+    return TemplateList(**page_answer(request, page, template_info))
+
+
+@router.post(
+    "/templates",
+    status_code=201,
+    response_model_exclude_unset=True,
+    openapi_extra=CREATE_TEMPLATE,
+    summary="Create a template",
+)
+async def create_template(request: Request, caller: AuthenticatedCaller) -> OneTemplate:
+    """Keep a template that can be rendered: it is tried with its own default values."""
+    async with reading_form(request) as form:
+        new = NewTemplate(
+            name=form.require_text("name", longest=LONGEST_NAME),
+            config=form.require_json("config"),
+            inputs=form.require_json("inputs"),
+            default_values=form.require_json("default_values"),
+        )
+    created = await services_of(request).v2.templates.create(caller, new)
+    told: dict[str, Any] = {}
+    if created.warnings:
+        told["warnings"] = [warning.as_json() for warning in created.warnings]
+    return OneTemplate(data=template_info(created.template), **told)
+
+
+@router.get("/templates/{template_id}", response_model_exclude_unset=True, summary="One template")
+async def get_template(
+    request: Request, caller: AuthenticatedCaller, template_id: str
+) -> OneTemplate:
+    """Return a template."""
+    found = await services_of(request).v2.templates.get(caller.organization.id, template_id)
+    return OneTemplate(data=template_info(found))
+
+
+@router.get("/templates/{template_id}/schema", summary="What data a template takes")
+async def get_template_schema(
+    request: Request, caller: AuthenticatedCaller, template_id: str
+) -> dict[str, Any]:
+    """Return the JSON Schema of `data`, made from the rules of the inputs."""
+    return await services_of(request).v2.templates.schema(caller.organization.id, template_id)
+
+
+@router.post(
+    "/templates/{template_id}/render",
+    status_code=201,
+    response_model_exclude_unset=True,
+    openapi_extra=RENDER_TEMPLATE,
+    summary="Make a video of a template",
+)
+async def render_template(
+    request: Request, caller: AuthenticatedCaller, template_id: str
+) -> Rendered:
+    """Fill the template with data; the video is made like any other."""
+    templates = services_of(request).v2.templates
+    await templates.get(caller.organization.id, template_id)
+    async with reading_form(request) as form:
+        data = form.require_json("data")
+    rendered = await templates.render(caller, template_id, data)
+    told: dict[str, Any] = {}
+    warnings = [warning.as_json() for warning in rendered.warnings]
+    warnings += [dict(each) for each in rendered.video.record.warnings]
+    if warnings:
+        told["warnings"] = warnings
+    return Rendered(
+        data=RenderedData(
+            template=template_info(rendered.template, dict(rendered.video.record.config)),
+            video=short_video(rendered.video),
+        ),
+        **told,
+    )
+
+
+@router.delete("/templates/{template_id}", summary="Delete a template")
+async def delete_template(
+    request: Request, caller: AuthenticatedCaller, template_id: str
+) -> Deleted:
+    """Remove the template; videos made of it stay."""
+    await services_of(request).v2.templates.delete(caller.organization.id, template_id)
+    return Deleted(deleted=True)

@@ -1,0 +1,246 @@
+"""What can be watched of a video: its file, its stream, a thumbnail, a frame."""
+
+from collections.abc import Awaitable, Callable
+from fractions import Fraction
+from typing import Annotated, Any, Final, Literal, TypeVar
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Query, Request, Response
+
+from framekiln.api.auth import MEDIA_TOKEN, AuthenticatedCaller, MediaReader, services_of
+from framekiln.api.ranges import blob_response
+from framekiln.api.v2.forms import Form, reading_form, wrong
+from framekiln.api.v2.shapes import FRAME
+from framekiln.api.v2.videos import asked_video
+from framekiln.composition.layers.values import Extension
+from framekiln.kit.ids import OrganizationId
+from framekiln.renders.output import media_type_of
+from framekiln.storage.errors import BlobNotFound
+from framekiln.videos.frames import LATEST_S, AskedFrame, Still
+from framekiln.videos.model import NotAFilm, Video
+from framekiln.videos.streaming.playlists import MEDIA_TYPE
+
+router = APIRouter(prefix="/v2", tags=["videos"])
+
+Result = TypeVar("Result")
+Format = Literal["jpg", "png", "webp"]
+Track = Literal["picture", "sound"]
+
+# A playlist of a film in the making is another one a moment later.
+_LIVE: Final = {"Cache-Control": "no-cache"}
+_KEPT: Final = {"Cache-Control": "private, max-age=3600", "X-Content-Type-Options": "nosniff"}
+_SEGMENT: Final = "video/mp4"
+
+
+def _binary(*media_types: str) -> dict[int | str, dict[str, Any]]:
+    schema = {"schema": {"type": "string", "format": "binary"}}
+    return {200: {"content": dict.fromkeys(media_types, schema)}}
+
+
+@router.get(
+    "/videos/{video_id}/download",
+    response_class=Response,
+    responses={
+        **_binary("video/mp4", "image/jpeg", "image/png", "image/webp"),
+        206: {"description": "The part that `Range` asks for"},
+        304: {"description": "What the caller has is still right"},
+    },
+    summary="Download a video",
+)
+@router.head("/videos/{video_id}/download", include_in_schema=False)
+async def download_video(request: Request, reader: MediaReader, video_id: str) -> Response:
+    """Send the file, whole or in ranges."""
+    services = services_of(request)
+    video = await services.v2.videos.get_ready(reader.organization_id, video_id)
+    made, completed_at = video.render.made, video.render.completed_at
+    assert made is not None
+    assert completed_at is not None
+    return await blob_response(
+        request,
+        services.blobs,
+        made.output_key,
+        media_type=media_type_of(video.render.output),
+        filename=video.filename,
+        etag=f"{video.render.id}-{made.output_key.rsplit('/', 1)[-1]}",
+        last_modified=completed_at,
+    )
+
+
+@router.get(
+    "/videos/{video_id}/stream",
+    response_class=Response,
+    responses=_binary(MEDIA_TYPE),
+    summary="Watch a video as HLS",
+)
+async def stream_video(request: Request, reader: MediaReader, video_id: str) -> Response:
+    """Return the playlist that players begin with; also while the video is being made."""
+    streams = services_of(request).v2.streams
+    text = await _watching(
+        request,
+        reader.organization_id,
+        video_id,
+        lambda video: streams.playlist(video, query=_query(request)),
+    )
+    return Response(text, media_type=MEDIA_TYPE, headers=_LIVE)
+
+
+@router.get(
+    "/videos/{video_id}/stream/{track}.m3u8",
+    response_class=Response,
+    responses=_binary(MEDIA_TYPE),
+    summary="The segments of a track, as far as they are made",
+)
+async def stream_track(
+    request: Request, reader: MediaReader, video_id: str, track: Track
+) -> Response:
+    """Return the playlist of pictures or sound."""
+    streams = services_of(request).v2.streams
+    text = await _watching(
+        request,
+        reader.organization_id,
+        video_id,
+        lambda video: streams.track(video, track, query=_query(request)),
+    )
+    return Response(text, media_type=MEDIA_TYPE, headers=_LIVE)
+
+
+@router.get(
+    "/videos/{video_id}/stream/{track}/init.mp4",
+    response_class=Response,
+    responses=_binary(_SEGMENT),
+    summary="The header of a track",
+)
+async def stream_init(
+    request: Request, reader: MediaReader, video_id: str, track: Track
+) -> Response:
+    """Return what players need before any segment."""
+    streams = services_of(request).v2.streams
+    data = await _watching(
+        request, reader.organization_id, video_id, lambda video: streams.init(video, track)
+    )
+    return Response(data, media_type=_SEGMENT, headers=_KEPT)
+
+
+@router.get(
+    "/videos/{video_id}/stream/{track}/{number}.m4s",
+    response_class=Response,
+    responses=_binary(_SEGMENT),
+    summary="One segment of a track",
+)
+async def stream_segment(
+    request: Request,
+    reader: MediaReader,
+    video_id: str,
+    track: Track,
+    number: int,
+) -> Response:
+    """Return some seconds of pictures or sound."""
+    streams = services_of(request).v2.streams
+    data = await _watching(
+        request,
+        reader.organization_id,
+        video_id,
+        lambda video: streams.segment(video, track, number),
+    )
+    return Response(data, media_type=_SEGMENT, headers=_KEPT)
+
+
+@router.get(
+    "/videos/{video_id}/thumbnail",
+    response_class=Response,
+    responses=_binary("image/jpeg", "image/png", "image/webp"),
+    summary="A small picture of a video",
+)
+async def get_thumbnail(request: Request, reader: MediaReader, video_id: str) -> Response:
+    """Return a JPEG of at most 640 pixels; of a video that is one picture, that picture."""
+    services = services_of(request)
+    video = await services.v2.videos.get_ready(reader.organization_id, video_id)
+    if not video.is_film:
+        return await download_video(request, reader, video_id)
+    data = await services.v2.frames.thumbnail(video)
+    return Response(data, media_type="image/jpeg", headers=_KEPT)
+
+
+@router.get(
+    "/videos/{video_id}/frame",
+    response_class=Response,
+    responses=_binary("image/jpeg", "image/png", "image/webp"),
+    summary="What a video shows at an instant",
+)
+async def get_frame(
+    request: Request,
+    caller: AuthenticatedCaller,
+    video_id: str,
+    t: Annotated[float, Query(ge=0, le=LATEST_S, allow_inf_nan=False)] = 0,
+    format: Format = "jpg",
+) -> Response:
+    """Return one picture: from the film, or drawn for the occasion while there is none."""
+    services = services_of(request)
+    video = await services.v2.videos.get(caller.organization.id, video_id)
+    if not video.is_film:
+        raise NotAFilm(f"video {video.id} is one picture: download it")
+    asked = AskedFrame(Fraction(str(t)), Extension(format))
+    frames = services.v2.frames
+    if video.is_ready:
+        return _picture(await frames.of_film(video, asked))
+    return _picture(await frames.of_video(caller, video, asked))
+
+
+@router.post(
+    "/videos/frame",
+    response_class=Response,
+    responses=_binary("image/jpeg", "image/png", "image/webp"),
+    openapi_extra=FRAME,
+    summary="What a config would show at an instant",
+)
+async def draw_frame(request: Request, caller: AuthenticatedCaller) -> Response:
+    """Draw one picture of a config; nothing is kept."""
+    services = services_of(request)
+    async with reading_form(request) as form:
+        asked = AskedFrame(_time(form), _format(form))
+        accepted = await services.v2.videos.check(asked_video(form))
+    return _picture(await services.v2.frames.of_config(caller, accepted, asked))
+
+
+async def _watching(
+    request: Request,
+    organization_id: OrganizationId,
+    video_id: str,
+    step: Callable[[Video], Awaitable[Result]],
+) -> Result:
+    """Do a step; when the film was finished in the middle of it, its slices are gone: once more."""
+    videos = services_of(request).v2.videos
+    try:
+        return await step(await videos.get(organization_id, video_id))
+    except BlobNotFound:
+        return await step(await videos.get(organization_id, video_id))
+
+
+def _query(request: Request) -> str:
+    """Return what has to stand behind every address of a playlist: who reads by token."""
+    token = request.query_params.get(MEDIA_TOKEN)
+    return f"?{urlencode({MEDIA_TOKEN: token})}" if token else ""
+
+
+def _picture(still: Still) -> Response:
+    return Response(still.data, media_type=still.media_type, headers={"Cache-Control": "no-store"})
+
+
+def _time(form: Form) -> Fraction:
+    value = form.values.get("t", 0)
+    try:
+        if isinstance(value, bool):
+            raise ValueError(value)
+        time_s = float(value)
+    except (TypeError, ValueError) as error:
+        raise wrong("t", "type", "t must be a number of seconds") from error
+    if not 0 <= time_s <= LATEST_S:
+        raise wrong("t", "out_of_range", f"t must be 0 to {LATEST_S} seconds")
+    return Fraction(str(time_s))
+
+
+def _format(form: Form) -> Extension:
+    value = form.values.get("format", "jpg")
+    if value not in ("jpg", "png", "webp"):
+        raise wrong("format", "out_of_range", "format must be jpg, png or webp")
+    return Extension(value)

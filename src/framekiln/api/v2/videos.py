@@ -1,0 +1,113 @@
+"""/v2/videos: make videos of layer configs, find them, delete them, plan them (spec 4.2)."""
+
+from contextlib import AsyncExitStack
+from typing import Any
+
+from fastapi import APIRouter, Request
+
+from framekiln.api.auth import AuthenticatedCaller, services_of
+from framekiln.api.v2.answers import (
+    CreatedVideo,
+    Deleted,
+    VideoInfo,
+    VideoList,
+    created_video,
+    video_info,
+)
+from framekiln.api.v2.forms import Form, reading_form, wrong
+from framekiln.api.v2.pages import Asked, page_answer
+from framekiln.api.v2.sent_files import files_by_layer, on_disk, urls_by_layer
+from framekiln.api.v2.shapes import CREATE_VIDEO, PLAN_VIDEO
+from framekiln.identity.model import Caller
+from framekiln.videos.asking import with_addresses
+from framekiln.videos.model import AskedVideo, Video
+from framekiln.videos.uploads import new_address
+
+router = APIRouter(prefix="/v2", tags=["videos"])
+
+
+@router.get("/videos", response_model_exclude_unset=True, summary="The videos, the newest first")
+async def list_videos(request: Request, caller: AuthenticatedCaller, asked: Asked) -> VideoList:
+    """Return a page of videos."""
+    services = services_of(request)
+    page = await services.v2.videos.list(caller.organization.id, asked)
+    base_url = services.settings.public_url
+    return VideoList(**page_answer(request, page, lambda video: video_info(video, base_url)))
+
+
+@router.post(
+    "/videos/new",
+    status_code=201,
+    response_model_exclude_unset=True,
+    openapi_extra=CREATE_VIDEO,
+    summary="Make a video of remote sources",
+)
+async def create_video(request: Request, caller: AuthenticatedCaller) -> CreatedVideo:
+    """Accept a layer config whose files are all addresses; work begins at once."""
+    async with reading_form(request) as form:
+        for name in form.files:
+            message = f"{name} is a file: send its address, or post it to /v2/videos"
+            raise wrong(name, "remote_url_required", message)
+        asked = asked_video(form)
+    return created_video(await services_of(request).v2.videos.create(caller, asked))
+
+
+@router.post(
+    "/videos",
+    status_code=201,
+    response_model_exclude_unset=True,
+    openapi_extra=CREATE_VIDEO,
+    summary="Make a video, with files in the request",
+)
+async def create_video_with_files(request: Request, caller: AuthenticatedCaller) -> CreatedVideo:
+    """Accept a layer config, and sources of its layers as parts of the same request."""
+    async with reading_form(request) as form:
+        return created_video(await _with_files(request, caller, form))
+
+
+@router.post("/videos/plan", openapi_extra=PLAN_VIDEO, summary="What a video would be")
+async def plan_video(request: Request, caller: AuthenticatedCaller) -> dict[str, Any]:
+    """Check a config, look at its sources, and tell its timeline and boxes; make nothing."""
+    services = services_of(request)
+    async with reading_form(request) as form:
+        accepted = await services.v2.videos.check(asked_video(form))
+    return await services.v2.planner.plan(caller.organization.id, accepted)
+
+
+@router.get("/videos/{video_id}", response_model_exclude_unset=True, summary="One video")
+async def get_video(request: Request, caller: AuthenticatedCaller, video_id: str) -> VideoInfo:
+    """Return a video; safe to poll."""
+    services = services_of(request)
+    video = await services.v2.videos.get(caller.organization.id, video_id)
+    return video_info(video, services.settings.public_url)
+
+
+@router.delete("/videos/{video_id}", summary="Delete a video")
+async def delete_video(request: Request, caller: AuthenticatedCaller, video_id: str) -> Deleted:
+    """Remove the video and what was made for it; one that is being made is stopped."""
+    await services_of(request).v2.videos.delete(caller.organization.id, video_id)
+    return Deleted(deleted=True)
+
+
+def asked_video(form: Form) -> AskedVideo:
+    """Return what a form asks for, without files."""
+    config = with_addresses(form.require_json("config"), urls_by_layer(form))
+    return AskedVideo(config=config, metadata=form.json("metadata"))
+
+
+async def _with_files(request: Request, caller: Caller, form: Form) -> Video:
+    """Check everything before anything is kept."""
+    services = services_of(request)
+    files = files_by_layer(form)
+    addresses = {layer_id: new_address() for layer_id in files}
+    plain = asked_video(form)
+    asked = AskedVideo(plain.config, plain.metadata, uploads=addresses)
+    if files:
+        await services.v2.videos.check(asked)
+    async with AsyncExitStack() as stack:
+        for layer_id, file in files.items():
+            upload = await stack.enter_async_context(on_disk(file))
+            await services.v2.uploads.keep(
+                caller.organization.id, upload, address=addresses[layer_id]
+            )
+    return await services.v2.videos.create(caller, asked)

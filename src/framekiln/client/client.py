@@ -1,0 +1,29 @@
+"""The client: one service, seen with one API key. Synchronous; close it, or use it in a `with`."""
+
+from typing import Any, Self
+
+from framekiln.client.connection import Connection
+from framekiln.client.files import RemoteFiles
+from framekiln.client.renders import RemoteRenders
+from framekiln.client.transcriptions import RemoteTranscriptions
+
+
+class Client:
+    """`Client("http://127.0.0.1:8080", key).files.upload(path)`; `options` are `Connection`'s."""
+
+    def __init__(self, base_url: str, api_key: str, **options: Any) -> None:
+        self.base_url = base_url
+        self._connection = Connection(base_url, api_key, **options)
+        self.files = RemoteFiles(self._connection)
+        self.renders = RemoteRenders(self._connection)
+        self.transcriptions = RemoteTranscriptions(self._connection)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of open connections."""
+        self._connection.close()

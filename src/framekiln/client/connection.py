@@ -1,0 +1,162 @@
+"""Requests to the service: with the key, our errors, and patience where a connection breaks."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Final
+
+import httpx
+
+from framekiln.client.errors import ServiceRefused, ServiceUnreachable
+
+PATIENCE_S: Final = 120.0
+"""So long a request is tried again before it is given up."""
+_FIRST_PAUSE_S: Final = 0.2
+_LONGEST_PAUSE_S: Final = 5.0
+_TIMEOUT: Final = httpx.Timeout(60.0, connect=10.0)
+_TOO_MANY_REQUESTS: Final = 429
+_LONGEST_MESSAGE: Final = 500
+
+Json = dict[str, Any]
+
+
+class Connection:
+    """One service, as one key sees it. `sleep` and `transport` are there for tests."""
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str | None,
+        *,
+        patience_s: float = PATIENCE_S,
+        transport: httpx.BaseTransport | None = None,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._patience_s = patience_s
+        self._sleep = sleep
+        self._http = httpx.Client(
+            base_url=base_url,
+            headers={"Authorization": f"Bearer {api_key}"} if api_key else {},
+            timeout=_TIMEOUT,
+            transport=transport,
+        )
+
+    def close(self) -> None:
+        """Let go of open connections."""
+        self._http.close()
+
+    def ask(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """Send a request until it is answered: only for what may be done twice."""
+        for patience in self.patiently():
+            with patience:
+                return self.ask_once(method, path, **request)
+        raise AssertionError("patience ends with an error")
+
+    def ask_json(self, method: str, path: str, **request: Any) -> Json:
+        """Do the same and return the JSON of the answer."""
+        return as_json(self.ask(method, path, **request))
+
+    def ask_once(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """Send a request; raises `ServiceUnreachable` where trying again may help."""
+        with _unreachable_as_ours(self._http.base_url):
+            answer = self._http.request(method, path, **request)
+        check(answer)
+        return answer
+
+    @contextmanager
+    def streaming(self, path: str) -> Iterator[httpx.Response]:
+        """GET a path and yield the answer before its body is read."""
+        with _unreachable_as_ours(self._http.base_url), self._http.stream("GET", path) as answer:
+            if not answer.is_success:
+                answer.read()
+            check(answer)
+            yield answer
+
+    def patiently(self) -> Iterator["Patience"]:
+        """Yield until something works, with longer and longer pauses, or patience ends.
+
+        Use each one as a block: it takes in `ServiceUnreachable`. `worked` begins anew.
+        """
+        patience = Patience(self._patience_s, self._sleep)
+        while True:
+            yield patience
+
+
+class Patience:
+    """How long is waited for a service that does not answer."""
+
+    def __init__(self, patience_s: float, sleep: Callable[[float], None]) -> None:
+        self._patience_s, self._sleep = patience_s, sleep
+        self.worked()
+
+    def worked(self) -> None:
+        """Something went on: all patience is back."""
+        self._deadline = time.monotonic() + self._patience_s
+        self._pause_s = _FIRST_PAUSE_S
+
+    def __enter__(self) -> "Patience":
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, _: object) -> bool:
+        if not isinstance(error, ServiceUnreachable):
+            return False
+        if time.monotonic() + self._pause_s > self._deadline:
+            return False
+        self._sleep(self._pause_s)
+        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        return True
+
+
+def check_running(base_url: str) -> None:
+    """Raise `ServiceUnreachable` at once when nobody is there."""
+    connection = Connection(base_url, None)
+    try:
+        connection.ask_once("GET", "/healthz")
+    finally:
+        connection.close()
+
+
+def as_json(answer: httpx.Response) -> Json:
+    """Return the object in an answer; anything else is not our service."""
+    try:
+        found = answer.json()
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise ServiceRefused(
+            f"{answer.url} does not answer with JSON: is it the right address?",
+            status=answer.status_code,
+            error=None,
+        )
+    return found
+
+
+def check(answer: httpx.Response) -> None:
+    """Raise what the service says is wrong."""
+    if answer.is_success:
+        return
+    told = _told(answer)
+    message = str(told.get("message") or told.get("error") or answer.reason_phrase)
+    text = f"{message[:_LONGEST_MESSAGE]} ({answer.status_code})"
+    if answer.is_server_error or answer.status_code == _TOO_MANY_REQUESTS:
+        raise ServiceUnreachable(f"the service cannot do this now: {text}")
+    raise ServiceRefused(text, status=answer.status_code, error=told.get("error"), told=told)
+
+
+def _told(answer: httpx.Response) -> Json:
+    try:
+        found = answer.json()
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+@contextmanager
+def _unreachable_as_ours(base_url: httpx.URL) -> Iterator[None]:
+    try:
+        yield
+    except httpx.TransportError as error:
+        reason = str(error) or type(error).__name__
+        raise ServiceUnreachable(f"{base_url} does not answer: {reason}") from error
+    except httpx.InvalidURL as error:
+        raise ServiceRefused(f"{base_url} is no address: {error}", status=None) from error

@@ -1,0 +1,79 @@
+"""What is heard in a film, and when: values only."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from framekiln.engine.assets import FILE_ID
+
+
+@dataclass(frozen=True)
+class MediaWindow:
+    """A stretch of a source that is seen or heard in the film."""
+
+    element: str
+    src: str | None
+    file_id: str | None
+    start_ms: float
+    end_ms: float
+    source_in_ms: float
+    gain: float
+
+    @property
+    def source(self) -> str:
+        """The address to fetch it from."""
+        return FILE_ID + (self.file_id or "") if self.src is None else self.src
+
+    @classmethod
+    def from_plan(cls, entry: dict[str, Any], *, film_ms: float) -> "MediaWindow":
+        """Read one entry of the page's plan; it sounds no longer than its source lasts."""
+        start_ms, source_in_ms = float(entry["startMs"]), float(entry["sourceInMs"])
+        ends_ms = [film_ms if entry["endMs"] is None else float(entry["endMs"])]
+        if entry.get("sourceOutMs") is not None:
+            ends_ms.append(start_ms + float(entry["sourceOutMs"]) - source_in_ms)
+        return cls(
+            element=str(entry["element"]),
+            src=entry["src"],
+            file_id=entry["fileId"],
+            start_ms=start_ms,
+            end_ms=min(ends_ms),
+            source_in_ms=source_in_ms,
+            gain=float(entry["gain"]),
+        )
+
+
+@dataclass(frozen=True)
+class HeardPiece:
+    """A stretch of a source as a layer plays it: at its speed, as loud as `gains` say.
+
+    All times are milliseconds of the film, but for `source_in_ms`.
+    """
+
+    layer_id: str
+    source: str
+    start_ms: Fraction
+    end_ms: Fraction
+    source_in_ms: Fraction
+    speed: Fraction
+    gains: tuple[tuple[Fraction, float], ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain JSON; times are fractions written as text."""
+        times = ("start_ms", "end_ms", "source_in_ms", "speed")
+        return {
+            "layer_id": self.layer_id,
+            "source": self.source,
+            **{name: str(getattr(self, name)) for name in times},
+            "gains": [[str(at_ms), factor] for at_ms, factor in self.gains],
+        }
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "HeardPiece":
+        """Read what `as_json` wrote."""
+        times = ("start_ms", "end_ms", "source_in_ms", "speed")
+        return cls(
+            layer_id=value["layer_id"],
+            source=value["source"],
+            **{name: Fraction(value[name]) for name in times},
+            gains=tuple((Fraction(at_ms), float(factor)) for at_ms, factor in value["gains"]),
+        )

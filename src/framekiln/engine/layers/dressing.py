@@ -1,0 +1,268 @@
+"""From a source's picture to the layer's: cropped, mirrored, keyed, tinted, rounded, blurred.
+
+The order is that of CSS: first what is in the box, then filters, then the shape of the box and the
+blur. Where the box lies on the canvas is none of its business, but for boxes that stand still:
+those are made in the canvas's own pixels, so that nothing has to be bent.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from math import ceil
+
+import cv2
+import numpy as np
+
+from framekiln.composition.layers import LayerState, Rect
+from framekiln.composition.layers.boxes import WHOLE
+from framekiln.composition.layers.geometry import Flip
+from framekiln.composition.layers.values import ChromaKey, Layer, Visual
+from framekiln.compositor.adjusting import adjust, blur
+from framekiln.compositor.masking import flipped, keyed, masked, rounded_mask
+from framekiln.compositor.picture import (
+    Picture,
+    Plane,
+    Rgba,
+    cut,
+    picture_of_premultiplied,
+)
+from framekiln.compositor.placing import Matrix, moved, scaled
+from framekiln.compositor.rect import Rect as Pixels
+from framekiln.engine.layers.geometry import Edges, even, matrix_onto, on_canvas
+from framekiln.engine.layers.painter import Look
+from framekiln.engine.layers.tinting import adjustment_of, colour_of
+
+
+@dataclass(frozen=True, eq=False)
+class Dressed:
+    """A picture that fills `area` of the box, or stands where `onto` puts it."""
+
+    picture: Picture
+    area: Rect
+    onto: Matrix | None = None
+
+    def matrix(self, state: LayerState) -> Matrix:
+        """Return the way from its pixels to the canvas."""
+        if self.onto is not None:
+            return self.onto
+        return matrix_onto(state, self.area, self.picture.width_px, self.picture.height_px)
+
+
+def dressing_key(state: LayerState, *, stands: bool) -> Hashable:
+    """Return all of a state that `dress` looks at."""
+    box = (state.width, state.height, state.content, state.crop, state.reveal)
+    look = (state.filters, state.blur_px)
+    return (box, look, state.matrix) if stands else (box, look)
+
+
+def dress(look: Look, state: LayerState, layer: Layer, *, stands: bool) -> Dressed:
+    """Return the layer's own picture; `stands` says that it is upright and keeps its place."""
+    if look.sheet is not None and stands:
+        dressed = _of_sheet(look, look.sheet, state, layer)
+    else:
+        picture = look.picture
+        if picture is None:
+            assert look.sheet is not None
+            picture = picture_of_premultiplied(look.sheet)
+        dressed = _of_picture(look, picture, state, layer)
+        if stands:
+            dressed = _standing(dressed, state)
+    picture = dressed.picture
+    if key := getattr(layer, "chroma_key", None):
+        picture = _keyed(picture, key)
+    picture = adjust(picture, adjustment_of(state.filters))
+    dressed = replace(dressed, picture=picture)
+    return _blurred(_revealed(_rounded(dressed, state, layer), state), state)
+
+
+def _of_sheet(look: Look, sheet: Rgba, state: LayerState, layer: Layer) -> Dressed:
+    """Bring a still to the very pixels it takes on the canvas, whether even or odd."""
+    area = _area(look, state, layer)
+    if look.area is None and state.crop != WHOLE:
+        sheet = _cropped(sheet, state.crop)
+    edges = on_canvas(state, area, to_even=False)
+    sheet = _mirrored(_fitted(sheet, edges), layer)
+    left, top = edges.left % 2, edges.top % 2
+    right, bottom = (edges.width + left) % 2, (edges.height + top) % 2
+    if left or top or right or bottom:
+        sheet = np.pad(sheet, ((top, bottom), (left, right), (0, 0)))
+    corner = (edges.left - left, edges.top - top)
+    x_px, y_px = area.width / edges.width, area.height / edges.height
+    padded = Rect(
+        area.left - left * x_px,
+        area.top - top * y_px,
+        sheet.shape[1] * x_px,
+        sheet.shape[0] * y_px,
+    )
+    return Dressed(picture_of_premultiplied(sheet), padded, moved(*corner))
+
+
+def _of_picture(look: Look, picture: Picture, state: LayerState, layer: Layer) -> Dressed:
+    area = _area(look, state, layer)
+    if look.area is None and state.crop != WHOLE:
+        picture = _cut_crop(picture, state)
+    flip = _flip_of(layer)
+    if flip is not Flip.NONE:
+        picture = flipped(
+            picture,
+            left_right=flip in (Flip.X, Flip.BOTH),
+            top_bottom=flip in (Flip.Y, Flip.BOTH),
+        )
+    return Dressed(picture, area)
+
+
+def _area(look: Look, state: LayerState, layer: Layer) -> Rect:
+    """Return which part of the box a look fills, mirrored with what is in it."""
+    area, flip = look.area or state.content, _flip_of(layer)
+    if look.area is None:
+        return area
+    left, top = area.left, area.top
+    if flip in (Flip.X, Flip.BOTH):
+        left = state.width - area.left - area.width
+    if flip in (Flip.Y, Flip.BOTH):
+        top = state.height - area.top - area.height
+    return Rect(left, top, area.width, area.height)
+
+
+def _standing(dressed: Dressed, state: LayerState) -> Dressed:
+    edges = on_canvas(state, dressed.area, to_even=True)
+    picture = dressed.picture
+    factors = (edges.width / picture.width_px, edges.height / picture.height_px)
+    return replace(dressed, onto=edges.onto @ scaled(*factors))
+
+
+def _cut_crop(picture: Picture, state: LayerState) -> Picture:
+    """Cut at even pixels: the content moves by less than one, the edges of the box do not."""
+    width, height = picture.width_px, picture.height_px
+    crop = state.crop
+    wide, high = min(width, even(crop.width * width)), min(height, even(crop.height * height))
+    left = min(width - wide, 2 * round(crop.left * width / 2))
+    top = min(height - high, 2 * round(crop.top * height / 2))
+    return cut(picture, Pixels(left, top, left + wide, top + high))
+
+
+def _cropped(sheet: Rgba, crop: Rect) -> Rgba:
+    height, width = sheet.shape[:2]
+    left, top = round(crop.left * width), round(crop.top * height)
+    right = max(left + 1, round((crop.left + crop.width) * width))
+    bottom = max(top + 1, round((crop.top + crop.height) * height))
+    return sheet[min(top, height - 1) : bottom, min(left, width - 1) : right]
+
+
+def fit_sheet(sheet: Rgba, width_px: int, height_px: int) -> Rgba:
+    """Return a premultiplied still at another size."""
+    if sheet.shape[:2] == (height_px, width_px):
+        return sheet
+    is_smaller = width_px < sheet.shape[1] or height_px < sheet.shape[0]
+    how = cv2.INTER_AREA if is_smaller else cv2.INTER_CUBIC
+    fitted = cv2.resize(np.ascontiguousarray(sheet), (width_px, height_px), interpolation=how)
+    pixels = np.asarray(fitted, np.uint8)
+    if not is_smaller:
+        # A curve through points may leave their range, but no colour is more than its alpha.
+        np.minimum(pixels[..., :3], pixels[..., 3:], out=pixels[..., :3])
+    return pixels
+
+
+def _fitted(sheet: Rgba, edges: Edges) -> Rgba:
+    return fit_sheet(sheet, edges.width, edges.height)
+
+
+def _flip_of(layer: Layer) -> Flip:
+    return layer.size.flip if isinstance(layer, Visual) else Flip.NONE
+
+
+def _mirrored(sheet: Rgba, layer: Layer) -> Rgba:
+    flip = _flip_of(layer)
+    across = -1 if flip in (Flip.X, Flip.BOTH) else 1
+    down = -1 if flip in (Flip.Y, Flip.BOTH) else 1
+    return np.ascontiguousarray(sheet[::down, ::across])
+
+
+def _keyed(picture: Picture, key: ChromaKey) -> Picture:
+    colour = colour_of(key.color)
+    found = keyed(picture, colour, similarity=key.similarity, blend=key.blend)
+    return found
+
+
+def _rounded(dressed: Dressed, state: LayerState, layer: Layer) -> Dressed:
+    radius = layer.size.border_radius_px if isinstance(layer, Visual) else 0.0
+    if radius <= 0:
+        return dressed
+    picture, area = dressed.picture, dressed.area
+    x_px, y_px = picture.width_px / area.width, picture.height_px / area.height
+    box = (max(1, round(state.width * x_px)), max(1, round(state.height * y_px)))
+    mask = rounded_mask(*box, radius * (x_px + y_px) / 2)
+    corner = (round(area.left * x_px), round(area.top * y_px))
+    return replace(dressed, picture=masked(picture, _window(mask, corner, picture)))
+
+
+def _window(mask: Plane, corner: tuple[int, int], picture: Picture) -> Plane:
+    """Return the part of a mask under a picture whose corner lies at those pixels of the mask."""
+    window = np.zeros_like(picture.y)
+    left, top = corner
+    part = mask[max(0, top) : top + len(window), max(0, left) : left + window.shape[1]]
+    x, y = max(0, -left), max(0, -top)
+    part = part[: len(window) - y, : window.shape[1] - x]
+    window[y : y + part.shape[0], x : x + part.shape[1]] = part
+    return window
+
+
+def _revealed(dressed: Dressed, state: LayerState) -> Dressed:
+    """Cut away what a wipe hides, at even pixels."""
+    reveal = state.reveal
+    if reveal == WHOLE:
+        return dressed
+    picture, area = dressed.picture, dressed.area
+    x_px, y_px = picture.width_px / area.width, picture.height_px / area.height
+    edges = (
+        (reveal.left * state.width - area.left) * x_px,
+        (reveal.top * state.height - area.top) * y_px,
+        ((reveal.left + reveal.width) * state.width - area.left) * x_px,
+        ((reveal.top + reveal.height) * state.height - area.top) * y_px,
+    )
+    window = Pixels(*(2 * round(edge / 2) for edge in edges)).meet(
+        Pixels(0, 0, picture.width_px, picture.height_px)
+    )
+    if window.is_empty:
+        window = Pixels(0, 0, 2, 2)
+        picture = masked(picture, np.zeros_like(picture.y))
+    return _part(replace(dressed, picture=picture), window)
+
+
+def _part(dressed: Dressed, window: Pixels) -> Dressed:
+    picture, area = dressed.picture, dressed.area
+    x, y = area.width / picture.width_px, area.height / picture.height_px
+    onto = dressed.onto
+    return Dressed(
+        cut(picture, window),
+        Rect(
+            area.left + window.left * x,
+            area.top + window.top * y,
+            window.width_px * x,
+            window.height_px * y,
+        ),
+        None if onto is None else onto @ moved(window.left, window.top),
+    )
+
+
+def _blurred(dressed: Dressed, state: LayerState) -> Dressed:
+    if state.blur_px <= 0:
+        return dressed
+    picture, area = dressed.picture, dressed.area
+    x, y = area.width / picture.width_px, area.height / picture.height_px
+    sigma = state.blur_px / ((x + y) / 2)
+    # Light spreads beyond the edges.
+    margin = 2 * ceil(3 * sigma / 2)
+    wide = Picture.of_planes(
+        tuple(
+            np.pad(plane, margin if plane.shape == picture.y.shape else margin // 2)
+            for plane in picture.with_alpha().planes
+        )
+    )
+    around = Rect(
+        area.left - margin * x,
+        area.top - margin * y,
+        area.width + 2 * margin * x,
+        area.height + 2 * margin * y,
+    )
+    onto = None if dressed.onto is None else dressed.onto @ moved(-margin, -margin)
+    return Dressed(blur(wide, sigma), around, onto)

@@ -1,0 +1,1 @@
+"""What layers show: one module for each kind of source, each a `Painter`."""

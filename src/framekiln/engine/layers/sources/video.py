@@ -1,0 +1,66 @@
+"""Moving pictures: decoded natively, once, straight to the size at which they are shown."""
+
+from fractions import Fraction
+from math import ceil
+from pathlib import Path
+
+from framekiln.composition.layers import LayerState, PixelSize, ResolvedLayer
+from framekiln.compositor.picture import Picture, picture_of_planes
+from framekiln.engine.layers.geometry import (
+    even,
+    is_upright,
+    largest_side_px,
+    looks,
+    on_canvas,
+    stands_still,
+)
+from framekiln.engine.layers.painter import Look
+from framekiln.media.frames import FrameSource
+
+
+class VideoPainter:
+    """The pictures of one video layer."""
+
+    def __init__(self, layer: ResolvedLayer, path: Path) -> None:
+        self._path = path
+        self._size = _raster(layer)
+        self._frames: FrameSource | None = None
+        self._kept: tuple[Fraction, Picture] | None = None
+
+    def content_at(self, time_s: Fraction) -> PixelSize | None:
+        """Its size is known from the file."""
+        return None
+
+    def look(self, state: LayerState) -> Look:
+        """Return the frame on screen at the state's source time."""
+        if self._frames is None:
+            width, height = self._size
+            self._frames = FrameSource(self._path, width_px=width, height_px=height)
+        ms = state.source_s * 1000
+        shown_ms = self._frames.shown_ms(ms)
+        if self._kept is None or self._kept[0] != shown_ms:
+            planes = self._frames.yuv_at(ms)
+            picture = picture_of_planes(planes.luma, planes.blue, planes.red, planes.alpha)
+            self._kept = (shown_ms, picture)
+        return Look(("video", shown_ms), picture=self._kept[1])
+
+    def close(self) -> None:
+        """Free the decoder."""
+        if self._frames is not None:
+            self._frames.close()
+        self._frames = self._kept = None
+
+
+def _raster(layer: ResolvedLayer) -> tuple[int, int]:
+    """Return the size to decode to, even; never more than there is, where it is bent anyway."""
+    state = next(looks(layer))
+    if stands_still(layer) and is_upright(state):
+        edges = on_canvas(state, state.content, to_even=True)
+        return even(edges.width / state.crop.width), even(edges.height / state.crop.height)
+    width, height = largest_side_px(layer)
+    if layer.natural is None:
+        return width, height
+    return (
+        min(width, 2 * ceil(layer.natural.width / 2)),
+        min(height, 2 * ceil(layer.natural.height / 2)),
+    )

@@ -1,0 +1,223 @@
+"""Layers on stage: the same face as a page's `Stage`, without a page.
+
+Any frame can be shown at any time, so a stage of layers never has to be opened again.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from framekiln.capture.browser import Browser
+from framekiln.capture.framebuffer import Pixels
+from framekiln.capture.page import Size
+from framekiln.composition.layers import InvalidConfig, ResolvedTimeline, resolve
+from framekiln.composition.layers.values import LayerConfig, OutputSettings, Quality
+from framekiln.compositor.picture import rgba_of
+from framekiln.compositor.rect import Rect
+from framekiln.compositor.scene import Scene
+from framekiln.engine.errors import FilmTookTooLong
+from framekiln.engine.heard import HeardPiece
+from framekiln.engine.layers.composing import Composer
+from framekiln.engine.layers.painters import Palette, draw_ahead, measured
+from framekiln.engine.layers.raster import RasterRoom
+from framekiln.engine.layers.sourcing import Gathered, gather
+from framekiln.engine.layers.text_markup import font_faces
+from framekiln.engine.layers.tinting import colour_of
+from framekiln.engine.missing_media import AssetMissing, AssetUnavailable
+from framekiln.engine.order import FilmLimits, FilmOrder, StillMoment
+from framekiln.engine.shot import Shot
+from framekiln.engine.slices import Slice
+from framekiln.media.encode import Layout, Mp4Encoder, VideoSettings
+
+GRABBING: Final = "layers"
+FrameShown = Callable[[int], None]
+_PRESETS: Final = {Quality.DRAFT: "superfast", Quality.STANDARD: "veryfast", Quality.HIGH: "medium"}
+_CRFS: Final = {Quality.DRAFT: 23, Quality.STANDARD: 18, Quality.HIGH: 16}
+
+
+@dataclass
+class LayerStage:
+    """Made by `open_layers`; owned by one thread."""
+
+    film_plan: ResolvedTimeline
+    shot: Shot
+    browser: Browser
+    limits: FilmLimits
+    palette: Palette
+    composer: Composer
+    fallback_reason: str | None = None
+    next_frame: int = field(default=0, init=False)
+    """Always 0: no frame needs those before it."""
+    _captured_frames: int = field(default=0, init=False)
+    _deadline: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._deadline = time.monotonic() + self.limits.whole_s
+
+    def film(self, slice_: Slice, path: Path, shown: FrameShown) -> None:
+        """Make one slice."""
+        size, fps = self.shot.size, self.shot.timeline.fps
+        settings = video_settings(size, fps, self.film_plan.config.output)
+        background = colour_of(self.film_plan.config.background)
+        scene = Scene(size.width_px, size.height_px, background=background)
+        with Mp4Encoder(path, settings, Layout.YUV420P) as encoder:
+            for number in range(slice_.first_frame, slice_.end_frame):
+                self._check_deadline(number)
+                has_changed = scene.show(self.composer.things(number))
+                if has_changed or number == slice_.first_frame:
+                    buffer = encoder.buffer()
+                    _copy(scene, buffer)
+                    encoder.write(buffer)
+                    self._captured_frames += 1
+                else:
+                    encoder.repeat()
+                shown(number)
+
+    def still(self, moment: StillMoment) -> Pixels:
+        """Return one frame as BGRA, with its transparency if that is wanted."""
+        size = self.shot.size
+        background = colour_of(self.film_plan.config.background)
+        scene = Scene(
+            size.width_px,
+            size.height_px,
+            background=background,
+            has_alpha=moment.is_transparent,
+        )
+        number = Fraction(moment.at_ms, 1000) * self.shot.timeline.fps
+        scene.show(self.composer.things(int(number)))
+        return np.ascontiguousarray(rgba_of(scene.picture)[..., [2, 1, 0, 3]])
+
+    def save_sound(self, path: Path) -> bool:
+        """Layers have no sound but what is mixed."""
+        return False
+
+    def take_captured(self) -> int:
+        """Return how many frames were composed since the last call; the others were repeated."""
+        captured, self._captured_frames = self._captured_frames, 0
+        return captured
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return what the film's owner should know."""
+        return (*self.shot.warnings, *dict.fromkeys(self.palette.warnings))
+
+    def record(self) -> dict[str, Any]:
+        """Return how the frames were made."""
+        return {
+            "grabbing": GRABBING,
+            "fallback_reason": self.fallback_reason,
+            "confinement": self.browser.confinement,
+            "browser": self.browser.version,
+        }
+
+    def _check_deadline(self, number: int) -> None:
+        if time.monotonic() > self._deadline:
+            raise FilmTookTooLong(
+                f"not finished after {self.limits.whole_s:g} s, at frame {number} of"
+                f" {self.shot.timeline.frame_count}"
+            )
+
+
+@contextmanager
+def open_layers(
+    order: FilmOrder, browser: Browser, limits: FilmLimits, *, fallback_reason: str | None = None
+) -> Iterator[LayerStage]:
+    """Fetch all sources, settle the film, and be ready to show any frame of it."""
+    config = order.layers
+    assert config is not None
+    gathered = gather(config, order.assets)
+    film = settle(config, gathered)
+    with tempfile.TemporaryDirectory(prefix="framekiln-layers-") as folder:
+        palette = _palette(film, gathered, order, browser, limits, Path(folder))
+        palette.raw = fallback_reason is None
+        draw_ahead(film, palette)
+        film = resolve(config, gathered.media, measured=measured(palette))
+        composer = Composer(film.layers, palette.canvas, palette.draw_layer)
+        try:
+            yield LayerStage(film, _shot(film), browser, limits, palette, composer, fallback_reason)
+        finally:
+            composer.close()
+
+
+def _palette(
+    film: ResolvedTimeline,
+    gathered: Gathered,
+    order: FilmOrder,
+    browser: Browser,
+    limits: FilmLimits,
+    folder: Path,
+) -> Palette:
+    head = font_faces(film.config.fonts)
+    return Palette(
+        gathered=gathered,
+        browser=browser,
+        assets=order.assets,
+        limits=limits,
+        canvas=Rect(0, 0, film.dimensions.width_px, film.dimensions.height_px),
+        room=RasterRoom(browser, order.assets, limits, head=head),
+        folder=folder,
+        head=head,
+        heard=heard_pieces(film),
+        timeline=film.timeline,
+    )
+
+
+def settle(config: LayerConfig, gathered: Gathered) -> ResolvedTimeline:
+    """Return the film, or say which layer's source is missing."""
+    try:
+        return resolve(config, gathered.media)
+    except InvalidConfig as error:
+        codes = {issue.code for issue in error.issues}
+        if not codes <= {"asset_unreachable", "asset_unsupported"}:
+            raise
+        kind = AssetUnavailable if gathered.may_come else AssetMissing
+        raise kind(error.message, **error.details) from error
+
+
+def heard_pieces(film: ResolvedTimeline) -> tuple[HeardPiece, ...]:
+    """Return all that is heard, for the mix."""
+    return tuple(
+        HeardPiece(
+            layer_id=sound.layer_id,
+            source=sound.source,
+            start_ms=piece.start_s * 1000,
+            end_ms=piece.end_s * 1000,
+            source_in_ms=piece.source_in_s * 1000,
+            speed=piece.speed,
+            gains=tuple((at_s * 1000, gain) for at_s, gain in sound.gain_points()),
+        )
+        for sound in film.sounds
+        for piece in sound.pieces()
+    )
+
+
+def video_settings(size: Size, fps: Fraction, output: OutputSettings) -> VideoSettings:
+    """Return what the encoder is told by the config's `output`."""
+    crf = _CRFS[output.quality] if output.crf is None else round(output.crf)
+    return VideoSettings(size.width_px, size.height_px, fps, _PRESETS[output.quality], crf)
+
+
+def _shot(film: ResolvedTimeline) -> Shot:
+    return Shot(
+        size=Size(film.dimensions.width_px, film.dimensions.height_px),
+        timeline=film.timeline,
+        sounds=heard_pieces(film),
+        is_declarative=True,
+        warnings=tuple(f"{each.path}: {each.message}" for each in film.warnings),
+    )
+
+
+def _copy(scene: Scene, buffer: Pixels) -> None:
+    """Write the planes one after the other, as the encoder wants them."""
+    picture = scene.picture
+    height, width = picture.y.shape
+    np.copyto(buffer[:height], picture.y)
+    chroma = buffer[height:].reshape(2, height // 2, width // 2)
+    np.copyto(chroma[0], picture.u)
+    np.copyto(chroma[1], picture.v)

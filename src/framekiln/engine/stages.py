@@ -1,0 +1,57 @@
+"""The stage that an order needs: a page, or layers. Both have the same face."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+from framekiln.capture.browser import Browser
+from framekiln.capture.framebuffer import Pixels
+from framekiln.engine.layers.stage import open_layers
+from framekiln.engine.order import FilmLimits, FilmOrder, StillMoment
+from framekiln.engine.shot import Shot
+from framekiln.engine.slices import Slice
+from framekiln.engine.stage import open_stage
+
+
+class AnyStage(Protocol):
+    """Something that is filmed slice after slice; owned by one thread."""
+
+    shot: Shot
+
+    @property
+    def next_frame(self) -> int:
+        """The first frame that can still be shown."""
+        ...
+
+    def film(self, slice_: Slice, path: Path, shown: Callable[[int], None]) -> None:
+        """Make one slice; it must not lie behind `next_frame`."""
+        ...
+
+    def still(self, moment: StillMoment) -> Pixels:
+        """Return one picture as BGRA."""
+        ...
+
+    def save_sound(self, path: Path) -> bool:
+        """Write the sound that the stage itself has mixed; False if it does not."""
+        ...
+
+    def take_captured(self) -> int:
+        """Return how many frames' pixels were taken since the last call."""
+        ...
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return what the film's owner should know."""
+        ...
+
+    def record(self) -> dict[str, Any]:
+        """Return how the frames were made."""
+        ...
+
+
+def open_stage_for(
+    order: FilmOrder, browser: Browser, limits: FilmLimits, *, fallback_reason: str | None = None
+) -> AbstractContextManager[AnyStage]:
+    """Open what the order is made of, ready to film its first frame."""
+    open_ = open_stage if order.layers is None else open_layers
+    return open_(order, browser, limits, fallback_reason=fallback_reason)

@@ -1,0 +1,85 @@
+"""Makes of the track files of a sealed stream all that players fetch; runs in a confined child.
+
+The tracks stay as they came. Each is read and verified whole once more, its pictures are decoded
+for a small track to scrub with, and all are put into one ordinary MP4 besides.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+from framekiln.media.isobmff.index import SCRUB_TRACK_ID, IndexEntry, index_entry
+from framekiln.media.one_mp4 import write_one_mp4
+from framekiln.media.picture_tracks import PictureOrder, PictureSource, encode_pictures
+from framekiln.media.probe import VideoFacts, probe
+from framekiln.media.probe_info import probe_info
+from framekiln.media.split import INDEX_NAME, ProcessedTrack, ProcessedVideo, track_path
+from framekiln.media.work_done import WorkDone
+
+SOURCE: Final = "source"
+
+Report = Callable[[dict[str, Any]], None]
+
+
+def task(args: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Finish `folder`, which has the track files of `track_ids`; tell the same as media/split."""
+    done = WorkDone(lambda part: report({"progress": float(part)}))
+    return asdict(finish(Path(args["folder"]), args["track_ids"], done))
+
+
+def finish(folder: Path, track_ids: Sequence[int], done: WorkDone) -> ProcessedVideo:
+    """Write scrub track, index and the whole MP4 beside the tracks, or raise `UnreadableMedia`."""
+    index = {
+        track_id: index_entry(track_id, track_path(folder, track_id)) for track_id in track_ids
+    }
+    source = folder / SOURCE
+    write_one_mp4([track_path(folder, track_id) for track_id in track_ids], source)
+    facts = probe(source)
+    tracks = [_describe(folder, entry) for entry in index.values()]
+    scrub: ProcessedTrack | None = None
+    if facts.video is not None:
+        pictures = sum(each["sample_count"] for each in index.values() if each["type"] == "video")
+        done.plan(pictures)
+        _make_scrub(source, folder, facts.video, done)
+        index[SCRUB_TRACK_ID] = index_entry(SCRUB_TRACK_ID, track_path(folder, SCRUB_TRACK_ID))
+        scrub = _describe(folder, index[SCRUB_TRACK_ID])
+    text = json.dumps({str(key): index[key] for key in sorted(index)}, separators=(",", ":"))
+    (folder / INDEX_NAME).write_text(text, encoding="utf-8")
+    done.finish()
+    return ProcessedVideo(
+        width_px=facts.video.width_px if facts.video else None,
+        height_px=facts.video.height_px if facts.video else None,
+        duration_ms=round(facts.duration_ms),
+        tracks=tuple(tracks),
+        scrub=scrub,
+        left_out=(),
+    )
+
+
+def _make_scrub(source: Path, folder: Path, facts: VideoFacts, done: WorkDone) -> None:
+    out = track_path(folder, SCRUB_TRACK_ID)
+    encode_pictures(
+        PictureSource(source, facts.fps),
+        [PictureOrder.scrub(out, facts.width_px, facts.height_px)],
+        tick=lambda: done.add(1),
+    )
+
+
+def _describe(folder: Path, entry: IndexEntry) -> ProcessedTrack:
+    track_id: int = entry["track"]
+    path = track_path(folder, track_id)
+    info = probe_info(path, entry)
+    return ProcessedTrack(
+        track_id=track_id,
+        type=entry["type"],
+        codec_name=info["codec_name"],
+        codec=entry["codec"],
+        duration_ms=round(Fraction(entry["duration"] * 1000, entry["timescale"])),
+        byte_size=path.stat().st_size,
+        probe_info=info,
+        is_copied=track_id != SCRUB_TRACK_ID,
+        reason="small pictures for scrubbing" if track_id == SCRUB_TRACK_ID else None,
+    )

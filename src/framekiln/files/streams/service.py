@@ -1,0 +1,139 @@
+"""What can be done with streamed uploads as a whole. Each state change is one transaction here."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from framekiln.db.notify import notify
+from framekiln.db.pool import Database
+from framekiln.files import store as file_store
+from framekiln.files.model import File, FileStatus, FileType, NewFile, topic
+from framekiln.files.service import no_file
+from framekiln.files.streams import store
+from framekiln.files.streams.errors import StreamAbandoned, StreamIncomplete, StreamNotFound
+from framekiln.files.streams.jobs import assemble_job
+from framekiln.files.streams.model import (
+    ABANDONED_AFTER,
+    NewStream,
+    Stream,
+    StreamedFragment,
+    StreamTrack,
+    stream_prefix,
+)
+from framekiln.files.streams.receiving import Receiving, closed
+from framekiln.identity.model import Caller
+from framekiln.jobs.ending import failure_of
+from framekiln.jobs.queue import JobQueue
+from framekiln.kit.clock import Clock
+from framekiln.kit.ids import FileId, OrganizationId, new_uuid
+from framekiln.storage.blob_store import BlobStore
+
+_FAILED_AT_A_TIME: Final = 100
+
+
+class Streams:
+    """The streamed uploads of all organizations."""
+
+    def __init__(
+        self, database: Database, *, jobs: JobQueue, blobs: BlobStore, clock: Clock
+    ) -> None:
+        self._database = database
+        self._jobs = jobs
+        self._blobs = blobs
+        self._clock = clock
+        self.receiving = Receiving(database, blobs=blobs, clock=clock)
+
+    async def create(self, caller: Caller, new: NewStream) -> Stream:
+        """Begin a streamed upload: a file that is receiving."""
+        file_id, now = FileId(new_uuid()), self._clock.now()
+        async with self._database.transaction() as connection:
+            await file_store.insert(
+                connection,
+                file_id,
+                NewFile(new.filename, FileType.VIDEO, None, expires_at=new.expires_at),
+                organization_id=caller.organization.id,
+                api_key_id=caller.api_key_id,
+                now=now,
+            )
+            await store.begin(connection, file_id, new.tracks, now=now)
+        return await self.find(caller.organization.id, file_id)
+
+    async def find(self, organization_id: OrganizationId, file_id: FileId) -> Stream:
+        """Return how far a streamed upload is."""
+        async with self._database.connection() as connection:
+            file = await file_store.find(connection, organization_id, file_id)
+            tracks = await store.list_tracks(connection, file_id) if file else []
+        if file is None:
+            raise no_file(file_id)
+        if not tracks:
+            raise StreamNotFound(f"file {file_id} is not uploaded as a stream")
+        return Stream(file, tracks)
+
+    async def fragments(
+        self, organization_id: OrganizationId, file_id: FileId
+    ) -> list[StreamedFragment]:
+        """Return what has come so far, by track and number; none for a file that is no stream."""
+        async with self._database.connection() as connection:
+            if await file_store.find(connection, organization_id, file_id) is None:
+                raise no_file(file_id)
+            return await store.list_fragments(connection, file_id)
+
+    async def seal(
+        self, organization_id: OrganizationId, file_id: FileId, counts: Mapping[int, int]
+    ) -> File:
+        """End a streamed upload that has this many fragments a track; its assembly begins.
+
+        Sealing it again is harmless.
+        """
+        async with self._database.transaction() as connection:
+            file = await file_store.lock(connection, organization_id, file_id)
+            if file is None:
+                raise no_file(file_id)
+            tracks = await store.list_tracks(connection, file_id)
+            _check_complete(file, tracks, counts)
+            if file.status is FileStatus.RECEIVING:
+                total = sum(track.byte_size for track in tracks)
+                await store.set_size(connection, file_id, byte_size=total)
+                await file_store.set_processing(connection, file_id)
+                await self._jobs.defer(connection, assemble_job(file))
+                await notify(connection, topic(file_id))
+            elif file.status is FileStatus.FAILED:
+                raise closed(file)
+        return (await self.find(organization_id, file_id)).file
+
+    async def fail_abandoned(self) -> int:
+        """Fail streams of which nothing has come for a day; return how many."""
+        since = self._clock.now() - ABANDONED_AFTER
+        async with self._database.connection() as connection:
+            found = await store.list_abandoned(connection, since=since, limit=_FAILED_AT_A_TIME)
+        failure = failure_of(
+            StreamAbandoned("nothing came for 24 hours, and the stream was not sealed")
+        )
+        failed = 0
+        for organization_id, file_id in found:
+            async with self._database.transaction() as connection:
+                await file_store.lock(connection, organization_id, file_id)
+                if not await store.is_abandoned(connection, file_id, since=since):
+                    continue
+                await file_store.fail(connection, file_id, failure, now=self._clock.now())
+                await notify(connection, topic(file_id))
+            await self._blobs.delete_prefix(stream_prefix(organization_id, file_id))
+            failed += 1
+        return failed
+
+
+def _check_complete(file: File, tracks: list[StreamTrack], counts: Mapping[int, int]) -> None:
+    """Refuse to seal what is not all there, in the eyes of the sender or in ours."""
+    if not tracks:
+        raise StreamNotFound(f"file {file.id} is not uploaded as a stream")
+    here = {track.track_id: track.fragment_count for track in tracks}
+    if here == dict(counts) and all(here.values()):
+        return
+    wrong = ", ".join(
+        f"track {each} has {here.get(each, 0)}, not {counts.get(each, 0)}"
+        for each in sorted({*here, *counts})
+        if here.get(each, 0) != counts.get(each, 0)
+    )
+    raise StreamIncomplete(
+        f"fragments are missing: {wrong or 'every track needs at least one'}",
+        tracks={str(each): {"next": count} for each, count in here.items()},
+    )

@@ -1,0 +1,89 @@
+"""All parts of pipelines put together, for the drivers."""
+
+from dataclasses import dataclass
+
+from framekiln.db.notify import Notifications
+from framekiln.db.pool import Database
+from framekiln.files.service import Files
+from framekiln.jobs.queue import JobQueue
+from framekiln.kit.clock import Clock
+from framekiln.kit.fetch import GuardedFetcher
+from framekiln.pipelines.advance import Advance
+from framekiln.pipelines.arrivals import Arrivals
+from framekiln.pipelines.batches import Batches
+from framekiln.pipelines.changes import RunChanges
+from framekiln.pipelines.endpoints import Endpoints
+from framekiln.pipelines.gate import ClosedGate, Gate
+from framekiln.pipelines.outputs import Outputs
+from framekiln.pipelines.reviews import Reviews
+from framekiln.pipelines.runs import Runs
+from framekiln.pipelines.service import Pipelines
+from framekiln.pipelines.work import RunWork
+from framekiln.storage.blob_store import BlobStore
+from framekiln.webhooks.outbox import Outbox
+
+
+@dataclass(frozen=True)
+class Around:
+    """What pipelines stand on."""
+
+    database: Database
+    jobs: JobQueue
+    blobs: BlobStore
+    files: Files
+    notifications: Notifications
+    outbox: Outbox
+    fetcher: GuardedFetcher
+    clock: Clock
+
+
+@dataclass(frozen=True)
+class PipelineServices:
+    """What the drivers work with."""
+
+    catalogue: Pipelines
+    endpoints: Endpoints
+    advance: Advance
+    runs: Runs
+    batches: Batches
+    reviews: Reviews
+    outputs: Outputs
+    work: RunWork
+    changes: RunChanges
+
+    @classmethod
+    def over(cls, around: Around, *, gate: Gate | None = None) -> "PipelineServices":
+        """Put everything together."""
+        database, clock = around.database, around.clock
+        advance = Advance(
+            database,
+            jobs=around.jobs,
+            arrivals=Arrivals(database, blobs=around.blobs),
+            gate=gate or ClosedGate(),
+            outbox=around.outbox,
+            clock=clock,
+        )
+        definitions = advance.definitions
+        batches = Batches(database, definitions=definitions, outbox=around.outbox, clock=clock)
+        return cls(
+            catalogue=Pipelines(database, clock=clock),
+            endpoints=Endpoints(database, fetcher=around.fetcher, clock=clock),
+            advance=advance,
+            runs=Runs(database, advance=advance, clock=clock),
+            batches=batches,
+            reviews=Reviews(database, advance=advance, clock=clock),
+            outputs=Outputs(database, files=around.files, definitions=definitions),
+            work=RunWork(database, advance=advance, jobs=around.jobs, clock=clock),
+            changes=RunChanges(
+                database,
+                advance=advance,
+                batches=batches,
+                notifications=around.notifications,
+            ),
+        )
+
+    async def tick(self) -> None:
+        """Do what has become due."""
+        await self.work.queue_due()
+        await self.reviews.expire_due()
+        await self.changes.drain()

@@ -1,0 +1,172 @@
+"""What can be wrong with requests about pipelines, and why steps and runs fail."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from framekiln.kit.errors import CompositionFailed, Conflict, FramekilnError, InvalidInput, NotFound
+from framekiln.pipelines.issues import Issue
+
+Kind = TypeVar("Kind", bound=InvalidInput)
+
+
+class InvalidDefinition(InvalidInput):
+    """A definition with issues; `issues` has all of them."""
+
+    code = "invalid_definition"
+
+
+class PipelineNotFound(NotFound):
+    """No such pipeline in this organization."""
+
+    code = "pipeline_not_found"
+
+
+class VersionNotFound(NotFound):
+    """The pipeline has no such version."""
+
+    code = "pipeline_version_not_found"
+
+
+class PipelineNameTaken(Conflict):
+    """Another pipeline that is not archived has this name."""
+
+    code = "pipeline_name_taken"
+
+
+class PipelineArchived(Conflict):
+    """An archived pipeline takes no new versions, runs or batches."""
+
+    code = "pipeline_archived"
+
+
+class EndpointNotFound(NotFound):
+    """No such endpoint in this organization; or, of a run, it was archived."""
+
+    code = "endpoint_not_found"
+
+
+class EndpointArchived(Conflict):
+    """A new version cannot name an archived endpoint."""
+
+    code = "endpoint_archived"
+
+
+class RunNotFound(NotFound):
+    """No such run in this organization."""
+
+    code = "pipeline_run_not_found"
+
+
+class NamespaceNotFound(NotFound):
+    """The run has no step, or the file no output, with this namespace."""
+
+    code = "namespace_not_found"
+
+
+class BatchNotFound(NotFound):
+    """No such batch in this organization."""
+
+    code = "pipeline_batch_not_found"
+
+
+class ReviewNotFound(NotFound):
+    """No such review task in this organization."""
+
+    code = "pipeline_review_not_found"
+
+
+class IdempotencyConflict(Conflict):
+    """The Idempotency-Key was used with another body."""
+
+    code = "idempotency_conflict"
+
+
+class RunNotCancellable(Conflict):
+    """The run has ended otherwise."""
+
+    code = "run_not_cancellable"
+
+
+class RunNotRetryable(Conflict):
+    """Only runs that failed or were cancelled can be retried."""
+
+    code = "run_not_retryable"
+
+
+class ReviewConflict(Conflict):
+    """The task was decided otherwise."""
+
+    code = "review_conflict"
+
+
+class ReviewExpired(Conflict):
+    """Nobody decided in time; also why a step failed that was to fail then."""
+
+    code = "review_expired"
+
+
+class ReviewNotPending(Conflict):
+    """The task is gone because its run was stopped."""
+
+    code = "review_not_pending"
+
+
+class UnitLost(Conflict):
+    """Somebody else has the step now, or nobody wants it any more."""
+
+    code = "step_lost"
+
+
+class StepTimedOut(CompositionFailed):
+    """An attempt took longer than any may."""
+
+    code = "step_timed_out"
+    retryable = True
+
+
+class StepKillsWorkers(CompositionFailed):
+    """One worker after the other died at this step."""
+
+    code = "step_kills_workers"
+
+
+class DecodeFailed(CompositionFailed):
+    """The media of the file cannot be decoded."""
+
+    code = "decode_failed"
+
+
+class InvalidOutput(CompositionFailed):
+    """A step left something that is no output, or too much of it."""
+
+    code = "invalid_output"
+
+
+class InputFileFailed(CompositionFailed):
+    """The file of a run cannot be used."""
+
+    code = "file_failed"
+
+
+class StepTypeUnavailable(FramekilnError):
+    """This version has no runner for a type of step."""
+
+    code = "step_type_unavailable"
+
+
+def invalid_request(issues: Iterable[Issue]) -> InvalidInput:
+    """Return the error for a request body with these issues."""
+    return _with_issues(InvalidInput, issues, what="the request")
+
+
+def invalid_definition(issues: Iterable[Issue]) -> InvalidDefinition:
+    """Return the error for a definition with these issues."""
+    return _with_issues(InvalidDefinition, issues, what="the definition")
+
+
+def _with_issues(kind: type[Kind], issues: Iterable[Issue], *, what: str) -> Kind:
+    listed = [{"path": issue.path, "code": str(issue.code)} for issue in issues]
+    first = listed[0]
+    more = f" (and {len(listed) - 1} more)" if len(listed) > 1 else ""
+    message = f"{first['path'] or what}: {first['code']}{more}"
+    return kind(message, issues=listed)

@@ -1,0 +1,1 @@
+"""What does the built-in steps, a module for each type."""

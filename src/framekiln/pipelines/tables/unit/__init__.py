@@ -1,0 +1,1 @@
+"""The rows of the steps of runs and their windows."""

@@ -1,0 +1,44 @@
+"""What `url` names: a file of ours, by any address of it, or something on the web. Pure."""
+
+import re
+from typing import Final
+from urllib.parse import urlsplit
+
+from framekiln.kit.ids import FileId, parse_uuid
+from framekiln.playback.model import SourceAddressInvalid
+
+MAX_ADDRESS_CHARS: Final = 8192
+_FILE_SCHEME: Final = "file-id:"
+# Any host: behind a proxy we do not know our own.
+_FILE_PATH: Final = re.compile(r"/api/v1/files/([0-9a-fA-F-]{36})(?:/|$)")
+
+
+def file_named(url: str) -> FileId | None:
+    """Return which file an address names; None if it leads elsewhere."""
+    if url.startswith(_FILE_SCHEME):
+        found = parse_uuid(url.removeprefix(_FILE_SCHEME))
+        if found is None:
+            raise SourceAddressInvalid(f"url: after {_FILE_SCHEME} comes a UUID", field="url")
+        return FileId(found)
+    match = _FILE_PATH.match(_path_of(url))
+    found = parse_uuid(match[1]) if match else None
+    return FileId(found) if found else None
+
+
+def check_web_address(url: str) -> None:
+    """Refuse what could never be fetched; the fetcher has the last word on the rest."""
+    if len(url) > MAX_ADDRESS_CHARS or not url.isprintable():
+        raise SourceAddressInvalid(
+            f"url: at most {MAX_ADDRESS_CHARS} characters, all of them printable", field="url"
+        )
+    if not url.lower().startswith(("https://", "http://")):
+        raise SourceAddressInvalid(
+            "url: name an https address, a file of this service, or file-id:<id>", field="url"
+        )
+
+
+def _path_of(url: str) -> str:
+    try:
+        return urlsplit(url).path
+    except ValueError:
+        return ""

@@ -1,0 +1,122 @@
+"""A source being played: where it stands, what it is offered as, and what can be wrong."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, NewType
+from uuid import UUID
+
+from framekiln.kit.errors import Blame, InvalidInput, NotFound, Unavailable
+from framekiln.kit.ids import OrganizationId
+from framekiln.media.renditions import AUDIO, Outline
+
+SourceId = NewType("SourceId", UUID)
+
+
+class SourceStatus(StrEnum):
+    """Where a source stands; it goes from looking to one of the others, once."""
+
+    LOOKING = "looking"
+    READY = "ready"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True)
+class Tracks:
+    """Where the tracks of a source lie: in one blob, or in one each."""
+
+    pictures_key: str | None
+    sound_key: str | None
+
+
+@dataclass(frozen=True)
+class Source:
+    """What somebody plays; a new one each time its bytes are fetched anew."""
+
+    id: SourceId
+    organization_id: OrganizationId
+    address: str
+    status: SourceStatus
+    tracks: Tracks
+    outline: Outline | None
+    failure: Mapping[str, Any] | None
+    """An error as `describe_error` writes it."""
+    created_at: datetime
+    changed_at: datetime
+    expires_at: datetime | None
+    used_at: datetime
+
+    def key_of(self, rendition_id: str) -> str:
+        """Return which blob a rendition is made from."""
+        key = self.tracks.sound_key if rendition_id == AUDIO else self.tracks.pictures_key
+        assert key is not None, "there is a rendition only if there is a track"
+        return key
+
+
+@dataclass(frozen=True)
+class SegmentName:
+    """Which segment of a source; the first is number 1."""
+
+    rendition_id: str
+    number: int
+
+
+@dataclass(frozen=True)
+class MadeSegment:
+    """A segment that is there, or could not be made."""
+
+    number: int
+    made_at: datetime
+    failure: Mapping[str, Any] | None
+
+
+# Players look for the first words of these messages, and stay quiet.
+
+
+class RenditionNotFound(NotFound):
+    """The source is not offered in this form."""
+
+    code = "rendition_not_found"
+
+
+class SegmentNotFound(NotFound):
+    """The rendition has no segment of this number."""
+
+    code = "segment_not_found"
+
+
+class InitNotFound(NotFound):
+    """There is no header of a rendition that is not there."""
+
+    code = "init_segment_not_found"
+
+
+class SourceAddressInvalid(InvalidInput):
+    """`url` is neither an https address nor one of our files."""
+
+    code = "source_address_invalid"
+
+
+class MediaNotReady(Unavailable):
+    """It is still being made; asking again soon will find it."""
+
+    code = "media_not_ready"
+    # Nobody's: its words may be told.
+    blame = Blame.CALLER
+
+
+def topic(source_id: SourceId) -> str:
+    """Return what waits for changes of a source listen for."""
+    return f"playback:{source_id}"
+
+
+def source_prefix(organization: OrganizationId, source: SourceId) -> str:
+    """Return where everything that was made of a source is kept."""
+    return f"org/{organization}/playback/{source}"
+
+
+def segment_key(source: Source, name: SegmentName) -> str:
+    """Return where a segment is kept."""
+    prefix = source_prefix(source.organization_id, source.id)
+    return f"{prefix}/{name.rendition_id}/{name.number}.m4s"

@@ -1,0 +1,171 @@
+"""What players may do: learn what a source is offered as, and get any segment of it.
+
+Whatever is not there yet is asked of the workers and waited for, but not for ever. Nothing is
+decoded here.
+"""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Final
+
+from framekiln.db.notify import Notifications
+from framekiln.db.pool import Database
+from framekiln.files.service import Files
+from framekiln.jobs.queue import JobQueue
+from framekiln.kit.clock import Clock
+from framekiln.kit.confined.errors import rebuild_error
+from framekiln.kit.ids import OrganizationId
+from framekiln.media.renditions import AUDIO, Outline, Rendition
+from framekiln.playback import store
+from framekiln.playback.jobs import segment_job
+from framekiln.playback.model import (
+    RenditionNotFound,
+    SegmentName,
+    SegmentNotFound,
+    Source,
+    segment_key,
+    source_prefix,
+)
+from framekiln.playback.sources import FAILURES_LAST, Sources
+from framekiln.playback.waiting import until
+from framekiln.storage.blob_store import BlobStore
+
+WAIT_S: Final = 30.0
+RETENTION: Final = timedelta(days=1)
+SEGMENTS_AHEAD: Final = 2
+_CHECK_EVERY: Final = timedelta(minutes=10)
+_GRACE: Final = timedelta(minutes=10)
+_REMOVED_AT_A_TIME: Final = 100
+
+
+class Playback:
+    """Sources by their address, and their segments by name."""
+
+    def __init__(  # noqa: PLR0913 - each is one thing it needs
+        self,
+        database: Database,
+        *,
+        files: Files,
+        jobs: JobQueue,
+        blobs: BlobStore,
+        notifications: Notifications,
+        clock: Clock,
+        wait_s: float = WAIT_S,
+    ) -> None:
+        self._database = database
+        self._sources = Sources(database, files=files, jobs=jobs, clock=clock)
+        self._jobs = jobs
+        self._blobs = blobs
+        self._notifications = notifications
+        self._clock = clock
+        self._wait_s = wait_s
+
+    async def open(self, organization_id: OrganizationId, url: str) -> tuple[Source, Outline]:
+        """Return what `url` is offered as; the first time, a worker looks at it."""
+        source = await self._sources.find_or_add(organization_id, url)
+        if source.outline is None:
+            source = await until(
+                self._notifications,
+                source.id,
+                lambda: self._sources.looked_at(source.id),
+                within_s=self._wait_s,
+            )
+        await self._sources.note_use(source)
+        assert source.outline is not None
+        return source, source.outline
+
+    async def segment(self, source: Source, name: SegmentName) -> str:
+        """Return the blob key of a segment; it is made if nobody has done so before."""
+        rendition = find_rendition(source, name.rendition_id)
+        if not 1 <= name.number <= rendition.segment_count:
+            raise SegmentNotFound(
+                f"Media segment not found: {name.rendition_id} has segments 1 to"
+                f" {rendition.segment_count}"
+            )
+        if not await self._is_made(source, name):
+            async with self._database.transaction() as connection:
+                await self._jobs.defer(connection, segment_job(source, name))
+            await until(
+                self._notifications,
+                source.id,
+                lambda: self._is_made(source, name),
+                within_s=self._wait_s,
+            )
+        ahead = range(name.number + 1, name.number + 1 + SEGMENTS_AHEAD)
+        await self._prepare(source, name.rendition_id, ahead)
+        return segment_key(source, name)
+
+    async def prepare_start(self, source: Source, outline: Outline) -> None:
+        """Have the first segments made: whoever asks for a manifest will ask for them."""
+        for rendition_id in dict.fromkeys((outline.renditions[0].id, AUDIO)):
+            await self._prepare(source, rendition_id, [1])
+
+    async def remove_unused(self) -> int:
+        """Remove what was made of sources that are gone or that nobody plays; return how many."""
+        now = self._clock.now()
+        async with self._database.connection() as connection:
+            unused = await store.list_unused(
+                connection,
+                unused_since=now - RETENTION,
+                expired_before=now - _GRACE,
+                limit=_REMOVED_AT_A_TIME,
+            )
+        async with self._database.transaction() as connection:
+            unchecked = await store.take_unchecked(
+                connection, checked_before=now - _CHECK_EVERY, now=now, limit=_REMOVED_AT_A_TIME
+            )
+        gone = [source for source in unchecked if not await self._has_tracks(source)]
+        removed = {source.id: source for source in (*unused, *gone)}
+        for source in removed.values():
+            # The bytes first: if we die in between, the next round does it again.
+            await self._blobs.delete_prefix(source_prefix(source.organization_id, source.id))
+            async with self._database.transaction() as connection:
+                await store.delete(connection, source.id)
+        return len(removed)
+
+    async def _prepare(self, source: Source, rendition_id: str, numbers: Iterable[int]) -> None:
+        """Have segments made before they are asked for, as far as they exist."""
+        rendition = source.outline.find(rendition_id) if source.outline else None
+        if rendition is None:
+            return
+        wanted = [number for number in numbers if number <= rendition.segment_count]
+        async with self._database.connection() as connection:
+            made = await store.find_segments(connection, source.id, rendition_id, wanted)
+        missing = [number for number in wanted if number not in {each.number for each in made}]
+        if not missing:
+            return
+        async with self._database.transaction() as connection:
+            for ahead, number in enumerate(missing, start=1):
+                job = segment_job(source, SegmentName(rendition_id, number), ahead=ahead)
+                await self._jobs.defer(connection, job)
+
+    async def _is_made(self, source: Source, name: SegmentName) -> bool | None:
+        """Return True or None; raise why a segment could not be made a moment ago."""
+        async with self._database.connection() as connection:
+            made = await store.find_segments(
+                connection, source.id, name.rendition_id, [name.number]
+            )
+        if not made:
+            return None
+        failure, made_at = made[0].failure, made[0].made_at
+        if failure is None:
+            return True
+        if self._clock.now() - made_at < FAILURES_LAST:
+            raise rebuild_error(dict(failure), "playback")
+        return None
+
+    async def _has_tracks(self, source: Source) -> bool:
+        for key in (source.tracks.pictures_key, source.tracks.sound_key):
+            if key is not None and await self._blobs.info(key) is None:
+                return False
+        return True
+
+
+def find_rendition(source: Source, rendition_id: str) -> Rendition:
+    """Return a rendition of a source that was opened."""
+    assert source.outline is not None
+    found = source.outline.find(rendition_id)
+    if found is None:
+        offered = ", ".join(each.id for each in source.outline.renditions)
+        raise RenditionNotFound(f"Track not found: this source is offered as {offered}")
+    return found

@@ -1,0 +1,77 @@
+"""Sources on the disk of a worker: fetched once, kept while there is room, shared by its jobs.
+
+Without it every segment would cost a download of the whole source.
+"""
+
+import asyncio
+import tempfile
+from collections import OrderedDict
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+from uuid import uuid4
+
+from framekiln.storage.blob_store import BlobStore
+
+MOST_BYTES: Final = 4 << 30
+# Confined children may be another user; nobody else gets into the folder.
+_READABLE_BY_ALL: Final = 0o644
+
+
+@dataclass
+class _Kept:
+    """One source; its lock is held while it is fetched."""
+
+    path: Path
+    size_bytes: int = 0
+    users: int = 0
+    fetching: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class SourceFiles:
+    """Open it with `open_source_files`."""
+
+    def __init__(self, blobs: BlobStore, folder: Path, *, most_bytes: int = MOST_BYTES) -> None:
+        self._blobs = blobs
+        self._folder = folder
+        self._most_bytes = most_bytes
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+
+    @asynccontextmanager
+    async def local(self, key: str) -> AsyncIterator[Path]:
+        """Give the path of a blob's content, which stays during the block; only to be read."""
+        kept = self._kept.setdefault(key, _Kept(self._folder / uuid4().hex))
+        self._kept.move_to_end(key)
+        kept.users += 1
+        try:
+            async with kept.fetching:
+                if not kept.size_bytes:
+                    await self._fetch(key, kept)
+            yield kept.path
+        finally:
+            kept.users -= 1
+            self._make_room()
+
+    async def _fetch(self, key: str, kept: _Kept) -> None:
+        await self._blobs.get_to_file(key, kept.path)
+        kept.path.chmod(_READABLE_BY_ALL)
+        kept.size_bytes = kept.path.stat().st_size
+
+    def _make_room(self) -> None:
+        """Remove what was used longest ago, until the rest fits."""
+        total = sum(kept.size_bytes for kept in self._kept.values())
+        for key, kept in list(self._kept.items()):
+            if kept.users or (total <= self._most_bytes and kept.size_bytes):
+                continue
+            kept.path.unlink(missing_ok=True)
+            total -= kept.size_bytes
+            del self._kept[key]
+
+
+@asynccontextmanager
+async def open_source_files(blobs: BlobStore) -> AsyncIterator[SourceFiles]:
+    """Keep sources in a folder that goes away with the worker."""
+    with tempfile.TemporaryDirectory(prefix="framekiln-playback-") as folder:
+        yield SourceFiles(blobs, Path(folder))

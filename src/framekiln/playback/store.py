@@ -1,0 +1,242 @@
+"""The SQL of playback: sources, and which of their segments are made."""
+
+import hashlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from framekiln.db.pool import Connection, Database
+from framekiln.kit.ids import OrganizationId
+from framekiln.media.renditions import Outline
+from framekiln.playback.model import (
+    MadeSegment,
+    SegmentName,
+    Source,
+    SourceId,
+    SourceStatus,
+    Tracks,
+)
+
+
+async def find_newest(
+    connection: Connection, organization_id: OrganizationId, address: str, *, now: datetime
+) -> Source | None:
+    """Return the newest source of an address that has not expired, whatever its state."""
+    cursor = await connection.execute(
+        """
+        SELECT * FROM playback_source
+        WHERE organization_id = %s AND address_sha256 = %s AND address = %s
+          AND (expires_at IS NULL OR expires_at > %s)
+        ORDER BY created_at DESC LIMIT 1
+        """,
+        (organization_id, _digest(address), address, now),
+    )
+    row = await cursor.fetchone()
+    return _source(row) if row else None
+
+
+async def find(connection: Connection, source_id: SourceId) -> Source | None:
+    """Return a source by its id."""
+    cursor = await connection.execute("SELECT * FROM playback_source WHERE id = %s", (source_id,))
+    row = await cursor.fetchone()
+    return _source(row) if row else None
+
+
+async def lock_address(
+    connection: Connection, organization_id: OrganizationId, address: str
+) -> None:
+    """Let one transaction at a time add a source of this address."""
+    await connection.execute(
+        "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))",
+        (f"playback:{organization_id}:{address}",),
+    )
+
+
+async def insert(connection: Connection, source: Source) -> None:
+    """Add a source that is to be looked at."""
+    await connection.execute(
+        """
+        INSERT INTO playback_source (id, organization_id, address, address_sha256, status,
+            pictures_key, sound_key, created_at, changed_at, expires_at, used_at, checked_at)
+        VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+        """,
+        (
+            source.id,
+            source.organization_id,
+            source.address,
+            _digest(source.address),
+            source.status,
+            source.tracks.pictures_key,
+            source.tracks.sound_key,
+            source.created_at,
+            source.changed_at,
+            source.expires_at,
+            source.used_at,
+            source.created_at,
+        ),
+    )
+
+
+async def set_ready(
+    connection: Connection,
+    source_id: SourceId,
+    outline: Outline,
+    *,
+    tracks: Tracks,
+    expires_at: datetime | None,
+    now: datetime,
+) -> bool:
+    """Record what a source is; False if it is not waited for any more."""
+    cursor = await connection.execute(
+        """
+        UPDATE playback_source SET status = 'ready', outline = %s, pictures_key = %s,
+            sound_key = %s, expires_at = %s, changed_at = %s
+        WHERE id = %s AND status = 'looking'
+        """,
+        (
+            Jsonb(outline.to_json()),
+            tracks.pictures_key,
+            tracks.sound_key,
+            expires_at,
+            now,
+            source_id,
+        ),
+    )
+    return cursor.rowcount == 1
+
+
+async def set_failed(
+    connection: Connection, source_id: SourceId, failure: Mapping[str, Any], *, now: datetime
+) -> None:
+    """Record why a source cannot be played."""
+    await connection.execute(
+        """
+        UPDATE playback_source SET status = 'failed', failure = %s, changed_at = %s
+        WHERE id = %s AND status = 'looking'
+        """,
+        (Jsonb(dict(failure)), now, source_id),
+    )
+
+
+async def touch(connection: Connection, source_id: SourceId, *, now: datetime) -> None:
+    """Note that a source is in use."""
+    await connection.execute(
+        "UPDATE playback_source SET used_at = %s WHERE id = %s", (now, source_id)
+    )
+
+
+async def find_segments(
+    connection: Connection, source_id: SourceId, rendition_id: str, numbers: Sequence[int]
+) -> list[MadeSegment]:
+    """Return those of the segments that somebody has made, or failed to."""
+    cursor = await connection.execute(
+        """
+        SELECT number, made_at, failure FROM playback_segment
+        WHERE source_id = %s AND rendition = %s AND number = ANY(%s)
+        """,
+        (source_id, rendition_id, list(numbers)),
+    )
+    return [MadeSegment(**row) for row in await cursor.fetchall()]
+
+
+async def put_segment(
+    connection: Connection,
+    source_id: SourceId,
+    name: SegmentName,
+    *,
+    failure: Mapping[str, Any] | None,
+    now: datetime,
+) -> None:
+    """Record that a segment is stored, or why not; what is stored stays."""
+    await connection.execute(
+        """
+        INSERT INTO playback_segment (source_id, rendition, number, made_at, failure)
+        SELECT id, %s, %s, %s, %s FROM playback_source WHERE id = %s
+        ON CONFLICT (source_id, rendition, number) DO UPDATE
+        SET made_at = excluded.made_at, failure = excluded.failure
+        WHERE playback_segment.failure IS NOT NULL
+        """,
+        (
+            name.rendition_id,
+            name.number,
+            now,
+            Jsonb(dict(failure)) if failure is not None else None,
+            source_id,
+        ),
+    )
+
+
+async def list_unused(
+    connection: Connection, *, unused_since: datetime, expired_before: datetime, limit: int
+) -> list[Source]:
+    """Return sources that nobody has played for long, or whose bytes have expired."""
+    cursor = await connection.execute(
+        """
+        SELECT * FROM playback_source WHERE used_at < %s OR expires_at < %s
+        ORDER BY used_at LIMIT %s
+        """,
+        (unused_since, expired_before, limit),
+    )
+    return [_source(row) for row in await cursor.fetchall()]
+
+
+async def take_unchecked(
+    connection: Connection, *, checked_before: datetime, now: datetime, limit: int
+) -> list[Source]:
+    """Return ready sources whose tracks nobody has looked for lately, and note that we do."""
+    cursor = await connection.execute(
+        """
+        UPDATE playback_source SET checked_at = %s WHERE id IN (
+            SELECT id FROM playback_source WHERE checked_at < %s AND status = 'ready'
+            ORDER BY checked_at LIMIT %s FOR UPDATE SKIP LOCKED)
+        RETURNING *
+        """,
+        (now, checked_before, limit),
+    )
+    return [_source(row) for row in await cursor.fetchall()]
+
+
+async def delete(connection: Connection, source_id: SourceId) -> None:
+    """Forget a source and its segments."""
+    await connection.execute("DELETE FROM playback_source WHERE id = %s", (source_id,))
+
+
+@asynccontextmanager
+async def if_free(database: Database, work: str) -> AsyncIterator[bool]:
+    """Tell whether nobody, on any machine, does this work now; if so it is ours in the block."""
+    async with database.connection() as connection:
+        cursor = await connection.execute(
+            "SELECT pg_try_advisory_lock(hashtextextended(%s, 0)) AS is_ours", (work,)
+        )
+        row = await cursor.fetchone()
+        is_ours = row is not None and row["is_ours"]
+        try:
+            yield is_ours
+        finally:
+            if is_ours:
+                await connection.execute(
+                    "SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (work,)
+                )
+
+
+def _digest(address: str) -> bytes:
+    return hashlib.sha256(address.encode()).digest()
+
+
+def _source(row: Mapping[str, Any]) -> Source:
+    return Source(
+        id=SourceId(row["id"]),
+        organization_id=OrganizationId(row["organization_id"]),
+        address=row["address"],
+        status=SourceStatus(row["status"]),
+        tracks=Tracks(row["pictures_key"], row["sound_key"]),
+        outline=Outline.from_json(row["outline"]) if row["outline"] else None,
+        failure=row["failure"],
+        created_at=row["created_at"],
+        changed_at=row["changed_at"],
+        expires_at=row["expires_at"],
+        used_at=row["used_at"],
+    )

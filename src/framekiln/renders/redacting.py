@@ -1,0 +1,78 @@
+"""Job: make a copy of a file in which some things cannot be seen or heard any more.
+
+A stranger's film is decoded in a confined child, which gets the order and nothing else of ours.
+Runs again from the start when its worker died; the output is there whole or not at all.
+"""
+
+import json
+import tempfile
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+import structlog
+
+from framekiln.files.service import Files
+from framekiln.jobs.ending import patiently
+from framekiln.jobs.model import JobContext
+from framekiln.kit.confined.limits import Limits
+from framekiln.kit.confined.run import run_confined
+from framekiln.kit.ids import RenderId
+from framekiln.renders.ending import ending_badly
+from framekiln.renders.model import Made, Render, output_key
+from framekiln.renders.redaction import Redaction
+from framekiln.renders.work import RenderWork
+from framekiln.storage.blob_store import BlobStore
+
+# Like splitting a file whose pictures have to be encoded anew.
+_LIMITS: Final = Limits(cpu_s=8 * 3600, memory_bytes=4 << 30, file_bytes=8 << 30, wall_s=4 * 3600)
+
+
+@dataclass(frozen=True)
+class RedactFile:
+    """Handles `render.redact` jobs."""
+
+    work: RenderWork
+    files: Files
+    blobs: BlobStore
+
+    async def __call__(self, job: JobContext) -> None:
+        """Make the copy, and complete the render with it."""
+        render_id = RenderId(UUID(job.args["render_id"]))
+        with structlog.contextvars.bound_contextvars(render_id=str(render_id)):
+            async with ending_badly(self.work, render_id, job):
+                render = await self.work.start(render_id, job_id=job.job_id, attempt=job.attempt)
+                if render is not None:
+                    await self._redact(render, job)
+
+    async def _redact(self, render: Render, job: JobContext) -> None:
+        with tempfile.TemporaryDirectory(prefix="framekiln-redact-") as name:
+            made = await self._make(render, Path(name), output_key(render, attempt=job.attempt))
+        if not await patiently(lambda: self.work.complete(render.id, made)):
+            await self.blobs.delete(made.output_key)
+
+    async def _make(self, render: Render, folder: Path, key: str) -> Made:
+        order, out = folder / "order.json", folder / "out.mp4"
+        await self.blobs.get_to_file(render.source_key, order)
+        redaction = Redaction.from_json(json.loads(order.read_bytes()))
+        file = await self.files.get(render.organization_id, redaction.file_id)
+        await self.files.fetch_media(file, folder / "source")
+        told = await run_confined(
+            "framekiln.engine.redaction:task",
+            {"source": "source", "order": order.name, "out": out.name},
+            limits=_LIMITS,
+            folder=folder,
+        )
+        byte_size = out.stat().st_size
+        await self.blobs.put_file(key, out)
+        return Made(
+            width_px=int(told["width_px"]),
+            height_px=int(told["height_px"]),
+            fps=Fraction(told["fps"]),
+            duration_ms=int(told["duration_ms"]),
+            output_key=key,
+            byte_size=byte_size,
+            record={"boxes": len(redaction.boxes), "mutes": len(redaction.mutes), "warnings": []},
+        )

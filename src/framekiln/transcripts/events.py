@@ -1,0 +1,40 @@
+"""What others are told of a transcription, as webhook events."""
+
+from typing import Any, Final
+
+from framekiln.transcripts.model import Transcription, TranscriptionStatus
+from framekiln.webhooks.model import Event
+
+# Preparing the sound is nobody's business.
+_TOPICS: Final = {
+    TranscriptionStatus.CREATED: "transcription.created",
+    TranscriptionStatus.TRANSCRIBING: "transcription.transcribing",
+    TranscriptionStatus.COMPLETE: "transcription.completed",
+    TranscriptionStatus.FAILED: "transcription.failed",
+}
+
+
+def event_of(transcription: Transcription) -> Event:
+    """Return the event that it has come to the state it is in."""
+    return Event(
+        organization_id=transcription.organization_id,
+        api_key_id=transcription.api_key_id,
+        topic=_TOPICS[transcription.status],
+        resource_id=transcription.id,
+        data=_data(transcription),
+    )
+
+
+def _data(transcription: Transcription) -> dict[str, Any]:
+    ended, failed = transcription.completed_at, transcription.failed_at
+    failure = transcription.failure
+    return {
+        "id": str(transcription.id),
+        "file_id": str(transcription.file_id),
+        "track_id": transcription.track_id,
+        "status": str(transcription.status),
+        "created_at": transcription.created_at.isoformat(),
+        "completed_at": ended.isoformat() if ended else None,
+        "failed_at": failed.isoformat() if failed else None,
+        "error": {"code": failure.code, "message": failure.message} if failure else None,
+    }

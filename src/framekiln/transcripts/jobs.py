@@ -1,0 +1,46 @@
+"""The jobs of a transcription: prepare its sound, hear each slice, join what was heard.
+
+Work is given out by the number of the slice: an hour of speech that came first does not keep a
+short clip waiting, as the first slices of all come before the later ones of any.
+"""
+
+from typing import Any, Final
+
+from framekiln.jobs.model import NewJob
+from framekiln.transcripts.model import Transcription
+
+PREPARE: Final = "transcript.prepare"
+HEAR_SLICE: Final = "transcript.slice"
+JOIN: Final = "transcript.join"
+SPEECH_QUEUE: Final = "speech"
+
+# What ends one comes before what begins another.
+_JOIN_PRIORITY: Final = 10
+
+
+def prepare_job(transcription: Transcription) -> NewJob:
+    """Return the job that decodes the sound and cuts it into slices."""
+    return NewJob(kind=PREPARE, args=_args(transcription), queue=SPEECH_QUEUE)
+
+
+def slice_job(transcription: Transcription, number: int) -> NewJob:
+    """Return the job that hears one slice."""
+    return NewJob(
+        kind=HEAR_SLICE,
+        args={**_args(transcription), "number": number},
+        queue=SPEECH_QUEUE,
+        priority=-number,
+    )
+
+
+def join_job(transcription: Transcription) -> NewJob:
+    """Return the job that makes one transcript of all slices."""
+    return NewJob(kind=JOIN, args=_args(transcription), queue=SPEECH_QUEUE, priority=_JOIN_PRIORITY)
+
+
+def _args(transcription: Transcription) -> dict[str, Any]:
+    return {
+        "transcription_id": str(transcription.id),
+        "organization_id": str(transcription.organization_id),
+        "file_id": str(transcription.file_id),
+    }

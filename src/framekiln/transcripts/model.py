@@ -1,0 +1,165 @@
+"""A transcription: which sound of which file, where it stands, where its text is kept."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from framekiln.files.model import file_prefix
+from framekiln.jobs.ending import Failure
+from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId, TranscriptionId
+
+WORK_SLICE_MS: Final = 22_000
+"""How much sound one job hears, and how long a fragment is: what the recognizer takes at once.
+
+The recognizer's own number, written again: this module must not load it.
+"""
+
+
+class TranscriptionStatus(StrEnum):
+    """Where a transcription stands (spec 3.3)."""
+
+    CREATED = "created"
+    PENDING = "pending"
+    TRANSCRIBING = "transcribing"
+    COMPLETE = "complete"
+    FAILED = "failed"
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether nothing more will happen to it."""
+        return self in (TranscriptionStatus.COMPLETE, TranscriptionStatus.FAILED)
+
+
+_S = TranscriptionStatus
+# The one table of allowed changes. A worker prepares the sound (`pending`), then slices are heard.
+CHANGES: dict[TranscriptionStatus, frozenset[TranscriptionStatus]] = {
+    _S.CREATED: frozenset({_S.PENDING, _S.FAILED}),
+    _S.PENDING: frozenset({_S.PENDING, _S.TRANSCRIBING, _S.COMPLETE, _S.FAILED}),
+    _S.TRANSCRIBING: frozenset({_S.COMPLETE, _S.FAILED}),
+    _S.COMPLETE: frozenset(),
+    _S.FAILED: frozenset(),
+}
+
+
+def before(after: TranscriptionStatus) -> list[str]:
+    """Return the states from which `after` may be entered, for the guard of an update."""
+    return [str(state) for state, changes in CHANGES.items() if after in changes]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """What a caller wants transcribed; without a track it is the first sound of the file."""
+
+    file_id: FileId
+    track_id: int | None = None
+    language: str | None = None
+
+
+@dataclass(frozen=True)
+class NewTranscription:
+    """A transcription about to be made."""
+
+    file_id: FileId
+    track_id: int
+    asked_language: str | None
+    duration_ms: int
+    work_slice_ms: int
+
+
+@dataclass(frozen=True)
+class Transcription:
+    """One transcription, as stored."""
+
+    id: TranscriptionId
+    position: int
+    organization_id: OrganizationId
+    api_key_id: ApiKeyId | None
+    file_id: FileId
+    track_id: int
+    status: TranscriptionStatus
+    asked_language: str | None
+    language: str | None
+    work_slice_ms: int
+    duration_ms: int
+    samples_key: str | None
+    transcript_key: str | None
+    failure: Failure | None
+    created_at: datetime
+    completed_at: datetime | None
+    failed_at: datetime | None
+
+    @property
+    def slice_count(self) -> int:
+        """How many slices its sound has, once it was decoded."""
+        return -(-self.duration_ms // self.work_slice_ms)
+
+    def answers(self, language: str | None) -> bool:
+        """Tell whether whoever asks for this language, or for any, need not have it made anew."""
+        if self.status is TranscriptionStatus.FAILED:
+            return False
+        return language is None or language in (self.asked_language, self.language)
+
+
+@dataclass(frozen=True)
+class TranscriptionProgress:
+    """How far a transcription is: preparing counts as one slice, and so does joining."""
+
+    status: TranscriptionStatus
+    is_prepared: bool
+    slices_done: int
+    slice_count: int
+    failure: Failure | None
+
+    @property
+    def fraction(self) -> float:
+        """From 0 to 1; 1 only when the text can be fetched."""
+        if self.status is TranscriptionStatus.COMPLETE:
+            return 1.0
+        return (self.slices_done + self.is_prepared) / (self.slice_count + 2)
+
+
+def plain_language(language: str | None) -> str | None:
+    """Return a language as it is compared: `en` for `EN-gb`."""
+    if language is None:
+        return None
+    return language.strip().lower().replace("_", "-").split("-")[0] or None
+
+
+def topic(transcription: TranscriptionId) -> str:
+    """Return what followers of a transcription's progress listen for."""
+    return f"transcription:{transcription}"
+
+
+def transcription_prefix(
+    organization: OrganizationId, file: FileId, transcription: TranscriptionId
+) -> str:
+    """Return where everything of a transcription is kept: with its file, and it goes with it."""
+    return f"{file_prefix(organization, file)}/transcriptions/{transcription}"
+
+
+def prefix_of(transcription: Transcription) -> str:
+    """Return where everything of this transcription is kept."""
+    return transcription_prefix(
+        transcription.organization_id, transcription.file_id, transcription.id
+    )
+
+
+def samples_key(transcription: Transcription, *, fence: int) -> str:
+    """Return where the decoded sound is kept while slices need it."""
+    return f"{parts_prefix(transcription)}/samples-{fence}.s16"
+
+
+def slice_key(transcription: Transcription, number: int, *, fence: int) -> str:
+    """Return where the transcript of a slice is kept until all are there."""
+    return f"{parts_prefix(transcription)}/slice-{number}-{fence}.json"
+
+
+def parts_prefix(transcription: Transcription) -> str:
+    """Return where everything is kept that goes when the transcription is complete."""
+    return f"{prefix_of(transcription)}/parts"
+
+
+def transcript_key(transcription: Transcription) -> str:
+    """Return where the whole transcript is kept."""
+    return f"{prefix_of(transcription)}/transcript.json"

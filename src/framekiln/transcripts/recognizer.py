@@ -1,0 +1,56 @@
+"""The speech model of this process: opened when first needed, used by threads of its own.
+
+So many sounds are heard at a time as the cores have room for, each with the threads that are set.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final, TypeVar
+
+from framekiln.speech.engine import Slice, Speech, SpeechSettings
+from framekiln.speech.model import Samples, Transcript
+
+_USEFUL_THREADS: Final = 4
+
+Result = TypeVar("Result")
+
+
+class Recognizer:
+    """One model for all jobs. Close it."""
+
+    def __init__(self, settings: SpeechSettings) -> None:
+        self.settings = settings
+        cores = os.cpu_count() or 1
+        places = cores // (settings.threads or min(_USEFUL_THREADS, cores))
+        self._threads = ThreadPoolExecutor(max(1, places), thread_name_prefix="speech")
+        self._opening = threading.Lock()
+        self._speech: Speech | None = None
+
+    async def close(self) -> None:
+        """Wait for what is being heard; nothing else is begun."""
+        await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
+
+    async def check_language(self, language: str) -> str:
+        """Return the model's code for a language; raise `UnknownLanguage` if it has none."""
+        return await self._run(lambda speech: speech.check_language(language))
+
+    async def detect_language(self, samples: Samples) -> str | None:
+        """Return what is spoken; None if nobody speaks."""
+        return await self._run(lambda speech: speech.detect_language(samples))
+
+    async def hear(self, samples: Samples, part: Slice, language: str | None) -> Transcript:
+        """Return what is said in one slice, with the times of the whole sound."""
+        return await self._run(lambda speech: speech.transcribe_slice(samples, part, language))
+
+    async def _run(self, step: Callable[[Speech], Result]) -> Result:
+        running = asyncio.get_running_loop()
+        return await running.run_in_executor(self._threads, lambda: step(self._opened()))
+
+    def _opened(self) -> Speech:
+        with self._opening:
+            if self._speech is None:
+                self._speech = Speech.open(self.settings)
+            return self._speech

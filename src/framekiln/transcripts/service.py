@@ -1,0 +1,215 @@
+"""What owners can do with transcriptions: have them made, follow them, read them."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from framekiln.db.notify import Follower, Notifications
+from framekiln.db.pool import Database
+from framekiln.files import store as file_store
+from framekiln.files.model import File, Track
+from framekiln.files.service import Files, no_file
+from framekiln.identity.model import Caller
+from framekiln.jobs.queue import JobQueue
+from framekiln.kit.clock import Clock
+from framekiln.kit.ids import FileId, OrganizationId, TranscriptionId, new_uuid
+from framekiln.speech.model import Transcript, join_slices
+from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.errors import BlobNotFound
+from framekiln.transcripts import store
+from framekiln.transcripts.errors import TranscriptionNotComplete, TranscriptionNotFound
+from framekiln.transcripts.events import event_of
+from framekiln.transcripts.jobs import prepare_job
+from framekiln.transcripts.kept import read_transcript
+from framekiln.transcripts.model import (
+    WORK_SLICE_MS,
+    Ask,
+    NewTranscription,
+    Transcription,
+    TranscriptionProgress,
+    TranscriptionStatus,
+    plain_language,
+    topic,
+)
+from framekiln.transcripts.page_captions import page_captions
+from framekiln.transcripts.slices import store as slice_store
+from framekiln.transcripts.track_choice import choose_track
+from framekiln.webhooks.outbox import Outbox
+
+
+class Transcripts:
+    """The transcriptions of all organizations, as their owners see them."""
+
+    def __init__(  # noqa: PLR0913 - each is a part of the application
+        self,
+        database: Database,
+        *,
+        files: Files,
+        jobs: JobQueue,
+        blobs: BlobStore,
+        notifications: Notifications,
+        outbox: Outbox,
+        clock: Clock,
+    ) -> None:
+        self._database = database
+        self._files = files
+        self._jobs = jobs
+        self._blobs = blobs
+        self._notifications = notifications
+        self._outbox = outbox
+        self._clock = clock
+
+    async def start(self, caller: Caller, ask: Ask) -> tuple[Transcription, bool]:
+        """Have a track transcribed, or find where that stands; say whether it is new.
+
+        One that failed, or was made for another language than is asked for, is made anew.
+        """
+        organization_id = caller.organization.id
+        file = await self._files.get(organization_id, ask.file_id)
+        self._files.check_readable(file)
+        tracks = await self._files.tracks(organization_id, file.id)
+        track = choose_track(file.id, tracks, ask.track_id)
+        async with self._database.transaction() as connection:
+            # Whoever else asks for the same waits here, and so does a deletion.
+            if await file_store.lock(connection, organization_id, file.id) is None:
+                raise no_file(file.id)
+            language = plain_language(ask.language)
+            found = await store.find_newest(
+                connection, organization_id, file.id, track_id=track.track_id
+            )
+            if found is not None and found.answers(language):
+                return found, False
+            created = await store.insert(
+                connection,
+                TranscriptionId(new_uuid()),
+                _new(file, track, language),
+                organization_id=organization_id,
+                api_key_id=caller.api_key_id,
+                now=self._clock.now(),
+            )
+            await self._jobs.defer(connection, prepare_job(created))
+            await self._outbox.record(connection, event_of(created))
+        return created, True
+
+    async def get(
+        self, organization_id: OrganizationId, transcription_id: TranscriptionId
+    ) -> Transcription:
+        """Return a transcription of the organization."""
+        async with self._database.connection() as connection:
+            found = await store.find(connection, organization_id, transcription_id)
+        if found is None:
+            raise TranscriptionNotFound(f"there is no transcription {transcription_id}")
+        return found
+
+    async def newest(
+        self, organization_id: OrganizationId, file_id: FileId, *, complete_first: bool = False
+    ) -> Transcription:
+        """Return the newest transcription of a file; an older one that is complete may go first."""
+        await self._files.get(organization_id, file_id)
+        async with self._database.connection() as connection:
+            found = await store.find_newest(
+                connection, organization_id, file_id, complete_first=complete_first
+            )
+        if found is None:
+            raise TranscriptionNotFound(
+                f"file {file_id} has no transcription; POST /api/v1/files/{file_id}/transcribe"
+                " makes one"
+            )
+        return found
+
+    async def page(
+        self,
+        organization_id: OrganizationId,
+        *,
+        file_id: FileId | None,
+        before_position: int | None,
+        limit: int,
+    ) -> list[Transcription]:
+        """Return transcriptions of the organization, newest first."""
+        async with self._database.connection() as connection:
+            return await store.list_newest(
+                connection,
+                organization_id,
+                file_id=file_id,
+                before_position=before_position,
+                limit=limit,
+            )
+
+    async def transcript(self, transcription: Transcription) -> Transcript:
+        """Return all that is said; raise while that is not known."""
+        await self._check_file(transcription)
+        if transcription.transcript_key is None:
+            raise _not_complete(transcription, "there is no text")
+        return await read_transcript(self._blobs, transcription.transcript_key)
+
+    async def fragment(self, transcription: Transcription, number: int) -> Transcript:
+        """Return what is said in slice `number`; it may be there long before the whole is."""
+        start_ms = number * transcription.work_slice_ms
+        heard = await self._around(transcription, number)
+        return heard.between(start_ms, start_ms + transcription.work_slice_ms)
+
+    async def for_file(self, organization_id: OrganizationId, file_id: FileId) -> Transcript:
+        """Return what is said in a file, or raise why that is not known."""
+        found = await self.newest(organization_id, file_id, complete_first=True)
+        return await self.transcript(found)
+
+    async def captions_json(self, organization_id: OrganizationId, file_id: FileId) -> bytes:
+        """Return the captions of a file as pages read them, or raise why there are none."""
+        said = await self.for_file(organization_id, file_id)
+        return json.dumps(page_captions(said)).encode()
+
+    async def progress(self, transcription_id: TranscriptionId) -> TranscriptionProgress:
+        """Return how far a transcription is."""
+        async with self._database.connection() as connection:
+            progress = await store.find_progress(connection, transcription_id)
+        if progress is None:
+            raise TranscriptionNotFound("the transcription was deleted with its file")
+        return progress
+
+    @asynccontextmanager
+    async def follow(self, transcription_id: TranscriptionId) -> AsyncIterator[Follower]:
+        """Be woken whenever a transcription's progress or state changes."""
+        async with self._notifications.follow(topic(transcription_id)) as follower:
+            yield follower
+
+    async def _around(self, transcription: Transcription, number: int) -> Transcript:
+        """Return what is known of a slice and its neighbours: words may lie across a border."""
+        if transcription.status is TranscriptionStatus.COMPLETE:
+            return await self.transcript(transcription)
+        await self._check_file(transcription)
+        async with self._database.connection() as connection:
+            keys = await slice_store.keys(
+                connection, transcription.id, first=number - 1, last=number + 1
+            )
+        if None in keys or transcription.samples_key is None:
+            raise _not_complete(transcription, f"fragment {number} is not there yet")
+        try:
+            parts = [await read_transcript(self._blobs, key) for key in keys if key is not None]
+        except BlobNotFound:
+            # It was completed just now, and the parts were cleared away.
+            again = await self.get(transcription.organization_id, transcription.id)
+            return await self.transcript(again)
+        return join_slices(parts)
+
+    async def _check_file(self, transcription: Transcription) -> None:
+        """Raise when the file has expired: what is said in it goes with it."""
+        file = await self._files.get(transcription.organization_id, transcription.file_id)
+        self._files.check_readable(file)
+
+
+def _new(file: File, track: Track, language: str | None) -> NewTranscription:
+    return NewTranscription(
+        file_id=file.id,
+        track_id=track.track_id,
+        asked_language=language,
+        duration_ms=track.duration_ms,
+        work_slice_ms=WORK_SLICE_MS,
+    )
+
+
+def _not_complete(transcription: Transcription, so: str) -> TranscriptionNotComplete:
+    reason = f": {transcription.failure.message}" if transcription.failure else ""
+    return TranscriptionNotComplete(
+        f"transcription {transcription.id} is {transcription.status}, so {so}{reason}",
+        status=transcription.status,
+    )

@@ -1,0 +1,1 @@
+"""The slices of a transcription, each the work of one job."""

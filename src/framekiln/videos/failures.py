@@ -1,0 +1,51 @@
+"""Why a video failed, with the layer at fault. Pure.
+
+A failure that comes from a config begins with the path of the field, `layers.2.file: ...`; the
+layer is then found in the stored config.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from framekiln.videos.model import Json, Video
+
+_PATH: Final = re.compile(r"^((?:layers|fonts)\.\d+(?:\.[A-Za-z0-9_]+)*): ")
+
+
+@dataclass(frozen=True)
+class VideoFailure:
+    """What the owner is told."""
+
+    code: str
+    message: str
+    path: str | None
+    layer_id: str | None
+
+
+def failure_of(video: Video) -> VideoFailure | None:
+    """Return why a video failed; None when it has not."""
+    failure = video.render.failure
+    if failure is None:
+        return None
+    found = _PATH.match(failure.message)
+    path = found[1] if found else None
+    layer_id = layer_at(video.record.config, path) if path else None
+    return VideoFailure(failure.code, failure.message, path, layer_id)
+
+
+def layer_at(config: Json, path: str) -> str | None:
+    """Return the id of the innermost layer on a dotted path."""
+    here: Any = config
+    layer_id: str | None = None
+    parts = path.split(".")
+    for name, number in zip(parts[::2], parts[1::2], strict=False):
+        layers = here.get(name) if isinstance(here, Mapping) else None
+        if name != "layers" or not isinstance(layers, list) or not number.isdecimal():
+            break
+        if int(number) >= len(layers):
+            break
+        here = layers[int(number)]
+        layer_id = str(here["id"])
+    return layer_id

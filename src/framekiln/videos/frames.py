@@ -1,0 +1,174 @@
+"""Single pictures: of finished videos from their film, of others from a still of the config.
+
+A still is made by workers like any render, with the same compositor; it is waited for here, and
+thrown away when it was handed out.
+"""
+
+import asyncio
+import tempfile
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+from framekiln.composition.layers import Finding, InvalidConfig
+from framekiln.composition.layers.stored import read_stored_config
+from framekiln.composition.layers.values import Extension
+from framekiln.db.pool import Database
+from framekiln.identity.model import Caller
+from framekiln.jobs.ending import Failure
+from framekiln.kit.errors import CompositionFailed, InvalidInput, Unavailable
+from framekiln.kit.ids import OrganizationId
+from framekiln.media.frames import FrameSource
+from framekiln.media.stills import StillFormat, encode_still
+from framekiln.renders.model import Render, render_prefix
+from framekiln.renders.output import Mp4Format, media_type_of
+from framekiln.renders.service import Renders
+from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.errors import BlobNotFound
+from framekiln.videos.asking import Accepted, as_still, output_of
+from framekiln.videos.model import NewVideo, Video
+
+LATEST_S: Final = 3600
+_MADE_WITHIN_S: Final = 30.0
+_POLL_S: Final = 5.0
+_THUMBNAIL_PX: Final = 640
+_THUMBNAIL_AT_S: Final = 1
+_RED_AND_BLUE_SWAPPED: Final = [2, 1, 0, 3]
+
+
+class FrameTookTooLong(Unavailable):
+    """No worker made the picture in time."""
+
+    code = "frame_took_too_long"
+
+
+class FrameFailed(CompositionFailed):
+    """The config cannot be drawn; `reason` is the code of what stopped it."""
+
+    code = "frame_failed"
+
+
+@dataclass(frozen=True)
+class Still:
+    """One picture, encoded."""
+
+    data: bytes
+    media_type: str
+
+
+@dataclass(frozen=True)
+class AskedFrame:
+    """Which picture, and in which format."""
+
+    time_s: Fraction
+    extension: Extension
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Pictures of videos and of configs that are none yet."""
+
+    database: Database
+    renders: Renders
+    blobs: BlobStore
+
+    async def of_film(self, video: Video, asked: AskedFrame) -> Still:
+        """Return the picture that a finished film shows at an instant."""
+        made = video.render.made
+        assert made is not None, "it is a finished one"
+        if asked.time_s * 1000 > made.duration_ms:
+            raise _out_of_film(made.duration_ms)
+        format_ = output_of(asked.extension)
+        assert not isinstance(format_, Mp4Format)
+        size = made.width_px, made.height_px
+        data = await self._picture(video.render, asked.time_s, size, format_)
+        return Still(data, media_type_of(format_))
+
+    async def thumbnail(self, video: Video) -> bytes:
+        """Return a small JPEG of a finished video; it is made once."""
+        render, made = video.render, video.render.made
+        assert made is not None, "it is a finished one"
+        key = f"{render_prefix(render.organization_id, render.id)}/thumbnail.jpg"
+        try:
+            return await self.blobs.get(key)
+        except BlobNotFound:
+            pass
+        shrink = min(Fraction(1), Fraction(_THUMBNAIL_PX, max(made.width_px, made.height_px)))
+        size = max(1, round(made.width_px * shrink)), max(1, round(made.height_px * shrink))
+        at_s = min(Fraction(_THUMBNAIL_AT_S), Fraction(made.duration_ms, 2000))
+        format_ = output_of(Extension.JPG)
+        assert not isinstance(format_, Mp4Format)
+        data = await self._picture(render, at_s, size, format_)
+        await self.blobs.put(key, data)
+        return data
+
+    async def of_video(self, caller: Caller, video: Video, asked: AskedFrame) -> Still:
+        """Return a picture of a video that is not made yet."""
+        read = await asyncio.to_thread(read_stored_config, video.record.config)
+        new = NewVideo(video.record.config, video.record.digest, {}, ())
+        return await self.of_config(caller, Accepted(read, new, video.render.output), asked)
+
+    async def of_config(self, caller: Caller, accepted: Accepted, asked: AskedFrame) -> Still:
+        """Return a picture of a config, drawn as its film would be."""
+        duration_s = accepted.config.duration_s
+        if duration_s is not None and asked.time_s > duration_s:
+            raise _out_of_film(round(duration_s * 1000))
+        still = as_still(accepted, asked.extension, time_s=asked.time_s)
+        render = await self.renders.create_from_layers(
+            caller, still.new.config, digest=still.new.digest, output=still.output
+        )
+        try:
+            made = await self._ended(caller.organization.id, render)
+            assert made.made is not None
+            data = await self.blobs.get(made.made.output_key)
+            return Still(data, media_type_of(still.output))
+        finally:
+            await asyncio.shield(self._throw_away(render))
+
+    async def _ended(self, organization_id: OrganizationId, render: Render) -> Render:
+        try:
+            async with asyncio.timeout(_MADE_WITHIN_S), self.renders.follow(render.id) as follower:
+                while True:
+                    current = await self.renders.get(organization_id, render.id)
+                    if current.failure is not None:
+                        raise _failed(current.failure)
+                    if current.status.is_terminal:
+                        return current
+                    await follower.wait(_POLL_S)
+        except TimeoutError as error:
+            message = f"no worker made the picture within {_MADE_WITHIN_S:g} s: try again"
+            raise FrameTookTooLong(message) from error
+
+    async def _throw_away(self, render: Render) -> None:
+        async with self.database.transaction() as connection:
+            is_over = await self.renders.discard(connection, render)
+        if is_over:
+            await self.renders.clear(render)
+
+    async def _picture(
+        self, render: Render, time_s: Fraction, size: tuple[int, int], format_: StillFormat
+    ) -> bytes:
+        assert render.made is not None
+        with tempfile.TemporaryDirectory(prefix="framekiln-frame-") as folder:
+            path = Path(folder) / "film.mp4"
+            await self.blobs.get_to_file(render.made.output_key, path)
+            return await asyncio.to_thread(_decode, path, time_s, size, format_)
+
+
+def _decode(path: Path, time_s: Fraction, size: tuple[int, int], format_: StillFormat) -> bytes:
+    with FrameSource(path, width_px=size[0], height_px=size[1]) as pictures:
+        pixels = pictures.rgba_at(time_s * 1000)
+        return encode_still(pixels[..., _RED_AND_BLUE_SWAPPED], format_)
+
+
+def _out_of_film(duration_ms: int) -> InvalidInput:
+    return InvalidInput(f"t: the film lasts {duration_ms / 1000:g} s", field="t")
+
+
+def _failed(failure: Failure) -> FrameFailed | InvalidConfig:
+    """Return what stopped the still; a fault of the config is told as one."""
+    path, separator, message = failure.message.partition(": ")
+    if failure.code == InvalidConfig.code and separator and path.startswith(("layers", "duration")):
+        return InvalidConfig([Finding(path, "asset_unsupported", message)])
+    return FrameFailed(failure.message, reason=failure.code)

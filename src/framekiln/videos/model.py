@@ -1,0 +1,106 @@
+"""A video: a layer config, the render that makes it, and what its owner wrote beside it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from framekiln.kit.errors import Conflict, NotFound
+from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
+from framekiln.renders.model import Render, RenderStatus
+from framekiln.renders.output import Mp4Format
+from framekiln.videos.public_ids import TemplateId, VideoId
+
+Json = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class AskedVideo:
+    """What a caller wants made; nothing of it has been checked."""
+
+    config: object
+    metadata: object = None
+    """What stands beside the config; it wins over what stands in it."""
+    uploads: Mapping[str, str] = field(default_factory=dict)
+    """Addresses of sources that came with the request, by layer."""
+    template_id: TemplateId | None = None
+    is_filled_template: bool = False
+
+
+@dataclass(frozen=True)
+class NewVideo:
+    """A video about to be stored; `config` is in its normal form."""
+
+    config: Json
+    digest: str
+    metadata: Json
+    warnings: Sequence[Json]
+    template_id: TemplateId | None = None
+
+
+@dataclass(frozen=True)
+class VideoRecord:
+    """One video, as stored."""
+
+    id: VideoId
+    organization_id: OrganizationId
+    api_key_id: ApiKeyId | None
+    render_id: RenderId
+    template_id: TemplateId | None
+    config: Json
+    digest: str
+    metadata: Json
+    warnings: Sequence[Json]
+    created_at: datetime
+
+
+@dataclass(frozen=True)
+class Video:
+    """One video and the render that makes it, whose state is its own."""
+
+    record: VideoRecord
+    render: Render
+
+    @property
+    def id(self) -> VideoId:
+        """The video's id."""
+        return self.record.id
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether it can be fetched."""
+        return self.render.status is RenderStatus.COMPLETE
+
+    @property
+    def is_failed(self) -> bool:
+        """Whether it cannot be made."""
+        return self.render.status is RenderStatus.FAILED
+
+    @property
+    def is_film(self) -> bool:
+        """Whether it moves; a config may also ask for one picture."""
+        return isinstance(self.render.output, Mp4Format)
+
+    @property
+    def filename(self) -> str:
+        """What it is called by whoever saves it."""
+        name = self.record.config.get("filename")
+        return str(name) if name else f"{self.id}.{self.record.config['extension']}"
+
+
+class VideoNotFound(NotFound):
+    """No such video in this organization."""
+
+    code = "video_not_found"
+
+
+class VideoNotReady(Conflict):
+    """Its content was asked for before it was there."""
+
+    code = "video_not_ready"
+
+
+class NotAFilm(Conflict):
+    """A stream was asked for of a video that is one picture."""
+
+    code = "not_a_film"

@@ -1,0 +1,173 @@
+"""What can be done with videos. Each change is one transaction, together with its render's."""
+
+import asyncio
+from dataclasses import dataclass
+from datetime import datetime
+
+from framekiln.db.pool import Connection, Database
+from framekiln.files.ingested import store as asset_store
+from framekiln.identity.model import Caller
+from framekiln.kit.clock import Clock
+from framekiln.kit.ids import OrganizationId
+from framekiln.renders import store as render_store
+from framekiln.renders.model import Render, RenderStatus
+from framekiln.renders.service import Renders
+from framekiln.videos import store
+from framekiln.videos.addresses import addresses_in, shows_pages
+from framekiln.videos.asking import Accepted, accept
+from framekiln.videos.model import (
+    AskedVideo,
+    NewVideo,
+    Video,
+    VideoNotFound,
+    VideoNotReady,
+    VideoRecord,
+)
+from framekiln.videos.paging import AskedPage, Page
+from framekiln.videos.public_ids import VideoId, is_public_id, new_public_id
+
+
+class Videos:
+    """The videos of all organizations, as their owners see them."""
+
+    def __init__(self, database: Database, *, renders: Renders, clock: Clock) -> None:
+        self._database = database
+        self._renders = renders
+        self._clock = clock
+
+    async def create(self, caller: Caller, asked: AskedVideo) -> Video:
+        """Make a video; what was made before in the same words is not made again."""
+        accepted = await self.check(asked)
+        again = await self._made_before(caller.organization.id, accepted)
+        return again or await self._make(caller, accepted)
+
+    async def check(self, asked: AskedVideo) -> Accepted:
+        """Return what would be made, or raise what is wrong with it; store nothing."""
+        return await asyncio.to_thread(accept, asked)
+
+    async def get(self, organization_id: OrganizationId, video_id: str) -> Video:
+        """Return a video of the organization."""
+        async with self._database.connection() as connection:
+            record = await self._find(connection, organization_id, video_id)
+            render = await render_store.find(connection, organization_id, record.render_id)
+        if render is None:
+            raise _no_video(video_id)
+        return Video(record, render)
+
+    async def get_ready(self, organization_id: OrganizationId, video_id: str) -> Video:
+        """Return a video that can be fetched, or raise `VideoNotReady`."""
+        video = await self.get(organization_id, video_id)
+        if not video.is_ready:
+            raise not_ready(video)
+        return video
+
+    async def list(self, organization_id: OrganizationId, asked: AskedPage) -> Page[Video]:
+        """Return a page of the organization's videos, the newest first."""
+        async with self._database.connection() as connection:
+            total = await store.count(connection, organization_id)
+            records = await store.list_page(connection, organization_id, asked)
+            ids = [record.render_id for record in records]
+            renders = await render_store.find_all(connection, organization_id, ids)
+        videos = [
+            Video(record, renders[record.render_id])
+            for record in records
+            if record.render_id in renders
+        ]
+        return Page(videos, asked, total)
+
+    async def delete(self, organization_id: OrganizationId, video_id: str) -> None:
+        """Remove a video, and its render if no other video has it; one being made is stopped."""
+        video = await self.get(organization_id, video_id)
+        is_over = False
+        async with self._database.transaction() as connection:
+            # Under the lock: nobody may begin to share a render that is going away.
+            await render_store.lock(connection, video.render.id)
+            if not await store.delete(connection, video.id):
+                raise _no_video(video_id)
+            if not await store.has_render(connection, video.render.id):
+                is_over = await self._renders.discard(connection, video.render)
+        if is_over:
+            await self._renders.clear(video.render)
+
+    async def _make(self, caller: Caller, accepted: Accepted) -> Video:
+        records: list[VideoRecord] = []
+
+        async def add_video(connection: Connection, render: Render) -> None:
+            records.append(await self._add(connection, accepted.new, render))
+
+        render = await self._renders.create_from_layers(
+            caller,
+            accepted.new.config,
+            digest=accepted.new.digest,
+            output=accepted.output,
+            beside=add_video,
+        )
+        return Video(records[0], render)
+
+    async def _made_before(
+        self, organization_id: OrganizationId, accepted: Accepted
+    ) -> Video | None:
+        """Return a new video of a render that was made of the very same things, if there is one."""
+        if shows_pages(accepted.config):
+            return None
+        async with self._database.transaction() as connection:
+            made = await store.find_made(connection, organization_id, accepted.new.digest)
+            if made is None:
+                return None
+            render = await render_store.lock(connection, made.render_id)
+            if render is None or render.status is not RenderStatus.COMPLETE:
+                return None
+            sources = _Sources(connection, render, now=self._clock.now())
+            if not await sources.are_unchanged(addresses_in(accepted.config)):
+                return None
+            return Video(await self._add(connection, accepted.new, render), render)
+
+    async def _add(self, connection: Connection, new: NewVideo, render: Render) -> VideoRecord:
+        while True:
+            video_id = VideoId(new_public_id())
+            now = self._clock.now()
+            record = await store.insert(connection, video_id, new, render=render, now=now)
+            if record is not None:
+                return record
+
+    async def _find(
+        self, connection: Connection, organization_id: OrganizationId, video_id: str
+    ) -> VideoRecord:
+        # Anything else cannot even be compared: PostgreSQL takes no U+0000.
+        if is_public_id(video_id):
+            record = await store.find(connection, organization_id, VideoId(video_id))
+            if record is not None:
+                return record
+        raise _no_video(video_id)
+
+
+@dataclass(frozen=True)
+class _Sources:
+    """The sources of a finished render, as far as they are still kept."""
+
+    connection: Connection
+    render: Render
+    now: datetime
+
+    async def are_unchanged(self, addresses: set[str]) -> bool:
+        """Tell whether the bytes that the render saw are those another one would get now."""
+        for address in sorted(addresses):
+            asset = await asset_store.find_valid(
+                self.connection, self.render.organization_id, address, now=self.now
+            )
+            made_at = self.render.completed_at
+            if asset is None or made_at is None or asset.created_at > made_at:
+                return False
+        return True
+
+
+def not_ready(video: Video) -> VideoNotReady:
+    """Return what whoever asks too early is told."""
+    failure = video.render.failure
+    if failure is not None:
+        return VideoNotReady(f"video {video.id} failed: {failure.message}", status="failed")
+    return VideoNotReady(f"video {video.id} is still being made", status="processing")
+
+
+def _no_video(video_id: str) -> VideoNotFound:
+    return VideoNotFound(f"there is no video {video_id[:50]!r}")

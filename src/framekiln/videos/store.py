@@ -1,0 +1,127 @@
+"""The SQL of videos. Every read carries the organization."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Json as JsonText
+
+from framekiln.db.pool import Connection
+from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
+from framekiln.renders.model import Render
+from framekiln.videos.model import NewVideo, VideoRecord
+from framekiln.videos.paging import AskedPage
+from framekiln.videos.public_ids import TemplateId, VideoId
+
+Row = dict[str, Any]
+
+
+async def insert(
+    connection: Connection, video_id: VideoId, new: NewVideo, *, render: Render, now: datetime
+) -> VideoRecord | None:
+    """Add a video of a render; None when the id is taken."""
+    cursor = await connection.execute(
+        """
+        INSERT INTO video (id, organization_id, api_key_id, render_id, template_id, config,
+            digest, metadata, warnings, created_at)
+        VALUES (%(id)s, %(organization_id)s, %(api_key_id)s, %(render_id)s, %(template_id)s,
+            %(config)s, %(digest)s, %(metadata)s, %(warnings)s, %(now)s)
+        ON CONFLICT (id) DO NOTHING
+        RETURNING *
+        """,
+        {
+            "id": video_id,
+            "organization_id": render.organization_id,
+            "api_key_id": render.api_key_id,
+            "render_id": render.id,
+            "template_id": new.template_id,
+            "config": JsonText(new.config),
+            "digest": new.digest,
+            "metadata": JsonText(new.metadata),
+            "warnings": JsonText(list(new.warnings)),
+            "now": now,
+        },
+    )
+    row = await cursor.fetchone()
+    return _record(row) if row else None
+
+
+async def find(
+    connection: Connection, organization_id: OrganizationId, video_id: VideoId
+) -> VideoRecord | None:
+    """Return a video of the organization."""
+    cursor = await connection.execute(
+        "SELECT * FROM video WHERE id = %s AND organization_id = %s", (video_id, organization_id)
+    )
+    row = await cursor.fetchone()
+    return _record(row) if row else None
+
+
+async def list_page(
+    connection: Connection, organization_id: OrganizationId, asked: AskedPage
+) -> Sequence[VideoRecord]:
+    """Return the videos of a page, the newest first."""
+    cursor = await connection.execute(
+        """
+        SELECT * FROM video WHERE organization_id = %s
+        ORDER BY created_at DESC, id LIMIT %s OFFSET %s
+        """,
+        (organization_id, asked.per_page, asked.skipped),
+    )
+    return [_record(row) for row in await cursor.fetchall()]
+
+
+async def count(connection: Connection, organization_id: OrganizationId) -> int:
+    """Return how many videos the organization has."""
+    cursor = await connection.execute(
+        "SELECT count(*) AS n FROM video WHERE organization_id = %s", (organization_id,)
+    )
+    row = await cursor.fetchone()
+    assert row is not None
+    return int(row["n"])
+
+
+async def find_made(
+    connection: Connection, organization_id: OrganizationId, digest: str
+) -> VideoRecord | None:
+    """Return the newest finished video with that digest whose render stays."""
+    cursor = await connection.execute(
+        """
+        SELECT video.* FROM video JOIN render ON render.id = video.render_id
+        WHERE video.organization_id = %s AND digest = %s AND render.status = 'complete'
+            AND render.expires_at IS NULL
+        ORDER BY video.created_at DESC LIMIT 1
+        """,
+        (organization_id, digest),
+    )
+    row = await cursor.fetchone()
+    return _record(row) if row else None
+
+
+async def delete(connection: Connection, video_id: VideoId) -> bool:
+    """Forget a video; False when it was gone already."""
+    cursor = await connection.execute("DELETE FROM video WHERE id = %s", (video_id,))
+    return cursor.rowcount == 1
+
+
+async def has_render(connection: Connection, render_id: RenderId) -> bool:
+    """Tell whether any video is made by the render."""
+    cursor = await connection.execute(
+        "SELECT 1 FROM video WHERE render_id = %s LIMIT 1", (render_id,)
+    )
+    return await cursor.fetchone() is not None
+
+
+def _record(row: Row) -> VideoRecord:
+    return VideoRecord(
+        id=VideoId(row["id"]),
+        organization_id=OrganizationId(row["organization_id"]),
+        api_key_id=ApiKeyId(row["api_key_id"]) if row["api_key_id"] else None,
+        render_id=RenderId(row["render_id"]),
+        template_id=TemplateId(row["template_id"]) if row["template_id"] else None,
+        config=row["config"],
+        digest=row["digest"],
+        metadata=row["metadata"],
+        warnings=row["warnings"],
+        created_at=row["created_at"],
+    )

@@ -1,0 +1,1 @@
+"""Watching a video as HLS, also while it is being made."""

@@ -1,0 +1,1 @@
+"""Templates: layer configs with named inputs, stored and filled."""

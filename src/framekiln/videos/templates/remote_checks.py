@@ -1,0 +1,117 @@
+"""Rules of inputs that only the network can answer: does the host exist, what is behind a URL."""
+
+import asyncio
+import socket
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from ipaddress import ip_address
+from typing import Final
+from urllib.parse import urlsplit
+
+from framekiln.composition.layers import Finding
+from framekiln.composition.templates import InvalidData, RemoteCheck
+from framekiln.kit.errors import FramekilnError
+from framekiln.kit.guarded_transport import Resolve
+from framekiln.kit.ids import OrganizationId
+from framekiln.media.source_probe import IMAGE, MEDIA, ProbedSource
+from framekiln.videos.sources import UNSUPPORTED, SourceFinder, code_of, is_at_fault
+
+_RESOLVED_WITHIN_S: Final = 5.0
+# What resolvers say when a name does not exist; everything else may be different in a minute.
+_NO_SUCH_HOST: Final = {socket.EAI_NONAME, socket.EAI_NODATA}
+_AT_A_TIME: Final = 4
+
+
+@dataclass(frozen=True)
+class RemoteChecks:
+    """Asks what rules leave open."""
+
+    sources: SourceFinder
+    resolve: Resolve
+
+    async def require(self, organization_id: OrganizationId, checks: Sequence[RemoteCheck]) -> None:
+        """Raise `InvalidData` unless all of them hold."""
+        places = asyncio.Semaphore(_AT_A_TIME)
+
+        async def ask(check: RemoteCheck) -> Finding | None:
+            async with places:
+                if check.rule == "active_url":
+                    return await self._active_url(check)
+                return await self._media(organization_id, check)
+
+        found = await asyncio.gather(*(ask(check) for check in checks))
+        issues = [issue for issue in found if issue is not None]
+        if issues:
+            raise InvalidData(issues)
+
+    async def _active_url(self, check: RemoteCheck) -> Finding | None:
+        """Look for a definite no; a resolver that is slow or away is not one."""
+        host = urlsplit(check.url).hostname or ""
+        if host == "localhost" or _is_address(host):
+            return None
+        try:
+            async with asyncio.timeout(_RESOLVED_WITHIN_S):
+                await self.resolve(host, 443)
+        except socket.gaierror as error:
+            if error.errno in _NO_SUCH_HOST:
+                message = f"{_name(check)} names a host that does not exist"
+                return Finding(check.path, "host_not_found", message)
+        except UnicodeError:
+            message = f"{_name(check)} names a host that cannot exist"
+            return Finding(check.path, "host_not_found", message)
+        except (TimeoutError, OSError):
+            return None
+        return None
+
+    async def _media(self, organization_id: OrganizationId, check: RemoteCheck) -> Finding | None:
+        kinds = set(check.arguments) if check.rule == "media" else set()
+        try:
+            found = await self._probe(organization_id, check.url, kinds)
+        except FramekilnError as error:
+            if not is_at_fault(error):
+                raise
+            return Finding(check.path, code_of(error), f"{_name(check)}: {error.message}")
+        if check.rule == "media" and not _is_any(found, kinds):
+            message = f"{_name(check)} must be {' or '.join(sorted(kinds))}"
+            return Finding(check.path, UNSUPPORTED, message)
+        if check.rule == "duration_max" and _lasts_longer(found, check.arguments[0]):
+            message = f"{_name(check)} must last at most {check.arguments[0]} s"
+            return Finding(check.path, "out_of_range", message)
+        return None
+
+    async def _probe(
+        self, organization_id: OrganizationId, url: str, kinds: set[str]
+    ) -> ProbedSource:
+        if kinds != {"image"}:
+            try:
+                return await self.sources.probe(organization_id, url, MEDIA)
+            except FramekilnError as error:
+                if "image" not in kinds or code_of(error) != UNSUPPORTED:
+                    raise
+        return await self.sources.probe(organization_id, url, IMAGE)
+
+
+def _is_any(found: ProbedSource, kinds: set[str]) -> bool:
+    has_picture, moves = found.width_px is not None, found.duration_s is not None
+    return (
+        ("video" in kinds and has_picture and moves)
+        or ("audio" in kinds and found.has_sound)
+        or ("image" in kinds and has_picture and not found.has_sound)
+    )
+
+
+def _lasts_longer(found: ProbedSource, most: str) -> bool:
+    return found.duration_s is not None and found.duration_s > Fraction(most)
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _name(check: RemoteCheck) -> str:
+    return check.path.removeprefix("data.")

@@ -1,0 +1,121 @@
+"""What can be done with templates: store them, and make videos of them with data."""
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import Any
+
+from framekiln.composition.layers import Finding
+from framekiln.composition.templates import (
+    FilledTemplate,
+    Template,
+    fill_template,
+    open_template,
+    read_template,
+    template_schema,
+)
+from framekiln.db.pool import Database
+from framekiln.identity.model import Caller
+from framekiln.kit.clock import Clock
+from framekiln.kit.ids import OrganizationId
+from framekiln.videos.model import AskedVideo, Video
+from framekiln.videos.paging import AskedPage, Page
+from framekiln.videos.public_ids import TemplateId, is_public_id, new_public_id
+from framekiln.videos.service import Videos
+from framekiln.videos.templates import store
+from framekiln.videos.templates.model import NewTemplate, StoredTemplate, TemplateNotFound
+from framekiln.videos.templates.remote_checks import RemoteChecks
+
+
+@dataclass(frozen=True)
+class CreatedTemplate:
+    """A template and what its author should know."""
+
+    template: StoredTemplate
+    warnings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class RenderedTemplate:
+    """A template, and the video that was made of it and some data."""
+
+    template: StoredTemplate
+    video: Video
+    warnings: tuple[Finding, ...]
+
+
+class Templates:
+    """The templates of all organizations, as their owners see them."""
+
+    def __init__(
+        self, database: Database, *, videos: Videos, remote: RemoteChecks, clock: Clock
+    ) -> None:
+        self._database = database
+        self._videos = videos
+        self._remote = remote
+        self._clock = clock
+
+    async def create(self, caller: Caller, new: NewTemplate) -> CreatedTemplate:
+        """Check a template, with its own default values, and keep it."""
+        read = await asyncio.to_thread(read_template, new.config, new.inputs, new.default_values)
+        kept = replace(
+            new,
+            config=read.template.config.thaw(),
+            inputs=new.inputs or {},
+            default_values=read.template.default_values.thaw(),
+        )
+        async with self._database.transaction() as connection:
+            stored = None
+            while stored is None:
+                template_id = TemplateId(new_public_id())
+                now = self._clock.now()
+                stored = await store.insert(connection, template_id, kept, caller=caller, now=now)
+        return CreatedTemplate(stored, read.warnings)
+
+    async def get(self, organization_id: OrganizationId, template_id: str) -> StoredTemplate:
+        """Return a template of the organization."""
+        found = None
+        if is_public_id(template_id):
+            async with self._database.connection() as connection:
+                found = await store.find(connection, organization_id, TemplateId(template_id))
+        if found is None:
+            raise _no_template(template_id)
+        return found
+
+    async def list(self, organization_id: OrganizationId, asked: AskedPage) -> Page[StoredTemplate]:
+        """Return a page of the organization's templates, the newest first."""
+        async with self._database.connection() as connection:
+            total = await store.count(connection, organization_id)
+            templates = await store.list_page(connection, organization_id, asked)
+        return Page(templates, asked, total)
+
+    async def delete(self, organization_id: OrganizationId, template_id: str) -> None:
+        """Remove a template; the videos made of it stay."""
+        template = await self.get(organization_id, template_id)
+        async with self._database.transaction() as connection:
+            await store.delete(connection, organization_id, template.id)
+
+    async def schema(self, organization_id: OrganizationId, template_id: str) -> dict[str, Any]:
+        """Return what data a template takes, as JSON Schema."""
+        template = await self.get(organization_id, template_id)
+        return await asyncio.to_thread(lambda: template_schema(_opened(template)))
+
+    async def render(self, caller: Caller, template_id: str, data: object) -> RenderedTemplate:
+        """Fill a template with data and make the video; nothing is made if any rule fails."""
+        template = await self.get(caller.organization.id, template_id)
+        filled = await asyncio.to_thread(_filled, template, data)
+        await self._remote.require(caller.organization.id, filled.remote)
+        asked = AskedVideo(config=filled.config, template_id=template.id, is_filled_template=True)
+        video = await self._videos.create(caller, asked)
+        return RenderedTemplate(template, video, filled.warnings)
+
+
+def _filled(template: StoredTemplate, data: object) -> FilledTemplate:
+    return fill_template(_opened(template), data)
+
+
+def _opened(template: StoredTemplate) -> Template:
+    return open_template(template.config, template.inputs, template.default_values)
+
+
+def _no_template(template_id: str) -> TemplateNotFound:
+    return TemplateNotFound(f"there is no template {template_id[:50]!r}")

@@ -1,0 +1,109 @@
+"""The SQL of templates. Every read carries the organization."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Json as JsonText
+
+from framekiln.db.pool import Connection
+from framekiln.identity.model import Caller
+from framekiln.kit.ids import ApiKeyId, OrganizationId
+from framekiln.videos.paging import AskedPage
+from framekiln.videos.public_ids import TemplateId
+from framekiln.videos.templates.model import NewTemplate, StoredTemplate
+
+Row = dict[str, Any]
+
+
+async def insert(
+    connection: Connection,
+    template_id: TemplateId,
+    new: NewTemplate,
+    *,
+    caller: Caller,
+    now: datetime,
+) -> StoredTemplate | None:
+    """Add a template; None when the id is taken."""
+    cursor = await connection.execute(
+        """
+        INSERT INTO template (id, organization_id, api_key_id, name, config, inputs,
+            default_values, created_at)
+        VALUES (%(id)s, %(organization_id)s, %(api_key_id)s, %(name)s, %(config)s, %(inputs)s,
+            %(default_values)s, %(now)s)
+        ON CONFLICT (id) DO NOTHING
+        RETURNING *
+        """,
+        {
+            "id": template_id,
+            "organization_id": caller.organization.id,
+            "api_key_id": caller.api_key_id,
+            "name": new.name,
+            "config": JsonText(new.config),
+            "inputs": JsonText(new.inputs),
+            "default_values": JsonText(new.default_values),
+            "now": now,
+        },
+    )
+    row = await cursor.fetchone()
+    return _template(row) if row else None
+
+
+async def find(
+    connection: Connection, organization_id: OrganizationId, template_id: TemplateId
+) -> StoredTemplate | None:
+    """Return a template of the organization."""
+    cursor = await connection.execute(
+        "SELECT * FROM template WHERE id = %s AND organization_id = %s",
+        (template_id, organization_id),
+    )
+    row = await cursor.fetchone()
+    return _template(row) if row else None
+
+
+async def list_page(
+    connection: Connection, organization_id: OrganizationId, asked: AskedPage
+) -> Sequence[StoredTemplate]:
+    """Return the templates of a page, the newest first."""
+    cursor = await connection.execute(
+        """
+        SELECT * FROM template WHERE organization_id = %s
+        ORDER BY created_at DESC, id LIMIT %s OFFSET %s
+        """,
+        (organization_id, asked.per_page, asked.skipped),
+    )
+    return [_template(row) for row in await cursor.fetchall()]
+
+
+async def count(connection: Connection, organization_id: OrganizationId) -> int:
+    """Return how many templates the organization has."""
+    cursor = await connection.execute(
+        "SELECT count(*) AS n FROM template WHERE organization_id = %s", (organization_id,)
+    )
+    row = await cursor.fetchone()
+    assert row is not None
+    return int(row["n"])
+
+
+async def delete(
+    connection: Connection, organization_id: OrganizationId, template_id: TemplateId
+) -> bool:
+    """Forget a template; False when there was none."""
+    cursor = await connection.execute(
+        "DELETE FROM template WHERE id = %s AND organization_id = %s",
+        (template_id, organization_id),
+    )
+    return cursor.rowcount == 1
+
+
+def _template(row: Row) -> StoredTemplate:
+    return StoredTemplate(
+        id=TemplateId(row["id"]),
+        organization_id=OrganizationId(row["organization_id"]),
+        api_key_id=ApiKeyId(row["api_key_id"]) if row["api_key_id"] else None,
+        name=row["name"],
+        config=row["config"],
+        inputs=row["inputs"],
+        default_values=row["default_values"],
+        created_at=row["created_at"],
+    )

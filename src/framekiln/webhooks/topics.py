@@ -1,0 +1,137 @@
+"""The one table of what is told: each topic, what it means, and how it looks."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Final
+
+from framekiln.webhooks import samples
+from framekiln.webhooks.errors import UnknownTopic
+
+EVERYTHING: Final = "*"
+WEBHOOK_TEST: Final = "webhook.test"
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One kind of event; `sample` has the fields of a real one."""
+
+    name: str
+    meaning: str
+    sample: samples.Data
+
+    @property
+    def family(self) -> str:
+        """What stands before the dot: the noun that it is about."""
+        return self.name.partition(".")[0]
+
+
+_RENDERS = (
+    Topic("render.created", "a render was asked for", samples.render("created")),
+    Topic("render.pending", "its bundle is here; it waits for a worker", samples.render("pending")),
+    Topic("render.rendering", "workers film it", samples.render("rendering")),
+    Topic("render.completed", "the output can be fetched", samples.render("complete")),
+    Topic("render.failed", "it cannot be made; `error` says why", samples.render("failed")),
+)
+_FILES = (
+    Topic("file.created", "a file was registered", samples.file("created")),
+    Topic("file.uploading", "its first bytes have come", samples.file("uploading")),
+    Topic("file.receiving", "a streamed upload has begun", samples.file("receiving")),
+    Topic("file.sealed", "a streamed upload is whole", samples.file("processing")),
+    Topic("file.processing", "a video is whole and is being processed", samples.file("processing")),
+    Topic("file.ready", "it can be used", samples.file("ready")),
+    Topic("file.failed", "it cannot be used", samples.file("failed")),
+    Topic("file.updated", "it changed in a way that has no topic", samples.file("ready")),
+    Topic(
+        "unprocessed_file.created",
+        "older clients: a file was registered",
+        samples.unprocessed_file(),
+    ),
+    Topic("image_file.created", "older clients: an image was registered", samples.image_file()),
+    Topic("isobmff_file.created", "older clients: a video was registered", samples.isobmff_file()),
+    Topic("isobmff_track.created", "older clients: a track was added", samples.isobmff_track()),
+)
+_TRANSCRIPTIONS = (
+    Topic(
+        "transcription.created", "a transcription was asked for", samples.transcription("created")
+    ),
+    Topic("transcription.transcribing", "it has begun", samples.transcription("transcribing")),
+    Topic("transcription.completed", "the text can be fetched", samples.transcription("complete")),
+    Topic("transcription.failed", "it cannot be made", samples.transcription("failed")),
+)
+_VIDEOS = (
+    Topic("video.created", "a v2 video was asked for", samples.video()),
+    Topic("video.encoded", "a v2 video can be fetched", samples.video(is_ready=True)),
+    Topic("video.failed", "a v2 video cannot be made", samples.video(is_failed=True)),
+)
+_PIPELINES = (
+    Topic("pipeline_run.created", "a run was asked for", samples.pipeline_run("pending")),
+    Topic("pipeline_run.started", "its first step has begun", samples.pipeline_run("running")),
+    Topic(
+        "pipeline_run.retried", "it begins again where it failed", samples.pipeline_run("pending")
+    ),
+    Topic("pipeline_run.completed", "every step succeeded", samples.pipeline_run("succeeded")),
+    Topic("pipeline_run.failed", "a step failed for good", samples.pipeline_run("failed")),
+    Topic("pipeline_run.filtered", "some steps were skipped", samples.pipeline_run("filtered")),
+    Topic("pipeline_run.cancelled", "somebody cancelled it", samples.pipeline_run("cancelled")),
+    Topic("pipeline_step.started", "an attempt has begun", samples.pipeline_step("running")),
+    Topic(
+        "pipeline_step.progress",
+        "more of the media is done; at most every 10 s",
+        {**samples.pipeline_step("running"), "watermark_ms": 60000},
+    ),
+    Topic(
+        "pipeline_step.waiting_external",
+        "an endpoint works on it and will call back",
+        samples.pipeline_step("waiting_external"),
+    ),
+    Topic(
+        "pipeline_step.waiting_review",
+        "somebody has to decide",
+        samples.pipeline_step("waiting_review"),
+    ),
+    Topic("pipeline_step.retrying", "another attempt follows", samples.pipeline_step("ready")),
+    Topic("pipeline_step.completed", "it succeeded", samples.pipeline_step("succeeded")),
+    Topic("pipeline_step.failed", "it failed for good", samples.pipeline_step("failed")),
+    Topic("pipeline_step.skipped", "it was not needed", samples.pipeline_step("skipped")),
+    Topic("pipeline_step.cancelled", "its run was stopped", samples.pipeline_step("cancelled")),
+    Topic("pipeline_review.decided", "approved or rejected", samples.pipeline_review("approved")),
+    Topic("pipeline_review.expired", "nobody decided in time", samples.pipeline_review("expired")),
+    Topic("pipeline_batch.created", "a batch was asked for", samples.pipeline_batch("running")),
+    Topic("pipeline_batch.completed", "every run ended", samples.pipeline_batch("completed")),
+)
+_OWN = (Topic(WEBHOOK_TEST, "the receiver is tried", samples.webhook_test()),)
+
+_ALL = (*_RENDERS, *_FILES, *_TRANSCRIPTIONS, *_VIDEOS, *_PIPELINES, *_OWN)
+TOPICS: Final[Mapping[str, Topic]] = MappingProxyType({topic.name: topic for topic in _ALL})
+PATTERNS: Final = frozenset({EVERYTHING, *TOPICS, *(f"{topic.family}.*" for topic in _ALL)})
+"""What may stand in `events` of a subscription."""
+
+
+def patterns_for(topic: str) -> list[str]:
+    """Return every pattern that this topic answers to."""
+    return [topic, f"{TOPICS[topic].family}.*", EVERYTHING]
+
+
+def find_topic(name: str) -> Topic:
+    """Return the topic of that name."""
+    topic = TOPICS.get(name)
+    if topic is None:
+        raise _unknown(name, TOPICS, field="topic")
+    return topic
+
+
+def check_patterns(patterns: Iterable[str]) -> tuple[str, ...]:
+    """Return the patterns, each once, in their order."""
+    wanted = tuple(dict.fromkeys(patterns))
+    for number, pattern in enumerate(wanted):
+        if pattern not in PATTERNS:
+            raise _unknown(pattern, PATTERNS, field=f"events.{number}")
+    return wanted
+
+
+def _unknown(name: str, known: Iterable[str], *, field: str) -> UnknownTopic:
+    near = get_close_matches(name[:100], sorted(known), n=1)
+    hint = f": did you mean {near[0]}?" if near else "; GET /api/v1/webhook-topics lists them"
+    return UnknownTopic(f"{field}: there is no topic {name[:100]!r}{hint}", field=field)

@@ -1,0 +1,292 @@
+"""Clauses 2.2, 4.1: templates are kept, filled with data, and become videos."""
+
+import json
+import re
+import socket
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from framekiln.composition.templates import InvalidData, RemoteCheck
+from framekiln.videos.templates.remote_checks import RemoteChecks
+from tests.contract.conftest import TEMPLATE
+from tests.support.app import Kiln, open_kiln
+from tests.support.postgres import PostgresServer
+from tests.support.videos import CLIP, template_body, video_of
+
+pytestmark = pytest.mark.spec("2.2", "4.1")
+
+TEMPLATES = "/v2/templates"
+
+
+@pytest.fixture(scope="module")
+async def kiln(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Kiln]:
+    folder = tmp_path_factory.mktemp("kiln")
+    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
+        yield kiln
+
+
+async def created(kiln: Kiln, **changes: Any) -> str:
+    answer = await kiln.client.post(TEMPLATES, json=template_body(**changes))
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["data"]["id"])
+
+
+async def test_the_answer_to_a_creation(kiln: Kiln) -> None:
+    answer = await kiln.client.post(TEMPLATES, json=template_body())
+    assert answer.status_code == 201
+    assert list(answer.json()) == ["data"]
+    template = answer.json()["data"]
+    assert list(template) == ["id", "name", "created_at", "parsed_config"]
+    assert re.fullmatch(r"[A-Za-z0-9]{10}", template["id"])
+    assert template["name"] == "Greeting"
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", template["created_at"])
+    assert template["parsed_config"] == {}
+    found = await kiln.client.get(f"{TEMPLATES}/{template['id']}")
+    assert found.json() == answer.json()
+    listed = (await kiln.client.get(TEMPLATES)).json()["data"]
+    assert template in listed
+
+
+@pytest.mark.parametrize("style", ["text", "urlencoded", "multipart"])
+async def test_json_as_text_and_in_forms(kiln: Kiln, style: str) -> None:
+    body = template_body()
+    fields = {name: body[name] if name == "name" else json.dumps(body[name]) for name in body}
+    sent: dict[str, Any] = {
+        "text": {"json": fields},
+        "urlencoded": {"data": fields},
+        "multipart": {"files": {name: (None, text) for name, text in fields.items()}},
+    }[style]
+    answer = await kiln.client.post(TEMPLATES, **sent)
+    assert answer.status_code == 201, answer.text
+    path = f"{TEMPLATES}/{answer.json()['data']['id']}/render"
+    data = {"source": "https://127.0.0.1/a.mp4"}
+    filled = {
+        "text": {"json": {"data": json.dumps(data)}},
+        "urlencoded": {"data": {"data": json.dumps(data)}},
+        "multipart": {"files": {"data": (None, json.dumps(data))}},
+    }[style]
+    rendered = await kiln.client.post(path, **filled)  # type: ignore[arg-type]
+    assert rendered.status_code == 201, rendered.text
+
+
+async def test_a_render(kiln: Kiln) -> None:
+    template_id = await created(kiln)
+    data = {"source": "https://127.0.0.1/clip.mp4"}
+    answer = await kiln.client.post(f"{TEMPLATES}/{template_id}/render", json={"data": data})
+    assert answer.status_code == 201, answer.text
+    assert list(answer.json()) == ["data"]
+    template, video = answer.json()["data"]["template"], answer.json()["data"]["video"]
+    assert list(video) == ["id", "is_failed", "is_ready", "metadata"]
+    assert (video["is_failed"], video["is_ready"], video["metadata"]) == (False, False, {})
+    assert template["id"] == template_id
+    parsed = template["parsed_config"]
+    assert parsed["layers"][0]["file"] == "https://127.0.0.1/clip.mp4"
+    assert "source" not in parsed["layers"][0]
+    assert parsed["shouldWatermark"] is False
+    assert parsed["backgroundColor"] == "#000000FF"
+    stored = await video_of(kiln, video["id"])
+    assert stored.record.config == parsed
+    assert stored.record.template_id == template_id
+    # The template itself stays as it was.
+    found = (await kiln.client.get(f"{TEMPLATES}/{template_id}")).json()["data"]
+    assert found["parsed_config"] == {}
+
+
+async def test_typed_values_conditions_and_lists(kiln: Kiln) -> None:
+    config = {
+        "dimensions": {"width": "{{ width }}", "height": 360},
+        "duration": 3,
+        "metadata": {"who": "{{ name }}"},
+        "layers": [
+            {"id": "t", "type": "text", "text": {"text": "Hi {{ name | upcase }}"}},
+            {"id": "x", "type": "text", "text": {"text": "no"}, "when": "shown"},
+            {"id": "p", "type": "image", "source": "{{ item }}", "repeat": "pictures"},
+        ],
+    }
+    template_id = await created(
+        kiln,
+        config=config,
+        inputs={
+            "width": "required|integer|min:100|max:1920",
+            "name": "string|max:20",
+            "shown": "boolean",
+            "pictures": "array",
+        },
+        default_values={"width": 640, "name": "you", "shown": True, "pictures": []},
+    )
+    pictures = ["https://a.example/1.png", "https://a.example/2.png"]
+    data = {"width": "800", "name": "Zoë", "shown": False, "pictures": pictures, "naem": 1}
+    answer = await kiln.client.post(f"{TEMPLATES}/{template_id}/render", json={"data": data})
+    assert answer.status_code == 201, answer.text
+    body = answer.json()
+    parsed = body["data"]["template"]["parsed_config"]
+    assert parsed["dimensions"] == {"width": 800, "height": 360}
+    assert [layer["id"] for layer in parsed["layers"]] == ["t", "p-0", "p-1"]
+    assert parsed["layers"][0]["text"]["text"] == "Hi ZOË"
+    assert [layer["file"] for layer in parsed["layers"][1:]] == pictures
+    assert body["data"]["video"]["metadata"] == {"who": "Zoë"}
+    assert [(each["path"], each["code"]) for each in body["warnings"]] == [
+        ("data.naem", "unknown_field")
+    ]
+
+
+WRONG_DATA: dict[str, tuple[Any, str, str]] = {
+    "nothing": ({}, "data", "required"),
+    "no object": ({"data": 7}, "data", "type"),
+    "required": ({"data": {}}, "data.source", "required"),
+    "no URL": ({"data": {"source": "clip"}}, "data.source", "not_url"),
+    "too long": ({"data": {"source": CLIP, "title": "x" * 11}}, "data.title", "out_of_range"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_DATA)
+async def test_data_that_the_rules_refuse(kiln: Kiln, case: str) -> None:
+    sent, path, code = WRONG_DATA[case]
+    template_id = await created(
+        kiln,
+        inputs={"source": "required|active_url", "title": "string|max:10"},
+        default_values={"source": CLIP, "title": ""},
+    )
+    before = await kiln.stored()
+    answer = await kiln.client.post(f"{TEMPLATES}/{template_id}/render", json=sent)
+    assert answer.status_code == 422, answer.text
+    body = answer.json()
+    assert set(body) == {"error", "message", "errors", "issues"}
+    assert (body["issues"][0]["path"], body["issues"][0]["code"]) == (path, code)
+    assert body["errors"][path]
+    assert await kiln.stored() == before
+
+
+async def resolve(host: str, _port: int) -> list[str]:
+    """A resolver that knows one name, misses one, and is not well."""
+    if host == "there.example":
+        return ["192.0.2.1"]
+    error = socket.EAI_NONAME if host == "nowhere.example" else socket.EAI_AGAIN
+    raise socket.gaierror(error, "as told")
+
+
+@pytest.mark.parametrize(
+    ("host", "is_refused"),
+    [
+        ("there.example", False),
+        ("nowhere.example", True),
+        ("slow.example", False),
+        ("[::1]", False),
+    ],
+)
+async def test_active_url_looks_for_a_definite_no(
+    kiln: Kiln, host: str, *, is_refused: bool
+) -> None:
+    caller = await kiln.services.identity.authenticate(kiln.key)
+    checks = RemoteChecks(kiln.services.v2.sources, resolve)
+    asked = [RemoteCheck("data.source", f"https://{host}/a", "active_url")]
+    if not is_refused:
+        await checks.require(caller.organization.id, asked)
+        return
+    with pytest.raises(InvalidData) as refused:
+        await checks.require(caller.organization.id, asked)
+    (issue,) = refused.value.issues
+    assert (issue.path, issue.code) == ("data.source", "host_not_found")
+
+
+WRONG_TEMPLATES: dict[str, tuple[dict[str, Any], str, str]] = {
+    "no name": ({"name": None}, "name", "required"),
+    "an empty name": ({"name": ""}, "name", "out_of_range"),
+    "a name of another type": ({"name": 7}, "name", "type"),
+    "no config": ({"config": None}, "config", "required"),
+    "no inputs": ({"inputs": None}, "inputs", "required"),
+    "no defaults": ({"default_values": None}, "default_values", "required"),
+    "a rule that nobody knows": (
+        {"inputs": {"source": "required|actve_url"}},
+        "inputs.source",
+        "unknown_rule",
+    ),
+    "a rule that does not parse": (
+        {"inputs": {"source": "max:ten"}},
+        "inputs.source",
+        "unknown_rule",
+    ),
+    "a placeholder that nobody fills": (
+        {"config": {"layers": [{"type": "video", "source": "{{ sorce }}"}]}},
+        "config.layers.0.source",
+        "unknown_input",
+    ),
+    "a placeholder that does not parse": (
+        {"config": {"layers": [{"type": "video", "source": "{{ source "}]}},
+        "config.layers.0.source",
+        "template_syntax",
+    ),
+    "defaults that its own rules refuse": (
+        {"default_values": {"source": "no"}},
+        "default_values.source",
+        "not_url",
+    ),
+    "a config that could not be made": (
+        {"config": {"duration": 1, "layers": [], "dimensions": {"width": 1, "height": 9}}},
+        "config.dimensions.width",
+        "out_of_range",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_TEMPLATES)
+async def test_templates_that_could_never_be_rendered(kiln: Kiln, case: str) -> None:
+    changes, path, code = WRONG_TEMPLATES[case]
+    answer = await kiln.client.post(TEMPLATES, json=template_body(**changes))
+    assert answer.status_code == 422, answer.text
+    found = [(each["path"], each["code"]) for each in answer.json()["issues"]]
+    assert found[0] == (path, code)
+
+
+async def test_defaults_that_refer_to_each_other_in_a_circle(kiln: Kiln) -> None:
+    changes = {
+        "inputs": {"a": "string", "b": "string"},
+        "default_values": {"a": "{{ b }}", "b": "{{ a }}"},
+    }
+    answer = await kiln.client.post(TEMPLATES, json=template_body(**changes))
+    assert answer.status_code == 422, answer.text
+
+
+async def test_deletion(kiln: Kiln) -> None:
+    template_id = await created(kiln)
+    data = {"source": "https://127.0.0.1/kept.mp4"}
+    path = f"{TEMPLATES}/{template_id}"
+    video = (await kiln.client.post(f"{path}/render", json={"data": data})).json()["data"]["video"]
+    answer = await kiln.client.delete(path)
+    assert (answer.status_code, answer.json()) == (200, {"deleted": True})
+    for method, tail in (("GET", ""), ("DELETE", ""), ("POST", "/render"), ("GET", "/schema")):
+        gone = await kiln.client.request(method, path + tail, json={"data": data})
+        assert (gone.status_code, gone.json()["error"]) == (404, "template_not_found")
+    assert (await kiln.client.get(f"/v2/videos/{video['id']}")).status_code == 200
+
+
+async def test_other_organizations_see_nothing(kiln: Kiln) -> None:
+    template_id = await created(kiln)
+    stranger = await kiln.stranger()
+    for method, tail in (("GET", ""), ("DELETE", ""), ("POST", "/render"), ("GET", "/schema")):
+        path = f"{TEMPLATES}/{template_id}{tail}"
+        assert (await stranger.client.request(method, path, json={"data": {}})).status_code == 404
+    assert (await stranger.client.get(TEMPLATES)).json()["data"] == []
+
+
+async def test_a_template_describes_itself(kiln: Kiln) -> None:
+    template_id = await created(kiln)
+    schema = (await kiln.client.get(f"{TEMPLATES}/{template_id}/schema")).json()
+    assert schema["required"] == ["source"]
+    assert schema["properties"]["source"] == {"type": "string", "format": "uri", "default": CLIP}
+    assert schema["examples"] == [{"source": CLIP}]
+
+
+async def test_a_template_is_kept_as_it_came(kiln: Kiln) -> None:
+    config = {**template_body()["config"], "zeta": 1, "alpha": [1, 2.5, None, "ü"]}
+    answer = await kiln.client.post(TEMPLATES, json=template_body(config=config))
+    assert [each["path"] for each in answer.json()["warnings"]] == ["config.zeta", "config.alpha"]
+    caller = await kiln.services.identity.authenticate(kiln.key)
+    stored = await kiln.services.v2.templates.get(
+        caller.organization.id, answer.json()["data"]["id"]
+    )
+    assert json.dumps(stored.config) == json.dumps(config)

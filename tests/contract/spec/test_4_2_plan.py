@@ -1,0 +1,294 @@
+"""Clauses 2.4, 4.2 and beyond: what a video would be, and what a file holds, before any is made.
+
+Sources lie on a server on loopback, which the operator's allow list names; another one is private.
+"""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from tests.contract.conftest import TEMPLATE
+from tests.support.app import Kiln, open_kiln
+from tests.support.clips import Clip, make_clip, make_still
+from tests.support.postgres import PostgresServer
+from tests.support.receiver import Receiver
+from tests.support.videos import MediaHost, plain_config, template_body
+
+pytestmark = pytest.mark.spec("2.4", "4.2")
+
+PLAN = "/v2/videos/plan"
+METADATA = "/v2/metadata"
+LOTTIE = {"v": "5.5", "fr": 25, "ip": 0, "op": 50, "w": 200, "h": 100, "layers": []}
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MediaHost]:
+    folder = tmp_path_factory.mktemp("media")
+    make_clip(folder / "clip.mp4", Clip(duration_s=Fraction(2)))
+    make_clip(folder / "tone.m4a", Clip(video_codec=None, duration_s=Fraction(3)))
+    make_still(folder / "photo.png", 1, width=400, height=200)
+    (folder / "words.srt").write_text("1\n00:00:00,000 --> 00:00:01,000\nHello\n")
+    (folder / "moves.json").write_text(json.dumps(LOTTIE))
+    (folder / "text.txt").write_text("nothing to see")
+    with MediaHost(folder) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+async def kiln(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory, host: MediaHost
+) -> AsyncIterator[Kiln]:
+    folder = tmp_path_factory.mktemp("kiln")
+    allow = frozenset({f"127.0.0.1:{host.port}"})
+    async with open_kiln(postgres, folder, template=TEMPLATE, fetch_allow=allow) as kiln:
+        yield kiln
+
+
+async def plan(kiln: Kiln, config: Any) -> dict[str, Any]:
+    answer = await kiln.client.post(PLAN, json={"config": config})
+    assert answer.status_code == 200, answer.text
+    found: dict[str, Any] = answer.json()
+    return found
+
+
+async def issues(kiln: Kiln, config: Any) -> list[tuple[str, str, str]]:
+    answer = await kiln.client.post(PLAN, json={"config": config})
+    assert answer.status_code == 422, answer.text
+    return [(each["path"], each["code"], each["hint"]) for each in answer.json()["issues"]]
+
+
+async def test_times_boxes_and_sources(kiln: Kiln, host: MediaHost) -> None:
+    before = await kiln.stored()
+    config = {
+        "dimensions": {"width": 640, "height": 360},
+        "fps": 25,
+        "layers": [
+            {
+                "id": "clip",
+                "type": "video",
+                "file": host.url("/clip.mp4"),
+                "timeline": {"start": 1},
+                "trim": {"start": 0.5},
+                "position": {"x": "center", "y": 10},
+            },
+            {
+                "id": "photo",
+                "type": "image",
+                "file": host.url("/photo.png"),
+                "size": {"width": 320, "height": 180, "format": "fit"},
+                "position": {"x": 0, "y": 0, "angle": 90, "origin": "top left", "z": 2},
+            },
+            {"id": "words", "type": "subtitles", "file": host.url("/words.srt")},
+            {"id": "moves", "type": "lottie", "file": host.url("/moves.json")},
+            {"id": "tone", "type": "audio", "file": host.url("/tone.m4a"), "trim": {"end": 2}},
+            {"id": "title", "type": "text", "text": {"text": "Hi", "fontSize": 40}},
+        ],
+    }
+    found = await plan(kiln, config)
+    assert found["dimensions"] == {"width": 640, "height": 360}
+    assert (found["duration"], found["fps"], found["frame_count"]) == (2.5, 25, 63)
+    layers = {layer["id"]: layer for layer in found["layers"]}
+    clip = layers["clip"]
+    assert (clip["start"], clip["end"], clip["first_frame"], clip["end_frame"]) == (1, 2.5, 25, 63)
+    assert (clip["box"]["x"], clip["box"]["y"]) == (160, 10)
+    assert (clip["box"]["width"], clip["box"]["height"]) == (320, 240)
+    assert (clip["path"], clip["type"]) == ("layers.0", "video")
+    corners = [[0, 0], [0, 320], [-180, 320], [-180, 0]]
+    for point, expected in zip(layers["photo"]["box"]["corners"], corners, strict=True):
+        assert point == pytest.approx(expected, abs=0.01)
+    assert layers["title"]["box"]["is_estimated"] is True
+    assert clip["box"]["is_estimated"] is False
+    assert [layer["id"] for layer in found["layers"]][-1] == "photo", "z decides who is on top"
+    assert {sound["layer"]: (sound["start"], sound["end"]) for sound in found["sounds"]} == {
+        "clip": (1, 2.5),
+        "tone": (0, 2),
+    }
+    source = found["sources"][host.url("/clip.mp4")]
+    assert (source["width"], source["height"], source["duration"]) == (320, 240, 2)
+    assert (source["codec"], source["fps"], source["has_sound"]) == ("h264", 30, True)
+    moves = found["sources"][host.url("/moves.json")]
+    assert (moves["width"], moves["height"], moves["duration"]) == (200, 100, 2)
+    assert found["parsed_config"]["layers"][0]["trim"]["start"] == 0.5
+    assert found["digest"].startswith("sha256:")
+    # Sources were fetched; nothing else was kept.
+    renders, blobs = await kiln.stored()
+    assert (renders, blobs) == (before[0], before[1] + 5)
+
+
+async def test_sizes_taken_from_the_only_source(kiln: Kiln, host: MediaHost) -> None:
+    config = {"layers": [{"id": "v", "type": "video", "file": host.url("/clip.mp4")}]}
+    found = await plan(kiln, json.dumps(config))
+    assert found["dimensions"] == {"width": 320, "height": 240}
+    assert found["duration"] == 2
+
+
+async def test_warnings_of_reading_and_of_the_timeline(kiln: Kiln, host: MediaHost) -> None:
+    layers = [
+        {
+            "id": "v",
+            "type": "video",
+            "file": host.url("/clip.mp4"),
+            "trim": {"start": 0, "end": 9},
+            "volume": 1,
+        }
+    ]
+    found = await plan(kiln, plain_config(layers=layers))
+    codes = {each["path"]: each["code"] for each in found["warnings"]}
+    assert codes["layers.0.volume"] == "unknown_field"
+    assert any(path.startswith("layers.0.trim") for path in codes)
+
+
+async def test_sources_that_cannot_be_used(kiln: Kiln, host: MediaHost) -> None:
+    with Receiver() as private:
+        layers = [
+            {"id": "a", "type": "video", "file": host.url("/missing.mp4")},
+            {"id": "b", "type": "image", "file": host.url("/text.txt")},
+            {"id": "c", "type": "image", "file": private.url("/secret.png")},
+            {"id": "d", "type": "video", "file": host.url("/tone.m4a")},
+            {"id": "e", "type": "audio", "file": host.url("/photo.png")},
+        ]
+        found = await issues(kiln, plain_config(layers=layers))
+        assert private.requests == []
+    assert [(path, code) for path, code, _ in found] == [
+        ("layers.0.file", "asset_unreachable"),
+        ("layers.1.file", "asset_unsupported"),
+        ("layers.2.file", "asset_unreachable"),
+        ("layers.3.file", "asset_unsupported"),
+        ("layers.4.file", "asset_unsupported"),
+    ]
+    assert "404" in found[0][2]
+    assert "layer a" in found[0][2]
+
+
+async def test_a_layer_may_be_left_out(kiln: Kiln, host: MediaHost) -> None:
+    layers = [
+        {"id": "a", "type": "image", "file": host.url("/missing.png"), "onError": "skip"},
+        {
+            "id": "b",
+            "type": "image",
+            "file": host.url("/missing.png"),
+            "fallbackFile": host.url("/photo.png"),
+        },
+    ]
+    found = await plan(kiln, plain_config(layers=layers))
+    assert [(layer["id"], layer["file"]) for layer in found["layers"]] == [
+        ("b", host.url("/photo.png"))
+    ]
+    assert found["sources"][host.url("/missing.png")]["error"]["code"] == "asset_unreachable"
+    assert found["warnings"][0]["code"] == "asset_unreachable"
+
+
+async def test_a_wrong_config_is_told_before_anything_is_fetched(
+    kiln: Kiln, host: MediaHost
+) -> None:
+    asked = len(host.requests)
+    layers = [{"type": "video", "file": host.url("/never.mp4"), "trim": {"start": "x"}}]
+    found = await issues(kiln, plain_config(layers=layers))
+    assert found[0][:2] == ("layers.0.trim.start", "type")
+    assert len(host.requests) == asked
+
+
+@pytest.mark.parametrize("is_uploaded", [False, True])
+async def test_what_a_file_holds(kiln: Kiln, host: MediaHost, *, is_uploaded: bool) -> None:
+    async def look(name: str, looked_as: str) -> dict[str, Any]:
+        parts: dict[str, Any] = {"type": (None, looked_as)}
+        if is_uploaded:
+            parts["file"] = (name, (host.folder / name).read_bytes())
+        else:
+            parts["url"] = (None, host.url(f"/{name}"))
+        answer = await kiln.client.post(METADATA, files=parts)
+        assert answer.status_code == 200, answer.text
+        found: dict[str, Any] = answer.json()
+        return found
+
+    video = await look("clip.mp4", "video")
+    assert set(video) == {"bitrate", "codec", "duration", "fps", "height", "size", "width"}
+    assert (video["codec"], video["duration"], video["fps"]) == ("h264", 2, 30)
+    assert (video["width"], video["height"]) == (320, 240)
+    assert video["bitrate"] == round(8 * video["size"] / 2)
+    audio = await look("tone.m4a", "audio")
+    assert (audio["codec"], audio["samplerate"], audio["duration"]) == ("aac", 48_000, 3)
+    image = await look("photo.png", "image")
+    size = image.pop("size")
+    assert image == {"codec": "png", "width": 400, "height": 200}
+    assert size > 0
+
+
+WRONG_LOOKS: dict[str, tuple[dict[str, Any], str, str]] = {
+    "no type": ({"url": "https://a.example/b"}, "type", "required"),
+    "another type": ({"type": "page", "url": "https://a.example/b"}, "type", "out_of_range"),
+    "a type that is no text": ({"type": [1], "url": "https://a.example/b"}, "type", "out_of_range"),
+    "nothing to look at": ({"type": "video"}, "url", "required"),
+    "no URL": ({"type": "video", "url": "clip.mp4"}, "url", "not_url"),
+    "a local file": ({"type": "video", "url": "file:///etc/passwd"}, "url", "remote_url_required"),
+    "a private address": (
+        {"type": "image", "url": "https://10.0.0.1/a"},
+        "url",
+        "asset_unreachable",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_LOOKS)
+async def test_files_that_cannot_be_looked_at(kiln: Kiln, case: str) -> None:
+    sent, path, code = WRONG_LOOKS[case]
+    answer = await kiln.client.post(METADATA, json=sent)
+    assert answer.status_code == 422, answer.text
+    issue = answer.json()["issues"][0]
+    assert (issue["path"], issue["code"]) == (path, code)
+
+
+@pytest.mark.parametrize(
+    ("name", "looked_as", "path"),
+    [
+        ("text.txt", "video", "url"),
+        ("text.txt", "image", "url"),
+        ("tone.m4a", "video", "type"),
+        ("missing.mp4", "video", "url"),
+    ],
+)
+async def test_files_that_are_something_else(
+    kiln: Kiln, host: MediaHost, name: str, looked_as: str, path: str
+) -> None:
+    answer = await kiln.client.post(METADATA, json={"type": looked_as, "url": host.url(f"/{name}")})
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["issues"][0]["path"] == path
+
+
+async def test_rules_that_look_at_media(kiln: Kiln, host: MediaHost) -> None:
+    body = template_body(
+        inputs={"source": "required|media:video|duration_max:2.5"},
+        default_values={"source": host.url("/clip.mp4")},
+    )
+    created = await kiln.client.post("/v2/templates", json=body)
+    assert created.status_code == 201, created.text
+    path = f"/v2/templates/{created.json()['data']['id']}/render"
+
+    async def refused(url: str) -> str:
+        answer = await kiln.client.post(path, json={"data": {"source": url}})
+        assert answer.status_code == 422, answer.text
+        assert answer.json()["issues"][0]["path"] == "data.source"
+        return str(answer.json()["issues"][0]["code"])
+
+    assert await refused(host.url("/tone.m4a")) == "asset_unsupported"
+    assert await refused(host.url("/text.txt")) == "asset_unsupported"
+    assert await refused(host.url("/missing.mp4")) == "asset_unreachable"
+    good = await kiln.client.post(path, json={"data": {"source": host.url("/clip.mp4")}})
+    assert good.status_code == 201, good.text
+
+
+async def test_a_frame_needs_a_config_that_can_be_drawn(kiln: Kiln) -> None:
+    for sent, path in (
+        ({}, "config"),
+        ({"config": {}}, "dimensions"),
+        ({"config": plain_config(), "t": "x"}, "t"),
+        ({"config": plain_config(), "t": -1}, "t"),
+        ({"config": plain_config(), "t": 2}, "t"),
+        ({"config": plain_config(), "format": "bmp"}, "format"),
+    ):
+        answer = await kiln.client.post("/v2/videos/frame", json=sent)
+        assert answer.status_code == 422, answer.text
+        assert answer.json()["issues"][0]["path"] == path

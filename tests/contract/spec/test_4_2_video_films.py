@@ -1,0 +1,132 @@
+"""A layer config becomes a video, the whole way: real sources, real worker, decoded pictures."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import m3u8
+import pytest
+
+from tests.contract.conftest import TEMPLATE
+from tests.support.app import PATIENCE_S, Kiln, open_kiln
+from tests.support.clips import Clip, make_clip
+from tests.support.frame_codes import read_frame_code
+from tests.support.looks import colour_at, decode_frames, decode_still, probe
+from tests.support.postgres import PostgresServer
+from tests.support.sounds import beep_times
+from tests.support.videos import VIDEOS, MediaHost, made, plain_config
+
+pytestmark = pytest.mark.spec("4.2")
+
+FPS = 25
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MediaHost]:
+    folder = tmp_path_factory.mktemp("media")
+    make_clip(folder / "clip.mp4", Clip(fps=Fraction(FPS), duration_s=Fraction(6)))
+    with MediaHost(folder) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+async def kiln(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory, host: MediaHost
+) -> AsyncIterator[Kiln]:
+    folder = tmp_path_factory.mktemp("kiln")
+    allow = frozenset({f"127.0.0.1:{host.port}"})
+    async with open_kiln(postgres, folder, template=TEMPLATE, fetch_allow=allow, workers=1) as kiln:
+        yield kiln
+
+
+def config(host: MediaHost, **changes: Any) -> dict[str, Any]:
+    """A clip with a title over its lower edge."""
+    return {
+        "dimensions": {"width": 320, "height": 240},
+        "fps": FPS,
+        "layers": [
+            {"id": "clip", "type": "video", "file": host.url("/clip.mp4"), "trim": {"end": 5}},
+            {
+                "id": "title",
+                "type": "text",
+                "text": {"text": "Hello", "fontSize": 24, "backgroundColor": "#00FFFF"},
+                "position": {"x": 0, "y": 190},
+                "size": {"width": 320, "height": 50},
+            },
+        ],
+        **changes,
+    }
+
+
+async def ended(kiln: Kiln, video_id: str) -> dict[str, Any]:
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            body: dict[str, Any] = (await kiln.client.get(f"{VIDEOS}/{video_id}")).json()
+            if body["is_ready"] or body["is_failed"]:
+                return body
+            await asyncio.sleep(0.2)
+
+
+async def test_a_clip_with_a_title(kiln: Kiln, host: MediaHost, tmp_path: Path) -> None:
+    video = await ended(kiln, await made(kiln, config(host, metadata={"order": 12})))
+    assert video["is_ready"], video
+    assert (video["duration"], video["metadata"]) == (5, {"order": 12})
+    path = tmp_path / "film.mp4"
+    path.write_bytes((await kiln.client.get(video["download_url"])).content)
+    frames = await asyncio.to_thread(decode_frames, path)
+    assert [read_frame_code(frame.rgb) for frame in frames] == list(range(5 * FPS))
+    assert [frame.pts for frame in frames] == [Fraction(n, FPS) for n in range(5 * FPS)]
+    red, green, blue = colour_at(frames[60].rgb, 310, 230)
+    assert red < 40
+    assert min(green, blue) > 215
+    assert beep_times(path) == pytest.approx([0, 1, 2, 3, 4], abs=0.02)
+
+    playlist = m3u8.loads((await kiln.client.get(f"{video['stream_url']}/picture.m3u8")).text)
+    assert playlist.is_endlist
+    uris = [playlist.segment_map[0].uri, *(each.uri for each in playlist.segments)]
+    base = f"{video['stream_url']}/"
+    streamed = b"".join([(await kiln.client.get(base + uri)).content for uri in uris])
+    path.write_bytes(streamed)
+    watched = await asyncio.to_thread(decode_frames, path)
+    assert [read_frame_code(frame.rgb) for frame in watched] == list(range(5 * FPS))
+
+
+async def test_a_frame_of_a_config_that_is_no_video(
+    kiln: Kiln, host: MediaHost, tmp_path: Path
+) -> None:
+    before = await kiln.stored()
+    sent = {"config": config(host), "t": 2.04, "format": "png"}
+    answer = await kiln.client.post("/v2/videos/frame", json=sent)
+    assert answer.status_code == 200, answer.text
+    (tmp_path / "f.png").write_bytes(answer.content)
+    picture = decode_still(tmp_path / "f.png")
+    assert picture.shape[:2] == (240, 320)
+    assert read_frame_code(picture[..., :3]) == 51
+    assert (await kiln.stored())[0] == before[0], "nothing is kept"
+
+
+async def test_a_source_that_is_not_there(kiln: Kiln, host: MediaHost) -> None:
+    layers = [{"id": "lost", "type": "image", "file": host.url("/lost.png")}]
+    video = await ended(kiln, await made(kiln, plain_config(layers=layers)))
+    assert video["is_failed"]
+    assert (video["error"]["layer"], video["error"]["path"]) == ("lost", "layers.0.file")
+    assert "404" in video["error"]["message"]
+
+
+async def test_an_uploaded_source(kiln: Kiln, host: MediaHost, tmp_path: Path) -> None:
+    layers = [{"id": "up", "type": "video"}]
+    sent = json.dumps({"fps": FPS, "layers": layers})
+    clip = await asyncio.to_thread((host.folder / "clip.mp4").read_bytes)
+    parts: dict[str, Any] = {"config": (None, sent), "fileup": ("c.mp4", clip)}
+    answer = await kiln.client.post(VIDEOS, files=parts)
+    assert answer.status_code == 201, answer.text
+    video = await ended(kiln, answer.json()["id"])
+    assert video["is_ready"], video
+    path = tmp_path / "film.mp4"
+    path.write_bytes((await kiln.client.get(video["download_url"])).content)
+    facts = probe(path).video
+    assert facts is not None
+    assert (facts.frame_count, facts.width, facts.height) == (6 * FPS, 320, 240)

@@ -1,0 +1,353 @@
+"""Clauses 2.3, 2.4, 4.2: videos are made of layer configs, in whatever way they are posted.
+
+No worker runs here: a video stays as it was accepted until a test ends its render by hand.
+"""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from framekiln.jobs.ending import Failure
+from framekiln.renders.model import RenderStatus, SourceKind
+from tests.contract.conftest import TEMPLATE
+from tests.support.app import BASE_URL, Kiln, open_kiln
+from tests.support.postgres import PostgresServer
+from tests.support.videos import NEW, VIDEOS, complete, made, plain_config, spec_config, video_of
+
+pytestmark = pytest.mark.spec("2.3", "2.4", "4.2")
+
+
+@pytest.fixture(scope="module")
+async def kiln(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Kiln]:
+    folder = tmp_path_factory.mktemp("kiln")
+    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
+        yield kiln
+
+
+@pytest.fixture(scope="module")
+def film(flash_clip: Path) -> bytes:
+    return flash_clip.read_bytes()
+
+
+async def post(kiln: Kiln, path: str = NEW, **sent: Any) -> httpx.Response:
+    return await kiln.client.post(path, **sent)
+
+
+async def test_the_answer_to_a_creation(kiln: Kiln) -> None:
+    before = int(datetime.now(UTC).timestamp())
+    answer = await post(kiln, json={"config": {**spec_config(), "metadata": {"order": 7}}})
+    assert answer.status_code == 201
+    body = answer.json()
+    assert list(body) == ["id", "timestamp", "status", "metadata"]
+    assert re.fullmatch(r"[A-Za-z0-9]{10}", body["id"])
+    assert before <= body["timestamp"] <= before + 60
+    assert body["status"] == "processing"
+    assert body["metadata"] == {"order": 7}
+
+
+async def test_a_video_that_is_being_made_has_no_addresses(kiln: Kiln) -> None:
+    video_id = await made(kiln, spec_config())
+    body = (await kiln.client.get(f"{VIDEOS}/{video_id}")).json()
+    timestamp = body.pop("timestamp")
+    assert body == {"id": video_id, "is_failed": False, "is_ready": False, "metadata": {}}
+    assert isinstance(timestamp, int)
+
+
+async def test_its_render_has_the_config_in_normal_form(kiln: Kiln) -> None:
+    config = spec_config(fps=29.97)
+    config["layers"][0]["source"] = config["layers"][0].pop("file")
+    video = await video_of(kiln, await made(kiln, config))
+    assert video.render.source_kind is SourceKind.LAYERS
+    assert video.render.status is RenderStatus.CREATED
+    assert not video.render.is_bundle
+    stored = json.loads(await kiln.services.blobs.get(video.render.source_key))
+    assert stored == video.record.config
+    assert stored["layers"][0]["file"] == "https://media.example/clip.mp4"
+    assert stored["shouldWatermark"] is False
+    assert video.render.source_digest == video.record.digest
+    async with kiln.services.database.connection() as connection:
+        cursor = await connection.execute(
+            "SELECT count(*) AS n FROM procrastinate_jobs WHERE args->>'render_id' = %s",
+            (str(video.render.id),),
+        )
+        row = await cursor.fetchone()
+    assert row == {"n": 1}
+
+
+@pytest.mark.parametrize("path", [NEW, VIDEOS])
+@pytest.mark.parametrize("as_text", [False, True])
+async def test_json_with_the_config_as_object_or_text(
+    kiln: Kiln, path: str, *, as_text: bool
+) -> None:
+    config: Any = json.dumps(plain_config()) if as_text else plain_config()
+    assert (await post(kiln, path, json={"config": config})).status_code == 201
+
+
+@pytest.mark.parametrize("path", [NEW, VIDEOS])
+async def test_urlencoded(kiln: Kiln, path: str) -> None:
+    fields = {"config": json.dumps(plain_config()), "metadata": '{"a": "b"}'}
+    answer = await post(kiln, path, data=fields)
+    assert answer.status_code == 201
+    assert answer.json()["metadata"] == {"a": "b"}
+
+
+async def test_json_under_the_label_of_a_form(kiln: Kiln) -> None:
+    headers = {"Content-Type": "application/x-www-form-urlencoded"}
+    answer = await post(kiln, content=json.dumps({"config": plain_config()}), headers=headers)
+    assert answer.status_code == 201
+
+
+async def test_multipart_as_the_published_client_sends_it(kiln: Kiln) -> None:
+    """Explicit nulls, an uploaded file, an address for another layer, and fields that we ignore."""
+    layers: list[dict[str, Any]] = [
+        {"id": "u1", "type": "image", "timeline": None, "trim": None, "position": None},
+        {"id": "u2", "type": "audio"},
+    ]
+    parts: dict[str, Any] = {
+        "config": (None, json.dumps(plain_config(layers=layers, filename=None))),
+        "experimental": (None, "{}"),
+        "workflowJobId": (None, "17"),
+        "fileu1": ("logo.png", b"not really a picture", "image/png"),
+        "urlu2": (None, "https://media.example/music.mp3"),
+    }
+    answer = await post(kiln, VIDEOS, files=parts)
+    assert answer.status_code == 201, answer.text
+    video = await video_of(kiln, answer.json()["id"])
+    image, sound = video.record.config["layers"]
+    assert sound["file"] == "https://media.example/music.mp3"
+    kept = await kiln.services.ingest.get(video.record.organization_id, image["file"])
+    assert await kiln.services.blobs.get(kept.blob_key) == b"not really a picture"
+    assert kept.content_type == "image/png"
+    assert (kept.expires_at - kept.created_at).total_seconds() == 24 * 3600
+
+
+async def test_an_upload_is_nobody_elses(kiln: Kiln) -> None:
+    layers = [{"id": "u", "type": "image"}]
+    parts: dict[str, Any] = {
+        "config": (None, json.dumps(plain_config(layers=layers))),
+        "fileu": ("a.png", b"x"),
+    }
+    answer = await post(kiln, VIDEOS, files=parts)
+    address = (await video_of(kiln, answer.json()["id"])).record.config["layers"][0]["file"]
+    layers = [{"id": "u", "type": "image", "file": address}]
+    refused = await post(kiln, json={"config": plain_config(layers=layers)})
+    assert refused.status_code == 422
+    assert refused.json()["issues"][0]["code"] == "remote_url_required"
+
+
+async def test_files_are_refused_where_only_addresses_are_taken(kiln: Kiln) -> None:
+    parts: dict[str, Any] = {"config": (None, json.dumps(plain_config())), "filea": ("a.png", b"x")}
+    answer = await post(kiln, NEW, files=parts)
+    assert answer.status_code == 422
+    assert answer.json()["issues"][0]["path"] == "filea"
+    assert answer.json()["issues"][0]["code"] == "remote_url_required"
+
+
+async def test_a_file_for_a_layer_that_is_not_there(kiln: Kiln) -> None:
+    before = await kiln.stored()
+    parts: dict[str, Any] = {"config": (None, json.dumps(plain_config())), "filea": ("a.png", b"x")}
+    answer = await post(kiln, VIDEOS, files=parts)
+    assert answer.status_code == 422
+    assert answer.json()["issues"][0]["code"] == "unknown_layer"
+    assert await kiln.stored() == before
+
+
+async def test_metadata_beside_the_config_wins(kiln: Kiln) -> None:
+    config = plain_config(metadata={"in": "config"})
+    video_id = await made(kiln, config, metadata={"beside": [1, None, {"x": "ü"}]})
+    body = (await kiln.client.get(f"{VIDEOS}/{video_id}")).json()
+    assert body["metadata"] == {"beside": [1, None, {"x": "ü"}]}
+
+
+async def test_unknown_fields_become_warnings(kiln: Kiln) -> None:
+    answer = await post(kiln, json={"config": plain_config(backgroundColour="#fff")})
+    (warning,) = answer.json()["warnings"]
+    assert warning["path"] == "backgroundColour"
+    assert warning["code"] == "unknown_field"
+    assert "backgroundColor" in warning["hint"]
+    body = (await kiln.client.get(f"{VIDEOS}/{answer.json()['id']}")).json()
+    assert body["warnings"] == [warning]
+
+
+WRONG: dict[str, tuple[Any, str, str]] = {
+    "no config": ({}, "config", "required"),
+    "no JSON": ({"config": "{"}, "config", "type"),
+    "not a number": ({"config": '{"duration": NaN}'}, "config", "type"),
+    "a list": ({"config": []}, "", "type"),
+    "no length": (
+        {"config": {"dimensions": {"width": 2, "height": 2}}},
+        "duration",
+        "duration_required",
+    ),
+    "no size": ({"config": {"duration": 1}}, "dimensions", "required"),
+    "huge numbers": ({"config": plain_config(duration=1e308)}, "duration", "out_of_range"),
+    "hours": ({"config": plain_config(duration=7200)}, "duration", "out_of_range"),
+    "a text for a number": ({"config": plain_config(duration="1")}, "duration", "type"),
+    "a local file": (
+        {"config": plain_config(layers=[{"type": "image", "file": "/etc/passwd"}])},
+        "layers.0.file",
+        "not_url",
+    ),
+    "another scheme": (
+        {"config": plain_config(layers=[{"type": "image", "file": "file:///etc/passwd"}])},
+        "layers.0.file",
+        "remote_url_required",
+    ),
+    "one of ours": (
+        {"config": plain_config(layers=[{"type": "image", "file": "upload:x"}])},
+        "layers.0.file",
+        "remote_url_required",
+    ),
+    "501 layers": (
+        {"config": plain_config(layers=[{"type": "shape", "shape": {"kind": "rect"}}] * 501)},
+        "layers",
+        "out_of_range",
+    ),
+    "an unknown layer": (
+        {"config": plain_config(layers=[{"type": "vidoe", "file": "https://a.example/b"}])},
+        "layers.0.type",
+        "unknown_layer_type",
+    ),
+    "a trim that ends before it begins": (
+        {
+            "config": plain_config(
+                layers=[
+                    {
+                        "type": "video",
+                        "file": "https://a.example/b",
+                        "trim": {"start": 3, "end": 2},
+                    }
+                ]
+            )
+        },
+        "layers.0.trim.end",
+        "trim_order",
+    ),
+    "an output nobody makes": (
+        {"config": plain_config(extension="gif")},
+        "extension",
+        "unsupported",
+    ),
+    "metadata that is no object": ({"config": plain_config(), "metadata": [1]}, "metadata", "type"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+async def test_what_cannot_be_made_is_refused_with_its_path(kiln: Kiln, case: str) -> None:
+    sent, path, code = WRONG[case]
+    before = await kiln.stored()
+    # As text: the client's own encoder takes neither 1e308 nor NaN amiss.
+    answer = await post(kiln, content=json.dumps(sent))
+    assert answer.status_code == 422, answer.text
+    body = answer.json()
+    assert set(body) == {"error", "message", "errors", "issues"}
+    assert body["error"] == "invalid_request"
+    assert (body["issues"][0]["path"], body["issues"][0]["code"]) == (path, code)
+    assert body["errors"][path]
+    assert await kiln.stored() == before
+
+
+async def test_a_negative_trim_begins_at_the_start(kiln: Kiln) -> None:
+    layers = [{"id": "v", "type": "video", "file": "https://a.example/b", "trim": {"start": -2}}]
+    video = await video_of(kiln, await made(kiln, plain_config(layers=layers)))
+    assert video.record.config["layers"][0]["trim"]["start"] == 0
+
+
+@pytest.mark.parametrize("body", [b"[]", b'"text"', b"7"])
+async def test_a_body_that_is_no_object(kiln: Kiln, body: bytes) -> None:
+    assert (await post(kiln, content=body)).status_code == 422
+
+
+async def test_a_body_that_is_no_json(kiln: Kiln) -> None:
+    answer = await post(kiln, content=b"{")
+    assert (answer.status_code, answer.json()["error"]) == (400, "invalid_json")
+
+
+@pytest.mark.parametrize(
+    "header", ["multipart/form-data", "multipart/form-data; boundary=x", "multipart/form-data; a=b"]
+)
+async def test_a_body_that_is_no_multipart(kiln: Kiln, header: str) -> None:
+    answer = await post(kiln, VIDEOS, content=b"{}", headers={"Content-Type": header})
+    assert answer.status_code == 422
+
+
+async def test_a_ready_video(kiln: Kiln, film: bytes) -> None:
+    video_id = await made(kiln, spec_config(duration=6, filename="Mein Film.mp4"))
+    await complete(kiln, video_id, film)
+    body = (await kiln.client.get(f"{VIDEOS}/{video_id}")).json()
+    assert body.pop("timestamp") > 0
+    address = f"{BASE_URL}/v2/videos/{video_id}"
+    assert body == {
+        "id": video_id,
+        "is_failed": False,
+        "is_ready": True,
+        "metadata": {},
+        "download_url": f"{address}/download",
+        "stream_url": f"{address}/stream",
+        "thumbnail_url": f"{address}/thumbnail",
+        "duration": 2.0,
+    }
+    answer = await kiln.client.get(body["download_url"])
+    assert answer.content == film
+    assert answer.headers["content-type"] == "video/mp4"
+    assert 'filename="Mein Film.mp4"' in answer.headers["content-disposition"]
+    part = await kiln.client.get(body["download_url"], headers={"Range": "bytes=4-7"})
+    assert (part.status_code, part.content) == (206, film[4:8])
+    head = await kiln.client.head(body["download_url"])
+    assert head.headers["content-length"] == str(len(film))
+
+
+async def test_too_early(kiln: Kiln) -> None:
+    video_id = await made(kiln, plain_config(duration=2))
+    for name in ("download", "stream", "thumbnail", "stream/picture.m3u8", "stream/sound/0.m4s"):
+        answer = await kiln.client.get(f"{VIDEOS}/{video_id}/{name}")
+        assert (answer.status_code, answer.json()["error"]) == (409, "video_not_ready"), name
+
+
+async def test_a_failure_names_layer_and_path(kiln: Kiln) -> None:
+    layers = [
+        {
+            "id": "g",
+            "type": "group",
+            "layers": [{"id": "inner", "type": "image", "file": "https://a.example/b"}],
+        }
+    ]
+    video_id = await made(kiln, plain_config(layers=layers))
+    render = (await video_of(kiln, video_id)).render
+    message = "layers.0.layers.0.file: layer inner: a.example answered with status 404."
+    await kiln.services.render_work.fail(render.id, Failure("invalid_request", message))
+    body = (await kiln.client.get(f"{VIDEOS}/{video_id}")).json()
+    assert (body["is_failed"], body["is_ready"]) == (True, False)
+    assert body["error"] == {
+        "code": "invalid_request",
+        "message": message,
+        "layer": "inner",
+        "path": "layers.0.layers.0.file",
+    }
+    assert "download_url" not in body
+    refused = await kiln.client.get(f"{VIDEOS}/{video_id}/download")
+    assert refused.status_code == 409
+    assert message in refused.json()["message"]
+
+
+async def test_a_failure_of_no_layer(kiln: Kiln) -> None:
+    video_id = await made(kiln, plain_config(duration=3))
+    render = (await video_of(kiln, video_id)).render
+    await kiln.services.render_work.fail(render.id, Failure("x", "layers of dust: broken"))
+    body = (await kiln.client.get(f"{VIDEOS}/{video_id}")).json()
+    assert body["error"] == {"code": "x", "message": "layers of dust: broken"}
+
+
+async def test_a_still_asks_for_its_instant(kiln: Kiln) -> None:
+    video = await video_of(kiln, await made(kiln, plain_config(extension="jpg", time=0.5)))
+    assert video.render.asked.duration_ms == 500
+    assert not video.is_film
+    assert video.filename == f"{video.id}.jpg"

@@ -1,0 +1,264 @@
+"""Clause 4.5: transcriptions by all their addresses, followed and read, by a real recognizer."""
+
+import json
+import re
+from collections.abc import AsyncIterator
+from fractions import Fraction
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from framekiln.kit.ids import FileId
+from framekiln.media.captions import read_captions
+from tests.contract.conftest import TEMPLATE
+from tests.support.app import Kiln, open_kiln
+from tests.support.clips import Clip, make_clip
+from tests.support.postgres import PostgresServer
+from tests.support.spoken import FOLDER, normal_words
+from tests.support.transcribing import TRANSCRIPTIONS, listening, ready_file, transcribe
+from tests.support.uploads import FILES, blob_names, create, keeps_only
+
+pytestmark = pytest.mark.spec("4.5")
+
+ISOBMFF = "/api/v1/isobmff_files"
+SPOKEN = (FOLDER / "austen_0880.flac").read_bytes()
+TEXT = "he was not an ill disposed young man"
+RECORD = {
+    *("id", "file_id", "track_id", "status", "language", "duration_ms", "work_slice_ms"),
+    *("created_at", "completed_at", "failed_at", "error"),
+}
+
+
+@pytest.fixture(scope="module")
+async def kiln(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Kiln]:
+    folder = tmp_path_factory.mktemp("kiln")
+    async with (
+        open_kiln(postgres, folder, template=TEMPLATE) as kiln,
+        listening(kiln.services),
+    ):
+        yield kiln
+
+
+@pytest.fixture(scope="module")
+async def followed(kiln: Kiln) -> tuple[str, list[bytes]]:
+    """A file in which a sentence is said, transcribed: its id, and what was told meanwhile."""
+    file = await ready_file(kiln, SPOKEN)
+    path = f"{FILES}/{file['id']}"
+    assert (await kiln.client.get(f"{path}/transcription")).status_code == 404
+    started = await kiln.client.post(f"{path}/transcribe", json={})
+    assert started.status_code == 201
+    assert started.json() == {"id": started.json()["id"], "file_id": file["id"], "track_id": 1}
+    return file["id"], (
+        await kiln.writes(f"{TRANSCRIPTIONS}/{started.json()['id']}/progress")
+    ).parts
+
+
+@pytest.fixture(scope="module")
+async def spoken(kiln: Kiln, followed: tuple[str, list[bytes]]) -> dict[str, Any]:
+    """The transcription of that file."""
+    return await transcribe(kiln, followed[0])
+
+
+@pytest.fixture(scope="module")
+async def mute(kiln: Kiln, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A file without sound."""
+    path = tmp_path_factory.mktemp("mute") / "mute.mp4"
+    make_clip(path, Clip(duration_s=Fraction(1), audio_codec=None))
+    return await ready_file(kiln, path.read_bytes())
+
+
+@pytest.mark.spec("2.9", "3.3", "4.4")
+async def test_a_file_from_transcribe_to_text(
+    kiln: Kiln, followed: tuple[str, list[bytes]]
+) -> None:
+    file_id, parts = followed
+    check_progress(parts)
+    record = (await kiln.client.get(f"{FILES}/{file_id}/transcription")).json()
+    assert set(record) == RECORD
+    assert (record["status"], record["error"], record["failed_at"]) == ("completed", None, None)
+    assert (record["language"], record["work_slice_ms"]) == ("en", 22_000)
+    assert record["completed_at"] > record["created_at"]
+    assert record["duration_ms"] == 2990
+    by_id = (await kiln.client.get(f"{TRANSCRIPTIONS}/{record['id']}")).json()
+    assert by_id == {**record, "status": "complete"}
+
+
+def check_progress(parts: list[bytes]) -> None:
+    events = re.findall(r"event: (\w+)\ndata: (.*)\n\n", b"".join(parts).decode("ascii"))
+    told = [(name, json.loads(data)) for name, data in events]
+    assert told[0] == ("size", {"size": 1000})
+    assert told[-2:] == [("progress", {"progress": 1.0}), ("complete", {})]
+    assert parts[-1].startswith(b"event: progress")
+    assert parts[-1].endswith(b"event: complete\ndata: {}\n\n")
+    counts = [data["count"] for name, data in told if name == "completion"]
+    assert counts
+    assert sum(counts) < 1000
+    fractions = [data["progress"] for name, data in told if name == "progress"]
+    assert fractions == sorted(fractions)
+
+
+async def test_the_text_in_three_forms(kiln: Kiln, spoken: dict[str, Any]) -> None:
+    for path in (f"{TRANSCRIPTIONS}/{spoken['id']}", f"{FILES}/{spoken['file_id']}/transcription"):
+        told = await kiln.client.get(f"{path}.json")
+        assert told.headers["content-type"] == "application/json"
+        captions = told.json()
+        assert set(captions) == {"segments", "word_segments", "language", "status"}
+        assert (captions["language"], captions["status"]) == ("en", "complete")
+        check_spoken(captions)
+        for ending, media_type in (("vtt", "text/vtt"), ("srt", "application/x-subrip")):
+            answer = await kiln.client.get(f"{path}.{ending}")
+            assert answer.headers["content-type"].startswith(media_type)
+            read = read_captions(answer.content)
+            assert normal_words(" ".join(cue.text for cue in read.segments)) == TEXT.split()
+    timed = await kiln.client.get(f"{TRANSCRIPTIONS}/{spoken['id']}.vtt?word_times=true")
+    assert len(re.findall(r"<00:00:0\d\.\d{3}>", timed.text)) == len(captions["word_segments"]) - 1
+    organization_id = (await kiln.services.identity.authenticate(kiln.key)).organization.id
+    file_id = FileId(UUID(spoken["file_id"]))
+    assert json.loads(await kiln.services.transcripts.captions_json(organization_id, file_id)) == (
+        captions
+    )
+
+
+def check_spoken(captions: dict[str, Any]) -> None:
+    words = captions["word_segments"]
+    assert normal_words(" ".join(word["text"] for word in words)) == TEXT.split()
+    times = [time for word in words for time in (word["start"], word["end"])]
+    assert times == sorted(times)
+    assert 0 <= times[0] < 1
+    assert 2 < times[-1] <= 3.06
+    assert normal_words(" ".join(each["text"] for each in captions["segments"])) == TEXT.split()
+
+
+async def test_fragments_have_absolute_seconds(kiln: Kiln, spoken: dict[str, Any]) -> None:
+    path = f"{TRANSCRIPTIONS}/{spoken['id']}/fragments"
+    first = (await kiln.client.get(f"{path}/0")).json()
+    assert set(first) == {"segments", "word_segments"}
+    check_spoken(first)
+    for beyond in (1, 123456789):
+        answer = await kiln.client.get(f"{path}/{beyond}")
+        assert (answer.status_code, answer.json()["word_segments"]) == (200, [])
+    for wrong in ("-1", "x", "1.5"):
+        assert (await kiln.client.get(f"{path}/{wrong}")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"trackId": 1},
+        {"trackId": "1"},
+        {"track_id": 1.0},
+        {"trackId": None},
+        {"language": "en-GB"},
+    ],
+)
+async def test_asking_again_returns_what_is_there(
+    kiln: Kiln, spoken: dict[str, Any], body: dict[str, Any]
+) -> None:
+    file_id = spoken["file_id"]
+    for path in (f"{FILES}/{file_id}", f"{ISOBMFF}/{file_id}"):
+        answer = await kiln.client.post(f"{path}/transcribe", json=body)
+        assert (answer.status_code, answer.json()["id"]) == (200, spoken["id"])
+    answer = await kiln.client.post(TRANSCRIPTIONS, json={"file_id": file_id, **body})
+    assert answer.status_code == 200
+    assert answer.json() == spoken
+
+
+@pytest.mark.spec("2.8")
+async def test_the_older_address_of_a_file(kiln: Kiln, spoken: dict[str, Any]) -> None:
+    path = f"{ISOBMFF}/{spoken['file_id']}"
+    record = (await kiln.client.get(f"{path}/transcription")).json()
+    length = {"duration_ms": spoken["duration_ms"]}
+    assert record == {**spoken, "status": "completed", "isobmff_track": length}
+    empty = await kiln.client.post(f"{path}/transcribe", headers={"Content-Length": "0"})
+    assert empty.json() == {name: spoken[name] for name in ("id", "file_id", "track_id")}
+
+
+async def test_what_cannot_be_transcribed(
+    kiln: Kiln, spoken: dict[str, Any], mute: dict[str, Any]
+) -> None:
+    created = await create(kiln, filename="later.mp4")
+    wrong: list[tuple[str, dict[str, Any], int, str]] = [
+        (mute["id"], {}, 400, "no_audio_track"),
+        (mute["id"], {"trackId": 1}, 400, "no_audio_track"),
+        (spoken["file_id"], {"trackId": 7}, 400, "not_an_audio_track"),
+        (spoken["file_id"], {"trackId": "-1"}, 400, "not_an_audio_track"),
+        (spoken["file_id"], {"trackId": True}, 400, "invalid_request"),
+        (spoken["file_id"], {"trackId": "one"}, 400, "invalid_request"),
+        (spoken["file_id"], {"language": "e"}, 400, "invalid_request"),
+        (created["id"], {}, 409, "file_not_ready"),
+        (str(uuid4()), {}, 404, "file_not_found"),
+    ]
+    for file_id, body, status, error in wrong:
+        answer = await kiln.client.post(f"{FILES}/{file_id}/transcribe", json=body)
+        assert (answer.status_code, answer.json()["error"]) == (status, error)
+        answer = await kiln.client.post(TRANSCRIPTIONS, json={"file_id": file_id, **body})
+        assert (answer.status_code, answer.json()["error"]) == (status, error)
+    assert (await kiln.client.post(TRANSCRIPTIONS, json={})).status_code == 400
+    for ending in ("", ".json", ".vtt", ".srt"):
+        answer = await kiln.client.get(f"{FILES}/{mute['id']}/transcription{ending}")
+        assert (answer.status_code, answer.json()["error"]) == (404, "transcription_not_found")
+
+
+async def test_nobody_else_sees_it(kiln: Kiln, spoken: dict[str, Any]) -> None:
+    stranger = await kiln.stranger()
+    by_id = f"{TRANSCRIPTIONS}/{spoken['id']}"
+    of_file = f"{FILES}/{spoken['file_id']}/transcription"
+    paths = [by_id, f"{by_id}.vtt", f"{by_id}/fragments/0", f"{by_id}/progress"]
+    for path in [*paths, of_file, f"{of_file}.json"]:
+        assert (await stranger.client.get(path)).status_code == 404
+        assert (await kiln.client.get(path, headers={"Authorization": ""})).status_code == 401
+    assert (await stranger.client.get(TRANSCRIPTIONS)).json() == {
+        "transcriptions": [],
+        "next_cursor": None,
+    }
+    await stranger.client.aclose()
+
+
+async def test_the_list_in_pages(kiln: Kiln, spoken: dict[str, Any]) -> None:
+    one = await kiln.client.get(TRANSCRIPTIONS, params={"file_id": spoken["file_id"]})
+    assert one.json() == {"transcriptions": [spoken], "next_cursor": None}
+    whole = (await kiln.client.get(TRANSCRIPTIONS)).json()["transcriptions"]
+    assert [each["created_at"] for each in whole] == sorted(
+        (each["created_at"] for each in whole), reverse=True
+    )
+    paged: list[dict[str, Any]] = []
+    cursor = None
+    while len(paged) < len(whole):
+        params = {"limit": 1} | ({"cursor": cursor} if cursor else {})
+        page = (await kiln.client.get(TRANSCRIPTIONS, params=params)).json()
+        paged += page["transcriptions"]
+        cursor = page["next_cursor"]
+    assert (paged, cursor) == (whole, None)
+
+
+@pytest.mark.spec("3.3")
+async def test_one_that_failed_says_why_and_can_be_made_anew(kiln: Kiln) -> None:
+    file = await ready_file(kiln, SPOKEN)
+    path = f"{FILES}/{file['id']}"
+    failed = await transcribe(kiln, file["id"], language="tlh")
+    assert (failed["status"], failed["error"]["code"]) == ("failed", "unknown_language")
+    assert failed["failed_at"] is not None
+    told = b"".join((await kiln.writes(f"{TRANSCRIPTIONS}/{failed['id']}/progress")).parts)
+    assert told.split(b"\n\n")[-2].startswith(b"event: error\ndata: unknown_language: ")
+    for text in (f"{path}/transcription.vtt", f"{TRANSCRIPTIONS}/{failed['id']}/fragments/0"):
+        answer = await kiln.client.get(text)
+        assert (answer.status_code, answer.json()["status"]) == (409, "failed")
+        assert "tlh" in answer.json()["message"]
+    again = await transcribe(kiln, file["id"], language="EN")
+    assert (again["status"], again["language"]) == ("complete", "en")
+    assert again["id"] != failed["id"]
+    assert (await kiln.client.get(f"{path}/transcription")).json()["id"] == again["id"]
+    await keeps_transcript(kiln, file["id"], again["id"])
+    assert (await kiln.client.post(f"{path}/delete")).json() == {"success": True}
+    assert (await kiln.client.get(f"{TRANSCRIPTIONS}/{again['id']}")).status_code == 404
+    assert blob_names(kiln, file["id"]) == set()
+
+
+async def keeps_transcript(kiln: Kiln, file_id: str, transcription_id: str) -> None:
+    """Wait until of all that was made for it only the transcript is left."""
+    others = {name for name in blob_names(kiln, file_id) if "transcriptions/" not in name}
+    await keeps_only(kiln, file_id, *others, f"transcriptions/{transcription_id}/transcript.json")

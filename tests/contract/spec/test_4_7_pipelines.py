@@ -1,0 +1,307 @@
+"""Clauses 4.7, 7 and 9: pipelines, versions and endpoints, and all that can be wrong."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from framekiln.pipelines.normal_form import digest
+from framekiln.pipelines.service import read_definition
+from tests.contract.conftest import TEMPLATE
+from tests.support.app import Kiln, new_key
+from tests.support.pipelines import API, PROBE, Line, enable, open_line, step
+from tests.support.postgres import PostgresServer
+
+pytestmark = pytest.mark.spec("4.7")
+
+NO_ID = str(uuid4())
+ENDPOINT = {"url": "https://93.184.215.14/work"}
+
+
+@pytest.fixture(scope="module")
+async def line(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Line]:
+    folder = tmp_path_factory.mktemp("kiln")
+    async with open_line(postgres, folder, template=TEMPLATE, runners={}) as line:
+        yield line
+
+
+def refused(answer: httpx.Response, status: int, error: str) -> dict[str, Any]:
+    """Return the body of an answer that says so."""
+    body: dict[str, Any] = answer.json()
+    assert (answer.status_code, body["error"]) == (status, error), answer.text
+    return body
+
+
+def issues(answer: httpx.Response, error: str = "invalid_request") -> set[tuple[str, str]]:
+    """Return where and what is wrong, and nothing else."""
+    body = refused(answer, 422, error)
+    assert all(set(each) == {"path", "code"} for each in body["issues"])
+    return {(each["path"], each["code"]) for each in body["issues"]}
+
+
+def calling(endpoint_id: str) -> dict[str, Any]:
+    return {"steps": {"ask": step("endpoint", with_={"endpoint_id": endpoint_id})}}
+
+
+class TestPipelines:
+    @pytest.mark.spec("2.11", "9")
+    async def test_creating_one_makes_version_1(self, line: Line) -> None:
+        name = f"p {uuid4()}"
+        made = await line.made("pipelines", {"name": name, "definition": PROBE})
+        assert (made["name"], made["latest_version"], made["archived_at"]) == (name, 1, None)
+        version = made["version"]
+        assert version["version"] == 1
+        assert version["digest"] == digest(read_definition(PROBE))
+        assert version["definition"]["steps"]["look"] == {
+            "type": "probe",
+            "needs": [],
+            "namespace": "look",
+            "granularity": {"mode": "file"},
+        }
+        assert await line.get(f"pipelines/{made['id']}") == made
+
+    @pytest.mark.spec("7")
+    async def test_a_name_is_taken_until_it_is_archived(self, line: Line) -> None:
+        body = {"name": f"p {uuid4()}", "definition": PROBE}
+        made = await line.made("pipelines", body)
+        refused(await line.post("pipelines", body), 409, "pipeline_name_taken")
+        archived = await line.made(f"pipelines/{made['id']}/archive")
+        assert archived["archived_at"]
+        assert await line.made(f"pipelines/{made['id']}/archive") == archived
+        again = await line.made("pipelines", body)
+        assert again["id"] != made["id"]
+
+    async def test_delete_archives_too(self, line: Line) -> None:
+        pipeline = await line.pipeline()
+        answer = await line.kiln.client.delete(f"{API}/pipelines/{pipeline}")
+        assert answer.json()["archived_at"]
+        assert (await line.get(f"pipelines/{pipeline}"))["archived_at"]
+
+    @pytest.mark.spec("7")
+    async def test_what_is_wrong_with_a_definition_is_all_told(self, line: Line) -> None:
+        definition = {
+            "steps": {
+                "Look": step("probe"),
+                "keep": step("filter", when={"path": "look.metadata.x", "op": "exists"}),
+                "send": step("post"),
+            },
+            "more": 1,
+        }
+        body = {"name": "x", "definition": definition}
+        found = issues(await line.post("pipelines", body), "invalid_definition")
+        assert found == {
+            ("more", "unknown_field"),
+            ("steps.Look", "pattern"),
+            ("steps.keep.when.path", "not_upstream"),
+            ("steps.send.type", "unknown_type"),
+        }
+
+    @pytest.mark.spec("7")
+    @pytest.mark.parametrize(
+        ("body", "path", "code"),
+        [
+            ({"name": "x"}, "definition", "required"),
+            ({"definition": PROBE}, "name", "required"),
+            ({"name": "", "definition": PROBE}, "name", "empty"),
+            ({"name": "x" * 201, "definition": PROBE}, "name", "too_long"),
+            ({"name": 1, "definition": PROBE}, "name", "type"),
+            ({"name": "x", "definition": PROBE, "more": 1}, "more", "unknown_field"),
+            ([1], "", "type"),
+        ],
+    )
+    async def test_wrong_bodies(self, line: Line, body: Any, path: str, code: str) -> None:
+        assert (path, code) in issues(await line.post("pipelines", body))
+
+    async def test_lists_come_in_pages(self, line: Line) -> None:
+        made = [await line.pipeline() for _ in range(3)]
+        await line.made(f"pipelines/{made[1]}/archive")
+        first = await line.get("pipelines", limit=1)
+        second = await line.get("pipelines", limit=1, cursor=first["next_cursor"])
+        shown = [each["id"] for each in first["pipelines"] + second["pipelines"]]
+        assert shown == [made[2], made[0]]
+        everything = await line.get("pipelines", limit=100, include_archived="true")
+        assert [each["id"] for each in everything["pipelines"][:3]] == made[::-1]
+        assert everything["next_cursor"] is None
+
+    @pytest.mark.spec("7")
+    @pytest.mark.parametrize(
+        "query", [{"limit": 0}, {"limit": 101}, {"cursor": "!"}, {"cursor": "YQ=="}]
+    )
+    async def test_wrong_pages(self, line: Line, query: dict[str, Any]) -> None:
+        issues(await line.kiln.client.get(f"{API}/pipelines", params=query))
+
+
+class TestVersions:
+    @pytest.mark.spec("9")
+    async def test_a_definition_that_means_the_same_is_the_same_version(self, line: Line) -> None:
+        pipeline = await line.pipeline()
+        same = {"steps": {"look": {"type": "probe", "granularity": {"mode": "file"}}}}
+        answer = await line.post(f"pipelines/{pipeline}/versions", same)
+        assert (answer.status_code, answer.json()["created"]) == (200, False)
+        assert answer.json()["version"]["version"] == 1
+        other = {"definition": {"steps": {"see": step("probe")}}}
+        answer = await line.post(f"pipelines/{pipeline}/versions", other)
+        assert (answer.status_code, answer.json()["created"]) == (201, True)
+        assert answer.json()["version"]["version"] == 2
+        # Back to the first one: it is there already.
+        assert (await line.made(f"pipelines/{pipeline}/versions", PROBE))["version"]["version"] == 1
+        assert (await line.get(f"pipelines/{pipeline}"))["latest_version"] == 2
+        listed = await line.get(f"pipelines/{pipeline}/versions")
+        assert [each["version"] for each in listed["versions"]] == [2, 1]
+        first = await line.get(f"pipelines/{pipeline}/versions/1")
+        assert first == listed["versions"][1]
+
+    @pytest.mark.spec("7")
+    async def test_an_archived_pipeline_takes_none(self, line: Line) -> None:
+        pipeline = await line.pipeline()
+        await line.made(f"pipelines/{pipeline}/archive")
+        answer = await line.post(f"pipelines/{pipeline}/versions", PROBE)
+        refused(answer, 409, "pipeline_archived")
+
+    @pytest.mark.spec("7")
+    async def test_wrong_ones(self, line: Line) -> None:
+        pipeline = await line.pipeline()
+        answer = await line.post(f"pipelines/{pipeline}/versions", {"steps": {}})
+        assert issues(answer, "invalid_definition") == {("steps", "empty")}
+        for number in ("2", "0", "x", "9" * 30):
+            answer = await line.kiln.client.get(f"{API}/pipelines/{pipeline}/versions/{number}")
+            refused(answer, 404, "pipeline_version_not_found")
+
+
+class TestEndpoints:
+    @pytest.mark.spec("2.11")
+    async def test_the_secret_is_shown_once(self, line: Line) -> None:
+        asked = {**ENDPOINT, "headers": {"Authorization": "Bearer x"}, "max_concurrency": 2}
+        made = await line.made("pipeline-endpoints", asked)
+        assert made.pop("signing_secret").startswith("whsec_")
+        assert made["headers"] == {"authorization": "***"}
+        assert (made["timeout_ms"], made["callback_timeout_ms"]) == (30_000, 3_600_000)
+        assert await line.get(f"pipeline-endpoints/{made['id']}") == made
+
+    @pytest.mark.spec("7", "8")
+    @pytest.mark.parametrize(
+        ("change", "path", "code"),
+        [
+            ({"url": None}, "url", "type"),
+            ({"url": "http://93.184.215.14/"}, "url", "not_allowed"),
+            ({"url": "https://10.0.0.1/"}, "url", "not_allowed"),
+            ({"url": "https://" + "x" * 2048}, "url", "too_long"),
+            ({"timeout_ms": 999}, "timeout_ms", "out_of_range"),
+            ({"timeout_ms": 600_001}, "timeout_ms", "out_of_range"),
+            ({"callback_timeout_ms": 999}, "callback_timeout_ms", "out_of_range"),
+            ({"callback_timeout_ms": 2_592_000_001}, "callback_timeout_ms", "out_of_range"),
+            ({"max_concurrency": 0}, "max_concurrency", "out_of_range"),
+            ({"max_concurrency": 1025}, "max_concurrency", "out_of_range"),
+            ({"max_concurrency": "8"}, "max_concurrency", "type"),
+            ({"headers": {"Content-Type": "x"}}, "headers.Content-Type", "not_allowed"),
+            ({"headers": {"Keep-Alive": "x"}}, "headers.Keep-Alive", "not_allowed"),
+            ({"headers": {"Proxy-Anything": "x"}}, "headers.Proxy-Anything", "not_allowed"),
+            ({"headers": {"webhook-id": "x"}}, "headers.webhook-id", "not_allowed"),
+            ({"headers": {"x y": "x"}}, "headers.x y", "pattern"),
+            ({"headers": {"x": "a\nb"}}, "headers.x", "pattern"),
+            ({"headers": {"X": "a", "x": "b"}}, "headers.x", "duplicate"),
+            ({"headers": {f"x{n}": "a" for n in range(17)}}, "headers", "too_many"),
+            ({"headers": []}, "headers", "type"),
+            ({"secret": "x"}, "secret", "unknown_field"),
+        ],
+    )
+    async def test_wrong_ones(
+        self, line: Line, change: dict[str, Any], path: str, code: str
+    ) -> None:
+        answer = await line.post("pipeline-endpoints", {**ENDPOINT, **change})
+        assert issues(answer) == {(path, code)}
+
+    async def test_archived_ones_are_listed_only_on_demand(self, line: Line) -> None:
+        made = [await line.made("pipeline-endpoints", ENDPOINT) for _ in range(2)]
+        archived = await line.made(f"pipeline-endpoints/{made[1]['id']}/archive")
+        assert archived["archived_at"]
+        listed = await line.get("pipeline-endpoints", limit=1)
+        assert [each["id"] for each in listed["endpoints"]] == [made[0]["id"]]
+        listed = await line.get("pipeline-endpoints", limit=1, include_archived="true")
+        assert listed["endpoints"] == [archived]
+
+    @pytest.mark.spec("7")
+    async def test_a_version_names_endpoints_that_are_there(self, line: Line) -> None:
+        endpoint = await line.made("pipeline-endpoints", ENDPOINT)
+        pipeline = await line.pipeline(calling(endpoint["id"]))
+        versions = f"pipelines/{pipeline}/versions"
+        refused(await line.post(versions, calling(NO_ID)), 404, "endpoint_not_found")
+        await line.made(f"pipeline-endpoints/{endpoint['id']}/archive")
+        # The version that is there stays; a new one cannot name it.
+        assert not (await line.made(versions, calling(endpoint["id"])))["created"]
+        other = {"steps": {**calling(endpoint["id"])["steps"], "look": step("probe")}}
+        refused(await line.post(versions, other), 409, "endpoint_archived")
+
+    async def test_those_of_others_cannot_be_named(self, line: Line) -> None:
+        endpoint = await line.made("pipeline-endpoints", ENDPOINT)
+        other = Kiln(line.kiln.services, line.kiln.app, key=await new_key(line.kiln.services))
+        await enable(other)
+        body = {"name": "x", "definition": calling(endpoint["id"])}
+        answer = await other.client.post(f"{API}/pipelines", json=body)
+        refused(answer, 404, "endpoint_not_found")
+
+
+ROUTES = [
+    ("GET", "pipelines", None),
+    ("POST", "pipelines", None),
+    ("GET", "pipelines/{}", "pipeline_not_found"),
+    ("DELETE", "pipelines/{}", "pipeline_not_found"),
+    ("POST", "pipelines/{}/archive", "pipeline_not_found"),
+    ("GET", "pipelines/{}/versions", "pipeline_not_found"),
+    ("POST", "pipelines/{}/versions", "pipeline_not_found"),
+    ("GET", "pipelines/{}/versions/1", "pipeline_not_found"),
+    ("GET", "pipeline-endpoints", None),
+    ("POST", "pipeline-endpoints", None),
+    ("GET", "pipeline-endpoints/{}", "endpoint_not_found"),
+    ("POST", "pipeline-endpoints/{}/archive", "endpoint_not_found"),
+    ("GET", "pipeline-runs", None),
+    ("POST", "pipeline-runs", None),
+    ("GET", "pipeline-runs/{}", "pipeline_run_not_found"),
+    ("POST", "pipeline-runs/{}/cancel", "pipeline_run_not_found"),
+    ("POST", "pipeline-runs/{}/retry", "pipeline_run_not_found"),
+    ("GET", "pipeline-runs/{}/outputs/look", "pipeline_run_not_found"),
+    ("GET", "pipeline-batches", None),
+    ("POST", "pipeline-batches", None),
+    ("GET", "pipeline-batches/{}", "pipeline_batch_not_found"),
+    ("GET", "pipeline-reviews", None),
+    ("GET", "pipeline-reviews/{}", "pipeline_review_not_found"),
+    ("POST", "pipeline-reviews/{}/approve", "pipeline_review_not_found"),
+    ("POST", "pipeline-reviews/{}/reject", "pipeline_review_not_found"),
+    ("GET", "files/{}/metadata", "file_not_found"),
+    ("GET", "files/{}/metadata/look", "file_not_found"),
+]
+
+
+@pytest.mark.spec("5", "7")
+@pytest.mark.parametrize(("method", "path", "error"), ROUTES)
+class TestEveryRoute:
+    async def test_is_as_if_it_were_not_until_pipelines_are_switched_on(
+        self, line: Line, method: str, path: str, error: str | None
+    ) -> None:
+        other = Kiln(line.kiln.services, line.kiln.app, key=await new_key(line.kiln.services))
+        address = f"{API}/{path.format(NO_ID)}"
+        answer = await other.client.request(method, address, json=PROBE)
+        body = refused(answer, 404, "not_found")
+        assert body["message"] == f"there is nothing at {address}"
+
+    async def test_needs_a_key(self, line: Line, method: str, path: str, error: str | None) -> None:
+        address = f"{API}/{path.format(NO_ID)}"
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(line.kiln.app), base_url="http://kiln.test"
+        ) as client:
+            refused(await client.request(method, address), 401, "unauthorized")
+
+    async def test_knows_nothing_of_unknown_ids(
+        self, line: Line, method: str, path: str, error: str | None
+    ) -> None:
+        for unknown in (NO_ID, "x"):
+            if error is None:
+                continue
+            body = PROBE if path.endswith("versions") else {}
+            address = f"{API}/{path.format(unknown)}"
+            answer = await line.kiln.client.request(method, address, json=body)
+            refused(answer, 404, error)

@@ -1,0 +1,266 @@
+"""What segments show and sound like: every frame of the source once, at its time, and no joints.
+
+Frames carry their numbers; sound has a beep at every full second.
+"""
+
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+
+import av
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from framekiln.media.errors import SlicesDiffer
+from framekiln.media.renditions import Outline, Rendition, Size
+from framekiln.media.segments import make_segment
+from framekiln.media.sound import RATE_HZ, read_sound
+from framekiln.media.source_outline import outline_of
+from tests.support.clips import Clip, make_clip
+from tests.support.frame_codes import read_frame_code
+from tests.support.looks import decode_frames, probe
+from tests.support.odd_clips import (
+    HEVC,
+    INTERLACED,
+    OPEN_H264,
+    TEN_BIT,
+    Coding,
+    Part,
+    make_pictures,
+    put_together,
+)
+from tests.support.sounds import beep_times
+
+BROADCAST = Fraction(30000, 1001)
+FILM = Fraction(24000, 1001)
+SMALL = Clip(width=320, height=240, duration_s=Fraction(11))
+LEVEL = 0.2
+
+
+@dataclass(frozen=True)
+class Case:
+    """A source and what becomes of it."""
+
+    name: str
+    clip: Clip
+    is_copied: bool
+    turns: int = 0
+    """Quarter turns that make a shown picture readable again."""
+
+
+CASES = [
+    # Pictures are decoded in another order than shown; a keyframe every second.
+    Case("copied.mp4", replace(SMALL, fps=BROADCAST, b_frames=2), is_copied=True),
+    Case("film.mkv", replace(SMALL, fps=FILM, b_frames=2), is_copied=True),
+    Case("uneven.mp4", replace(SMALL, fps=FILM, variable_rate=True, b_frames=2), is_copied=True),
+    # One keyframe in all: too far apart to begin segments with.
+    Case("long.mp4", replace(SMALL, fps=FILM, keyframe_every=999), is_copied=False),
+    Case(
+        "turned.mp4",
+        replace(SMALL, variable_rate=True, rotation_degrees=90),
+        is_copied=False,
+        turns=-1,
+    ),
+    Case(
+        "foreign.webm",
+        replace(SMALL, fps=BROADCAST, video_codec="libvpx-vp9", audio_codec="libopus"),
+        is_copied=False,
+    ),
+]
+
+
+@dataclass(frozen=True)
+class Made:
+    """A source, and all segments of all its renditions."""
+
+    case: Case
+    source: Path
+    outline: Outline
+    segments: dict[str, list[bytes]]
+
+    def whole(self, rendition: Rendition) -> Path:
+        """Write a rendition as one file."""
+        path = self.source.with_name(f"{rendition.id}.mp4")
+        path.write_bytes(b"".join([rendition.init, *self.segments[rendition.id]]))
+        return path
+
+
+def all_segments(source: Path, rendition: Rendition) -> list[bytes]:
+    """Make them, the last first: none may depend on one before it."""
+    numbers = range(rendition.segment_count, 0, -1)
+    return [make_segment(source, rendition, number) for number in numbers][::-1]
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: case.name)
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Made:
+    case: Case = request.param
+    source = make_clip(tmp_path_factory.mktemp("sources") / case.name, case.clip)
+    outline = outline_of(source, source)
+    segments = {each.id: all_segments(source, each) for each in outline.renditions}
+    return Made(case, source, outline, segments)
+
+
+def test_every_frame_is_there_once_and_at_its_time(made: Made) -> None:
+    clip = made.case.clip
+    assert [each.id for each in made.outline.pictures] == ["high", "scrub"]
+    assert made.outline.pictures[0].is_copy == made.case.is_copied
+    assert made.outline.pictures[0].segment_count >= 3
+    for rendition in made.outline.pictures:
+        frames = decode_frames(made.whole(rendition))
+        pictures = [np.rot90(frame.rgb, made.case.turns) for frame in frames]
+        assert [read_frame_code(picture) for picture in pictures] == clip.frame_numbers
+        # Some containers count milliseconds.
+        tick = Fraction(1, rendition.timescale)
+        exact = [n / clip.fps for n in clip.frame_numbers]
+        errors = [abs(frame.pts - at) for frame, at in zip(frames, exact, strict=True)]
+        assert max(errors) <= tick / 2
+
+
+def test_a_segment_plays_by_itself(made: Made, tmp_path: Path) -> None:
+    for rendition in made.outline.pictures:
+        path = tmp_path / f"{rendition.id}.mp4"
+        path.write_bytes(rendition.init + made.segments[rendition.id][2])
+        frames = decode_frames(path)
+        start, end = (rendition.seconds(bound) for bound in rendition.bounds[2:4])
+        assert frames[0].pts == start
+        assert start < frames[-1].pts < end
+
+
+def test_what_is_told_is_what_is_inside(made: Made) -> None:
+    for rendition in made.outline.pictures:
+        path = made.whole(rendition)
+        found = probe(path).video
+        assert found is not None
+        assert rendition.size == Size(found.width, found.height)
+        with av.open(str(path)) as container:
+            parameters = bytes(container.streams.video[0].codec_context.extradata or b"")
+        assert rendition.codecs == f"avc1.{parameters[1:4].hex()}"
+
+
+def test_segments_follow_each_other_and_keep_their_rates(made: Made) -> None:
+    for rendition in made.outline.renditions:
+        assert rendition.bounds[0] == 0
+        assert all(before < after for before, after in pairwise(rendition.bounds))
+        segments = made.segments[rendition.id]
+        for segment, ticks in zip(segments, rendition.durations_ticks, strict=True):
+            assert 8 * len(segment) / rendition.seconds(ticks) <= rendition.peak_bits_per_s
+
+
+def test_sound_stays_where_it_was(made: Made) -> None:
+    sound = made.outline.sound
+    assert sound is not None
+    assert sound.is_copy == (made.source.suffix == ".mp4")
+    found = beep_times(made.whole(sound))
+    # The first frame has none before it to overlap with: the very start is faded in.
+    assert found[0] == pytest.approx(0, abs=0.015)
+    assert found[1:] == pytest.approx(beep_times(made.source)[1:], abs=0.0005)
+
+
+# --- sound --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["tone.wav", "tone.webm", "tone.mka"])
+def test_joints_of_sound_are_not_heard(name: str, tmp_path: Path) -> None:
+    source = make_tone(tmp_path / name)
+    sound = outline_of(source, source).sound
+    assert sound is not None
+    assert not sound.is_copy
+    path = tmp_path / "sound.mp4"
+    path.write_bytes(b"".join([sound.init, *all_segments(source, sound)]))
+    before = samples_of(source)
+    difference = before - samples_of(path)
+    joints = sound.bounds[1:-1]
+    assert len(joints) == 2
+    # What the codec does anywhere; a jump of a millisecond would be as loud as the tone.
+    at_joints = [loudness(difference[joint - 480 : joint + 480]) for joint in joints]
+    assert max(at_joints) < loudness(before) / 20
+
+
+def make_tone(path: Path) -> Path:
+    codec = {".wav": "pcm_s16le", ".webm": "libopus", ".mka": "aac"}[path.suffix]
+    rate = 44_100 if codec == "aac" else RATE_HZ
+    time_s = np.arange(10 * rate) / rate
+    tone = LEVEL * (np.sin(2 * np.pi * 440 * time_s) + np.sin(2 * np.pi * 1117 * time_s) / 2)
+    samples = np.stack([tone, tone]).astype(np.float32)
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream(codec, rate=rate, layout="stereo")
+        stream.bit_rate = 256_000
+        for first in range(0, samples.shape[1], 960):
+            part = np.ascontiguousarray(samples[:, first : first + 960])
+            frame = av.AudioFrame.from_ndarray(part, "fltp", "stereo")
+            frame.sample_rate, frame.pts, frame.time_base = rate, first, Fraction(1, rate)
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    return path
+
+
+def samples_of(path: Path) -> NDArray[np.float32]:
+    whole = np.zeros(9 * RATE_HZ, np.float32)
+    for stretch in read_sound(path, 0, len(whole)):
+        whole[stretch.first : stretch.end] = stretch.samples[0]
+    return whole
+
+
+def loudness(samples: NDArray[np.float32]) -> float:
+    return float(np.sqrt((samples**2).mean()))
+
+
+# --- sources that are not as simple -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "coding", [OPEN_H264, TEN_BIT, INTERLACED, HEVC], ids=["open", "10-bit", "interlaced", "hevc"]
+)
+def test_what_browsers_do_not_play_is_encoded(coding: Coding, tmp_path: Path) -> None:
+    source = make_pictures(tmp_path / "source.mp4", coding, count=72)
+    main = outline_of(source, source).pictures[0]
+    assert not main.is_copy
+    assert main.segment_count == 2
+    path = tmp_path / "made.mp4"
+    path.write_bytes(b"".join([main.init, *all_segments(source, main)]))
+    found = probe(path).video
+    assert found is not None
+    assert (found.codec, found.pix_fmt) == ("h264", "yuv420p")
+    assert [read_frame_code(frame.rgb) for frame in decode_frames(path)] == list(range(72))
+
+
+@pytest.mark.parametrize(
+    ("coding", "is_copy"), [(Coding("libx264"), True), (TEN_BIT, False)], ids=["copied", "encoded"]
+)
+def test_a_late_start_is_shown_from_zero(coding: Coding, is_copy: bool, tmp_path: Path) -> None:
+    pictures = make_pictures(tmp_path / "a.mp4", coding)
+    late = put_together(tmp_path / "late.mkv", [Part(pictures, later_s=Fraction(1, 2))])
+    main = outline_of(late, late).pictures[0]
+    assert main.is_copy == is_copy
+    path = tmp_path / "made.mp4"
+    path.write_bytes(b"".join([main.init, *all_segments(late, main)]))
+    frames = decode_frames(path)
+    assert [read_frame_code(frame.rgb) for frame in frames] == list(range(48))
+    assert frames[0].pts == 0
+    assert [float(frame.pts) for frame in frames[1:]] == pytest.approx(
+        [0.5 + n / 24 for n in range(1, 48)], abs=0.001
+    )
+
+
+def test_pixels_become_square(tmp_path: Path) -> None:
+    source = tmp_path / "wide.mp4"
+    with av.open(str(source), "w") as container:
+        stream = container.add_stream("libx264", rate=10)
+        stream.width, stream.height, stream.pix_fmt = 160, 120, "yuv420p"
+        stream.codec_context.sample_aspect_ratio = Fraction(2)
+        for n in range(10):
+            frame = av.VideoFrame(160, 120, "yuv420p")
+            frame.pts = n
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    main = outline_of(source, None).pictures[0]
+    assert (main.is_copy, main.size) == (False, Size(320, 120))
+
+
+def test_another_encoder_is_noticed(tmp_path: Path) -> None:
+    source = make_clip(tmp_path / "clip.mp4", replace(SMALL, duration_s=Fraction(1)))
+    scrub = outline_of(source, None).pictures[-1]
+    with pytest.raises(SlicesDiffer):
+        make_segment(source, replace(scrub, init=b"of another version"), 1)

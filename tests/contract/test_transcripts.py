@@ -1,0 +1,319 @@
+"""Transcriptions cut into slices: every word once and in its time, whatever happens to workers."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pytest
+
+from framekiln.kit.ids import FileId, TranscriptionId
+from framekiln.media.errors import UnreadableMedia
+from framekiln.media.speech_samples import write_samples
+from framekiln.speech.model import SAMPLE_HZ
+from framekiln.transcripts.model import Ask, Transcription
+from framekiln.transcripts.work import MAX_TAKES, PreparedSound
+from framekiln.webhooks.model import NewSubscription, Subscription
+from tests.contract.conftest import TEMPLATE
+from tests.support.app import Kiln, open_kiln
+from tests.support.clips import Clip, make_clip
+from tests.support.jobs import eventually
+from tests.support.postgres import PostgresServer
+from tests.support.spoken import FOLDER, normal_words, read_clip, score
+from tests.support.transcribing import (
+    TRANSCRIPTIONS,
+    ended,
+    listening,
+    ready_file,
+    transcribe,
+    write_sound,
+)
+from tests.support.uploads import FILES, blob_names
+
+# So late that a slice ends in the middle of what is said.
+LATE_MS = 18_500
+NOTHING = np.zeros(3 * SAMPLE_HZ, np.float32)
+
+VICTIM = """
+import asyncio, sys
+from pathlib import Path
+from framekiln.services import Services
+from framekiln.settings import Settings
+from framekiln.transcripts.recognizer import Recognizer
+from framekiln.worker.loop import run_worker
+
+async def hold(*args, **options):
+    print("holding", flush=True)
+    await asyncio.sleep(600)
+
+async def main():
+    Recognizer.hear = hold
+    async with Services.open(Settings(data=Path(sys.argv[2])), sys.argv[1]) as services:
+        await run_worker(services, queues=["speech"], concurrency=1)
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture(scope="module")
+async def kiln(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Kiln]:
+    """Nobody works here but whom a test starts."""
+    folder = tmp_path_factory.mktemp("kiln")
+    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
+        yield kiln
+
+
+@dataclass(frozen=True)
+class Silence:
+    """A file in which nobody speaks, its transcription, and who is told of it."""
+
+    file_id: FileId
+    made: dict[str, Any]
+    hook: Subscription
+
+
+@pytest.fixture(scope="module")
+async def silence(kiln: Kiln, tmp_path_factory: pytest.TempPathFactory) -> Silence:
+    caller = await kiln.services.identity.authenticate(kiln.key)
+    hook = await kiln.services.webhooks.create(
+        NewSubscription(
+            organization_id=caller.organization.id,
+            api_key_id=caller.api_key_id,
+            url="https://hooks.example.com/",
+            events=("transcription.*",),
+        )
+    )
+    path = write_sound(tmp_path_factory.mktemp("silent") / "silent.m4a", NOTHING)
+    async with listening(kiln.services):
+        file = await ready_file(kiln, path.read_bytes())
+        made = await transcribe(kiln, file["id"])
+    return Silence(FileId(UUID(file["id"])), made, hook)
+
+
+async def started(kiln: Kiln, file_id: FileId, language: str | None = None) -> Transcription:
+    caller = await kiln.services.identity.authenticate(kiln.key)
+    found, _ = await kiln.services.transcripts.start(caller, Ask(file_id, language=language))
+    return found
+
+
+async def test_two_slices_and_a_late_start(kiln: Kiln, tmp_path: Path) -> None:
+    clip = read_clip("austen_0870")
+    path = write_sound(tmp_path / "late.mp4", clip.samples, start_ms=LATE_MS)
+    async with listening(kiln.services):
+        file = await ready_file(kiln, path.read_bytes())
+        made = await transcribe(kiln, file["id"], language="en")
+    assert (made["status"], made["language"]) == ("complete", "en")
+    assert made["work_slice_ms"] < made["duration_ms"] < 2 * made["work_slice_ms"]
+    assert made["duration_ms"] >= clip.duration_ms + LATE_MS
+    organization_id = (await kiln.services.identity.authenticate(kiln.key)).organization.id
+    said = await kiln.services.transcripts.for_file(organization_id, FileId(UUID(file["id"])))
+    found = score(clip, said.shifted(-LATE_MS))
+    assert found.errors / found.word_count <= 0.15
+    assert np.median(np.abs(found.late_ms)) <= 150
+    await check_fragments(kiln, made["id"], made["work_slice_ms"])
+
+
+async def check_fragments(kiln: Kiln, transcription_id: str, work_slice_ms: int) -> None:
+    """Each word is in one fragment only: that of the time in which its middle lies."""
+    path = f"{TRANSCRIPTIONS}/{transcription_id}"
+    whole = (await kiln.client.get(f"{path}.json")).json()["word_segments"]
+    fragments = [(await kiln.client.get(f"{path}/fragments/{n}")).json() for n in range(3)]
+    assert [word for each in fragments for word in each["word_segments"]] == whole
+    assert [bool(each["word_segments"]) for each in fragments] == [True, True, False]
+    for number, fragment in enumerate(fragments):
+        for word in fragment["word_segments"]:
+            middle_ms = (word["start"] + word["end"]) * 500
+            assert number * work_slice_ms <= middle_ms < (number + 1) * work_slice_ms
+        texts = " ".join(segment["text"] for segment in fragment["segments"])
+        words = " ".join(word["text"] for word in fragment["word_segments"])
+        assert normal_words(texts) == normal_words(words)
+
+
+async def test_a_killed_worker_costs_a_slice(kiln: Kiln) -> None:
+    async with listening(kiln.services):
+        file = await ready_file(kiln, (FOLDER / "austen_0930.flac").read_bytes())
+    made = await started(kiln, FileId(UUID(file["id"])), language="en")
+    with victim(kiln) as process:
+        assert process.stdout is not None
+        line = await asyncio.to_thread(process.stdout.readline)
+        while b"holding" not in line:
+            assert line, "the worker ended by itself"
+            line = await asyncio.to_thread(process.stdout.readline)
+        os.kill(process.pid, signal.SIGKILL)
+        await asyncio.to_thread(process.wait)
+    path = f"{TRANSCRIPTIONS}/{made.id}"
+    assert (await kiln.client.get(path)).json()["status"] == "transcribing"
+    waiting = await kiln.client.get(f"{path}/fragments/0")
+    assert (waiting.status_code, waiting.json()["error"]) == (409, "transcription_not_complete")
+    prepared = samples_of(kiln, file["id"])
+    assert len(prepared) == 1
+
+    async def is_swept() -> bool:
+        return await kiln.services.jobs.sweep_stalled(1.0) > 0
+
+    await eventually(is_swept)
+    async with listening(kiln.services):
+        found = await ended(kiln, str(made.id))
+    assert found["status"] == "complete"
+    text = " ".join(
+        each["text"] for each in (await kiln.client.get(f"{path}.json")).json()["segments"]
+    )
+    assert normal_words(text) == normal_words(read_clip("austen_0930").text)
+    # Decoding was not done again: whoever takes the slice over reads the samples that are there.
+    assert samples_of(kiln, file["id"]) in (prepared, set())
+
+
+def samples_of(kiln: Kiln, file_id: str) -> set[str]:
+    return {name for name in blob_names(kiln, file_id) if "samples" in name}
+
+
+async def test_nobody_speaks(kiln: Kiln, silence: Silence) -> None:
+    made = silence.made
+    assert (made["status"], made["language"]) == ("complete", None)
+    organization_id = (await kiln.services.identity.authenticate(kiln.key)).organization.id
+    said = await kiln.services.transcripts.captions_json(organization_id, silence.file_id)
+    nothing = {"segments": [], "word_segments": [], "language": None, "status": "complete"}
+    assert json.loads(said) == nothing
+    vtt = await kiln.client.get(f"{TRANSCRIPTIONS}/{made['id']}.vtt")
+    assert vtt.text == "WEBVTT\n"
+
+
+@pytest.mark.spec("6")
+async def test_others_are_told(kiln: Kiln, silence: Silence) -> None:
+    organization_id = (await kiln.services.identity.authenticate(kiln.key)).organization.id
+    page = await kiln.services.webhook_log.page(
+        organization_id, silence.hook.id, before_position=None, limit=100
+    )
+    told = [each.topic for each in page if each.resource_id == silence.made["id"]]
+    assert told[::-1] == [
+        "transcription.created",
+        "transcription.transcribing",
+        "transcription.completed",
+    ]
+
+
+async def test_only_the_last_worker_may_write(kiln: Kiln, silence: Silence) -> None:
+    made = await started(kiln, silence.file_id, language="fr")
+    work = kiln.services.transcript_work
+    first, second = await work.take_sound(made.id), await work.take_sound(made.id)
+    assert first is not None
+    assert second is not None
+    sound = PreparedSound("org/x/samples", 44_001, "fr")
+    assert not await work.save_sound(first, sound)
+    assert await work.save_sound(second, sound)
+    assert not await work.save_sound(second, sound)
+    assert await work.take_sound(made.id) is None
+    older, newer = await work.take_slice(made.id, 1), await work.take_slice(made.id, 1)
+    assert older is not None
+    assert newer is not None
+    assert not await work.finish_slice(older, blob_key="org/x/older")
+    assert await work.finish_slice(newer, blob_key="org/x/newer")
+    assert await work.take_slice(made.id, 1) is None
+    assert await work.take_slice(made.id, 3) is None
+    heard = await work.all_heard(made.id)
+    assert heard is not None
+    assert heard[1] == ["org/x/newer"]
+    kinds = [
+        (job.kind, job.args.get("number"))
+        for job in await kiln.services.jobs.list_jobs(queue="speech")
+        if job.args["transcription_id"] == str(made.id)
+    ]
+    assert sorted(kinds, key=str) == [
+        ("transcript.prepare", None),
+        *(("transcript.slice", number) for number in range(3)),
+    ]
+
+
+async def test_what_kills_workers_is_given_up(kiln: Kiln, silence: Silence) -> None:
+    made = await started(kiln, silence.file_id, language="it")
+    for _ in range(MAX_TAKES):
+        await kiln.services.transcript_work.take_sound(made.id)
+    async with listening(kiln.services):
+        found = await ended(kiln, str(made.id))
+    assert found["error"]["code"] == "transcription_kills_workers"
+
+
+async def test_a_file_deleted_meanwhile_leaves_nothing(kiln: Kiln, tmp_path: Path) -> None:
+    path = write_sound(tmp_path / "gone.m4a", NOTHING)
+    async with listening(kiln.services):
+        file = await ready_file(kiln, path.read_bytes())
+    made = await started(kiln, FileId(UUID(file["id"])))
+    taken = await kiln.services.transcript_work.take_sound(made.id)
+    assert taken is not None
+    assert (await kiln.client.delete(f"{FILES}/{file['id']}")).status_code == 200
+    sound = PreparedSound("org/x/samples", 1000, None)
+    assert not await kiln.services.transcript_work.save_sound(taken, sound)
+    assert await kiln.services.transcript_work.take_slice(made.id, 0) is None
+    stream = await kiln.writes(f"{TRANSCRIPTIONS}/{made.id}/progress")
+    assert (stream.status, stream.parts[0][:12]) == (404, b"event: error")
+    async with listening(kiln.services):
+
+        async def is_done() -> bool:
+            jobs = await kiln.services.jobs.list_jobs(queue="speech")
+            return not any(job.args["transcription_id"] == str(made.id) for job in jobs)
+
+        await eventually(is_done)
+    assert blob_names(kiln, file["id"]) == set()
+
+
+async def test_a_transcription_of_nobody(kiln: Kiln) -> None:
+    unknown = TranscriptionId(UUID(int=7))
+    assert await kiln.services.transcript_work.take_sound(unknown) is None
+    assert await kiln.services.transcript_work.take_slice(unknown, 0) is None
+    assert await kiln.services.transcript_work.all_heard(unknown) is None
+
+
+@pytest.mark.parametrize("name", ["late.mp4", "late.mkv"])
+def test_samples_stand_where_the_sound_does(tmp_path: Path, name: str) -> None:
+    clip = read_clip("austen_0880")
+    path = write_sound(tmp_path / name, clip.samples, start_ms=LATE_MS)
+    count = write_samples(path, 0, tmp_path / "samples")
+    samples = np.fromfile(tmp_path / "samples", "<i2").astype(np.float32) / 32_768
+    assert count == len(samples)
+    late = LATE_MS * SAMPLE_HZ // 1000
+    assert np.abs(samples[: late - 1024]).max() == 0
+    heard = samples[late : late + len(clip.samples)]
+    assert np.corrcoef(heard, clip.samples)[0, 1] > 0.99
+
+
+def test_the_track_that_was_named_is_heard(tmp_path: Path) -> None:
+    path = make_clip(tmp_path / "clip.mp4", Clip(sample_rate_hz=44_100))
+    count = write_samples(path, 1, tmp_path / "samples")
+    samples = np.abs(np.fromfile(tmp_path / "samples", "<i2").astype(np.int32))
+    assert count >= 2 * SAMPLE_HZ
+    # A beep begins with each second.
+    for second in (0, 1):
+        begins = second * SAMPLE_HZ + int(np.argmax(samples[second * SAMPLE_HZ :] > 3000))
+        assert abs(begins - second * SAMPLE_HZ) <= 16
+    for index in (0, 2):
+        with pytest.raises(UnreadableMedia, match="is no sound"):
+            write_samples(path, index, tmp_path / "samples")
+
+
+@contextmanager
+def victim(kiln: Kiln) -> Iterator["subprocess.Popen[bytes]"]:
+    """A worker in a process of its own that gets stuck in its first slice."""
+    arguments = [kiln.services.jobs._conninfo, str(kiln.services.settings.data)]
+    process = subprocess.Popen(
+        [sys.executable, "-c", VICTIM, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        assert process.stdout is not None
+        process.stdout.close()

@@ -1,0 +1,89 @@
+"""Makes films of layer configs, from media that tests have on disk, and looks at their frames."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from framekiln.capture.browser import Browser
+from framekiln.composition.layers import read_config
+from framekiln.compositor.picture import rgba_of
+from framekiln.compositor.scene import Scene
+from framekiln.engine.assets import Assets
+from framekiln.engine.film import make_film
+from framekiln.engine.layers.stage import LayerStage, open_layers
+from framekiln.engine.layers.tinting import colour_of
+from framekiln.engine.order import FilmLimits, FilmOrder
+from tests.support.frame_codes import Picture, read_frame_code
+
+LIMITS = FilmLimits(settle_s=20, frame_s=20, whole_s=120)
+
+
+def config_of(*layers: dict[str, Any], **top: Any) -> dict[str, Any]:
+    """Return a small config; seconds, 30 frames each."""
+    return {
+        "dimensions": {"width": 320, "height": 240},
+        "duration": 2,
+        "layers": list(layers),
+        **top,
+    }
+
+
+@dataclass
+class LayerFilm:
+    """A config on stage, frame by frame."""
+
+    stage: LayerStage
+    _scene: Scene = field(init=False)
+
+    def __post_init__(self) -> None:
+        size = self.stage.shot.size
+        background = colour_of(self.stage.film_plan.config.background)
+        self._scene = Scene(size.width_px, size.height_px, background=background)
+
+    def frame(self, number: int) -> Picture:
+        """Return a frame as RGB, drawn over the one asked for before."""
+        self._scene.show(self.stage.composer.things(number))
+        return rgba_of(self._scene.picture)[..., :3].copy()
+
+    def changed(self, number: int) -> bool:
+        """Tell whether a frame differs from the one asked for before."""
+        return self._scene.show(self.stage.composer.things(number))
+
+    def code(self, number: int, *, box: tuple[int, int, int, int] | None = None) -> int | None:
+        """Return which source frame is seen: in the whole frame, or in a box of it."""
+        picture = self.frame(number)
+        if box is not None:
+            left, top, width, height = box
+            picture = picture[top : top + height, left : left + width]
+        return read_frame_code(picture)
+
+
+@contextmanager
+def staged(config: dict[str, Any], browser: Browser | None, assets: Assets) -> Iterator[LayerFilm]:
+    """Open a config; without a browser, for those that must not need one."""
+    order = FilmOrder(layers=read_config(config).config, assets=assets)
+    with open_layers(order, browser, LIMITS) as stage:  # type: ignore[arg-type]
+        yield LayerFilm(stage)
+
+
+def film_of(config: dict[str, Any], browser: Browser, assets: Assets, path: Path) -> Path:
+    """Make the whole film, pictures and sound."""
+    order = FilmOrder(layers=read_config(config).config, assets=assets)
+    make_film(order, browser, path, limits=LIMITS)
+    return path
+
+
+def times(*seconds: float) -> list[Fraction]:
+    """Return instants as fractions."""
+    return [Fraction(str(each)) for each in seconds]
+
+
+def mean_colour(picture: Picture, left: int, top: int, right: int, bottom: int) -> list[int]:
+    """Return the mean colour of a rectangle."""
+    part = picture[top:bottom, left:right].reshape(-1, 3)
+    return [round(float(value)) for value in np.mean(part, axis=0)]

@@ -1,0 +1,117 @@
+"""Layer configs as users of v2 write them, other people's media, and hands that end videos."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from framekiln.renders.model import Made, Render
+from framekiln.videos.model import Video
+from tests.support.app import Kiln
+from tests.support.receiver import Answer, ReceivedRequest, Receiver
+
+VIDEOS = "/v2/videos"
+NEW = "/v2/videos/new"
+CLIP = "https://media.example/clip.mp4"
+
+
+def spec_config(**changes: Any) -> dict[str, Any]:
+    """A config with every field that the specification names."""
+    return {
+        "backgroundColor": "#000000FF",
+        "dimensions": {"width": 1280, "height": 720},
+        "duration": 5,
+        "extension": "mp4",
+        "layers": [
+            {
+                "id": "7f1c2d9e",
+                "type": "video",
+                "file": CLIP,
+                "size": {"width": 1280, "height": 720, "format": "fit", "scale": 1},
+                "trim": {"start": 2},
+                "audio": {"volume": 0.5},
+                "position": {
+                    "x": "center",
+                    "y": "center",
+                    "z": 0,
+                    "angle": 0,
+                    "angleX": 0,
+                    "angleY": 0,
+                    "origin": "center",
+                    "isRelative": False,
+                },
+                "timeline": {"start": 0},
+                "transitions": [],
+            },
+            {"id": "a2", "type": "audio", "file": "https://media.example/music.mp3"},
+        ],
+        **changes,
+    }
+
+
+def plain_config(**changes: Any) -> dict[str, Any]:
+    """The smallest film: a red second without any source."""
+    return {
+        "backgroundColor": "#FF0000",
+        "dimensions": {"width": 160, "height": 90},
+        "duration": 1,
+        "fps": 10,
+        **changes,
+    }
+
+
+def template_body(**changes: Any) -> dict[str, Any]:
+    """A template as the specification describes it."""
+    return {
+        "name": "Greeting",
+        "config": {
+            "dimensions": {"width": 1280, "height": 720},
+            "duration": 4,
+            "extension": "mp4",
+            "layers": [{"id": "v", "type": "video", "source": "{{ source }}"}],
+        },
+        "inputs": {"source": "required|active_url"},
+        "default_values": {"source": CLIP},
+        **changes,
+    }
+
+
+class MediaHost(Receiver):
+    """Serves files of a folder by name; 404 for all others."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.folder = folder
+        self.answer_by(self._find)
+
+    def _find(self, request: ReceivedRequest) -> Answer:
+        path = self.folder / request.path.split("?")[0].lstrip("/")
+        return Answer(body=path.read_bytes()) if path.is_file() else Answer(status=404)
+
+
+async def video_of(kiln: Kiln, video_id: str) -> Video:
+    """The domain's own value; the test's organization is that of its key."""
+    caller = await kiln.services.identity.authenticate(kiln.key)
+    return await kiln.services.v2.videos.get(caller.organization.id, video_id)
+
+
+async def made(kiln: Kiln, config: dict[str, Any], **beside: Any) -> str:
+    """Post a config and return the id of its video."""
+    answer = await kiln.client.post(NEW, json={"config": config, **beside})
+    assert answer.status_code == 201, answer.text
+    return str(answer.json()["id"])
+
+
+async def start(kiln: Kiln, render: Render) -> None:
+    """Let a worker that is none begin."""
+    await kiln.services.render_work.start(render.id, job_id=1, attempt=1)
+
+
+async def complete(kiln: Kiln, video_id: str, film: bytes, **facts: Any) -> None:
+    """End a video well, with a film of two seconds that was made elsewhere."""
+    render = (await video_of(kiln, video_id)).render
+    key = f"org/{render.organization_id}/renders/{render.id}/output-1.mp4"
+    await kiln.services.blobs.put(key, film)
+    await start(kiln, render)
+    known = {"width_px": 320, "height_px": 240, "fps": Fraction(30), "duration_ms": 2000, **facts}
+    output = Made(**known, output_key=key, byte_size=len(film), record={"warnings": []})
+    assert await kiln.services.render_work.complete(render.id, output)

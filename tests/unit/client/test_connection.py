@@ -1,0 +1,77 @@
+"""The connection: keys, errors, and downloads that are whole or not there."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from framekiln.client import Client
+from framekiln.client.errors import ServiceRefused, ServiceUnreachable
+
+RENDER = {"id": "r", "status": "complete"}
+
+
+def client(*answers: httpx.Response | Exception) -> tuple[Client, list[httpx.Request]]:
+    waiting, asked = list(answers), []
+
+    def service(request: httpx.Request) -> httpx.Response:
+        asked.append(request)
+        answer = waiting.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    options = {"transport": httpx.MockTransport(service), "sleep": lambda _: None}
+    return Client("http://service", "ef_secret_id", patience_s=5, **options), asked
+
+
+def test_every_request_has_the_key() -> None:
+    service, asked = client(httpx.Response(200, json=RENDER))
+    service.renders.get("r")
+    assert asked[0].headers["authorization"] == "Bearer ef_secret_id"
+
+
+def test_reading_is_tried_again_and_creating_is_not() -> None:
+    service, asked = client(httpx.ReadError("lost"), httpx.Response(200, json=RENDER))
+    assert service.renders.get("r").status == "complete"
+    service, asked = client(httpx.ReadError("lost"))
+    with pytest.raises(ServiceUnreachable):
+        service.renders.create(html="<p>")
+    assert len(asked) == 1
+
+
+def test_no_file_with_a_sum_is_none() -> None:
+    service, _ = client(httpx.Response(404, json={"error": "file_not_found", "message": "none"}))
+    assert service.files.by_md5("a" * 32) is None
+    service, _ = client(httpx.Response(401, json={"error": "unauthorized", "message": "no key"}))
+    with pytest.raises(ServiceRefused, match="no key"):
+        service.files.by_md5("a" * 32)
+
+
+def test_something_else_at_the_address() -> None:
+    service, _ = client(httpx.Response(200, text="<html>"))
+    with pytest.raises(ServiceRefused, match="right address"):
+        service.files.get("f")
+
+
+class Breaks(httpx.SyncByteStream):
+    """A body that breaks off."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        yield b"half of"
+        raise httpx.ReadError("lost")
+
+
+def test_a_download_is_whole_or_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "out.mp4"
+    service, _ = client(
+        httpx.Response(200, stream=Breaks()), httpx.Response(200, content=b"all of it")
+    )
+    service.renders.download("r", path)
+    assert path.read_bytes() == b"all of it"
+    service, _ = client(httpx.Response(200, stream=Breaks()), httpx.Response(404, json={}))
+    with pytest.raises(ServiceRefused):
+        service.renders.download("r", path)
+    assert path.read_bytes() == b"all of it"
+    assert [each.name for each in tmp_path.iterdir()] == ["out.mp4"]

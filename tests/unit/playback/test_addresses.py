@@ -1,0 +1,58 @@
+"""Which addresses name a file of ours, and which are refused before anybody fetches them."""
+
+from uuid import uuid4
+
+import pytest
+
+from framekiln.playback.addresses import check_web_address, file_named
+from framekiln.playback.model import SourceAddressInvalid
+
+FILE = uuid4()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        f"file-id:{FILE}",
+        f"https://kiln.example/api/v1/files/{FILE}",
+        f"http://127.0.0.1:8080/api/v1/files/{FILE}/content?a=b",
+        f"/api/v1/files/{FILE}",
+    ],
+)
+def test_every_address_of_a_file_names_it(url: str) -> None:
+    assert file_named(url) == FILE
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://cdn.example/clip.mp4",
+        f"https://cdn.example/clips/{FILE}",
+        "https://cdn.example/api/v1/files/clip.mp4",
+        f"https://cdn.example/?u=/api/v1/files/{FILE}",
+        "https://[broken",
+    ],
+)
+def test_other_addresses_lead_elsewhere(url: str) -> None:
+    assert file_named(url) is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "clip.mp4",
+        "file:///etc/passwd",
+        "ftp://cdn.example/a",
+        "https://a/\n",
+        "https://a/" * 900,
+    ],
+)
+def test_what_could_never_be_fetched_is_refused(url: str) -> None:
+    with pytest.raises(SourceAddressInvalid):
+        check_web_address(url)
+
+
+def test_a_file_id_must_be_one() -> None:
+    with pytest.raises(SourceAddressInvalid, match="UUID"):
+        file_named("file-id:clip")

@@ -1,0 +1,153 @@
+"""What the three manifests say of the same source."""
+
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from fractions import Fraction
+from urllib.parse import parse_qs, urlsplit
+
+import m3u8
+import pytest
+
+from framekiln.media.renditions import Outline, Rendition, Size
+from framekiln.playback.links import Links
+from framekiln.playback.manifests import dash, hls, json
+
+URL = "https://cdn.example/a clip.mp4?a=1&b=2#part"
+LINKS = Links(URL)
+HIGH = Rendition(
+    id="high",
+    is_copy=True,
+    codecs="avc1.64001f",
+    timescale=24000,
+    bounds=(0, 48048, 144144, 240240, 264264),
+    init=b"",
+    peak_bits_per_s=2_000_000,
+    mean_bits_per_s=1_500_000,
+    size=Size(1280, 720),
+    fps=Fraction(24000, 1001),
+)
+LOW = replace(HIGH, id="480p", size=Size(854, 480), peak_bits_per_s=900_000, is_copy=False)
+SCRUB = replace(LOW, id="scrub", size=Size(320, 180))
+SOUND = Rendition(
+    id="audio",
+    is_copy=False,
+    codecs="mp4a.40.2",
+    timescale=48000,
+    bounds=(0, 96256, 288768, 528384),
+    init=b"",
+    peak_bits_per_s=240_000,
+    mean_bits_per_s=160_000,
+    channels=2,
+    rate_hz=48000,
+)
+BOTH = Outline((HIGH, LOW, SCRUB, SOUND))
+SILENT = Outline((HIGH, SCRUB))
+HEARD = Outline((SOUND,))
+MPD = {"d": "urn:mpeg:dash:schema:mpd:2011"}
+
+
+def test_hls_lists_renditions_and_their_sound() -> None:
+    parsed = m3u8.loads(hls.multivariant_playlist(BOTH, LINKS))
+    assert parsed.is_independent_segments
+    assert parsed.version == 7
+    facts = [each.stream_info for each in parsed.playlists]
+    assert [each.resolution for each in facts] == [(1280, 720), (854, 480)]
+    assert [each.bandwidth for each in facts] == [2_240_000, 1_140_000]
+    assert [each.average_bandwidth for each in facts] == [1_660_000, 1_660_000]
+    assert {each.codecs for each in facts} == {"avc1.64001f,mp4a.40.2"}
+    assert {each.frame_rate for each in facts} == {23.976}
+    (sound,) = parsed.media
+    assert {each.audio for each in facts} == {sound.group_id}
+    assert (sound.type, sound.channels, sound.default) == ("AUDIO", "2", "YES")
+    assert urlsplit(sound.uri).path == "audio/playlist.m3u8"
+
+
+def test_hls_of_one_track_has_no_group() -> None:
+    silent = m3u8.loads(hls.multivariant_playlist(SILENT, LINKS))
+    assert silent.media == []
+    assert [each.stream_info.codecs for each in silent.playlists] == ["avc1.64001f"]
+    heard = m3u8.loads(hls.multivariant_playlist(HEARD, LINKS))
+    assert heard.media == []
+    assert [each.stream_info.codecs for each in heard.playlists] == ["mp4a.40.2"]
+    assert heard.playlists[0].stream_info.resolution is None
+
+
+def test_hls_lists_segments() -> None:
+    parsed = m3u8.loads(hls.media_playlist(HIGH, LINKS))
+    assert (parsed.playlist_type, parsed.is_endlist) == ("vod", True)
+    assert parsed.target_duration == 5
+    assert [each.duration for each in parsed.segments] == [2.002, 4.004, 4.004, 1.001]
+    assert [urlsplit(each.uri).path for each in parsed.segments] == [
+        f"{n}.m4s" for n in range(1, 5)
+    ]
+    assert urlsplit(parsed.segment_map[0].uri).path == "init.m4s"
+
+
+@pytest.mark.parametrize("token", [None, "a.b.c"])
+def test_every_address_names_the_source_and_repeats_the_token(token: str | None) -> None:
+    links = Links(URL, token)
+    playlists = [
+        m3u8.loads(hls.multivariant_playlist(BOTH, links)),
+        m3u8.loads(hls.media_playlist(SOUND, links)),
+    ]
+    told = json.manifest(BOTH, links, public_url="https://kiln.example/")["endpoints"].values()
+    root = ET.fromstring(dash.presentation(BOTH, links))
+    templates = root.findall(".//d:SegmentTemplate", MPD)
+    addresses = [
+        *(each.uri for each in playlists[0].playlists + playlists[0].media),
+        *(each.uri for each in playlists[1].segments),
+        *told,
+        *(each.attrib["media"] for each in templates),
+    ]
+    expected = {"url": [URL]} | ({"media_token": [token]} if token else {})
+    for address in addresses:
+        assert parse_qs(urlsplit(address).query) == expected
+        assert not urlsplit(address).fragment
+
+
+def test_dash_has_a_timeline_for_each_rendition() -> None:
+    root = ET.fromstring(dash.presentation(BOTH, LINKS))
+    assert root.attrib["type"] == "static"
+    assert root.attrib["mediaPresentationDuration"] == "PT11.011000S"
+    sets = root.findall(".//d:AdaptationSet", MPD)
+    assert [each.attrib["mimeType"] for each in sets] == ["video/mp4", "audio/mp4"]
+    found = {
+        each.attrib["id"]: [
+            (int(s.attrib["d"]), int(s.attrib.get("r", 0))) for s in each.findall(".//d:S", MPD)
+        ]
+        for each in root.findall(".//d:Representation", MPD)
+    }
+    assert found["high"] == found["480p"] == [(48048, 0), (96096, 1), (24024, 0)]
+    assert found["audio"] == [(96256, 0), (192512, 0), (239616, 0)]
+
+
+def test_dash_tells_when_segments_do_not_begin_together() -> None:
+    apart = Outline((replace(HIGH, bounds=(0, 264264)), LOW))
+    text = dash.presentation(apart, LINKS)
+    assert 'segmentAlignment="false"' in text
+    assert 'segmentAlignment="true"' in dash.presentation(SILENT, LINKS)
+
+
+def test_json_has_what_players_read() -> None:
+    told = json.manifest(BOTH, LINKS, public_url="https://kiln.example")
+    assert told["sourceUrl"] == URL
+    assert (told["durationMs"], told["duration"], told["version"]) == (11011, 11.011, "1.0")
+    assert [each["id"] for each in told["videoRenditions"]] == ["high", "480p", "scrub"]
+    high = told["videoRenditions"][0]
+    assert high["segmentDurationsMs"] == [2002, 4004, 4004, 1001]
+    assert (high["width"], high["height"], high["codec"]) == (1280, 720, "avc1.64001f")
+    assert (high["profile"], high["level"]) == ("High", "3.1")
+    assert high["mimeType"] == 'video/mp4; codecs="avc1.64001f"'
+    (sound,) = told["audioRenditions"]
+    assert (sound["id"], sound["channels"], sound["sampleRate"]) == ("audio", 2, 48000)
+    for template in told["endpoints"].values():
+        assert template.startswith("https://kiln.example/api/v1/transcode/{rendition}/")
+    assert "{segmentId}" in told["endpoints"]["mediaSegment"]
+    assert told["jitInfo"]["segmentCount"] == told["jitInfo"]["scrubSegmentCount"] == 4
+
+
+def test_json_of_one_track_has_an_empty_list() -> None:
+    assert json.manifest(SILENT, LINKS, public_url="")["audioRenditions"] == []
+    heard = json.manifest(HEARD, LINKS, public_url="")
+    assert heard["videoRenditions"] == []
+    assert heard["jitInfo"]["scrubSegmentCount"] == 0

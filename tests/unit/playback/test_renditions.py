@@ -1,0 +1,82 @@
+"""Sizes, rates and cuts of renditions."""
+
+from fractions import Fraction
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from framekiln.media.renditions import (
+    Outline,
+    Rendition,
+    Size,
+    cut,
+    lesser_sizes,
+    main_size,
+    most_bits_per_s,
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "main", "lesser"),
+    [
+        ((1920, 1080), (1920, 1080), ["1280x720", "854x480", "640x360", "320x180"]),
+        ((3840, 2160), (1920, 1080), ["1280x720", "854x480", "640x360", "320x180"]),
+        # Upright: the short side counts.
+        ((1080, 1920), (1080, 1920), ["720x1280", "480x854", "360x640", "320x568"]),
+        ((854, 480), (854, 480), ["640x360", "320x180"]),
+        ((641, 361), (640, 360), ["320x180"]),
+        ((160, 90), (160, 90), ["160x90"]),
+        ((1, 1), (2, 2), ["2x2"]),
+    ],
+)
+def test_renditions_are_never_larger_than_their_source(
+    source: tuple[int, int], main: tuple[int, int], lesser: list[str]
+) -> None:
+    found = main_size(*source)
+    assert found == Size(*main)
+    sizes = lesser_sizes(*source, found).values()
+    assert [f"{size.width_px}x{size.height_px}" for size in sizes] == lesser
+
+
+def test_smaller_pictures_need_less() -> None:
+    bits = [most_bits_per_s(Size(*size), Fraction(30)) for size in ((1920, 1080), (640, 360))]
+    assert bits[0] == 6_000_000
+    assert bits[0] / 9 < bits[1] < bits[0] / 4
+
+
+def test_the_first_segment_is_short_and_a_tail_is_joined() -> None:
+    frames = list(range(0, 10_500, 40))
+    assert cut(frames, 10_540, timescale=1000) == (0, 2000, 6000, 10_540)
+    assert cut(frames, 11_500, timescale=1000) == (0, 2000, 6000, 10_000, 11_500)
+    assert cut([0], 30_000, timescale=1000) == (0, 30_000)
+
+
+@given(st.sets(st.integers(1, 10**6), max_size=300), st.integers(1, 3000))
+def test_segments_begin_with_frames_and_leave_no_gap(later: set[int], timescale: int) -> None:
+    frames = [0, *sorted(later)]
+    bounds = cut(frames, frames[-1] + 1, timescale=timescale)
+    assert bounds[0] == 0
+    assert bounds[-1] == frames[-1] + 1
+    assert set(bounds[:-1]) <= set(frames)
+    assert all(before < after for before, after in pairwise(bounds))
+
+
+def test_an_outline_survives_json() -> None:
+    rendition = Rendition(
+        id="high",
+        is_copy=True,
+        codecs="avc1.64001f",
+        timescale=24000,
+        bounds=(0, 48048),
+        init=b"\0\xff",
+        peak_bits_per_s=2,
+        mean_bits_per_s=1,
+        delay=1001,
+        size=Size(2, 4),
+        fps=Fraction(24000, 1001),
+        grid=(Fraction(-13, 2000), Fraction(1, 50)),
+    )
+    outline = Outline((rendition,))
+    assert Outline.from_json(outline.to_json()) == outline
