@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from framekiln.db.notify import Notifications
 from framekiln.db.pool import Database
 from framekiln.files.ingest import Ingest
+from framekiln.files.news import FileNews
 from framekiln.files.service import Files
 from framekiln.files.streams.service import Streams
 from framekiln.files.uploads import Uploads
@@ -23,6 +24,7 @@ from framekiln.kit.clock import Clock, SystemClock
 from framekiln.kit.fetch import GuardedFetcher
 from framekiln.pipelines.assembled import Around, PipelineServices
 from framekiln.playback.service import Playback
+from framekiln.renders.news import RenderNews
 from framekiln.renders.service import Renders
 from framekiln.renders.work import RenderWork
 from framekiln.settings import Settings
@@ -81,10 +83,19 @@ class Services:
         fetcher = GuardedFetcher(settings.fetch_allow, ca_file=settings.fetch_ca_file)
         outbox = Outbox(jobs, clock=clock)
         blobs = open_blob_store(settings.storage_url, folder=settings.data / "blobs")
-        files = Files(database, blobs=blobs, notifications=notifications, clock=clock)
+        file_news = FileNews(outbox)
+        files = Files(
+            database, blobs=blobs, notifications=notifications, clock=clock, news=file_news
+        )
         ingest = Ingest(database, blobs=blobs, fetcher=fetcher, clock=clock)
+        news = RenderNews(outbox, base_url=settings.public_url)
         renders = Renders(
-            database, jobs=jobs, blobs=blobs, notifications=notifications, clock=clock
+            database,
+            jobs=jobs,
+            blobs=blobs,
+            notifications=notifications,
+            clock=clock,
+            news=news,
         )
         async with AsyncExitStack() as stack:
             for part in (database, notifications, jobs):
@@ -105,9 +116,9 @@ class Services:
                 ),
                 ingest=ingest,
                 files=files,
-                uploads=Uploads(database, jobs=jobs, blobs=blobs, clock=clock),
-                file_work=FileWork(database, clock=clock),
-                streams=Streams(database, jobs=jobs, blobs=blobs, clock=clock),
+                uploads=Uploads(database, jobs=jobs, blobs=blobs, clock=clock, news=file_news),
+                file_work=FileWork(database, clock=clock, news=file_news),
+                streams=Streams(database, jobs=jobs, blobs=blobs, clock=clock, news=file_news),
                 playback=Playback(
                     database,
                     files=files,
@@ -121,7 +132,7 @@ class Services:
                 webhooks=Webhooks(database, jobs=jobs, outbox=outbox, fetcher=fetcher, clock=clock),
                 webhook_log=DeliveryLog(database, jobs=jobs, clock=clock),
                 webhook_work=WebhookWork(database, jobs=jobs, clock=clock),
-                render_work=RenderWork(database, jobs=jobs, clock=clock),
+                render_work=RenderWork(database, jobs=jobs, clock=clock, news=news),
                 transcripts=Transcripts(
                     database,
                     files=files,

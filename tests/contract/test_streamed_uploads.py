@@ -17,6 +17,7 @@ from framekiln.client import Client
 from framekiln.client.errors import NotStreamable, OtherMedia
 from framekiln.client.local_tracks import LocalTrack, cut_video
 from framekiln.client.streaming import in_order
+from framekiln.files.news import FileNews
 from framekiln.files.streams.model import chained
 from framekiln.files.streams.reading import fetch_stretch
 from framekiln.files.streams.service import Streams
@@ -421,7 +422,13 @@ async def test_a_stream_that_nobody_continues_fails_after_a_day(
     kiln: Kiln, tracks: list[LocalTrack]
 ) -> None:
     services, clock = kiln.services, SettableClock(kiln.services.clock.now())
-    streams = Streams(services.database, jobs=services.jobs, blobs=services.blobs, clock=clock)
+    streams = Streams(
+        services.database,
+        jobs=services.jobs,
+        blobs=services.blobs,
+        clock=clock,
+        news=FileNews(services.outbox),
+    )
     left = await begin(kiln, "video")
     await put_pieces(kiln, left, tracks[0], 1)
     clock.advance(timedelta(hours=23))

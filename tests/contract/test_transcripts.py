@@ -183,7 +183,12 @@ async def test_nobody_speaks(kiln: Kiln, silence: Silence) -> None:
     assert (made["status"], made["language"]) == ("complete", None)
     organization_id = (await kiln.services.identity.authenticate(kiln.key)).organization.id
     said = await kiln.services.transcripts.captions_json(organization_id, silence.file_id)
-    nothing = {"segments": [], "word_segments": [], "language": None, "status": "complete"}
+    nothing: dict[str, Any] = {
+        "segments": [],
+        "word_segments": [],
+        "language": None,
+        "status": "complete",
+    }
     assert json.loads(said) == nothing
     vtt = await kiln.client.get(f"{TRANSCRIPTIONS}/{made['id']}.vtt")
     assert vtt.text == "WEBVTT\n"

@@ -15,7 +15,7 @@ from framekiln.compositor.rect import Rect
 _LEAST_MARGIN_PX: Final = 8
 _MARGIN: Final = 0.05
 """Of the side of a box, added on either side: whoever draws boxes draws them tight."""
-_LONGEST_HOLD_MS: Final = 50
+_LONGEST_HOLD_MS: Final = Fraction(50)
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from framekiln.files.model import (
     topic,
     track_key,
 )
+from framekiln.files.news import FileNews
 from framekiln.files.parts import store as part_store
 from framekiln.files.tracks import store as track_store
 from framekiln.identity.model import Caller
@@ -57,8 +58,10 @@ class Files:
         blobs: BlobStore,
         notifications: Notifications,
         clock: Clock,
+        news: FileNews,
     ) -> None:
         self._database = database
+        self._news = news
         self._blobs = blobs
         self._notifications = notifications
         self._clock = clock
@@ -79,6 +82,7 @@ class Files:
                 api_key_id=caller.api_key_id,
                 now=now,
             )
+            await self._news.tell(connection, file.id)
         return file, True
 
     async def get(self, organization_id: OrganizationId, file_id: FileId) -> File:
@@ -194,6 +198,8 @@ class Files:
                 connection, file_id, checked.facts, has_source=False, now=self._clock.now()
             )
             await notify(connection, topic(file_id))
+            if is_ready:
+                await self._news.tell(connection, file_id)
         if not is_ready:
             await self._blobs.delete(key)
             raise no_file(file_id)

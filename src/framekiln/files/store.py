@@ -100,6 +100,13 @@ async def find(
     return _file(row) if row else None
 
 
+async def find_any(connection: Connection, file_id: FileId) -> File | None:
+    """Return a file of whatever organization: for those who were given its id."""
+    cursor = await connection.execute("SELECT * FROM file WHERE id = %s", (file_id,))
+    row = await cursor.fetchone()
+    return _file(row) if row else None
+
+
 async def find_by_md5(
     connection: Connection, organization_id: OrganizationId, md5: str, *, now: datetime
 ) -> File | None:

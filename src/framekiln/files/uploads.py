@@ -33,6 +33,7 @@ from framekiln.files.model import (
     parts_prefix,
     topic,
 )
+from framekiln.files.news import FileNews
 from framekiln.files.parts import store as part_store
 from framekiln.files.parts.store import Part
 from framekiln.files.tracks import store as track_store
@@ -95,13 +96,20 @@ class Uploads:
     """The uploads of all organizations."""
 
     def __init__(
-        self, database: Database, *, jobs: JobQueue, blobs: BlobStore, clock: Clock
+        self,
+        database: Database,
+        *,
+        jobs: JobQueue,
+        blobs: BlobStore,
+        clock: Clock,
+        news: FileNews,
     ) -> None:
         self._database = database
+        self._news = news
         self._jobs = jobs
         self._blobs = blobs
         self._clock = clock
-        self._whole = WholeUploads(database, blobs=blobs, clock=clock)
+        self._whole = WholeUploads(database, blobs=blobs, clock=clock, news=news)
 
     async def find(self, target: Target) -> Upload:
         """Return how far an upload is."""
@@ -187,6 +195,8 @@ class Uploads:
                 )
             await part_store.insert(connection, target.file_id, target.track_id, part)
             await store.set_uploading(connection, target.file_id)
+            if upload.file.status is FileStatus.CREATED:
+                await self._news.tell(connection, target.file_id)
             await self._advance(connection, upload, part.end_byte)
         return part.end_byte, True
 
@@ -198,6 +208,7 @@ class Uploads:
         await store.advance(connection, file.id, next_byte=next_byte)
         if next_byte == file.byte_size and file.type is FileType.VIDEO:
             await store.set_processing(connection, file.id)
+            await self._news.tell(connection, file.id)
             await self._jobs.defer(connection, process_job(file))
             await notify(connection, topic(file.id))
 

@@ -22,6 +22,7 @@ from framekiln.files.model import (
     topic,
     track_key,
 )
+from framekiln.files.news import FileNews
 from framekiln.files.parts import store as part_store
 from framekiln.files.parts.store import Part
 from framekiln.files.tracks import store as track_store
@@ -35,8 +36,11 @@ from framekiln.storage.errors import BlobNotFound
 class WholeUploads:
     """What is done in the very request that brings the last byte. Doing it twice is harmless."""
 
-    def __init__(self, database: Database, *, blobs: BlobStore, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, *, blobs: BlobStore, clock: Clock, news: FileNews
+    ) -> None:
         self._database = database
+        self._news = news
         self._blobs = blobs
         self._clock = clock
 
@@ -81,13 +85,17 @@ class WholeUploads:
             is_ready = await store.set_ready(connection, file.id, facts, has_source=True, now=now)
             await part_store.delete_all(connection, file.id, OWN_CONTENT)
             await notify(connection, topic(file.id))
+            if is_ready:
+                await self._news.tell(connection, file.id)
         if not is_ready:
             # Deleted or expired meanwhile.
             await self._blobs.delete(source_key(file.organization_id, file.id))
 
     async def _refuse(self, file: File, error: FramekilnError) -> None:
         async with self._database.transaction() as connection:
-            await store.fail(connection, file.id, failure_of(error), now=self._clock.now())
+            failure = failure_of(error)
+            if await store.fail(connection, file.id, failure, now=self._clock.now()):
+                await self._news.tell(connection, file.id)
             await part_store.delete_all(connection, file.id, OWN_CONTENT)
             await notify(connection, topic(file.id))
         prefix = parts_prefix(file.organization_id, file.id, OWN_CONTENT)

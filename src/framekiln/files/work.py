@@ -9,6 +9,7 @@ from framekiln.db.pool import Database
 from framekiln.files import store
 from framekiln.files.errors import FileExpired, FileKillsWorkers
 from framekiln.files.model import OWN_CONTENT, Facts, File, NewTrack, topic
+from framekiln.files.news import FileNews
 from framekiln.files.parts import store as part_store
 from framekiln.files.parts.store import Part
 from framekiln.files.tracks import store as track_store
@@ -31,8 +32,9 @@ class TakenFile:
 class FileWork:
     """The files of all organizations, as their workers see them."""
 
-    def __init__(self, database: Database, *, clock: Clock) -> None:
+    def __init__(self, database: Database, *, clock: Clock, news: FileNews) -> None:
         self._database = database
+        self._news = news
         self._clock = clock
 
     async def take(self, file_id: FileId) -> TakenFile | None:
@@ -82,6 +84,7 @@ class FileWork:
             if is_ready:
                 await track_store.replace_all(connection, file_id, tracks)
                 await part_store.delete_all(connection, file_id, OWN_CONTENT)
+                await self._news.tell(connection, file_id)
             await notify(connection, topic(file_id))
         return is_ready
 
@@ -91,6 +94,8 @@ class FileWork:
             has_failed = await store.fail(connection, file_id, failure, now=self._clock.now())
             await part_store.delete_all(connection, file_id, OWN_CONTENT)
             await notify(connection, topic(file_id))
+            if has_failed:
+                await self._news.tell(connection, file_id)
         return has_failed
 
     async def is_wanted(self, file: File) -> bool:

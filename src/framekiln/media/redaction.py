@@ -170,7 +170,7 @@ class _Encoder(Closing):
     def write(self, timed: _Timed, draw: Draw) -> None:
         """Encode one picture as it is drawn on."""
         # A copy: the decoder's own pictures are what it predicts the next ones from.
-        pixels = self._converted(timed.frame).to_ndarray()
+        pixels = np.array(self._converted(timed.frame).to_ndarray(), np.uint8)
         height, width = self._settings.height_px, self._settings.width_px
         luma, chroma = pixels[:height], pixels[height:].reshape(2, height // 2, width // 2)
         tick_ms = self._tick_s * 1000

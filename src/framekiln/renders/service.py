@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -33,6 +34,7 @@ from framekiln.renders.model import (
     source_key,
     topic,
 )
+from framekiln.renders.news import RenderNews
 from framekiln.renders.output import Mp4Format, OutputFormat
 from framekiln.renders.redaction import Redaction
 from framekiln.renders.slices import store as slice_store
@@ -57,12 +59,14 @@ class Renders:
         blobs: BlobStore,
         notifications: Notifications,
         clock: Clock,
+        news: RenderNews,
     ) -> None:
         self._database = database
         self._jobs = jobs
         self._blobs = blobs
         self._notifications = notifications
         self._clock = clock
+        self._news = news
 
     async def create(
         self, caller: Caller, new: NewRender, *, beside: Beside | None = None
@@ -93,6 +97,7 @@ class Renders:
                     await beside(connection, render)
                 if source is not None:
                     await self._jobs.defer(connection, film_job(render))
+                await self._news.tell(connection, render)
         except BaseException:
             await self._blobs.delete(key)
             raise
@@ -142,6 +147,7 @@ class Renders:
             )
             if render is not None:
                 await self._jobs.defer(connection, redact_job(render))
+                await self._news.tell(connection, render)
         return render or await self.get(organization_id, render_id)
 
     async def discard(self, connection: Connection, render: Render) -> bool:
@@ -185,6 +191,8 @@ class Renders:
             await store.set_queued(connection, render_id)
             await self._jobs.defer(connection, film_job(render))
             await notify(connection, topic(render_id))
+            queued = replace(render, status=RenderStatus.QUEUED)
+            await self._news.tell(connection, queued, before=render.status)
         return await self.get(organization_id, render_id)
 
     async def find_by_md5(self, organization_id: OrganizationId, md5: str) -> Render:

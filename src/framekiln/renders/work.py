@@ -19,6 +19,7 @@ from framekiln.kit.ids import RenderId
 from framekiln.renders import store
 from framekiln.renders.jobs import film_job, join_job, sound_job
 from framekiln.renders.model import Made, Render, RenderStatus, before, topic
+from framekiln.renders.news import RenderNews
 from framekiln.renders.plan import RenderPlan
 from framekiln.renders.slices import store as slice_store
 from framekiln.renders.slices.choosing import choose_slice
@@ -33,10 +34,13 @@ MAX_OPENINGS: Final = 5
 class RenderWork:
     """The renders of all organizations, as their workers see them."""
 
-    def __init__(self, database: Database, *, jobs: JobQueue, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, *, jobs: JobQueue, clock: Clock, news: RenderNews
+    ) -> None:
         self._database = database
         self._jobs = jobs
         self._clock = clock
+        self._news = news
 
     async def start(self, render_id: RenderId, *, job_id: int, attempt: int) -> Render | None:
         """Begin, or begin again, to film a render; None when there is nothing left to do."""
@@ -166,8 +170,12 @@ class RenderWork:
     async def _locked(self, render_id: RenderId) -> AsyncIterator[tuple[Connection, Render | None]]:
         """Hold the render's row; followers hear of whatever changed."""
         async with self._database.transaction() as connection:
-            yield connection, await store.lock(connection, render_id)
+            render = await store.lock(connection, render_id)
+            yield connection, render
             await notify(connection, topic(render_id))
+            now = await store.find_any(connection, render_id)
+            if render is not None and now is not None:
+                await self._news.tell(connection, now, before=render.status)
 
 
 _KILLS_WORKERS: Final = Failure(

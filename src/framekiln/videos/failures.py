@@ -29,10 +29,15 @@ def failure_of(video: Video) -> VideoFailure | None:
     failure = video.render.failure
     if failure is None:
         return None
-    found = _PATH.match(failure.message)
-    path = found[1] if found else None
+    path = path_in(failure.message)
     layer_id = layer_at(video.record.config, path) if path else None
     return VideoFailure(failure.code, failure.message, path, layer_id)
+
+
+def path_in(message: str) -> str | None:
+    """Return the path that a message begins with."""
+    found = _PATH.match(message)
+    return found[1] if found else None
 
 
 def layer_at(config: Json, path: str) -> str | None:

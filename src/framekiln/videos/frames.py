@@ -27,6 +27,7 @@ from framekiln.renders.service import Renders
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
 from framekiln.videos.asking import Accepted, as_still, output_of
+from framekiln.videos.failures import path_in
 from framekiln.videos.model import NewVideo, Video
 
 LATEST_S: Final = 3600
@@ -168,7 +169,8 @@ def _out_of_film(duration_ms: int) -> InvalidInput:
 
 def _failed(failure: Failure) -> FrameFailed | InvalidConfig:
     """Return what stopped the still; a fault of the config is told as one."""
-    path, separator, message = failure.message.partition(": ")
-    if failure.code == InvalidConfig.code and separator and path.startswith(("layers", "duration")):
-        return InvalidConfig([Finding(path, "asset_unsupported", message)])
-    return FrameFailed(failure.message, reason=failure.code)
+    path = path_in(failure.message)
+    if path is None:
+        return FrameFailed(failure.message, reason=failure.code)
+    message = failure.message.removeprefix(f"{path}: ")
+    return InvalidConfig([Finding(path, failure.code, message)])

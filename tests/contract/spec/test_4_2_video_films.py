@@ -130,3 +130,21 @@ async def test_an_uploaded_source(kiln: Kiln, host: MediaHost, tmp_path: Path) -
     facts = probe(path).video
     assert facts is not None
     assert (facts.frame_count, facts.width, facts.height) == (6 * FPS, 320, 240)
+
+
+async def test_a_frame_with_a_source_that_is_not_there(kiln: Kiln, host: MediaHost) -> None:
+    layers = [{"id": "lost", "type": "image", "file": host.url("/lost.png")}]
+    answer = await kiln.client.post(
+        "/v2/videos/frame", json={"config": plain_config(layers=layers)}
+    )
+    assert answer.status_code == 422, answer.text
+    assert answer.json()["issues"][0]["path"] == "layers.0.file"
+
+
+async def test_a_frame_of_a_video_that_failed(kiln: Kiln, host: MediaHost) -> None:
+    """It is drawn for the occasion, as of any video that has no film."""
+    layers = [{"id": "lost", "type": "image", "file": host.url("/lost.png")}]
+    video = await ended(kiln, await made(kiln, plain_config(layers=layers)))
+    answer = await kiln.client.get(f"{VIDEOS}/{video['id']}/frame")
+    assert answer.status_code == 422
+    assert answer.json()["issues"][0]["path"] == "layers.0.file"

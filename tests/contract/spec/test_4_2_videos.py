@@ -351,3 +351,9 @@ async def test_a_still_asks_for_its_instant(kiln: Kiln) -> None:
     assert video.render.asked.duration_ms == 500
     assert not video.is_film
     assert video.filename == f"{video.id}.jpg"
+
+
+async def test_fields_of_a_form_have_a_limit_together(kiln: Kiln) -> None:
+    parts = {f"f{n}": (None, "x" * (12 << 20)) for n in range(3)}
+    answer = await post(kiln, VIDEOS, files=parts)
+    assert (answer.status_code, answer.json()["error"]) == (413, "too_large")

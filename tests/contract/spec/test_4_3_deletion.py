@@ -10,6 +10,7 @@ import pytest
 
 from framekiln.kit.ids import RenderId
 from framekiln.renders.model import RenderStatus
+from framekiln.renders.news import RenderNews
 from framekiln.renders.service import Renders
 from framekiln.services import Services
 from framekiln.worker.schedule import reap
@@ -234,6 +235,7 @@ def services(kiln: Kiln, clock: SettableClock) -> Services:
         blobs=parts.blobs,
         notifications=parts.notifications,
         clock=clock,
+        news=RenderNews(parts.outbox, base_url="http://kiln.test"),
     )
     return replace(parts, renders=renders, clock=clock)
 

@@ -14,6 +14,7 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
+from framekiln.files.news import FileNews
 from framekiln.files.service import REMEMBERED, Files
 from framekiln.kit.ids import FileId, OrganizationId
 from framekiln.worker.schedule import reap
@@ -362,6 +363,7 @@ class TestExpiry:
             blobs=services.blobs,
             notifications=services.notifications,
             clock=clock,
+            news=FileNews(services.outbox),
         )
         expires_at = clock.now() + timedelta(hours=1)
         data = VTT + b"\n00:02.000 --> 00:03.000\nNot for long.\n"

@@ -17,7 +17,7 @@ from tests.support.clips import Clip, make_clip
 from tests.support.postgres import PostgresServer
 from tests.support.spoken import FOLDER, normal_words
 from tests.support.transcribing import TRANSCRIPTIONS, listening, ready_file, transcribe
-from tests.support.uploads import FILES, blob_names, create, keeps_only
+from tests.support.uploads import FILES, blob_names, create, keeps_only, upload
 
 pytestmark = pytest.mark.spec("4.5")
 
@@ -175,6 +175,24 @@ async def test_the_older_address_of_a_file(kiln: Kiln, spoken: dict[str, Any]) -
     assert record == {**spoken, "status": "completed", "isobmff_track": length}
     empty = await kiln.client.post(f"{path}/transcribe", headers={"Content-Length": "0"})
     assert empty.json() == {name: spoken[name] for name in ("id", "file_id", "track_id")}
+
+
+async def test_a_file_that_came_as_tracks(kiln: Kiln, spoken: dict[str, Any]) -> None:
+    """There is no original, so the track itself is heard, whatever its number is."""
+    source = f"{FILES}/{spoken['file_id']}"
+    track = (await kiln.client.get(f"{source}/tracks/1")).content
+    index = (await kiln.client.get(f"{source}/index")).json()
+    path = f"{FILES}/{(await create(kiln, filename='tracks'))['id']}"
+    told = {"track_id": 5, "type": "audio", "codec_name": "aac", "duration_ms": 2990}
+    await kiln.client.post(f"{path}/tracks", json={**told, "byte_size": len(track)})
+    sent = await upload(kiln, f"{path}/tracks/5/upload", track)
+    assert sent[-1].status_code == 201
+    ready = await kiln.client.post(f"{path}/index/upload", json={"5": {**index["1"], "track": 5}})
+    assert ready.json()["status"] == "ready", ready.text
+    made = await transcribe(kiln, ready.json()["id"], language="en")
+    assert (made["status"], made["track_id"]) == ("complete", 5)
+    words = (await kiln.client.get(f"{path}/transcription.json")).json()["word_segments"]
+    assert normal_words(words[0]["text"] + " " + words[1]["text"]) == TEXT.split()[:2]
 
 
 async def test_what_cannot_be_transcribed(

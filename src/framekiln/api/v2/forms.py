@@ -104,7 +104,7 @@ def _pairs(raw: bytes) -> dict[str, Any]:
 @asynccontextmanager
 async def _multipart(request: Request) -> AsyncIterator[Form]:
     try:
-        parser = MultiPartParser(
+        parser = _Parser(
             request.headers,
             _counted(request),
             max_files=MAX_FILES,
@@ -122,6 +122,22 @@ async def _multipart(request: Request) -> AsyncIterator[Form]:
         yield Form(values, files)
     finally:
         await data.close()
+
+
+class _Parser(MultiPartParser):
+    """Caps what all texts take together: they are held in memory, unlike files."""
+
+    _text_bytes = 0
+
+    def on_part_data(self, data: bytes, start: int, end: int) -> None:
+        super().on_part_data(data, start, end)
+        if self._current_part.file is None:
+            self._text_bytes += end - start
+            if self._text_bytes > MAX_FIELDS_BYTES:
+                raise TooLarge(
+                    f"the fields are larger than {MAX_FIELDS_BYTES} bytes",
+                    limit_bytes=MAX_FIELDS_BYTES,
+                )
 
 
 async def _counted(request: Request) -> AsyncGenerator[bytes, None]:

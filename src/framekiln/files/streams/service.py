@@ -7,6 +7,7 @@ from framekiln.db.notify import notify
 from framekiln.db.pool import Database
 from framekiln.files import store as file_store
 from framekiln.files.model import File, FileStatus, FileType, NewFile, topic
+from framekiln.files.news import SEALED, FileNews
 from framekiln.files.service import no_file
 from framekiln.files.streams import store
 from framekiln.files.streams.errors import StreamAbandoned, StreamIncomplete, StreamNotFound
@@ -34,9 +35,16 @@ class Streams:
     """The streamed uploads of all organizations."""
 
     def __init__(
-        self, database: Database, *, jobs: JobQueue, blobs: BlobStore, clock: Clock
+        self,
+        database: Database,
+        *,
+        jobs: JobQueue,
+        blobs: BlobStore,
+        clock: Clock,
+        news: FileNews,
     ) -> None:
         self._database = database
+        self._news = news
         self._jobs = jobs
         self._blobs = blobs
         self._clock = clock
@@ -55,6 +63,7 @@ class Streams:
                 now=now,
             )
             await store.begin(connection, file_id, new.tracks, now=now)
+            await self._news.tell(connection, file_id)
         return await self.find(caller.organization.id, file_id)
 
     async def find(self, organization_id: OrganizationId, file_id: FileId) -> Stream:
@@ -95,6 +104,7 @@ class Streams:
                 await store.set_size(connection, file_id, byte_size=total)
                 await file_store.set_processing(connection, file_id)
                 await self._jobs.defer(connection, assemble_job(file))
+                await self._news.tell(connection, file_id, SEALED)
                 await notify(connection, topic(file_id))
             elif file.status is FileStatus.FAILED:
                 raise closed(file)
@@ -114,7 +124,8 @@ class Streams:
                 await file_store.lock(connection, organization_id, file_id)
                 if not await store.is_abandoned(connection, file_id, since=since):
                     continue
-                await file_store.fail(connection, file_id, failure, now=self._clock.now())
+                if await file_store.fail(connection, file_id, failure, now=self._clock.now()):
+                    await self._news.tell(connection, file_id)
                 await notify(connection, topic(file_id))
             await self._blobs.delete_prefix(stream_prefix(organization_id, file_id))
             failed += 1

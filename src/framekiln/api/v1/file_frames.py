@@ -1,0 +1,53 @@
+"""Pictures taken from a video by sample_frames steps, by the instant they show."""
+
+import re
+from typing import Final
+
+from fastapi import APIRouter, Request, Response
+
+from framekiln.api.auth import MediaReader, services_of
+from framekiln.api.ranges import ContentMissing, blob_response
+from framekiln.api.v1.file_ids import file_id_of
+from framekiln.files.model import FileStatus
+from framekiln.files.sampled import frame_key
+
+router = APIRouter(prefix="/api/v1", tags=["files"])
+
+_ARRIVING: Final = (FileStatus.RECEIVING, FileStatus.PROCESSING)
+_PATH: Final = "/files/{file_id}/frames/{at_ms}.jpg"
+_BYTES: Final = {"image/jpeg": {"schema": {"type": "string", "format": "binary"}}}
+
+
+async def get_frame(request: Request, reader: MediaReader, file_id: str, at_ms: str) -> Response:
+    """Send the picture that is on screen at `at_ms`, if a step has taken it."""
+    services = services_of(request)
+    file = await services.files.get(reader.organization_id, file_id_of(file_id))
+    # Of a file that still arrives, windows have been looked at already.
+    if file.status not in _ARRIVING or file.has_expired(services.clock.now()):
+        services.files.check_readable(file)
+    if not re.fullmatch(r"0|[1-9][0-9]{0,11}", at_ms):
+        raise ContentMissing(f"there is no frame {at_ms[:100]!r}: they are named by milliseconds")
+    return await blob_response(
+        request,
+        services.blobs,
+        frame_key(file.organization_id, file.id, int(at_ms)),
+        media_type="image/jpeg",
+        filename=f"{at_ms}.jpg",
+        etag=f"{file.id}-frame-{at_ms}-{file.completed_at}",
+        last_modified=file.completed_at or file.created_at,
+    )
+
+
+router.add_api_route(
+    _PATH,
+    get_frame,
+    methods=["GET"],
+    summary="Download a sampled frame",
+    response_class=Response,
+    responses={
+        200: {"description": "The whole picture", "content": _BYTES},
+        206: {"description": "The part that `Range` asks for", "content": _BYTES},
+        304: {"description": "What the caller has is still right"},
+    },
+)
+router.add_api_route(_PATH, get_frame, methods=["HEAD"], include_in_schema=False)

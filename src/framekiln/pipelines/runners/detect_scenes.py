@@ -1,0 +1,67 @@
+"""detect_scenes: where one shot ends and the next begins."""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from framekiln.kit.confined.limits import Limits
+from framekiln.kit.confined.run import run_confined
+from framekiln.pipelines.output import MAX_ANNOTATIONS, Annotation, Output
+from framekiln.pipelines.step import StepWork
+from framekiln.pipelines.step_media import StepMedia
+from framekiln.pipelines.steps import detect_scenes
+
+_LIMITS: Final = Limits(cpu_s=4 * 3600, memory_bytes=2 << 30, file_bytes=1 << 20, wall_s=2 * 3600)
+# Fragments like to begin with a new shot: only with the one before it can that be seen.
+_LEAD_MS: Final = 1
+
+
+@dataclass(frozen=True)
+class DetectScenes:
+    """Runs detect_scenes steps."""
+
+    media: StepMedia
+
+    async def run(self, work: StepWork) -> Output:
+        """Return an annotation for each cut."""
+        with tempfile.TemporaryDirectory(prefix="framekiln-scenes-") as name:
+            folder = Path(name)
+            if not await self.media.fetch(work, "video", folder / "source", lead_ms=_LEAD_MS):
+                return _output([])
+            return _output(await self._find(work, folder))
+
+    async def _find(self, work: StepWork, folder: Path) -> list[dict[str, Any]]:
+        settings, window = work.step.settings, work.window
+        assert isinstance(settings, detect_scenes.Settings)
+        told = await run_confined(
+            "framekiln.media.scenes:task",
+            {
+                "source": "source",
+                "threshold": settings.threshold,
+                "from_ms": window.start_ms if window else 0,
+                "until_ms": window.end_ms if window else None,
+            },
+            limits=_LIMITS,
+            folder=folder,
+            on_report=lambda told: work.progress(int(told["at_ms"])),
+        )
+        cuts: list[dict[str, Any]] = told["cuts"]
+        return cuts
+
+
+def _output(cuts: list[dict[str, Any]]) -> Output:
+    kept = cuts[:MAX_ANNOTATIONS]
+    metadata = {"cut_count": len(cuts), "truncated": len(kept) < len(cuts)}
+    return Output(
+        metadata,
+        tuple(
+            Annotation(
+                kind="scene.cut",
+                start_ms=cut["at_ms"],
+                end_ms=cut["at_ms"],
+                confidence=cut["score"],
+            )
+            for cut in kept
+        ),
+    )

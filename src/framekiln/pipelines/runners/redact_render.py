@@ -1,0 +1,111 @@
+"""redact_render: has a copy of the file rendered, with annotations hidden or muted in it.
+
+The render is an ordinary one, made by another job. Its id is remembered before it is created, so
+that there is one render for an attempt, whichever worker asks for it and however often.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from uuid import UUID
+
+from framekiln.files.service import Files
+from framekiln.kit.ids import RenderId, new_uuid
+from framekiln.pipelines.output import Annotation, Output
+from framekiln.pipelines.records import as_json
+from framekiln.pipelines.runners.errors import RedactionFailed
+from framekiln.pipelines.step import StepWork, Waiting
+from framekiln.pipelines.steps import redact_render
+from framekiln.renders.model import Render, RenderNotFound, RenderStatus
+from framekiln.renders.redaction import Redaction
+from framekiln.renders.service import Renders
+
+
+@dataclass(frozen=True)
+class RedactRender:
+    """Runs redact_render steps."""
+
+    files: Files
+    renders: Renders
+    public_url: str
+
+    async def run(self, work: StepWork) -> Output | Waiting:
+        """Return where the redacted video is, once it is there."""
+        self.files.check_readable(work.file)
+        redaction = await asyncio.to_thread(redaction_of, work)
+        if not redaction.boxes and not redaction.mutes:
+            return _output(redaction, status="skipped")
+        render = await self._render(work, redaction)
+        if render.failure is not None:
+            raise RedactionFailed(f"render {render.id} failed: {render.failure.message}")
+        if render.status is not RenderStatus.COMPLETE:
+            return Waiting()
+        url = f"{self.public_url}/api/v1/renders/{render.id}.mp4"
+        return _output(redaction, status="complete", render_id=str(render.id), output_url=url)
+
+    async def _render(self, work: StepWork, redaction: Redaction) -> Render:
+        """Return the render of this attempt, as it stands; create it if there is none."""
+        if work.note is None:
+            render_id = RenderId(new_uuid())
+            await work.remember({"render_id": str(render_id), "is_created": False})
+        else:
+            render_id = RenderId(UUID(work.note["render_id"]))
+            if work.note["is_created"]:
+                return await self._find(work, render_id)
+        render = await self.renders.create_redaction(
+            work.run.organization_id,
+            redaction,
+            render_id=render_id,
+            api_key_id=work.run.api_key_id,
+        )
+        await work.remember({"render_id": str(render_id), "is_created": True})
+        return render
+
+    async def _find(self, work: StepWork, render_id: RenderId) -> Render:
+        try:
+            return await self.renders.get(work.run.organization_id, render_id)
+        except RenderNotFound as error:
+            raise RedactionFailed(f"render {render_id} was deleted") from error
+
+
+def redaction_of(work: StepWork) -> Redaction:
+    """Return what a step has to hide and to mute: all it can read of the kinds it is set to."""
+    settings = work.step.settings
+    assert isinstance(settings, redact_render.Settings)
+    found = [
+        annotation
+        for output in work.inputs.values()
+        for annotation in output.annotations
+        if annotation.kind in settings.kinds
+    ]
+    return Redaction(
+        work.file.id,
+        boxes=[_box(each) for each in found if each.keyframes],
+        mutes=[_span(each) for each in found if not each.keyframes],
+    )
+
+
+def _box(annotation: Annotation) -> Mapping[str, object]:
+    return {**_span(annotation), "keyframes": as_json(annotation.keyframes)}
+
+
+def _span(annotation: Annotation) -> Mapping[str, object]:
+    return {"start_ms": annotation.start_ms, "end_ms": annotation.end_ms}
+
+
+def _output(
+    redaction: Redaction,
+    *,
+    status: str,
+    render_id: str | None = None,
+    output_url: str | None = None,
+) -> Output:
+    return Output(
+        {
+            "status": status,
+            "render_id": render_id,
+            "output_url": output_url,
+            "blurred_count": len(redaction.boxes),
+            "muted_count": len(redaction.mutes),
+        }
+    )

@@ -1,0 +1,106 @@
+"""sample_frames: the picture on screen at each multiple of a time, kept as JPEGs with the file."""
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from framekiln.files.errors import FileNotFound
+from framekiln.files.sampled import frame_key, frames_prefix
+from framekiln.files.service import Files
+from framekiln.kit.confined.limits import Limits
+from framekiln.kit.confined.run import run_confined
+from framekiln.pipelines.output import Output
+from framekiln.pipelines.step import StepWork
+from framekiln.pipelines.step_media import StepMedia
+from framekiln.pipelines.steps import sample_frames
+from framekiln.storage.blob_store import BlobStore
+
+_LIMITS: Final = Limits(cpu_s=4 * 3600, memory_bytes=2 << 30, file_bytes=64 << 20, wall_s=2 * 3600)
+_AT_A_TIME: Final = 200
+"""So many pictures lie on the disk before they are stored."""
+
+
+@dataclass(frozen=True)
+class SampleFrames:
+    """Runs sample_frames steps."""
+
+    media: StepMedia
+    files: Files
+    blobs: BlobStore
+
+    async def run(self, work: StepWork) -> Output:
+        """Keep the pictures, and return how many there are."""
+        settings = work.step.settings
+        assert isinstance(settings, sample_frames.Settings)
+        every_ms = settings.every_ms
+        times_ms: list[int] = []
+        with tempfile.TemporaryDirectory(prefix="framekiln-frames-") as name:
+            folder = Path(name)
+            if await self.media.fetch(work, "video", folder / "source"):
+                for part in _parts(span_of(work), every_ms):
+                    times_ms += await self._sample(work, folder, every_ms=every_ms, part=part)
+                    work.progress(part.stop)
+        return Output(_metadata(every_ms, times_ms))
+
+    async def _sample(
+        self, work: StepWork, folder: Path, *, every_ms: int, part: range
+    ) -> list[int]:
+        told = await run_confined(
+            "framekiln.media.sampled_frames:task",
+            {
+                "source": "source",
+                "folder": ".",
+                "every_ms": every_ms,
+                "from_ms": part.start,
+                "until_ms": part.stop,
+            },
+            limits=_LIMITS,
+            folder=folder,
+        )
+        taken = set(told["at_ms"])
+        times_ms = [at_ms for at_ms in part if at_ms in taken]
+        await self._store(work, folder, times_ms)
+        return times_ms
+
+    async def _store(self, work: StepWork, folder: Path, times_ms: list[int]) -> None:
+        organization_id, file_id = work.file.organization_id, work.file.id
+        for at_ms in times_ms:
+            path = folder / f"{at_ms}.jpg"
+            await self.blobs.put_file(frame_key(organization_id, file_id, at_ms), path)
+            path.unlink()
+        try:
+            await self.files.get(organization_id, file_id)
+        except FileNotFound:
+            # Deleted while we worked, and we have stored something since.
+            await self.blobs.delete_prefix(frames_prefix(organization_id, file_id))
+            raise
+
+
+def span_of(work: StepWork) -> tuple[int, int]:
+    """Return from when up to when a step takes pictures."""
+    if work.window is not None:
+        return work.window.start_ms, work.window.end_ms
+    return 0, max(1, work.file.duration_ms or 0)
+
+
+def frame_times(metadata: dict[str, Any]) -> range:
+    """Return when the pictures are that an output speaks of."""
+    first_ms, every_ms = metadata.get("first_ms") or 0, metadata["every_ms"]
+    return range(first_ms, first_ms + metadata["frame_count"] * every_ms, every_ms)
+
+
+def _metadata(every_ms: int, times_ms: list[int]) -> dict[str, Any]:
+    return {
+        "every_ms": every_ms,
+        "frame_count": len(times_ms),
+        "first_ms": times_ms[0] if times_ms else None,
+    }
+
+
+def _parts(span: tuple[int, int], every_ms: int) -> list[range]:
+    """Return the multiples that lie in a span, a few at a time."""
+    start_ms, end_ms = span
+    times = range(-(-start_ms // every_ms) * every_ms, end_ms, every_ms)
+    pieces = (times[at : at + _AT_A_TIME] for at in range(0, len(times), _AT_A_TIME))
+    return [range(each.start, min(each.stop, end_ms), every_ms) for each in pieces]

@@ -1,0 +1,162 @@
+"""transcribe: the speech of the first audio track, as segments and words.
+
+A file that is ready is transcribed once for all who ask: steps wait for that transcription, and a
+window takes its part of it. Only a window of a file that still arrives is listened to here.
+"""
+
+import asyncio
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from framekiln.db.pool import Database
+from framekiln.files.model import FileStatus
+from framekiln.jobs.ending import Failure
+from framekiln.kit.confined.limits import Limits
+from framekiln.kit.confined.run import run_confined
+from framekiln.kit.errors import FramekilnError
+from framekiln.kit.ids import TranscriptionId
+from framekiln.media.errors import UnreadableMedia
+from framekiln.pipelines.errors import DecodeFailed
+from framekiln.pipelines.output import Annotation, Output
+from framekiln.pipelines.runners.errors import TranscriptionFailed
+from framekiln.pipelines.runners.on_behalf import caller_of
+from framekiln.pipelines.step import StepWork, Waiting
+from framekiln.pipelines.step_media import StepMedia
+from framekiln.pipelines.truncation import fit_transcript
+from framekiln.pipelines.windows import Window
+from framekiln.speech.engine import MARGIN_MS, SLICE_MS, slice_at
+from framekiln.speech.model import Transcript, join_slices
+from framekiln.transcripts.errors import NoAudioTrack
+from framekiln.transcripts.model import Ask, Transcription, TranscriptionStatus
+from framekiln.transcripts.recognizer import Recognizer
+from framekiln.transcripts.samples import read_local
+from framekiln.transcripts.service import Transcripts
+
+_LIMITS: Final = Limits(cpu_s=3600, memory_bytes=1 << 30, file_bytes=512 << 20, wall_s=3600)
+
+
+@dataclass(frozen=True)
+class Transcribe:
+    """Runs transcribe steps."""
+
+    database: Database
+    media: StepMedia
+    transcripts: Transcripts
+    recognizer: Recognizer
+
+    async def run(self, work: StepWork) -> Output | Waiting:
+        """Return what is said; nothing is said in a file without sound."""
+        if work.window is not None and work.file.status is not FileStatus.READY:
+            return await asyncio.to_thread(
+                _output, await self._listen(work, work.window), work.window
+            )
+        try:
+            transcription = await self._transcription(work)
+        except NoAudioTrack:
+            return _output(Transcript(None), None)
+        if transcription.failure is not None:
+            raise _failed(transcription, transcription.failure)
+        if transcription.status is not TranscriptionStatus.COMPLETE:
+            progress = await self.transcripts.progress(transcription.id)
+            if work.window is None:
+                work.progress(int(progress.fraction * transcription.duration_ms))
+            return Waiting()
+        said = await self.transcripts.transcript(transcription)
+        return await asyncio.to_thread(_output, said, work.window)
+
+    async def _transcription(self, work: StepWork) -> Transcription:
+        """Return the transcription of the file as it stands; have it made if there is none."""
+        if work.note is not None:
+            known = TranscriptionId(UUID(work.note["transcription_id"]))
+            return await self.transcripts.get(work.run.organization_id, known)
+        caller = await caller_of(self.database, work.run)
+        transcription, _ = await self.transcripts.start(caller, Ask(work.file.id))
+        await work.remember({"transcription_id": str(transcription.id)})
+        return transcription
+
+    async def _listen(self, work: StepWork, window: Window) -> Transcript:
+        first_ms = max(0, window.media_start_ms - MARGIN_MS)
+        with tempfile.TemporaryDirectory(prefix="framekiln-speech-") as name:
+            folder = Path(name)
+            if not await self.media.fetch(work, "audio", folder / "source", lead_ms=MARGIN_MS):
+                return Transcript(None)
+            await run_confined(
+                "framekiln.media.window_sound:task",
+                {
+                    "source": "source",
+                    "samples": "samples",
+                    "from_ms": first_ms,
+                    "until_ms": window.end_ms,
+                },
+                limits=_LIMITS,
+                folder=folder,
+            )
+            said = await self._hear(folder / "samples", window.end_ms - first_ms)
+        return said.shifted(first_ms)
+
+    async def _hear(self, path: Path, duration_ms: int) -> Transcript:
+        """Return what is said, with times from the beginning of the samples."""
+        heard: list[Transcript] = []
+        language = self.recognizer.settings.language
+        for start_ms in range(0, duration_ms, SLICE_MS):
+            part = slice_at(start_ms, start_ms + SLICE_MS, duration_ms=duration_ms)
+            samples = await asyncio.to_thread(
+                read_local, path, part.first_ms, part.end_ms + part.tail_ms
+            )
+            heard.append(await self.recognizer.hear(samples, part, language))
+            language = language or heard[-1].language
+        return join_slices(heard)
+
+
+def _failed(transcription: Transcription, failure: Failure) -> FramekilnError:
+    message = f"transcription {transcription.id} failed: {failure.message}"
+    if failure.code == UnreadableMedia.code:
+        return DecodeFailed(message)
+    return TranscriptionFailed(message)
+
+
+def _output(said: Transcript, window: Window | None) -> Output:
+    if window is not None:
+        said = said.between(window.start_ms, window.end_ms)
+    return fit_transcript(
+        {
+            "language": said.language,
+            "segment_count": len(said.segments),
+            "word_count": len(said.words),
+        },
+        segments=[
+            _annotation("speech.segment", each.text, (each.start_ms, each.end_ms), window)
+            for each in said.segments
+        ],
+        words=[
+            _annotation(
+                "speech.word", each.text, (each.start_ms, each.end_ms), window, each.probability
+            )
+            for each in said.words
+        ],
+    )
+
+
+def _annotation(
+    kind: str,
+    text: str,
+    span_ms: tuple[int, int],
+    window: Window | None,
+    probability: float | None = None,
+) -> Annotation:
+    """Return what was said; of a word on the border of a window only what lies inside counts."""
+    start_ms, end_ms = span_ms
+    if window is not None:
+        start_ms, end_ms = (
+            max(window.start_ms, min(window.end_ms, each_ms)) for each_ms in span_ms
+        )
+    return Annotation(
+        kind=kind,
+        start_ms=start_ms,
+        end_ms=end_ms,
+        text=text,
+        confidence=None if probability is None else round(max(0.0, min(1.0, probability)), 4),
+    )
