@@ -14,6 +14,9 @@ RUNTIME := src/framekiln/capture/runtime.js
 SPEECH := .venv/share/framekiln/models/.fetched
 RUNTIME_SOURCES := $(shell find runtime/src -name '*.ts') $(wildcard runtime/*.json runtime/*.mjs)
 
+# Files of tests run two at a time; each takes turns between computing and waiting.
+PYTEST_WORKERS ?= --numprocesses 2 --dist loadfile
+
 # Node and npm come with the Python packages.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHON
@@ -43,10 +46,10 @@ check: setup $(NODE_MODULES) ## Check style, types, import rules and our own lin
 
 test: check $(LIBRARIES) ## Run all checks and all tests
 	cd runtime && npm test --silent
-	$(BIN)/pytest tests/unit tests/contract tests/e2e
+	$(BIN)/pytest $(PYTEST_WORKERS) tests/unit tests/contract tests/e2e
 
 e2e: setup $(LIBRARIES) ## Run only the tests of the whole service
-	$(BIN)/pytest tests/e2e
+	$(BIN)/pytest $(PYTEST_WORKERS) tests/e2e
 
 goldens: setup $(LIBRARIES) ## Make the pictures anew that renders are compared with
 	$(BIN)/python scripts/make_goldens.py

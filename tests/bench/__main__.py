@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from framekiln.capture.page import Size
+from tests.bench.layers import measure_layers, print_layers
 from tests.bench.renders import Row, measure
 from tests.bench.speech import measure_speech, print_speech
 
@@ -27,13 +28,17 @@ def main() -> None:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     rows = [measure(name, size, frames=options.frames) for name, size in CASES]
+    layered = measure_layers()
     spoken = measure_speech()
     if options.json:
         renders = [asdict(row) | {"ratio": row.ratio} for row in rows]
-        document = {"renders": renders, "speech": [asdict(row) for row in spoken]}
+        layers = [asdict(row) | {"ratio": row.ratio} for row in layered]
+        speech = [asdict(row) for row in spoken]
+        document = {"renders": renders, "layers": layers, "speech": speech}
         sys.stdout.write(json.dumps(document) + "\n")
         return
     _print_table(rows)
+    print_layers(layered)
     print_speech(spoken)
 
 

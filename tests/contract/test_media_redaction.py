@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from framekiln.engine.redaction import task
 from framekiln.media.isobmff.boxes import read_header
+from tests.support.clips import Clip, make_clip
 
 Planes = NDArray[np.uint8]
 
@@ -169,7 +170,8 @@ def test_boxes_are_where_keyframes_say_and_the_rest_is_untouched(tmp_path: Path)
             assert smooth < 5
             # Up to the next picture the box goes 3.2 pixels, then there is the margin.
             margin = MARGIN_PX + 2
-            hidden[top - margin : bottom + margin, left - margin : right + margin + 4] = True
+            first = max(0, left - margin)
+            hidden[top - margin : bottom + margin, first : right + margin + 4] = True
         assert np.abs(picture - original)[~hidden].mean() < 1.5
         assert np.abs(picture - original)[~hidden].max() < 40
 
@@ -179,16 +181,13 @@ def test_every_picture_that_is_on_screen_in_the_span_is_covered(
     tmp_path: Path, start_ms: int
 ) -> None:
     box = {**NEIGHBOUR, "start_ms": start_ms, "end_ms": start_ms + 100}
-    source = Source(tmp_path / "film.mkv").write()
-    before, after = (pictures(redact(source, boxes=each)) for each in ([], [box]))
-    centre = np.s_[58:80, 52:84]
-    changed = {
-        ms for ms in before if np.abs(before[ms][centre].astype(int) - after[ms][centre]).max() > 3
-    }
-    on_screen = {ms for ms in before if ms + 40 > start_ms and ms <= start_ms + 100}
-    assert on_screen <= changed
+    always = {**NEIGHBOUR, "start_ms": 0, "end_ms": 2000}
+    shown = pictures(redact(Source(tmp_path / "film.mkv", [always]).write(), boxes=[box]))
+    hidden = {ms for ms in shown if np.abs(np.diff(shown[ms][56:82, 50:86].astype(int))).mean() < 5}
+    on_screen = {ms for ms in shown if ms + 40 > start_ms and ms <= start_ms + 100}
+    assert on_screen <= hidden
     # Half a picture more at either end, and no farther.
-    assert changed <= {ms for ms in before if ms + 60 >= start_ms and ms <= start_ms + 120}
+    assert hidden <= {ms for ms in shown if ms + 60 >= start_ms and ms <= start_ms + 120}
 
 
 def test_a_span_without_keyframes_is_silent_in_all_tracks(tmp_path: Path) -> None:
@@ -208,11 +207,12 @@ def test_pictures_and_sound_stay_as_far_apart_as_they_were(tmp_path: Path) -> No
     film = redact(source, mutes=[{"start_ms": 700, "end_ms": 800}])
     assert min(pictures(film)) == 200
     first, heard = sound(film)
-    assert first == 24_000
-    silent = first + np.flatnonzero(np.abs(heard) < 1e-9)
-    assert 33_600 in silent
-    assert 38_399 in silent
+    # What AAC puts before the sound may come, but it is silent.
+    assert np.abs(heard[: 24_000 - first - 200]).max(initial=0) < 0.01
+    heard = heard[24_000 - first :]
     assert np.abs(heard[:4000]).max() > 0.2
+    assert not heard[33_600 - 24_000 : 38_400 - 24_000].any()
+    assert np.abs(heard[38_400 - 24_000 + 4000 :]).max() > 0.2
 
 
 def test_nothing_else_of_the_source_comes_along(tmp_path: Path) -> None:
@@ -249,24 +249,8 @@ def test_nothing_else_of_the_source_comes_along(tmp_path: Path) -> None:
 
 
 def test_boxes_are_on_the_picture_as_it_is_shown(tmp_path: Path) -> None:
-    plain, turned = tmp_path / "plain.mkv", tmp_path / "turned.mov"
-    Source(plain).write()
-    command = [
-        "ffmpeg",
-        "-v",
-        "error",
-        "-i",
-        plain,
-        "-c:v",
-        "libx264",
-        "-qp",
-        "1",
-        "-an",
-        plain.with_suffix(".mp4"),
-    ]
-    subprocess.run(command, check=True)
-    command = ["ffmpeg", "-v", "error", "-display_rotation", "90", "-i", plain.with_suffix(".mp4")]
-    subprocess.run([*command, "-c", "copy", turned], check=True)
+    clip = Clip(width=WIDTH, height=HEIGHT, fps=Fraction(FPS), rotation_degrees=90)
+    turned = make_clip(tmp_path / "turned.mov", clip)
     corner = {
         "start_ms": 0,
         "end_ms": 2000,

@@ -64,7 +64,7 @@ DOCUMENT = schemathesis.openapi.from_dict(create_app(cast(Services, None)).opena
 
 
 @DOCUMENT.parametrize()
-@settings(max_examples=40, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 def test_made_up_requests(case: schemathesis.Case, address: Address) -> None:
     """Right and wrong ones, with the key and without: never a 5xx, always as described."""
     key = {"Authorization": f"Bearer {address.key}"}

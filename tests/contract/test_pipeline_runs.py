@@ -9,6 +9,7 @@ from uuid import uuid4
 import pytest
 
 from framekiln.files.errors import FileExpired
+from framekiln.jobs.ending import Failure
 from framekiln.kit.confined.errors import ConfinedKilled
 from framekiln.kit.errors import Unavailable
 from framekiln.media.errors import UnreadableMedia
@@ -123,8 +124,6 @@ class TestLostWorkers:
         assert first is not None
         probe.answers = [Output({"ok": 1})]
         await line.do(job)
-        from framekiln.jobs.ending import Failure  # noqa: PLC0415
-
         failure = Failure("x", "y")
         assert not await line.services.work.fail(first.taken, failure, is_retryable=False)
         assert (await line.statuses(run))["look"] == "succeeded"
@@ -198,9 +197,8 @@ class TestFailures:
         self, line: Line, probe: Told, error: Exception, code: str, status: str
     ) -> None:
         probe.answers = [error]
-        run, _ = await begun(line)
-        await line.requeue(_)
-        await line.work()
+        run, jobs = await begun(line)
+        await line.do(jobs[0])
         look = (await line.shown(run))["steps"][0]
         assert (look["status"], look["error"]["code"]) == (status, code)
 
@@ -343,15 +341,15 @@ class TestFiles:
         assert shown["file_id"] == file
 
     async def test_a_run_created_while_its_file_becomes_ready(self, line: Line) -> None:
-        """Whichever comes first, the run is told."""
-        pipeline = await line.pipeline()
-        for _ in range(10):
-            file = await line.file(status="processing")
-            run, _none = await asyncio.gather(
-                line.run(pipeline, file), line.set_file(file, "ready")
-            )
-            await line.tick()
-            assert await line.work() == 1, run
+        pipeline, file = await line.pipeline(), await line.file(status="processing")
+        async with line.kiln.services.database.transaction() as connection:
+            # The file tells the runs that there are: none so far.
+            await connection.execute("UPDATE file SET status = 'ready' WHERE id = %s", (file,))
+            creating = asyncio.create_task(line.run(pipeline, file))
+            await asyncio.wait([creating], timeout=0.3)
+        await creating
+        await line.tick()
+        assert await line.work() == 1
 
     async def test_changes_of_files_without_runs_leave_nothing(self, line: Line) -> None:
         file = await line.file(status="processing")
@@ -368,9 +366,9 @@ class TestEndpoints:
         ask = run["steps"][0]
         assert ask["status"] == "ready"
         [row] = await line.run_sql("SELECT * FROM pipeline_attempt WHERE run_id = %s", run["id"])
-        assert (row["state"], row["number"]) == ("waiting", 1)
+        assert (row["state"], row["number"]) == ("sending", 1)
         assert (row["step_max_concurrency"], row["step_key"]) == (3, "ask")
-        assert row["idempotency_key"] == f"{ask['id']}.1"
+        assert row["idempotency_key"] == f"{ask['id']}_1"
         await line.made(f"pipeline-runs/{run['id']}/cancel")
         [row] = await line.run_sql("SELECT * FROM pipeline_attempt WHERE run_id = %s", run["id"])
         assert row["state"] == "done"

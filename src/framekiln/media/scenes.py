@@ -41,7 +41,8 @@ def find_cuts(
     """Yield the cuts in the span, in order of time."""
     with VideoDecoder(source) as decoder:
         if from_ms > 0:
-            decoder.seek(int(Fraction(from_ms, 1000) / decoder.tick_s))
+            # Shots like to begin with a keyframe, and are told from the picture before it.
+            decoder.seek(int(Fraction(from_ms - 1, 1000) / decoder.tick_s))
         before: _Small | None = None
         difference_before = 0.0
         for at_ms, frame in _timed(decoder):

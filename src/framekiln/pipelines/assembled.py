@@ -13,10 +13,13 @@ from framekiln.pipelines.arrivals import Arrivals
 from framekiln.pipelines.batches import Batches
 from framekiln.pipelines.changes import RunChanges
 from framekiln.pipelines.endpoints import Endpoints
-from framekiln.pipelines.gate import ClosedGate, Gate
+from framekiln.pipelines.gate import Gate
 from framekiln.pipelines.outputs import Outputs
 from framekiln.pipelines.reviews import Reviews
 from framekiln.pipelines.runs import Runs
+from framekiln.pipelines.sending.callbacks import Callbacks
+from framekiln.pipelines.sending.gate import EndpointGate
+from framekiln.pipelines.sending.work import AttemptWork
 from framekiln.pipelines.service import Pipelines
 from framekiln.pipelines.work import RunWork
 from framekiln.storage.blob_store import BlobStore
@@ -49,17 +52,20 @@ class PipelineServices:
     reviews: Reviews
     outputs: Outputs
     work: RunWork
+    attempts: AttemptWork
+    callbacks: Callbacks
     changes: RunChanges
 
     @classmethod
     def over(cls, around: Around, *, gate: Gate | None = None) -> "PipelineServices":
         """Put everything together."""
         database, clock = around.database, around.clock
+        gate = gate or EndpointGate(around.jobs, clock=clock)
         advance = Advance(
             database,
             jobs=around.jobs,
             arrivals=Arrivals(database, blobs=around.blobs),
-            gate=gate or ClosedGate(),
+            gate=gate,
             outbox=around.outbox,
             clock=clock,
         )
@@ -74,6 +80,8 @@ class PipelineServices:
             reviews=Reviews(database, advance=advance, clock=clock),
             outputs=Outputs(database, files=around.files, definitions=definitions),
             work=RunWork(database, advance=advance, jobs=around.jobs, clock=clock),
+            attempts=AttemptWork(database, advance=advance, gate=gate, clock=clock),
+            callbacks=Callbacks(database, advance=advance),
             changes=RunChanges(
                 database,
                 advance=advance,
@@ -85,5 +93,6 @@ class PipelineServices:
     async def tick(self) -> None:
         """Do what has become due."""
         await self.work.queue_due()
+        await self.attempts.tick()
         await self.reviews.expire_due()
         await self.changes.drain()

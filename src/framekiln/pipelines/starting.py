@@ -135,8 +135,9 @@ async def _line_up(held: HeldRun, work: Work, *, due_at: datetime) -> set[Endpoi
 
 def _idempotency_key(held: HeldRun, name: UnitName, number: int) -> str:
     """The same for every delivery of an attempt, and for no other attempt."""
-    window = "" if name.window_number is None else f".{name.window_number}"
-    return f"{held.steps[name.step_key].id}{window}.{number}"
+    # Without dots: it is the id of a signed message, and those are joined with dots.
+    window = "" if name.window_number is None else f"_{name.window_number}"
+    return f"{held.steps[name.step_key].id}{window}_{number}"
 
 
 def _begin(

@@ -2,10 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from io import BytesIO
 from pathlib import Path
 from uuid import uuid4
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import Kiln, open_kiln
@@ -14,9 +17,12 @@ from tests.support.frame_codes import read_frame_code
 from tests.support.looks import iter_frames
 from tests.support.postgres import PostgresServer
 from tests.support.sounds import av_offset_ms, beep_times
+from tests.support.transcribing import listening, ready_file, transcribe
 from tests.support.uploads import processed, upload_file
 
 pytestmark = pytest.mark.spec("4.3")
+
+SPEECH = Path(__file__).parents[2] / "support" / "speech" / "austen_0870.flac"
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +72,24 @@ async def test_uploaded_captions_are_read(kiln: Kiln, tmp_path: Path) -> None:
     )
     made = await film(kiln, html, tmp_path / "film.mp4")
     assert next(iter_frames(made)).rgb.min() < 60
+
+
+async def test_captions_show_what_is_said_in_a_file(kiln: Kiln) -> None:
+    async with listening(kiln.services):
+        file = await ready_file(kiln, SPEECH.read_bytes())
+        captions = scene(
+            f'<ef-audio id="talk" file-id="{file["id"]}"></ef-audio>'
+            '<ef-captions id="c" target="talk" style="font:60px sans-serif">'
+            "<ef-captions-segment></ef-captions-segment></ef-captions>"
+        )
+        still = {"output": {"container": "png"}, "duration_ms": 1500}
+        early = await kiln.render(captions, **still)
+        assert early["error"]["code"] == "asset_missing"
+        assert "ef-captions#c" in early["error"]["message"]
+        await transcribe(kiln, file["id"])
+        said = await kiln.output(await kiln.render(captions, **still))
+    picture = np.asarray(Image.open(BytesIO(said)).convert("L"))
+    assert picture.min() < 60
 
 
 @pytest.mark.parametrize("element", ["ef-video", "ef-image", "ef-audio"])

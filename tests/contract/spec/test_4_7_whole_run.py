@@ -42,7 +42,7 @@ async def test_from_the_upload_to_the_manifest(
 ) -> None:
     async with open_kiln(postgres, tmp_path, template=TEMPLATE) as kiln:
         await enable(kiln)
-        client, data = kiln.client, flash_clip.read_bytes()
+        client, data = kiln.client, await asyncio.to_thread(flash_clip.read_bytes)
         made = await client.post(f"{API}/pipelines", json={"name": "p", "definition": DEFINITION})
         file = await create(kiln, byte_size=len(data), filename="flash.mp4")
         body = {"pipeline_id": made.json()["id"], "file_id": file["id"]}

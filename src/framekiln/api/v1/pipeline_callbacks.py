@@ -1,0 +1,93 @@
+"""/api/v1/pipeline-callbacks: where endpoints say what came of work they accepted (spec 4.7).
+
+The address itself is the secret, so no API key is asked for.
+"""
+
+from datetime import datetime
+from typing import Any, Final
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, Field
+
+from framekiln.api.auth import services_of
+from framekiln.api.bodies import parse_json, read_bytes
+from framekiln.api.v1.pipeline_schemas import described_body
+from framekiln.kit.errors import TooLarge
+from framekiln.pipelines.sending.callback_body import (
+    CODE,
+    MAX_CODE_CHARS,
+    MAX_MESSAGE_CHARS,
+    read_callback,
+)
+from framekiln.pipelines.sending.verdict import MAX_ANSWER_BYTES
+
+router = APIRouter(prefix="/api/v1", tags=["pipelines"])
+
+
+def _one_of(status: str, **properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["status", *(name for name in properties if name == "error")],
+        "properties": {"status": {"const": status}, **properties},
+    }
+
+
+_ERROR: Final = {
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["message"],
+    "properties": {
+        "message": {"type": "string", "minLength": 1, "maxLength": MAX_MESSAGE_CHARS},
+        "code": {
+            "type": ["string", "null"],
+            "pattern": f"^{CODE.pattern}$",
+            "maxLength": MAX_CODE_CHARS,
+        },
+        "retryable": {"type": ["boolean", "null"]},
+    },
+}
+_OUTPUT: Final = {
+    "type": ["object", "null"],
+    "additionalProperties": False,
+    "properties": {
+        "metadata": {"type": ["object", "null"]},
+        "annotations": {"type": ["array", "null"], "items": {"type": "object"}},
+    },
+}
+CALLBACK: Final = described_body(
+    {
+        "type": "object",
+        "required": ["status"],
+        "oneOf": [
+            _one_of("heartbeat"),
+            _one_of("succeeded", output=_OUTPUT),
+            _one_of("failed", error=_ERROR),
+        ],
+    }
+)
+
+
+class CallbackRecorded(BaseModel):
+    """The answer to a callback."""
+
+    deadline_at: datetime | None = Field(
+        description="When the next callback must have come; null when none is waited for."
+    )
+
+
+@router.post(
+    "/pipeline-callbacks/{callback_id}",
+    openapi_extra=CALLBACK,
+    summary="Say what came of a step's work",
+)
+async def receive_callback(request: Request, callback_id: str) -> CallbackRecorded:
+    """Record a heartbeat, a result or a failure of work that an endpoint accepted."""
+    callbacks = services_of(request).pipelines.callbacks
+    try:
+        raw = await read_bytes(request, max_bytes=MAX_ANSWER_BYTES)
+    except TooLarge:
+        await callbacks.refuse_too_large(callback_id)
+        raise
+    callback = read_callback(parse_json(raw or b"{}"))
+    return CallbackRecorded(deadline_at=await callbacks.receive(callback_id, callback))

@@ -1,0 +1,1 @@
+"""Endpoint steps: requests to callers' own services, and the callbacks that answer them."""

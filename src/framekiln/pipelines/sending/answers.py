@@ -1,0 +1,66 @@
+"""What an endpoint's answer to a request means (spec 4.7). Pure."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+from framekiln.jobs.ending import Failure
+from framekiln.kit.errors import FramekilnError
+from framekiln.kit.fetch import FetchedResponse
+from framekiln.pipelines.attempts import LONGEST_RETRY_AFTER_S
+from framekiln.pipelines.sending.errors import EndpointRefused, EndpointUnavailable
+from framekiln.pipelines.sending.verdict import (
+    Accepted,
+    Failed,
+    OutputRules,
+    Verdict,
+    judge_text,
+)
+
+_ACCEPTED: Final = 202
+_WORTH_RETRYING: Final = frozenset({408, 429})
+_PLAIN: Final = frozenset({"", "identity"})
+
+
+def judge_answer(response: FetchedResponse, rules: OutputRules, *, now: datetime) -> Verdict:
+    """Return what an answer means: done, accepted, or failed."""
+    status = response.status
+    if status == _ACCEPTED:
+        return Accepted()
+    if 200 <= status < 300:
+        encoding = response.headers.get("content-encoding", "").strip().lower()
+        if encoding not in _PLAIN:
+            return _refused(f"sent {encoding} although it was asked for plain bytes")
+        return judge_text(response.content, rules)
+    if status >= 500 or status in _WORTH_RETRYING:
+        failure = Failure(EndpointUnavailable.code, f"the endpoint answered with status {status}")
+        return Failed(failure, True, retry_after_s(response.headers, now=now))
+    if 300 <= status < 400:
+        return _refused(f"answered with status {status}: redirects are not followed")
+    return _refused(f"answered with status {status}")
+
+
+def judge_error(error: FramekilnError) -> Failed:
+    """Return what it means that there was no answer."""
+    code = EndpointUnavailable.code if error.retryable else EndpointRefused.code
+    return Failed(Failure(code, f"the endpoint gave no answer: {error.message}"), error.retryable)
+
+
+def retry_after_s(headers: Mapping[str, str], *, now: datetime) -> int:
+    """Return how long an endpoint wants to be left alone: seconds, or a date; an hour at most."""
+    text = headers.get("retry-after", "").strip()
+    if text.isascii() and text.isdecimal():
+        return int(text[:9]) if int(text[:9]) < LONGEST_RETRY_AFTER_S else LONGEST_RETRY_AFTER_S
+    try:
+        until = parsedate_to_datetime(text)
+    except ValueError:
+        return 0
+    # A date without a zone is in UTC, as all dates of HTTP are.
+    until = until if until.tzinfo is not None else until.replace(tzinfo=UTC)
+    wait_s = int((until - now).total_seconds())
+    return max(0, min(wait_s, LONGEST_RETRY_AFTER_S))
+
+
+def _refused(what: str) -> Failed:
+    return Failed(Failure(EndpointRefused.code, f"the endpoint {what}"))

@@ -1,0 +1,76 @@
+"""The gate before endpoints: at most so many requests at a time, over all workers together.
+
+A slot is held from here until the endpoint has answered. Both limits count: that of the endpoint
+over all steps, and that of the step over all runs of its version.
+"""
+
+from collections.abc import Collection
+from datetime import timedelta
+from typing import Final
+
+from framekiln.db.pool import Connection
+from framekiln.jobs.queue import JobQueue
+from framekiln.kit.clock import Clock
+from framekiln.pipelines.model import EndpointId
+from framekiln.pipelines.sending import store
+from framekiln.pipelines.sending.jobs import send_job
+from framekiln.pipelines.sending.store import StepPlace, WaitingAttempt
+
+# Jobs may queue for long while no worker is there; another job for the same attempt does no harm.
+_QUEUED_FOR_LONG: Final = timedelta(hours=1)
+
+
+class EndpointGate:
+    """Gives slots to the oldest attempts. It waits for endpoints, never for attempts."""
+
+    def __init__(self, jobs: JobQueue, *, clock: Clock) -> None:
+        self._jobs = jobs
+        self._clock = clock
+
+    async def open(self, connection: Connection, endpoint_ids: Collection[EndpointId]) -> None:
+        """Let waiting attempts through, up to the limits, and queue their jobs."""
+        for endpoint_id in sorted(endpoint_ids):
+            await self._open(connection, endpoint_id)
+
+    async def _open(self, connection: Connection, endpoint_id: EndpointId) -> None:
+        limit = await store.lock_endpoint(connection, endpoint_id)
+        if limit is None:
+            return
+        now = self._clock.now()
+        room = Room(limit, await store.count_sending(connection, endpoint_id))
+        while room.free > 0:
+            waiting = await store.list_waiting(
+                connection, endpoint_id, full=room.full, now=now, limit=room.free
+            )
+            let_in = [each for each in waiting if room.admit(each)]
+            await store.promote(
+                connection, [each.id for each in let_in], overdue_at=now + _QUEUED_FOR_LONG
+            )
+            if let_in:
+                jobs = [send_job(each.id, each.run_id) for each in let_in]
+                await self._jobs.defer_many(connection, jobs)
+            # Less than asked for would have been more, had there been more.
+            if len(let_in) == len(waiting):
+                return
+
+
+class Room:
+    """How many more may be let through. Pure."""
+
+    def __init__(self, limit: int, sending: dict[StepPlace, int]) -> None:
+        self.free = limit - sum(sending.values())
+        self.full: set[StepPlace] = set()
+        """Steps known to have no room."""
+        self._sending = dict(sending)
+
+    def admit(self, attempt: WaitingAttempt) -> bool:
+        """Take a slot for an attempt; False when its step, or the endpoint, has none."""
+        count = self._sending.get(attempt.place, 0)
+        if count >= attempt.step_max_concurrency:
+            self.full.add(attempt.place)
+            return False
+        if self.free <= 0:
+            return False
+        self._sending[attempt.place] = count + 1
+        self.free -= 1
+        return True

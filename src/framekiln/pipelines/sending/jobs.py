@@ -1,0 +1,22 @@
+"""The job that sends one attempt to its endpoint."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from framekiln.jobs.model import NewJob
+from framekiln.pipelines.model import AttemptId, RunId
+
+SEND_ATTEMPT: Final = "pipeline.send"
+QUEUE: Final = "io"
+
+
+def send_job(attempt_id: AttemptId, run_id: RunId) -> NewJob:
+    """Return the job for an attempt whose turn it is; one too many finds nothing to do."""
+    args = {"attempt_id": str(attempt_id), "run_id": str(run_id)}
+    return NewJob(kind=SEND_ATTEMPT, args=args, queue=QUEUE)
+
+
+def attempt_of(args: Mapping[str, Any]) -> tuple[AttemptId, RunId]:
+    """Return which attempt a job is for, and its run."""
+    return AttemptId(UUID(args["attempt_id"])), RunId(UUID(args["run_id"]))
