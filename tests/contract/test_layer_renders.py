@@ -1,4 +1,4 @@
-"""Renders of layer configs, made by real workers: slices, sound, join, failures that name layers."""
+"""Renders of layer configs, made by real workers: slices, sound, join, failures."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -27,6 +27,16 @@ async def kiln(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Kiln]:
         yield kiln
 
 
+@pytest.fixture
+def clip(flash_clip: Path) -> bytes:
+    return flash_clip.read_bytes()
+
+
+def looked_at(data: bytes, path: Path) -> Path:
+    path.write_bytes(data)
+    return path
+
+
 async def rendered(kiln: Kiln, config: dict[str, Any], uploads: dict[str, str]) -> dict[str, Any]:
     caller = await kiln.services.identity.authenticate(kiln.key)
     read = read_config(config, ReadingOptions(uploads=uploads)).config
@@ -36,18 +46,15 @@ async def rendered(kiln: Kiln, config: dict[str, Any], uploads: dict[str, str]) 
     return await kiln.ended(str(render.id))
 
 
-async def test_a_config_becomes_a_film_by_slices(
-    kiln: Kiln, tmp_path: Path, flash_clip: Path
-) -> None:
-    file = await upload_file(kiln, flash_clip.read_bytes(), filename="clip.mp4")
+async def test_a_config_becomes_a_film_by_slices(kiln: Kiln, tmp_path: Path, clip: bytes) -> None:
+    file = await upload_file(kiln, clip, filename="clip.mp4")
     await processed(kiln, file["id"])
     layers = [
         {"id": "v", "type": "video", "file": "https://replaced.test/", "loop": 3},
         {"id": "t", "type": "text", "text": {"text": "over", "fontSize": 20}},
     ]
     info = await rendered(kiln, config_of(*layers, duration=6), {"v": f"file-id:{file['id']}"})
-    path = tmp_path / "film.mp4"
-    path.write_bytes(await kiln.output(info))
+    path = looked_at(await kiln.output(info), tmp_path / "film.mp4")
     codes = [read_frame_code(frame.rgb) for frame in decode_frames(path)]
     assert codes == [n % 60 for n in range(180)]
     assert len(beep_times(path)) == 6

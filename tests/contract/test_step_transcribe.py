@@ -26,7 +26,7 @@ from tests.support.uploads import media_worker
 
 pytestmark = pytest.mark.spec("2.11")
 
-WINDOWS = {"mode": "segment", "window_ms": 4000}
+WINDOWS = {"mode": "segment", "window_ms": 2000}
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +56,7 @@ def texts(output: Any, kind: str) -> list[str]:
 
 
 async def test_a_file_is_transcribed_once_for_all_who_ask(line: Line, tmp_path: Path) -> None:
-    clip = read_clip("austen_0880")
+    clip = read_clip("austen_0870")
     path = write_sound(tmp_path / "said.mp4", clip.samples)
     steps = {"it": step("transcribe"), "parts": step("transcribe", granularity=WINDOWS)}
     async with listening(line.kiln.services):
@@ -90,11 +90,11 @@ async def test_a_file_is_transcribed_once_for_all_who_ask(line: Line, tmp_path: 
 
 
 async def test_windows_are_heard_while_a_file_arrives(line: Line, tmp_path: Path) -> None:
-    clip = read_clip("austen_0880")
+    clip = read_clip("austen_0870")
     path = write_sound(tmp_path / "said.mp4", clip.samples)
     tracks = await asyncio.to_thread(cut_video, path, tmp_path)
     file_id = await begin(line.kiln, "audio")
-    window = {"mode": "segment", "window_ms": 6000}
+    window = {"mode": "segment", "window_ms": 3000}
     steps = {"it": step("transcribe", granularity=window)}
     run = await line.run(await line.pipeline({"steps": steps}), file_id)
     await put_pieces(line.kiln, file_id, tracks[0])

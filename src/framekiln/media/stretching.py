@@ -101,7 +101,7 @@ class _Window:
 
     @property
     def _end(self) -> int:
-        return self._first + self._kept.shape[1]
+        return self._first + int(self._kept.shape[1])
 
     def _read_until(self, end: int) -> None:
         parts = [self._kept]

@@ -14,6 +14,7 @@ from framekiln.files.model import File
 from framekiln.jobs.ending import Failure
 from framekiln.pipelines import scheduling
 from framekiln.pipelines.definition import Definition
+from framekiln.pipelines.errors import InputFileFailed
 from framekiln.pipelines.model import (
     ReviewId,
     Run,
@@ -216,7 +217,7 @@ def _first_failure(step: StepRun) -> Failure | None:
 
 def _file_failure(file: File | None) -> Failure:
     if file is None:
-        return Failure("file_failed", "the file was deleted")
+        return Failure(InputFileFailed.code, "the file was deleted")
     if file.failure is not None:
-        return Failure("file_failed", f"the file failed: {file.failure.message}")
-    return Failure("file_failed", "the file has expired")
+        return Failure(InputFileFailed.code, f"the file failed: {file.failure.message}")
+    return Failure(InputFileFailed.code, "the file has expired")

@@ -24,7 +24,7 @@ from framekiln.pipelines.tables.review import store
 from framekiln.pipelines.tables.review.store import ReviewFilter
 
 _EXPIRED_AT_A_TIME: Final = 500
-_NOBODY_DECIDED: Final = Failure("review_expired", "nobody decided in time")
+_NOBODY_DECIDED: Final = Failure(ReviewExpired.code, "nobody decided in time")
 _AFTER_EXPIRY: Final = {
     "approve": StepStatus.SUCCEEDED,
     "reject": StepStatus.SKIPPED,

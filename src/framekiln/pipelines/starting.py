@@ -13,6 +13,7 @@ from framekiln.jobs.ending import Failure
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.ids import new_uuid
 from framekiln.pipelines.endpoint import EndpointAttempt
+from framekiln.pipelines.errors import EndpointNotFound
 from framekiln.pipelines.held import HeldRun
 from framekiln.pipelines.inputs import view_of
 from framekiln.pipelines.jobs import step_job
@@ -103,7 +104,7 @@ async def _line_up(held: HeldRun, work: Work, *, due_at: datetime) -> set[Endpoi
     endpoint_id, name, run = EndpointId(settings.endpoint_id), held.name_of(work), held.run
     found = await endpoint_store.find(held.connection, run.organization_id, endpoint_id)
     if found is None or found.archived_at is not None:
-        reason = Failure("endpoint_not_found", f"endpoint {endpoint_id} was archived")
+        reason = Failure(EndpointNotFound.code, f"endpoint {endpoint_id} was archived")
         held.end(name, StepStatus.FAILED, reason)
         return set()
     unit, step = held.find(name), held.steps[work.step_key]

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from framekiln.jobs.ending import Failure
+from framekiln.pipelines.errors import StepKillsWorkers
 from framekiln.pipelines.held import HeldRun
 from framekiln.pipelines.model import TakenUnit, Unit, UnitName
 from framekiln.pipelines.output import Output
@@ -20,7 +21,7 @@ MAX_TAKES: Final = 5
 """A unit that took this many workers down with it in one attempt is poison."""
 
 _KILLS_WORKERS: Final = Failure(
-    "step_kills_workers", f"{MAX_TAKES} workers died while they were at it"
+    StepKillsWorkers.code, f"{MAX_TAKES} workers died while they were at it"
 )
 
 

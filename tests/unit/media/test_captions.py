@@ -150,5 +150,5 @@ def test_bytes_that_are_no_text_are_refused() -> None:
 
 
 def test_a_file_that_is_too_large_is_refused() -> None:
-    with pytest.raises(UnreadableCaptions, match="has 2000001 bytes; at most 2000000"):
-        read_captions(b" " * 2_000_001)
+    with pytest.raises(UnreadableCaptions, match="has 2097153 bytes; at most 2097152"):
+        read_captions(b" " * 2_097_153)

@@ -4,6 +4,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from fractions import Fraction
 
+from framekiln.capture.errors import BrowserDied, PageCrashed
 from framekiln.composition.layers import LayerState, LayerStates, ResolvedLayer, state_at
 from framekiln.composition.layers.values import OnError
 from framekiln.compositor.placing import Placed, place
@@ -71,7 +72,8 @@ class DrawnLayer:
         assert self._painter is not None
         try:
             return self._painter.look(state)
-        except LayerFailed:
+        except (LayerFailed, BrowserDied, PageCrashed):
+            # What a fresh browser may cure is no fault of the layer.
             raise
         except FramekilnError as error:
             value = self.layer.layer

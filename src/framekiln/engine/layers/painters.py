@@ -2,15 +2,18 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.page import Size
 from framekiln.composition.layers import PixelSize, ResolvedLayer, ResolvedTimeline, text_room_px
+from framekiln.composition.layers.filters import FilterName
 from framekiln.composition.layers.layer_kinds import animation_of
 from framekiln.composition.layers.styles import ShapeKind
 from framekiln.composition.layers.values import (
     AudioLayer,
+    FilterLayer,
     GroupLayer,
     HtmlLayer,
     HtmlPage,
@@ -49,7 +52,6 @@ from framekiln.engine.layers.text_markup import (
 )
 from framekiln.engine.order import FilmLimits
 from framekiln.engine.sound import mix_to_wav
-from framekiln.kit.errors import FramekilnError
 from framekiln.media.captions import read_captions
 from framekiln.media.images import SVG_TYPE, image_type
 from framekiln.media.mono_samples import MonoSamples
@@ -98,21 +100,19 @@ class Palette:
         return self._of_page(layer) or self._of_sound(layer) or self._of_file(layer)
 
     def _of_page(self, layer: ResolvedLayer) -> Painter | None:
-        if isinstance(layer.layer, HtmlLayer):
-            order = self._html_order(layer, layer.layer.html)
-        elif isinstance(layer.layer, LottieLayer):
-            order = self._lottie_order(layer, layer.layer)
+        value = layer.layer
+        if isinstance(value, HtmlLayer):
+            make_order = partial(self._html_order, layer, value.html)
+        elif isinstance(value, LottieLayer):
+            make_order = partial(self._lottie_order, layer, value)
         else:
             return None
-        return PagePainter(order, self.browser, self.assets, self.limits, raw=self.raw)
+        return PagePainter(make_order, self.browser, self.assets, self.limits, raw=self.raw)
 
     def _html_order(self, layer: ResolvedLayer, html: HtmlPage) -> PageOrder:
         fetched = None
         if html.url is not None:
-            try:
-                fetched = self.assets.fetch(html.url).path.read_text("utf-8", "replace")
-            except FramekilnError as error:
-                raise failed(layer.layer, error) from error
+            fetched = self.assets.fetch(html.url).path.read_text("utf-8", "replace")
         state = next(looks(layer))
         return PageOrder(
             document=html_document(html, fetched, head=self.head),
@@ -177,6 +177,17 @@ def draw_ahead(film: ResolvedTimeline, palette: Palette) -> None:
             palette.warnings.append(
                 f"{layer.layer.path}: the text of layer {layer.id} is larger than its box"
             )
+
+
+def warn_of_filters(film: ResolvedTimeline, palette: Palette) -> None:
+    """Say which filters are accepted and change nothing."""
+    for layer in film.every_layer():
+        value = layer.layer
+        filters = value.filters if isinstance(value, Visual) else ()
+        if isinstance(value, FilterLayer):
+            filters = (value.filter,)
+        if any(each.name is FilterName.SOBEL for each in filters):
+            palette.warnings.append(f"{value.path}: the filter sobel is accepted and does nothing")
 
 
 def measured(palette: Palette) -> Mapping[str, PixelSize]:

@@ -75,6 +75,8 @@ class RasterRoom:
         self._assets = assets
         self._limits = limits
         self._head = head
+        self.warnings: list[str] = []
+        """What texts do without, such as fonts that could not be had."""
 
     def draw(self, pieces: Sequence[Piece]) -> list[Drawn]:
         """Return the pieces in their order."""
@@ -89,6 +91,7 @@ class RasterRoom:
                 page.make_transparent()
                 page.load(self._network(pieces, host), settle_within_s=self._limits.settle_s)
                 boxes = _measured(page, pieces)
+                self.warnings += host.warnings
                 wanted = _window(boxes)
                 if wanted == window:
                     page.begin(Fraction(30), frame_within_s=self._limits.frame_s)

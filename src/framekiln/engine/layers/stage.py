@@ -25,7 +25,7 @@ from framekiln.compositor.scene import Scene
 from framekiln.engine.errors import FilmTookTooLong
 from framekiln.engine.heard import HeardPiece
 from framekiln.engine.layers.composing import Composer
-from framekiln.engine.layers.painters import Palette, draw_ahead, measured
+from framekiln.engine.layers.painters import Palette, draw_ahead, measured, warn_of_filters
 from framekiln.engine.layers.raster import RasterRoom
 from framekiln.engine.layers.sourcing import Gathered, gather
 from framekiln.engine.layers.text_markup import font_faces
@@ -105,7 +105,8 @@ class LayerStage:
 
     def warnings(self) -> tuple[str, ...]:
         """Return what the film's owner should know."""
-        return (*self.shot.warnings, *dict.fromkeys(self.palette.warnings))
+        found = (*self.palette.warnings, *self.palette.room.warnings)
+        return (*self.shot.warnings, *dict.fromkeys(found))
 
     def record(self) -> dict[str, Any]:
         """Return how the frames were made."""
@@ -136,6 +137,7 @@ def open_layers(
     with tempfile.TemporaryDirectory(prefix="framekiln-layers-") as folder:
         palette = _palette(film, gathered, order, browser, limits, Path(folder))
         palette.raw = fallback_reason is None
+        warn_of_filters(film, palette)
         draw_ahead(film, palette)
         film = resolve(config, gathered.media, measured=measured(palette))
         composer = Composer(film.layers, palette.canvas, palette.draw_layer)

@@ -1,5 +1,6 @@
 """Who gets a slot, and which frames are sent along."""
 
+import itertools
 from uuid import UUID
 
 import pytest
@@ -44,5 +45,5 @@ def test_frames_are_chosen_evenly() -> None:
     chosen = spread(range(0, 2500))
     assert len(chosen) == len(set(chosen)) == MAX_FRAMES
     assert chosen[0] == 0
-    assert max(b - a for a, b in zip(chosen, chosen[1:], strict=False)) == 3
+    assert max(b - a for a, b in itertools.pairwise(chosen)) == 3
     assert chosen[-1] >= 2497

@@ -45,18 +45,18 @@ class PageOrder:
 
 
 class PagePainter:
-    """The page of one layer."""
+    """The page of one layer; what it is to show is found out when it is first seen."""
 
     def __init__(
         self,
-        order: PageOrder,
+        make_order: Callable[[], PageOrder],
         browser: Browser,
         assets: Assets,
         limits: FilmLimits,
         *,
         raw: bool = True,
     ) -> None:
-        self._order = order
+        self._make_order = make_order
         self._browser = browser
         self._assets = assets
         self._limits = limits
@@ -88,7 +88,7 @@ class PagePainter:
         self._page = self._sheet = None
 
     def _opened(self) -> "_OpenPage":
-        order, limits = self._order, self._limits
+        order, limits = self._make_order(), self._limits
         page = self._open.enter_context(open_page(self._browser, order.size))
         host = self._open.enter_context(PageHost(self._assets, self._browser))
         grabber: Grabber | None = None
