@@ -31,6 +31,7 @@ from framekiln.settings import Settings
 from framekiln.storage.blob_store import BlobStore, open_blob_store
 from framekiln.transcripts.service import Transcripts
 from framekiln.transcripts.work import TranscriptWork
+from framekiln.videos.news import VideoNews
 from framekiln.videos.parts import VideoParts
 from framekiln.webhooks.log import DeliveryLog
 from framekiln.webhooks.outbox import Outbox
@@ -89,6 +90,8 @@ class Services:
         )
         ingest = Ingest(database, blobs=blobs, fetcher=fetcher, clock=clock)
         news = RenderNews(outbox, base_url=settings.public_url)
+        video_news = VideoNews(outbox, settings.public_url)
+        news.add(video_news.heard)
         renders = Renders(
             database,
             jobs=jobs,
@@ -157,6 +160,11 @@ class Services:
                 ),
                 renders=renders,
                 v2=VideoParts.over(
-                    database, renders=renders, ingest=ingest, blobs=blobs, clock=clock
+                    database,
+                    renders=renders,
+                    ingest=ingest,
+                    blobs=blobs,
+                    news=video_news,
+                    clock=clock,
                 ),
             )

@@ -9,6 +9,7 @@ from framekiln.kit.guarded_transport import resolve_by_system
 from framekiln.renders.service import Renders
 from framekiln.storage.blob_store import BlobStore
 from framekiln.videos.frames import Frames
+from framekiln.videos.news import VideoNews
 from framekiln.videos.planning import Planner
 from framekiln.videos.service import Videos
 from framekiln.videos.sources import SourceFinder
@@ -31,17 +32,18 @@ class VideoParts:
     uploads: UploadedSources
 
     @classmethod
-    def over(
+    def over(  # noqa: PLR0913 - what it stands on
         cls,
         database: Database,
         *,
         renders: Renders,
         ingest: Ingest,
         blobs: BlobStore,
+        news: VideoNews,
         clock: Clock,
     ) -> "VideoParts":
         """Put everything together."""
-        videos = Videos(database, renders=renders, clock=clock)
+        videos = Videos(database, renders=renders, news=news, clock=clock)
         sources = SourceFinder(ingest, blobs)
         remote = RemoteChecks(sources, resolve_by_system)
         return cls(

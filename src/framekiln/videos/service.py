@@ -23,6 +23,7 @@ from framekiln.videos.model import (
     VideoNotReady,
     VideoRecord,
 )
+from framekiln.videos.news import VideoNews
 from framekiln.videos.paging import AskedPage, Page
 from framekiln.videos.public_ids import VideoId, is_public_id, new_public_id
 
@@ -30,9 +31,12 @@ from framekiln.videos.public_ids import VideoId, is_public_id, new_public_id
 class Videos:
     """The videos of all organizations, as their owners see them."""
 
-    def __init__(self, database: Database, *, renders: Renders, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, *, renders: Renders, news: VideoNews, clock: Clock
+    ) -> None:
         self._database = database
         self._renders = renders
+        self._news = news
         self._clock = clock
 
     async def create(self, caller: Caller, asked: AskedVideo) -> Video:
@@ -128,6 +132,7 @@ class Videos:
             now = self._clock.now()
             record = await store.insert(connection, video_id, new, render=render, now=now)
             if record is not None:
+                await self._news.created(connection, Video(record, render))
                 return record
 
     async def _find(

@@ -112,6 +112,14 @@ async def has_render(connection: Connection, render_id: RenderId) -> bool:
     return await cursor.fetchone() is not None
 
 
+async def find_of_render(connection: Connection, render_id: RenderId) -> Sequence[VideoRecord]:
+    """Return the videos that a render makes, of whatever organization: for what tells of it."""
+    cursor = await connection.execute(
+        "SELECT * FROM video WHERE render_id = %s ORDER BY created_at, id", (render_id,)
+    )
+    return [_record(row) for row in await cursor.fetchall()]
+
+
 def _record(row: Row) -> VideoRecord:
     return VideoRecord(
         id=VideoId(row["id"]),

@@ -1,0 +1,66 @@
+"""Tells webhooks what becomes of videos, in the transaction in which it happens."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from framekiln.db.pool import Connection
+from framekiln.renders.model import Render, RenderStatus
+from framekiln.videos import store
+from framekiln.videos.model import Video
+from framekiln.webhooks.model import Event
+from framekiln.webhooks.outbox import Outbox
+
+_CREATED: Final = "video.created"
+_ENDINGS: Final = {
+    RenderStatus.COMPLETE: "video.encoded",
+    RenderStatus.FAILED: "video.failed",
+}
+
+
+@dataclass(frozen=True)
+class VideoNews:
+    """Says what became of videos."""
+
+    outbox: Outbox
+    base_url: str
+
+    async def created(self, connection: Connection, video: Video) -> None:
+        """Say that a video was asked for; one whose film is there already is ready too."""
+        await self._tell(connection, video, _CREATED)
+        await self._tell_ending(connection, video)
+
+    async def heard(self, connection: Connection, render: Render) -> None:
+        """Hear of a render's change of state, and say so of every video that it makes."""
+        if render.status in _ENDINGS:
+            for record in await store.find_of_render(connection, render.id):
+                await self._tell_ending(connection, Video(record, render))
+
+    async def _tell_ending(self, connection: Connection, video: Video) -> None:
+        topic = _ENDINGS.get(video.render.status)
+        if topic is not None:
+            await self._tell(connection, video, topic)
+
+    async def _tell(self, connection: Connection, video: Video, topic: str) -> None:
+        event = Event(
+            organization_id=video.record.organization_id,
+            api_key_id=video.record.api_key_id,
+            topic=topic,
+            resource_id=video.id,
+            data=describe(video, base_url=self.base_url),
+        )
+        await self.outbox.record(connection, event)
+
+
+def describe(video: Video, *, base_url: str) -> dict[str, Any]:
+    """Return a video as receivers of events see it."""
+    address = f"{base_url}/v2/videos/{video.id}"
+    return {
+        "id": video.id,
+        "is_ready": video.is_ready,
+        "is_failed": video.is_failed,
+        "timestamp": int(video.record.created_at.timestamp()),
+        "metadata": dict(video.record.metadata),
+        "download_url": f"{address}/download" if video.is_ready else None,
+        "stream_url": f"{address}/stream" if video.is_ready and video.is_film else None,
+        "thumbnail_url": f"{address}/thumbnail" if video.is_ready else None,
+    }

@@ -1,0 +1,287 @@
+"""Layers that Chromium draws, failures that name their layer, and whole films with sound."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from framekiln.capture.browser import Browser, open_browser
+from framekiln.composition.layers import read_config
+from framekiln.engine.layers.errors import LayerFailed
+from framekiln.engine.layers.stage import open_layers
+from framekiln.engine.missing_media import AssetMissing
+from framekiln.engine.order import FilmOrder, StillMoment
+from framekiln.engine.slices import Slice
+from framekiln.media.join import join
+from tests.support.clips import Clip, make_clip
+from tests.support.frame_codes import read_frame_code
+from tests.support.layer_films import LIMITS, config_of, film_of, mean_colour, staged
+from tests.support.layer_media import (
+    BROKEN,
+    CAPTIONS,
+    CLIP,
+    SVG,
+    TONE,
+    image,
+    is_near,
+    layer_media,
+    moving_square,
+    rect,
+    video,
+)
+from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
+from tests.support.looks import decode_frames, probe
+from tests.support.sounds import av_offset_ms, beep_times, decode_sound, rms
+
+
+@pytest.fixture(scope="module")
+def assets(tmp_path_factory: pytest.TempPathFactory) -> LocalAssets:
+    return layer_media(tmp_path_factory.mktemp("media"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as browser:
+        yield browser
+
+
+class TestDrawnByChromium:
+    def test_text_has_its_colours_its_box_and_its_place(
+        self, browser: Browser, assets: LocalAssets
+    ) -> None:
+        style = {"text": "Hg", "fontSize": 60, "color": "#ff0000", "backgroundColor": "#0000ff"}
+        layer = {
+            "type": "text",
+            "text": style,
+            "position": {"x": "center", "y": 40},
+            "size": {"width": 200},
+        }
+        with staged(config_of(layer), browser, assets) as film:
+            picture = film.frame(0)
+            blue = np.abs(picture.astype(int) - (0, 0, 255)).max(axis=2) < 30
+            red = np.abs(picture.astype(int) - (255, 0, 0)).max(axis=2) < 60
+            ys, xs = np.nonzero(blue | red)
+            # One line of 60 px at 1.2, and 16 px of padding on each side.
+            assert (xs.min(), xs.max() + 1) == (60, 260)
+            assert (ys.min(), ys.max() + 1) == (40, 40 + 72 + 32)
+            assert 500 < red.sum() < 4000
+            assert not film.changed(1)
+
+    def test_utility_classes_win_and_long_text_wraps_and_shrinks(
+        self, browser: Browser, assets: LocalAssets
+    ) -> None:
+        words = "one two three four five six seven"
+        classes = {"type": "text", "text": {"text": "A", "tailwind": "bg-red-500 p-0"}}
+        wrapped = {"type": "text", "text": {"text": words, "fontSize": 40}}
+        fitted = {
+            "type": "text",
+            "text": {"text": words, "fontSize": 90, "fit": "shrink"},
+            "size": {"width": 300, "height": 60},
+        }
+        with staged(config_of(classes, wrapped, fitted), browser, assets) as film:
+            sizes = [layer.natural for layer in film.stage.film_plan.layers]
+            assert sizes[0] is not None
+            assert sizes[0].height == pytest.approx(120, abs=1)
+            assert sizes[1] is not None
+            assert sizes[1].width <= 320
+            assert sizes[1].height > 2 * 48
+            assert sizes[2] is not None
+            assert sizes[2].height == 60
+            assert not any("larger than its box" in each for each in film.stage.warnings())
+
+    def test_an_svg_and_a_path(self, browser: Browser, assets: LocalAssets) -> None:
+        disc = image(SVG, size={"width": 200}, position={"x": 21, "y": 20})
+        path = {
+            "type": "shape",
+            "shape": {"kind": "path", "color": "#ff0000", "path": "M 0 0 L 60 0 L 0 60 Z"},
+            "size": {"width": 60, "height": 60},
+            "position": {"x": 250, "y": 100},
+        }
+        with staged(config_of(disc, path), browser, assets) as film:
+            picture = film.frame(0)
+            green = picture[..., 1] > 128
+            assert green.sum() == pytest.approx(np.pi * 100**2, rel=0.01)
+            ys, xs = np.nonzero(green)
+            assert (xs.min(), xs.max() + 1, ys.min()) == (21, 221, 20)
+            assert is_near(picture, (260, 110), (255, 0, 0))
+            assert is_near(picture, (305, 155), (0, 0, 0))
+
+    def test_captions_come_and_go(self, browser: Browser, assets: LocalAssets) -> None:
+        layer = {"type": "subtitles", "file": CAPTIONS, "subtitles": {"backgroundColor": "#00f"}}
+        config = config_of(layer, backgroundColor="#00ff00", duration=3)
+        with staged(config, browser, assets) as film:
+            seen = [bool((film.frame(n)[..., 2] > 200).sum() > 500) for n in (0, 12, 44, 46, 60)]
+            assert seen == [False, True, True, False, True]
+            picture = film.frame(60)
+            ys, xs = np.nonzero(picture[..., 1] < 100)
+            assert (xs.min() + xs.max()) / 2 == pytest.approx(160, abs=2)
+            assert ys.min() == pytest.approx(240 * 0.85, abs=2)
+
+    @pytest.mark.parametrize("is_transparent", [True, False])
+    def test_a_page_moves_with_the_film(
+        self, browser: Browser, assets: LocalAssets, is_transparent: bool
+    ) -> None:
+        page = {
+            "body": "<i></i>",
+            "styles": "i{position:absolute;left:0;width:20px;height:100px;background:#f00;"
+            "animation:m 2s linear both}@keyframes m{to{left:180px}}",
+        }
+        layer = {
+            "type": "html",
+            "html": {"page": page, "withTransparentBackground": is_transparent},
+            "size": {"width": 200, "height": 100},
+            "position": {"x": 60, "y": 50},
+            "timeline": {"start": 0.5},
+        }
+        config = config_of(layer, backgroundColor="#0000ff", duration=3)
+        with staged(config, browser, assets) as film:
+            for number in (15, 45, 74, 30):
+                picture = film.frame(number)
+                xs = np.nonzero((picture[100, :, 0] > 200) & (picture[100, :, 2] < 90))[0]
+                assert xs.mean() + 0.5 == pytest.approx(70 + 180 * (number - 15) / 60, abs=1.5)
+                ground = (0, 0, 255) if is_transparent else (255, 255, 255)
+                assert is_near(picture, (95, 55), ground)
+
+    def test_a_lottie_animation(self, browser: Browser, assets: LocalAssets) -> None:
+        layer = {
+            "type": "lottie",
+            "lottie": moving_square(),
+            "position": {"x": 60, "y": 20},
+        }
+        with staged(config_of(layer), browser, assets) as film:
+            for number in (0, 15, 29, 45):
+                xs = np.nonzero(film.frame(number)[70, :, 0] > 128)[0]
+                wanted = 60 + 10 + 180 * min(number, 29) / 30
+                assert xs.mean() + 0.5 == pytest.approx(wanted, abs=2)
+
+    def test_a_waveform_is_loud_where_the_sound_is(
+        self, browser: Browser, assets: LocalAssets
+    ) -> None:
+        styles = (
+            "bars",
+            "roundBars",
+            "bricks",
+            "line",
+            "curve",
+            "wave",
+            "waveSmooth",
+            "pixel",
+            "equalizer",
+            "barsVertical",
+        )
+        for style in styles:
+            layer = {"type": "waveform", "file": CLIP, "waveform": {"style": style}}
+            with staged(config_of(layer), None, assets) as film:
+                loud, quiet = ((film.frame(n)[..., 1] > 128).mean() for n in (31, 45))
+                assert loud > 2 * quiet, style
+
+    def test_a_waveform_of_the_mix(self, assets: LocalAssets) -> None:
+        sound = {"type": "audio", "file": TONE, "timeline": {"start": 1}}
+        with staged(config_of({"type": "waveform"}, sound), None, assets) as film:
+            shares = [(film.frame(n)[..., 1] > 128).mean() for n in (15, 45)]
+            assert shares[1] > 3 * shares[0]
+
+
+class TestFailures:
+    def test_a_source_that_cannot_be_used_is_named(self, assets: LocalAssets) -> None:
+        for file in (BROKEN, MEDIA_ORIGIN + "nowhere.mp4"):
+            config = config_of(video(), {"id": "bad one", "type": "video", "file": file})
+            with pytest.raises(AssetMissing) as raised, staged(config, None, assets):
+                pass
+            assert "layers.1.file" in raised.value.message
+            assert "bad one" in raised.value.message
+
+    def test_skip_and_placeholder(self, assets: LocalAssets) -> None:
+        bad = {"type": "video", "file": BROKEN, "size": {"width": 100, "height": 100}}
+        with staged(config_of({**bad, "onError": "skip"}), None, assets) as film:
+            assert not film.frame(0).any()
+            assert any("left out" in each for each in film.stage.warnings())
+        with staged(config_of({**bad, "onError": "placeholder"}), None, assets) as film:
+            assert mean_colour(film.frame(0), 20, 40, 30, 60) == pytest.approx([72] * 3, abs=3)
+
+    def test_a_page_that_throws_names_its_layer(
+        self, browser: Browser, assets: LocalAssets
+    ) -> None:
+        page = "<!doctype html><script>throw new Error('no such thing')</script>"
+        layer = {"id": "p1", "type": "html", "html": {"page": page}}
+        with (
+            staged(config_of(layer), browser, assets) as film,
+            pytest.raises(LayerFailed, match=r"layers\.0: layer p1.*no such thing"),
+        ):
+            film.frame(0)
+
+
+class TestWholeFilms:
+    def config(self) -> dict[str, Any]:
+        text = {"text": "over", "fontSize": 20}
+        return config_of(
+            video(size={"format": "fill"}),
+            {"type": "text", "text": text, "transitions": [{"type": "fadeIn", "duration": 1}]},
+        )
+
+    def test_slices_joined_are_the_whole(
+        self, browser: Browser, assets: LocalAssets, tmp_path: Path
+    ) -> None:
+        order = FilmOrder(layers=read_config(self.config()).config, assets=assets)
+        whole, parts = tmp_path / "whole.mp4", [tmp_path / f"{n}.mp4" for n in range(2)]
+        silence = tmp_path / "sound.mp4"
+        make_clip(silence, Clip(video_codec=None))
+        with open_layers(order, browser, LIMITS) as stage:
+            stage.film(Slice(0, 0, 60), tmp_path / "one.mp4", lambda _: None)
+            # The later one first: workers take what is free.
+            stage.film(Slice(1, 30, 30), parts[1], lambda _: None)
+            stage.film(Slice(0, 0, 30), parts[0], lambda _: None)
+        join(parts, silence, tmp_path / "joined.mp4")
+        join([tmp_path / "one.mp4"], silence, whole)
+        joined, one = decode_frames(tmp_path / "joined.mp4"), decode_frames(whole)
+        assert [read_frame_code(frame.rgb) for frame in joined] == list(range(60))
+        assert [frame.pts for frame in joined] == [frame.pts for frame in one]
+
+    def test_the_same_config_gives_the_same_bytes(
+        self, browser: Browser, assets: LocalAssets, tmp_path: Path
+    ) -> None:
+        films = [
+            film_of(self.config(), browser, assets, tmp_path / f"{n}.mp4").read_bytes()
+            for n in range(2)
+        ]
+        assert films[0] == films[1]
+        facts = probe(tmp_path / "0.mp4")
+        assert facts.video is not None
+        assert (facts.video.width, facts.video.frame_count) == (320, 60)
+        assert facts.video.matrix == "bt709"
+        assert facts.is_faststart
+        assert abs(av_offset_ms(tmp_path / "0.mp4")) < 33
+
+    def test_gains_and_fades_are_heard(
+        self, browser: Browser, assets: LocalAssets, tmp_path: Path
+    ) -> None:
+        sound = {
+            "type": "audio",
+            "file": TONE,
+            "audio": {"volume": 0.5},
+            "transitions": [{"type": "fadeOut", "duration": 1}],
+        }
+        path = film_of(config_of(sound), browser, assets, tmp_path / "a.mp4")
+        heard = decode_sound(path)
+        loud = [rms(heard.mono[at : at + 2400]) for at in (24_000, 70_800, 93_000)]
+        full = 0.5 * 0.25 / np.sqrt(2)
+        assert loud == pytest.approx([full, full / 2, full * 0.04], abs=0.006)
+
+    def test_speed_keeps_the_pitch_and_the_picture(
+        self, browser: Browser, assets: LocalAssets, tmp_path: Path
+    ) -> None:
+        config = config_of(video(speed=0.5), duration=4)
+        path = film_of(config, browser, assets, tmp_path / "slow.mp4")
+        # Beeps of 1 kHz are still such, twice as far apart.
+        assert beep_times(path) == pytest.approx([0, 2], abs=0.04)
+        frames = decode_frames(path)
+        assert [read_frame_code(frames[n].rgb) for n in (0, 30, 119)] == [0, 15, 59]
+
+    def test_a_still_with_its_transparency(self, assets: LocalAssets) -> None:
+        config = config_of(rect("#ff000080", (0, 0, 100, 100)), backgroundColor="transparent")
+        with staged(config, None, assets) as film:
+            pixels = film.stage.still(StillMoment(at_ms=500, is_transparent=True))
+            assert pixels[50, 50].tolist() == pytest.approx([0, 0, 255, 128], abs=4)
+            assert pixels[50, 200].tolist() == [0, 0, 0, 0]

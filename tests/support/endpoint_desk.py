@@ -1,0 +1,185 @@
+"""Endpoint steps over a real application, with endpoints that speak TLS on the loopback.
+
+The test itself sends what is due (`Desk.send`), with a clock that it moves, so that it sees every
+state in between; only tests of many workers let workers run by themselves.
+"""
+
+import asyncio
+import ssl
+import subprocess
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from framekiln.api.v1 import file_frames, pipeline_callbacks
+from framekiln.identity.signing.stored_keys import StoredKeys
+from framekiln.identity.signing.tokens import Tokens
+from framekiln.jobs.model import JobContext
+from framekiln.kit.clock import SystemClock
+from framekiln.pipelines.sending.delivery import SendAttempt
+from framekiln.pipelines.sending.media_urls import MediaUrls
+from framekiln.services import Services
+from tests.support.app import BASE_URL, Kiln, open_kiln
+from tests.support.jobs import PATIENCE_S
+from tests.support.pipelines import Line, Told, enable, step
+from tests.support.postgres import PostgresServer
+from tests.support.receiver import Receiver
+
+
+class TlsReceiver(Receiver):
+    """A receiver that can prove that it is 127.0.0.1."""
+
+    def __init__(self, certificate: Path) -> None:
+        super().__init__()
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, certificate.with_name("key.pem"))
+        self._server.socket = context.wrap_socket(
+            self._server.socket, server_side=True, do_handshake_on_connect=False
+        )
+
+    def url(self, path: str = "/") -> str:
+        return f"https://127.0.0.1:{self.port}{path}"
+
+
+def make_certificate(folder: Path) -> Path:
+    """Make a certificate for the loopback address, and its key beside it."""
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2"
+    names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
+    files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
+    subprocess.run([*command.split(), *names, *files], check=True, capture_output=True)
+    return folder / "cert.pem"
+
+
+def sender(services: Services, line: Line | None = None) -> SendAttempt:
+    """Return what sends attempts; those of a line go by its clock."""
+    pipelines = line.services if line else services.pipelines
+    clock = line.clock if line else services.clock
+    tokens = Tokens(StoredKeys(services.database, clock), clock)
+    public_url = services.settings.public_url
+    return SendAttempt(
+        pipelines.attempts,
+        services.fetcher,
+        media=MediaUrls(tokens, public_url=public_url),
+        public_url=public_url,
+        clock=clock,
+    )
+
+
+class Desk:
+    """One organization's endpoint steps."""
+
+    def __init__(self, line: Line, certificate: Path) -> None:
+        self.line = line
+        self.certificate = certificate
+        self.handler = sender(line.kiln.services, line)
+        self.loop = asyncio.get_running_loop()
+        transport = httpx.ASGITransport(line.kiln.app)
+        self.stranger = httpx.AsyncClient(transport=transport, base_url=BASE_URL)
+        """Somebody without an API key."""
+
+    async def endpoint(self, url: str, **settings: Any) -> Any:
+        """Register an endpoint."""
+        return await self.line.made("pipeline-endpoints", {"url": url, **settings})
+
+    async def clear(self) -> None:
+        """Forget what earlier tests left, and go back to the present: verifiers look at theirs."""
+        await self.jobs()
+        await self.line.run_sql("UPDATE pipeline_attempt SET state = 'done'")
+        self.line.clock.set(SystemClock().now())
+
+    async def file(self) -> str:
+        """Put a file there, as if its original had been uploaded."""
+        file_id = await self.line.file()
+        await self.line.run_sql(
+            "UPDATE file SET has_source = true, completed_at = now() WHERE id = %s", file_id
+        )
+        return file_id
+
+    async def store(self, file_id: str, name: str, content: bytes) -> None:
+        """Keep a blob of a file."""
+        services = self.line.kiln.services
+        caller = await services.identity.authenticate(self.line.kiln.key)
+        key = f"org/{caller.organization.id}/files/{file_id}/{name}"
+        await services.blobs.put(key, content)
+
+    async def run(self, endpoint: Mapping[str, Any], **more: Any) -> Any:
+        """Begin a run of a pipeline that only asks this endpoint."""
+        settings = {"endpoint_id": endpoint["id"]}
+        pipeline = await self.line.pipeline({"steps": {"ask": step("endpoint", with_=settings)}})
+        return await self.line.run(pipeline, more.pop("file_id", None) or await self.file(), **more)
+
+    async def jobs(self) -> list[dict[str, Any]]:
+        """Take all waiting jobs that send out of the queue, as workers do."""
+        return await self.line.run_sql(
+            """
+            DELETE FROM procrastinate_jobs
+            WHERE task_name = 'pipeline.send' AND status = 'todo' RETURNING id, args
+            """
+        )
+
+    async def do(self, job: Mapping[str, Any]) -> None:
+        """Do a job, perhaps for a second time."""
+        await self.handler(JobContext(job["id"], "pipeline.send", job["args"], attempt=1))
+
+    async def send(self) -> int:
+        """Send all that is due; return how much that was."""
+        jobs = await self.jobs()
+        await asyncio.gather(*(self.do(job) for job in jobs))
+        return len(jobs)
+
+    async def attempts(self, run: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the attempts of a run, oldest first."""
+        return await self.line.run_sql(
+            "SELECT * FROM pipeline_attempt WHERE run_id = %s ORDER BY position", run["id"]
+        )
+
+    async def ask(self, run: Mapping[str, Any]) -> Any:
+        """Return the step as the API shows it."""
+        [found] = [
+            each for each in (await self.line.shown(run))["steps"] if each["step_key"] == "ask"
+        ]
+        return found
+
+    async def output(self, run: Mapping[str, Any]) -> Any:
+        """Return what the step left."""
+        page = await self.line.get(f"pipeline-runs/{run['id']}/outputs/ask")
+        return page["outputs"][0]["output"]
+
+    async def call_back(self, url: str, body: Any) -> httpx.Response:
+        """Call back as an endpoint does, without an API key."""
+        return await self.stranger.post(url, json=body)
+
+    def call_back_from_thread(self, url: str, body: Any) -> httpx.Response:
+        """Do the same while a receiver answers."""
+        future = asyncio.run_coroutine_threadsafe(self.call_back(url, body), self.loop)
+        return future.result(PATIENCE_S)
+
+
+@asynccontextmanager
+async def open_desk(
+    postgres: PostgresServer, folder: Path, *, template: str
+) -> AsyncIterator[Desk]:
+    """Run the application for an organization that may use pipelines."""
+    certificate = make_certificate(folder)
+    async with open_kiln(
+        postgres,
+        folder,
+        template=template,
+        fetch_allow=frozenset({"127.0.0.1"}),
+        fetch_ca_file=certificate,
+    ) as kiln:
+        await enable(kiln)
+        _add_routes(kiln)
+        desk = Desk(Line(kiln, runners={"probe": Told(), "sample_frames": Told()}), certificate)
+        yield desk
+        await desk.stranger.aclose()
+
+
+def _add_routes(kiln: Kiln) -> None:
+    paths = {getattr(route, "path", "") for route in kiln.app.routes}
+    for router in (pipeline_callbacks.router, file_frames.router):
+        if not paths & {getattr(route, "path", "") for route in router.routes}:
+            kiln.app.include_router(router)
