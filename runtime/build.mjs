@@ -1,10 +1,9 @@
 // Bundles src/main.ts into the one script that the renderer puts into every page, and puts the
-// Tailwind compiler beside it, for the pages that need one.
+// Tailwind compiler and the Lottie player beside it, for the pages that need one.
 import { readFile, writeFile } from "node:fs/promises";
 import { build } from "esbuild";
 
 const CAPTURE = "../src/framekiln/capture";
-const TAILWIND = "node_modules/@tailwindcss/browser";
 
 await build({
   entryPoints: ["src/main.ts"],
@@ -16,10 +15,14 @@ await build({
   legalComments: "none",
 });
 
-const licence = (await readFile(`${TAILWIND}/LICENSE`, "utf8")).trim();
-const { version } = JSON.parse(await readFile(`${TAILWIND}/package.json`, "utf8"));
-const compiler = await readFile(`${TAILWIND}/dist/index.global.js`, "utf8");
-await writeFile(
-  `${CAPTURE}/tailwind.js`,
-  `/*!\ntailwindcss ${version}\n\n${licence}\n*/\n${compiler}`,
-);
+await copyScript("@tailwindcss/browser", { script: "dist/index.global.js", licence: "LICENSE" }, "tailwind.js");
+await copyScript("lottie-web", { script: "build/player/lottie_svg.min.js", licence: "LICENSE.md" }, "lottie.js");
+
+/** Somebody else's script, with its version and licence in front. */
+async function copyScript(name, files, target) {
+  const folder = `node_modules/${name}`;
+  const { version } = JSON.parse(await readFile(`${folder}/package.json`, "utf8"));
+  const licence = (await readFile(`${folder}/${files.licence}`, "utf8")).trim();
+  const script = await readFile(`${folder}/${files.script}`, "utf8");
+  await writeFile(`${CAPTURE}/${target}`, `/*!\n${name} ${version}\n\n${licence}\n*/\n${script}`);
+}

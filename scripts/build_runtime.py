@@ -1,4 +1,4 @@
-"""Builds `runtime/` into the script that is put into every page, and copies its Tailwind.
+"""Builds `runtime/` into the script that is put into every page, and copies what pages may need.
 
 Run by hand (`python scripts/build_runtime.py`), by `make setup`, and as a hatchling hook when a
 wheel is made. Nothing happens when the built files are newer than their sources. Node and npm come
@@ -17,7 +17,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 ROOT = Path(__file__).resolve().parent.parent
 RUNTIME = ROOT / "runtime"
 CAPTURE = ROOT / "src" / "framekiln" / "capture"
-OUTPUTS = (CAPTURE / "runtime.js", CAPTURE / "tailwind.js")
+OUTPUTS = tuple(CAPTURE / name for name in ("runtime.js", "tailwind.js", "lottie.js"))
 
 
 class RuntimeBuildHook(BuildHookInterface[Any]):

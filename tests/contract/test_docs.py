@@ -26,6 +26,7 @@ SETTINGS_PAGES = (ROOT / "README.md", ROOT / "docs" / "howto" / "operate.md")
 NOT_A_SETTING = {"FRAMEKILN_DEBUG"}
 # Written by the api without an error class of their own, or into a render's failure.
 CODES_WITHOUT_CLASS = {
+    "cancelled",
     "method_not_allowed",
     "range_not_satisfiable",
     "render_kills_workers",

@@ -208,6 +208,7 @@ class TestRequests:
         file = await desk.file()
         await put_index(desk, file, starts_ms=(0, 500, 1000, 1500), end_ms=2000)
         run = await line.run(await line.pipeline({"steps": {"ask": ask}}), file)
+        await line.tick()
         assert await desk.send() == 2
         bodies = sorted(map(sent, theirs.requests), key=lambda body: body["window"]["index"])
         assert [body["window"] for body in bodies] == [

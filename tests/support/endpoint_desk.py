@@ -88,6 +88,7 @@ class Desk:
         """Forget what earlier tests left, and go back to the present: verifiers look at theirs."""
         await self.jobs()
         await self.line.run_sql("UPDATE pipeline_attempt SET state = 'done'")
+        await self.line.run_sql("DELETE FROM pipeline_change")
         self.line.clock.set(SystemClock().now())
 
     async def file(self) -> str:

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 SESSION_COOKIE: Final = "framekiln_session"
 MEDIA_TOKEN: Final = "media_token"  # noqa: S105  # the name of a query parameter
 # Things that belong to an organization. A token is made for one of its own, so these are its fault.
-NOT_THEIRS: Final = frozenset({"file_not_found", "render_not_found", "transcription_not_found"})
+NOT_THEIRS: Final = frozenset(
+    {"file_not_found", "render_not_found", "transcription_not_found", "video_not_found"}
+)
 
 # It never refuses by itself: it is here for the OpenAPI document, we answer in our own shapes.
 BEARER = HTTPBearer(

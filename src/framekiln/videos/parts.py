@@ -32,7 +32,7 @@ class VideoParts:
     uploads: UploadedSources
 
     @classmethod
-    def over(  # noqa: PLR0913 - what it stands on
+    def over(
         cls,
         database: Database,
         *,

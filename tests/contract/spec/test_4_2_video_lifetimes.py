@@ -3,13 +3,16 @@
 No worker runs here: renders are ended by hand.
 """
 
+import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import httpx
 import pytest
 
+from framekiln.jobs.ending import Failure
 from framekiln.kit.ids import RenderId
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import BASE_URL, Kiln, open_kiln
@@ -166,3 +169,55 @@ async def test_the_render_of_a_video_is_an_ordinary_one(kiln: Kiln) -> None:
     info = await kiln.info(str(video.render.id))
     assert info["status"] == "created"
     assert RenderId(UUID(info["id"])) == video.render.id
+
+
+async def told(kiln: Kiln) -> list[dict[str, Any]]:
+    """What webhooks are told of videos, in order."""
+    async with kiln.services.database.connection() as connection:
+        cursor = await connection.execute(
+            """
+            SELECT body FROM webhook_event event JOIN webhook_delivery ON event_id = event.id
+            WHERE starts_with(topic, 'video.') ORDER BY position
+            """
+        )
+        return [json.loads(row["body"]) for row in await cursor.fetchall()]
+
+
+async def test_webhooks_hear_of_every_video(
+    postgres: PostgresServer, tmp_path: Path, film: bytes
+) -> None:
+    allow = frozenset({"127.0.0.1"})
+    async with open_kiln(postgres, tmp_path, template=TEMPLATE, fetch_allow=allow) as kiln:
+        subscription = {"url": "http://127.0.0.1:9/hook", "events": ["video.*"]}
+        assert (await kiln.client.post("/api/v1/webhooks", json=subscription)).status_code == 201
+        first = await made(kiln, plain_config(metadata={"n": 1}))
+        await complete(kiln, first, film)
+        again = await made(kiln, plain_config(metadata={"n": 2}))
+        failed = await made(kiln, plain_config(duration=2))
+        render = (await video_of(kiln, failed)).render
+        await kiln.services.render_work.fail(render.id, Failure("x", "broken"))
+        deleted = await made(kiln, plain_config(duration=3))
+        await kiln.client.delete(f"{VIDEOS}/{deleted}")
+        events = await told(kiln)
+    assert [(each["topic"], each["data"]["id"]) for each in events] == [
+        ("video.created", first),
+        ("video.encoded", first),
+        ("video.created", again),
+        ("video.encoded", again),
+        ("video.created", failed),
+        ("video.failed", failed),
+        ("video.created", deleted),
+    ]
+    address = f"{BASE_URL}/v2/videos/{again}"
+    ready = events[3]["data"]
+    assert isinstance(ready.pop("timestamp"), int)
+    assert ready == {
+        "id": again,
+        "is_ready": True,
+        "is_failed": False,
+        "metadata": {"n": 2},
+        "download_url": f"{address}/download",
+        "stream_url": f"{address}/stream",
+        "thumbnail_url": f"{address}/thumbnail",
+    }
+    assert events[5]["data"]["is_failed"] is True

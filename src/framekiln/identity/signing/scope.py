@@ -16,6 +16,7 @@ MAX_PARAMS = 64
 
 API = ("api", "v1")
 TRANSCODE = (*API, "transcode")
+V2_VIDEOS = ("v2", "videos")
 UPLOAD = "upload"
 
 Segments = tuple[str, ...]
@@ -82,6 +83,8 @@ class Scope:
         """
         if self.segments[:3] == TRANSCODE:
             return "url" in self.params
+        if self.segments[:2] == V2_VIDEOS:
+            return len(self.segments) > 2
         return self.segments[:2] == API and len(self.segments) > 3
 
     def _other_params(self, asked: Asked) -> str | None:

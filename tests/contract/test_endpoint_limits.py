@@ -1,0 +1,158 @@
+"""Limits on requests to an endpoint hold over all workers, also when one of them is killed."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from threading import Event, Lock
+
+import pytest
+
+from tests.contract.conftest import TEMPLATE
+from tests.support.endpoint_desk import Desk, TlsReceiver, open_desk, sender
+from tests.support.jobs import PATIENCE_S, QUICK
+from tests.support.pipelines import step
+from tests.support.postgres import PostgresServer
+from tests.support.receiver import Answer, ReceivedRequest
+
+pytestmark = pytest.mark.spec("4.7")
+
+RUNS = 30
+OF_ENDPOINT, OF_NARROW, OF_WIDE = 5, 2, 4
+WORKER = """
+import asyncio, sys
+from pathlib import Path
+from framekiln.services import Services
+from framekiln.settings import Settings
+from tests.support.endpoint_desk import sender
+from tests.support.jobs import QUICK
+
+async def main(conninfo, folder):
+    settings = Settings(data=Path(folder), base_url="http://kiln.test",
+        fetch_allow=frozenset({"127.0.0.1"}), fetch_ca_file=Path(folder) / "cert.pem")
+    async with Services.open(settings, conninfo) as services:
+        await services.jobs.run_worker({"pipeline.send": sender(services)}, queues=["io"],
+            concurrency=8, name="victim", pace=QUICK)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+class Counting:
+    """Answers slowly, and counts how many requests wait for an answer at a time."""
+
+    def __init__(self) -> None:
+        self.most: Counter[str] = Counter()
+        self.keys: Counter[str] = Counter()
+        self.accepted: list[str] = []
+        self.is_full = Event()
+        self.may_answer = Event()
+        self._now: Counter[str] = Counter()
+        self._lock = Lock()
+
+    def answer(self, request: ReceivedRequest) -> Answer:
+        """Answer with 200 for one step, with 202 for the other."""
+        body = json.loads(request.body)
+        names = ("all", body["step_key"])
+        with self._lock:
+            self.keys[body["idempotency_key"]] += 1
+            self._now.update(names)
+            self.most |= self._now
+        if self._now["all"] == OF_ENDPOINT:
+            self.is_full.set()
+        self.may_answer.wait(PATIENCE_S)
+        time.sleep(0.02)
+        with self._lock:
+            self._now.subtract(names)
+            if body["step_key"] == "narrow":
+                return Answer(200)
+            self.accepted.append(body["callback"]["url"])
+        return Answer(202)
+
+
+@pytest.fixture
+async def desk(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Desk]:
+    async with open_desk(postgres, tmp_path, template=TEMPLATE) as desk:
+        yield desk
+
+
+async def test_two_workers_one_of_them_killed(desk: Desk, tmp_path: Path) -> None:
+    line, counting = desk.line, Counting()
+    with TlsReceiver(desk.certificate) as theirs:
+        theirs.answer_by(counting.answer)
+        endpoint = await desk.endpoint(theirs.url(), max_concurrency=OF_ENDPOINT)
+        steps = {
+            name: step("endpoint", with_={"endpoint_id": endpoint["id"], "max_concurrency": limit})
+            for name, limit in (("narrow", OF_NARROW), ("wide", OF_WIDE))
+        }
+        pipeline, file = await line.pipeline({"steps": steps}), await desk.file()
+        runs = [await line.run(pipeline, file) for _ in range(RUNS)]
+        victim = start_worker(await conninfo_of(desk), tmp_path)
+        try:
+            # All slots are the victim's when it dies.
+            assert await asyncio.to_thread(counting.is_full.wait, PATIENCE_S)
+            async with working(desk), working(desk):
+                victim.kill()
+                await asyncio.to_thread(victim.wait)
+                counting.may_answer.set()
+                await everything_called_back(desk, counting)
+        finally:
+            counting.may_answer.set()
+            victim.kill()
+            victim.wait()
+    assert {(await line.shown(run))["status"] for run in runs} == {"succeeded"}
+    assert counting.most["all"] == OF_ENDPOINT
+    assert counting.most["narrow"] == OF_NARROW
+    assert counting.most["wide"] <= OF_WIDE
+    # What the victim had under way came again, each with the key that it had.
+    assert len(counting.keys) == 2 * RUNS
+    assert sorted(counting.keys.values()) == [1] * (2 * RUNS - OF_ENDPOINT) + [2] * OF_ENDPOINT
+    rows = await line.run_sql("SELECT number, state FROM pipeline_attempt")
+    assert {(row["number"], row["state"]) for row in rows} == {(1, "done")}
+
+
+async def everything_called_back(desk: Desk, counting: Counting) -> None:
+    """Call back for what was accepted, and give the dead worker's jobs back, until all is done."""
+    called: set[str] = set()
+    async with asyncio.timeout(2 * PATIENCE_S):
+        while await desk.line.run_sql("SELECT FROM pipeline_run WHERE status = 'running'"):
+            await desk.line.kiln.services.jobs.sweep_stalled(1.0)
+            for url in set(counting.accepted) - called:
+                answer = await desk.call_back(url, {"status": "succeeded"})
+                assert answer.status_code == 200, answer.text
+                called.add(url)
+            await asyncio.sleep(0.1)
+
+
+async def conninfo_of(desk: Desk) -> str:
+    async with desk.line.kiln.services.database.connection() as connection:
+        return connection.info.dsn
+
+
+@asynccontextmanager
+async def working(desk: Desk) -> AsyncIterator[None]:
+    services = desk.line.kiln.services
+    handlers = {"pipeline.send": sender(services)}
+    task = asyncio.create_task(
+        services.jobs.run_worker(handlers, queues=["io"], concurrency=8, name="other", pace=QUICK)
+    )
+    try:
+        yield
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def start_worker(conninfo: str, folder: Path) -> subprocess.Popen[bytes]:
+    """Run a worker in a process of its own."""
+    root = Path(__file__).parents[2]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(root), str(root / "src")])}
+    command = [sys.executable, "-c", WORKER, conninfo, str(folder)]
+    return subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
