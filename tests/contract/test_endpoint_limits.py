@@ -110,9 +110,12 @@ async def test_two_workers_one_of_them_killed(desk: Desk, tmp_path: Path) -> Non
     assert counting.most["all"] == OF_ENDPOINT
     assert counting.most["narrow"] == OF_NARROW
     assert counting.most["wide"] <= OF_WIDE
-    # What the victim had under way came again, each with the key that it had.
+    # What the victim had under way came again, with the key that it had; but for what was called
+    # back before that.
     assert len(counting.keys) == 2 * RUNS
-    assert sorted(counting.keys.values()) == [1] * (2 * RUNS - OF_ENDPOINT) + [2] * OF_ENDPOINT
+    again = [count - 1 for count in counting.keys.values() if count > 1]
+    assert OF_NARROW <= len(again) <= OF_ENDPOINT
+    assert set(again) == {1}
     rows = await line.run_sql("SELECT number, state FROM pipeline_attempt")
     assert {(row["number"], row["state"]) for row in rows} == {(1, "done")}
 
@@ -121,7 +124,7 @@ async def everything_called_back(desk: Desk, counting: Counting) -> None:
     """Call back for what was accepted, and give the dead worker's jobs back, until all is done."""
     called: set[str] = set()
     async with asyncio.timeout(2 * PATIENCE_S):
-        while await desk.line.run_sql("SELECT FROM pipeline_run WHERE status = 'running'"):
+        while await desk.line.run_sql("SELECT id FROM pipeline_run WHERE status = 'running'"):
             await desk.line.kiln.services.jobs.sweep_stalled(1.0)
             for url in set(counting.accepted) - called:
                 answer = await desk.call_back(url, {"status": "succeeded"})

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from framekiln.api.v1.file_frames import router
 from framekiln.client.local_tracks import cut_video
 from framekiln.jobs.model import JobContext
 from framekiln.pipelines.output import Annotation, Keyframe, Output
@@ -61,7 +60,6 @@ async def line(
             "redact_render": RedactRender(parts.files, parts.renders, BASE_URL),
         }
         line.handler = RunStep(line.services.work, runners)
-        line.kiln.app.include_router(router)
         yield line
 
 

@@ -17,6 +17,7 @@ from framekiln.api.logs import RequestLog
 from framekiln.api.metrics import CountRequests, Metrics
 from framekiln.api.v1 import (
     file_content,
+    file_frames,
     file_metadata,
     files,
     legacy_files,
@@ -49,6 +50,7 @@ V1_ROUTERS: tuple[APIRouter, ...] = (
     uploads.router,
     streams.router,
     file_content.router,
+    file_frames.router,
     legacy_files.router,
     legacy_tracks.router,
     transcode.router,

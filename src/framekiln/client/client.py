@@ -2,9 +2,14 @@
 
 from typing import Any, Self
 
+from framekiln.client.batches import RemoteBatches
 from framekiln.client.connection import Connection
+from framekiln.client.endpoints import RemoteEndpoints
 from framekiln.client.files import RemoteFiles
+from framekiln.client.pipelines import RemotePipelines
 from framekiln.client.renders import RemoteRenders
+from framekiln.client.reviews import RemoteReviews
+from framekiln.client.runs import RemoteRuns
 from framekiln.client.transcriptions import RemoteTranscriptions
 
 
@@ -17,6 +22,11 @@ class Client:
         self.files = RemoteFiles(self._connection)
         self.renders = RemoteRenders(self._connection)
         self.transcriptions = RemoteTranscriptions(self._connection)
+        self.pipelines = RemotePipelines(self._connection)
+        self.endpoints = RemoteEndpoints(self._connection)
+        self.runs = RemoteRuns(self._connection)
+        self.batches = RemoteBatches(self._connection)
+        self.reviews = RemoteReviews(self._connection)
 
     def __enter__(self) -> Self:
         return self

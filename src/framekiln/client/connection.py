@@ -72,6 +72,10 @@ class Connection:
             check(answer)
             yield answer
 
+    def pause(self, seconds: float) -> None:
+        """Wait before something is asked again."""
+        self._sleep(seconds)
+
     def patiently(self) -> Iterator["Patience"]:
         """Yield until something works, with longer and longer pauses, or patience ends.
 

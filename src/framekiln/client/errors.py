@@ -1,6 +1,6 @@
 """What can go wrong between a client and the service."""
 
-from framekiln.kit.errors import Blame, FramekilnError, InvalidInput, Unavailable
+from framekiln.kit.errors import Blame, FramekilnError, InvalidInput, NotFound, Unavailable
 
 
 class ServiceUnreachable(Unavailable):
@@ -21,6 +21,12 @@ class EndedBadly(FramekilnError):
 
     code = "ended_badly"
     blame = Blame.CALLER
+
+
+class NoSuchPipeline(NotFound):
+    """No pipeline in use is called so."""
+
+    code = "no_such_pipeline"
 
 
 class NotStreamable(InvalidInput):

@@ -1,14 +1,15 @@
 """Files on the service: upload them, ask about them, delete them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from framekiln.client.connection import Connection
+from framekiln.client.connection import Connection, Json
 from framekiln.client.errors import ServiceRefused
 from framekiln.client.following import OnFraction, follow
 from framekiln.client.local_tracks import cut_video
+from framekiln.client.pages import items
 from framekiln.client.records import RemoteFile
 from framekiln.client.streaming import begin_stream, send_stream
 from framekiln.client.uploading import OnBytes, md5_of, send_file, size_of
@@ -102,3 +103,11 @@ class RemoteFiles:
         """Return a file when it is ready, or raise `EndedBadly` with the reason why it is not."""
         follow(self._connection, f"{_FILES}/{file_id}/progress", on_fraction)
         return self.get(file_id)
+
+    def namespaces(self, file_id: str) -> Iterator[Json]:
+        """Yield which namespaces pipelines have written about a file, and who wrote last."""
+        return items(self._connection, f"{_FILES}/{file_id}/metadata", "namespaces")
+
+    def metadata(self, file_id: str, namespace: str) -> Iterator[Json]:
+        """Yield `window` and `output` of what was last written to a namespace, in order."""
+        return items(self._connection, f"{_FILES}/{file_id}/metadata/{namespace}", "outputs")

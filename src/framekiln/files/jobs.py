@@ -6,10 +6,10 @@ from framekiln.files.model import File
 from framekiln.jobs.model import NewJob
 
 PROCESS_FILE: Final = "file.process"
-MEDIA_QUEUE: Final = "files"
+FILES_QUEUE: Final = "files"
 
 
 def process_job(file: File) -> NewJob:
     """Return the job that makes tracks and an index of an uploaded video."""
     args = {"file_id": str(file.id), "organization_id": str(file.organization_id)}
-    return NewJob(kind=PROCESS_FILE, args=args, queue=MEDIA_QUEUE)
+    return NewJob(kind=PROCESS_FILE, args=args, queue=FILES_QUEUE)

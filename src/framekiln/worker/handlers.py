@@ -1,30 +1,43 @@
 """Which handler does which kind of job. A worker opens only what its queues need."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Final
 
 from framekiln.engine.order import FilmLimits
 from framekiln.engine.studio import Studio
-from framekiln.files.jobs import MEDIA_QUEUE as FILES_QUEUE
-from framekiln.files.jobs import PROCESS_FILE
+from framekiln.files.jobs import FILES_QUEUE, PROCESS_FILE
 from framekiln.files.processing import ProcessFile
 from framekiln.files.streams.assembling import AssembleStream
 from framekiln.files.streams.jobs import ASSEMBLE_STREAM
 from framekiln.jobs.model import Handler
 from framekiln.pipelines.jobs import QUEUE as STEPS_QUEUE
 from framekiln.pipelines.jobs import RUN_STEP
+from framekiln.pipelines.runners.detect_scenes import DetectScenes
 from framekiln.pipelines.runners.probe import Probe
 from framekiln.pipelines.runners.publish import Publish
+from framekiln.pipelines.runners.redact_render import RedactRender
+from framekiln.pipelines.runners.sample_frames import SampleFrames
+from framekiln.pipelines.runners.transcribe import Transcribe
 from framekiln.pipelines.step import Runners
 from framekiln.pipelines.step_job import RunStep
+from framekiln.pipelines.step_media import StepMedia
 from framekiln.playback.jobs import LOOK, MAKE
 from framekiln.playback.jobs import QUEUE as PLAYBACK_QUEUE
 from framekiln.playback.making import LookAtSource, MakeSegment
-from framekiln.playback.source_files import open_source_files
+from framekiln.playback.source_files import SourceFiles, open_source_files
 from framekiln.renders.assets import Sources
 from framekiln.renders.film_job import FilmRenders
-from framekiln.renders.jobs import FILM_QUEUE, FILM_RENDER, JOIN_RENDER, MEDIA_QUEUE, MIX_SOUND
+from framekiln.renders.jobs import (
+    FILM_QUEUE,
+    FILM_RENDER,
+    JOIN_RENDER,
+    MEDIA_QUEUE,
+    MIX_SOUND,
+    REDACT_FILE,
+)
 from framekiln.renders.media_jobs import JoinRender, MixSound
+from framekiln.renders.redacting import RedactFile
 from framekiln.services import Services
 from framekiln.speech.engine import SpeechSettings
 from framekiln.transcripts.hearing import HearSlice, JoinTranscript
@@ -34,6 +47,8 @@ from framekiln.transcripts.recognizer import Recognizer
 from framekiln.webhooks.jobs import IO_QUEUE, SEND_WEBHOOK
 from framekiln.webhooks.sending import SendWebhook
 
+Opened = dict[str, Handler]
+
 
 @asynccontextmanager
 async def open_handlers(
@@ -41,31 +56,21 @@ async def open_handlers(
 ) -> AsyncIterator[Mapping[str, Handler]]:
     """Yield the handlers for the queues, with whatever machinery they need kept warm."""
     async with AsyncExitStack() as stack:
-        handlers: dict[str, Handler] = {}
-        if MEDIA_QUEUE in queues:
-            work, blobs = services.render_work, services.blobs
-            handlers[MIX_SOUND] = MixSound(work, blobs, render_sources(services))
-            handlers[JOIN_RENDER] = JoinRender(work, blobs)
-        if FILES_QUEUE in queues:
-            handlers[PROCESS_FILE] = ProcessFile(services.file_work, services.blobs)
-            handlers[ASSEMBLE_STREAM] = AssembleStream(
-                services.file_work, services.streams, services.blobs
-            )
+        handlers: Opened = {}
+        # One for both queues: a model takes a gigabyte. It is loaded when somebody first speaks.
+        recognizer = Recognizer(SpeechSettings.of(services.settings))
+        stack.push_async_callback(recognizer.close)
+        for queue, handlers_of in _PLAIN.items():
+            if queue in queues:
+                handlers |= handlers_of(services)
+        if SPEECH_QUEUE in queues:
+            handlers |= _speech_handlers(services, recognizer)
+        if STEPS_QUEUE in queues:
+            runners = step_runners(services, recognizer)
+            handlers[RUN_STEP] = RunStep(services.pipelines.work, runners)
         if PLAYBACK_QUEUE in queues:
             kept = await stack.enter_async_context(open_source_files(services.blobs))
-            database, clock = services.database, services.clock
-            handlers[LOOK] = LookAtSource(database, services.ingest, kept, clock)
-            handlers[MAKE] = MakeSegment(database, services.blobs, kept, clock)
-        if IO_QUEUE in queues:
-            handlers[SEND_WEBHOOK] = SendWebhook(
-                services.webhook_work, services.fetcher, clock=services.clock
-            )
-        if STEPS_QUEUE in queues:
-            handlers[RUN_STEP] = RunStep(services.pipelines.work, step_runners(services))
-        if SPEECH_QUEUE in queues:
-            recognizer = Recognizer(SpeechSettings.of(services.settings))
-            stack.push_async_callback(recognizer.close)
-            handlers |= _speech_handlers(services, recognizer)
+            handlers |= _playback_handlers(services, kept)
         if FILM_QUEUE in queues:
             studio = Studio(concurrency)
             stack.push_async_callback(studio.close)
@@ -74,15 +79,50 @@ async def open_handlers(
         yield handlers
 
 
-def step_runners(services: Services) -> Runners:
+def step_runners(services: Services, recognizer: Recognizer) -> Runners:
     """Return what runs each type of step that a worker does."""
+    files, blobs, public_url = services.files, services.blobs, services.settings.public_url
+    media = StepMedia(services.database, files, blobs)
     return {
-        "probe": Probe(services.files),
-        "publish": Publish(services.files, services.settings.public_url),
+        "probe": Probe(files),
+        "publish": Publish(files, public_url),
+        "transcribe": Transcribe(services.database, media, services.transcripts, recognizer),
+        "sample_frames": SampleFrames(media, files, blobs),
+        "detect_scenes": DetectScenes(media),
+        "redact_render": RedactRender(files, services.renders, public_url),
     }
 
 
-def _speech_handlers(services: Services, recognizer: Recognizer) -> dict[str, Handler]:
+def _media_handlers(services: Services) -> Opened:
+    work, blobs = services.render_work, services.blobs
+    return {
+        MIX_SOUND: MixSound(work, blobs, render_sources(services)),
+        JOIN_RENDER: JoinRender(work, blobs),
+    }
+
+
+def _file_handlers(services: Services) -> Opened:
+    work, blobs = services.file_work, services.blobs
+    return {
+        PROCESS_FILE: ProcessFile(work, blobs),
+        ASSEMBLE_STREAM: AssembleStream(work, services.streams, blobs),
+        REDACT_FILE: RedactFile(services.render_work, services.files, blobs),
+    }
+
+
+def _io_handlers(services: Services) -> Opened:
+    sending = SendWebhook(services.webhook_work, services.fetcher, clock=services.clock)
+    return {SEND_WEBHOOK: sending}
+
+
+_PLAIN: Final[Mapping[str, Callable[[Services], Opened]]] = {
+    MEDIA_QUEUE: _media_handlers,
+    FILES_QUEUE: _file_handlers,
+    IO_QUEUE: _io_handlers,
+}
+
+
+def _speech_handlers(services: Services, recognizer: Recognizer) -> Opened:
     work, blobs = services.transcript_work, services.blobs
     return {
         PREPARE: PrepareSound(work, services.files, blobs, recognizer),
@@ -91,16 +131,22 @@ def _speech_handlers(services: Services, recognizer: Recognizer) -> dict[str, Ha
     }
 
 
+def _playback_handlers(services: Services, kept: SourceFiles) -> Opened:
+    database, clock = services.database, services.clock
+    return {
+        LOOK: LookAtSource(database, services.ingest, kept, clock),
+        MAKE: MakeSegment(database, services.blobs, kept, clock),
+    }
+
+
 def _film_handler(services: Services, studio: Studio) -> FilmRenders:
-    settings = services.settings
-    limits = FilmLimits.of(settings)
     return FilmRenders(
         work=services.render_work,
         blobs=services.blobs,
         sources=render_sources(services),
         jobs=services.jobs,
         studio=studio,
-        limits=limits,
+        limits=FilmLimits.of(services.settings),
     )
 
 

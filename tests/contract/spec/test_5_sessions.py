@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from http.cookies import Morsel, SimpleCookie
 from pathlib import Path
@@ -11,95 +11,38 @@ from uuid import UUID, uuid4
 
 import httpx
 import pytest
-from argon2 import PasswordHasher
 
 from framekiln.api.app import create_app
 from framekiln.api.auth import SESSION_COOKIE
 from framekiln.identity.model import (
-    EmailTaken,
-    InvalidPassword,
     LoginFailed,
-    Organization,
-    OrganizationNotFound,
-    Role,
     TooManyAttempts,
-    UserNotFound,
 )
 from framekiln.identity.people.passwords import Passwords
 from framekiln.identity.people.sessions import ATTEMPTS_WINDOW, LIFETIME, MAX_ATTEMPTS, Sessions
-from framekiln.identity.people.users import FIRST_EMAIL, Users
-from framekiln.identity.service import REMEMBER, Identity
+from framekiln.identity.people.users import FIRST_EMAIL
+from framekiln.identity.service import REMEMBER
 from framekiln.identity.signing.scope import Asked
 from framekiln.kit.errors import Unauthenticated
-from framekiln.kit.ids import OrganizationId
 from framekiln.services import Services
-from framekiln.settings import Settings
 from tests.contract.conftest import TEMPLATE
-from tests.support.app import BASE_URL, Kiln, open_kiln
-from tests.support.clock import SettableClock
+from tests.support.app import BASE_URL, open_kiln
 from tests.support.postgres import PostgresServer
+from tests.support.sessions import OTHER, OWN, PASSWORD, QUICK, Place, open_place
 
 pytestmark = pytest.mark.spec("5")
 
 ORGANIZATION = "/api/v1/organization"
 SIGN_ROUTES = ("/ef-sign-url", "/@ef-sign-url")
-PASSWORD = "correct horse"
-OWN = {"Origin": BASE_URL}
-OTHER = {"Origin": "https://evil.example"}
-# The parameters make it quick; one test below logs in with the real ones.
-QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-
-
-@dataclass(frozen=True)
-class Place:
-    """The application under a clock of the test's."""
-
-    kiln: Kiln
-    services: Services
-    clock: SettableClock
-    organization: Organization
-
-    def browser(self, **headers: str) -> httpx.AsyncClient:
-        """A client with a cookie jar of its own, and no key."""
-        transport = httpx.ASGITransport(self.kiln.app)
-        return httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers)
-
-    async def user(self) -> str:
-        """Return the address of a new user."""
-        email = f"{uuid4()}@example.org"
-        await self.services.users.create(email, self.organization.id, password=PASSWORD)
-        return email
-
-    async def logged_in(self, email: str | None = None) -> httpx.AsyncClient:
-        """Return a browser in which somebody is logged in."""
-        browser = self.browser()
-        body = {"email": email or await self.user(), "password": PASSWORD}
-        assert (await browser.post("/login", json=body)).status_code == 200
-        return browser
 
 
 @pytest.fixture(scope="module")
 async def place(
     postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Place]:
-    folder, clock = tmp_path_factory.mktemp("sessions"), SettableClock()
-    allowed = {"https://app.example"}
-    async with open_kiln(postgres, folder, template=TEMPLATE, allowed_origins=allowed) as opened:
-        services = under(opened.services, clock)
-        organization = await services.identity.create_organization("Acme")
-        kiln = Kiln(services, create_app(services), key=opened.key)
-        yield Place(kiln, services, clock, organization)
-        await kiln.client.aclose()
-
-
-def under(services: Services, clock: SettableClock) -> Services:
-    database, passwords = services.database, Passwords(QUICK)
-    return replace(
-        services,
-        clock=clock,
-        users=Users(database, passwords=passwords, clock=clock),
-        sessions=Sessions(database, passwords=passwords, clock=clock),
-    )
+    folder = tmp_path_factory.mktemp("sessions")
+    async with open_place(postgres, folder, template=TEMPLATE) as opened:
+        yield opened
 
 
 def cookie_of(answer: httpx.Response) -> "Morsel[str]":
@@ -424,105 +367,6 @@ class TestSigning:
         assert (await place.browser().post(route, json=body, headers=OWN)).status_code == 401
         # An API key is for the other route.
         assert (await place.kiln.client.post(route, json=body, headers=OWN)).status_code == 401
-
-
-class TestCors:
-    @pytest.mark.parametrize("method", ["GET", "OPTIONS"])
-    @pytest.mark.parametrize(
-        ("origin", "path", "allowed", "has_credentials"),
-        [
-            (BASE_URL, ORGANIZATION, BASE_URL, True),
-            ("https://app.example", ORGANIZATION, "https://app.example", True),
-            ("https://evil.example", ORGANIZATION, "https://evil.example", False),
-            ("https://app.example.evil.example", ORGANIZATION, "*echo*", False),
-            ("http://app.example", ORGANIZATION, "*echo*", False),
-            ("null", ORGANIZATION, "*", False),
-            (None, ORGANIZATION, "*", False),
-            (BASE_URL, "/session", BASE_URL, True),
-            ("https://app.example", "/session", "https://app.example", True),
-            ("https://evil.example", "/session", None, False),
-            ("null", "/session", None, False),
-            (None, "/session", None, False),
-            (BASE_URL, "/healthz", None, False),
-        ],
-    )
-    async def test_who_may_read_with_the_cookie(
-        self,
-        place: Place,
-        method: str,
-        origin: str | None,
-        path: str,
-        allowed: str | None,
-        has_credentials: bool,
-    ) -> None:
-        browser = await place.logged_in()
-        headers = {"Origin": origin} if origin else {}
-        answer = await browser.request(method, path, headers=headers)
-        granted = answer.headers.get("access-control-allow-origin")
-        assert granted == (origin if allowed == "*echo*" else allowed)
-        credentials = answer.headers.get("access-control-allow-credentials")
-        assert credentials == ("true" if has_credentials else None)
-        if path != "/healthz":
-            assert "Origin" in answer.headers["vary"]
-
-    async def test_a_browser_uploads_from_anywhere_with_a_token(self, place: Place) -> None:
-        asked = {
-            **OTHER,
-            "Access-Control-Request-Method": "POST",
-            "Access-Control-Request-Headers": "authorization,content-range,content-type",
-        }
-        answer = await place.browser().options("/api/v1/files/1/upload", headers=asked)
-        assert answer.status_code == 204
-        methods = answer.headers["access-control-allow-methods"].split(", ")
-        assert {"GET", "HEAD", "POST", "PUT", "DELETE"} <= set(methods)
-        names = answer.headers["access-control-allow-headers"].lower().split(", ")
-        assert {"authorization", "content-range", "content-type"} <= set(names)
-        assert "access-control-allow-credentials" not in answer.headers
-
-    async def test_errors_can_be_read_too(self, place: Place) -> None:
-        answer = await place.browser().get(ORGANIZATION, headers=OTHER)
-        assert answer.status_code == 401
-        assert answer.headers["access-control-allow-origin"] == OTHER["Origin"]
-
-
-class TestUsers:
-    async def test_they_are_made_listed_and_deleted(self, place: Place) -> None:
-        users, organization = place.services.users, place.organization
-        issued = await users.create("Ada@Example.org", organization.id, role=Role.OWNER)
-        assert issued.user.email == "ada@example.org"
-        await place.services.sessions.log_in("ada@example.org", issued.password)
-        (found,) = [each for each in await users.list_members() if each.user == issued.user]
-        assert (found.organization, found.role) == (organization, Role.OWNER)
-        with pytest.raises(EmailTaken):
-            await users.create("ADA@example.org", organization.id)
-        changed = await users.set_password("ada@example.ORG")
-        assert changed.password != issued.password
-        await users.delete("ada@example.org")
-        for call in (users.delete("ada@example.org"), users.set_password("ada@example.org")):
-            with pytest.raises(UserNotFound):
-                await call
-        with pytest.raises(OrganizationNotFound):
-            await users.create("ada@example.org", OrganizationId(uuid4()))
-        with pytest.raises(InvalidPassword):
-            await users.create("ada@example.org", organization.id, password="short")
-
-    async def test_the_first_one_is_made_once(
-        self, postgres: PostgresServer, tmp_path: Path, clock: SettableClock
-    ) -> None:
-        name = f"test_{uuid4().hex}"
-        conninfo = postgres.create_database(name, template=TEMPLATE)
-        settings = Settings(data=tmp_path)
-        async with Services.open(settings, conninfo) as opened:
-            services = under(opened, clock)
-            assert await services.users.ensure_first() is None
-            await Identity(services.database, clock).ensure_default(None)
-            made = await asyncio.gather(*(services.users.ensure_first() for _ in range(4)))
-            (first,) = [each for each in made if each is not None]
-            (member,) = await services.users.list_members()
-            assert (member.user, member.role) == (first.user, Role.OWNER)
-            assert member.organization.name == "default"
-            await services.sessions.log_in(FIRST_EMAIL, first.password)
-        postgres.drop_database(name)
 
 
 async def all_rows(services: Services, table: str) -> str:

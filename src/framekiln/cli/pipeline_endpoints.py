@@ -1,0 +1,87 @@
+"""`framekiln pipelines endpoints`: services of one's own that steps ask for work."""
+
+from typing import Annotated, Any
+
+import typer
+
+from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
+from framekiln.cli.remote import open_client
+from framekiln.client.pipeline_records import RemoteEndpoint
+from framekiln.kit.errors import InvalidInput
+
+app = typer.Typer(help="Endpoints.", no_args_is_help=True, add_completion=False)
+
+EndpointId = Annotated[str, typer.Argument(help="Id of the endpoint.")]
+
+
+@app.command("list")
+def list_all(
+    archived: Annotated[bool, typer.Option("--archived", help="Archived ones, too.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show all endpoints, newest first."""
+    with open_client() as client:
+        found = list(client.endpoints.list(include_archived=archived))
+    if as_json:
+        write_json([dict(each.told) for each in found])
+        return
+    rows = [(each.id, each.url, each.told["max_concurrency"], each.archived_at) for each in found]
+    write_table(("id", "url", "at a time", "archived"), rows)
+
+
+@app.command()
+def get(endpoint: EndpointId, as_json: JsonFlag = False) -> None:
+    """Show an endpoint, without its secret."""
+    with open_client() as client:
+        _show(client.endpoints.get(endpoint), as_json=as_json)
+
+
+@app.command()
+def create(
+    url: Annotated[str, typer.Argument(help="Where requests are sent.")],
+    header: Annotated[
+        list[str] | None, typer.Option("--header", help="'Name: value', sent along; repeatable.")
+    ] = None,
+    timeout_ms: Annotated[int | None, typer.Option(help="For the answer.")] = None,
+    callback_timeout_ms: Annotated[int | None, typer.Option(help="For the callback.")] = None,
+    max_concurrency: Annotated[int | None, typer.Option(help="Requests at a time.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Register a service, and show the secret that signs requests to it, this once."""
+    settings: dict[str, Any] = {
+        "headers": read_headers(header or []),
+        "timeout_ms": timeout_ms,
+        "callback_timeout_ms": callback_timeout_ms,
+        "max_concurrency": max_concurrency,
+    }
+    given = {key: value for key, value in settings.items() if value is not None}
+    with open_client() as client:
+        _show(client.endpoints.create(url, **given), as_json=as_json)
+
+
+@app.command()
+def archive(endpoint: EndpointId, as_json: JsonFlag = False) -> None:
+    """Have nothing new sent to an endpoint."""
+    with open_client() as client:
+        _show(client.endpoints.archive(endpoint), as_json=as_json)
+
+
+def read_headers(lines: list[str]) -> dict[str, str]:
+    """Return headers that are written as `Name: value`."""
+    headers = {}
+    for line in lines:
+        name, colon, value = line.partition(":")
+        if not colon or not name.strip():
+            raise InvalidInput(f"--header {line!r}: write it as 'Name: value'")
+        headers[name.strip()] = value.strip()
+    return headers
+
+
+def _show(found: RemoteEndpoint, *, as_json: bool) -> None:
+    if as_json:
+        write_json(dict(found.told))
+        return
+    archived = "  archived" if found.archived_at else ""
+    write_line(f"{found.id}  {found.url}{archived}")
+    if found.signing_secret:
+        write_line(found.signing_secret)

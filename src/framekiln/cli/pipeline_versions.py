@@ -1,0 +1,61 @@
+"""`framekiln pipelines versions`: the definitions of a pipeline, which never change."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from framekiln.cli.inputs import Definition, NameOrId, read_json
+from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
+from framekiln.cli.remote import open_client
+
+app = typer.Typer(help="Versions of a pipeline.", no_args_is_help=True, add_completion=False)
+
+
+@app.command("list")
+def list_all(pipeline: NameOrId, as_json: JsonFlag = False) -> None:
+    """Show the versions of a pipeline, newest first."""
+    with open_client() as client:
+        found = list(client.pipelines.versions(client.pipelines.find(pipeline).id))
+    if as_json:
+        write_json([dict(each.told) for each in found])
+        return
+    rows = [(each.number, each.created_at, len(each.needs), each.digest) for each in found]
+    write_table(("version", "created", "steps", "digest"), rows)
+
+
+@app.command()
+def get(
+    pipeline: NameOrId,
+    number: Annotated[int, typer.Argument(help="Its number, from 1.", min=1)],
+    as_json: JsonFlag = False,
+) -> None:
+    """Show one version."""
+    with open_client() as client:
+        found = client.pipelines.version(client.pipelines.find(pipeline).id, number)
+    if as_json:
+        write_json(dict(found.told))
+        return
+    write_line(f"version {found.number}  {found.digest}")
+    show_steps(found.definition)
+
+
+@app.command()
+def create(pipeline: NameOrId, definition: Definition, as_json: JsonFlag = False) -> None:
+    """Add a version; one with the same meaning is not added again."""
+    asked = read_json(definition)
+    with open_client() as client:
+        found, is_new = client.pipelines.create_version(client.pipelines.find(pipeline).id, asked)
+    if as_json:
+        write_json({"version": dict(found.told), "created": is_new})
+        return
+    write_line(f"version {found.number}  {found.digest}{'' if is_new else '  was there before'}")
+
+
+def show_steps(definition: Mapping[str, Any]) -> None:
+    """Write the steps of a definition."""
+    rows = [
+        (key, step["type"], step["namespace"], ", ".join(step["needs"]))
+        for key, step in definition["steps"].items()
+    ]
+    write_table(("step", "type", "namespace", "needs"), rows)

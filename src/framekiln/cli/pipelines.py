@@ -1,0 +1,70 @@
+"""`framekiln pipelines`: named graphs of steps, their versions and the endpoints they ask."""
+
+from typing import Annotated
+
+import typer
+
+from framekiln.cli import pipeline_endpoints, pipeline_versions
+from framekiln.cli.inputs import Definition, NameOrId, read_json
+from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
+from framekiln.cli.remote import open_client
+from framekiln.client.pipeline_records import RemotePipeline
+
+app = typer.Typer(help="Pipelines.", no_args_is_help=True, add_completion=False)
+app.add_typer(pipeline_versions.app, name="versions")
+app.add_typer(pipeline_endpoints.app, name="endpoints")
+
+
+@app.command("list")
+def list_all(
+    archived: Annotated[bool, typer.Option("--archived", help="Archived ones, too.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show all pipelines, newest first."""
+    with open_client() as client:
+        found = list(client.pipelines.list(include_archived=archived))
+    if as_json:
+        write_json([dict(each.told) for each in found])
+        return
+    rows = [(each.name, each.id, each.latest_version, each.archived_at) for each in found]
+    write_table(("name", "id", "version", "archived"), rows)
+
+
+@app.command()
+def get(pipeline: NameOrId, as_json: JsonFlag = False) -> None:
+    """Show a pipeline and the steps of its latest version."""
+    with open_client() as client:
+        # What a list tells of a pipeline is not all.
+        found = client.pipelines.get(client.pipelines.find(pipeline).id)
+    _show(found, as_json=as_json)
+    if not as_json:
+        pipeline_versions.show_steps(found.told["version"]["definition"])
+
+
+@app.command()
+def create(
+    name: Annotated[str, typer.Argument(help="Name of the new pipeline.")],
+    definition: Definition,
+    as_json: JsonFlag = False,
+) -> None:
+    """Make a pipeline with its first version."""
+    asked = read_json(definition)
+    with open_client() as client:
+        found = client.pipelines.create(name, asked)
+    _show(found, as_json=as_json)
+
+
+@app.command()
+def archive(pipeline: NameOrId, as_json: JsonFlag = False) -> None:
+    """Let a pipeline take no new versions and runs; its name is free again."""
+    with open_client() as client:
+        found = client.pipelines.archive(client.pipelines.find(pipeline).id)
+    _show(found, as_json=as_json)
+
+
+def _show(found: RemotePipeline, *, as_json: bool) -> None:
+    if as_json:
+        write_json(dict(found.told))
+        return
+    archived = "  archived" if found.archived_at else ""
+    write_line(f"{found.id}  {found.name}  version {found.latest_version}{archived}")

@@ -1,0 +1,137 @@
+"""`framekiln runs`: a pipeline goes over a file, and one can watch."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import islice
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.live import Live
+
+from framekiln.cli.inputs import NameOrId, file_id_of
+from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
+from framekiln.cli.remote import open_client
+from framekiln.cli.run_tree import draw_run
+from framekiln.client import Client
+from framekiln.client.pipeline_records import RemoteRun
+from framekiln.kit.clock import SystemClock
+
+EXIT_CODES: Final = {"failed": 1, "filtered": 3, "cancelled": 4}
+"""By the status in which a run has ended; every other is no failure."""
+
+app = typer.Typer(help="Runs of pipelines.", no_args_is_help=True, add_completion=False)
+
+RunId = Annotated[str, typer.Argument(help="Id of the run.")]
+Watch = Annotated[
+    bool, typer.Option("--watch", help="Stay until it has ended; the exit code says how.")
+]
+
+
+@app.command()
+def create(
+    pipeline: NameOrId,
+    file: Annotated[str, typer.Argument(help="Id of a file, or a local file to upload.")],
+    watch: Watch = False,
+    version: Annotated[int | None, typer.Option(help="By default the latest.", min=1)] = None,
+    external_id: Annotated[str | None, typer.Option(help="Comes back as it is.")] = None,
+    idempotency_key: Annotated[
+        str | None, typer.Option(help="The same command again finds the same run.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Run a pipeline over a file."""
+    more = {"version": version, "external_id": external_id}
+    given = {key: value for key, value in more.items() if value is not None}
+    with open_client() as client:
+        # Found first: nothing need be uploaded for a pipeline that is not there.
+        pipeline_id = client.pipelines.find(pipeline).id
+        file_id = file_id_of(client, file, quiet=as_json)
+        run, _ = client.runs.create(pipeline_id, file_id, idempotency_key=idempotency_key, **given)
+        _finish(client, run, watch=watch, as_json=as_json)
+
+
+@app.command()
+def get(run: RunId, watch: Watch = False, as_json: JsonFlag = False) -> None:
+    """Show a run with its steps."""
+    with open_client() as client:
+        found = client.runs.get(run)
+        if watch:
+            _finish(client, found, watch=True, as_json=as_json)
+        elif as_json:
+            write_json(dict(found.told))
+        else:
+            Console(markup=False).print(draw_run(found, _needs(client, found), SystemClock().now()))
+
+
+@app.command("list")
+def list_all(
+    status: Annotated[str | None, typer.Option(help="Only those that stand so.")] = None,
+    pipeline_id: Annotated[
+        str | None, typer.Option(help="Name or id of the pipeline; only its runs.")
+    ] = None,
+    file_id: Annotated[str | None, typer.Option(help="Only those over this file.")] = None,
+    batch_id: Annotated[str | None, typer.Option(help="Only those of this batch.")] = None,
+    limit: Annotated[int, typer.Option(help="How many.", min=1)] = 25,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show runs, newest first."""
+    with open_client() as client:
+        query = {"status": status, "file_id": file_id, "batch_id": batch_id}
+        if pipeline_id is not None:
+            query["pipeline_id"] = client.pipelines.find(pipeline_id).id
+        found = list(islice(client.runs.list(limit=min(limit, 100), **query), limit))
+    if as_json:
+        write_json([dict(each.told) for each in found])
+        return
+    rows = [
+        (each.id, each.status, each.pipeline_id, each.file_id, each.told["created_at"])
+        for each in found
+    ]
+    write_table(("id", "status", "pipeline", "file", "created"), rows)
+
+
+@app.command()
+def cancel(run: RunId, as_json: JsonFlag = False) -> None:
+    """Stop a run at once."""
+    with open_client() as client:
+        _show(client.runs.cancel(run), as_json=as_json)
+
+
+@app.command()
+def retry(run: RunId, watch: Watch = False, as_json: JsonFlag = False) -> None:
+    """Begin again where a run failed or was stopped; what succeeded is kept."""
+    with open_client() as client:
+        _finish(client, client.runs.retry(run), watch=watch, as_json=as_json)
+
+
+@app.command()
+def outputs(
+    run: RunId,
+    namespace: Annotated[str, typer.Argument(help="By default the key of the step.")],
+    as_json: JsonFlag = False,
+) -> None:
+    """Write what a run has found out, as JSON: a line for each window, with --json one list."""
+    with open_client() as client:
+        found = client.runs.outputs(run, namespace)
+        if as_json:
+            write_json(list(found))
+            return
+        for each in found:
+            write_json(each)
+
+
+def _finish(client: Client, run: RemoteRun, *, watch: bool, as_json: bool) -> None:
+    """Show a run, when it has ended if it is watched; its exit code is ours then."""
+    if not watch:
+        _show(run, as_json=as_json)
+        return
+    with _live(client, run, quiet=as_json) as live:
+
+        def look(now_so: RemoteRun) -> None:
+            live.update(draw_run(now_so, needs, SystemClock().now()), refresh=True)
+
+        needs = {} if as_json else _needs(client, run)
+        ended = client.runs.wait(run.id, (lambda _: None) if as_json else look)
+    _show(ended, as_json=as_json)
+    raise typer.Exit(EXIT_CODES.get(ended.status, 0))

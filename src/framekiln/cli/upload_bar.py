@@ -1,0 +1,40 @@
+"""What a person sees while a file is uploaded, on standard error."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+
+class UploadBar:
+    """A bar that fills, first with bytes, then with what is done with them."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task = progress.add_task("uploading", total=None)
+
+    def bytes_done(self, done: int, total: int) -> None:
+        """Show how much has arrived."""
+        self._progress.update(self._task, completed=done, total=total)
+
+    def fraction_done(self, fraction: float) -> None:
+        """Show how far the service is with it."""
+        total: Any = self._progress.tasks[self._task].total or 1
+        self._progress.update(
+            self._task, description="processing", completed=fraction * total, total=total
+        )
+
+    def tell(self, text: str) -> None:
+        """Write a line above the bar."""
+        self._progress.console.print(text, markup=False)
+
+
+@contextmanager
+def upload_bar(quiet: bool) -> Iterator[UploadBar]:
+    """Yield a bar that is there for as long as the block runs."""
+    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, TransferSpeedColumn(), console=console, disable=quiet) as progress:
+        yield UploadBar(progress)

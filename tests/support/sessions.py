@@ -1,0 +1,80 @@
+"""The application as people see it who log in, under a clock of the test's."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from uuid import uuid4
+
+import httpx
+from argon2 import PasswordHasher
+
+from framekiln.api.app import create_app
+from framekiln.identity.model import Organization
+from framekiln.identity.people.passwords import Passwords
+from framekiln.identity.people.sessions import Sessions
+from framekiln.identity.people.users import Users
+from framekiln.services import Services
+from tests.support.app import BASE_URL, Kiln, open_kiln
+from tests.support.clock import SettableClock
+from tests.support.postgres import PostgresServer
+
+PASSWORD = "correct horse"
+OWN = {"Origin": BASE_URL}
+OTHER = {"Origin": "https://evil.example"}
+# The parameters make it quick; one test logs in with the real ones.
+QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+
+
+@dataclass(frozen=True)
+class Place:
+    """The application under a clock of the test's."""
+
+    kiln: Kiln
+    services: Services
+    clock: SettableClock
+    organization: Organization
+
+    def browser(self, **headers: str) -> httpx.AsyncClient:
+        """A client with a cookie jar of its own, and no key."""
+        transport = httpx.ASGITransport(self.kiln.app)
+        return httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers)
+
+    async def user(self) -> str:
+        """Return the address of a new user."""
+        email = f"{uuid4()}@example.org"
+        await self.services.users.create(email, self.organization.id, password=PASSWORD)
+        return email
+
+    async def logged_in(self, email: str | None = None) -> httpx.AsyncClient:
+        """Return a browser in which somebody is logged in."""
+        browser = self.browser()
+        body = {"email": email or await self.user(), "password": PASSWORD}
+        assert (await browser.post("/login", json=body)).status_code == 200
+        return browser
+
+
+@asynccontextmanager
+async def open_place(
+    postgres: PostgresServer, folder: Path, *, template: str
+) -> AsyncIterator[Place]:
+    """Run the application, with one organization and an origin that it trusts."""
+    clock = SettableClock()
+    allowed = {"https://app.example"}
+    async with open_kiln(postgres, folder, template=template, allowed_origins=allowed) as opened:
+        services = under(opened.services, clock)
+        organization = await services.identity.create_organization("Acme")
+        kiln = Kiln(services, create_app(services), key=opened.key)
+        yield Place(kiln, services, clock, organization)
+        await kiln.client.aclose()
+
+
+def under(services: Services, clock: SettableClock) -> Services:
+    """Return the services at the clock's time, with passwords that are quick to check."""
+    database, passwords = services.database, Passwords(QUICK)
+    return replace(
+        services,
+        clock=clock,
+        users=Users(database, passwords=passwords, clock=clock),
+        sessions=Sessions(database, passwords=passwords, clock=clock),
+    )
