@@ -1,10 +1,9 @@
-"""Endpoint steps: what is sent, what answers and callbacks do, and that limits hold for all."""
+"""Endpoint steps: what is sent, what answers do, who may send."""
 
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime, timedelta
-from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -12,18 +11,20 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 from framekiln.pipelines.output import Output
 from tests.contract.conftest import TEMPLATE
-from tests.support.endpoint_desk import Desk, TlsReceiver, open_desk
+from tests.support.endpoint_desk import (
+    DONE,
+    OUTPUT,
+    Desk,
+    TlsReceiver,
+    killed_while_it_waits,
+    open_desk,
+    sent,
+)
 from tests.support.pipelines import Told, step
 from tests.support.postgres import PostgresServer
 from tests.support.receiver import Answer, ReceivedRequest
 
 pytestmark = pytest.mark.spec("4.7")
-
-OUTPUT = {
-    "metadata": {"faces": 1},
-    "annotations": [{"kind": "face", "start_ms": 0, "end_ms": 500, "confidence": 0.5}],
-}
-DONE = Answer(200, json.dumps(OUTPUT).encode())
 
 
 @pytest.fixture(scope="module")
@@ -44,18 +45,6 @@ def theirs(desk: Desk) -> Iterator[TlsReceiver]:
     """Somebody's endpoint."""
     with TlsReceiver(desk.certificate) as receiver:
         yield receiver
-
-
-def sent(request: ReceivedRequest) -> Any:
-    return json.loads(request.body)
-
-
-async def accepted(desk: Desk, theirs: TlsReceiver, **settings: Any) -> tuple[Any, str]:
-    """Return a run whose endpoint has accepted the work, and the address to call back."""
-    theirs.answer_next(Answer(202))
-    run = await desk.run(await desk.endpoint(theirs.url(), **settings))
-    assert await desk.send() == 1
-    return run, sent(theirs.requests[-1])["callback"]["url"]
 
 
 class TestRequests:
@@ -318,164 +307,6 @@ class TestAnswers:
         assert [each["state"] for each in await desk.attempts(run)] == ["done"]
 
 
-class TestCallbacks:
-    async def test_accepted_work_is_waited_for(self, desk: Desk, theirs: TlsReceiver) -> None:
-        run, url = await accepted(desk, theirs, callback_timeout_ms=60_000)
-        ask = await desk.ask(run)
-        assert ask["status"] == "waiting_external"
-        in_a_minute = desk.line.clock.now() + timedelta(minutes=1)
-        assert datetime.fromisoformat(ask["deadline_at"]) == in_a_minute
-        answer = await desk.call_back(url, {"status": "succeeded", "output": OUTPUT})
-        assert (answer.status_code, answer.json()) == (200, {"deadline_at": None})
-        assert await desk.output(run) == OUTPUT
-        assert (await desk.line.shown(run))["status"] == "succeeded"
-        again = await desk.call_back(url, {"status": "succeeded", "output": OUTPUT})
-        assert (again.status_code, again.json()["error"]) == (409, "step_not_waiting")
-
-    async def test_quicker_than_the_answer(self, desk: Desk, theirs: TlsReceiver) -> None:
-        early: list[int] = []
-
-        def answer(request: ReceivedRequest) -> Answer:
-            url = sent(request)["callback"]["url"]
-            for body in (
-                {"status": "heartbeat"},
-                {"status": "succeeded", "output": OUTPUT},
-                {"status": "failed", "error": {"message": "too late"}},
-            ):
-                early.append(desk.call_back_from_thread(url, body).status_code)
-            return Answer(202)
-
-        theirs.answer_by(answer)
-        run = await desk.run(await desk.endpoint(theirs.url()))
-        await desk.send()
-        assert early == [200, 200, 409]
-        assert (await desk.line.shown(run))["status"] == "succeeded"
-        assert await desk.output(run) == OUTPUT
-
-    async def test_quicker_than_a_worker_that_died(self, desk: Desk, theirs: TlsReceiver) -> None:
-        run = await desk.run(await desk.endpoint(theirs.url()))
-        [job] = await desk.jobs()
-        await killed_while_it_waits(desk, theirs, job)
-        url = sent(theirs.requests[0])["callback"]["url"]
-        body = {"status": "succeeded", "output": OUTPUT}
-        assert (await desk.call_back(url, body)).status_code == 200
-        await desk.do(job)
-        assert (await desk.line.shown(run))["status"] == "succeeded"
-        assert len(theirs.requests) == 1
-
-    async def test_a_heartbeat_gives_more_time(self, desk: Desk, theirs: TlsReceiver) -> None:
-        run, url = await accepted(desk, theirs, callback_timeout_ms=60_000)
-        clock = desk.line.clock
-        for _ in range(3):
-            clock.advance(timedelta(seconds=50))
-            await desk.line.tick()
-            answer = await desk.call_back(url, {"status": "heartbeat"})
-            told = datetime.fromisoformat(answer.json()["deadline_at"])
-            assert told == clock.now() + timedelta(minutes=1)
-        ask = await desk.ask(run)
-        assert ask["status"] == "waiting_external"
-        assert datetime.fromisoformat(ask["deadline_at"]) == told
-
-    async def test_an_early_heartbeat_gives_more_time(
-        self, desk: Desk, theirs: TlsReceiver
-    ) -> None:
-        def answer(request: ReceivedRequest) -> Answer:
-            desk.line.clock.advance(timedelta(seconds=50))
-            url = sent(request)["callback"]["url"]
-            assert desk.call_back_from_thread(url, {"status": "heartbeat"}).status_code == 200
-            return Answer(202)
-
-        theirs.answer_by(answer)
-        run = await desk.run(await desk.endpoint(theirs.url(), callback_timeout_ms=60_000))
-        await desk.send()
-        desk.line.clock.advance(timedelta(seconds=59))
-        await desk.line.tick()
-        assert (await desk.ask(run))["status"] == "waiting_external"
-
-    async def test_no_callback_in_time(self, desk: Desk, theirs: TlsReceiver) -> None:
-        run, first = await accepted(desk, theirs, callback_timeout_ms=60_000)
-        desk.line.clock.advance(timedelta(seconds=59))
-        await desk.line.tick()
-        assert (await desk.ask(run))["status"] == "waiting_external"
-        desk.line.clock.advance(timedelta(seconds=1))
-        await desk.line.tick()
-        ask = await desk.ask(run)
-        assert (ask["status"], ask["error"]["code"]) == ("ready", "callback_timed_out")
-        late = await desk.call_back(first, {"status": "succeeded"})
-        assert (late.status_code, late.json()["error"]) == (409, "step_not_waiting")
-        theirs.answer(Answer(202))
-        desk.line.clock.advance(timedelta(seconds=10))
-        await desk.line.tick()
-        assert await desk.send() == 1
-        assert sent(theirs.requests[-1])["attempt"] == 2
-        assert sent(theirs.requests[-1])["callback"]["url"] != first
-
-    @pytest.mark.parametrize("is_retryable", [True, False])
-    async def test_a_failure(self, desk: Desk, theirs: TlsReceiver, is_retryable: bool) -> None:
-        run, url = await accepted(desk, theirs)
-        error = {"message": "no GPU", "code": "no_gpu", "retryable": is_retryable}
-        answer = await desk.call_back(url, {"status": "failed", "error": error})
-        assert answer.status_code == 200
-        ask = await desk.ask(run)
-        assert ask["status"] == ("ready" if is_retryable else "failed")
-        assert (ask["error"]["code"], ask["error"]["message"]) == ("no_gpu", "no GPU")
-        if is_retryable:
-            desk.line.clock.advance(timedelta(seconds=10))
-            await desk.line.tick()
-            theirs.answer(DONE)
-            assert await desk.send() == 1
-            assert (await desk.ask(run))["attempt"] == 2
-            assert (await desk.line.shown(run))["status"] == "succeeded"
-
-    async def test_an_output_that_is_wrong_fails_the_step(
-        self, desk: Desk, theirs: TlsReceiver
-    ) -> None:
-        run, url = await accepted(desk, theirs)
-        body = {"status": "succeeded", "output": {"metadata": 3}}
-        answer = await desk.call_back(url, body)
-        assert answer.status_code == 422
-        assert answer.json()["issues"] == [{"path": "output.metadata", "code": "type"}]
-        ask = await desk.ask(run)
-        assert (ask["status"], ask["error"]["code"]) == ("failed", "invalid_output")
-
-    async def test_an_output_that_is_too_large_fails_the_step(
-        self, desk: Desk, theirs: TlsReceiver
-    ) -> None:
-        run, url = await accepted(desk, theirs)
-        text = "x" * (5 << 20)
-        body = {"status": "succeeded", "output": {"metadata": {"a": text}}}
-        assert (await desk.call_back(url, body)).status_code == 413
-        assert (await desk.ask(run))["error"]["code"] == "invalid_output"
-
-    async def test_what_is_no_callback_changes_nothing(
-        self, desk: Desk, theirs: TlsReceiver
-    ) -> None:
-        run, url = await accepted(desk, theirs)
-        answer = await desk.call_back(url, {"status": "failed", "error": {"message": ""}})
-        assert (answer.status_code, answer.json()["error"]) == (422, "invalid_request")
-        assert (await desk.stranger.post(url, content=b"{")).status_code == 400
-        assert (await desk.ask(run))["status"] == "waiting_external"
-        cut_short = await desk.call_back(url[:-1], {"status": "heartbeat"})
-        assert (cut_short.status_code, cut_short.json()["error"]) == (404, "callback_not_found")
-
-    async def test_nobody_waits_in_a_cancelled_run(self, desk: Desk, theirs: TlsReceiver) -> None:
-        run, url = await accepted(desk, theirs)
-        await desk.line.made(f"pipeline-runs/{run['id']}/cancel")
-        answer = await desk.call_back(url, {"status": "heartbeat"})
-        assert (answer.status_code, answer.json()["error"]) == (409, "step_not_waiting")
-
-    async def test_only_a_hash_of_the_address_is_stored(
-        self, desk: Desk, theirs: TlsReceiver
-    ) -> None:
-        run, url = await accepted(desk, theirs)
-        secret = url.rsplit("/", 1)[-1]
-        assert len(secret) == 43
-        [row] = await desk.line.run_sql(
-            "SELECT a::text AS whole FROM pipeline_attempt a WHERE run_id = %s", run["id"]
-        )
-        assert secret not in row["whole"]
-
-
 class TestDeadWorkers:
     async def test_the_same_attempt_is_delivered_again(
         self, desk: Desk, theirs: TlsReceiver
@@ -551,16 +382,6 @@ class TestSlots:
         runs = [job["args"]["run_id"] for job in jobs]
         # The oldest of each; those of the full step are passed over.
         assert sorted(runs) == sorted(run["id"] for run in (*narrow[:2], *wide[:3]))
-
-
-async def killed_while_it_waits(desk: Desk, theirs: TlsReceiver, job: dict[str, Any]) -> None:
-    """Do a job until the endpoint has the request, and then no further."""
-    theirs.answer(Answer(200, delay_s=30))
-    before = len(theirs.requests)
-    task = asyncio.create_task(desk.do(job))
-    await asyncio.to_thread(theirs.wait_for, before + 1)
-    task.cancel()
-    await asyncio.wait([task])
 
 
 async def put_index(desk: Desk, file_id: str, *, starts_ms: tuple[int, ...], end_ms: int) -> None:

@@ -5,6 +5,7 @@ state in between; only tests of many workers let workers run by themselves.
 """
 
 import asyncio
+import json
 import ssl
 import subprocess
 from collections.abc import AsyncIterator, Mapping
@@ -26,7 +27,13 @@ from tests.support.app import BASE_URL, Kiln, open_kiln
 from tests.support.jobs import PATIENCE_S
 from tests.support.pipelines import Line, Told, enable, step
 from tests.support.postgres import PostgresServer
-from tests.support.receiver import Receiver
+from tests.support.receiver import Answer, ReceivedRequest, Receiver
+
+OUTPUT = {
+    "metadata": {"faces": 1},
+    "annotations": [{"kind": "face", "start_ms": 0, "end_ms": 500, "confidence": 0.5}],
+}
+DONE = Answer(200, json.dumps(OUTPUT).encode())
 
 
 class TlsReceiver(Receiver):
@@ -184,3 +191,26 @@ def _add_routes(kiln: Kiln) -> None:
     for router in (pipeline_callbacks.router, file_frames.router):
         if not paths & {getattr(route, "path", "") for route in router.routes}:
             kiln.app.include_router(router)
+
+
+def sent(request: ReceivedRequest) -> Any:
+    """Return what a request says."""
+    return json.loads(request.body)
+
+
+async def accepted(desk: Desk, theirs: TlsReceiver, **settings: Any) -> tuple[Any, str]:
+    """Return a run whose endpoint has accepted the work, and the address to call back."""
+    theirs.answer_next(Answer(202))
+    run = await desk.run(await desk.endpoint(theirs.url(), **settings))
+    assert await desk.send() == 1
+    return run, sent(theirs.requests[-1])["callback"]["url"]
+
+
+async def killed_while_it_waits(desk: Desk, theirs: TlsReceiver, job: dict[str, Any]) -> None:
+    """Do a job until the endpoint has the request, and then no further."""
+    theirs.answer(Answer(200, delay_s=30))
+    before = len(theirs.requests)
+    task = asyncio.create_task(desk.do(job))
+    await asyncio.to_thread(theirs.wait_for, before + 1)
+    task.cancel()
+    await asyncio.wait([task])

@@ -83,7 +83,7 @@ def _pixels_of(patch: set[tuple[int, int]], height: int, width: int) -> tuple[in
 
 
 def annotate(found: list[tuple[int, Box | None]], *, until_ms: int) -> list[dict[str, Any]]:
-    """Return an annotation, with a keyframe for each frame, for each time the colour is in sight."""
+    """Return an annotation, with its keyframes, for each time the colour is in sight."""
     annotations: list[dict[str, Any]] = []
     current: dict[str, Any] | None = None
     for t_ms, box in found:

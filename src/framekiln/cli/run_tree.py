@@ -35,7 +35,9 @@ def draw_run(run: RemoteRun, needs: Mapping[str, Sequence[str]], now: datetime) 
 
 def describe_step(step: RemoteStep, also_needs: Sequence[str], now: datetime) -> Text:
     """Return one line: what it is, how it stands, how often it was tried, how long it took."""
-    line = Text.assemble(f"{step.key} ", (f"{step.type}  ", "dim"), (step.status, _style(step.status)))
+    line = Text.assemble(
+        f"{step.key} ", (f"{step.type}  ", "dim"), (step.status, _style(step.status))
+    )
     if step.attempt > 1:
         line.append(f"  attempt {step.attempt}")
     if (duration := duration_of(step, now)) is not None:

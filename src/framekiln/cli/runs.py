@@ -1,7 +1,5 @@
 """`framekiln runs`: a pipeline goes over a file, and one can watch."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from itertools import islice
 from typing import Annotated, Final
 
@@ -122,16 +120,33 @@ def outputs(
 
 
 def _finish(client: Client, run: RemoteRun, *, watch: bool, as_json: bool) -> None:
-    """Show a run, when it has ended if it is watched; its exit code is ours then."""
+    """Show a run, when it has ended if it is watched; the exit code is about that end then."""
     if not watch:
         _show(run, as_json=as_json)
         return
-    with _live(client, run, quiet=as_json) as live:
-
-        def look(now_so: RemoteRun) -> None:
-            live.update(draw_run(now_so, needs, SystemClock().now()), refresh=True)
-
-        needs = {} if as_json else _needs(client, run)
-        ended = client.runs.wait(run.id, (lambda _: None) if as_json else look)
+    ended = client.runs.wait(run.id) if as_json else _watch(client, run)
     _show(ended, as_json=as_json)
     raise typer.Exit(EXIT_CODES.get(ended.status, 0))
+
+
+def _watch(client: Client, run: RemoteRun) -> RemoteRun:
+    """Draw a run again and again on standard error, until it has ended."""
+    needs, clock = _needs(client, run), SystemClock()
+    with Live(console=Console(stderr=True), auto_refresh=False) as live:
+        return client.runs.wait(
+            run.id, lambda found: live.update(draw_run(found, needs, clock.now()), refresh=True)
+        )
+
+
+def _needs(client: Client, run: RemoteRun) -> dict[str, list[str]]:
+    return client.pipelines.version(run.pipeline_id, run.pipeline_version).needs
+
+
+def _show(run: RemoteRun, *, as_json: bool) -> None:
+    if as_json:
+        write_json(dict(run.told))
+        return
+    write_line(f"{run.id}  {run.status}")
+    if run.error is not None:
+        at = f" (step {run.error['step_key']})" if run.error["step_key"] else ""
+        typer.echo(f"{run.error['code']}: {run.error['message']}{at}", err=True)

@@ -140,7 +140,7 @@ def check(answer: httpx.Response) -> None:
     if answer.is_success:
         return
     told = _told(answer)
-    message = str(told.get("message") or told.get("error") or answer.reason_phrase)
+    message = _issues(told) or str(told.get("message") or told.get("error") or answer.reason_phrase)
     text = f"{message[:_LONGEST_MESSAGE]} ({answer.status_code})"
     if answer.is_server_error or answer.status_code == _TOO_MANY_REQUESTS:
         raise ServiceUnreachable(f"the service cannot do this now: {text}")
@@ -153,6 +153,14 @@ def _told(answer: httpx.Response) -> Json:
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
+
+
+def _issues(told: Json) -> str:
+    """Return all that is wrong with a request, where the service says it item by item."""
+    found = told.get("issues")
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        return ""
+    return "; ".join(f"{each.get('path') or 'body'}: {each.get('code')}" for each in found)
 
 
 @contextmanager

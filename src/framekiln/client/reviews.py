@@ -20,7 +20,9 @@ class RemoteReviews:
         """Return a task and what was decided."""
         return RemoteReview.of(self._connection.ask_json("GET", f"{_REVIEWS}/{review_id}"))
 
-    def list(self, *, status: str | None = None, run_id: str | None = None) -> Iterator[RemoteReview]:
+    def list(
+        self, *, status: str | None = None, run_id: str | None = None
+    ) -> Iterator[RemoteReview]:
         """Yield tasks, newest first."""
         found = items(self._connection, _REVIEWS, "reviews", status=status, run_id=run_id)
         return map(RemoteReview.of, found)

@@ -27,7 +27,6 @@ SEGMENT_S: Final = 4
 _SHORTEST_TAIL_S: Final = 1
 
 _FULL_HD_BITS_PER_S: Final = 6_000_000
-_FULL_HD_PIXELS: Final = 1920 * 1080
 _FAST_FPS: Final = 40
 
 
@@ -37,6 +36,9 @@ class Size:
 
     width_px: int
     height_px: int
+
+
+_FULL_HD: Final = Size(1920, 1080)
 
 
 @dataclass(frozen=True)
@@ -157,9 +159,15 @@ def lesser_sizes(width_px: int, height_px: int, main: Size) -> dict[str, Size]:
 
 def most_bits_per_s(size: Size, fps: Fraction) -> int:
     """Return how much an encoded rendition may need; small pictures need more for each pixel."""
-    share = size.width_px * size.height_px / _FULL_HD_PIXELS
-    bits: float = _FULL_HD_BITS_PER_S * share**0.75 * (1.5 if fps > _FAST_FPS else 1)
-    return max(100_000, round(bits / 1000) * 1000)
+    bits = round(_FULL_HD_BITS_PER_S * (1.5 if fps > _FAST_FPS else 1))
+    return share_of_bits(bits, of=_FULL_HD, size=size)
+
+
+def share_of_bits(bits_per_s: int, *, of: Size, size: Size) -> int:
+    """Return what a smaller picture needs where one of the size `of` needs so much."""
+    share = (size.width_px * size.height_px) / (of.width_px * of.height_px)
+    kilobits: float = bits_per_s * share**0.75 / 1000
+    return max(100_000, round(kilobits) * 1000)
 
 
 def cut(instants: Sequence[int], end: int, *, timescale: int) -> tuple[int, ...]:

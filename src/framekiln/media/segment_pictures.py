@@ -23,7 +23,7 @@ from framekiln.media.cmaf import Sample, as_avcc, as_length_prefixed
 from framekiln.media.errors import SlicesDiffer, UnreadableMedia
 from framekiln.media.opening import open_media, unreadable_as_ours, video_stream
 from framekiln.media.pictures import Orientation, matrix_of, orientation_of, range_of
-from framekiln.media.renditions import SCRUB, Rendition, Size, most_bits_per_s
+from framekiln.media.renditions import SCRUB, Rendition, Size
 from framekiln.media.video_decoder import VideoDecoder
 
 _BT709: Final = 1
@@ -39,13 +39,12 @@ _STEPS_BACK_S: Final = (0, 1, 12)
 
 
 def open_encoder(
-    rendition_id: str, size: Size, *, timescale: int, fps: Fraction
+    rendition_id: str, size: Size, *, timescale: int, fps: Fraction, bits_per_s: int
 ) -> VideoCodecContext:
     """Return an encoder that is ready and knows its parameter sets."""
     context = av.CodecContext.create("libx264", "w")
     assert isinstance(context, VideoCodecContext)
     rate = fps or _USUAL_FPS
-    bits_per_s = most_bits_per_s(size, rate)
     is_scrub = rendition_id == SCRUB
     context.width, context.height, context.pix_fmt = size.width_px, size.height_px, "yuv420p"
     context.time_base, context.framerate = Fraction(1, timescale), rate
@@ -78,6 +77,7 @@ def encode_pictures(path: Path, rendition: Rendition, number: int) -> list[Sampl
         rendition.size,
         timescale=rendition.timescale,
         fps=rendition.fps or _USUAL_FPS,
+        bits_per_s=rendition.mean_bits_per_s,
     )
     if as_avcc(bytes(context.extradata or b"")) not in rendition.init:
         raise SlicesDiffer(

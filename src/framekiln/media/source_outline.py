@@ -26,6 +26,7 @@ from framekiln.media.renditions import (
     longest,
     main_size,
     most_bits_per_s,
+    share_of_bits,
     with_measured_bits,
 )
 from framekiln.media.segment_pictures import open_encoder as open_picture_encoder
@@ -73,7 +74,8 @@ def _picture_renditions(path: Path, facts: VideoFacts) -> list[Rendition]:
         first = _encoded(MAIN, main_size(facts.width_px, facts.height_px), course)
     assert first.size is not None
     lesser = lesser_sizes(facts.width_px, facts.height_px, first.size)
-    return [first, *(_encoded(name, size, course) for name, size in lesser.items())]
+    main = first if first.is_copy else None
+    return [first, *(_encoded(name, size, course, main) for name, size in lesser.items())]
 
 
 def _mean_fps(scan: PictureScan) -> Fraction:
@@ -111,10 +113,15 @@ def _copied(scan: PictureScan, size: Size, fps: Fraction) -> Rendition:
     )
 
 
-def _encoded(name: str, size: Size, course: _Course) -> Rendition:
-    encoder = open_picture_encoder(name, size, timescale=course.timescale, fps=course.fps)
-    avcc = as_avcc(bytes(encoder.extradata or b""))
+def _encoded(name: str, size: Size, course: _Course, main: Rendition | None = None) -> Rendition:
     most = most_bits_per_s(size, course.fps)
+    if main is not None and main.size is not None:
+        # A smaller picture that took more than the source's own would help nobody.
+        most = min(most, share_of_bits(main.mean_bits_per_s, of=main.size, size=size))
+    encoder = open_picture_encoder(
+        name, size, timescale=course.timescale, fps=course.fps, bits_per_s=most
+    )
+    avcc = as_avcc(bytes(encoder.extradata or b""))
     header = Picture(size.width_px, size.height_px, avcc, is_bt709=True)
     return Rendition(
         id=name,

@@ -10,10 +10,10 @@ from typing import Final, Protocol
 
 from framekiln.engine.assets import DOWNLOAD_WITHIN_S, FILE_ID, TRANSCRIPTION_OF, LocalAsset
 from framekiln.engine.site import Site
-from framekiln.files.errors import FileNotFound
+from framekiln.files.ids import file_id_of
 from framekiln.files.ingest import Ingest
 from framekiln.files.service import Files
-from framekiln.kit.ids import FileId, OrganizationId, parse_uuid
+from framekiln.kit.ids import FileId, OrganizationId
 from framekiln.renders.bundle import unpack
 from framekiln.renders.model import Render
 from framekiln.storage.blob_store import BlobStore
@@ -64,9 +64,9 @@ class RenderAssets:
         """Return the file at an address."""
         path = self._folder / f"asset-{hashlib.sha256(url.encode()).hexdigest()[:32]}"
         if url.startswith(FILE_ID):
-            return await self._fetch_file(_file_id(url.removeprefix(FILE_ID)), path)
+            return await self._fetch_file(file_id_of(url.removeprefix(FILE_ID)), path)
         if url.startswith(TRANSCRIPTION_OF):
-            file_id = _file_id(url.removeprefix(TRANSCRIPTION_OF))
+            file_id = file_id_of(url.removeprefix(TRANSCRIPTION_OF))
             said = await self._sources.spoken.captions_json(self._organization_id, file_id)
             await asyncio.to_thread(path.write_bytes, said)
             return LocalAsset(path, "application/json")
@@ -78,13 +78,6 @@ class RenderAssets:
         file = await self._sources.files.get(self._organization_id, file_id)
         await self._sources.files.fetch_media(file, path)
         return LocalAsset(path, file.media_type or "application/octet-stream")
-
-
-def _file_id(text: str) -> FileId:
-    found = parse_uuid(text)
-    if found is None:
-        raise FileNotFound(f"there is no file {text[:100]!r}: ids are UUIDs")
-    return FileId(found)
 
 
 async def fetch_site(render: Render, blobs: BlobStore, folder: Path) -> Site:

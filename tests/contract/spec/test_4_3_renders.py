@@ -291,7 +291,9 @@ async def test_the_renders_of_others_are_not_there(kiln: Kiln, finished: dict[st
 
 
 @pytest.mark.spec("7")
-@pytest.mark.parametrize("name", ["00000000-0000-4000-8000-000000000000", "1", "not-a-uuid", "%F0%9F%98%80", "x" * 3000])
+@pytest.mark.parametrize(
+    "name", ["00000000-0000-4000-8000-000000000000", "1", "not-a-uuid", "%F0%9F%98%80", "x" * 3000]
+)
 async def test_a_render_that_is_not_there(idle: Kiln, name: str) -> None:
     for end in ("", ".mp4", "/mp4"):
         answer = await idle.client.get(f"{RENDERS}/{name}{end}")

@@ -15,6 +15,7 @@ from framekiln.media.renditions import (
     lesser_sizes,
     main_size,
     most_bits_per_s,
+    share_of_bits,
 )
 
 
@@ -44,6 +45,12 @@ def test_smaller_pictures_need_less() -> None:
     bits = [most_bits_per_s(Size(*size), Fraction(30)) for size in ((1920, 1080), (640, 360))]
     assert bits[0] == 6_000_000
     assert bits[0] / 9 < bits[1] < bits[0] / 4
+
+
+def test_a_smaller_picture_needs_less_than_its_source() -> None:
+    source, smaller = Size(1280, 720), Size(640, 360)
+    assert 200_000 < share_of_bits(1_000_000, of=source, size=smaller) < 500_000
+    assert share_of_bits(10, of=source, size=smaller) == 100_000
 
 
 def test_the_first_segment_is_short_and_a_tail_is_joined() -> None:

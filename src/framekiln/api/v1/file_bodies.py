@@ -9,6 +9,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from framekiln.api.v1.numbers import NUMBER, WHOLE
 from framekiln.api.v1.render_bodies import Instant
+from framekiln.files.detail import detail, record
 from framekiln.files.model import (
     MAX_BYTES,
     MAX_TRACK_BYTES,
@@ -118,16 +119,7 @@ class FileRecord(BaseModel):
     @classmethod
     def of(cls, file: File) -> "FileRecord":
         """Return what every answer about a file has."""
-        return cls(
-            id=file.id,
-            filename=file.filename,
-            type=file.type,
-            status=file.status,
-            byte_size=file.byte_size,
-            md5=file.md5,
-            next_byte=file.next_byte,
-            expires_at=iso(file.expires_at),
-        )
+        return cls(**record(file))
 
 
 class TrackRecord(BaseModel):
@@ -163,19 +155,7 @@ class FileDetail(FileRecord):
     @classmethod
     def describe(cls, file: File, tracks: list[Track]) -> "FileDetail":
         """Return all that is known; the track for scrubbing is no track of the file's own."""
-        failure = file.failure
-        return cls(
-            **FileRecord.of(file).model_dump(),
-            mime_type=file.mime_type or file.media_type,
-            width=file.width_px,
-            height=file.height_px,
-            duration_ms=file.duration_ms,
-            created_at=file.created_at.isoformat(),
-            completed_at=iso(file.completed_at),
-            failed_at=iso(file.failed_at),
-            error=FileError(code=failure.code, message=failure.message) if failure else None,
-            tracks=[_track_record(track) for track in tracks if track.track_id > 0],
-        )
+        return cls(**detail(file, tracks))
 
 
 class FileUploadState(BaseModel):
@@ -240,13 +220,3 @@ def check_size(byte_size: int, limit_bytes: int, *, what: str) -> None:
 def iso(instant: datetime | None) -> str | None:
     """Return an instant as it is written on the wire."""
     return instant.isoformat() if instant else None
-
-
-def _track_record(track: Track) -> TrackRecord:
-    return TrackRecord(
-        track_id=track.track_id,
-        type=track.type,
-        codec_name=track.codec_name,
-        duration_ms=track.duration_ms,
-        byte_size=track.byte_size,
-    )

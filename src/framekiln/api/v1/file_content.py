@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request, Response
 from framekiln.api.auth import MediaReader, Proof, Reader, services_of
 from framekiln.api.ranges import blob_response
 from framekiln.api.v1.file_bodies import FileDetail
-from framekiln.api.v1.file_ids import file_id_of, track_id_of
+from framekiln.files.ids import file_id_of, track_id_of
 from framekiln.files.model import (
     File,
     FileStatus,

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 
 from framekiln.api.auth import MediaReader, services_of
 from framekiln.api.ranges import ContentMissing, blob_response
-from framekiln.api.v1.file_ids import file_id_of
+from framekiln.files.ids import file_id_of
 from framekiln.files.model import FileStatus
 from framekiln.files.sampled import frame_key
 

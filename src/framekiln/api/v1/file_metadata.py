@@ -3,7 +3,6 @@
 from fastapi import APIRouter, Request
 
 from framekiln.api.auth import services_of
-from framekiln.api.v1.file_ids import file_id_of
 from framekiln.api.v1.pipeline_access import (
     Cursor,
     Limit,
@@ -14,6 +13,7 @@ from framekiln.api.v1.pipeline_access import (
     write_cursor,
 )
 from framekiln.api.v1.pipeline_bodies import NamespaceInfo, NamespaceList, NamespaceOutputs
+from framekiln.files.ids import file_id_of
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])
 

@@ -18,8 +18,8 @@ from framekiln.api.v1.file_bodies import (
     IndexAccepted,
     TrackUploadState,
 )
-from framekiln.api.v1.file_ids import file_id_of
 from framekiln.api.v1.render_bodies import Success
+from framekiln.files.ids import file_id_of
 from framekiln.files.model import MAX_INDEX_BYTES, File, FileProgress, FileStatus, FileType
 from framekiln.files.service import Files
 from framekiln.kit.expiry import parse_expiry

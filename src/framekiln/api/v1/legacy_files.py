@@ -12,7 +12,6 @@ from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, Uploader, services_of
 from framekiln.api.bodies import json_body, read_json
 from framekiln.api.v1.file_bodies import FileUploadState
-from framekiln.api.v1.file_ids import file_id_of
 from framekiln.api.v1.files import MAX_BODY_BYTES, follow_file
 from framekiln.api.v1.legacy_bodies import (
     CaptionRecord,
@@ -27,6 +26,7 @@ from framekiln.api.v1.legacy_bodies import (
 from framekiln.api.v1.uploads import BINARY, ContentRange, receive
 from framekiln.files.by_type.service import FilesByType
 from framekiln.files.errors import ChunkMismatch
+from framekiln.files.ids import file_id_of
 from framekiln.files.model import File, FileType, NewFile
 from framekiln.files.uploads import Target
 from framekiln.identity.model import Caller

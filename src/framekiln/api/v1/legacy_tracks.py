@@ -11,11 +11,11 @@ from pydantic import BaseModel
 from framekiln.api.auth import AuthenticatedCaller, Uploader, services_of
 from framekiln.api.bodies import json_body, read_json
 from framekiln.api.v1.file_bodies import TrackUploadState
-from framekiln.api.v1.file_ids import file_id_of, track_id_of
 from framekiln.api.v1.files import INDEX, MAX_BODY_BYTES, MAX_TRACK_BODY_BYTES, upload_index
 from framekiln.api.v1.legacy_bodies import CreateIsobmff, CreateIsobmffTrack, IsobmffRecord
 from framekiln.api.v1.uploads import BINARY, ContentRange, receive
 from framekiln.files.by_type.service import FilesByType
+from framekiln.files.ids import file_id_of, track_id_of
 from framekiln.files.model import FileType, NewFile
 from framekiln.files.uploads import Target, Upload
 from framekiln.kit.ids import FileId

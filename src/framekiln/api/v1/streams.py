@@ -10,7 +10,6 @@ from fastapi import APIRouter, Depends, Header, Request, Response
 from framekiln.api.auth import AuthenticatedCaller, services_of
 from framekiln.api.bodies import json_body, read_json, read_to_file
 from framekiln.api.v1.file_bodies import FileRecord
-from framekiln.api.v1.file_ids import file_id_of, track_id_of
 from framekiln.api.v1.files import MAX_BODY_BYTES
 from framekiln.api.v1.stream_bodies import (
     CreateStream,
@@ -21,6 +20,7 @@ from framekiln.api.v1.stream_bodies import (
     sha256_of,
 )
 from framekiln.api.v1.uploads import BINARY
+from framekiln.files.ids import file_id_of, track_id_of
 from framekiln.files.streams.model import MAX_FRAGMENT_BYTES, MAX_INIT_BYTES
 from framekiln.files.streams.receiving import Piece, StreamPlace
 from framekiln.kit.errors import NotFound

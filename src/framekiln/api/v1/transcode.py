@@ -18,17 +18,19 @@ from framekiln.media.renditions import (
 from framekiln.playback.links import Links
 from framekiln.playback.manifests import dash, hls
 from framekiln.playback.manifests import json as json_manifest
-from framekiln.playback.model import InitNotFound, SegmentName, SegmentNotFound
+from framekiln.playback.names import (
+    SEGMENT_TYPE,
+    WHOLE_TYPE,
+    find_init,
+    is_whole,
+    segment_named,
+)
 from framekiln.playback.service import find_rendition
 
 router = APIRouter(prefix="/api/v1/transcode", tags=["playback"])
 
 MANIFEST_AGE_S: Final = 300
 SEGMENT_AGE_S: Final = 3600
-SEGMENT_TYPE: Final = "video/iso.segment"
-WHOLE_TYPE: Final = "video/mp4"
-# All of them are MP4; some clients insist on an ending.
-EXTENSIONS: Final = ("m4s", "mp4", "webm")
 
 SourceUrl = Annotated[
     str,
@@ -99,11 +101,7 @@ async def get_init(
 ) -> Response:
     """Send the header of a rendition; it is the same for all its segments."""
     _, outline = await services_of(request).playback.open(reader.organization_id, url)
-    found = outline.find(rendition)
-    if found is None or extension not in EXTENSIONS:
-        offered = ", ".join(each.id for each in outline.renditions)
-        raise InitNotFound(f"Init segment not found: this source is offered as {offered}")
-    return _kept(found.init, WHOLE_TYPE, SEGMENT_AGE_S)
+    return _kept(find_init(outline, rendition, extension), WHOLE_TYPE, SEGMENT_AGE_S)
 
 
 async def get_segment(
@@ -119,11 +117,8 @@ async def get_segment(
     services = services_of(request)
     source, _ = await services.playback.open(reader.organization_id, url)
     found = find_rendition(source, rendition)
-    if not (number.isascii() and number.isdigit()) or extension not in EXTENSIONS:
-        raise SegmentNotFound("Media segment not found: they are numbered from 1")
-    name = SegmentName(rendition, int(number[:9]))
-    key = await services.playback.segment(source, name)
-    if extension == "mp4":
+    key = await services.playback.segment(source, segment_named(rendition, number, extension))
+    if is_whole(extension):
         return _kept(found.init + await services.blobs.get(key), WHOLE_TYPE, SEGMENT_AGE_S)
     response = await blob_response(
         request,

@@ -6,15 +6,13 @@ from uuid import UUID
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
-from framekiln.api.v1.file_bodies import iso
 from framekiln.api.v1.render_bodies import Instant
 from framekiln.kit.ids import FileId
-from framekiln.transcripts.model import Ask, Transcription, TranscriptionStatus
+from framekiln.transcripts.detail import detail, detail_for_file
+from framekiln.transcripts.model import Ask, Transcription
 
 _NUMBER: Final = re.compile(r"-?[0-9]{1,9}")
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8}){0,4}")
-# In the record of a file it is spelled in another way, as its readers know it (spec 2.9).
-_COMPLETED: Final = "completed"
 
 
 def _track_number(value: Any) -> Any:
@@ -107,7 +105,7 @@ class TranscriptionRecord(TranscribeStarted):
     @classmethod
     def of(cls, transcription: Transcription) -> "TranscriptionRecord":
         """Return what is known."""
-        return cls(**_fields(transcription), status=transcription.status)
+        return cls(**detail(transcription))
 
 
 class FileTranscriptionRecord(TranscriptionRecord):
@@ -116,9 +114,7 @@ class FileTranscriptionRecord(TranscriptionRecord):
     @classmethod
     def of(cls, transcription: Transcription) -> "FileTranscriptionRecord":
         """Return what is known."""
-        is_complete = transcription.status is TranscriptionStatus.COMPLETE
-        status = _COMPLETED if is_complete else str(transcription.status)
-        return cls(**_fields(transcription), status=status)
+        return cls(**detail_for_file(transcription))
 
 
 class IsobmffTrackLength(BaseModel):
@@ -179,21 +175,3 @@ class Captions(Fragment):
 
     language: str | None
     status: str
-
-
-def _fields(transcription: Transcription) -> dict[str, Any]:
-    failure = transcription.failure
-    return {
-        "id": transcription.id,
-        "file_id": transcription.file_id,
-        "track_id": transcription.track_id,
-        "language": transcription.language,
-        "duration_ms": transcription.duration_ms,
-        "work_slice_ms": transcription.work_slice_ms,
-        "created_at": transcription.created_at.isoformat(),
-        "completed_at": iso(transcription.completed_at),
-        "failed_at": iso(transcription.failed_at),
-        "error": TranscriptionError(code=failure.code, message=failure.message)
-        if failure
-        else None,
-    }

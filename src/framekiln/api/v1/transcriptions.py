@@ -1,6 +1,5 @@
 """/api/v1/transcriptions, and what is said in a file (spec 4.4, 4.5)."""
 
-import re
 from collections.abc import AsyncGenerator
 from typing import Annotated, Any, Final
 
@@ -10,7 +9,6 @@ from fastapi.responses import JSONResponse
 from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, MediaReader, services_of
 from framekiln.api.bodies import json_body, read_json
-from framekiln.api.v1.file_ids import file_id_of
 from framekiln.api.v1.transcription_bodies import (
     Captions,
     CreateTranscription,
@@ -23,11 +21,12 @@ from framekiln.api.v1.transcription_bodies import (
     TranscriptionQuery,
     TranscriptionRecord,
 )
+from framekiln.files.ids import file_id_of
 from framekiln.identity.model import Caller
-from framekiln.kit.ids import TranscriptionId, parse_uuid
+from framekiln.kit.ids import TranscriptionId
 from framekiln.speech.captions import as_page_captions, to_srt, to_vtt
 from framekiln.speech.model import Transcript
-from framekiln.transcripts.errors import TranscriptionNotFound
+from framekiln.transcripts.ids import fragment_number_of, transcription_id_of
 from framekiln.transcripts.model import Ask, Transcription, TranscriptionProgress
 from framekiln.transcripts.page_captions import page_captions
 from framekiln.transcripts.service import Transcripts
@@ -151,7 +150,7 @@ async def follow_transcription(
 ) -> Response:
     """Stream progress until the transcription ends (server-sent events)."""
     transcripts = services_of(request).transcripts
-    found = await transcripts.get(caller.organization.id, _transcription_id(transcription_id))
+    found = await transcripts.get(caller.organization.id, transcription_id_of(transcription_id))
     return sse.stream_response(_progress_events(transcripts, found.id, request))
 
 
@@ -165,10 +164,9 @@ async def get_fragment(
 ) -> Response:
     """Return the words from `number` times `work_slice_ms` on, for as long; times in seconds."""
     transcripts = services_of(request).transcripts
-    found = await transcripts.get(reader.organization_id, _transcription_id(transcription_id))
-    if not re.fullmatch(r"[0-9]{1,9}", number):
-        raise TranscriptionNotFound(f"there is no fragment {number[:100]!r}: they count from 0")
-    return JSONResponse(as_page_captions(await transcripts.fragment(found, int(number))))
+    found = await transcripts.get(reader.organization_id, transcription_id_of(transcription_id))
+    said = await transcripts.fragment(found, fragment_number_of(number))
+    return JSONResponse(as_page_captions(said))
 
 
 def _text_answers(form: str) -> dict[str, Any]:
@@ -194,7 +192,7 @@ def _add_text_routes(form: str) -> None:
     ) -> Response:
         """Return all that is said."""
         transcripts = services_of(request).transcripts
-        found = await transcripts.get(reader.organization_id, _transcription_id(transcription_id))
+        found = await transcripts.get(reader.organization_id, transcription_id_of(transcription_id))
         return _text(await transcripts.transcript(found), form, word_times=word_times)
 
     async def of_file(
@@ -231,7 +229,7 @@ async def get_transcription(
 ) -> TranscriptionRecord:
     """Return where a transcription stands; safe to poll."""
     transcripts = services_of(request).transcripts
-    found = await transcripts.get(caller.organization.id, _transcription_id(transcription_id))
+    found = await transcripts.get(caller.organization.id, transcription_id_of(transcription_id))
     return TranscriptionRecord.of(found)
 
 
@@ -279,10 +277,3 @@ def _last_word(progress: TranscriptionProgress) -> bytes:
     if progress.failure is not None:
         return sse.error_event(f"{progress.failure.code}: {progress.failure.message}")
     return sse.event("progress", {"progress": 1.0}) + sse.event("complete", {})
-
-
-def _transcription_id(text: str) -> TranscriptionId:
-    found = parse_uuid(text)
-    if found is None:
-        raise TranscriptionNotFound(f"there is no transcription {text[:100]!r}: ids are UUIDs")
-    return TranscriptionId(found)

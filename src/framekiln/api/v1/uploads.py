@@ -11,9 +11,9 @@ from fastapi import APIRouter, Header, Request, Response
 
 from framekiln.api.auth import Uploader, services_of
 from framekiln.api.v1.file_bodies import FileUploadState, TrackUploadState
-from framekiln.api.v1.file_ids import file_id_of, track_id_of
 from framekiln.files.chunks import PART_BYTES, Chunk
 from framekiln.files.errors import ChunkMismatch
+from framekiln.files.ids import file_id_of, track_id_of
 from framekiln.files.uploads import Target, Upload
 from framekiln.kit.errors import FramekilnError
 

@@ -1,4 +1,4 @@
-"""Ids in the addresses of files; what is none is answered like one that does not exist."""
+"""Ids in the addresses of files; what is none is answered like one that does not exist. Pure."""
 
 import re
 

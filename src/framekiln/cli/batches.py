@@ -1,0 +1,71 @@
+"""`framekiln batches`: one pipeline over many files."""
+
+from typing import Annotated
+
+import typer
+
+from framekiln.cli.inputs import NameOrId, file_id_of
+from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
+from framekiln.cli.remote import open_client
+from framekiln.client.pipeline_records import RemoteBatch
+
+app = typer.Typer(help="Batches of runs.", no_args_is_help=True, add_completion=False)
+
+_COUNTS = ("run", "succeeded", "failed", "filtered", "cancelled")
+
+
+@app.command()
+def create(
+    pipeline: NameOrId,
+    files: Annotated[list[str], typer.Argument(help="Ids of files, or local files to upload.")],
+    max_in_flight: Annotated[int | None, typer.Option(help="Runs at a time.", min=1)] = None,
+    version: Annotated[int | None, typer.Option(help="By default the latest.", min=1)] = None,
+    idempotency_key: Annotated[
+        str | None, typer.Option(help="The same command again finds the same batch.")
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Run a pipeline over many files."""
+    more = {"max_in_flight": max_in_flight, "version": version}
+    given = {key: value for key, value in more.items() if value is not None}
+    with open_client() as client:
+        pipeline_id = client.pipelines.find(pipeline).id
+        file_ids = [file_id_of(client, each, quiet=as_json) for each in files]
+        batch, _ = client.batches.create(
+            pipeline_id, file_ids, idempotency_key=idempotency_key, **given
+        )
+    _show(batch, as_json=as_json)
+
+
+@app.command()
+def get(
+    batch: Annotated[str, typer.Argument(help="Id of the batch.")], as_json: JsonFlag = False
+) -> None:
+    """Show a batch and how its runs stand."""
+    with open_client() as client:
+        _show(client.batches.get(batch), as_json=as_json)
+
+
+@app.command("list")
+def list_all(as_json: JsonFlag = False) -> None:
+    """Show all batches, newest first."""
+    with open_client() as client:
+        found = list(client.batches.list())
+    if as_json:
+        write_json([dict(each.told) for each in found])
+        return
+    rows = [(each.id, each.status, *_counts(each)) for each in found]
+    write_table(("id", "status", "runs", *_COUNTS[1:]), rows)
+
+
+def _show(batch: RemoteBatch, *, as_json: bool) -> None:
+    if as_json:
+        write_json(dict(batch.told))
+        return
+    runs, *ended = _counts(batch)
+    counted = ", ".join(f"{count} {name}" for name, count in zip(_COUNTS[1:], ended, strict=True))
+    write_line(f"{batch.id}  {batch.status}  {runs} runs: {counted}")
+
+
+def _counts(batch: RemoteBatch) -> list[int]:
+    return [batch.told[f"{name}_count"] for name in _COUNTS]

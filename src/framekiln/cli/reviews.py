@@ -1,0 +1,69 @@
+"""`framekiln reviews`: what waits for a person, and the decision."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from framekiln.cli.inputs import read_json
+from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
+from framekiln.cli.remote import open_client
+from framekiln.client.pipeline_records import RemoteReview
+
+app = typer.Typer(help="Review tasks.", no_args_is_help=True, add_completion=False)
+
+ReviewId = Annotated[str, typer.Argument(help="Id of the review task.")]
+
+
+@app.command("list")
+def list_all(
+    status: Annotated[
+        str | None, typer.Option(help="Only those that stand so; pending ones wait for you.")
+    ] = None,
+    run_id: Annotated[str | None, typer.Option(help="Only those of this run.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show review tasks, newest first."""
+    with open_client() as client:
+        found = list(client.reviews.list(status=status, run_id=run_id))
+    if as_json:
+        write_json([dict(each.told) for each in found])
+        return
+    rows = [
+        (each.id, each.status, each.run_id, each.told["expires_at"], each.told["instructions"])
+        for each in found
+    ]
+    write_table(("id", "status", "run", "expires", "instructions"), rows)
+
+
+@app.command()
+def approve(
+    review: ReviewId,
+    patch: Annotated[
+        Path | None,
+        typer.Option(help="Corrections: JSON with `annotations` and `reviewed_kinds`, or -."),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Let the run go on, with corrections if there are any."""
+    corrected = None if patch is None else read_json(patch)
+    with open_client() as client:
+        _show(client.reviews.approve(review, corrected), as_json=as_json)
+
+
+@app.command()
+def reject(
+    review: ReviewId,
+    reason: Annotated[str | None, typer.Option(help="Why; kept with the decision.")] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Let the run end here."""
+    with open_client() as client:
+        _show(client.reviews.reject(review, reason), as_json=as_json)
+
+
+def _show(found: RemoteReview, *, as_json: bool) -> None:
+    if as_json:
+        write_json(dict(found.told))
+    else:
+        write_line(f"{found.id}  {found.status}  run {found.run_id}")

@@ -1,0 +1,32 @@
+"""Names in the addresses of renditions: which header, which segment, and what they are. Pure."""
+
+from typing import Final
+
+from framekiln.media.renditions import Outline
+from framekiln.playback.model import InitNotFound, SegmentName, SegmentNotFound
+
+SEGMENT_TYPE: Final = "video/iso.segment"
+WHOLE_TYPE: Final = "video/mp4"
+# All of them are MP4; some clients insist on an ending.
+EXTENSIONS: Final = ("m4s", "mp4", "webm")
+
+
+def find_init(outline: Outline, rendition_id: str, extension: str) -> bytes:
+    """Return the header of a rendition."""
+    found = outline.find(rendition_id)
+    if found is None or extension not in EXTENSIONS:
+        offered = ", ".join(each.id for each in outline.renditions)
+        raise InitNotFound(f"Init segment not found: this source is offered as {offered}")
+    return found.init
+
+
+def segment_named(rendition_id: str, number: str, extension: str) -> SegmentName:
+    """Return which segment is asked for; whether there is one is known to `Playback.segment`."""
+    if not (number.isascii() and number.isdigit()) or extension not in EXTENSIONS:
+        raise SegmentNotFound("Media segment not found: they are numbered from 1")
+    return SegmentName(rendition_id, int(number[:9]))
+
+
+def is_whole(extension: str) -> bool:
+    """Tell whether segments with this ending come with their header, playable by themselves."""
+    return extension == "mp4"
