@@ -23,7 +23,7 @@ from framekiln.capture.browser import Browser, open_browser
 from framekiln.composition.layers import read_config
 from framekiln.engine.film import make_film
 from framekiln.engine.order import FilmOrder
-from framekiln.media.encode import VideoSettings, configure_x264
+from framekiln.media.writing.encode import VideoSettings, configure_x264
 from tests.bench.cpu import own_s, tree_s
 from tests.support.clips import write_picture
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets

@@ -17,8 +17,8 @@ from framekiln.capture.network import PageNetwork, Resource, nothing
 from framekiln.capture.page import Size, open_page
 from framekiln.engine.film import make_film
 from framekiln.engine.order import Film, FilmOrder
-from framekiln.media.encode import VideoSettings, configure_x264
-from framekiln.media.stills import decode_bgra
+from framekiln.media.imaging.stills import decode_bgra
+from framekiln.media.writing.encode import VideoSettings, configure_x264
 from framekiln.timeline import Timeline
 from tests.bench.cpu import own_s, tree_s
 

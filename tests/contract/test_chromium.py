@@ -26,7 +26,7 @@ from framekiln.capture.sandbox import Confinement, strongest_confinement
 from framekiln.capture.warm_browser import WarmBrowser
 from framekiln.engine.film import Film, FilmLimits, FilmOrder, make_film
 from framekiln.engine.studio import Alive, FilmAbandoned, Studio
-from framekiln.media.stills import decode_bgra
+from framekiln.media.imaging.stills import decode_bgra
 from tests.e2e.conftest import processes_under
 from tests.support.looks import decode_frames
 

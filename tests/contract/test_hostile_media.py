@@ -69,8 +69,8 @@ async def refused(task: str, source: Path) -> FramekilnError:
     return caught.value
 
 
-IMAGE = "framekiln.media.image_facts:task"
-OVERVIEW = "framekiln.media.overview:task"
+IMAGE = "framekiln.media.imaging.image_facts:task"
+OVERVIEW = "framekiln.media.overviews.overview:task"
 
 
 def png_chunk(name: bytes, body: bytes) -> bytes:

@@ -14,7 +14,7 @@ from framekiln.engine.layers.stage import open_layers
 from framekiln.engine.missing_media import AssetMissing
 from framekiln.engine.order import FilmOrder, StillMoment
 from framekiln.engine.slices import Slice
-from framekiln.media.join import join
+from framekiln.media.writing.join import join
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
 from tests.support.layer_films import LIMITS, config_of, film_of, mean_colour, staged

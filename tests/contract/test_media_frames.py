@@ -15,8 +15,8 @@ from av.video.reformatter import ColorRange, Colorspace, Interpolation
 from av.video.stream import VideoStream
 
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.frames import FrameSource
-from framekiln.media.video_decoder import VideoDecoder
+from framekiln.media.watching.frames import FrameSource
+from framekiln.media.watching.video_decoder import VideoDecoder
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import Picture, draw_frame_code, read_frame_code
 

@@ -10,10 +10,10 @@ import av
 import numpy as np
 import pytest
 
-from framekiln.media.encode import Mp4Encoder, VideoSettings
 from framekiln.media.errors import SlicesDiffer
-from framekiln.media.join import join
-from framekiln.media.mix import SoundClip, mix
+from framekiln.media.mixing.mix import SoundClip, mix
+from framekiln.media.writing.encode import Mp4Encoder, VideoSettings
+from framekiln.media.writing.join import join
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import draw_frame_code, read_frame_code
 from tests.support.looks import decode_frames, probe

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from framekiln.client.local_tracks import cut_video
-from framekiln.media.one_mp4 import write_one_mp4
+from framekiln.media.remaking.one_mp4 import write_one_mp4
 from tests.contract.test_media_split import late_and_early, packets, two_sounds
 from tests.support.clips import Clip, make_clip
 from tests.support.looks import probe

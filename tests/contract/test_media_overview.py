@@ -10,11 +10,11 @@ import pytest
 from PIL import Image
 
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.overview import task
+from framekiln.media.hearing.sound import RATE_HZ, Stretch
+from framekiln.media.hearing.waveform import MOST_PEAKS, _Outline
+from framekiln.media.overviews.overview import task
+from framekiln.media.overviews.thumbnails import tile_size, tile_times_ms
 from framekiln.media.probe import VideoFacts
-from framekiln.media.sound import RATE_HZ, Stretch
-from framekiln.media.thumbnails import tile_size, tile_times_ms
-from framekiln.media.waveform import MOST_PEAKS, _Outline
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import Picture, read_frame_code
 

@@ -6,9 +6,9 @@ from pathlib import Path
 import av
 import pytest
 
-from framekiln.media.frames import FrameSource
-from framekiln.media.reuniting import reunite
-from framekiln.media.split import process_video, track_path
+from framekiln.media.remaking.reuniting import reunite
+from framekiln.media.splitting.split import process_video, track_path
+from framekiln.media.watching.frames import FrameSource
 from tests.support.clips import Clip, make_clip
 
 Stamped = tuple[Fraction, bytes]

@@ -10,9 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.mix import SoundClip, mix, mixed_blocks
-from framekiln.media.mono_samples import MonoSamples
-from framekiln.media.sound import RATE_HZ, read_sound
+from framekiln.media.hearing.mono_samples import MonoSamples
+from framekiln.media.hearing.sound import RATE_HZ, read_sound
+from framekiln.media.mixing.mix import SoundClip, mix, mixed_blocks
 from tests.support.clips import BEEP_LEVEL, Clip, make_clip
 from tests.support.sounds import beep_times, decode_sound, find_beeps, rms
 

@@ -14,7 +14,7 @@ import pytest
 
 from framekiln.media.isobmff.index import index_of_tracks, read_init_bytes, read_segment_bytes
 from framekiln.media.isobmff.track_file import TrackFile
-from framekiln.media.split import ProcessedVideo, process_video, task, track_path
+from framekiln.media.splitting.split import ProcessedVideo, process_video, task, track_path
 from tests.support import odd_clips
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from framekiln.media import sampled_frames, scenes
-from framekiln.media.sampled_frames import sample_frames
-from framekiln.media.scenes import find_cuts
+from framekiln.media.overviews import sampled_frames, scenes
+from framekiln.media.overviews.sampled_frames import sample_frames
+from framekiln.media.overviews.scenes import find_cuts
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
 

@@ -14,10 +14,10 @@ import pytest
 from numpy.typing import NDArray
 
 from framekiln.media.errors import SlicesDiffer
-from framekiln.media.renditions import Outline, Rendition, Size
-from framekiln.media.segments import make_segment
-from framekiln.media.sound import RATE_HZ, read_sound
-from framekiln.media.source_outline import outline_of
+from framekiln.media.hearing.sound import RATE_HZ, read_sound
+from framekiln.media.segmenting.renditions import Outline, Rendition, Size
+from framekiln.media.segmenting.segments import make_segment
+from framekiln.media.segmenting.source_outline import outline_of
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
 from tests.support.looks import decode_frames, probe

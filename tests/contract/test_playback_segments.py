@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from framekiln.media.renditions import Outline
+from framekiln.media.segmenting.renditions import Outline
 from framekiln.playback import store
 from framekiln.playback.model import MediaNotReady, Source
 from framekiln.playback.service import Playback

@@ -18,7 +18,7 @@ import pytest
 
 from framekiln.kit.ids import FileId, TranscriptionId
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.speech_samples import write_samples
+from framekiln.media.hearing.speech_samples import write_samples
 from framekiln.speech.model import SAMPLE_HZ
 from framekiln.transcripts.model import Ask, Transcription
 from framekiln.transcripts.work import MAX_TAKES, PreparedSound

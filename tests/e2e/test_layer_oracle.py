@@ -19,7 +19,7 @@ from framekiln.capture.browser import Browser, open_browser
 from framekiln.capture.network import PageNetwork, Resource
 from framekiln.capture.page import Size, open_page
 from framekiln.engine.page_host import PageHost
-from framekiln.media.stills import decode_bgra
+from framekiln.media.imaging.stills import decode_bgra
 from tests.support.clips import write_picture
 from tests.support.frame_codes import Picture
 from tests.support.layer_films import config_of, staged

@@ -19,7 +19,7 @@ from framekiln.capture.browser import Browser
 from framekiln.capture.network import PageNetwork, Resource
 from framekiln.capture.page import Page, PageFacts, Size, open_page
 from framekiln.composition.document import as_document
-from framekiln.media.stills import decode_bgra
+from framekiln.media.imaging.stills import decode_bgra
 from tests.support.frame_codes import Picture, draw_frame_code, read_frame_code
 
 FPS = Fraction(30)

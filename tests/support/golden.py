@@ -18,7 +18,7 @@ from framekiln.capture.browser import Browser
 from framekiln.engine.assets import Assets
 from framekiln.engine.film import make_film
 from framekiln.engine.order import FilmLimits, FilmOrder, StillMoment
-from framekiln.media.stills import PngFormat
+from framekiln.media.imaging.stills import PngFormat
 from framekiln.renders.still import Still
 from tests.support.frame_codes import Picture
 from tests.support.libraries import with_libraries

@@ -15,7 +15,7 @@ from framekiln.capture.browser import Browser
 from framekiln.capture.network import PageNetwork, Resource
 from framekiln.capture.page import Page, Shown, Size, open_page
 from framekiln.composition.document import as_document
-from framekiln.media.stills import decode_bgra
+from framekiln.media.imaging.stills import decode_bgra
 
 FPS = Fraction(30)
 FADE = "<style>@keyframes fade { from { opacity: 0 } to { opacity: 1 } }</style>"

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from framekiln.client.errors import NotStreamable
-from framekiln.media.copying import copy_track
 from framekiln.media.isobmff.track_file import TrackFile
-from framekiln.media.survey import survey
-from framekiln.media.track_plan import TrackJob, plan_tracks
+from framekiln.media.splitting.copying import copy_track
+from framekiln.media.splitting.survey import survey
+from framekiln.media.splitting.track_plan import TrackJob, plan_tracks
 
 MAX_TRACKS: Final = 8
 

@@ -14,7 +14,7 @@ from framekiln.engine.order import Film, FilmLimits, FilmOrder
 from framekiln.engine.slices import Slice, cut
 from framekiln.engine.sound import mix_sounds
 from framekiln.engine.stages import AnyStage, open_stage_for
-from framekiln.media.join import join
+from framekiln.media.writing.join import join
 
 Report = Callable[[int, int], None]
 """Called with frames done and frames in all. What it raises stops the film."""

@@ -13,7 +13,7 @@ from framekiln.capture.page import Page, Size, open_page
 from framekiln.composition.own_runtime import brings_own_runtime
 from framekiln.engine.order import FilmOrder
 from framekiln.engine.shot import Shot
-from framekiln.media.pcm import write_wav
+from framekiln.media.hearing.pcm import write_wav
 
 
 def has_own_runtime(order: FilmOrder) -> bool:

@@ -23,9 +23,9 @@ from framekiln.engine.page_api import API_PREFIX, answer_api
 from framekiln.engine.site import Site
 from framekiln.kit.errors import FramekilnError, InvalidInput
 from framekiln.media.captions import read_captions
-from framekiln.media.frames import FrameSource
-from framekiln.media.mono_samples import MonoSamples
+from framekiln.media.hearing.mono_samples import MonoSamples
 from framekiln.media.probe import MediaFacts, probe
+from framekiln.media.watching.frames import FrameSource
 
 Query = dict[str, str]
 

@@ -15,7 +15,7 @@ from framekiln.compositor.fill import hide
 from framekiln.compositor.picture import Picture
 from framekiln.compositor.rect import Rect
 from framekiln.engine.hidden_boxes import BoxPath, HiddenBoxes
-from framekiln.media.redaction import Shown, redact
+from framekiln.media.remaking.redaction import Shown, redact
 
 _GREY: Final = 128
 _REPORT_EVERY_MS: Final = 1000

@@ -8,10 +8,10 @@ import numpy as np
 
 from framekiln.engine.assets import Assets
 from framekiln.engine.heard import HeardPiece, MediaWindow
-from framekiln.media.mix import SoundClip, mix, mixed_blocks
-from framekiln.media.pcm import write_wav
+from framekiln.media.hearing.pcm import write_wav
+from framekiln.media.hearing.sound import sample_at
+from framekiln.media.mixing.mix import SoundClip, mix, mixed_blocks
 from framekiln.media.probe import probe
-from framekiln.media.sound import sample_at
 from framekiln.timeline import Timeline
 
 

@@ -26,8 +26,8 @@ from framekiln.engine.own_runtime import initialize, open_page_for, save_sound
 from framekiln.engine.page_host import PageHost
 from framekiln.engine.shot import Shot, plan_shot
 from framekiln.engine.slices import Slice
-from framekiln.media.encode import Mp4Encoder, VideoSettings
-from framekiln.media.stills import decode_bgra
+from framekiln.media.imaging.stills import decode_bgra
+from framekiln.media.writing.encode import Mp4Encoder, VideoSettings
 
 FrameShown = Callable[[int], None]
 """Called with the number of each frame taken. What it raises stops the film."""

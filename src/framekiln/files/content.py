@@ -25,7 +25,7 @@ _EXAMPLES: Final[dict[FileType, str]] = {
     FileType.CAPTION: "WebVTT, SubRip or JSON",
 }
 _CHECKS: Final[dict[FileType, str]] = {
-    FileType.IMAGE: "framekiln.media.image_facts:task",
+    FileType.IMAGE: "framekiln.media.imaging.image_facts:task",
     FileType.CAPTION: "framekiln.files.caption_check:task",
 }
 _LIMITS: Final = Limits(

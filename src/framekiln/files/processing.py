@@ -38,8 +38,8 @@ from framekiln.kit.confined.limits import Limits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.ids import FileId, OrganizationId
-from framekiln.media.overview import THUMBNAILS, WAVEFORM
-from framekiln.media.split import INDEX_NAME, track_path
+from framekiln.media.overviews.overview import THUMBNAILS, WAVEFORM
+from framekiln.media.splitting.split import INDEX_NAME, track_path
 from framekiln.storage.blob_store import BlobStore
 
 # An hour of film in a codec that has to be encoded anew takes about as long on a slow machine.
@@ -100,7 +100,7 @@ class ProcessFile:
         check_md5(file, md5)
         media_type = check_type(file.type, source)
         told = await run_confined(
-            "framekiln.media.split:task",
+            "framekiln.media.splitting.split:task",
             {"source": source.name, "folder": "."},
             limits=_SPLIT_LIMITS,
             folder=folder,
@@ -114,7 +114,7 @@ class ProcessFile:
         """Make thumbnails and waveform; a file is ready without them too."""
         try:
             await run_confined(
-                "framekiln.media.overview:task",
+                "framekiln.media.overviews.overview:task",
                 {"source": "source", "folder": "."},
                 limits=_OVERVIEW_LIMITS,
                 folder=folder,

@@ -40,7 +40,7 @@ from framekiln.files.tracks import store as track_store
 from framekiln.identity.model import Caller
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import FileId, OrganizationId, new_uuid
-from framekiln.media.reuniting import reunite
+from framekiln.media.remaking.reuniting import reunite
 from framekiln.storage.blob_store import BlobStore
 
 REMEMBERED: Final = timedelta(days=30)

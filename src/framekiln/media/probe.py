@@ -16,9 +16,9 @@ from av.video.stream import VideoStream
 
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.opening import open_media, unreadable_as_ours, video_stream
-from framekiln.media.pictures import has_alpha, orientation_of
 from framekiln.media.source_time import start_ms, timeline_shift
-from framekiln.media.video_decoder import VideoDecoder
+from framekiln.media.watching.pictures import has_alpha, orientation_of
+from framekiln.media.watching.video_decoder import VideoDecoder
 
 # Their headers need not hold a length; FFmpeg then guesses it from the bit rate.
 _LENGTH_MAY_BE_A_GUESS: Final = {"aac", "mp3"}

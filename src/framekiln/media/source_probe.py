@@ -16,7 +16,12 @@ from PIL import Image
 
 from framekiln.media.captions import read_captions
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.image_facts import LARGEST_SIDE_PX, BrokenImage, ImageTooLarge, image_facts
+from framekiln.media.imaging.image_facts import (
+    LARGEST_SIDE_PX,
+    BrokenImage,
+    ImageTooLarge,
+    image_facts,
+)
 from framekiln.media.probe import probe
 from framekiln.media.sniff import HEAD_BYTES, sniff
 

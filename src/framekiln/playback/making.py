@@ -25,8 +25,8 @@ from framekiln.kit.confined.errors import describe_error
 from framekiln.kit.confined.limits import Limits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.errors import FramekilnError
-from framekiln.media.renditions import Outline, Rendition
-from framekiln.media.segments import OUTLINE_TASK, SEGMENT_TASK
+from framekiln.media.segmenting.renditions import Outline, Rendition
+from framekiln.media.segmenting.segments import OUTLINE_TASK, SEGMENT_TASK
 from framekiln.playback import store
 from framekiln.playback.model import (
     SegmentName,

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from framekiln.kit.errors import Blame, InvalidInput, NotFound, Unavailable
 from framekiln.kit.ids import OrganizationId
-from framekiln.media.renditions import AUDIO, Outline
+from framekiln.media.segmenting.renditions import AUDIO, Outline
 
 SourceId = NewType("SourceId", UUID)
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from framekiln.media.renditions import Outline
+from framekiln.media.segmenting.renditions import Outline
 from framekiln.playback.model import InitNotFound, SegmentName, SegmentNotFound
 
 SEGMENT_TYPE: Final = "video/iso.segment"

@@ -15,7 +15,7 @@ from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.confined.errors import rebuild_error
 from framekiln.kit.ids import OrganizationId
-from framekiln.media.renditions import AUDIO, Outline, Rendition
+from framekiln.media.segmenting.renditions import AUDIO, Outline, Rendition
 from framekiln.playback import store
 from framekiln.playback.jobs import segment_job
 from framekiln.playback.model import (

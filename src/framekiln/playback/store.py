@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from framekiln.db.pool import Connection, Database
 from framekiln.kit.ids import OrganizationId
-from framekiln.media.renditions import Outline
+from framekiln.media.segmenting.renditions import Outline
 from framekiln.playback.model import (
     MadeSegment,
     SegmentName,

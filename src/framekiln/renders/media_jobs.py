@@ -13,7 +13,7 @@ from framekiln.engine.sound import mix_sounds
 from framekiln.jobs.ending import patiently
 from framekiln.jobs.model import JobContext
 from framekiln.kit.ids import RenderId
-from framekiln.media.join import join
+from framekiln.media.writing.join import join
 from framekiln.renders.assets import RenderAssets, Sources, fetch_site
 from framekiln.renders.ending import ending_badly
 from framekiln.renders.model import Made, Render, output_key, sound_key

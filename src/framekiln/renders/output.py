@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from framekiln.media.stills import JpegFormat, PngFormat, StillFormat, WebpFormat
+from framekiln.media.imaging.stills import JpegFormat, PngFormat, StillFormat, WebpFormat
 
 
 @dataclass(frozen=True)

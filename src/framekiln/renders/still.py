@@ -7,7 +7,7 @@ from framekiln.capture.browser import Browser
 from framekiln.engine.order import FilmLimits, FilmOrder, StillMoment
 from framekiln.engine.stages import AnyStage, open_stage_for
 from framekiln.engine.studio import Alive
-from framekiln.media.stills import StillFormat, encode_still
+from framekiln.media.imaging.stills import StillFormat, encode_still
 from framekiln.renders.model import Made, Render
 from framekiln.renders.output import Mp4Format
 

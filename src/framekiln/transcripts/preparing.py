@@ -13,7 +13,7 @@ from framekiln.files.service import Files
 from framekiln.jobs.model import JobContext
 from framekiln.kit.confined.limits import Limits
 from framekiln.kit.confined.run import run_confined
-from framekiln.media.speech_samples import LONGEST_S, SAMPLE_BYTES, SAMPLE_HZ
+from framekiln.media.hearing.speech_samples import LONGEST_S, SAMPLE_BYTES, SAMPLE_HZ
 from framekiln.storage.blob_store import BlobStore
 from framekiln.transcripts.ending import Named, ending_badly
 from framekiln.transcripts.model import Transcription, samples_key
@@ -71,7 +71,7 @@ class PrepareSound:
         else:
             await self.files.fetch_track(file, transcription.track_id, source)
         told = await run_confined(
-            "framekiln.media.speech_samples:task",
+            "framekiln.media.hearing.speech_samples:task",
             {"source": source.name, "stream_index": stream_index, "samples": "samples"},
             limits=_LIMITS,
             folder=folder,

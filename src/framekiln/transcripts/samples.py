@@ -5,7 +5,7 @@ from typing import Final
 
 import numpy as np
 
-from framekiln.media.speech_samples import SAMPLE_BYTES, SAMPLE_HZ
+from framekiln.media.hearing.speech_samples import SAMPLE_BYTES, SAMPLE_HZ
 from framekiln.speech.engine import Slice
 from framekiln.speech.model import Samples
 from framekiln.storage.blob_store import BlobStore

@@ -19,8 +19,8 @@ from framekiln.identity.model import Caller
 from framekiln.jobs.ending import Failure
 from framekiln.kit.errors import CompositionFailed, InvalidInput, Unavailable
 from framekiln.kit.ids import OrganizationId
-from framekiln.media.frames import FrameSource
-from framekiln.media.stills import StillFormat, encode_still
+from framekiln.media.imaging.stills import StillFormat, encode_still
+from framekiln.media.watching.frames import FrameSource
 from framekiln.renders.model import Render, render_prefix
 from framekiln.renders.output import Mp4Format, media_type_of
 from framekiln.renders.service import Renders

@@ -15,9 +15,9 @@ import pytest
 
 from framekiln.capture.page import Size
 from framekiln.engine.slices import Slice, cut
-from framekiln.media.encode import Mp4Encoder, VideoSettings
-from framekiln.media.join import join
-from framekiln.media.mix import SoundClip, mix
+from framekiln.media.mixing.mix import SoundClip, mix
+from framekiln.media.writing.encode import Mp4Encoder, VideoSettings
+from framekiln.media.writing.join import join
 from framekiln.renders.model import Made
 from framekiln.renders.plan import RenderPlan
 from framekiln.timeline import Timeline

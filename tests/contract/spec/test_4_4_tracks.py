@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from framekiln.media.split import process_video, track_path
+from framekiln.media.splitting.split import process_video, track_path
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import Kiln, open_kiln
 from tests.support.clips import Clip, make_clip

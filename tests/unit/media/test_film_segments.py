@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from framekiln.media.film_segments import AAC_FRAME, sound_bounds
+from framekiln.media.segmenting.film_segments import AAC_FRAME, sound_bounds
 
 
 @pytest.mark.parametrize("fps", [Fraction(30), Fraction(30000, 1001), Fraction(25, 2)], ids=str)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from framekiln.media.image_facts import BrokenImage, ImageFacts, ImageTooLarge, image_facts
-from framekiln.media.svg import UnsafeSvg
+from framekiln.media.imaging.image_facts import BrokenImage, ImageFacts, ImageTooLarge, image_facts
+from framekiln.media.imaging.svg import UnsafeSvg
 
 
 def write(path: Path, picture: Image.Image, name: str, **options: object) -> Path:

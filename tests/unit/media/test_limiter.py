@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from framekiln.media.limiter import Limiter, smooth_gains
+from framekiln.media.mixing.limiter import Limiter, smooth_gains
 
 BLOCK = 8192
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from framekiln.media.pcm import write_wav
-from framekiln.media.sound import read_sound
+from framekiln.media.hearing.pcm import write_wav
+from framekiln.media.hearing.sound import read_sound
 
 
 def read(path: Path, count: int) -> np.ndarray:

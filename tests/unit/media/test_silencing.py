@@ -4,8 +4,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from framekiln.media.silencing import EDGE_SAMPLES, Silencing
-from framekiln.media.sound import Stretch
+from framekiln.media.hearing.sound import Stretch
+from framekiln.media.mixing.silencing import EDGE_SAMPLES, Silencing
 
 
 def silent_samples(*spans_ms: tuple[int, int]) -> list[int]:

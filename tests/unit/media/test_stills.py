@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from framekiln.media.stills import (
+from framekiln.media.imaging.stills import (
     JpegFormat,
     PngFormat,
     StillFormat,

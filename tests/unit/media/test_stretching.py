@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from framekiln.media.stretching import read_stretched
+from framekiln.media.mixing.stretching import read_stretched
 
 RATE = 48_000
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from framekiln.media.svg import BrokenSvg, SvgFacts, UnsafeSvg, check_svg
-from framekiln.media.svg_size import SvgSize
+from framekiln.media.imaging.svg import BrokenSvg, SvgFacts, UnsafeSvg, check_svg
+from framekiln.media.imaging.svg_size import SvgSize
 
 NS = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 

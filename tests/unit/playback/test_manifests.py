@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, urlsplit
 import m3u8
 import pytest
 
-from framekiln.media.renditions import Outline, Rendition, Size
+from framekiln.media.segmenting.renditions import Outline, Rendition, Size
 from framekiln.playback.links import Links
 from framekiln.playback.manifests import dash, hls, json
 

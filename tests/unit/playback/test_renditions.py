@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framekiln.media.renditions import (
+from framekiln.media.segmenting.renditions import (
     Outline,
     Rendition,
     Size,

@@ -9,7 +9,7 @@ from framekiln.capture.page import Size
 from framekiln.engine.shot import MediaWindow
 from framekiln.jobs.ending import Failure
 from framekiln.kit.ids import OrganizationId, RenderId, new_uuid
-from framekiln.media.stills import JpegFormat, PngFormat, WebpFormat
+from framekiln.media.imaging.stills import JpegFormat, PngFormat, WebpFormat
 from framekiln.renders.model import (
     CHANGES,
     Progress,

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from framekiln.media.film_segments import Header, Segment
+from framekiln.media.segmenting.film_segments import Header, Segment
 from framekiln.videos.streaming.package import Package
 
 

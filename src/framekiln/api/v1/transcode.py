@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from framekiln.api.auth import MEDIA_TOKEN, MediaReader, services_of
 from framekiln.api.ranges import blob_response
-from framekiln.media.renditions import (
+from framekiln.media.segmenting.renditions import (
     AUDIO,
     LARGEST_SHORT_SIDE_PX,
     MAIN,

@@ -198,10 +198,12 @@ CREATE TABLE pipeline_attempt (
     ended_at timestamptz
 );
 
-CREATE INDEX pipeline_attempt_waiting ON pipeline_attempt (endpoint_id, position)
-    WHERE state = 'waiting';
+-- By step: those of one that is full must not be gone through to find those of another.
+CREATE INDEX pipeline_attempt_waiting ON pipeline_attempt
+    (endpoint_id, pipeline_id, pipeline_version, step_key, position) WHERE state = 'waiting';
 CREATE INDEX pipeline_attempt_sending ON pipeline_attempt (endpoint_id) WHERE state = 'sending';
-CREATE INDEX pipeline_attempt_due ON pipeline_attempt (due_at) WHERE state <> 'done';
+CREATE INDEX pipeline_attempt_due ON pipeline_attempt (due_at)
+    WHERE state IN ('sending', 'awaiting_callback');
 CREATE INDEX pipeline_attempt_of_step ON pipeline_attempt (step_run_id, window_number);
 
 CREATE TABLE pipeline_review (

@@ -53,8 +53,8 @@ from framekiln.engine.layers.text_markup import (
 from framekiln.engine.order import FilmLimits
 from framekiln.engine.sound import mix_to_wav
 from framekiln.media.captions import read_captions
-from framekiln.media.images import SVG_TYPE, image_type
-from framekiln.media.mono_samples import MonoSamples
+from framekiln.media.hearing.mono_samples import MonoSamples
+from framekiln.media.imaging.images import SVG_TYPE, image_type
 from framekiln.timeline import Timeline
 
 

@@ -24,7 +24,7 @@ from framekiln.engine.layers.text_markup import BASE_CSS
 from framekiln.engine.order import FilmLimits
 from framekiln.engine.page_host import PageHost
 from framekiln.kit.errors import CompositionFailed
-from framekiln.media.stills import decode_bgra
+from framekiln.media.imaging.stills import decode_bgra
 
 _LARGEST_PX: Final = 8192
 _LEAST_SHEET: Final = Size(1024, 1024)

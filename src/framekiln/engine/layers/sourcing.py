@@ -21,8 +21,8 @@ from framekiln.composition.layers.values import (
 from framekiln.engine.assets import Assets, LocalAsset
 from framekiln.kit.errors import FramekilnError, InvalidInput
 from framekiln.media.captions import read_captions
-from framekiln.media.image_facts import image_facts
-from framekiln.media.images import SVG_TYPE, ImageSource, image_type
+from framekiln.media.imaging.image_facts import image_facts
+from framekiln.media.imaging.images import SVG_TYPE, ImageSource, image_type
 from framekiln.media.probe import probe
 
 _AT_ONCE: Final = 6

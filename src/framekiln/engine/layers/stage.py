@@ -34,7 +34,7 @@ from framekiln.engine.missing_media import AssetMissing, AssetUnavailable
 from framekiln.engine.order import FilmLimits, FilmOrder, StillMoment
 from framekiln.engine.shot import Shot
 from framekiln.engine.slices import Slice
-from framekiln.media.encode import Layout, Mp4Encoder, VideoSettings
+from framekiln.media.writing.encode import Layout, Mp4Encoder, VideoSettings
 
 GRABBING: Final = "layers"
 FrameShown = Callable[[int], None]

@@ -37,8 +37,8 @@ from framekiln.kit.confined.limits import Limits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.ids import FileId, OrganizationId
-from framekiln.media.overview import THUMBNAILS, WAVEFORM
-from framekiln.media.split import INDEX_NAME, track_path
+from framekiln.media.overviews.overview import THUMBNAILS, WAVEFORM
+from framekiln.media.splitting.split import INDEX_NAME, track_path
 from framekiln.storage.blob_store import BlobStore
 
 _FINISH_LIMITS: Final = Limits(
@@ -116,7 +116,7 @@ class AssembleStream:
         """Make thumbnails and waveform; a file is ready without them too."""
         try:
             await run_confined(
-                "framekiln.media.overview:task",
+                "framekiln.media.overviews.overview:task",
                 {"source": SOURCE, "folder": "."},
                 limits=_OVERVIEW_LIMITS,
                 folder=folder,

@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from framekiln.media.isobmff.index import SCRUB_TRACK_ID, IndexEntry, index_entry
-from framekiln.media.one_mp4 import write_one_mp4
-from framekiln.media.picture_tracks import PictureOrder, PictureSource, encode_pictures
 from framekiln.media.probe import VideoFacts, probe
-from framekiln.media.probe_info import probe_info
-from framekiln.media.split import INDEX_NAME, ProcessedTrack, ProcessedVideo, track_path
-from framekiln.media.work_done import WorkDone
+from framekiln.media.remaking.one_mp4 import write_one_mp4
+from framekiln.media.splitting.picture_tracks import PictureOrder, PictureSource, encode_pictures
+from framekiln.media.splitting.probe_info import probe_info
+from framekiln.media.splitting.split import INDEX_NAME, ProcessedTrack, ProcessedVideo, track_path
+from framekiln.media.splitting.work_done import WorkDone
 
 SOURCE: Final = "source"
 

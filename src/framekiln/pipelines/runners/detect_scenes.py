@@ -35,7 +35,7 @@ class DetectScenes:
         settings, window = work.step.settings, work.window
         assert isinstance(settings, detect_scenes.Settings)
         told = await run_confined(
-            "framekiln.media.scenes:task",
+            "framekiln.media.overviews.scenes:task",
             {
                 "source": "source",
                 "threshold": settings.threshold,

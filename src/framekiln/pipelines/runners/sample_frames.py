@@ -47,7 +47,7 @@ class SampleFrames:
         self, work: StepWork, folder: Path, *, every_ms: int, part: range
     ) -> list[int]:
         told = await run_confined(
-            "framekiln.media.sampled_frames:task",
+            "framekiln.media.overviews.sampled_frames:task",
             {
                 "source": "source",
                 "folder": ".",

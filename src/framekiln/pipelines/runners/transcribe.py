@@ -84,7 +84,7 @@ class Transcribe:
             if not await self.media.fetch(work, "audio", folder / "source", lead_ms=MARGIN_MS):
                 return Transcript(None)
             await run_confined(
-                "framekiln.media.window_sound:task",
+                "framekiln.media.hearing.window_sound:task",
                 {
                     "source": "source",
                     "samples": "samples",

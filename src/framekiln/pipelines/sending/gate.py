@@ -36,22 +36,15 @@ class EndpointGate:
         limit = await store.lock_endpoint(connection, endpoint_id)
         if limit is None:
             return
-        now = self._clock.now()
         room = Room(limit, await store.count_sending(connection, endpoint_id))
-        while room.free > 0:
-            waiting = await store.list_waiting(
-                connection, endpoint_id, full=room.full, now=now, limit=room.free
-            )
-            let_in = [each for each in waiting if room.admit(each)]
-            await store.promote(
-                connection, [each.id for each in let_in], overdue_at=now + _QUEUED_FOR_LONG
-            )
-            if let_in:
-                jobs = [send_job(each.id, each.run_id) for each in let_in]
-                await self._jobs.defer_many(connection, jobs)
-            # Less than asked for would have been more, had there been more.
-            if len(let_in) == len(waiting):
-                return
+        if room.free <= 0:
+            return
+        now = self._clock.now()
+        waiting = await store.list_waiting(connection, endpoint_id, now=now, limit=room.free)
+        let_in = {each.id: each.run_id for each in waiting if room.admit(each)}
+        promoted = await store.promote(connection, list(let_in), overdue_at=now + _QUEUED_FOR_LONG)
+        jobs = [send_job(each, run_id) for each, run_id in let_in.items() if each in promoted]
+        await self._jobs.defer_many(connection, jobs)
 
 
 class Room:
@@ -59,17 +52,12 @@ class Room:
 
     def __init__(self, limit: int, sending: dict[StepPlace, int]) -> None:
         self.free = limit - sum(sending.values())
-        self.full: set[StepPlace] = set()
-        """Steps known to have no room."""
         self._sending = dict(sending)
 
     def admit(self, attempt: WaitingAttempt) -> bool:
         """Take a slot for an attempt; False when its step, or the endpoint, has none."""
         count = self._sending.get(attempt.place, 0)
-        if count >= attempt.step_max_concurrency:
-            self.full.add(attempt.place)
-            return False
-        if self.free <= 0:
+        if self.free <= 0 or count >= attempt.step_max_concurrency:
             return False
         self._sending[attempt.place] = count + 1
         self.free -= 1

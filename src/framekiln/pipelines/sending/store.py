@@ -72,35 +72,35 @@ async def count_sending(connection: Connection, endpoint_id: EndpointId) -> dict
 
 
 async def list_waiting(
-    connection: Connection,
-    endpoint_id: EndpointId,
-    *,
-    full: Collection[StepPlace],
-    now: datetime,
-    limit: int,
+    connection: Connection, endpoint_id: EndpointId, *, now: datetime, limit: int
 ) -> list[WaitingAttempt]:
-    """Return the oldest attempts that wait and are due, but for those of steps that are full."""
+    """Return the oldest `limit` of each step that wait and are due, oldest first."""
     cursor = await connection.execute(
         """
-        SELECT id, run_id, pipeline_id, pipeline_version, step_key, step_max_concurrency
-        FROM pipeline_attempt attempt
-        WHERE endpoint_id = %(endpoint_id)s AND state = 'waiting' AND due_at <= %(now)s
-            AND NOT EXISTS (
-                SELECT FROM unnest(%(pipelines)s::uuid[], %(versions)s::integer[], %(keys)s::text[])
-                    AS busy (pipeline_id, pipeline_version, step_key)
-                WHERE busy.pipeline_id = attempt.pipeline_id
-                    AND busy.pipeline_version = attempt.pipeline_version
-                    AND busy.step_key = attempt.step_key)
-        ORDER BY position LIMIT %(limit)s FOR UPDATE SKIP LOCKED
+        WITH RECURSIVE step AS (
+            (SELECT pipeline_id, pipeline_version, step_key FROM pipeline_attempt
+                WHERE endpoint_id = %(endpoint_id)s AND state = 'waiting'
+                ORDER BY pipeline_id, pipeline_version, step_key LIMIT 1)
+            UNION ALL
+            SELECT another.* FROM step CROSS JOIN LATERAL (
+                SELECT pipeline_id, pipeline_version, step_key FROM pipeline_attempt
+                WHERE endpoint_id = %(endpoint_id)s AND state = 'waiting'
+                    AND (pipeline_id, pipeline_version, step_key)
+                        > (step.pipeline_id, step.pipeline_version, step.step_key)
+                ORDER BY pipeline_id, pipeline_version, step_key LIMIT 1) AS another
+        )
+        SELECT oldest.* FROM step CROSS JOIN LATERAL (
+            SELECT id, run_id, position, pipeline_id, pipeline_version, step_key,
+                step_max_concurrency
+            FROM pipeline_attempt attempt
+            WHERE endpoint_id = %(endpoint_id)s AND state = 'waiting' AND due_at <= %(now)s
+                AND attempt.pipeline_id = step.pipeline_id
+                AND attempt.pipeline_version = step.pipeline_version
+                AND attempt.step_key = step.step_key
+            ORDER BY position LIMIT %(limit)s) AS oldest
+        ORDER BY position
         """,
-        {
-            "endpoint_id": endpoint_id,
-            "now": now,
-            "limit": limit,
-            "pipelines": [each.pipeline_id for each in full],
-            "versions": [each.pipeline_version for each in full],
-            "keys": [each.step_key for each in full],
-        },
+        {"endpoint_id": endpoint_id, "now": now, "limit": limit},
     )
     return [
         WaitingAttempt(
@@ -112,15 +112,18 @@ async def list_waiting(
 
 async def promote(
     connection: Connection, attempt_ids: Sequence[AttemptId], *, overdue_at: datetime
-) -> None:
-    """Give attempts their slots."""
-    await connection.execute(
+) -> set[AttemptId]:
+    """Give attempts their slots; return which have them. What others are changing is left out."""
+    cursor = await connection.execute(
         """
         UPDATE pipeline_attempt SET state = 'sending', taken_by = NULL, due_at = %s
-        WHERE id = ANY(%s) AND state = 'waiting'
+        WHERE id IN (SELECT id FROM pipeline_attempt
+            WHERE id = ANY(%s) AND state = 'waiting' FOR UPDATE SKIP LOCKED)
+        RETURNING id
         """,
         (overdue_at, list(attempt_ids)),
     )
+    return {AttemptId(row["id"]) for row in await cursor.fetchall()}
 
 
 async def lock(connection: Connection, attempt_id: AttemptId) -> StoredAttempt | None:
@@ -214,7 +217,7 @@ async def list_overdue(
     cursor = await connection.execute(
         """
         SELECT id, run_id FROM pipeline_attempt
-        WHERE due_at <= %s AND state <> 'done' AND state IN ('sending', 'awaiting_callback')
+        WHERE due_at <= %s AND state IN ('sending', 'awaiting_callback')
         ORDER BY due_at LIMIT %s
         """,
         (now, limit),

@@ -4,7 +4,7 @@ from fractions import Fraction
 from itertools import groupby
 from xml.sax.saxutils import escape, quoteattr
 
-from framekiln.media.renditions import SCRUB, Outline, Rendition
+from framekiln.media.segmenting.renditions import SCRUB, Outline, Rendition
 from framekiln.playback.links import Links
 
 MEDIA_TYPE = "application/dash+xml"

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from math import ceil
 
-from framekiln.media.renditions import SCRUB, Outline, Rendition
+from framekiln.media.segmenting.renditions import SCRUB, Outline, Rendition
 from framekiln.playback.links import Links
 
 MEDIA_TYPE = "application/vnd.apple.mpegurl"

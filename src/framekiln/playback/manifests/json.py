@@ -4,7 +4,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any, Final
 
-from framekiln.media.renditions import SCRUB, SEGMENT_S, Outline, Rendition
+from framekiln.media.segmenting.renditions import SCRUB, SEGMENT_S, Outline, Rendition
 from framekiln.playback.links import Links
 
 MEDIA_TYPE = "application/json"

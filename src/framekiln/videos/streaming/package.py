@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Self
 
-from framekiln.media.film_segments import Header, Segment
+from framekiln.media.segmenting.film_segments import Header, Segment
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,14 @@ from typing import Final, TypeVar
 
 from framekiln.engine.slices import cut
 from framekiln.kit.errors import NotFound
-from framekiln.media.film_segments import (
+from framekiln.media.hearing.sound import RATE_HZ
+from framekiln.media.segmenting.film_segments import (
     picture_header,
     picture_segments,
     sound_bounds,
     sound_header,
     sound_segments,
 )
-from framekiln.media.sound import RATE_HZ
 from framekiln.renders.model import Render, render_prefix
 from framekiln.renders.plan import RenderPlan
 from framekiln.renders.service import Renders

@@ -15,7 +15,7 @@ from framekiln.engine.layers.geometry import (
     stands_still,
 )
 from framekiln.engine.layers.painter import Look
-from framekiln.media.images import ImageSource
+from framekiln.media.imaging.images import ImageSource
 
 _MOST_PX: Final = 4096
 

@@ -25,7 +25,7 @@ from framekiln.engine.layers.painter import Look
 from framekiln.engine.missing_media import check_images, find_missing
 from framekiln.engine.order import FilmLimits
 from framekiln.engine.page_host import PageHost
-from framekiln.media.stills import decode_bgra
+from framekiln.media.imaging.stills import decode_bgra
 
 _LOSSLESS: Final = {"format": "png", "optimizeForSpeed": True}
 Seek = Callable[[Fraction], str]

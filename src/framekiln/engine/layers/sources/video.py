@@ -15,7 +15,7 @@ from framekiln.engine.layers.geometry import (
     stands_still,
 )
 from framekiln.engine.layers.painter import Look
-from framekiln.media.frames import FrameSource
+from framekiln.media.watching.frames import FrameSource
 
 
 class VideoPainter:

@@ -8,7 +8,7 @@ from framekiln.composition.layers.values import WaveformLayer
 from framekiln.engine.layers.geometry import largest_side_px
 from framekiln.engine.layers.painter import Look
 from framekiln.engine.layers.wave_drawing import SAMPLES, draw_wave
-from framekiln.media.mono_samples import MonoSamples
+from framekiln.media.hearing.mono_samples import MonoSamples
 
 OpenSamples = Callable[[], MonoSamples]
 

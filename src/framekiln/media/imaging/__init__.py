@@ -1,0 +1,1 @@
+"""Single pictures: telling what they are, decoding and encoding them, safely."""

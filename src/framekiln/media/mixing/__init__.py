@@ -1,0 +1,1 @@
+"""Sounds into one track: gains, speed, silence, the limiter, AAC."""

@@ -1,0 +1,1 @@
+"""Looking through a film: samples at exact times, shot changes, small pictures."""

@@ -1,0 +1,53 @@
+"""Job for a confined child: what a dashboard shows of a video, its small pictures and its waveform.
+
+Both are extras: where one cannot be made, it is left out, and the answer says why.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from framekiln.media.errors import UnreadableMedia
+from framekiln.media.hearing.waveform import read_waveform
+from framekiln.media.overviews.thumbnails import write_thumbnails
+from framekiln.media.probe import MediaFacts, probe
+
+THUMBNAILS: Final = "thumbnails.jpg"
+WAVEFORM: Final = "waveform.json"
+
+Report = Callable[[dict[str, Any]], None]
+
+
+def task(args: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Write `thumbnails.jpg` and `waveform.json` of `source` into `folder`.
+
+    Returns `thumbnails` (how the sheet is laid out) and `waveform` (how many peaks, how long
+    each), None where the file is not there, and `problems`.
+    """
+    source, folder = Path(args["source"]), Path(args["folder"])
+    facts = probe(source)
+    problems: list[str] = []
+    made: dict[str, Any] = {"problems": problems}
+    for name, make in (("thumbnails", _thumbnails), ("waveform", _waveform)):
+        try:
+            made[name] = make(source, facts, folder)
+        except UnreadableMedia as error:
+            made[name] = None
+            problems.append(error.message)
+        report({"made": name})
+    return made
+
+
+def _thumbnails(source: Path, facts: MediaFacts, folder: Path) -> dict[str, Any] | None:
+    if facts.video is None:
+        return None
+    return write_thumbnails(source, facts, folder / THUMBNAILS).as_json()
+
+
+def _waveform(source: Path, facts: MediaFacts, folder: Path) -> dict[str, Any] | None:
+    if facts.audio is None:
+        return None
+    waveform = read_waveform(source).as_json()
+    (folder / WAVEFORM).write_text(json.dumps(waveform, separators=(",", ":")))
+    return {name: value for name, value in waveform.items() if name != "data"}

@@ -1,0 +1,214 @@
+"""Makes a film anew, its pictures drawn on and its sound silenced in places.
+
+Every picture and every sample is encoded again from what was drawn, so nothing else of the source
+comes along: no other stream, no text, no packet, no picture that an edit list would hide. Pictures
+stand upright and keep their times, and so does sound: both are as far apart as before. Interlaced
+pictures stay so: mixing them with their neighbours would mix in what is hidden there.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from av.packet import Packet
+from av.video.frame import VideoFrame
+from av.video.reformatter import (
+    ColorPrimaries,
+    ColorRange,
+    Colorspace,
+    Interpolation,
+    VideoReformatter,
+)
+from av.video.stream import VideoStream
+from numpy.typing import NDArray
+
+from framekiln.media.closing import Closing
+from framekiln.media.errors import UnreadableMedia
+from framekiln.media.mixing.silencing import Silencing, Span
+from framekiln.media.opening import open_media
+from framekiln.media.probe import VideoFacts, probe
+from framekiln.media.remaking.one_mp4 import write_one_mp4
+from framekiln.media.splitting.sound_tracks import encode_sound
+from framekiln.media.splitting.track_output import clock_hz, open_video_track
+from framekiln.media.watching.pictures import matrix_of, orientation_of, range_of
+from framekiln.media.watching.upright import Upright
+from framekiln.media.watching.video_decoder import VideoDecoder
+from framekiln.media.writing.encode import VideoSettings, configure_x264
+
+Pixels = NDArray[np.uint8]
+
+_USUAL_FPS: Final = Fraction(30)
+_FASTEST_FPS: Final = 240
+# AVColorTransferCharacteristic: brightness that only the wide colours of BT.2020 go with.
+_HDR_CURVES: Final = {16, 18}
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """A picture as 4:2:0 planes, to be drawn on in place, and when it is on screen."""
+
+    luma: Pixels
+    blue: Pixels
+    red: Pixels
+    from_ms: Fraction
+    until_ms: Fraction
+
+
+Draw = Callable[[Shown], None]
+
+
+@dataclass(frozen=True)
+class Redacted:
+    """What the new film is; without pictures it has neither sides nor a rate."""
+
+    width_px: int
+    height_px: int
+    fps: Fraction
+    duration_ms: int
+
+
+def redact(source: Path, out: Path, *, draw: Draw, muted: Sequence[Span]) -> Redacted:
+    """Write `source` to `out` as an MP4; its parts lie beside it meanwhile."""
+    facts = probe(source).video
+    parts: list[Path] = []
+    fps, size = Fraction(0), (0, 0)
+    if facts is not None:
+        fps, size = _rate(facts), (_even(facts.width_px), _even(facts.height_px))
+        parts.append(out.with_name(f"{out.name}-pictures"))
+        _write_pictures(source, parts[0], VideoSettings(*size, fps), draw)
+    for index in _sound_streams(source):
+        parts.append(out.with_name(f"{out.name}-sound-{index}"))
+        encode_sound(source, index, parts[-1], tick=lambda: None, change=Silencing(muted))
+    write_one_mp4(parts, out)
+    for part in parts:
+        part.unlink()
+    return Redacted(*size, fps, round(probe(out).duration_ms))
+
+
+def _sound_streams(source: Path) -> list[int]:
+    """Return the sound that can be decoded; other sound could not be silenced and is left out."""
+    with open_media(source) as container:
+        return [each.index for each in container.streams.audio if each.codec_context is not None]
+
+
+def _write_pictures(source: Path, out: Path, settings: VideoSettings, draw: Draw) -> None:
+    with VideoDecoder(source) as decoder:
+        encoder: _Encoder | None = None
+        try:
+            frame_ticks = max(1, round(1 / settings.fps / decoder.tick_s))
+            for timed in _timed(_upright(decoder), frame_ticks=frame_ticks):
+                encoder = encoder or _Encoder(out, settings, decoder.tick_s, timed.frame)
+                encoder.write(timed, draw)
+            if encoder is None:
+                raise UnreadableMedia(f"{source.name}: none of its pictures can be decoded")
+            encoder.finish()
+        finally:
+            if encoder is not None:
+                encoder.close()
+
+
+def _upright(decoder: VideoDecoder) -> Iterator[VideoFrame]:
+    frame = decoder.read()
+    if frame is None:
+        return
+    upright = Upright(orientation_of(frame), decoder.tick_s)
+    last_pts: int | None = None
+    while frame is not None:
+        # Two pictures at one time, or one out of turn: the first is the one that is shown.
+        if frame.pts is not None and (last_pts is None or frame.pts > last_pts):
+            last_pts = frame.pts
+            yield from upright.pass_on(frame)
+        frame = decoder.read()
+    yield from upright.finish()
+
+
+@dataclass(frozen=True)
+class _Timed:
+    """A picture, and the ticks from which and until which it is on screen."""
+
+    frame: VideoFrame
+    start: int
+    end: int
+
+
+def _timed(frames: Iterator[VideoFrame], *, frame_ticks: int) -> Iterator[_Timed]:
+    """Yield what is on screen at time zero or later; nobody gets to see the rest."""
+    before = next(frames, None)
+    while before is not None:
+        frame = next(frames, None)
+        start = before.pts or 0
+        end = start + frame_ticks if frame is None else frame.pts or 0
+        if end > 0:
+            yield _Timed(before, max(0, start), end)
+        before = frame
+
+
+class _Encoder(Closing):
+    """The new picture track. Pictures of the source are converted, copied, drawn on, encoded."""
+
+    def __init__(
+        self, out: Path, settings: VideoSettings, tick_s: Fraction, first: VideoFrame
+    ) -> None:
+        self._settings, self._tick_s = settings, tick_s
+        self._reformatter = VideoReformatter()
+        is_hdr = first.color_trc in _HDR_CURVES
+        self._matrix = Colorspace.BT2020 if is_hdr else Colorspace.ITU709
+        self._container = open_video_track(out, clock_hz(tick_s))
+        stream = self._container.add_stream("libx264", rate=settings.fps)
+        assert isinstance(stream, VideoStream)
+        context = stream.codec_context
+        configure_x264(context, settings)
+        context.time_base = stream.time_base = tick_s
+        if is_hdr:
+            context.color_primaries, context.color_trc = ColorPrimaries.BT2020, first.color_trc
+            context.colorspace = Colorspace.BT2020
+        self._stream = stream
+
+    def write(self, timed: _Timed, draw: Draw) -> None:
+        """Encode one picture as it is drawn on."""
+        # A copy: the decoder's own pictures are what it predicts the next ones from.
+        pixels = np.array(self._converted(timed.frame).to_ndarray(), np.uint8)
+        height, width = self._settings.height_px, self._settings.width_px
+        luma, chroma = pixels[:height], pixels[height:].reshape(2, height // 2, width // 2)
+        tick_ms = self._tick_s * 1000
+        draw(Shown(luma, chroma[0], chroma[1], timed.start * tick_ms, timed.end * tick_ms))
+        picture = VideoFrame.from_numpy_buffer(pixels, format="yuv420p")
+        picture.pts, picture.time_base = timed.start, self._tick_s
+        self._mux(self._stream.encode(picture))
+
+    def finish(self) -> None:
+        """Encode what the encoder has kept back."""
+        self._mux(self._stream.encode(None))
+
+    def close(self) -> None:
+        """Write the rest of the file."""
+        self._container.close()
+
+    def _converted(self, frame: VideoFrame) -> VideoFrame:
+        return self._reformatter.reformat(
+            frame,
+            width=self._settings.width_px,
+            height=self._settings.height_px,
+            format="yuv420p",
+            src_colorspace=matrix_of(frame),
+            dst_colorspace=self._matrix,
+            src_color_range=range_of(frame),
+            dst_color_range=ColorRange.MPEG,
+            interpolation=Interpolation.BICUBIC,
+            threads=1,
+        )
+
+    def _mux(self, packets: "list[Packet[Any]]") -> None:
+        for packet in packets:
+            self._container.mux_one(packet)
+
+
+def _rate(facts: VideoFacts) -> Fraction:
+    return facts.fps if 1 <= facts.fps <= _FASTEST_FPS else _USUAL_FPS
+
+
+def _even(side_px: int) -> int:
+    return max(2, side_px - side_px % 2)

@@ -1,0 +1,1 @@
+"""A film as segments for players: what is offered, and how each segment is made."""

@@ -1,0 +1,214 @@
+"""One segment of pictures: encoded anew at a size, or the source's own packets.
+
+All segments of a rendition are encoded with the same settings, so one header serves them all,
+whoever makes them and in whatever order. No picture refers beyond its segment.
+"""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import av
+import numpy as np
+from av.codec.context import Flags
+from av.container import InputContainer
+from av.packet import Packet
+from av.video.codeccontext import VideoCodecContext
+from av.video.frame import PictureType, VideoFrame
+from av.video.reformatter import ColorRange, Colorspace, Interpolation, VideoReformatter
+from av.video.stream import VideoStream
+
+from framekiln.media.errors import SlicesDiffer, UnreadableMedia
+from framekiln.media.opening import open_media, unreadable_as_ours, video_stream
+from framekiln.media.segmenting.cmaf import Sample, as_avcc, as_length_prefixed
+from framekiln.media.segmenting.renditions import SCRUB, Rendition, Size
+from framekiln.media.watching.pictures import Orientation, matrix_of, orientation_of, range_of
+from framekiln.media.watching.video_decoder import VideoDecoder
+
+_BT709: Final = 1
+_LIMITED_RANGE: Final = 1
+# Part of what decides the bytes, so it may not follow the machine's cores.
+_ENCODER_THREADS: Final = 2
+_KEYFRAME_EVERY_S: Final = 2
+_SCRUB_KEYFRAME_EVERY: Final = 10
+# Two cores keep up with larger ones only if less care is taken.
+_LARGEST_SLOW_PIXELS: Final = 1280 * 720
+_USUAL_FPS: Final = Fraction(30)
+_STEPS_BACK_S: Final = (0, 1, 12)
+
+
+def open_encoder(
+    rendition_id: str, size: Size, *, timescale: int, fps: Fraction, bits_per_s: int
+) -> VideoCodecContext:
+    """Return an encoder that is ready and knows its parameter sets."""
+    context = av.CodecContext.create("libx264", "w")
+    assert isinstance(context, VideoCodecContext)
+    rate = fps or _USUAL_FPS
+    is_scrub = rendition_id == SCRUB
+    context.width, context.height, context.pix_fmt = size.width_px, size.height_px, "yuv420p"
+    context.time_base, context.framerate = Fraction(1, timescale), rate
+    context.thread_count = _ENCODER_THREADS
+    context.color_primaries = context.color_trc = context.colorspace = _BT709
+    context.color_range = _LIMITED_RANGE
+    context.gop_size = (
+        _SCRUB_KEYFRAME_EVERY if is_scrub else max(1, round(rate * _KEYFRAME_EVERY_S))
+    )
+    context.flags |= int(Flags.global_header | Flags.closed_gop)
+    is_large = size.width_px * size.height_px > _LARGEST_SLOW_PIXELS
+    context.options = {
+        "preset": "superfast" if is_large else "veryfast",
+        "profile": "high",
+        # Pictures are decoded as they are shown: no player has to know of a delay.
+        "bf": "0",
+        "crf": "28" if is_scrub else "24" if is_large else "22",
+        "maxrate": str(bits_per_s),
+        "bufsize": str(bits_per_s),
+    }
+    context.open()
+    return context
+
+
+def encode_pictures(path: Path, rendition: Rendition, number: int) -> list[Sample]:
+    """Return the pictures of a segment, in the order of decoding."""
+    assert rendition.size is not None
+    context = open_encoder(
+        rendition.id,
+        rendition.size,
+        timescale=rendition.timescale,
+        fps=rendition.fps or _USUAL_FPS,
+        bits_per_s=rendition.mean_bits_per_s,
+    )
+    if as_avcc(bytes(context.extradata or b"")) not in rendition.init:
+        raise SlicesDiffer(
+            f"segment {number} of {rendition.id} would need another header than was sent:"
+            " the encoder is another one now"
+        )
+    samples: list[Sample] = []
+    for frame in _frames_between(path, rendition, number):
+        samples += (_sample(packet) for packet in context.encode(frame))
+    samples += (_sample(packet) for packet in context.encode(None))
+    return samples
+
+
+def copy_pictures(path: Path, rendition: Rendition, number: int) -> list[Sample]:
+    """Return the source's own packets of a segment."""
+    start, end = rendition.bounds[number - 1 : number + 1]
+    with open_media(path) as container, unreadable_as_ours(path):
+        stream = video_stream(container)
+        assert stream is not None
+        scale = Fraction(stream.time_base or 0).numerator
+        samples: list[Sample] = []
+        for packet in _packets_from(container, stream, start // scale):
+            assert packet.pts is not None
+            if packet.is_keyframe and packet.pts * scale >= end:
+                break
+            # The very first is shown from zero, also if it begins later.
+            at = packet.pts * scale if samples else start
+            samples.append(Sample(bytes(packet), at, packet.is_keyframe))
+    return samples
+
+
+def _packets_from(
+    container: InputContainer, stream: VideoStream, start: int
+) -> Iterator["Packet[VideoStream]"]:
+    """Yield packets from the keyframe shown at `start`; for zero, from the first."""
+    if start == 0:
+        yield from (packet for packet in container.demux(stream) if packet.pts is not None)
+        return
+    per_s = round(1 / Fraction(stream.time_base or 1))
+    for step_s in _STEPS_BACK_S:
+        container.seek(max(0, start - step_s * per_s), stream=stream)
+        packets = (packet for packet in container.demux(stream) if packet.pts is not None)
+        first = next(packets, None)
+        if first is not None and (first.pts or 0) <= start:
+            break
+    while first is not None and first.pts != start:
+        first = next(packets, None)
+    if first is None:
+        raise UnreadableMedia("the source has no keyframe where it had one before")
+    yield first
+    yield from packets
+
+
+def _frames_between(path: Path, rendition: Rendition, number: int) -> Iterator[VideoFrame]:
+    """Yield the pictures of a segment, sized, turned and stamped; the first at its very start.
+
+    Where a picture cannot be decoded the one before it stays, so segments never leave a gap.
+    """
+    start, end = rendition.bounds[number - 1 : number + 1]
+    assert rendition.size is not None
+    converter = _Converter(rendition.size)
+    with VideoDecoder(path) as decoder:
+        scale = decoder.tick_s.numerator
+        decoder.seek(start // scale)
+        held: VideoFrame | None = None
+        last = -1
+        while (frame := decoder.read()) is not None and (frame.pts or 0) * scale < end:
+            at = (frame.pts or 0) * scale
+            if at < start:
+                held = frame
+                continue
+            if last < 0 and (held is None or at == start):
+                at = start
+            elif last < 0 and held is not None:
+                yield converter.convert(held, start, rendition.timescale)
+            if at > last:
+                yield converter.convert(frame, at, rendition.timescale)
+                last = at
+        if last < 0:
+            if held is None:
+                raise UnreadableMedia(f"{path.name}: not one picture of it can be decoded here")
+            yield converter.convert(held, start, rendition.timescale)
+
+
+class _Converter:
+    """Makes decoded pictures ready for the encoder."""
+
+    def __init__(self, size: Size) -> None:
+        self._size = size
+        self._reformatter = VideoReformatter()
+        self._orientation: Orientation | None = None
+
+    def convert(self, frame: VideoFrame, at: int, timescale: int) -> VideoFrame:
+        if self._orientation is None:
+            # All pictures of a track stand alike.
+            self._orientation = orientation_of(frame)
+        turned = _turned(self._sized(frame, self._orientation), self._orientation)
+        turned.pts, turned.time_base = at, Fraction(1, timescale)
+        # The source's choice of keyframes is not ours.
+        turned.pict_type = PictureType.NONE
+        return turned
+
+    def _sized(self, frame: VideoFrame, orientation: Orientation) -> VideoFrame:
+        width, height = self._size.width_px, self._size.height_px
+        if orientation.is_transposed:
+            width, height = height, width
+        return self._reformatter.reformat(
+            frame,
+            width=width,
+            height=height,
+            format="yuv420p",
+            src_colorspace=matrix_of(frame),
+            src_color_range=range_of(frame),
+            dst_colorspace=Colorspace.ITU709,
+            dst_color_range=ColorRange.MPEG,
+            interpolation=Interpolation.BICUBIC,
+        )
+
+
+def _turned(frame: VideoFrame, orientation: Orientation) -> VideoFrame:
+    if orientation == Orientation():
+        return frame
+    planes = []
+    for plane in frame.planes:
+        rows = np.frombuffer(memoryview(plane), np.uint8).reshape(plane.height, plane.line_size)
+        planes.append(np.ascontiguousarray(orientation.apply(rows[:, : plane.width])))
+    height, width = planes[0].shape
+    stacked = np.concatenate([plane.ravel() for plane in planes]).reshape(height * 3 // 2, width)
+    return VideoFrame.from_ndarray(stacked, format="yuv420p")
+
+
+def _sample(packet: "Packet[VideoStream]") -> Sample:
+    assert packet.pts is not None
+    return Sample(as_length_prefixed(bytes(packet)), packet.pts, packet.is_keyframe)

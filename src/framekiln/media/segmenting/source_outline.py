@@ -1,0 +1,196 @@
+"""Looks at a source once and says what it is offered as: renditions, headers, segments, codecs.
+
+Packets are read, one picture is decoded, encoders are opened to learn their headers; nothing is
+encoded. The same file always gives the same outline.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from framekiln.media.errors import UnreadableMedia
+from framekiln.media.hearing.sound import CHANNELS, RATE_HZ
+from framekiln.media.probe import VideoFacts, probe
+from framekiln.media.segmenting.cmaf import (
+    Picture,
+    Sound,
+    aac_codec,
+    as_avcc,
+    avc_codec,
+    init_segment,
+)
+from framekiln.media.segmenting.packet_scan import PictureScan, SoundScan, scan_pictures, scan_sound
+from framekiln.media.segmenting.renditions import (
+    AUDIO,
+    MAIN,
+    SEGMENT_S,
+    Outline,
+    Rendition,
+    Size,
+    cut,
+    lesser_sizes,
+    longest,
+    main_size,
+    most_bits_per_s,
+    share_of_bits,
+    with_measured_bits,
+)
+from framekiln.media.segmenting.segment_pictures import open_encoder as open_picture_encoder
+from framekiln.media.segmenting.segment_sound import BITS_PER_S, FRAME_SAMPLES, frame_instants
+from framekiln.media.segmenting.segment_sound import open_encoder as open_sound_encoder
+
+# An encoder may spend its whole buffer, a second's worth, in any one segment.
+_PEAK_OVER_MOST: Final = Fraction(3, 2)
+# Segments of a copy that are hardly longer than ours serve all renditions.
+_LONGEST_SHARED_S: Final = SEGMENT_S + 2
+
+
+@dataclass(frozen=True)
+class _Course:
+    """What the encoded renditions of a source share."""
+
+    timescale: int
+    bounds: tuple[int, ...]
+    fps: Fraction
+
+
+def outline_of(pictures: Path | None, sound: Path | None) -> Outline:
+    """Return what a source is offered as; its tracks may lie in two files, or in one."""
+    renditions: list[Rendition] = []
+    if pictures is not None and (facts := probe(pictures).video) is not None:
+        renditions += _picture_renditions(pictures, facts)
+    if sound is not None and probe(sound).audio is not None:
+        renditions.append(_sound_rendition(scan_sound(sound)))
+    if not renditions:
+        raise UnreadableMedia("the source has neither a picture nor a sound track")
+    return Outline(tuple(renditions))
+
+
+def _picture_renditions(path: Path, facts: VideoFacts) -> list[Rendition]:
+    scan = scan_pictures(path, facts)
+    course = _Course(
+        scan.timescale, cut(scan.shown, scan.end, timescale=scan.timescale), _mean_fps(scan)
+    )
+    if scan.keyframes:
+        first = _copied(scan, Size(facts.width_px, facts.height_px), course.fps)
+        if longest(first.bounds) <= _LONGEST_SHARED_S * scan.timescale:
+            course = _Course(scan.timescale, first.bounds, course.fps)
+    else:
+        first = _encoded(MAIN, main_size(facts.width_px, facts.height_px), course)
+    assert first.size is not None
+    lesser = lesser_sizes(facts.width_px, facts.height_px, first.size)
+    main = first if first.is_copy else None
+    return [first, *(_encoded(name, size, course, main) for name, size in lesser.items())]
+
+
+def _mean_fps(scan: PictureScan) -> Fraction:
+    """Return the mean rate, which is a broadcast rate if it is as good as one."""
+    mean = Fraction(len(scan.shown) * scan.timescale, scan.end - scan.shown[0])
+    for base in (24, 25, 30, 48, 50, 60, 120):
+        for rate in (Fraction(base), Fraction(base * 1000, 1001)):
+            if abs(mean - rate) * 5000 < rate:
+                return rate
+    return mean.limit_denominator(1001)
+
+
+def _copied(scan: PictureScan, size: Size, fps: Fraction) -> Rendition:
+    bounds = cut(scan.keyframes, scan.end, timescale=scan.timescale)
+    avcc = scan.parameter_sets
+    rendition = Rendition(
+        id=MAIN,
+        is_copy=True,
+        codecs=avc_codec(avcc),
+        timescale=scan.timescale,
+        bounds=bounds,
+        init=init_segment(
+            Picture(size.width_px, size.height_px, avcc),
+            timescale=scan.timescale,
+            skipped=scan.delay,
+        ),
+        delay=scan.delay,
+        peak_bits_per_s=0,
+        mean_bits_per_s=0,
+        size=size,
+        fps=fps,
+    )
+    return with_measured_bits(
+        rendition, _bytes_between(bounds, instants=scan.keyframes, sizes=scan.group_bytes)
+    )
+
+
+def _encoded(name: str, size: Size, course: _Course, main: Rendition | None = None) -> Rendition:
+    most = most_bits_per_s(size, course.fps)
+    if main is not None and main.size is not None:
+        # A smaller picture that took more than the source's own would help nobody.
+        most = min(most, share_of_bits(main.mean_bits_per_s, of=main.size, size=size))
+    encoder = open_picture_encoder(
+        name, size, timescale=course.timescale, fps=course.fps, bits_per_s=most
+    )
+    avcc = as_avcc(bytes(encoder.extradata or b""))
+    header = Picture(size.width_px, size.height_px, avcc, is_bt709=True)
+    return Rendition(
+        id=name,
+        is_copy=False,
+        codecs=avc_codec(avcc),
+        timescale=course.timescale,
+        bounds=course.bounds,
+        init=init_segment(header, timescale=course.timescale),
+        peak_bits_per_s=round(most * _PEAK_OVER_MOST),
+        mean_bits_per_s=most,
+        size=size,
+        fps=course.fps,
+    )
+
+
+def _sound_rendition(scan: SoundScan) -> Rendition:
+    if scan.packets:
+        return _copied_sound(scan)
+    config = bytes(open_sound_encoder().extradata or b"")
+    instants = frame_instants(scan.end_s)
+    return Rendition(
+        id=AUDIO,
+        is_copy=False,
+        codecs=aac_codec(config),
+        timescale=RATE_HZ,
+        bounds=cut(instants, instants[-1] + FRAME_SAMPLES, timescale=RATE_HZ),
+        init=init_segment(Sound(CHANNELS, RATE_HZ, config), timescale=RATE_HZ),
+        peak_bits_per_s=round(BITS_PER_S * _PEAK_OVER_MOST),
+        mean_bits_per_s=BITS_PER_S,
+        channels=CHANNELS,
+        rate_hz=RATE_HZ,
+        grid=(scan.grid.first_s, scan.grid.packet_s) if scan.grid else None,
+    )
+
+
+def _copied_sound(scan: SoundScan) -> Rendition:
+    header = Sound(scan.channels, scan.timescale, scan.config)
+    end = round(scan.end_s * scan.timescale)
+    bounds = cut(scan.packets, end, timescale=scan.timescale)
+    rendition = Rendition(
+        id=AUDIO,
+        is_copy=True,
+        codecs=aac_codec(scan.config),
+        timescale=scan.timescale,
+        bounds=bounds,
+        init=init_segment(header, timescale=scan.timescale),
+        peak_bits_per_s=0,
+        mean_bits_per_s=0,
+        channels=scan.channels,
+        rate_hz=scan.timescale,
+    )
+    sizes = _bytes_between(bounds, instants=scan.packets, sizes=scan.packet_bytes)
+    return with_measured_bits(rendition, sizes)
+
+
+def _bytes_between(bounds: tuple[int, ...], *, instants: list[int], sizes: list[int]) -> list[int]:
+    """Return how many bytes each segment has."""
+    sums = []
+    place = 0
+    for _, end in pairwise(bounds):
+        first = place
+        while place < len(instants) and instants[place] < end:
+            place += 1
+        sums.append(sum(sizes[first:place]))
+    return sums

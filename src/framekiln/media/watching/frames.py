@@ -1,0 +1,213 @@
+"""The picture of a video that is on screen at an instant, exact, at the size asked for.
+
+"On screen" is the last picture whose time has come; before the first one it is the first, after
+the end the last. Going forward costs one decoding of each picture; jumps go by keyframes.
+Holds two pictures beside those of the decoder, whatever the length of the file.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from av.video.frame import VideoFrame
+from av.video.reformatter import ColorRange, Colorspace, Interpolation, VideoReformatter
+from numpy.typing import NDArray
+
+from framekiln.media.closing import Closing
+from framekiln.media.errors import UnreadableMedia
+from framekiln.media.watching.pictures import (
+    Orientation,
+    has_alpha,
+    matrix_of,
+    orientation_of,
+    range_of,
+)
+from framekiln.media.watching.video_decoder import VideoDecoder
+
+Pixels = NDArray[np.uint8]
+
+_DECODE_THROUGH_S: Final = 2
+# Time stamps are rounded to the container's ticks (1 ms in WebM), so a picture counts as due when
+# it is so within half a tick. Never more: old MOV files have exact ticks as long as a frame.
+_MOST_SLACK_S: Final = Fraction(1, 1000)
+_LEAST_SLACK_S: Final = Fraction(1, 1_000_000)
+# What films are made of: scaled as planes and then converted, they cost half of both at once.
+_PLANAR: Final = {"yuv420p", "yuvj420p"}
+
+
+@dataclass(frozen=True)
+class Planes:
+    """A picture as 4:2:0 planes in BT.709 limited range; `alpha` is full range, if there is any."""
+
+    luma: Pixels
+    blue: Pixels
+    red: Pixels
+    alpha: Pixels | None
+
+
+class FrameSource(Closing):
+    """Pictures of one file by time. Owned by one thread; close it, or `with` it."""
+
+    def __init__(self, path: Path, *, width_px: int, height_px: int) -> None:
+        self._path = path
+        self._size = (width_px, height_px)
+        self._decoder = VideoDecoder(path)
+        tick_s = self._decoder.tick_s
+        self._slack_s = max(_LEAST_SLACK_S, min(tick_s / 2, _MOST_SLACK_S))
+        self._far_ticks = round(_DECODE_THROUGH_S / tick_s)
+        self._scaler = VideoReformatter()
+        self._converter = VideoReformatter()
+        self._shown: VideoFrame | None = None
+        self._next: VideoFrame | None = None
+        self._is_first = False
+        self._rgba: Pixels | None = None
+        self._orientation: Orientation | None = None
+
+    def close(self) -> None:
+        """Free the decoder and all pictures."""
+        self._decoder.close()
+        self._shown = self._next = self._rgba = None
+
+    def shown_ms(self, ms: Fraction) -> Fraction:
+        """Return when the picture on screen at `ms` appeared; equal for equal pictures."""
+        return _pts(self._find(ms)) * self._decoder.tick_s * 1000
+
+    def rgba_at(self, ms: Fraction) -> Pixels:
+        """Return the picture at source time `ms`: height x width x RGBA, alpha straight.
+
+        The array is read-only and may be returned again for the next instant.
+        """
+        frame = self._find(ms)
+        if self._rgba is None:
+            self._rgba = self._to_rgba(frame)
+        return self._rgba
+
+    def yuv_at(self, ms: Fraction) -> Planes:
+        """Return the picture at source time `ms` as planes; both sides must be even."""
+        frame = self._find(ms)
+        orientation = self._orientation_of(frame)
+        layout = "yuva420p" if has_alpha(frame) else "yuv420p"
+        colours = _Colours(matrix_of(frame), range_of(frame))
+        converted = self._convert(frame, orientation, layout, colours)
+        stored = (_plane(converted, n, 1)[..., 0] for n in range(len(converted.planes)))
+        planes = [orientation.apply(plane) for plane in stored]
+        luma, blue, red, *alpha = (np.ascontiguousarray(plane) for plane in planes)
+        return Planes(luma, blue, red, alpha[0] if alpha else None)
+
+    def _find(self, ms: Fraction) -> VideoFrame:
+        due = floor((Fraction(ms) / 1000 + self._slack_s) / self._decoder.tick_s)
+        if self._is_far(due):
+            self._begin(due)
+        while self._next is not None and _pts(self._next) <= due:
+            self._show(self._next)
+            self._is_first = False
+            self._next = self._decoder.read()
+        assert self._shown is not None
+        return self._shown
+
+    def _is_far(self, due: int) -> bool:
+        if self._shown is None:
+            return True
+        if due < _pts(self._shown):
+            return not self._is_first
+        if self._next is None or due < _pts(self._next) + self._far_ticks:
+            return False
+        keyframe = self._decoder.keyframe_before(due)
+        return keyframe is None or keyframe > _pts(self._next)
+
+    def _begin(self, due: int) -> None:
+        self._next = None
+        self._is_first = self._decoder.seek(due)
+        frame = self._decoder.read()
+        if frame is None and not self._is_first:
+            # Nothing decodes after that keyframe: the end of a damaged file. Hold what there is.
+            self._is_first = self._decoder.seek(-(1 << 62))
+            frame = self._decoder.read()
+        if frame is None:
+            raise UnreadableMedia(f"{self._path.name}: not one picture of it can be decoded")
+        self._show(frame)
+        self._next = self._decoder.read()
+
+    def _show(self, frame: VideoFrame) -> None:
+        self._shown = frame
+        self._rgba = None
+
+    def _to_rgba(self, frame: VideoFrame) -> Pixels:
+        orientation = self._orientation_of(frame)
+        colours = _Colours(matrix_of(frame), range_of(frame))
+        if frame.format.name in _PLANAR:
+            frame = self._scale(frame, orientation, colours)
+        converted = self._convert(frame, orientation, "rgba", colours)
+        turned = orientation.apply(_plane(converted, 0, 4).view(np.uint32)[..., 0])
+        width, height = self._size
+        pixels = np.ascontiguousarray(turned).view(np.uint8).reshape(height, width, 4)
+        pixels.flags.writeable = False
+        return pixels
+
+    def _scale(
+        self, frame: VideoFrame, orientation: Orientation, colours: "_Colours"
+    ) -> VideoFrame:
+        width, height = self._stored_size(orientation)
+        return self._scaler.reformat(
+            frame,
+            width=width,
+            height=height,
+            src_colorspace=colours.matrix,
+            src_color_range=colours.levels,
+            dst_colorspace=colours.matrix,
+            dst_color_range=colours.levels,
+            interpolation=Interpolation.BICUBIC,
+            threads=1,
+        )
+
+    def _convert(
+        self, frame: VideoFrame, orientation: Orientation, layout: str, colours: "_Colours"
+    ) -> VideoFrame:
+        width, height = self._stored_size(orientation)
+        return self._converter.reformat(
+            frame,
+            width=width,
+            height=height,
+            format=layout,
+            src_colorspace=colours.matrix,
+            src_color_range=colours.levels,
+            dst_colorspace=Colorspace.ITU709,
+            dst_color_range=ColorRange.JPEG if layout == "rgba" else ColorRange.MPEG,
+            interpolation=Interpolation.BICUBIC,
+            threads=1,
+        )
+
+    def _orientation_of(self, frame: VideoFrame) -> Orientation:
+        # All pictures of a track stand alike.
+        if self._orientation is None:
+            self._orientation = orientation_of(frame)
+        return self._orientation
+
+    def _stored_size(self, orientation: Orientation) -> tuple[int, int]:
+        width, height = self._size
+        return (height, width) if orientation.is_transposed else (width, height)
+
+
+@dataclass(frozen=True)
+class _Colours:
+    """What the numbers of a decoded picture mean."""
+
+    matrix: Colorspace
+    levels: ColorRange
+
+
+def _pts(frame: VideoFrame) -> int:
+    assert frame.pts is not None
+    return frame.pts
+
+
+def _plane(frame: VideoFrame, number: int, pixel_bytes: int) -> Pixels:
+    """Return one plane as rows x columns x bytes, without copying it."""
+    plane = frame.planes[number]
+    rows = np.frombuffer(memoryview(plane), np.uint8).reshape(plane.height, plane.line_size)
+    row_bytes = plane.width * pixel_bytes
+    pixels: Pixels = rows[:, :row_bytes].reshape(plane.height, plane.width, pixel_bytes)
+    return pixels

@@ -1,0 +1,1 @@
+"""Films written: pictures encoded, slices and sound joined."""
