@@ -37,7 +37,7 @@ async def main(conninfo, folder):
     settings = Settings(data=Path(folder), base_url="http://kiln.test",
         fetch_allow=frozenset({"127.0.0.1"}), fetch_ca_file=Path(folder) / "cert.pem")
     async with Services.open(settings, conninfo) as services:
-        await services.jobs.run_worker({"pipeline.send": sender(services)}, queues=["io"],
+        await services.jobs.run_worker({"pipeline.send": sender(services)}, queues=["endpoints"],
             concurrency=8, name="victim", pace=QUICK)
 
 asyncio.run(main(*sys.argv[1:]))
@@ -143,7 +143,7 @@ async def working(desk: Desk) -> AsyncIterator[None]:
     services = desk.line.kiln.services
     handlers = {"pipeline.send": sender(services)}
     task = asyncio.create_task(
-        services.jobs.run_worker(handlers, queues=["io"], concurrency=8, name="other", pace=QUICK)
+        services.jobs.run_worker(handlers, queues=["endpoints"], concurrency=8, name="other", pace=QUICK)
     )
     try:
         yield

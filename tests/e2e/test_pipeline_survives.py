@@ -63,6 +63,15 @@ class Survival:
         run, _ = self.client.runs.create(self.pipeline_id, self.file_id, idempotency_key=name)
         return run.id
 
+    def ended(self, run_id: str, *, within_s: float) -> RemoteRun:
+        """Return a run when it has ended."""
+        deadline = time.monotonic() + within_s
+
+        def look(run: RemoteRun) -> None:
+            assert time.monotonic() < deadline, f"{run}; log:\n{self.service.log_tail()}"
+
+        return self.client.runs.wait(run_id, look)
+
     def ending(self, run: RemoteRun) -> dict[str, Any]:
         """Return how a run ended, and all that it wrote."""
         return {
@@ -124,7 +133,7 @@ def kill(service: Service, victim: str) -> None:
 def check_survival(survival: Survival, *, run_count: int, kill_count: int) -> None:
     """Let runs go on while processes are killed, and compare them with one that was left alone."""
     client, endpoint = survival.client, survival.endpoint
-    calm = survival.ending(client.runs.wait(survival.begin("calm")))
+    calm = survival.ending(survival.ended(survival.begin("calm"), within_s=60))
     assert calm["run"] == ("succeeded", None)
     assert [len(calm["outputs"][key]) for key in ("look", "frames", "ask", "out")] == [1, 2, 1, 1]
 
@@ -135,7 +144,7 @@ def check_survival(survival: Survival, *, run_count: int, kill_count: int) -> No
     beginning.start()
     kill_at_random(survival, run_count=run_count, kill_count=kill_count)
     beginning.join()
-    endings = [survival.ending(client.runs.wait(run_id)) for run_id in begun]
+    endings = [survival.ending(survival.ended(run_id, within_s=120)) for run_id in begun]
 
     assert endings == [calm] * run_count
     # Nothing was begun twice, though requests were lost with their answers.

@@ -21,7 +21,7 @@ from framekiln.db.migrate import migrate as apply_migrations
 from framekiln.kit.errors import InvalidInput
 from framekiln.settings import Settings
 
-QUEUES = ("control", "io", "render", "media", "files", "speech", "playback", "steps")
+QUEUES = ("control", "io", "render", "media", "files", "speech", "playback", "steps", "endpoints")
 # Open progress streams would hold the door for as long as renders take.
 _LAST_ANSWERS_WITHIN_S = 5
 # Orphaned, nobody would end us for good.

@@ -90,7 +90,7 @@ def child_programs(settings: Settings, environment: dict[str, str]) -> list[Prog
     commands = {
         "api": ("api",),
         "worker-io": (
-            *("worker", "--queues", "control,io,media,playback"),
+            *("worker", "--queues", "control,io,media,playback,endpoints"),
             *("--concurrency", str(IO_CONCURRENCY)),
         ),
         "worker-media": (

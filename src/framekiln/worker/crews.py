@@ -1,16 +1,18 @@
 """How a worker process divides its places among queues. Pure.
 
-Jobs that use whole cores have places of their own: twenty long films that wait to be split must not
-keep a finished render from being joined, nor somebody who presses play from the next segment.
+Jobs that use whole cores, and those that wait long for others, have places of their own: twenty
+films that wait to be split, or twenty endpoints that take their time, must not keep a finished render
+from being joined, nor somebody who presses play from the next segment.
 """
 
 from dataclasses import dataclass
 from typing import Final
 
-HEAVY_QUEUES: Final = frozenset({"files", "speech", "playback", "steps"})
+HEAVY_QUEUES: Final = frozenset({"files", "speech", "playback", "steps", "endpoints"})
 
-# Somebody waits for a segment, while the next ones are made ahead of need.
-_MORE: Final = {"playback": 1}
+# Somebody waits for a segment, while the next ones are made ahead of need. Asking an endpoint is
+# nothing but waiting.
+_MORE: Final = {"playback": 1, "endpoints": 63}
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,9 @@ from framekiln.pipelines.runners.publish import Publish
 from framekiln.pipelines.runners.redact_render import RedactRender
 from framekiln.pipelines.runners.sample_frames import SampleFrames
 from framekiln.pipelines.runners.transcribe import Transcribe
+from framekiln.pipelines.sending.delivery import SendAttempt
+from framekiln.pipelines.sending.jobs import ENDPOINTS_QUEUE, SEND_ATTEMPT
+from framekiln.pipelines.sending.media_urls import MediaUrls
 from framekiln.pipelines.step import Runners
 from framekiln.pipelines.step_job import RunStep
 from framekiln.pipelines.step_media import StepMedia
@@ -115,10 +118,24 @@ def _io_handlers(services: Services) -> Opened:
     return {SEND_WEBHOOK: sending}
 
 
+def _endpoint_handlers(services: Services) -> Opened:
+    public_url = services.settings.public_url
+    return {
+        SEND_ATTEMPT: SendAttempt(
+            services.pipelines.attempts,
+            services.fetcher,
+            media=MediaUrls(services.tokens, public_url=public_url),
+            public_url=public_url,
+            clock=services.clock,
+        )
+    }
+
+
 _PLAIN: Final[Mapping[str, Callable[[Services], Opened]]] = {
     MEDIA_QUEUE: _media_handlers,
     FILES_QUEUE: _file_handlers,
     IO_QUEUE: _io_handlers,
+    ENDPOINTS_QUEUE: _endpoint_handlers,
 }
 
 

@@ -119,7 +119,7 @@ def test_children_get_the_database_and_the_render_slots() -> None:
     }
     assert commands == {
         "api": "api",
-        "worker-io": "worker --queues control,io,media,playback --concurrency 20",
+        "worker-io": "worker --queues control,io,media,playback,endpoints --concurrency 20",
         "worker-media": "worker --queues files,speech,steps --concurrency 3",
         "worker-render": "worker --queues render --concurrency 3",
     }

@@ -8,13 +8,13 @@ from framekiln.jobs.model import NewJob
 from framekiln.pipelines.model import AttemptId, RunId
 
 SEND_ATTEMPT: Final = "pipeline.send"
-QUEUE: Final = "io"
+ENDPOINTS_QUEUE: Final = "endpoints"
 
 
 def send_job(attempt_id: AttemptId, run_id: RunId) -> NewJob:
     """Return the job for an attempt whose turn it is; one too many finds nothing to do."""
     args = {"attempt_id": str(attempt_id), "run_id": str(run_id)}
-    return NewJob(kind=SEND_ATTEMPT, args=args, queue=QUEUE)
+    return NewJob(kind=SEND_ATTEMPT, args=args, queue=ENDPOINTS_QUEUE)
 
 
 def attempt_of(args: Mapping[str, Any]) -> tuple[AttemptId, RunId]:
