@@ -143,7 +143,9 @@ async def working(desk: Desk) -> AsyncIterator[None]:
     services = desk.line.kiln.services
     handlers = {"pipeline.send": sender(services)}
     task = asyncio.create_task(
-        services.jobs.run_worker(handlers, queues=["endpoints"], concurrency=8, name="other", pace=QUICK)
+        services.jobs.run_worker(
+            handlers, queues=["endpoints"], concurrency=8, name="other", pace=QUICK
+        )
     )
     try:
         yield

@@ -1,8 +1,8 @@
 """How a worker process divides its places among queues. Pure.
 
 Jobs that use whole cores, and those that wait long for others, have places of their own: twenty
-films that wait to be split, or twenty endpoints that take their time, must not keep a finished render
-from being joined, nor somebody who presses play from the next segment.
+films that wait to be split, or twenty endpoints that take their time, must not keep a finished
+render from being joined, nor somebody who presses play from the next segment.
 """
 
 from dataclasses import dataclass
