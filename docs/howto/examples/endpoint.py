@@ -181,6 +181,8 @@ def main() -> None:
     options.add_argument("--port", type=int, default=9000)
     asked = options.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
+    # Its lines would show tokens and the secret callback address.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
     Endpoint.work, Endpoint.webhook = Work(asked.hue), Webhook(asked.secret)
     with ThreadingHTTPServer(("127.0.0.1", asked.port), Endpoint) as server:
         logging.info("listening on port %d", server.server_port)
