@@ -147,7 +147,9 @@ def test_a_browser_killed_mid_film_is_replaced(tmp_path: Path) -> None:
         with warm.use() as browser:
             killed.append(browser)
             report = partial(kill_at_frame_3, browser)
-            return make_film(ORDER, browser, tmp_path / "a.mp4", limits=LIMITS, report=report)
+            # So long that it cannot end before the death is noticed.
+            long = replace(ORDER, duration_ms=60_000)
+            return make_film(long, browser, tmp_path / "a.mp4", limits=LIMITS, report=report)
 
     with pytest.raises(BrowserDied) as raised:
         film()

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 
 from framekiln.client import Client
 from framekiln.client.pipeline_records import RemoteRun
-from tests.support.clips import make_clip
+from tests.support.clips import Clip, make_clip
 from tests.support.counting_endpoint import CountingEndpoint
 from tests.support.pipelines import step
 from tests.support.receiver import Receiver
@@ -25,6 +26,7 @@ RUNS = 12
 KILLS = 6
 SEED = 6
 AT_A_TIME = 2
+FILM = Clip(width=160, height=120, duration_s=Fraction(4))
 VICTIMS = {
     "api": ("framekiln", " api"),
     "media worker": ("framekiln", " worker", "steps"),
@@ -99,7 +101,7 @@ def open_survival(folder: Path) -> Iterator[Survival]:
         endpoint = CountingEndpoint.at(receiver, seed=SEED, drop_one_in=6)
         registered = client.endpoints.create(receiver.url(), max_concurrency=AT_A_TIME)
         pipeline = client.pipelines.create("survives", definition(registered.id))
-        film = client.files.upload(make_clip(folder / "film.mp4"))
+        film = client.files.upload(make_clip(folder / "film.mp4", FILM))
         client.files.wait_ready(film.id)
         yield Survival(service, client, endpoint, pipeline.id, film.id)
 

@@ -19,6 +19,7 @@ from PIL import Image
 
 from framekiln.files.jobs import PROCESS_FILE
 from framekiln.files.model import File
+from framekiln.files.news import FileNews
 from framekiln.files.processing import ProcessFile
 from framekiln.files.work import MAX_TAKES, FileWork, TakenFile
 from framekiln.jobs.model import JobContext
@@ -208,7 +209,11 @@ async def test_deleted_at_the_worst_moment(idle: Kiln, clip: bytes) -> None:
 
     folders: list[Path] = []
     uploaded = await upload_file(idle, clip)
-    work = Hindered(idle.services.database, clock=idle.services.clock)
+    work = Hindered(
+        idle.services.database,
+        clock=idle.services.clock,
+        news=FileNews(idle.services.outbox),
+    )
     process = Watched(work, idle.services.blobs)
     (job,) = [
         job

@@ -87,7 +87,10 @@ async def stage(
         tokens = Tokens(StoredKeys(opened.services.database, clock), clock)
         services = replace(opened.services, tokens=tokens)
         app = create_app(services)
+        own = list(app.router.routes)
         app.include_router(extra)
+        # In front of the real ones, which would go on to look for the thing itself.
+        app.router.routes[:] = [route for route in app.router.routes if route not in own] + own
         kiln = Kiln(services, app, key=opened.key)
         path = await finished_render(kiln)
         found = (await kiln.client.get("/api/v1/organization")).json()

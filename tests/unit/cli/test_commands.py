@@ -64,6 +64,12 @@ def test_an_unusable_setting_is_named() -> None:
         *(("orgs", verb) for verb in ("create", "list", "enable-pipelines", "disable-pipelines")),
         *(("users", verb) for verb in ("create", "list", "password", "delete")),
         *(("jobs", verb) for verb in ("list", "retry", "cancel", "depths")),
+        *(("pipelines", verb) for verb in ("list", "get", "create", "archive")),
+        *(("pipelines", "versions", verb) for verb in ("list", "get", "create")),
+        *(("pipelines", "endpoints", verb) for verb in ("list", "get", "create", "archive")),
+        *(("runs", verb) for verb in ("create", "get", "list", "cancel", "retry", "outputs")),
+        *(("reviews", verb) for verb in ("list", "approve", "reject")),
+        *(("batches", verb) for verb in ("create", "get", "list")),
     ],
 )
 def test_every_command_with_a_result_speaks_json(command: tuple[str, ...]) -> None:

@@ -1,0 +1,150 @@
+"""Bundles with a runtime of their own play the service's media while they are filmed."""
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from framekiln.kit.ids import FileId
+from framekiln.speech.captions import to_json
+from framekiln.speech.model import Segment, Transcript, Word
+from framekiln.transcripts.model import Ask, slice_key
+from framekiln.transcripts.work import PreparedSound
+from tests.contract.conftest import TEMPLATE
+from tests.support.app import Kiln, open_kiln
+from tests.support.clips import Clip, make_clip, make_still
+from tests.support.frame_codes import read_frame_code
+from tests.support.looks import decode_frames
+from tests.support.playing import ClipServer, serving_players
+from tests.support.playing_runtime import HEIGHT, WIDTH, packed_player
+from tests.support.postgres import PostgresServer
+from tests.support.transcribing import ready_file
+from tests.support.uploads import dashed, md5_of, upload_file
+
+RENDERS = "/api/v1/renders"
+# Two fragments by file id, and two segments by address.
+CLIP = Clip(fps=Fraction(10), duration_s=Fraction(5), keyframe_every=10)
+
+
+@dataclass(frozen=True)
+class Stock:
+    """What there is to be played."""
+
+    clip: bytes
+    video_id: str
+    image_id: str
+    url: str
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClipServer]:
+    path = make_clip(tmp_path_factory.mktemp("clips") / "clip.mp4", CLIP)
+    with ClipServer({"clip.mp4": path}) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+async def kiln(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory, server: ClipServer
+) -> AsyncIterator[Kiln]:
+    folder = tmp_path_factory.mktemp("kiln")
+    allowed = frozenset({f"127.0.0.1:{server.port}"})
+    async with (
+        open_kiln(
+            postgres, folder, template=TEMPLATE, has_worker=True, fetch_allow=allowed
+        ) as kiln,
+        serving_players(kiln.services),
+    ):
+        yield kiln
+
+
+@pytest.fixture(scope="module")
+async def stock(kiln: Kiln, server: ClipServer, tmp_path_factory: pytest.TempPathFactory) -> Stock:
+    folder = tmp_path_factory.mktemp("stock")
+    clip = make_clip(folder / "clip.mp4", CLIP).read_bytes()
+    still = make_still(folder / "still.png", 42).read_bytes()
+    video = await ready_file(kiln, clip)
+    image = await upload_file(kiln, still, filename="still.png", type="image")
+    return Stock(clip, video["id"], image["id"], server.address("clip.mp4"))
+
+
+async def say(kiln: Kiln, file_id: str, *words: Word) -> None:
+    """Have words said in the first slice of a file, as workers do once they have heard them."""
+    caller = await kiln.services.identity.authenticate(kiln.key)
+    ask = Ask(FileId(UUID(file_id)))
+    transcription, _ = await kiln.services.transcripts.start(caller, ask)
+    work = kiln.services.transcript_work
+    sound = await work.take_sound(transcription.id)
+    assert sound is not None
+    assert await work.save_sound(sound, PreparedSound("org/x/samples", 5000, "en"))
+    taken = await work.take_slice(transcription.id, 0)
+    assert taken is not None
+    text = " ".join(word.text for word in words)
+    said = Transcript("en", (Segment(words[0].start_ms, words[-1].end_ms, text, words),))
+    key = slice_key(transcription, 0, fence=1)
+    await kiln.services.blobs.put(key, to_json(said).encode())
+    assert await work.finish_slice(taken, blob_key=key)
+
+
+async def render(kiln: Kiln, bundle: bytes, *, duration_ms: int) -> dict[str, Any]:
+    asked = {"width": WIDTH, "height": HEIGHT, "fps": 10, "duration_ms": duration_ms}
+    render_id = await kiln.create(**asked)
+    uploaded = await kiln.client.post(f"{RENDERS}/{render_id}/upload", content=bundle)
+    assert uploaded.is_success, uploaded.text
+    return await kiln.ended(render_id)
+
+
+async def test_files_and_sources_are_played(kiln: Kiln, stock: Stock, tmp_path: Path) -> None:
+    await say(kiln, stock.video_id, Word("hello", 1000, 1400, 0.9), Word("you", 1500, 1800, 0.9))
+    bundle = packed_player(
+        video=stock.video_id,
+        image=stock.image_id,
+        url=stock.url,
+        md5=dashed(md5_of(stock.clip)),
+        said={"ms": 1200, "words": "1 hello,1.5 you"},
+    )
+    info = await render(kiln, bundle, duration_ms=5000)
+    path = tmp_path / "film.mp4"
+    path.write_bytes(await kiln.output(info))
+    codes = [
+        [read_frame_code(frame.rgb[:, left : left + 320]) for left in (0, 320, 640)]
+        for frame in decode_frames(path)
+    ]
+    assert codes == [[n, n, 42] for n in range(50)]
+    assert info["warnings"] == []
+
+
+async def test_what_is_not_there_is_told_in_the_words_of_the_service(
+    kiln: Kiln, stock: Stock, tmp_path: Path
+) -> None:
+    stranger = await kiln.stranger()
+    still = make_still(tmp_path / "still.png", 1).read_bytes()
+    theirs = await upload_file(stranger, still, filename="still.png", type="image")
+    nobodys, url = uuid4(), stock.url
+    refused = {
+        f"files/{theirs['id']}": ("file_not_found", "there is no file"),
+        f"files/{nobodys}/index": ("file_not_found", "there is no file"),
+        "files/abc/tracks/1": ("file_not_found", "there is no file 'abc'"),
+        f"files/{stock.video_id}/tracks/9": ("track_not_found", "file"),
+        f"files/{stock.image_id}/transcription": ("transcription_not_found", "file"),
+        f"transcriptions/{nobodys}/fragments/0": ("transcription_not_found", "there is no"),
+        "transcode/manifest.json": ("invalid_request", "url: name the source"),
+        "transcode/manifest.json?url=http://127.0.0.1/a.mp4": ("not_found", "http://127.0.0.1/a"),
+        f"transcode/manifest.json?url={url}x": ("fetch_failed", "127.0.0.1: answered with"),
+        f"transcode/any/init.m4s?url={url}": ("init_segment_not_found", "Init segment not found"),
+        f"transcode/any/1.m4s?url={url}": ("rendition_not_found", "Track not found"),
+        f"transcode/high/9.m4s?url={url}": ("segment_not_found", "Media segment not found"),
+        "renders": ("not_found", "/api/v1/renders is not"),
+    }
+    info = await render(kiln, packed_player(refused=list(refused)), duration_ms=100)
+    told = json.loads(info["error"]["message"].removeprefix("the page's own runtime reported: "))
+    assert [(status, code) for status, code, _ in told] == [
+        (404, code) for code, _ in refused.values()
+    ]
+    for (_, _, message), (_, begins) in zip(told, refused.values(), strict=True):
+        assert message.startswith(begins)

@@ -1,0 +1,181 @@
+"""Pipelines at the command line, against a whole service: a film is looked at, reviewed, shown."""
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from framekiln.cli import app
+from tests.support.clips import make_clip
+from tests.support.pipelines import step
+from tests.support.service import API_KEY, Service, running_service
+
+SHORT = {"path": "look.metadata.duration_ms", "op": "lt", "value": 60_000}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    # Commands take SIGTERM for themselves; here they share a process with the tests.
+    before = signal.getsignal(signal.SIGTERM)
+    allow = {"FRAMEKILN_FETCH_ALLOW": "127.0.0.1"}
+    with running_service(tmp_path_factory.mktemp("commands"), **allow) as service:
+        yield service
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def film(tmp_path: Path) -> Path:
+    return make_clip(tmp_path / "film.mp4")
+
+
+class Terminal:
+    """Somebody who types commands."""
+
+    def __init__(self, service: Service, folder: Path) -> None:
+        self._environment = {
+            "FRAMEKILN_BASE_URL": service.url,
+            "FRAMEKILN_API_KEY": API_KEY,
+            "FRAMEKILN_DATA": str(folder),
+        }
+        self._folder = folder
+
+    def type(self, *words: str) -> Result:
+        """Run a command, whatever comes of it."""
+        return CliRunner().invoke(app, list(words), env=self._environment)
+
+    def ask(self, *words: str) -> Any:
+        """Run a command that succeeds, and return the JSON that it writes."""
+        result = self.type(*words, "--json")
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    def write(self, name: str, value: Any) -> str:
+        """Put JSON into a file and return where."""
+        path = self._folder / name
+        path.write_text(json.dumps(value))
+        return str(path)
+
+    def pipeline(self, name: str, **steps: Any) -> Any:
+        """Make a pipeline."""
+        definition = self.write("definition.json", {"steps": steps})
+        return self.ask("pipelines", "create", name, "--definition", definition)
+
+
+@pytest.fixture
+def terminal(service: Service, tmp_path: Path) -> Terminal:
+    return Terminal(service, tmp_path)
+
+
+def test_a_run_is_watched_to_its_end(terminal: Terminal, film: Path) -> None:
+    terminal.pipeline("short films", look=step("probe"), short=step("filter", "look", when=SHORT))
+    result = terminal.type("runs", "create", "short films", str(film), "--watch")
+    assert result.exit_code == 0, result.output
+    run_id, status = result.stdout.split()
+    assert status == "succeeded"
+    tree = [line.partition("── ")[2].split() for line in result.stderr.splitlines()]
+    assert [words[:3] for words in tree if words] == [
+        ["look", "probe", "succeeded"],
+        ["short", "filter", "succeeded"],
+    ]
+    # The same film is not sent again, and the same key is the same run.
+    again = ("runs", "create", "short films", str(film), "--idempotency-key", "one")
+    first, second = terminal.ask(*again), terminal.ask(*again)
+    assert first["id"] == second["id"] != run_id
+    shown = terminal.ask("runs", "get", run_id)
+    assert first["file_id"] == shown["file_id"]
+    [output] = terminal.ask("runs", "outputs", run_id, "look")
+    assert output["output"]["metadata"]["width"] == 320
+    assert {
+        each["id"] for each in terminal.ask("runs", "list", "--pipeline-id", "short films")
+    } == {
+        run_id,
+        first["id"],
+    }
+
+
+def test_the_exit_code_says_how_a_run_ended(terminal: Terminal, film: Path) -> None:
+    never = {"path": "look.metadata.duration_ms", "op": "lt", "value": 0}
+    terminal.pipeline("never", look=step("probe"), short=step("filter", "look", when=never))
+    result = terminal.type("runs", "create", "never", str(film), "--watch", "--json")
+    assert (result.exit_code, json.loads(result.stdout)["status"]) == (3, "filtered")
+    terminal.pipeline("waits", ok=step("review", with_={"instructions": "May it be shown?"}))
+    run = terminal.ask("runs", "create", "waits", str(film))
+    assert terminal.ask("runs", "cancel", run["id"])["status"] == "cancelled"
+    assert terminal.type("runs", "get", run["id"], "--watch").exit_code == 4
+    result = terminal.type("runs", "cancel", json.loads(result.stdout)["id"])
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith("error: ")
+
+
+def test_reviews(terminal: Terminal, film: Path) -> None:
+    terminal.pipeline(
+        "reviewed",
+        ok=step("review", with_={"instructions": "May it be shown?"}),
+        out=step("publish", "ok"),
+    )
+    runs = [terminal.ask("runs", "create", "reviewed", str(film)) for _ in range(2)]
+    yes, no = (_pending(terminal, run["id"]) for run in runs)
+    patch = terminal.write("patch.json", {"annotations": [], "reviewed_kinds": ["face"]})
+    approved = terminal.ask("reviews", "approve", yes, "--patch", patch)
+    assert approved["metadata_patch"]["reviewed_kinds"] == ["face"]
+    assert terminal.ask("reviews", "reject", no, "--reason", "too loud")["status"] == "rejected"
+    ends = [terminal.type("runs", "get", run["id"], "--watch") for run in runs]
+    assert [each.exit_code for each in ends] == [0, 3]
+
+
+def test_versions_and_endpoints(terminal: Terminal) -> None:
+    headers = ("--header", "X-Team: films", "--timeout-ms", "2000", "--max-concurrency", "3")
+    made = terminal.ask("pipelines", "endpoints", "create", "http://127.0.0.1:9/", *headers)
+    assert made["signing_secret"].startswith("whsec_")
+    assert made["headers"] == {"x-team": "***"}
+    assert (made["timeout_ms"], made["max_concurrency"]) == (2000, 3)
+    pipeline = terminal.pipeline("asks", look=step("probe"))
+    asks = {"ask": step("endpoint", with_={"endpoint_id": made["id"]})}
+    definition = terminal.write("second.json", {"steps": asks})
+    add = ("pipelines", "versions", "create", "asks", "--definition", definition)
+    assert [terminal.ask(*add)["created"] for _ in range(2)] == [True, False]
+    listed = terminal.ask("pipelines", "versions", "list", pipeline["id"])
+    assert [each["version"] for each in listed] == [2, 1]
+    assert "endpoint" in terminal.type("pipelines", "get", "asks").stdout
+    assert "probe" in terminal.type("pipelines", "versions", "get", "asks", "1").stdout
+    assert terminal.ask("pipelines", "endpoints", "archive", made["id"])["archived_at"]
+    assert terminal.ask("pipelines", "endpoints", "list") == []
+    assert terminal.ask("pipelines", "archive", "asks")["archived_at"]
+    assert "asks" not in terminal.type("pipelines", "list").stdout
+    assert "asks" in terminal.type("pipelines", "list", "--archived").stdout
+    assert terminal.type("runs", "create", "asks", made["id"]).exit_code == 1
+
+
+def test_every_issue_of_a_definition_is_named(terminal: Terminal) -> None:
+    steps = {"a": step("paint"), "b": step("probe", "c")}
+    definition = terminal.write("wrong.json", {"steps": steps})
+    result = terminal.type("pipelines", "create", "wrong", "--definition", definition)
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "steps.a.type: " in result.stderr
+    assert "steps.b.needs.0: " in result.stderr
+
+
+def test_a_batch(terminal: Terminal, film: Path, tmp_path: Path) -> None:
+    terminal.pipeline("batched", look=step("probe"))
+    file_id = terminal.ask("upload", str(film), "--wait")["id"]
+    other = make_clip(tmp_path / "other.mp4").rename(tmp_path / "renamed.mp4")
+    other.write_bytes(other.read_bytes() + b"\0\0\0\x08free")
+    made = terminal.ask("batches", "create", "batched", file_id, str(other), "--max-in-flight", "1")
+    assert made["run_count"] == 2
+    for run in terminal.ask("runs", "list", "--batch-id", made["id"]):
+        terminal.type("runs", "get", run["id"], "--watch")
+    told = terminal.type("batches", "get", made["id"]).stdout
+    assert "completed  2 runs: 2 succeeded, 0 failed" in told
+    assert [each["id"] for each in terminal.ask("batches", "list")] == [made["id"]]
+
+
+def _pending(terminal: Terminal, run_id: str) -> str:
+    for _ in range(200):
+        found = terminal.ask("reviews", "list", "--status", "pending", "--run-id", run_id)
+        if found:
+            return str(found[0]["id"])
+    raise AssertionError("no review was opened")
