@@ -10,6 +10,9 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from framekiln.capture.browser import open_browser
+from framekiln.capture.network import LARGEST_BODY_BYTES, PageNetwork, Resource
+from framekiln.capture.page import Size, open_page
 from framekiln.kit.ids import FileId
 from framekiln.speech.captions import to_json
 from framekiln.speech.model import Segment, Transcript, Word
@@ -105,6 +108,7 @@ async def test_files_and_sources_are_played(kiln: Kiln, stock: Stock, tmp_path: 
         video=stock.video_id,
         image=stock.image_id,
         url=stock.url,
+        durationMs=5000,
         md5=dashed(md5_of(stock.clip)),
         said={"ms": 1200, "words": "1 hello,1.5 you"},
     )
@@ -148,3 +152,18 @@ async def test_what_is_not_there_is_told_in_the_words_of_the_service(
     ]
     for (_, _, message), (_, begins) in zip(told, refused.values(), strict=True):
         assert message.startswith(begins)
+
+
+LARGE = """<!doctype html><script>window.renderReady = fetch("https://elsewhere.example/large")
+  .then(() => { throw new Error("it came") }, () => {});</script>"""
+
+
+def test_what_is_too_large_for_the_browser_is_refused() -> None:
+    """Once, an answer of 90 MiB hung the film for ever."""
+    body = bytes(LARGEST_BODY_BYTES + 1)
+    network = PageNetwork(
+        Resource(LARGE.encode(), "text/html"), lambda _url: Resource(body, "video/mp4")
+    )
+    with open_browser() as browser, open_page(browser, Size(320, 180)) as page:
+        page.load(network, settle_within_s=20)
+    assert network.refused == ["https://elsewhere.example/large"]

@@ -13,7 +13,10 @@ from tests.support.receiver import Answer, ReceivedRequest, Receiver
 
 @dataclass
 class CountingEndpoint:
-    """Answers slowly, always alike; one request in `drop_one_in` gets no answer at all."""
+    """Answers slowly, always alike; one first attempt in `drop_one_in` gets no answer at all.
+
+    Only first ones: a step that is never answered fails, and rightly so.
+    """
 
     receiver: Receiver
     numbers: random.Random
@@ -32,16 +35,18 @@ class CountingEndpoint:
 
     def respond(self, request: ReceivedRequest) -> Answer:
         """Answer one request; in a thread of its own."""
+        body = json.loads(request.body)
         with self._lock:
             self._now += 1
             self.most_at_a_time = max(self.most_at_a_time, self._now)
             is_dropped = self.is_troubled and self.numbers.randrange(self.drop_one_in) == 0
+            is_dropped = is_dropped and body["attempt"] == 1
         try:
             time.sleep(0.1)
         finally:
             with self._lock:
                 self._now -= 1
-        found = {"metadata": {"filename": json.loads(request.body)["file"]["filename"]}}
+        found = {"metadata": {"filename": body["file"]["filename"]}}
         return Answer(body=json.dumps(found).encode(), drop=is_dropped)
 
     def keys_by_attempt(self) -> dict[tuple[Any, ...], set[str]]:

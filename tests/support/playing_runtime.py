@@ -172,6 +172,9 @@ async function checkWords(id, expected) {
 async function checkDetails() {
   const { tracks } = await json(`${service}/files/${own.video}`);
   if (tracks.length !== 2) throw new Error(`${tracks.length} tracks`);
+  const ours = encodeURIComponent(`${location.origin}/api/v1/files/${own.video}`);
+  const { durationMs } = await json(`${service}/transcode/manifest.json?url=${ours}`);
+  if (durationMs !== own.durationMs) throw new Error(`it lasts ${durationMs} ms`);
   const { md5 } = await json(`/api/v1/files/md5?src=${encodeURIComponent(own.url)}`);
   if (md5 !== own.md5) throw new Error(`md5 is ${md5}`);
 }

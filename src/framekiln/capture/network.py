@@ -15,6 +15,8 @@ from framekiln.capture.cdp import Connection, Params
 
 # A trustworthy origin by definition, so pages get every API that needs a secure context.
 PAGE_URL: Final = "http://127.0.0.1/"
+LARGEST_BODY_BYTES: Final = 64 << 20
+"""Chromium takes messages of 100 MiB, and a body is a third larger in one; after that it hangs."""
 _REMEMBERED: Final = 100
 
 
@@ -26,6 +28,7 @@ class Resource:
     content_type: str
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
+    """Beside those that every answer has, or in their place."""
 
 
 Lookup = Callable[[str], Resource | None]
@@ -71,6 +74,8 @@ class PageNetwork:
             return self.document
         # Only the composition itself is a document: a page may not navigate away.
         found = None if kind == "Document" else self.lookup(url)
+        if found is not None and len(found.body) > LARGEST_BODY_BYTES:
+            found = None
         # Chromium asks for an icon by itself; no page means it.
         if found is None and url != PAGE_URL + "favicon.ico":
             self._remember(url if len(url) <= 300 else url[:297] + "...")
@@ -83,16 +88,16 @@ class PageNetwork:
 
 
 def _headers(resource: Resource) -> list[dict[str, str]]:
-    pairs = (
-        ("Content-Type", resource.content_type),
-        ("Access-Control-Allow-Origin", "*"),
+    headers = {
+        "Content-Type": resource.content_type,
+        "Access-Control-Allow-Origin": "*",
         # Before it sends anything but a plain request, the browser asks if it may.
-        ("Access-Control-Allow-Headers", "*"),
-        ("Access-Control-Allow-Methods", "*"),
-        ("Cache-Control", "no-store"),
-        *resource.headers,
-    )
-    return [{"name": name, "value": value} for name, value in pairs]
+        "Access-Control-Allow-Headers": "*",
+        "Access-Control-Allow-Methods": "*",
+        "Cache-Control": "no-store",
+        **dict(resource.headers),
+    }
+    return [{"name": name, "value": value} for name, value in headers.items()]
 
 
 def nothing(_url: str) -> Resource | None:

@@ -7,6 +7,7 @@ from framekiln.capture.grab import Grabbing
 from framekiln.capture.page import Size
 from framekiln.composition.layers import LayerConfig
 from framekiln.engine.assets import Assets, NoAssets
+from framekiln.engine.page_api import NoService, ServiceAnswers
 from framekiln.engine.site import Site
 from framekiln.settings import Settings
 from framekiln.timeline import Timeline
@@ -35,6 +36,8 @@ class FilmOrder:
     """The files of a bundle; its index.html is `html`."""
     layers: LayerConfig | None = None
     """A config to be composed instead of a page; size, rate and length are its own."""
+    service: ServiceAnswers = field(default_factory=NoService)
+    """What stands behind a page with a runtime of its own."""
 
 
 @dataclass(frozen=True)

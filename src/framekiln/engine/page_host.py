@@ -7,6 +7,7 @@ everything else is an asset by URL. The page side is `runtime/src/host.ts`.
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from importlib import resources
@@ -19,7 +20,7 @@ from framekiln.capture.browser import Browser
 from framekiln.capture.network import PAGE_URL, Resource
 from framekiln.capture.page_buffers import PageBuffers
 from framekiln.engine.assets import FILE_ID, TRANSCRIPTION_OF, Assets, LocalAsset
-from framekiln.engine.page_api import API_PREFIX, answer_api
+from framekiln.engine.page_api import API_PREFIX, PageApi, ServiceAnswers, md5_of
 from framekiln.engine.site import Site
 from framekiln.kit.errors import FramekilnError, InvalidInput
 from framekiln.media.captions import read_captions
@@ -36,13 +37,22 @@ _LONGEST_WINDOW: Final = 1 << 20
 _MOST_WARNINGS: Final = 20
 _SHORT_NUMBER: Final = re.compile(r"[0-9]{1,9}")
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,9})?")
+# Such a page may name another host, and show itself to it as it would to its own.
+_CREDENTIALS: Final = (
+    ("Access-Control-Allow-Origin", PAGE_URL.rstrip("/")),
+    ("Access-Control-Allow-Credentials", "true"),
+    ("Access-Control-Allow-Headers", "Authorization, Content-Type"),
+)
 # Page times have five decimals and source times are often whole milliseconds: a picture that is
 # due within half of one is meant.
 _GRACE_MS: Final = Fraction(1, 2)
 
 
 class PageHost:
-    """Owned by the page's thread; `with` it, so that decoders are closed."""
+    """Owned by the page's thread; `with` it, so that decoders are closed.
+
+    `service` is there for pages that bring a runtime of their own, which asks one.
+    """
 
     def __init__(
         self,
@@ -50,11 +60,10 @@ class PageHost:
         browser: Browser,
         site: Site | None = None,
         *,
-        has_own_runtime: bool = False,
+        service: ServiceAnswers | None = None,
     ) -> None:
         self._assets = assets
         self._site = site
-        self._has_own_runtime = has_own_runtime
         self._buffers = PageBuffers(browser.pid)
         self._fetched: dict[str, LocalAsset] = {}
         self._facts: dict[str, MediaFacts] = {}
@@ -62,6 +71,12 @@ class PageHost:
         self._sounds: dict[str, MonoSamples] = {}
         self.reasons: dict[str, FramekilnError] = {}
         """Why each source that could not be had could not."""
+        by_address: dict[str, Callable[[str], Resource]] = {
+            "assets/image": self._file,
+            "assets/captions": lambda url: self._captions({"src": url}),
+            "files/md5": lambda url: _json({"md5": md5_of(self._fetch(url))}),
+        }
+        self._api = PageApi(service, by_address) if service else None
         self._answers: dict[str, Callable[[Query], Resource]] = {
             "media": self._media,
             "frame": self._frame,
@@ -90,8 +105,8 @@ class PageHost:
         parts = urlsplit(url)
         if parts.path.startswith(PREFIX):
             return self._answer(parts.path.removeprefix(PREFIX), parts.query)
-        if self._has_own_runtime and parts.path.startswith(API_PREFIX):
-            return self._answer_api(parts.path.removeprefix(API_PREFIX), parts.query)
+        if self._api is not None and parts.path.startswith(API_PREFIX):
+            return self._answer_api(self._api, url)
         if parts.path.startswith(FILES_PATH):
             # The runtime asks so for pictures: any other element's media comes frame by frame.
             return self._file(FILE_ID + unquote(parts.path.removeprefix(FILES_PATH)))
@@ -118,14 +133,19 @@ class PageHost:
         except KeyError as missing:
             return _problem(InvalidInput(f"{what} needs {missing}"))
 
-    def _answer_api(self, path: str, query: str) -> Resource:
-        src = parse_qs(query).get("src", [None])[0]
+    def _answer_api(self, api: PageApi, url: str) -> Resource:
+        parts = urlsplit(url)
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         try:
-            return answer_api(
-                path, src, image=self._file, captions=lambda url: self._captions({"src": url})
-            )
+            answer = api.answer(unquote(parts.path.removeprefix(API_PREFIX)), query)
         except FramekilnError as error:
-            return _problem(error)
+            # One that was fetched in vain is noted by its own address.
+            if all(error is not known for known in self.reasons.values()):
+                self.reasons[url] = error
+            answer = _problem(error)
+        else:
+            self.reasons.pop(url, None)
+        return replace(answer, headers=(*answer.headers, *_CREDENTIALS))
 
     def _file(self, address: str) -> Resource:
         try:

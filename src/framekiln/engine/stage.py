@@ -153,7 +153,12 @@ def open_stage(
     for _ in range(_OPENINGS):
         with (
             open_page_for(order, browser, viewport) as (page, has_own_runtime),
-            PageHost(order.assets, browser, order.site, has_own_runtime=has_own_runtime) as host,
+            PageHost(
+                order.assets,
+                browser,
+                order.site,
+                service=order.service if has_own_runtime else None,
+            ) as host,
         ):
             grabber, missing = prepare_grabber(page, decode_bgra, raw=raw)
             network = _network(order, host)

@@ -7,7 +7,7 @@ loop and waited for.
 
 import asyncio
 import tempfile
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +20,7 @@ from framekiln.capture.browser import Browser
 from framekiln.capture.grab import RawPixelsDiffer
 from framekiln.composition.layers.stored import read_stored_config
 from framekiln.engine.order import FilmLimits, FilmOrder
+from framekiln.engine.page_api import ServiceAnswers
 from framekiln.engine.site import SiteAssets
 from framekiln.engine.slices import cut
 from framekiln.engine.sound import mix_sounds
@@ -28,7 +29,7 @@ from framekiln.engine.studio import Alive, Studio
 from framekiln.jobs.ending import patiently
 from framekiln.jobs.model import JobContext
 from framekiln.jobs.queue import JobQueue
-from framekiln.kit.ids import RenderId
+from framekiln.kit.ids import OrganizationId, RenderId
 from framekiln.renders.assets import RenderAssets, Sources, fetch_site
 from framekiln.renders.bundle import read_index
 from framekiln.renders.ending import ending_badly
@@ -57,6 +58,8 @@ class FilmRenders:
     jobs: JobQueue
     studio: Studio
     limits: FilmLimits
+    service_of: Callable[[OrganizationId, asyncio.AbstractEventLoop], ServiceAnswers]
+    """What answers, for an organization, the pages that expect a service behind them."""
 
     async def __call__(self, job: JobContext) -> None:
         """Film what can be filmed now."""
@@ -89,6 +92,7 @@ class FilmRenders:
             duration_ms=render.asked.duration_ms,
             assets=assets,
             still=still_moment(render),
+            service=self.service_of(render.organization_id, asyncio.get_running_loop()),
         )
         if render.source_kind is SourceKind.LAYERS:
             stored = await self.blobs.get(render.source_key)

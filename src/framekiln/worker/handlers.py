@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Final
 
 from framekiln.engine.order import FilmLimits
@@ -49,6 +50,7 @@ from framekiln.transcripts.preparing import PrepareSound
 from framekiln.transcripts.recognizer import Recognizer
 from framekiln.webhooks.jobs import IO_QUEUE, SEND_WEBHOOK
 from framekiln.webhooks.sending import SendWebhook
+from framekiln.worker.page_service import PageService
 
 Opened = dict[str, Handler]
 
@@ -164,6 +166,7 @@ def _film_handler(services: Services, studio: Studio) -> FilmRenders:
         jobs=services.jobs,
         studio=studio,
         limits=FilmLimits.of(services.settings),
+        service_of=partial(PageService, services),
     )
 
 

@@ -42,7 +42,11 @@ SourceUrl = Annotated[
 
 
 def _described(*media_types: str) -> dict[int | str, dict[str, Any]]:
-    content = {each: {"schema": {"type": "string", "format": "binary"}} for each in media_types}
+    json_type, binary = {"type": "object"}, {"type": "string", "format": "binary"}
+    content = {
+        each: {"schema": json_type if each == json_manifest.MEDIA_TYPE else binary}
+        for each in media_types
+    }
     return {200: {"description": "The content", "content": content}}
 
 

@@ -1,0 +1,160 @@
+"""The service, as pages with a runtime of their own see it while they are filmed.
+
+Answers what a player asks of the interface, from the same domains and in the same words, for the
+organization whose render it is. Nothing is changed here but that playback makes what is missing.
+"""
+
+import asyncio
+import json
+import re
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from framekiln.capture.network import LARGEST_BODY_BYTES, PAGE_URL, Resource
+from framekiln.files.detail import detail as file_detail
+from framekiln.files.ids import file_id_of, track_id_of
+from framekiln.files.model import File, FileType, index_key, source_key, track_key
+from framekiln.kit.errors import InvalidInput, TooLarge
+from framekiln.kit.ids import OrganizationId
+from framekiln.playback.links import Links
+from framekiln.playback.manifests import json as json_manifest
+from framekiln.playback.names import (
+    SEGMENT_TYPE,
+    WHOLE_TYPE,
+    find_init,
+    is_whole,
+    segment_named,
+)
+from framekiln.playback.service import find_rendition
+from framekiln.services import Services
+from framekiln.speech.captions import as_page_captions
+from framekiln.transcripts.detail import detail_for_file
+from framekiln.transcripts.ids import fragment_number_of, transcription_id_of
+
+Query = Mapping[str, str]
+
+_ANSWERED_WITHIN_S: Final = 300.0
+_JSON: Final = "application/json"
+_UNKNOWN: Final = "application/octet-stream"
+
+
+@dataclass(frozen=True)
+class PageService:
+    """Answers for one organization: from the film's thread, by the event loop of the worker."""
+
+    services: Services
+    organization_id: OrganizationId
+    loop: asyncio.AbstractEventLoop
+
+    def answer(self, path: str, query: Query) -> Resource | None:
+        """Return what lies at a path of the interface; blocks the film's thread."""
+        for pattern, route in _ROUTES:
+            if match := pattern.fullmatch(path):
+                answering = route(self, query, *match.groups())
+                return asyncio.run_coroutine_threadsafe(answering, self.loop).result(
+                    _ANSWERED_WITHIN_S
+                )
+        return None
+
+    async def file(self, _query: Query, file_id: str) -> Resource:
+        """Return a picture or caption itself, and what is known of a video."""
+        files = self.services.files
+        file = await files.get(self.organization_id, file_id_of(file_id))
+        if file.type is FileType.VIDEO:
+            return _json(file_detail(file, await files.tracks(file.organization_id, file.id)))
+        files.check_readable(file)
+        key = source_key(file.organization_id, file.id)
+        return Resource(await self.services.blobs.get(key), file.media_type or _UNKNOWN)
+
+    async def index(self, _query: Query, file_id: str) -> Resource:
+        """Return the fragment index of a video."""
+        file = await self._readable(file_id)
+        key = index_key(file.organization_id, file.id)
+        return Resource(await self.services.blobs.get(key), _JSON)
+
+    async def track(self, _query: Query, file_id: str, track_id: str) -> Resource:
+        """Return a whole track."""
+        number = track_id_of(track_id)
+        file = await self._readable(file_id)
+        track = await self.services.files.complete_track(file, number)
+        if track.byte_size > LARGEST_BODY_BYTES:
+            raise TooLarge(
+                f"track {number} of file {file.id} has {track.byte_size} bytes, and a page that is"
+                f" filmed can be given {LARGEST_BODY_BYTES}: name the source by"
+                f" src=/api/v1/files/{file.id} instead, which is played in segments",
+                limit_bytes=LARGEST_BODY_BYTES,
+            )
+        key = track_key(file.organization_id, file.id, number)
+        return Resource(await self.services.blobs.get(key), f"{track.type}/mp4")
+
+    async def transcription(self, _query: Query, file_id: str) -> Resource:
+        """Return where the newest transcription of a file stands."""
+        found = await self.services.transcripts.newest(self.organization_id, file_id_of(file_id))
+        return _json(detail_for_file(found))
+
+    async def fragment(self, _query: Query, transcription_id: str, number: str) -> Resource:
+        """Return what is said in one slice of a file."""
+        transcripts = self.services.transcripts
+        wanted = transcription_id_of(transcription_id)
+        found = await transcripts.get(self.organization_id, wanted)
+        said = await transcripts.fragment(found, fragment_number_of(number))
+        return _json(as_page_captions(said))
+
+    async def manifest(self, query: Query) -> Resource:
+        """Return what a source is offered as; its addresses lead back to the page's own host."""
+        url = _source_url(query)
+        source, outline = await self.services.playback.open(self.organization_id, url)
+        await self.services.playback.prepare_start(source, outline)
+        public_url = PAGE_URL.rstrip("/")
+        return _json(json_manifest.manifest(outline, Links(url), public_url=public_url))
+
+    async def init(self, query: Query, rendition: str, extension: str) -> Resource:
+        """Return the header of a rendition."""
+        playback = self.services.playback
+        _, outline = await playback.open(self.organization_id, _source_url(query))
+        return Resource(find_init(outline, rendition, extension), WHOLE_TYPE)
+
+    async def segment(self, query: Query, rendition: str, number: str, extension: str) -> Resource:
+        """Return one segment, made now if need be."""
+        playback = self.services.playback
+        source, _ = await playback.open(self.organization_id, _source_url(query))
+        init = find_rendition(source, rendition).init
+        key = await playback.segment(source, segment_named(rendition, number, extension))
+        data = await self.services.blobs.get(key)
+        if is_whole(extension):
+            return Resource(init + data, WHOLE_TYPE)
+        return Resource(data, SEGMENT_TYPE)
+
+    async def _readable(self, file_id: str) -> File:
+        file = await self.services.files.get(self.organization_id, file_id_of(file_id))
+        self.services.files.check_readable(file)
+        return file
+
+
+Route = Callable[..., Coroutine[Any, Any, Resource]]
+
+# The first that fits: a header has the form of a segment, too.
+_ROUTES: Final[tuple[tuple[re.Pattern[str], Route], ...]] = tuple(
+    (re.compile(pattern.replace("*", "([^/]+)")), route)
+    for pattern, route in (
+        (r"files/*", PageService.file),
+        (r"files/*/index", PageService.index),
+        (r"files/*/tracks/*", PageService.track),
+        (r"files/*/transcription", PageService.transcription),
+        (r"transcriptions/*/fragments/*", PageService.fragment),
+        (r"transcode/manifest\.json", PageService.manifest),
+        (r"transcode/*/init\.*", PageService.init),
+        (r"transcode/*/*\.*", PageService.segment),
+    )
+)
+
+
+def _source_url(query: Query) -> str:
+    if not query.get("url"):
+        raise InvalidInput("url: name the source that is played", field="url")
+    return query["url"]
+
+
+def _json(value: dict[str, Any]) -> Resource:
+    return Resource(json.dumps(value).encode(), _JSON)

@@ -1,0 +1,132 @@
+"""Media that nobody here made: split into tracks, checked packet by packet, played by a browser."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+import pytest
+
+from framekiln.media.splitting.split import ProcessedVideo, process_video, track_path
+from framekiln.media.watching.frames import FrameSource
+from tests.support.libraries import FOLDER
+from tests.support.looks import psnr
+from tests.support.playing import ClipServer
+from tests.support.tab import Tab, open_tab
+
+BUNNY = Path(__file__).parents[1] / "support" / "media" / "bigbuckbunny.mp4"
+LENA = ("aac", "flac", "m4a", "mp3", "ogg", "opus", "wav", "webm")
+PAGE = """<!doctype html><video muted></video><script>
+const video = document.querySelector("video");
+async function bytes(name) { return new Uint8Array(await (await fetch(name)).arrayBuffer()); }
+const happened = (what, name) => new Promise((done, fail) => {
+  what.addEventListener(name, done, {once: true});
+  video.addEventListener("error", () => fail(new Error(video.error?.message)), {once: true});
+});
+/** Append a track's init and some of its segments; return the stretches that can be played. */
+async function append(entry, kind, numbers) {
+  const file = await bytes(`${entry.track}.mp4`);
+  const media = new MediaSource();
+  video.src = URL.createObjectURL(media);
+  await happened(media, "sourceopen");
+  const buffer = media.addSourceBuffer(`${kind}/mp4; codecs="${entry.codec}"`);
+  const parts = [entry.initSegment, ...numbers.map((n) => entry.segments[n])];
+  for (const {offset, size} of parts) {
+    buffer.appendBuffer(file.subarray(offset, offset + size));
+    await happened(buffer, "updateend");
+  }
+  const {buffered} = buffer;
+  return Array.from({length: buffered.length}, (_, n) => [buffered.start(n), buffered.end(n)]);
+}
+async function pictureAt(timeS) {
+  const shown = new Promise((done) => video.requestVideoFrameCallback(done));
+  video.currentTime = timeS;
+  await shown;
+  const canvas = new OffscreenCanvas(320, 180);
+  const context = canvas.getContext("2d");
+  context.drawImage(video, 0, 0, 320, 180);
+  return [...context.getImageData(0, 0, 320, 180).data];
+}
+</script>"""
+
+
+@dataclass(frozen=True)
+class Split:
+    """A processed film and where its parts are."""
+
+    folder: Path
+    made: ProcessedVideo
+    index: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def bunny(tmp_path_factory: pytest.TempPathFactory) -> Split:
+    folder = tmp_path_factory.mktemp("bunny")
+    made = process_video(BUNNY, folder, report=lambda _: None)
+    return Split(folder, made, json.loads((folder / "index.json").read_text()))
+
+
+@pytest.fixture
+def tab(bunny: Split, tmp_path: Path) -> Iterator[Tab]:
+    page = tmp_path / "page.html"
+    page.write_text(PAGE)
+    tracks = {f"{key}.mp4": track_path(bunny.folder, int(key)) for key in bunny.index}
+    with (
+        ClipServer({"page.html": page, **tracks}) as server,
+        open_tab(tmp_path / "profile") as tab,
+    ):
+        tab.open(server.address("page.html"))
+        yield tab
+
+
+def packets_of(path: Path, kind: str) -> list[tuple[Fraction, bytes]]:
+    with av.open(str(path)) as container:
+        stream = next(s for s in container.streams if s.type == kind)
+        found = (packet for packet in container.demux(stream) if packet.size)
+        return [(p.pts * Fraction(p.time_base), bytes(p)) for p in found if p.pts is not None]
+
+
+def test_every_packet_of_a_real_film_is_its_own(bunny: Split) -> None:
+    assert [track.is_copied for track in bunny.made.tracks] == [True, True]
+    for track in bunny.made.tracks:
+        copied = packets_of(track_path(bunny.folder, track.track_id), track.type)
+        assert copied == packets_of(BUNNY, track.type)
+
+
+@pytest.mark.parametrize("kind", LENA)
+def test_sound_of_every_kind_becomes_a_track(kind: str, tmp_path: Path) -> None:
+    source = FOLDER / "audio-lena" / f"lena.{kind}"
+    made = process_video(source, tmp_path, report=lambda _: None)
+    [track] = made.tracks
+    assert track.type == "audio"
+    assert 12_000 < track.duration_ms < 12_500
+    if track.is_copied and kind == "m4a":
+        assert packets_of(track_path(tmp_path, 1), "audio") == packets_of(source, "audio")
+
+
+@pytest.mark.parametrize("which", ["first", "last"])
+def test_one_segment_alone_is_played_where_the_index_says(
+    bunny: Split, tab: Tab, which: str
+) -> None:
+    for entry, kind in ((bunny.index["1"], "video"), (bunny.index["2"], "audio")):
+        number = 0 if which == "first" else len(entry["segments"]) - 1
+        segment = entry["segments"][number]
+        [[start, end]] = tab.run(f"append({json.dumps(entry)}, '{kind}', [{number}])")
+        at_s = segment["cts"] / entry["timescale"]
+        assert start == pytest.approx(at_s, abs=0.03)
+        assert end == pytest.approx(at_s + segment["duration"] / entry["timescale"], abs=0.03)
+
+
+def test_a_browser_seeks_in_the_track(bunny: Split, tab: Tab) -> None:
+    entry = bunny.index["1"]
+    everything = list(range(len(entry["segments"])))
+    [[start, end]] = tab.run(f"append({json.dumps(entry)}, 'video', {everything})")
+    assert (start, end) == pytest.approx((0, bunny.made.tracks[0].duration_ms / 1000), abs=0.05)
+    with FrameSource(BUNNY, width_px=320, height_px=180) as frames:
+        for ms in (4020, 100, 2500):
+            shown = np.array(tab.run(f"pictureAt({ms / 1000})"), np.uint8).reshape(180, 320, 4)
+            assert psnr(shown[..., :3], frames.rgba_at(Fraction(ms))[..., :3]) > 28
