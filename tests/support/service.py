@@ -121,7 +121,7 @@ def running_service(folder: Path, **environment: str) -> Iterator[Service]:
         )
         service = Service(process, url, log)
         try:
-            service.wait_ready(within_s=60)
+            service.wait_ready(within_s=180)
             yield service
         finally:
             service.http.close()
