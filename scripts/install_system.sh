@@ -31,6 +31,7 @@ missing_packages() {
     has_program bwrap || echo bubblewrap
     has_program setpriv || echo util-linux
     has_program curl || echo curl
+    has_program jq || echo jq
     has_venv || echo python3-venv
     has_postgres || echo postgresql
     has_program fc-list || echo fontconfig

@@ -1,6 +1,6 @@
 """An endpoint for pipelines: finds where a colour is in the frames it is given, and answers boxes.
 
-    python endpoint.py --secret whsec_... --hue 0 --port 9000
+    python endpoint.py --secret whsec_... --colour dc1e1e --port 9000
 
 It checks signatures, accepts the work with 202, shows signs of life while it looks, and calls back
 with one annotation for each time the colour is in sight. A request that comes twice is done once.
@@ -23,19 +23,23 @@ from standardwebhooks import Webhook, WebhookVerificationError
 
 CELLS = 32
 """The frame is looked at in so many cells each way."""
-HUE_TOLERANCE = 12
+BRIGHTNESS_TOLERANCE = 70
+"""Light and shade change how bright a thing is,"""
+TINT_TOLERANCE = 9
+"""and its tint much less."""
 HEARTBEAT_S = 10.0
 
 Box = tuple[float, float, float, float]
+Colour = tuple[int, int, int]
 
 
-def find_colour(jpeg: bytes, hue: int) -> Box | None:
+def find_colour(jpeg: bytes, colour: Colour) -> Box | None:
     """Return the box around the largest patch of a colour: x, y, w, h as fractions of the frame."""
-    picture = Image.open(io.BytesIO(jpeg)).convert("HSV")
-    hues, saturation, value = (np.asarray(band).astype(int) for band in picture.split())
-    away = np.abs(hues - hue)
-    is_near = np.minimum(away, 256 - away) <= HUE_TOLERANCE
-    mask = is_near & (saturation > 140) & (value > 80)
+    picture = Image.open(io.BytesIO(jpeg)).convert("YCbCr")
+    wanted = Image.new("RGB", (1, 1), colour).convert("YCbCr")
+    away = np.asarray(picture).astype(int) - np.asarray(wanted).astype(int)
+    is_alike = np.hypot(away[:, :, 1], away[:, :, 2]) < TINT_TOLERANCE
+    mask = is_alike & (np.abs(away[:, :, 0]) < BRIGHTNESS_TOLERANCE)
     patch = _largest_patch(_in_cells(mask))
     if not patch:
         return None
@@ -52,7 +56,7 @@ def _in_cells(mask: np.ndarray) -> set[tuple[int, int]]:
     rows = np.array_split(mask, min(CELLS, mask.shape[0]), axis=0)
     cells = [np.array_split(row, min(CELLS, mask.shape[1]), axis=1) for row in rows]
     return {
-        (y, x) for y, row in enumerate(cells) for x, cell in enumerate(row) if cell.mean() > 0.2
+        (y, x) for y, row in enumerate(cells) for x, cell in enumerate(row) if cell.mean() > 0.35
     }
 
 
@@ -104,8 +108,8 @@ def annotate(found: list[tuple[int, Box | None]], *, until_ms: int) -> list[dict
 class Work:
     """The requests that were accepted."""
 
-    def __init__(self, hue: int) -> None:
-        self._hue = hue
+    def __init__(self, colour: Colour) -> None:
+        self._colour = colour
         self._known: set[str] = set()
         self._lock = threading.Lock()
 
@@ -131,7 +135,7 @@ class Work:
         last_sign = time.monotonic()
         for frame in order["media"]["frames"]:
             picture = httpx.get(frame["url"], timeout=30).raise_for_status().content
-            found.append((frame["t_ms"], find_colour(picture, self._hue)))
+            found.append((frame["t_ms"], find_colour(picture, self._colour)))
             if time.monotonic() - last_sign > HEARTBEAT_S:
                 post(order["callback"]["url"], {"status": "heartbeat"})
                 last_sign = time.monotonic()
@@ -177,13 +181,13 @@ def main() -> None:
     """Serve until stopped."""
     options = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     options.add_argument("--secret", required=True, help="the endpoint's signing secret")
-    options.add_argument("--hue", type=int, default=0, help="0 to 255; 0 is red, 85 is green")
+    options.add_argument("--colour", type=bytes.fromhex, default="dc1e1e", help="such as dc1e1e")
     options.add_argument("--port", type=int, default=9000)
     asked = options.parse_args()
     logging.basicConfig(level=logging.INFO, format="%(message)s")
     # Its lines would show tokens and the secret callback address.
     logging.getLogger("httpx").setLevel(logging.WARNING)
-    Endpoint.work, Endpoint.webhook = Work(asked.hue), Webhook(asked.secret)
+    Endpoint.work, Endpoint.webhook = Work(tuple(asked.colour)), Webhook(asked.secret)
     with ThreadingHTTPServer(("127.0.0.1", asked.port), Endpoint) as server:
         logging.info("listening on port %d", server.server_port)
         server.serve_forever()
