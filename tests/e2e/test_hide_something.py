@@ -78,7 +78,8 @@ def hidden(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hidden]:
 @cache
 def pictures(path: Path) -> list[NDArray[np.uint8]]:
     with av.open(str(path)) as container:
-        return [frame.to_ndarray(format="gray") for frame in container.decode(video=0)]
+        decoded = container.decode(video=0)
+        return [frame.to_ndarray(format="gray").astype(np.uint8) for frame in decoded]
 
 
 def times_ms(path: Path) -> list[float]:
@@ -127,9 +128,9 @@ def test_everything_else_is_as_it_was(hidden: Hidden) -> None:
 
 def test_the_sound_is_gone_for_one_second(hidden: Hidden, tmp_path: Path) -> None:
     # The clip has six channels.
-    as_stereo = ["ffmpeg", "-v", "error", "-i", CLIP, "-ac", "2", tmp_path / "stereo.wav"]
-    subprocess.run(as_stereo, check=True)
-    before, after = decode_sound(tmp_path / "stereo.wav"), decode_sound(hidden.film)
+    stereo = tmp_path / "stereo.wav"
+    subprocess.run(["ffmpeg", "-v", "error", "-i", CLIP, "-ac", "2", str(stereo)], check=True)
+    before, after = decode_sound(stereo), decode_sound(hidden.film)
     rate_hz = after.rate_hz
     assert rms(before.mono[2 * before.rate_hz : 3 * before.rate_hz]) > 0.001
     assert not np.any(after.mono[2 * rate_hz : 3 * rate_hz])
