@@ -14,8 +14,8 @@ import httpx
 import pytest
 from PIL import Image, ImageDraw
 
-from framekiln.pipelines.output import Output
-from framekiln.pipelines.output_check import check_output
+from framekiln.pipelines.outputs.output import Output
+from framekiln.pipelines.outputs.output_check import check_output
 from framekiln.webhooks.signing import new_secret, standard_headers
 from tests.support.receiver import Answer, ReceivedRequest, Receiver
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from framekiln.pipelines.output import Output
+from framekiln.pipelines.outputs.output import Output
 from tests.contract.conftest import TEMPLATE
 from tests.support.endpoint_desk import (
     DONE,

@@ -13,11 +13,11 @@ from framekiln.jobs.ending import Failure
 from framekiln.kit.confined.errors import ConfinedKilled
 from framekiln.kit.errors import Unavailable
 from framekiln.media.errors import UnreadableMedia
-from framekiln.pipelines.jobs import unit_of
-from framekiln.pipelines.model import RunId
-from framekiln.pipelines.output import MAX_OUTPUT_BYTES, Output
-from framekiln.pipelines.step import Waiting
-from framekiln.pipelines.units import MAX_TAKES
+from framekiln.pipelines.model.ids import RunId
+from framekiln.pipelines.outputs.output import MAX_OUTPUT_BYTES, Output
+from framekiln.pipelines.runners.step import Waiting
+from framekiln.pipelines.running.jobs import unit_of
+from framekiln.pipelines.running.units import MAX_TAKES
 from framekiln.webhooks.model import NewSubscription
 from framekiln.webhooks.topics import TOPICS
 from tests.contract.conftest import TEMPLATE

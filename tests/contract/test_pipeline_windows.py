@@ -12,8 +12,8 @@ from framekiln.files.model import index_key
 from framekiln.kit.errors import Unavailable
 from framekiln.kit.ids import FileId, OrganizationId
 from framekiln.media.errors import UnreadableMedia
-from framekiln.pipelines.arrivals import of_index
-from framekiln.pipelines.output import Annotation, Output
+from framekiln.pipelines.outputs.output import Annotation, Output
+from framekiln.pipelines.running.arrivals import of_index
 from tests.contract.conftest import TEMPLATE
 from tests.support.pipelines import Line, Told, open_line, step
 from tests.support.postgres import PostgresServer

@@ -16,12 +16,12 @@ from PIL import Image
 
 from framekiln.client.local_tracks import cut_video
 from framekiln.jobs.model import JobContext
-from framekiln.pipelines.output import Annotation, Keyframe, Output
+from framekiln.pipelines.outputs.output import Annotation, Keyframe, Output
 from framekiln.pipelines.runners.detect_scenes import DetectScenes
 from framekiln.pipelines.runners.redact_render import RedactRender
 from framekiln.pipelines.runners.sample_frames import SampleFrames
-from framekiln.pipelines.step_job import RunStep
-from framekiln.pipelines.step_media import StepMedia
+from framekiln.pipelines.runners.step_media import StepMedia
+from framekiln.pipelines.running.step_job import RunStep
 from framekiln.renders.redacting import RedactFile
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import BASE_URL

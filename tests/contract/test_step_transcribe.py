@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from framekiln.client.local_tracks import cut_video
+from framekiln.pipelines.runners.step_media import StepMedia
 from framekiln.pipelines.runners.transcribe import Transcribe
-from framekiln.pipelines.step_job import RunStep
-from framekiln.pipelines.step_media import StepMedia
-from framekiln.speech.engine import SpeechSettings
+from framekiln.pipelines.running.step_job import RunStep
+from framekiln.speech.configuration import SpeechSettings
 from framekiln.transcripts.recognizer import Recognizer
 from tests.contract.conftest import TEMPLATE
 from tests.support.clips import Clip, make_clip
@@ -74,7 +74,7 @@ async def test_a_file_is_transcribed_once_for_all_who_ask(line: Line, tmp_path: 
     assert (await line.statuses(run))[""] == "succeeded"
     [whole] = await outputs(line, run)
     metadata, words = whole["output"]["metadata"], texts(whole["output"], "speech.word")
-    assert metadata["language"] == "en"
+    assert (metadata["language"], metadata["engine"]) == ("en", "whisper-base")
     assert metadata["truncated"] is False
     assert metadata["word_count"] == len(words)
     assert metadata["segment_count"] == len(texts(whole["output"], "speech.segment"))
@@ -119,6 +119,7 @@ async def test_nothing_is_said_without_sound(line: Line, tmp_path: Path) -> None
     [output] = await outputs(line, run)
     assert output["output"]["metadata"] == {
         "language": None,
+        "engine": None,
         "segment_count": 0,
         "word_count": 0,
         "truncated": False,

@@ -16,9 +16,9 @@ from psycopg.types.json import Jsonb
 from framekiln.jobs.model import JobContext
 from framekiln.kit.clock import SystemClock
 from framekiln.pipelines.assembled import Around, PipelineServices
-from framekiln.pipelines.output import Output
-from framekiln.pipelines.step import Runners, StepWork, Waiting
-from framekiln.pipelines.step_job import RunStep
+from framekiln.pipelines.outputs.output import Output
+from framekiln.pipelines.runners.step import Runners, StepWork, Waiting
+from framekiln.pipelines.running.step_job import RunStep
 from tests.support.app import Kiln, open_kiln
 from tests.support.clock import SettableClock
 from tests.support.postgres import PostgresServer

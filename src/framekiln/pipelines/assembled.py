@@ -8,20 +8,20 @@ from framekiln.files.service import Files
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.fetch import GuardedFetcher
-from framekiln.pipelines.advance import Advance
-from framekiln.pipelines.arrivals import Arrivals
-from framekiln.pipelines.batches import Batches
 from framekiln.pipelines.changes import RunChanges
-from framekiln.pipelines.endpoints import Endpoints
-from framekiln.pipelines.gate import Gate
-from framekiln.pipelines.outputs import Outputs
-from framekiln.pipelines.reviews import Reviews
-from framekiln.pipelines.runs import Runs
+from framekiln.pipelines.owners.batches import Batches
+from framekiln.pipelines.owners.catalogue import Pipelines
+from framekiln.pipelines.owners.endpoints import Endpoints
+from framekiln.pipelines.owners.outputs import Outputs
+from framekiln.pipelines.owners.reviews import Reviews
+from framekiln.pipelines.owners.runs import Runs
+from framekiln.pipelines.running.advance import Advance
+from framekiln.pipelines.running.arrivals import Arrivals
+from framekiln.pipelines.running.gate import Gate
+from framekiln.pipelines.running.work import RunWork
 from framekiln.pipelines.sending.callbacks import Callbacks
 from framekiln.pipelines.sending.gate import EndpointGate
 from framekiln.pipelines.sending.work import AttemptWork
-from framekiln.pipelines.service import Pipelines
-from framekiln.pipelines.work import RunWork
 from framekiln.storage.blob_store import BlobStore
 from framekiln.webhooks.outbox import Outbox
 
@@ -69,8 +69,8 @@ class PipelineServices:
             outbox=around.outbox,
             clock=clock,
         )
-        definitions = advance.definitions
-        batches = Batches(database, definitions=definitions, outbox=around.outbox, clock=clock)
+        versions = advance.versions
+        batches = Batches(database, versions=versions, outbox=around.outbox, clock=clock)
         return cls(
             catalogue=Pipelines(database, clock=clock),
             endpoints=Endpoints(database, fetcher=around.fetcher, clock=clock),
@@ -78,7 +78,7 @@ class PipelineServices:
             runs=Runs(database, advance=advance, clock=clock),
             batches=batches,
             reviews=Reviews(database, advance=advance, clock=clock),
-            outputs=Outputs(database, files=around.files, definitions=definitions),
+            outputs=Outputs(database, files=around.files, versions=versions),
             work=RunWork(database, advance=advance, jobs=around.jobs, clock=clock),
             attempts=AttemptWork(database, advance=advance, gate=gate, clock=clock),
             callbacks=Callbacks(database, advance=advance),

@@ -14,11 +14,11 @@ from framekiln.db.notify import Follower, Notifications
 from framekiln.db.pool import Database
 from framekiln.kit.errors import Unavailable
 from framekiln.kit.ids import FileId
-from framekiln.pipelines.advance import Advance
-from framekiln.pipelines.batches import Batches
-from framekiln.pipelines.model import CHANGES_TOPIC, BatchId, RunId
+from framekiln.pipelines.model.ids import BatchId, RunId
+from framekiln.pipelines.owners.batches import Batches
+from framekiln.pipelines.running.advance import Advance
 from framekiln.pipelines.tables.change import store
-from framekiln.pipelines.tables.change.store import Change
+from framekiln.pipelines.tables.change.store import CHANGES_TOPIC, Change
 from framekiln.pipelines.tables.run import store as run_store
 
 _TAKEN_AT_A_TIME: Final = 100

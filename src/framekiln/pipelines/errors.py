@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from framekiln.kit.errors import CompositionFailed, Conflict, FramekilnError, InvalidInput, NotFound
-from framekiln.pipelines.issues import Issue
+from framekiln.pipelines.forms.issues import Issue
 
 Kind = TypeVar("Kind", bound=InvalidInput)
 

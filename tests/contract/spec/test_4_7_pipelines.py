@@ -1,5 +1,6 @@
 """Clauses 4.7, 7 and 9: pipelines, versions and endpoints, and all that can be wrong."""
 
+from base64 import urlsafe_b64encode
 from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
@@ -7,8 +8,8 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from framekiln.pipelines.normal_form import digest
-from framekiln.pipelines.service import read_definition
+from framekiln.pipelines.definitions.normal_form import digest
+from framekiln.pipelines.owners.catalogue import read_definition
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import Kiln, new_key
 from tests.support.pipelines import API, PROBE, Line, enable, open_line, step
@@ -133,6 +134,40 @@ class TestPipelines:
     )
     async def test_wrong_pages(self, line: Line, query: dict[str, Any]) -> None:
         issues(await line.kiln.client.get(f"{API}/pipelines", params=query))
+
+    @pytest.mark.spec("7")
+    @pytest.mark.parametrize(
+        "path",
+        [
+            "pipelines",
+            "pipelines/{}/versions",
+            "pipeline-endpoints",
+            "pipeline-runs",
+            "pipeline-runs/{}/outputs/probe",
+            "pipeline-batches",
+            "pipeline-reviews",
+        ],
+    )
+    async def test_lists_refuse_names_that_nobody_knows(self, line: Line, path: str) -> None:
+        address, query = f"{API}/{path.format(NO_ID)}", {"limit": 1, "stauts": "failed"}
+        answer = await line.kiln.client.get(address, params=query)
+        assert issues(answer) == {("stauts", "unknown_field")}
+
+    @pytest.mark.spec("7")
+    @pytest.mark.parametrize("path", ["metadata", "metadata/probe"])
+    async def test_lists_of_a_file_refuse_them_as_files_do(self, line: Line, path: str) -> None:
+        address = f"{API}/files/{NO_ID}/{path}"
+        body = refused(
+            await line.kiln.client.get(address, params={"page": 2}), 400, "invalid_request"
+        )
+        assert [(each["path"], each["code"]) for each in body["issues"]] == [
+            ("page", "unknown_field")
+        ]
+
+    async def test_a_version_cursor_beyond_32_bits_is_only_a_large_number(self, line: Line) -> None:
+        pipeline, cursor = await line.pipeline(), urlsafe_b64encode(b"99999999999").decode()
+        page = await line.get(f"pipelines/{pipeline}/versions", cursor=cursor)
+        assert [each["version"] for each in page["versions"]] == [1]
 
 
 class TestVersions:

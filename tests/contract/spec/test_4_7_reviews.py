@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from framekiln.pipelines.output import Annotation, Keyframe, Output
+from framekiln.pipelines.outputs.output import Annotation, Keyframe, Output
 from tests.contract.conftest import TEMPLATE
 from tests.contract.spec.test_4_7_pipelines import issues, refused
 from tests.support.pipelines import API, Line, Told, open_line, step

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from framekiln.kit.errors import Unavailable
-from framekiln.pipelines.output import Output
+from framekiln.pipelines.outputs.output import Output
 from tests.contract.conftest import TEMPLATE
 from tests.contract.spec.test_4_7_pipelines import issues, refused
 from tests.support.app import Kiln, new_key

@@ -2,7 +2,7 @@
 
 import pytest
 
-from framekiln.pipelines.attempts import Attempts, back_off_s
+from framekiln.pipelines.states.attempts import Attempts, back_off_s
 
 
 def test_three_attempts_with_growing_pauses() -> None:

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from framekiln.pipelines.corrections import (
+from framekiln.pipelines.definitions.predicate import holds
+from framekiln.pipelines.definitions.windows import Window
+from framekiln.pipelines.outputs.corrections import (
     Correction,
     ReviewedNamespaces,
     apply_corrections,
     check_correction,
 )
-from framekiln.pipelines.inputs import inputs_of, merge_windows, view_of
-from framekiln.pipelines.output import Annotation, Output
-from framekiln.pipelines.predicate import holds
-from framekiln.pipelines.windows import Window
+from framekiln.pipelines.outputs.inputs import inputs_of, merge_windows, view_of
+from framekiln.pipelines.outputs.output import Annotation, Output
 from tests.unit.pipelines.definitions import defined, endpoint, segment
 
 

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from framekiln.kit.canonical_json import canonical_json
-from framekiln.pipelines.output import MAX_OUTPUT_BYTES, Annotation, Keyframe, Output
-from framekiln.pipelines.output_check import check_output
-from framekiln.pipelines.windows import Window
+from framekiln.pipelines.definitions.windows import Window
+from framekiln.pipelines.outputs.output import MAX_OUTPUT_BYTES, Annotation, Keyframe, Output
+from framekiln.pipelines.outputs.output_check import check_output
 
 WINDOW = Window(1, 1000, 2000, 500)
 BOX = {"t_ms": 0, "x": 0.25, "y": 0.25, "w": 0.5, "h": 0.75}

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framekiln.pipelines.issues import Issue, Place
-from framekiln.pipelines.predicate import Leaf, Not, Operator, holds
-from framekiln.pipelines.predicate_reading import PredicateReader
+from framekiln.pipelines.definitions.predicate import Leaf, Not, Operator, holds
+from framekiln.pipelines.definitions.predicate_reading import PredicateReader
+from framekiln.pipelines.forms.issues import Issue, Place
 from tests.unit.pipelines.definitions import predicates
 
 VIEW = {

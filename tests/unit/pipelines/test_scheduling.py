@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from framekiln.pipelines.definition import Definition
-from framekiln.pipelines.run_state import Media, RunState, WindowState, Work
-from framekiln.pipelines.scheduling import advance, new_run, retry, with_windows
-from framekiln.pipelines.states import RunStatus, StepStatus
+from framekiln.pipelines.definitions.definition import Definition
+from framekiln.pipelines.states.run_state import Media, RunState, WindowState, Work
+from framekiln.pipelines.states.scheduling import advance, new_run, retry, with_windows
+from framekiln.pipelines.states.statuses import RunStatus, StepStatus
 from tests.unit.pipelines.definitions import defined, filter_on, segment
 
 REVIEW = {"type": "review"}

@@ -8,11 +8,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framekiln.pipelines.definition import Definition
-from framekiln.pipelines.graph import upstream
-from framekiln.pipelines.run_state import Media, RunState, StepState, Transitions, WindowState, Work
-from framekiln.pipelines.scheduling import advance, new_run, retry, with_windows
-from framekiln.pipelines.states import RUN_CHANGES, STEP_CHANGES, RunStatus, StepStatus
+from framekiln.pipelines.definitions.definition import Definition
+from framekiln.pipelines.definitions.graph import upstream
+from framekiln.pipelines.states.run_state import (
+    Media,
+    RunState,
+    StepState,
+    Transitions,
+    WindowState,
+    Work,
+)
+from framekiln.pipelines.states.scheduling import advance, new_run, retry, with_windows
+from framekiln.pipelines.states.statuses import RUN_CHANGES, STEP_CHANGES, RunStatus, StepStatus
 from tests.unit.pipelines.definitions import defined, segment
 
 BOUNDARIES_MS = [0, 1500, 2500, 4000, 6500, 7000]

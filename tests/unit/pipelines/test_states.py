@@ -2,8 +2,8 @@
 
 import pytest
 
-from framekiln.pipelines.run_state import Media
-from framekiln.pipelines.states import (
+from framekiln.pipelines.states.run_state import Media
+from framekiln.pipelines.states.statuses import (
     RUN_CHANGES,
     STEP_CHANGES,
     RunStatus,

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framekiln.pipelines.output import MAX_ANNOTATIONS, MAX_OUTPUT_BYTES, Annotation, Output
-from framekiln.pipelines.output_check import check_output
-from framekiln.pipelines.truncation import fit_transcript
+from framekiln.pipelines.outputs.output import MAX_ANNOTATIONS, MAX_OUTPUT_BYTES, Annotation, Output
+from framekiln.pipelines.outputs.output_check import check_output
+from framekiln.pipelines.outputs.truncation import fit_transcript
 
 METADATA: dict[str, Any] = {"word_count": 7}
 

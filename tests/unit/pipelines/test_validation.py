@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from framekiln.kit.canonical_json import canonical_json
-from framekiln.pipelines.definition import Definition, Segments
-from framekiln.pipelines.issues import Code, Issue
-from framekiln.pipelines.validation import validate
+from framekiln.pipelines.definitions.definition import Definition, Segments
+from framekiln.pipelines.definitions.validation import validate
+from framekiln.pipelines.forms.issues import Code, Issue
 from tests.unit.pipelines.definitions import ENDPOINT_ID, definitions, endpoint, filter_on
 
 PROBE: dict[str, Any] = {"type": "probe"}

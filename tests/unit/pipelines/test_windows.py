@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framekiln.pipelines.definition import Segments
-from framekiln.pipelines.windows import Window, windows_of
+from framekiln.pipelines.definitions.definition import Segments
+from framekiln.pipelines.definitions.windows import Window, windows_of
 
 TWO_SECONDS = list(range(0, 20_001, 2000))
 

@@ -3,16 +3,9 @@
 from fastapi import APIRouter, Request
 
 from framekiln.api.auth import services_of
-from framekiln.api.v1.pipeline_access import (
-    Cursor,
-    Limit,
-    PipelineCaller,
-    page_of,
-    read_cursor,
-    read_position,
-    write_cursor,
-)
+from framekiln.api.v1.pipeline_access import PipelineCaller
 from framekiln.api.v1.pipeline_bodies import NamespaceInfo, NamespaceList, NamespaceOutputs
+from framekiln.api.v1.pipeline_pages import AskedPage, read_cursor, write_cursor
 from framekiln.files.ids import file_id_of
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])
@@ -20,34 +13,31 @@ router = APIRouter(prefix="/api/v1", tags=["pipelines"])
 
 @router.get("/files/{file_id}/metadata", summary="List the namespaces of a file")
 async def list_namespaces(
-    request: Request, caller: PipelineCaller, file_id: str, limit: Limit = 25, cursor: Cursor = None
+    request: Request, caller: PipelineCaller, asked: AskedPage, *, file_id: str
 ) -> NamespaceList:
     """Return a page of namespaces, by name, with who wrote last to each."""
     found = await services_of(request).pipelines.outputs.namespaces(
-        caller.organization.id, file_id_of(file_id), after=read_cursor(cursor), limit=limit + 1
+        caller.organization.id,
+        file_id_of(file_id),
+        after=read_cursor(asked.cursor),
+        limit=asked.limit + 1,
     )
-    page, next_cursor = page_of(found, limit, lambda each: each.namespace)
+    page, next_cursor = asked.page_of(found, lambda each: each.namespace)
     shown = [NamespaceInfo.of(each) for each in page]
     return NamespaceList(namespaces=shown, next_cursor=next_cursor)
 
 
 @router.get("/files/{file_id}/metadata/{namespace}", summary="The latest outputs in a namespace")
 async def get_namespace(
-    request: Request,
-    caller: PipelineCaller,
-    *,
-    file_id: str,
-    namespace: str,
-    limit: Limit = 25,
-    cursor: Cursor = None,
+    request: Request, caller: PipelineCaller, asked: AskedPage, *, file_id: str, namespace: str
 ) -> NamespaceOutputs:
     """Return a page of what was last written to a namespace, by whichever run."""
     latest, page = await services_of(request).pipelines.outputs.latest(
         caller.organization.id,
         file_id_of(file_id),
         namespace,
-        after=read_position(cursor),
-        limit=limit,
+        after=asked.position,
+        limit=asked.limit,
     )
     next_cursor = None if page.next_number is None else write_cursor(page.next_number)
     return NamespaceOutputs.describe(latest, page.outputs, next_cursor)

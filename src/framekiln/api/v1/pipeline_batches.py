@@ -4,20 +4,13 @@ from fastapi import APIRouter, Request, Response
 
 from framekiln.api.auth import services_of
 from framekiln.api.bodies import read_json_value
-from framekiln.api.v1.pipeline_access import (
-    Cursor,
-    Limit,
-    PipelineCaller,
-    id_in,
-    page_of,
-    read_position,
-)
+from framekiln.api.v1.pipeline_access import IdempotencyKey, PipelineCaller, id_in
 from framekiln.api.v1.pipeline_bodies import BatchCreated, BatchDetail, BatchInfo, BatchList
-from framekiln.api.v1.pipeline_runs import IdempotencyKey
+from framekiln.api.v1.pipeline_pages import AskedPage
 from framekiln.api.v1.pipeline_schemas import record_body
 from framekiln.pipelines.errors import BatchNotFound
-from framekiln.pipelines.model import BatchId
-from framekiln.pipelines.requests import BatchRequest, read_batch, read_key
+from framekiln.pipelines.model.ids import BatchId
+from framekiln.pipelines.owners.requests import BatchRequest, read_batch
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])
 
@@ -37,10 +30,9 @@ async def create_batch(
     response: Response,
     caller: PipelineCaller,
     *,
-    idempotency_key: IdempotencyKey = None,
+    key: IdempotencyKey,
 ) -> BatchCreated:
     """Make one run for each file; at most `max_in_flight` are under way at a time."""
-    key = read_key(idempotency_key)
     asked = read_batch(await read_json_value(request, max_bytes=MAX_BODY_BYTES))
     batches = services_of(request).pipelines.batches
     batch, is_new = await batches.create(caller, asked, idempotency_key=key)
@@ -49,14 +41,11 @@ async def create_batch(
 
 
 @router.get("/pipeline-batches", summary="List batches")
-async def list_batches(
-    request: Request, caller: PipelineCaller, limit: Limit = 25, cursor: Cursor = None
-) -> BatchList:
+async def list_batches(request: Request, caller: PipelineCaller, asked: AskedPage) -> BatchList:
     """Return a page of batches, newest first."""
-    found = await services_of(request).pipelines.batches.page(
-        caller.organization.id, before=read_position(cursor), limit=limit + 1
-    )
-    page, next_cursor = page_of(found, limit, lambda each: each.position)
+    batches = services_of(request).pipelines.batches
+    found = await batches.page(caller.organization.id, asked.stretch)
+    page, next_cursor = asked.page_of(found, lambda each: each.position)
     return BatchList(batches=[BatchInfo.of(each) for each in page], next_cursor=next_cursor)
 
 

@@ -7,10 +7,15 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from framekiln.pipelines.batch import Batch
-from framekiln.pipelines.endpoint import Endpoint
-from framekiln.pipelines.model import Pipeline, Version
-from framekiln.pipelines.review import Review, ReviewStatus, correction_to_json, describe_review
+from framekiln.pipelines.model.batch import Batch
+from framekiln.pipelines.model.endpoint import Endpoint
+from framekiln.pipelines.model.pipeline import Pipeline, Version
+from framekiln.pipelines.model.review import (
+    Review,
+    ReviewStatus,
+    correction_to_json,
+    describe_review,
+)
 from framekiln.pipelines.tables.output.store import LatestOutput, StoredOutput
 
 Instant = Annotated[str, Field(json_schema_extra={"format": "date-time"})]

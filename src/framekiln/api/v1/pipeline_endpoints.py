@@ -1,46 +1,29 @@
 """/api/v1/pipeline-endpoints: HTTP services of callers that steps ask for work (spec 4.7)."""
 
-from typing import Annotated
-
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from framekiln.api.auth import services_of
 from framekiln.api.bodies import read_json_value
-from framekiln.api.v1.pipeline_access import (
-    MAX_BODY_BYTES,
-    Cursor,
-    Limit,
-    PipelineCaller,
-    id_in,
-    page_of,
-    read_position,
-)
+from framekiln.api.v1.pipeline_access import MAX_BODY_BYTES, PipelineCaller, id_in
 from framekiln.api.v1.pipeline_bodies import EndpointInfo, EndpointList, EndpointWithSecret
+from framekiln.api.v1.pipeline_pages import AskedArchivable
 from framekiln.api.v1.pipeline_schemas import record_body
 from framekiln.pipelines.errors import EndpointNotFound
-from framekiln.pipelines.model import EndpointId
-from framekiln.pipelines.requests import EndpointRequest, read_body
+from framekiln.pipelines.model.ids import EndpointId
+from framekiln.pipelines.owners.requests import EndpointRequest, read_body
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])
 
 
 @router.get("/pipeline-endpoints", summary="List endpoints")
 async def list_endpoints(
-    request: Request,
-    caller: PipelineCaller,
-    *,
-    limit: Limit = 25,
-    cursor: Cursor = None,
-    include_archived: Annotated[bool, Query(description="Whether archived ones, too.")] = False,
+    request: Request, caller: PipelineCaller, asked: AskedArchivable
 ) -> EndpointList:
     """Return a page of endpoints, newest first."""
     found = await services_of(request).pipelines.endpoints.page(
-        caller.organization.id,
-        include_archived=include_archived,
-        before=read_position(cursor),
-        limit=limit + 1,
+        caller.organization.id, asked.stretch, include_archived=asked.include_archived
     )
-    page, next_cursor = page_of(found, limit, lambda each: each.position)
+    page, next_cursor = asked.page_of(found, lambda each: each.position)
     return EndpointList(endpoints=[EndpointInfo.of(each) for each in page], next_cursor=next_cursor)
 
 

@@ -1,31 +1,22 @@
 """/api/v1/pipeline-reviews: what people have to decide (spec 3.3)."""
 
 from typing import Any
-from uuid import UUID
 
 from fastapi import APIRouter, Request
 
 from framekiln.api.auth import services_of
 from framekiln.api.bodies import read_json_value
-from framekiln.api.v1.pipeline_access import (
-    MAX_BODY_BYTES,
-    Cursor,
-    Limit,
-    PipelineCaller,
-    id_in,
-    page_of,
-    read_position,
-)
+from framekiln.api.v1.pipeline_access import MAX_BODY_BYTES, PipelineCaller, id_in
 from framekiln.api.v1.pipeline_bodies import ReviewInfo, ReviewList
+from framekiln.api.v1.pipeline_pages import AskedReviews
 from framekiln.api.v1.pipeline_schemas import described_body, record_body
-from framekiln.pipelines.corrections import Correction, check_correction
 from framekiln.pipelines.errors import ReviewNotFound, invalid_request
-from framekiln.pipelines.issues import Code, Issue
-from framekiln.pipelines.model import ReviewId
-from framekiln.pipelines.output import MAX_OUTPUT_BYTES
-from framekiln.pipelines.requests import RejectRequest, read_body
-from framekiln.pipelines.review import Decider, Decision, ReviewStatus
-from framekiln.pipelines.tables.review.store import ReviewFilter
+from framekiln.pipelines.forms.issues import Code, Issue
+from framekiln.pipelines.model.ids import ReviewId
+from framekiln.pipelines.model.review import Decider, Decision, ReviewStatus
+from framekiln.pipelines.outputs.corrections import Correction, check_correction
+from framekiln.pipelines.outputs.output import MAX_OUTPUT_BYTES
+from framekiln.pipelines.owners.requests import RejectRequest, read_body
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])
 
@@ -53,23 +44,12 @@ APPROVAL = described_body(
 
 
 @router.get("/pipeline-reviews", summary="List review tasks")
-async def list_reviews(
-    request: Request,
-    caller: PipelineCaller,
-    *,
-    status: ReviewStatus | None = None,
-    run_id: UUID | None = None,
-    limit: Limit = 25,
-    cursor: Cursor = None,
-) -> ReviewList:
+async def list_reviews(request: Request, caller: PipelineCaller, asked: AskedReviews) -> ReviewList:
     """Return a page of tasks, newest first."""
     found = await services_of(request).pipelines.reviews.page(
-        caller.organization.id,
-        ReviewFilter(status, run_id),
-        before=read_position(cursor),
-        limit=limit + 1,
+        caller.organization.id, asked.wanted, asked.stretch
     )
-    page, next_cursor = page_of(found, limit, lambda each: each.position)
+    page, next_cursor = asked.page_of(found, lambda each: each.position)
     return ReviewList(reviews=[ReviewInfo.of(each) for each in page], next_cursor=next_cursor)
 
 

@@ -7,10 +7,10 @@ from pydantic import BaseModel
 
 from framekiln.api.v1.pipeline_bodies import Instant, iso
 from framekiln.jobs.ending import Failure
-from framekiln.pipelines.definition import Step
-from framekiln.pipelines.model import StepRun
-from framekiln.pipelines.runs import RunDetail
-from framekiln.pipelines.states import RunStatus, StepStatus
+from framekiln.pipelines.definitions.definition import Step
+from framekiln.pipelines.model.run import StepRun
+from framekiln.pipelines.owners.runs import RunDetail
+from framekiln.pipelines.states.statuses import RunStatus, StepStatus
 
 
 class StepError(BaseModel):

@@ -1,50 +1,19 @@
 """/api/v1/pipeline-runs: run a pipeline over a file, follow, stop and retry it (spec 4.7)."""
 
-from typing import Annotated
-from uuid import UUID
-
-from fastapi import APIRouter, Depends, Header, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from framekiln.api.auth import services_of
 from framekiln.api.bodies import read_json_value
-from framekiln.api.v1.pipeline_access import (
-    MAX_BODY_BYTES,
-    Cursor,
-    Limit,
-    PipelineCaller,
-    id_in,
-    page_of,
-    read_position,
-    write_cursor,
-)
+from framekiln.api.v1.pipeline_access import MAX_BODY_BYTES, IdempotencyKey, PipelineCaller, id_in
 from framekiln.api.v1.pipeline_bodies import OutputItem, OutputList
+from framekiln.api.v1.pipeline_pages import AskedPage, AskedRuns, write_cursor
 from framekiln.api.v1.pipeline_run_bodies import RunCreated, RunInfo, RunList
 from framekiln.api.v1.pipeline_schemas import record_body
 from framekiln.pipelines.errors import RunNotFound
-from framekiln.pipelines.model import RunId
-from framekiln.pipelines.requests import RunRequest, read_body, read_key
-from framekiln.pipelines.states import RunStatus
-from framekiln.pipelines.tables.run.store import RunFilter
+from framekiln.pipelines.model.ids import RunId
+from framekiln.pipelines.owners.requests import RunRequest, read_body
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])
-
-IdempotencyKey = Annotated[
-    str | None,
-    Header(
-        alias="Idempotency-Key",
-        description="1 to 255 characters; the same request again is answered with the first one.",
-    ),
-]
-
-
-def run_filter(
-    status: RunStatus | None = None,
-    pipeline_id: UUID | None = None,
-    file_id: UUID | None = None,
-    batch_id: UUID | None = None,
-) -> RunFilter:
-    """Return which runs are wanted."""
-    return RunFilter(status, pipeline_id, file_id, batch_id)
 
 
 @router.post(
@@ -59,10 +28,9 @@ async def create_run(
     response: Response,
     caller: PipelineCaller,
     *,
-    idempotency_key: IdempotencyKey = None,
+    key: IdempotencyKey,
 ) -> RunCreated:
     """Begin a run; its steps start as soon as the file's media is there."""
-    key = read_key(idempotency_key)
     body = await read_json_value(request, max_bytes=MAX_BODY_BYTES)
     asked = read_body(RunRequest, body)
     runs = services_of(request).pipelines.runs
@@ -72,22 +40,12 @@ async def create_run(
 
 
 @router.get("/pipeline-runs", summary="List runs")
-async def list_runs(
-    request: Request,
-    caller: PipelineCaller,
-    wanted: Annotated[RunFilter, Depends(run_filter)],
-    *,
-    limit: Limit = 25,
-    cursor: Cursor = None,
-) -> RunList:
+async def list_runs(request: Request, caller: PipelineCaller, asked: AskedRuns) -> RunList:
     """Return a page of runs, newest first."""
     found = await services_of(request).pipelines.runs.page(
-        caller.organization.id,
-        wanted,
-        before=read_position(cursor),
-        limit=limit + 1,
+        caller.organization.id, asked.wanted, asked.stretch
     )
-    page, next_cursor = page_of(found, limit, lambda each: each.run.position)
+    page, next_cursor = asked.page_of(found, lambda each: each.run.position)
     return RunList(runs=[RunInfo.of(each) for each in page], next_cursor=next_cursor)
 
 
@@ -116,21 +74,15 @@ async def retry_run(request: Request, caller: PipelineCaller, run_id: str) -> Ru
     "/pipeline-runs/{run_id}/outputs/{namespace}", summary="What a run wrote to a namespace"
 )
 async def list_outputs(
-    request: Request,
-    caller: PipelineCaller,
-    *,
-    run_id: str,
-    namespace: str,
-    limit: Limit = 25,
-    cursor: Cursor = None,
+    request: Request, caller: PipelineCaller, asked: AskedPage, *, run_id: str, namespace: str
 ) -> OutputList:
     """Return a page of outputs, one for each window, or one for the whole file."""
     page = await services_of(request).pipelines.outputs.of_run(
         caller.organization.id,
         _run_id(run_id),
         namespace,
-        after=read_position(cursor),
-        limit=limit,
+        after=asked.position,
+        limit=asked.limit,
     )
     next_cursor = None if page.next_number is None else write_cursor(page.next_number)
     return OutputList(

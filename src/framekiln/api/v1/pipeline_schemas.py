@@ -3,9 +3,9 @@
 from dataclasses import MISSING, fields
 from typing import Any, get_args, get_type_hints
 
-from framekiln.pipelines.records import ListOf
-from framekiln.pipelines.requests import MAX_HEADERS, Body, Headers
-from framekiln.pipelines.shapes import Identifier, Text, WholeNumber
+from framekiln.pipelines.forms.records import ListOf
+from framekiln.pipelines.forms.shapes import Identifier, Text, WholeNumber
+from framekiln.pipelines.owners.requests import MAX_HEADERS, Body, Headers
 
 DEFINITION: dict[str, Any] = {
     "type": "object",

@@ -1,20 +1,12 @@
 """/api/v1/pipelines: named graphs of steps, and their versions (spec 4.7)."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 
 from framekiln.api.auth import services_of
 from framekiln.api.bodies import read_json_value
-from framekiln.api.v1.pipeline_access import (
-    MAX_DEFINITION_BYTES,
-    Cursor,
-    Limit,
-    PipelineCaller,
-    id_in,
-    page_of,
-    read_position,
-)
+from framekiln.api.v1.pipeline_access import MAX_DEFINITION_BYTES, PipelineCaller, id_in
 from framekiln.api.v1.pipeline_bodies import (
     PipelineDetail,
     PipelineInfo,
@@ -23,34 +15,25 @@ from framekiln.api.v1.pipeline_bodies import (
     VersionInfo,
     VersionList,
 )
+from framekiln.api.v1.pipeline_pages import AskedArchivable, AskedPage
 from framekiln.api.v1.pipeline_schemas import DEFINITION, described_body, record_body
 from framekiln.pipelines.errors import PipelineNotFound, VersionNotFound, invalid_request
-from framekiln.pipelines.issues import Code, Issue
-from framekiln.pipelines.model import PipelineId
-from framekiln.pipelines.requests import PipelineName, read_body
+from framekiln.pipelines.forms.issues import Code, Issue
+from framekiln.pipelines.model.ids import PipelineId
+from framekiln.pipelines.owners.requests import PipelineName, read_body
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])
-
-WithArchived = Annotated[bool, Query(description="Whether archived ones are listed, too.")]
 
 
 @router.get("/pipelines", summary="List pipelines")
 async def list_pipelines(
-    request: Request,
-    caller: PipelineCaller,
-    *,
-    limit: Limit = 25,
-    cursor: Cursor = None,
-    include_archived: WithArchived = False,
+    request: Request, caller: PipelineCaller, asked: AskedArchivable
 ) -> PipelineList:
     """Return a page of pipelines, newest first."""
     found = await services_of(request).pipelines.catalogue.page(
-        caller.organization.id,
-        include_archived=include_archived,
-        before=read_position(cursor),
-        limit=limit + 1,
+        caller.organization.id, asked.stretch, include_archived=asked.include_archived
     )
-    page, next_cursor = page_of(found, limit, lambda each: each.position)
+    page, next_cursor = asked.page_of(found, lambda each: each.position)
     return PipelineList(pipelines=[PipelineInfo.of(each) for each in page], next_cursor=next_cursor)
 
 
@@ -99,21 +82,13 @@ router.add_api_route(
 
 @router.get("/pipelines/{pipeline_id}/versions", summary="List the versions of a pipeline")
 async def list_versions(
-    request: Request,
-    caller: PipelineCaller,
-    *,
-    pipeline_id: str,
-    limit: Limit = 25,
-    cursor: Cursor = None,
+    request: Request, caller: PipelineCaller, asked: AskedPage, *, pipeline_id: str
 ) -> VersionList:
     """Return a page of versions, newest first."""
     found = await services_of(request).pipelines.catalogue.versions(
-        caller.organization.id,
-        _pipeline_id(pipeline_id),
-        before=read_position(cursor),
-        limit=limit + 1,
+        caller.organization.id, _pipeline_id(pipeline_id), asked.stretch
     )
-    page, next_cursor = page_of(found, limit, lambda each: each.number)
+    page, next_cursor = asked.page_of(found, lambda each: each.number)
     return VersionList(versions=[VersionInfo.of(each) for each in page], next_cursor=next_cursor)
 
 

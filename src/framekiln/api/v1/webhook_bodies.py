@@ -88,6 +88,12 @@ class WebhookWithSecret(WebhookInfo):
         return cls(**_shown(subscription), secret=subscription.secret)
 
 
+class CallbackSecret(BaseModel):
+    """What signs the callbacks of an organization, as it is shown once."""
+
+    secret: str
+
+
 class WebhookList(BaseModel):
     """All subscriptions of an organization; they fit on one page."""
 
@@ -156,6 +162,17 @@ class DeliveryInfoWithBody(DeliveryInfo):
             request_body=detail.body,
             attempts=[AttemptInfo.of(attempt) for attempt in detail.attempts],
         )
+
+
+class DeliveryQuery(BaseModel):
+    """The query of the log; a name that is misspelled is refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int = Field(default=20, ge=1, le=100, description="Deliveries on a page.")
+    cursor: str | None = Field(
+        default=None, pattern="^[0-9]{1,18}$", description="`next_cursor` of the page before."
+    )
 
 
 class DeliveryList(BaseModel):

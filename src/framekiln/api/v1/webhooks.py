@@ -8,11 +8,13 @@ from framekiln.api.auth import AuthenticatedCaller, services_of
 from framekiln.api.bodies import json_body, read_json
 from framekiln.api.v1.render_bodies import Success
 from framekiln.api.v1.webhook_bodies import (
+    CallbackSecret,
     ChangeWebhook,
     CreateWebhook,
     DeliveryInfo,
     DeliveryInfoWithBody,
     DeliveryList,
+    DeliveryQuery,
     Message,
     TestWebhook,
     TopicInfo,
@@ -31,11 +33,6 @@ from framekiln.webhooks.topics import TOPICS, check_patterns
 router = APIRouter(prefix="/api/v1", tags=["webhooks"])
 
 MAX_BODY_BYTES: Final = 64 << 10
-Limit = Annotated[int, Query(ge=1, le=100, description="Deliveries on a page.")]
-Cursor = Annotated[
-    str | None,
-    Query(pattern="^[0-9]{1,18}$", description="`next_cursor` of the page before."),
-]
 
 
 @router.get("/webhooks", summary="List webhooks")
@@ -107,6 +104,16 @@ async def rotate_webhook_secret(
     return WebhookWithSecret.of(rotated)
 
 
+@router.post("/webhooks/callback-secret", summary="Give callbacks a new secret")
+async def rotate_callback_secret(
+    request: Request, response: Response, caller: AuthenticatedCaller
+) -> CallbackSecret:
+    """Return what signs callbacks of videos, shown this once; for a day the old one does too."""
+    secret = await services_of(request).callbacks.rotate_secret(caller.organization.id)
+    response.headers["Cache-Control"] = "no-store"
+    return CallbackSecret(secret=secret)
+
+
 @router.post("/webhooks/{webhook_id}/resume", summary="Resume a paused webhook")
 async def resume_webhook(
     request: Request, caller: AuthenticatedCaller, webhook_id: str
@@ -120,9 +127,9 @@ async def resume_webhook(
 async def list_deliveries(
     request: Request,
     caller: AuthenticatedCaller,
+    wanted: Annotated[DeliveryQuery, Query()],
+    *,
     webhook_id: str,
-    limit: Limit = 20,
-    cursor: Cursor = None,
 ) -> DeliveryList:
     """Return a page of the webhook's deliveries, newest first."""
     services, organization_id = services_of(request), caller.organization.id
@@ -130,11 +137,11 @@ async def list_deliveries(
     page = await services.webhook_log.page(
         organization_id,
         webhook.id,
-        before_position=int(cursor) if cursor else None,
-        limit=limit + 1,
+        before_position=int(wanted.cursor) if wanted.cursor else None,
+        limit=wanted.limit + 1,
     )
-    shown = page[:limit]
-    is_last = len(page) <= limit
+    shown = page[: wanted.limit]
+    is_last = len(page) <= wanted.limit
     return DeliveryList(
         deliveries=[DeliveryInfo.of(each) for each in shown],
         next_cursor=None if is_last else str(shown[-1].position),

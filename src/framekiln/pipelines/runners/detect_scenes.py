@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from framekiln.kit.confined.limits import Limits
 from framekiln.kit.confined.run import run_confined
-from framekiln.pipelines.output import MAX_ANNOTATIONS, Annotation, Output
-from framekiln.pipelines.step import StepWork
-from framekiln.pipelines.step_media import StepMedia
-from framekiln.pipelines.steps import detect_scenes
+from framekiln.pipelines.definitions.steps import detect_scenes
+from framekiln.pipelines.outputs.output import MAX_ANNOTATIONS, Annotation, Output
+from framekiln.pipelines.runners.step import StepWork
+from framekiln.pipelines.runners.step_media import StepMedia
 
 _LIMITS: Final = Limits(cpu_s=4 * 3600, memory_bytes=2 << 30, file_bytes=1 << 20, wall_s=2 * 3600)
 # Fragments like to begin with a new shot: only with the one before it can that be seen.

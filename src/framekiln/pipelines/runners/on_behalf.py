@@ -4,7 +4,7 @@ from framekiln.db.pool import Database
 from framekiln.identity import store
 from framekiln.identity.model import Caller
 from framekiln.pipelines.errors import RunNotFound
-from framekiln.pipelines.model import Run
+from framekiln.pipelines.model.run import Run
 
 
 async def caller_of(database: Database, run: Run) -> Caller:

@@ -5,8 +5,8 @@ from typing import Any
 
 from framekiln.files.model import File, Track
 from framekiln.files.service import Files
-from framekiln.pipelines.output import Output
-from framekiln.pipelines.step import StepWork
+from framekiln.pipelines.outputs.output import Output
+from framekiln.pipelines.runners.step import StepWork
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from framekiln.files.service import Files
-from framekiln.pipelines.output import Output
-from framekiln.pipelines.step import StepWork
-from framekiln.pipelines.steps import publish
+from framekiln.pipelines.definitions.steps import publish
+from framekiln.pipelines.outputs.output import Output
+from framekiln.pipelines.runners.step import StepWork
 from framekiln.playback.links import Links
 
 _MANIFESTS = {"hls": "manifest.m3u8", "dash": "manifest.mpd"}

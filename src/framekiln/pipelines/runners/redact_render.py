@@ -11,11 +11,11 @@ from uuid import UUID
 
 from framekiln.files.service import Files
 from framekiln.kit.ids import RenderId, new_uuid
-from framekiln.pipelines.output import Annotation, Output
-from framekiln.pipelines.records import as_json
+from framekiln.pipelines.definitions.steps import redact_render
+from framekiln.pipelines.forms.records import as_json
+from framekiln.pipelines.outputs.output import Annotation, Output
 from framekiln.pipelines.runners.errors import RedactionFailed
-from framekiln.pipelines.step import StepWork, Waiting
-from framekiln.pipelines.steps import redact_render
+from framekiln.pipelines.runners.step import StepWork, Waiting
 from framekiln.renders.model import Render, RenderNotFound, RenderStatus
 from framekiln.renders.redaction import Redaction
 from framekiln.renders.service import Renders

@@ -10,10 +10,10 @@ from framekiln.files.sampled import frame_key, frames_prefix
 from framekiln.files.service import Files
 from framekiln.kit.confined.limits import Limits
 from framekiln.kit.confined.run import run_confined
-from framekiln.pipelines.output import Output
-from framekiln.pipelines.step import StepWork
-from framekiln.pipelines.step_media import StepMedia
-from framekiln.pipelines.steps import sample_frames
+from framekiln.pipelines.definitions.steps import sample_frames
+from framekiln.pipelines.outputs.output import Output
+from framekiln.pipelines.runners.step import StepWork
+from framekiln.pipelines.runners.step_media import StepMedia
 from framekiln.storage.blob_store import BlobStore
 
 _LIMITS: Final = Limits(cpu_s=4 * 3600, memory_bytes=2 << 30, file_bytes=64 << 20, wall_s=2 * 3600)

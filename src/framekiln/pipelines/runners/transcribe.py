@@ -19,14 +19,14 @@ from framekiln.kit.confined.run import run_confined
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.ids import TranscriptionId
 from framekiln.media.errors import UnreadableMedia
+from framekiln.pipelines.definitions.windows import Window
 from framekiln.pipelines.errors import DecodeFailed
-from framekiln.pipelines.output import Annotation, Output
+from framekiln.pipelines.outputs.output import Annotation, Output
+from framekiln.pipelines.outputs.truncation import fit_transcript
 from framekiln.pipelines.runners.errors import TranscriptionFailed
 from framekiln.pipelines.runners.on_behalf import caller_of
-from framekiln.pipelines.step import StepWork, Waiting
-from framekiln.pipelines.step_media import StepMedia
-from framekiln.pipelines.truncation import fit_transcript
-from framekiln.pipelines.windows import Window
+from framekiln.pipelines.runners.step import StepWork, Waiting
+from framekiln.pipelines.runners.step_media import StepMedia
 from framekiln.speech.engine import MARGIN_MS, SLICE_MS, slice_at
 from framekiln.speech.model import Transcript, join_slices
 from framekiln.transcripts.errors import NoAudioTrack
@@ -124,6 +124,7 @@ def _output(said: Transcript, window: Window | None) -> Output:
     return fit_transcript(
         {
             "language": said.language,
+            "engine": said.engine,
             "segment_count": len(said.segments),
             "word_count": len(said.words),
         },

@@ -8,7 +8,6 @@ from typing import Final
 from framekiln.jobs.ending import Failure
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.fetch import FetchedResponse
-from framekiln.pipelines.attempts import LONGEST_RETRY_AFTER_S
 from framekiln.pipelines.sending.errors import EndpointRefused, EndpointUnavailable
 from framekiln.pipelines.sending.verdict import (
     Accepted,
@@ -17,6 +16,7 @@ from framekiln.pipelines.sending.verdict import (
     Verdict,
     judge_text,
 )
+from framekiln.pipelines.states.attempts import LONGEST_RETRY_AFTER_S
 
 _ACCEPTED: Final = 202
 _WORTH_RETRYING: Final = frozenset({408, 429})

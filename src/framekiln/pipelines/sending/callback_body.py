@@ -6,11 +6,11 @@ from typing import Annotated, Any, Final
 
 from framekiln.jobs.ending import Failure
 from framekiln.pipelines.errors import invalid_request
-from framekiln.pipelines.issues import Code, Issue, Place, sorted_issues
-from framekiln.pipelines.records import read_record, report_unknown
+from framekiln.pipelines.forms.issues import Code, Issue, Place, sorted_issues
+from framekiln.pipelines.forms.records import read_record, report_unknown
+from framekiln.pipelines.forms.shapes import Text
 from framekiln.pipelines.sending.errors import EndpointFailed
 from framekiln.pipelines.sending.verdict import Failed
-from framekiln.pipelines.shapes import Text
 
 MAX_MESSAGE_CHARS: Final = 1000
 MAX_CODE_CHARS: Final = 64

@@ -10,11 +10,11 @@ from datetime import datetime
 from framekiln.db.pool import Database
 from framekiln.files import store as file_store
 from framekiln.jobs.ending import Failure
-from framekiln.pipelines.advance import Advance
-from framekiln.pipelines.endpoint import Endpoint
 from framekiln.pipelines.errors import InvalidOutput, invalid_request
-from framekiln.pipelines.held import HeldRun
-from framekiln.pipelines.issues import Issue
+from framekiln.pipelines.forms.issues import Issue
+from framekiln.pipelines.model.endpoint import Endpoint
+from framekiln.pipelines.running.advance import Advance
+from framekiln.pipelines.running.held import HeldRun
 from framekiln.pipelines.sending import settling, store
 from framekiln.pipelines.sending.callback_body import Callback, Heartbeat, RawOutput
 from framekiln.pipelines.sending.errors import CallbackNotFound, StepNotWaiting

@@ -11,7 +11,7 @@ from typing import Final
 from framekiln.db.pool import Connection
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
-from framekiln.pipelines.model import EndpointId
+from framekiln.pipelines.model.ids import EndpointId
 from framekiln.pipelines.sending import store
 from framekiln.pipelines.sending.jobs import send_job
 from framekiln.pipelines.sending.store import StepPlace, WaitingAttempt

@@ -5,7 +5,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from framekiln.jobs.model import NewJob
-from framekiln.pipelines.model import AttemptId, RunId
+from framekiln.pipelines.model.ids import AttemptId, RunId
 
 SEND_ATTEMPT: Final = "pipeline.send"
 ENDPOINTS_QUEUE: Final = "endpoints"

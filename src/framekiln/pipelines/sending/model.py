@@ -11,21 +11,14 @@ from typing import Any
 
 from framekiln.files.model import File
 from framekiln.kit.ids import OrganizationId
-from framekiln.pipelines.definition import Definition
-from framekiln.pipelines.endpoint import Endpoint
-from framekiln.pipelines.model import (
-    AttemptId,
-    EndpointId,
-    Run,
-    RunId,
-    StepRunId,
-    TakenUnit,
-    UnitName,
-)
-from framekiln.pipelines.output import Output
+from framekiln.pipelines.definitions.definition import Definition
+from framekiln.pipelines.definitions.windows import Window
+from framekiln.pipelines.model.endpoint import Endpoint
+from framekiln.pipelines.model.ids import AttemptId, EndpointId, RunId, StepRunId
+from framekiln.pipelines.model.run import Run, TakenUnit, UnitName
+from framekiln.pipelines.outputs.output import Output
 from framekiln.pipelines.sending import verdict
 from framekiln.pipelines.sending.verdict import Ended, OutputRules
-from framekiln.pipelines.windows import Window
 
 
 class AttemptState(StrEnum):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from framekiln.files.model import FileStatus
-from framekiln.pipelines.inputs import view_of
+from framekiln.pipelines.outputs.inputs import view_of
 from framekiln.pipelines.sending.model import TakenAttempt, callback_id
 from framekiln.pipelines.sending.settling import deadline
 

@@ -2,10 +2,10 @@
 
 from datetime import datetime, timedelta
 
-from framekiln.pipelines import units
-from framekiln.pipelines.endpoint import Endpoint
-from framekiln.pipelines.gate import Gate
-from framekiln.pipelines.held import HeldRun
+from framekiln.pipelines.model.endpoint import Endpoint
+from framekiln.pipelines.running import units
+from framekiln.pipelines.running.gate import Gate
+from framekiln.pipelines.running.held import HeldRun
 from framekiln.pipelines.sending import store
 from framekiln.pipelines.sending.model import StoredAttempt
 from framekiln.pipelines.sending.verdict import Ended, Succeeded

@@ -13,9 +13,9 @@ from psycopg.types.json import Json
 
 from framekiln.db.pool import Connection
 from framekiln.kit.ids import OrganizationId
-from framekiln.pipelines.model import AttemptId, EndpointId, PipelineId, RunId, StepRunId
+from framekiln.pipelines.definitions.windows import Window
+from framekiln.pipelines.model.ids import AttemptId, EndpointId, PipelineId, RunId, StepRunId
 from framekiln.pipelines.sending.model import AttemptState, StoredAttempt
-from framekiln.pipelines.windows import Window
 
 Row = dict[str, Any]
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from framekiln.jobs.ending import Failure
+from framekiln.pipelines.definitions.windows import Window
 from framekiln.pipelines.errors import InvalidOutput
-from framekiln.pipelines.issues import Code, Issue
-from framekiln.pipelines.output import Output
-from framekiln.pipelines.output_check import check_output
-from framekiln.pipelines.windows import Window
+from framekiln.pipelines.forms.issues import Code, Issue
+from framekiln.pipelines.outputs.output import Output
+from framekiln.pipelines.outputs.output_check import check_output
 
 MAX_ANSWER_BYTES: Final = 4 << 20
 """Of an output as it is sent, spaces and all; what is kept has a limit of its own."""

@@ -16,17 +16,20 @@ from framekiln.files.streams import store as stream_store
 from framekiln.files.tracks import store as track_store
 from framekiln.jobs.ending import Failure
 from framekiln.kit.clock import Clock
-from framekiln.pipelines import units
-from framekiln.pipelines.advance import Advance
-from framekiln.pipelines.definition import Definition
-from framekiln.pipelines.endpoint import Endpoint
+from framekiln.pipelines.definitions.definition import Definition
+from framekiln.pipelines.definitions.steps import sample_frames
+from framekiln.pipelines.definitions.windows import Window
 from framekiln.pipelines.errors import EndpointNotFound
-from framekiln.pipelines.gate import Gate
-from framekiln.pipelines.held import HeldRun
-from framekiln.pipelines.model import AttemptId, EndpointId, Run, RunId, TakenUnit
-from framekiln.pipelines.reading import read_inputs
+from framekiln.pipelines.model.endpoint import Endpoint
+from framekiln.pipelines.model.ids import AttemptId, EndpointId, RunId
+from framekiln.pipelines.model.run import Run, TakenUnit
 from framekiln.pipelines.runners.probe import describe_track
 from framekiln.pipelines.runners.sample_frames import frame_times
+from framekiln.pipelines.running import units
+from framekiln.pipelines.running.advance import Advance
+from framekiln.pipelines.running.gate import Gate
+from framekiln.pipelines.running.held import HeldRun
+from framekiln.pipelines.running.reading import read_inputs
 from framekiln.pipelines.sending import settling, store
 from framekiln.pipelines.sending.errors import CallbackTimedOut
 from framekiln.pipelines.sending.model import (
@@ -38,10 +41,8 @@ from framekiln.pipelines.sending.model import (
 )
 from framekiln.pipelines.sending.store import Taking
 from framekiln.pipelines.sending.verdict import Accepted, Failed, Verdict
-from framekiln.pipelines.states import StepStatus
-from framekiln.pipelines.steps import sample_frames
+from framekiln.pipelines.states.statuses import StepStatus
 from framekiln.pipelines.tables.endpoint import store as endpoint_store
-from framekiln.pipelines.windows import Window
 
 _OVERDUE_AT_A_TIME: Final = 500
 # Beyond the endpoint's own time: to write the body, and to wait for a database that is away.

@@ -6,7 +6,8 @@ import pytest
 
 from framekiln.kit.fetch import FetchedResponse, FetchFailed
 from framekiln.kit.guarded_transport import FetchRefused
-from framekiln.pipelines.output import Output
+from framekiln.pipelines.definitions.windows import Window
+from framekiln.pipelines.outputs.output import Output
 from framekiln.pipelines.sending.answers import judge_answer, judge_error, retry_after_s
 from framekiln.pipelines.sending.verdict import (
     MAX_ANSWER_BYTES,
@@ -18,7 +19,6 @@ from framekiln.pipelines.sending.verdict import (
     from_json,
     to_json,
 )
-from framekiln.pipelines.windows import Window
 
 pytestmark = pytest.mark.spec("4.7")
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from framekiln.pipelines.model import AttemptId, PipelineId, RunId
+from framekiln.pipelines.model.ids import AttemptId, PipelineId, RunId
 from framekiln.pipelines.sending.gate import Room
 from framekiln.pipelines.sending.media_urls import MAX_FRAMES, spread
 from framekiln.pipelines.sending.store import StepPlace, WaitingAttempt

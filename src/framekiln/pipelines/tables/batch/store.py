@@ -10,8 +10,10 @@ from typing import Any
 
 from framekiln.db.pool import Connection
 from framekiln.kit.ids import ApiKeyId, OrganizationId
-from framekiln.pipelines.batch import Batch, BatchCounts
-from framekiln.pipelines.model import BatchId, PipelineId, RunId
+from framekiln.pipelines.model.batch import Batch, BatchCounts
+from framekiln.pipelines.model.ids import BatchId, PipelineId, RunId
+from framekiln.pipelines.model.listing import Stretch
+from framekiln.pipelines.tables.rows import store as rows
 
 Row = dict[str, Any]
 
@@ -83,19 +85,11 @@ async def find_by_key(
 
 
 async def list_newest(
-    connection: Connection, organization_id: OrganizationId, *, before: int | None, limit: int
+    connection: Connection, organization_id: OrganizationId, stretch: Stretch
 ) -> list[Batch]:
     """Return a page of batches, newest first."""
-    cursor = await connection.execute(
-        _BATCH
-        + """
-        WHERE organization_id = %(organization_id)s
-            AND (%(before)s::bigint IS NULL OR position < %(before)s)
-        ORDER BY position DESC LIMIT %(limit)s
-        """,
-        {"organization_id": organization_id, "before": before, "limit": limit},
-    )
-    return [_batch(row) for row in await cursor.fetchall()]
+    found = await rows.list_newest(connection, _BATCH, organization_id, stretch=stretch)
+    return [_batch(row) for row in found]
 
 
 async def lock(connection: Connection, batch_id: BatchId) -> Batch | None:

@@ -6,11 +6,14 @@ Whoever wants to bring runs on takes them, looks, and only then deletes them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 from uuid import UUID
 
 from framekiln.db.notify import notify
 from framekiln.db.pool import Connection
-from framekiln.pipelines.model import CHANGES_TOPIC
+
+CHANGES_TOPIC: Final = "pipelines"
+"""What those listen for who bring runs on."""
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,10 @@ from psycopg.types.json import Json
 
 from framekiln.db.pool import Connection
 from framekiln.kit.ids import OrganizationId
-from framekiln.pipelines.endpoint import Endpoint
-from framekiln.pipelines.model import EndpointId
+from framekiln.pipelines.model.endpoint import Endpoint
+from framekiln.pipelines.model.ids import EndpointId
+from framekiln.pipelines.model.listing import Stretch
+from framekiln.pipelines.tables.rows import store as rows
 
 Row = dict[str, Any]
 
@@ -53,35 +55,24 @@ async def find_all(
 async def list_newest(
     connection: Connection,
     organization_id: OrganizationId,
+    stretch: Stretch,
     *,
     include_archived: bool,
-    before: int | None,
-    limit: int,
 ) -> list[Endpoint]:
     """Return a page of endpoints, newest first."""
-    cursor = await connection.execute(
-        """
-        SELECT * FROM pipeline_endpoint WHERE organization_id = %(organization_id)s
-            AND (%(include_archived)s OR archived_at IS NULL)
-            AND (%(before)s::bigint IS NULL OR position < %(before)s)
-        ORDER BY position DESC LIMIT %(limit)s
-        """,
-        {
-            "organization_id": organization_id,
-            "include_archived": include_archived,
-            "before": before,
-            "limit": limit,
-        },
+    found = await rows.list_newest(
+        connection,
+        "SELECT * FROM pipeline_endpoint",
+        organization_id,
+        stretch=stretch,
+        include_archived=include_archived,
     )
-    return [_endpoint(row) for row in await cursor.fetchall()]
+    return [_endpoint(row) for row in found]
 
 
 async def archive(connection: Connection, endpoint_id: EndpointId, *, now: datetime) -> None:
     """Let nothing new be sent to an endpoint; the first time stays."""
-    await connection.execute(
-        "UPDATE pipeline_endpoint SET archived_at = coalesce(archived_at, %s) WHERE id = %s",
-        (now, endpoint_id),
-    )
+    await rows.archive(connection, "pipeline_endpoint", endpoint_id, now=now)
 
 
 def _endpoint(row: Row) -> Endpoint:

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from framekiln.db.pool import Connection
 from framekiln.kit.ids import FileId
-from framekiln.pipelines.model import RunId, StepRunId
-from framekiln.pipelines.output import Output
-from framekiln.pipelines.windows import Window
+from framekiln.pipelines.definitions.windows import Window
+from framekiln.pipelines.model.ids import RunId, StepRunId
+from framekiln.pipelines.outputs.output import Output
 
 Row = dict[str, Any]
 

@@ -8,7 +8,10 @@ from psycopg.types.json import Json
 
 from framekiln.db.pool import Connection
 from framekiln.kit.ids import OrganizationId
-from framekiln.pipelines.model import Pipeline, PipelineId, Version
+from framekiln.pipelines.model.ids import PipelineId
+from framekiln.pipelines.model.listing import Stretch
+from framekiln.pipelines.model.pipeline import Pipeline, Version
+from framekiln.pipelines.tables.rows import store as rows
 
 Row = dict[str, Any]
 
@@ -72,36 +75,24 @@ async def lock(
 async def list_newest(
     connection: Connection,
     organization_id: OrganizationId,
+    stretch: Stretch,
     *,
     include_archived: bool,
-    before: int | None,
-    limit: int,
 ) -> list[Pipeline]:
     """Return a page of pipelines, newest first."""
-    cursor = await connection.execute(
-        _PIPELINE
-        + """
-        WHERE organization_id = %(organization_id)s
-            AND (%(include_archived)s OR archived_at IS NULL)
-            AND (%(before)s::bigint IS NULL OR position < %(before)s)
-        ORDER BY position DESC LIMIT %(limit)s
-        """,
-        {
-            "organization_id": organization_id,
-            "include_archived": include_archived,
-            "before": before,
-            "limit": limit,
-        },
+    found = await rows.list_newest(
+        connection,
+        _PIPELINE,
+        organization_id,
+        stretch=stretch,
+        include_archived=include_archived,
     )
-    return [_pipeline(row) for row in await cursor.fetchall()]
+    return [_pipeline(row) for row in found]
 
 
 async def archive(connection: Connection, pipeline_id: PipelineId, *, now: datetime) -> None:
     """Let a pipeline take nothing new; the first time stays."""
-    await connection.execute(
-        "UPDATE pipeline SET archived_at = coalesce(archived_at, %s) WHERE id = %s",
-        (now, pipeline_id),
-    )
+    await rows.archive(connection, "pipeline", pipeline_id, now=now)
 
 
 async def add_version(
@@ -152,16 +143,16 @@ async def find_digest(
 
 
 async def list_versions(
-    connection: Connection, pipeline_id: PipelineId, *, before: int | None, limit: int
+    connection: Connection, pipeline_id: PipelineId, stretch: Stretch
 ) -> list[Version]:
-    """Return a page of versions, newest first."""
+    """Return a page of versions, newest first; their numbers are their positions."""
     cursor = await connection.execute(
         """
         SELECT * FROM pipeline_version
-        WHERE pipeline_id = %(id)s AND (%(before)s::integer IS NULL OR number < %(before)s)
+        WHERE pipeline_id = %(id)s AND (%(before)s::bigint IS NULL OR number < %(before)s)
         ORDER BY number DESC LIMIT %(limit)s
         """,
-        {"id": pipeline_id, "before": before, "limit": limit},
+        {"id": pipeline_id, **vars(stretch)},
     )
     return [_version(row) for row in await cursor.fetchall()]
 

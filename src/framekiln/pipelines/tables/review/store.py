@@ -10,15 +10,17 @@ from psycopg.types.json import Json
 
 from framekiln.db.pool import Connection
 from framekiln.kit.ids import OrganizationId
-from framekiln.pipelines.corrections import Correction
-from framekiln.pipelines.model import ReviewId, RunId, StepRunId
-from framekiln.pipelines.review import (
+from framekiln.pipelines.model.ids import ReviewId, RunId, StepRunId
+from framekiln.pipelines.model.listing import Stretch
+from framekiln.pipelines.model.review import (
     Decider,
     Review,
     ReviewStatus,
     correction_from_json,
     correction_to_json,
 )
+from framekiln.pipelines.outputs.corrections import Correction
+from framekiln.pipelines.tables.rows import store as rows
 
 Row = dict[str, Any]
 
@@ -62,21 +64,17 @@ async def list_newest(
     organization_id: OrganizationId,
     wanted: ReviewFilter,
     *,
-    before: int | None,
-    limit: int,
+    stretch: Stretch,
 ) -> list[Review]:
     """Return a page of tasks, newest first."""
-    cursor = await connection.execute(
-        """
-        SELECT * FROM pipeline_review WHERE organization_id = %(organization_id)s
-            AND (%(status)s::text IS NULL OR status = %(status)s)
-            AND (%(run_id)s::uuid IS NULL OR run_id = %(run_id)s)
-            AND (%(before)s::bigint IS NULL OR position < %(before)s)
-        ORDER BY position DESC LIMIT %(limit)s
-        """,
-        {**vars(wanted), "organization_id": organization_id, "before": before, "limit": limit},
+    found = await rows.list_newest(
+        connection,
+        "SELECT * FROM pipeline_review",
+        organization_id,
+        stretch=stretch,
+        wanted=vars(wanted),
     )
-    return [_review(row) for row in await cursor.fetchall()]
+    return [_review(row) for row in found]
 
 
 async def list_pending(connection: Connection, run_id: RunId) -> list[Review]:

@@ -10,8 +10,11 @@ from framekiln.db.pool import Connection
 from framekiln.files.model import FileType
 from framekiln.jobs.ending import Failure
 from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId
-from framekiln.pipelines.model import BatchId, PipelineId, Run, RunId
-from framekiln.pipelines.states import RunStatus
+from framekiln.pipelines.model.ids import BatchId, PipelineId, RunId
+from framekiln.pipelines.model.listing import Stretch
+from framekiln.pipelines.model.run import Run
+from framekiln.pipelines.states.statuses import RunStatus
+from framekiln.pipelines.tables.rows import store as rows
 
 Row = dict[str, Any]
 
@@ -92,28 +95,17 @@ async def list_newest(
     organization_id: OrganizationId,
     wanted: RunFilter,
     *,
-    before: int | None,
-    limit: int,
+    stretch: Stretch,
 ) -> list[Run]:
     """Return a page of runs, newest first."""
-    # Conditions that are not asked for are left out, so that each question finds its own index.
-    conditions = [f"AND {name} = %({name})s" for name, value in vars(wanted).items() if value]
-    if before is not None:
-        conditions.append("AND position < %(before)s")
-    cursor = await connection.execute(
-        f"""
-        SELECT * FROM pipeline_run WHERE organization_id = %(organization_id)s
-            {" ".join(conditions)}
-        ORDER BY position DESC LIMIT %(limit)s
-        """,  # noqa: S608  # only names of our own stand in it
-        {
-            **vars(wanted),
-            "organization_id": organization_id,
-            "before": before,
-            "limit": limit,
-        },
+    found = await rows.list_newest(
+        connection,
+        "SELECT * FROM pipeline_run",
+        organization_id,
+        stretch=stretch,
+        wanted=vars(wanted),
     )
-    return [_run(row) for row in await cursor.fetchall()]
+    return [_run(row) for row in found]
 
 
 async def lock(connection: Connection, run_id: RunId) -> Run | None:

@@ -9,10 +9,11 @@ from psycopg.types.json import Json
 
 from framekiln.db.pool import Connection
 from framekiln.jobs.ending import Failure
-from framekiln.pipelines.attempts import Attempts
-from framekiln.pipelines.model import RunId, StepRun, StepRunId, Unit, UnitName, WindowRun
-from framekiln.pipelines.states import StepStatus
-from framekiln.pipelines.windows import Window
+from framekiln.pipelines.definitions.windows import Window
+from framekiln.pipelines.model.ids import RunId, StepRunId
+from framekiln.pipelines.model.run import StepRun, Unit, UnitName, WindowRun
+from framekiln.pipelines.states.attempts import Attempts
+from framekiln.pipelines.states.statuses import StepStatus
 
 Row = dict[str, Any]
 

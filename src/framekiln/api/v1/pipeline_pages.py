@@ -1,0 +1,119 @@
+"""Lists about pipelines: how pages are asked for, and the cursors that lead from one to the next.
+
+A name in a query that nobody knows is refused: a filter that is misspelled would list everything.
+"""
+
+import base64
+import binascii
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, Final, TypeVar
+from uuid import UUID
+
+from fastapi import Query
+from pydantic import BaseModel, ConfigDict, Field
+
+from framekiln.pipelines.errors import invalid_request
+from framekiln.pipelines.forms.issues import Code, Issue
+from framekiln.pipelines.model.listing import Stretch
+from framekiln.pipelines.model.review import ReviewStatus
+from framekiln.pipelines.states.statuses import RunStatus
+from framekiln.pipelines.tables.review.store import ReviewFilter
+from framekiln.pipelines.tables.run.store import RunFilter
+
+Item = TypeVar("Item")
+
+MAX_LIMIT: Final = 100
+
+
+class PageQuery(BaseModel):
+    """The query of every list."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    limit: int = Field(default=25, ge=1, le=MAX_LIMIT, description="Items on a page.")
+    cursor: str | None = Field(default=None, description="`next_cursor` of the page before.")
+
+    @property
+    def position(self) -> int | None:
+        """The position that the cursor stands for; or it raises."""
+        return read_position(self.cursor)
+
+    @property
+    def stretch(self) -> Stretch:
+        """What to look for: one more than are shown tells whether there is another page."""
+        return Stretch(self.limit + 1, self.position)
+
+    def page_of(
+        self, found: Sequence[Item], place_of: Callable[[Item], Any]
+    ) -> tuple[list[Item], str | None]:
+        """Return a page and the cursor of the next, of one more than `limit`."""
+        page = list(found[: self.limit])
+        return page, write_cursor(place_of(page[-1])) if len(found) > self.limit else None
+
+
+class ArchivableQuery(PageQuery):
+    """The query of a list of what can be archived."""
+
+    include_archived: bool = Field(
+        default=False, description="Whether archived ones are listed, too."
+    )
+
+
+class RunQuery(PageQuery):
+    """The query of GET /api/v1/pipeline-runs."""
+
+    status: RunStatus | None = None
+    pipeline_id: UUID | None = None
+    file_id: UUID | None = None
+    batch_id: UUID | None = None
+
+    @property
+    def wanted(self) -> RunFilter:
+        """Which runs are wanted."""
+        return RunFilter(self.status, self.pipeline_id, self.file_id, self.batch_id)
+
+
+class ReviewQuery(PageQuery):
+    """The query of GET /api/v1/pipeline-reviews."""
+
+    status: ReviewStatus | None = None
+    run_id: UUID | None = None
+
+    @property
+    def wanted(self) -> ReviewFilter:
+        """Which tasks are wanted."""
+        return ReviewFilter(self.status, self.run_id)
+
+
+AskedPage = Annotated[PageQuery, Query()]
+AskedArchivable = Annotated[ArchivableQuery, Query()]
+AskedRuns = Annotated[RunQuery, Query()]
+AskedReviews = Annotated[ReviewQuery, Query()]
+
+
+def read_cursor(cursor: str | None) -> str | None:
+    """Return the place that a cursor stands for, or raise."""
+    if cursor is None:
+        return None
+    try:
+        place = base64.urlsafe_b64decode(cursor.encode()).decode("ascii")
+    except (binascii.Error, UnicodeError, ValueError):
+        place = ""
+    if not place or write_cursor(place) != cursor:
+        raise invalid_request([Issue("cursor", Code.PATTERN)])
+    return place
+
+
+def read_position(cursor: str | None) -> int | None:
+    """Return the number that a cursor stands for, or raise."""
+    place = read_cursor(cursor)
+    if place is None:
+        return None
+    if not place.removeprefix("-").isdecimal() or len(place) > 18:
+        raise invalid_request([Issue("cursor", Code.PATTERN)])
+    return int(place)
+
+
+def write_cursor(place: object) -> str:
+    """Return a cursor, which nobody is to look into."""
+    return base64.urlsafe_b64encode(str(place).encode()).decode()

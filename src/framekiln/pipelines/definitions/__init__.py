@@ -1,0 +1,1 @@
+"""Definitions of pipelines: what they are, and how they are read, checked and written. Pure."""

@@ -1,0 +1,1 @@
+"""The nouns of pipelines, as they are stored."""

@@ -1,0 +1,120 @@
+"""A review task: what somebody is asked, and what they decided."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from framekiln.identity.model import Caller
+from framekiln.kit.ids import OrganizationId
+from framekiln.pipelines.model.ids import ReviewId, RunId, StepRunId
+from framekiln.pipelines.outputs.corrections import Correction
+from framekiln.pipelines.outputs.output import Output
+
+
+class ReviewStatus(StrEnum):
+    """Where a task stands."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    REJECTED = "rejected"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+    """Its run was stopped before anybody decided."""
+
+
+@dataclass(frozen=True)
+class Decider:
+    """Who decided: an API key or a user."""
+
+    type: str
+    id: UUID
+
+    @classmethod
+    def of(cls, caller: Caller) -> "Decider":
+        """Return who a caller is."""
+        if caller.user is not None:
+            return cls("user", caller.user.id)
+        assert caller.api_key is not None, "a caller is somebody"
+        return cls("api_key", caller.api_key.id)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What somebody made of a task."""
+
+    status: ReviewStatus
+    """Approved or rejected."""
+    decided_by: Decider
+    correction: Correction | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Review:
+    """One task, as stored."""
+
+    id: ReviewId
+    position: int
+    organization_id: OrganizationId
+    run_id: RunId
+    step_run_id: StepRunId
+    step_key: str
+    attempt: int
+    status: ReviewStatus
+    instructions: str | None
+    input_namespaces: tuple[str, ...]
+    on_expiry: str
+    decided_by: Decider | None
+    reason: str | None
+    correction: Correction | None
+    created_at: datetime
+    expires_at: datetime
+    decided_at: datetime | None
+
+    def is_same(self, decision: Decision) -> bool:
+        """Whether this is what was decided, whoever says so now."""
+        return (
+            self.status is decision.status
+            and self.correction == decision.correction
+            and (self.status is not ReviewStatus.REJECTED or self.reason == decision.reason)
+        )
+
+
+def describe_review(review: Review) -> dict[str, Any]:
+    """Return a task as callers and webhooks see it."""
+    by = review.decided_by
+    decided = review.status not in (ReviewStatus.PENDING, ReviewStatus.CANCELLED)
+    decision = {
+        "decision": str(review.status),
+        "decided_by": {"type": by.type, "id": str(by.id)} if by else None,
+        "reason": review.reason,
+    }
+    return {
+        "id": str(review.id),
+        "run_id": str(review.run_id),
+        "pipeline_run_id": str(review.run_id),
+        "input_namespaces": list(review.input_namespaces),
+        "step_run_id": str(review.step_run_id),
+        "step_key": review.step_key,
+        "attempt": review.attempt,
+        "status": str(review.status),
+        "decision": decision if decided else None,
+        "created_at": review.created_at.isoformat(),
+        "expires_at": review.expires_at.isoformat(),
+        "decided_at": review.decided_at.isoformat() if review.decided_at else None,
+    }
+
+
+def correction_to_json(correction: Correction) -> dict[str, Any]:
+    """Return a correction as it is stored and shown: a `metadata_patch`."""
+    annotations = Output({}, correction.annotations).to_json()["annotations"]
+    return {"annotations": annotations, "reviewed_kinds": sorted(correction.kinds)}
+
+
+def correction_from_json(stored: Mapping[str, Any]) -> Correction:
+    """Return a correction that was stored; it is not checked again."""
+    output = Output.from_json({"metadata": {}, "annotations": stored["annotations"]})
+    return Correction(frozenset(stored["reviewed_kinds"]), output.annotations)

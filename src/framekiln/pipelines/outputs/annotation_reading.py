@@ -1,0 +1,71 @@
+"""Reads annotations from outside, with every issue: also what their parts cannot say alone."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from framekiln.pipelines.definitions.windows import Window
+from framekiln.pipelines.forms.issues import Code, Place
+from framekiln.pipelines.forms.records import read_record
+from framekiln.pipelines.outputs.output import MAX_ANNOTATIONS, Annotation, Keyframe
+
+# x + w of two rounded numbers may miss 1 by a hair; whoever draws the box cuts it at the edge.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class AnnotationReader:
+    """Reads annotations that must lie in a window, or be of certain tracks, if these are given."""
+
+    window: Window | None = None
+    track_ids: Collection[int] | None = None
+
+    def read(self, value: Any, place: Place) -> tuple[Annotation, ...]:
+        """Return the annotations that can be read; report all that is wrong."""
+        if not isinstance(value, list):
+            place.report(Code.TYPE)
+            return ()
+        if len(value) > MAX_ANNOTATIONS:
+            place.report(Code.TOO_MANY)
+            return ()
+        read = [self._read_one(raw, place / index) for index, raw in enumerate(value)]
+        return tuple(each for each in read if each is not None)
+
+    def _read_one(self, value: Any, place: Place) -> Annotation | None:
+        annotation = read_record(Annotation, value, place)
+        if annotation is None:
+            return None
+        if annotation.end_ms < annotation.start_ms:
+            (place / "end_ms").report(Code.OUT_OF_RANGE)
+        if self.window is not None:
+            _check_inside(annotation, self.window, place)
+        if self.track_ids is not None and annotation.track_id not in (None, *self.track_ids):
+            (place / "track_id").report(Code.UNKNOWN_TRACK)
+        _check_keyframes(annotation, place / "keyframes")
+        return annotation
+
+
+def _check_inside(annotation: Annotation, window: Window, place: Place) -> None:
+    if not window.holds(annotation.start_ms, window.end_ms):
+        (place / "start_ms").report(Code.OUT_OF_RANGE)
+    if not window.holds(window.start_ms, annotation.end_ms):
+        (place / "end_ms").report(Code.OUT_OF_RANGE)
+
+
+def _check_keyframes(annotation: Annotation, place: Place) -> None:
+    keyframes = annotation.keyframes or ()
+    for index, keyframe in enumerate(keyframes):
+        if not annotation.start_ms <= keyframe.t_ms <= annotation.end_ms:
+            (place / index / "t_ms").report(Code.OUT_OF_RANGE)
+        _check_box(keyframe, place / index)
+    for index, (before, after) in enumerate(pairwise(keyframes), start=1):
+        if after.t_ms <= before.t_ms:
+            (place / index / "t_ms").report(Code.NOT_INCREASING)
+
+
+def _check_box(keyframe: Keyframe, place: Place) -> None:
+    if keyframe.x + keyframe.w > 1 + _ROUNDING:
+        (place / "w").report(Code.OUT_OF_RANGE)
+    if keyframe.y + keyframe.h > 1 + _ROUNDING:
+        (place / "h").report(Code.OUT_OF_RANGE)

@@ -1,0 +1,84 @@
+"""What a reviewer changed: annotations that replace those of their kinds for all later steps."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from framekiln.pipelines.forms.issues import Code, Issue, Place, sorted_issues
+from framekiln.pipelines.forms.names import ANNOTATION_KIND, MAX_KINDS
+from framekiln.pipelines.forms.records import report_unknown
+from framekiln.pipelines.forms.shapes import SetOf
+from framekiln.pipelines.outputs.annotation_reading import AnnotationReader
+from framekiln.pipelines.outputs.output import MAX_OUTPUT_BYTES, Annotation, Output
+
+_KINDS = SetOf(ANNOTATION_KIND, minimum=0, maximum=MAX_KINDS)
+
+
+@dataclass(frozen=True)
+class Correction:
+    """All annotations of some kinds, as a reviewer left them."""
+
+    kinds: frozenset[str]
+    """A kind of which there is no annotation is removed."""
+    annotations: tuple[Annotation, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReviewedNamespaces:
+    """A correction with what it is about."""
+
+    correction: Correction
+    namespaces: tuple[str, ...]
+    """What the reviewer saw, in the order of the definition. Others stay as they are: nobody has
+    looked at them, and a face nobody has seen must not lose its box."""
+    own_namespace: str
+    """That of the review itself, for kinds that nobody had found."""
+
+
+def check_correction(value: Any) -> Correction | list[Issue]:
+    """Return the correction written in a `metadata_patch`, or all that is wrong with it."""
+    issues: list[Issue] = []
+    place = Place(issues) / "metadata_patch"
+    if not isinstance(value, dict):
+        return [Issue(place.path, Code.TYPE)]
+    report_unknown(value, ("annotations", "reviewed_kinds"), place)
+    annotations = AnnotationReader().read(value.get("annotations", []), place / "annotations")
+    kinds = _KINDS.read(value.get("reviewed_kinds", []), place / "reviewed_kinds") or ()
+    if issues:
+        return sorted_issues(issues)
+    if Output({}, annotations).size_bytes > MAX_OUTPUT_BYTES:
+        return [Issue(place.path, Code.TOO_LARGE)]
+    return Correction(frozenset(kinds) | {each.kind for each in annotations}, annotations)
+
+
+def apply_corrections(
+    outputs: Mapping[str, Output], reviews: Iterable[ReviewedNamespaces]
+) -> dict[str, Output]:
+    """Return the outputs, by namespace, as they are after the reviews, one after the other.
+
+    A corrected annotation stands where the first of its kind stood: in the first reviewed namespace
+    that had one, or else in that of the review.
+    """
+    corrected = dict(outputs)
+    for review in reviews:
+        corrected.update(_corrected(corrected, review))
+    return corrected
+
+
+def _corrected(outputs: Mapping[str, Output], review: ReviewedNamespaces) -> dict[str, Output]:
+    kinds = review.correction.kinds
+    seen = {name: outputs[name] for name in review.namespaces if name in outputs}
+    homes: dict[str, str] = {}
+    for name, output in seen.items():
+        for annotation in output.annotations:
+            homes.setdefault(annotation.kind, name)
+    after = {
+        name: [each for each in output.annotations if each.kind not in kinds]
+        for name, output in seen.items()
+    }
+    own = outputs.get(review.own_namespace, Output())
+    after[review.own_namespace] = list(own.annotations)
+    for annotation in review.correction.annotations:
+        after[homes.get(annotation.kind, review.own_namespace)].append(annotation)
+    before = {**seen, review.own_namespace: own}
+    return {name: replace(before[name], annotations=tuple(after[name])) for name in after}

@@ -1,0 +1,1 @@
+"""What owners do with pipelines, endpoints, runs, batches, reviews and outputs."""

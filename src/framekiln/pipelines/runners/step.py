@@ -1,0 +1,70 @@
+"""What a type of step must bring to be run: one runner, for all steps of the type.
+
+Runners of built-in types are called by a worker. They read the file and write nothing of ours but
+blobs whose keys hold the fence: the output is recorded for them, if the unit is still theirs.
+Endpoints, filters and reviews have no runner: nobody works on them here.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Protocol
+
+from framekiln.files.model import File
+from framekiln.pipelines.definitions.definition import Step
+from framekiln.pipelines.definitions.windows import Window
+from framekiln.pipelines.model.ids import StepRunId
+from framekiln.pipelines.model.run import Run
+from framekiln.pipelines.outputs.output import Output
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepWork:
+    """One attempt at a step, or at one window of it."""
+
+    run: Run
+    step: Step
+    """`settings` in it are those of the type."""
+    step_run_id: StepRunId
+    file: File
+    window: Window | None
+    """None for a whole-file step. Otherwise the file may still be arriving, but not this window."""
+    inputs: Mapping[str, Output]
+    """By namespace, with corrections applied and limited to the window."""
+    attempt: int
+    fence: int
+    """Higher for each worker that takes it on: put it into the keys of blobs."""
+    deadline_at: datetime
+    """The attempt is stopped then."""
+    note: Mapping[str, Any] | None
+    """What `remember` was last told in this attempt, by whichever worker."""
+    remember: Callable[[Mapping[str, Any]], Awaitable[None]]
+    """Keeps a note, small and plain JSON; raises `UnitLost` when the unit is not ours any more."""
+    progress: Callable[[int], None]
+    """Tells, from any thread, up to which time of the file the step is done, in milliseconds."""
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """The work goes on elsewhere: ask again, in the same attempt, after some time.
+
+    No place of a worker is held meanwhile. `note` says then what is being waited for.
+    """
+
+    after_s: float = 2.0
+
+
+class StepRunner(Protocol):
+    """Does the steps of one type.
+
+    What it raises ends the attempt. `FramekilnError.retryable` says whether there is another one;
+    anything else is a bug and counts as retryable.
+    """
+
+    async def run(self, work: StepWork) -> Output | Waiting:
+        """Return what came of it. It may be called twice, also at once, for one attempt."""
+        ...
+
+
+Runners = Mapping[str, StepRunner]
+"""By type of step; put together in `worker/handlers`."""

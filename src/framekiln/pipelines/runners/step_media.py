@@ -1,0 +1,146 @@
+"""Gets what a step looks at or listens to: the whole file, or the fragments of its window.
+
+A window of a file that still arrives has arrived itself. Its fragments are blobs of their own at
+first and lie in a track file later; whichever it is when they are read.
+"""
+
+import json
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from framekiln.db.pool import Database
+from framekiln.files.model import SCRUB_TRACK, File, FileStatus, TrackType, index_key, track_key
+from framekiln.files.service import Files
+from framekiln.files.streams import store as stream_store
+from framekiln.files.streams.model import Stream
+from framekiln.files.streams.reading import fetch_stretch
+from framekiln.kit.whole_file import whole_file
+from framekiln.pipelines.runners.step import StepWork
+from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.errors import BlobNotFound
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Which part of which track is wanted; whole fragments come, so it may be more."""
+
+    type: TrackType
+    start_ms: int
+    end_ms: int
+
+    def touches(self, start_ms: Fraction | int, end_ms: Fraction | int) -> bool:
+        """Tell whether a fragment has any of it."""
+        return end_ms > self.start_ms and start_ms < self.end_ms
+
+
+@dataclass(frozen=True)
+class StepMedia:
+    """Fetches to local files. What is there is the first track of the type that was asked for."""
+
+    database: Database
+    files: Files
+    blobs: BlobStore
+
+    async def fetch(self, work: StepWork, kind: TrackType, path: Path, *, lead_ms: int = 0) -> bool:
+        """Write the media of a step; False when it has no such track.
+
+        `lead_ms` is how much more is wanted before a window and its overlap, where there is any.
+        """
+        if work.window is None:
+            return await self._fetch_whole(work.file, kind, path)
+        start_ms = max(0, work.window.media_start_ms - lead_ms)
+        return await self._fetch_stretch(
+            work.file, Stretch(kind, start_ms, work.window.end_ms), path
+        )
+
+    async def _fetch_whole(self, file: File, kind: TrackType, path: Path) -> bool:
+        self.files.check_readable(file)
+        tracks = await self.files.tracks(file.organization_id, file.id)
+        if not any(track.type == kind and track.track_id > 0 for track in tracks):
+            return False
+        await self.files.fetch_media(file, path)
+        return True
+
+    async def _fetch_stretch(self, file: File, stretch: Stretch, path: Path) -> bool:
+        current = await self.files.get(file.organization_id, file.id)
+        if current.status is not FileStatus.READY:
+            try:
+                return await self._fetch_arrived(current, stretch, path)
+            except BlobNotFound:
+                # It became ready just now, and its fragments lie in track files.
+                current = await self.files.get(file.organization_id, file.id)
+        self.files.check_readable(current)
+        return await self._fetch_indexed(current, stretch, path)
+
+    async def _fetch_arrived(self, file: File, stretch: Stretch, path: Path) -> bool:
+        async with self.database.connection() as connection:
+            tracks = await stream_store.list_tracks(connection, file.id)
+            fragments = await stream_store.list_fragments(connection, file.id)
+        ids = [track.track_id for track in tracks if track.type == stretch.type]
+        wanted = [
+            each
+            for each in fragments
+            if each.track_id == min(ids, default=None)
+            and stretch.touches(each.start_ms, each.end_ms)
+        ]
+        if wanted:
+            await fetch_stretch(self.blobs, Stream(file, tracks), wanted, path)
+        return bool(wanted)
+
+    async def _fetch_indexed(self, file: File, stretch: Stretch, path: Path) -> bool:
+        raw = await self.blobs.get(index_key(file.organization_id, file.id))
+        spans = spans_of(json.loads(raw), stretch)
+        if spans is None:
+            return False
+        key = track_key(file.organization_id, file.id, spans.track_id)
+        async with whole_file(path) as write, aclosing(self._read(key, spans.bytes)) as chunks:
+            async for chunk in chunks:
+                await write(chunk)
+        return True
+
+    async def _read(
+        self, key: str, spans: Sequence[tuple[int, int]]
+    ) -> AsyncGenerator[bytes, None]:
+        for start, end in spans:
+            async with aclosing(self.blobs.stream(key, start=start, end=end)) as chunks:
+                async for chunk in chunks:
+                    yield chunk
+
+
+@dataclass(frozen=True)
+class Spans:
+    """Where a stretch lies in a track file, its init segment first."""
+
+    track_id: int
+    bytes: list[tuple[int, int]]
+
+
+def spans_of(index: dict[str, Any], stretch: Stretch) -> Spans | None:
+    """Return where a fragment index says that a stretch lies; None when there is nothing."""
+    entries = (
+        entry
+        for key, entry in index.items()
+        if entry["type"] == stretch.type and int(key) != SCRUB_TRACK
+    )
+    entry = min(entries, key=lambda each: int(each["track"]), default=None)
+    if entry is None:
+        return None
+    tick_ms = Fraction(1000, entry["timescale"])
+    wanted = [
+        each
+        for each in entry["segments"]
+        if stretch.touches(each["cts"] * tick_ms, (each["cts"] + each["duration"]) * tick_ms)
+    ]
+    if not wanted:
+        return None
+    spans: list[tuple[int, int]] = []
+    for each in (entry["initSegment"], *wanted):
+        start, end = each["offset"], each["offset"] + each["size"]
+        if spans and spans[-1][1] == start:
+            start = spans.pop()[0]
+        spans.append((start, end))
+    return Spans(int(entry["track"]), spans)

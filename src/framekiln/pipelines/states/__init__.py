@@ -1,0 +1,1 @@
+"""Where runs and their steps stand, and what follows from it. Pure."""

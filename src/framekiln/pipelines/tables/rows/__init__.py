@@ -1,0 +1,1 @@
+"""What the rows of all nouns have in common."""
