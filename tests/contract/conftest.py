@@ -1,15 +1,23 @@
-"""A real PostgreSQL for every contract test: one server a session, one database a test."""
+"""A real PostgreSQL for every contract test: one server a session, one database a test.
+
+And the application over it, one for all tests of a module. A module that needs more than that
+overrides `kiln_options`, or `kiln` with one that starts from it.
+"""
 
 from collections.abc import AsyncIterator, Iterator
+from typing import Any
 from uuid import uuid4
 
 import pytest
 
+from framekiln.capture.browser import Browser, open_browser
 from framekiln.db.migrate import migrate
 from framekiln.db.pool import Database
 from framekiln.jobs.queue import JobQueue
+from tests.support.app import Kiln, open_kiln
 from tests.support.jobs import opened_database, opened_queue
 from tests.support.postgres import PostgresServer
+from tests.support.screens import Host, Load, loader
 
 TEMPLATE = "framekiln_template"
 
@@ -57,3 +65,51 @@ async def queue(conninfo: str) -> AsyncIterator[JobQueue]:
     """The job queue of the same database."""
     async with opened_queue(conninfo) as queue:
         yield queue
+
+
+@pytest.fixture(scope="module")
+def kiln_options() -> dict[str, Any]:
+    """How the module's `kiln` is opened: workers, settings."""
+    return {}
+
+
+@pytest.fixture(scope="module")
+async def kiln(
+    postgres: PostgresServer,
+    tmp_path_factory: pytest.TempPathFactory,
+    kiln_options: dict[str, Any],
+) -> AsyncIterator[Kiln]:
+    """The application of a module; nobody works there unless its options say so."""
+    folder = tmp_path_factory.mktemp("kiln")
+    async with open_kiln(postgres, folder, template=TEMPLATE, **kiln_options) as kiln:
+        yield kiln
+
+
+@pytest.fixture(scope="module")
+async def idle(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Kiln]:
+    """One more, where nobody works but whom a test starts."""
+    folder = tmp_path_factory.mktemp("idle")
+    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
+        yield kiln
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A Chromium of the module's own."""
+    with open_browser() as browser:
+        yield browser
+
+
+@pytest.fixture
+def host() -> Host:
+    """What answers a bare composition's requests, and remembers them."""
+    return Host()
+
+
+@pytest.fixture
+def load(browser: Browser, host: Host) -> Iterator[Load]:
+    """Puts a composition on a screen, where it can be looked at frame by frame."""
+    with loader(browser, host) as load:
+        yield load

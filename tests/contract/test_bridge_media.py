@@ -18,14 +18,12 @@ from framekiln.speech.captions import to_json
 from framekiln.speech.model import Segment, Transcript, Word
 from framekiln.transcripts.model import Ask, slice_key
 from framekiln.transcripts.work import PreparedSound
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
+from tests.support.app import Kiln
 from tests.support.clips import Clip, make_clip, make_still
 from tests.support.frame_codes import read_frame_code
 from tests.support.looks import decode_frames
 from tests.support.playing import ClipServer, serving_players
 from tests.support.playing_runtime import HEIGHT, WIDTH, packed_player
-from tests.support.postgres import PostgresServer
 from tests.support.transcribing import ready_file
 from tests.support.uploads import dashed, md5_of, upload_file
 
@@ -52,17 +50,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClipServer]:
 
 
 @pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory, server: ClipServer
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("kiln")
-    allowed = frozenset({f"127.0.0.1:{server.port}"})
-    async with (
-        open_kiln(
-            postgres, folder, template=TEMPLATE, has_worker=True, fetch_allow=allowed
-        ) as kiln,
-        serving_players(kiln.services),
-    ):
+def kiln_options(server: ClipServer) -> dict[str, Any]:
+    return {"fetch_allow": frozenset({f"127.0.0.1:{server.port}"}), "workers": 1}
+
+
+@pytest.fixture(scope="module")
+async def kiln(kiln: Kiln) -> AsyncIterator[Kiln]:
+    async with serving_players(kiln.services):
         yield kiln
 
 

@@ -21,7 +21,7 @@ RENDERS = "/api/v1/renders"
 
 @pytest.fixture
 async def kiln(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Kiln]:
-    async with open_kiln(postgres, tmp_path / "data", template=TEMPLATE, has_worker=True) as kiln:
+    async with open_kiln(postgres, tmp_path / "data", template=TEMPLATE, workers=1) as kiln:
         yield kiln
 
 

@@ -1,30 +1,12 @@
 """ef-waveform and ef-motionblur, as a real browser draws them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from framekiln.capture.browser import Browser, open_browser
 from framekiln.capture.errors import PageThrew
-from tests.support.screens import Host, Load, loader, scene
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as browser:
-        yield browser
-
-
-@pytest.fixture
-def host() -> Host:
-    return Host()
-
-
-@pytest.fixture
-def load(browser: Browser, host: Host) -> Iterator[Load]:
-    with loader(browser, host) as load:
-        yield load
+from tests.support.screens import Host, Load, scene
 
 
 def tone(hz: float) -> Callable[[float, int], np.ndarray]:

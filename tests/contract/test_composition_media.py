@@ -1,11 +1,9 @@
 """Video, sound and images in a real page: which source frame is seen when, and what is planned."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
-from framekiln.capture.browser import Browser, open_browser
+from framekiln.capture.browser import Browser
 from framekiln.capture.errors import PageThrew
 from tests.support.compositions import CLIP, PICTURE, SONG, STORED, Showing, showing
 from tests.support.frame_codes import read_frame_code
@@ -14,12 +12,6 @@ RED_PIXEL = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLv"
     "AAAAAElFTkSuQmCC"
 )
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as browser:
-        yield browser
 
 
 def group(content: str, attributes: str = 'duration="2s"') -> str:

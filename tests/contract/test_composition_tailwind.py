@@ -1,28 +1,8 @@
 """Utility classes without a compiler in the page: Tailwind, brought by the renderer."""
 
-from collections.abc import Iterator
-
 import pytest
 
-from framekiln.capture.browser import Browser, open_browser
-from tests.support.screens import Host, Load, loader, scene
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as browser:
-        yield browser
-
-
-@pytest.fixture
-def host() -> Host:
-    return Host()
-
-
-@pytest.fixture
-def load(browser: Browser, host: Host) -> Iterator[Load]:
-    with loader(browser, host) as load:
-        yield load
+from tests.support.screens import Host, Load, scene
 
 
 class TestTailwind:

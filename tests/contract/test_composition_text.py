@@ -1,14 +1,12 @@
 """ef-text and ef-captions, as a real browser shows them."""
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from framekiln.capture.browser import Browser, open_browser
 from framekiln.capture.errors import PageThrew
-from tests.support.screens import Host, Load, loader, scene
+from tests.support.screens import Host, Load, scene
 
 CAPTIONS: dict[str, list[dict[str, Any]]] = {
     "segments": [
@@ -22,23 +20,6 @@ CAPTIONS: dict[str, list[dict[str, Any]]] = {
         {"start": 2.5, "end": 3.2, "text": "Bye"},
     ],
 }
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as browser:
-        yield browser
-
-
-@pytest.fixture
-def host() -> Host:
-    return Host()
-
-
-@pytest.fixture
-def load(browser: Browser, host: Host) -> Iterator[Load]:
-    with loader(browser, host) as load:
-        yield load
 
 
 def units(expression: str) -> str:

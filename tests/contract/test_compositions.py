@@ -3,24 +3,17 @@
 The numbers in names are those of the conformance set that the composition vocabulary is held to.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 
-from framekiln.capture.browser import Browser, open_browser
+from framekiln.capture.browser import Browser
 from framekiln.capture.errors import PageThrew
 from framekiln.engine.shot import even_size
 from tests.support.compositions import CLIP, showing
 
 SIZE = "width:320px;height:240px"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as browser:
-        yield browser
 
 
 def scene(seconds: float, content: str = "", **attributes: str) -> str:

@@ -6,8 +6,11 @@ import re
 import shutil
 import socket
 import sys
+import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +19,16 @@ import pytest
 from framekiln.kit.confined.cage import STRANGER_ID, Cage, Walls, strongest_cage
 from framekiln.kit.confined.errors import ConfinedFailed, ConfinedKilled
 from framekiln.kit.confined.limits import Limits
-from framekiln.kit.confined.run import Order, confinement, run_confined, run_in
+from framekiln.kit.confined.order import Order
+from framekiln.kit.confined.run import confinement, run_confined, run_in, run_warm
+from framekiln.kit.confined.warm import Room, WarmCage, open_room
 from framekiln.kit.processes import foreign_children
 from framekiln.media.errors import UnreadableMedia
 
 TASKS = "tests.support.confined_tasks"
 LIMITS = Limits(cpu_s=20, memory_bytes=256 << 20, file_bytes=4 << 20, wall_s=60)
 Run = Callable[..., Awaitable[dict[str, Any]]]
+CarryOut = Callable[..., Awaitable[dict[str, Any]]]
 
 
 @pytest.fixture(autouse=True)
@@ -40,31 +46,54 @@ def cage(request: pytest.FixtureRequest) -> Cage:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    place = tmp_path / "work"
-    place.mkdir()
-    return place
+def room() -> Iterator[Room]:
+    with open_room() as room:
+        yield room
 
 
 @pytest.fixture
-def run(cage: Cage, folder: Path) -> Run:
+def folder(room: Room) -> Path:
+    return Path(tempfile.mkdtemp(dir=room.work))
+
+
+@pytest.fixture(params=["started", "forked"])
+async def carry_out(
+    request: pytest.FixtureRequest, cage: Cage, room: Room
+) -> AsyncIterator[CarryOut]:
+    """The two ways to a child: what holds for one holds for the other."""
+    if request.param == "started":
+        yield partial(run_in, cage)
+        return
+    async with open_warm(cage, room) as warm:
+        yield partial(run_warm, warm)
+
+
+@asynccontextmanager
+async def open_warm(cage: Cage, room: Room) -> AsyncIterator[WarmCage]:
+    warm = WarmCage(cage, room, [TASKS])
+    try:
+        assert await warm.warm_up()
+        yield warm
+    finally:
+        await warm.close()
+
+
+@pytest.fixture
+def run(carry_out: CarryOut, folder: Path) -> Run:
     async def run(
         name: str, limits: Limits = LIMITS, readable: tuple[Path, ...] = (), **args: Any
     ) -> dict[str, Any]:
-        return await run_in(cage, Order(f"{TASKS}:{name}", args, limits, folder, readable))
+        return await carry_out(Order(f"{TASKS}:{name}", args, limits, folder, readable))
 
     return run
 
 
-async def test_reports_and_result_come_out_and_prints_do_not_matter(folder: Path) -> None:
+async def test_reports_and_result_come_out_and_prints_do_not_matter(
+    carry_out: CarryOut, folder: Path
+) -> None:
     heard: list[dict[str, Any]] = []
-    answer = await run_confined(
-        f"{TASKS}:add",
-        {"numbers": [1, 2, 39]},
-        limits=LIMITS,
-        folder=folder,
-        on_report=heard.append,
-    )
+    order = Order(f"{TASKS}:add", {"numbers": [1, 2, 39]}, LIMITS, folder)
+    answer = await carry_out(order, heard.append)
     assert answer == {"sum": 42}
     assert heard == [{"number": 1}, {"number": 2}, {"number": 39}]
     assert (folder / "written").read_text() == "by the child"
@@ -75,30 +104,43 @@ async def test_an_order_may_be_long(run: Run) -> None:
     assert await run("add", numbers=[1], ignored="x" * 1_000_000) == {"sum": 1}
 
 
+@pytest.mark.parametrize("way", ["started", "forked"])
 @pytest.mark.parametrize("walls", Walls)
 async def test_the_child_sees_what_it_was_given_and_nothing_else(
-    walls: Walls, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    walls: Walls, way: str, room: Room, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if strongest_cage().walls is not Walls.NAMESPACES_AND_USER and walls is not Walls.NONE:
         pytest.skip("only root can make all kinds of walls")
     monkeypatch.setenv("DATABASE_URL", "postgresql://somebody:secret@host/db")
-    given, secret = tmp_path / "given", tmp_path / "data" / "secret"
-    secret.parent.mkdir()
+    # Another's source, of another organization, in the same room.
+    given, secret = room.sources / "given", room.sources / "secret"
     secret.write_text("of another organization")
     given.write_text("to read")
+    other = folder.with_name("other")
+    other.mkdir()
+    other.chmod(0o777)
+    (other / "begun").write_text("another's work")
+    cage = Cage(walls, "")
     with socket.create_server(("127.0.0.1", 0)) as server:
         places = {"secret": str(secret), "given": str(given), "port": server.getsockname()[1]}
-        order = Order(f"{TASKS}:look_around", places, LIMITS, folder, (given,))
-        seen = await run_in(Cage(walls, ""), order)
+        order = Order(
+            f"{TASKS}:look_around", {**places, "other": str(other)}, LIMITS, folder, (given,)
+        )
+        if way == "started":
+            seen = await run_in(cage, order)
+        else:
+            async with open_warm(cage, room) as warm:
+                seen = await run_warm(warm, order)
     assert seen["worked"] == []
     assert "DATABASE_URL" not in seen["environment"]
     assert given.read_text() == "to read"
+    assert [path.name for path in other.iterdir()] == ["begun"]
 
 
 async def test_given_files_and_those_in_the_folder_can_be_read(
-    run: Run, tmp_path: Path, folder: Path
+    run: Run, room: Room, folder: Path
 ) -> None:
-    given, brought = tmp_path / "given", folder / "brought"
+    given, brought = room.sources / "given", folder / "brought"
     given.write_text("one")
     brought.write_text("two")
     brought.chmod(0o600)
@@ -109,7 +151,7 @@ async def test_given_files_and_those_in_the_folder_can_be_read(
 async def test_the_child_of_root_is_not_root(folder: Path) -> None:
     if strongest_cage().walls is Walls.NONE:
         pytest.skip("no namespaces here")
-    args = {"secret": "/none/none", "given": "/none/none", "port": 1}
+    args = {"secret": "/none/none", "given": "/none/none", "other": "/none/none", "port": 1}
     seen = await run_confined(f"{TASKS}:look_around", args, limits=LIMITS, folder=folder)
     assert seen["user"] == STRANGER_ID
 
@@ -192,10 +234,10 @@ async def test_no_answer_is_a_failure(run: Run, task: str) -> None:
         "[" * 100_000,
     ],
 )
-async def test_what_a_taken_over_child_tells_is_not_believed(line: str, folder: Path) -> None:
-    order = Order(f"{TASKS}:tell_nonsense", {"line": line}, LIMITS, folder)
+@pytest.mark.parametrize("cage", ["strongest"], indirect=True)
+async def test_what_a_taken_over_child_tells_is_not_believed(line: str, run: Run) -> None:
     with pytest.raises(ConfinedFailed):
-        await run_in(strongest_cage(), order)
+        await run("tell_nonsense", line=line)
 
 
 @pytest.mark.parametrize("task", ["leave_a_link", "leave_a_pipe", "leave_a_pit"])
@@ -224,12 +266,12 @@ async def test_a_cancelled_run_leaves_no_process(cage: Cage, folder: Path) -> No
     await _until_gone(sessions)
 
 
-async def test_a_failing_listener_ends_the_run(cage: Cage, folder: Path) -> None:
+async def test_a_failing_listener_ends_the_run(carry_out: CarryOut, folder: Path) -> None:
     def fail(_told: dict[str, Any]) -> None:
         raise RuntimeError("the listener's own")
 
     with pytest.raises(RuntimeError, match="the listener's own"):
-        await run_in(cage, Order(f"{TASKS}:sleep", {}, LIMITS, folder), fail)
+        await carry_out(Order(f"{TASKS}:sleep", {}, LIMITS, folder), fail)
 
 
 PARENT = """
@@ -237,7 +279,8 @@ import asyncio, sys
 from pathlib import Path
 from framekiln.kit.confined.cage import Cage, Walls
 from framekiln.kit.confined.limits import Limits
-from framekiln.kit.confined.run import Order, run_in
+from framekiln.kit.confined.order import Order
+from framekiln.kit.confined.run import run_in
 from framekiln.kit.processes import foreign_children
 
 limits = Limits(cpu_s=20, memory_bytes=256 << 20, file_bytes=1 << 20, wall_s=60)

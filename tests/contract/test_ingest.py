@@ -7,7 +7,7 @@ private, so the operator's allow list names it.
 import asyncio
 import ssl
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -19,13 +19,11 @@ from framekiln.files import ingest as ingest_module
 from framekiln.files.ingest import Ingest
 from framekiln.kit.fetch import FetchFailedForGood, GuardedFetcher
 from framekiln.kit.ids import OrganizationId
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
+from tests.support.app import Kiln
 from tests.support.clips import Clip, make_clip, make_still
 from tests.support.clock import SettableClock
 from tests.support.frame_codes import read_frame_code
 from tests.support.looks import decode_frames
-from tests.support.postgres import PostgresServer
 from tests.support.receiver import Answer, ReceivedRequest, Receiver
 from tests.support.sounds import beep_times
 
@@ -84,19 +82,12 @@ def media(certificate: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer,
-    tmp_path_factory: pytest.TempPathFactory,
-    media: MediaServer,
-    certificate: Path,
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("kiln")
-    settings: dict[str, Any] = {
+def kiln_options(media: MediaServer, certificate: Path) -> dict[str, Any]:
+    return {
         "fetch_allow": frozenset({f"127.0.0.1:{media.port}"}),
         "fetch_ca_file": certificate,
+        "workers": 1,
     }
-    async with open_kiln(postgres, folder, template=TEMPLATE, workers=1, **settings) as kiln:
-        yield kiln
 
 
 # --- fetched once -------------------------------------------------------------------------------

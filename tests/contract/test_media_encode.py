@@ -7,7 +7,7 @@ import av
 import numpy as np
 
 from framekiln.compositor.picture import picture_of_rgba
-from framekiln.media.writing.encode import Layout, Mp4Encoder, VideoSettings
+from framekiln.media.writing.encode import Layout, FilmEncoder, VideoSettings
 from tests.support.frame_codes import draw_frame_code, read_frame_code
 
 SIZE = (320, 240)
@@ -25,7 +25,7 @@ def test_planes_are_encoded_as_they_are_and_repeated_after_their_buffer_went_on(
 ) -> None:
     path = tmp_path / "planes.mp4"
     wanted: list[int] = []
-    with Mp4Encoder(path, VideoSettings(*SIZE, Fraction(25)), Layout.YUV420P) as encoder:
+    with FilmEncoder(path, VideoSettings(*SIZE, Fraction(25)), Layout.YUV420P) as encoder:
         for number in range(12):
             rgb = draw_frame_code(number, *SIZE)
             opaque = np.full((*rgb.shape[:2], 1), 255, np.uint8)

@@ -281,6 +281,21 @@ def test_transparency_is_kept(
         assert abs(int(alpha[12, 28]) - 64) <= 2
 
 
+def test_the_last_column_of_an_odd_width_is_there(tmp_path: Path) -> None:
+    """It was black: the quick conversion to RGBA takes two columns at a time."""
+    path = tmp_path / "grey.mp4"
+    with av.open(path, "w") as container:
+        stream = container.add_stream("libx264", rate=10)
+        stream.width, stream.height, stream.pix_fmt = 320, 240, "yuv420p"
+        pixels = np.full((240, 320, 3), 200, np.uint8)
+        container.mux(stream.encode(av.VideoFrame.from_ndarray(pixels)))
+        container.mux(stream.encode(None))
+    for width_px in (213, 319, 53):
+        with FrameSource(path, width_px=width_px, height_px=161) as source:
+            picture = source.rgba_at(Fraction(0))
+        assert np.abs(picture[..., :3].astype(int) - 200).max() <= 4
+
+
 def test_pictures_do_not_pile_up(tmp_path: Path) -> None:
     """They must go without the garbage collector's help: a hundred of 1080p are 300 MB."""
     path = make_clip(tmp_path / "a.mp4", small(rotation_degrees=90))

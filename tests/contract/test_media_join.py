@@ -12,7 +12,7 @@ import pytest
 
 from framekiln.media.errors import SlicesDiffer
 from framekiln.media.mixing.mix import SoundClip, mix
-from framekiln.media.writing.encode import Mp4Encoder, VideoSettings
+from framekiln.media.writing.encode import FilmEncoder, VideoSettings
 from framekiln.media.writing.join import join
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import draw_frame_code, read_frame_code
@@ -25,7 +25,7 @@ NTSC = Fraction(30000, 1001)
 
 def film(path: Path, numbers: Sequence[int], fps: Fraction, *, crf: int = 18) -> Path:
     """Encode frame codes; the first of each second is a flash."""
-    with Mp4Encoder(path, VideoSettings(WIDTH, HEIGHT, fps, crf=crf)) as encoder:
+    with FilmEncoder(path, VideoSettings(WIDTH, HEIGHT, fps, crf=crf)) as encoder:
         for n in numbers:
             pixels = encoder.buffer()
             flash = n % round(fps) == 0
@@ -121,7 +121,7 @@ def test_the_same_slices_give_the_same_bytes(tmp_path: Path) -> None:
 def test_slices_of_other_settings_are_refused(tmp_path: Path) -> None:
     first = film(tmp_path / "a.mp4", range(5), Fraction(25))
     other = tmp_path / "b.mp4"
-    with Mp4Encoder(other, VideoSettings(WIDTH * 2, HEIGHT, Fraction(25))) as encoder:
+    with FilmEncoder(other, VideoSettings(WIDTH * 2, HEIGHT, Fraction(25))) as encoder:
         encoder.write(encoder.buffer())
     with pytest.raises(SlicesDiffer, match=r"b\.mp4 was encoded with other settings than a\.mp4"):
         join([first, other], None, tmp_path / "film.mp4")

@@ -33,7 +33,7 @@ class Address:
 async def serve(
     postgres: PostgresServer, folder: Path, ready: "Future[tuple[uvicorn.Server, Address]]"
 ) -> None:
-    async with open_kiln(postgres, folder, template=TEMPLATE, has_worker=False) as kiln:
+    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
         with socket.socket() as listening:
             listening.bind(("127.0.0.1", 0))
             server = uvicorn.Server(uvicorn.Config(kiln.app, log_config=None, lifespan="off"))
@@ -75,7 +75,7 @@ def test_made_up_requests(case: schemathesis.Case, address: Address) -> None:
 
 
 async def test_the_answers_of_a_real_render(postgres: PostgresServer, tmp_path: Path) -> None:
-    async with open_kiln(postgres, tmp_path, template=TEMPLATE, has_worker=True) as kiln:
+    async with open_kiln(postgres, tmp_path, template=TEMPLATE, workers=1) as kiln:
         path = "/api/v1/renders"
         body = {"html": "<p>x", "width": 320, "height": 180, "duration_ms": 100}
         created = await kiln.client.post(path, json=body)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from framekiln.capture import page as python_side
-from framekiln.capture.browser import Browser, open_browser
+from framekiln.capture.browser import Browser
 from framekiln.capture.errors import PageThrew
 from framekiln.capture.network import PageNetwork, Resource, nothing
 from framekiln.capture.page import Page, PageFacts, Size, open_page
@@ -18,12 +18,6 @@ from framekiln.capture.page_scripts import EPOCH_MS
 
 VERSION = 2
 Load = Callable[..., tuple[Page, PageFacts]]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as browser:
-        yield browser
 
 
 @pytest.fixture

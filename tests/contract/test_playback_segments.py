@@ -64,7 +64,8 @@ async def made(player: Player, rendition: str) -> set[int]:
 
 async def idle(kiln: Kiln) -> None:
     async def is_idle() -> bool:
-        return await kiln.services.jobs.list_jobs(queue="playback") == []
+        jobs = kiln.services.jobs
+        return not any([await jobs.list_jobs(queue=queue) for queue in ("playback", "ahead")])
 
     await eventually(is_idle)
 

@@ -6,7 +6,7 @@ The films are pages of frame codes, so every decoded picture says which frame it
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
@@ -18,25 +18,13 @@ import pytest
 
 from framekiln.kit.ids import RenderId
 from framekiln.worker.loop import run_worker
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import PATIENCE_S, Kiln, open_kiln, working
+from tests.support.app import PATIENCE_S, Kiln, working
 from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code
 from tests.support.jobs import eventually
 from tests.support.looks import decode_frames, probe
-from tests.support.postgres import PostgresServer
 
 FPS = 30
 ASKED = {"width": 320, "height": 180, "fps": FPS}
-
-
-@pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    """Each test brings its own workers."""
-    folder = tmp_path_factory.mktemp("kiln")
-    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
-        yield kiln
 
 
 def declarative(frame_count: int) -> str:

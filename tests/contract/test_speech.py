@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from framekiln.settings import Settings
-from framekiln.speech.engine import MARGIN_MS, Speech, SpeechSettings, slice_at
+from framekiln.speech.configuration import SpeechSettings
+from framekiln.speech.engine import MARGIN_MS, Speech, slice_at
 from framekiln.speech.errors import UnknownLanguage
 from framekiln.speech.model import Samples, Transcript, join_slices
 from tests.support.spoken import SpokenClip, normal_words, read_clip, score, word_errors
@@ -100,7 +101,7 @@ def test_nothing_is_heard_where_nobody_speaks(speech: Speech, kind: str) -> None
         "tones": 0.1 * chords * (1 + np.sin(2 * np.pi * 2 * at_s)),
     }
     transcript = speech.transcribe(sounds[kind].astype(np.float32))
-    assert transcript == Transcript(None)
+    assert transcript == Transcript(None, engine="whisper-base")
     assert speech.detect_language(sounds[kind].astype(np.float32)) is None
 
 

@@ -22,15 +22,13 @@ from framekiln.files.streams.model import chained
 from framekiln.files.streams.reading import fetch_stretch
 from framekiln.files.streams.service import Streams
 from framekiln.kit.ids import FileId, OrganizationId
-from tests.contract.conftest import TEMPLATE
 from tests.contract.test_uploads import serving
-from tests.support.app import Kiln, open_kiln
+from tests.support.app import Kiln
 from tests.support.clips import Clip, make_clip
 from tests.support.clock import SettableClock
 from tests.support.frame_codes import read_frame_code
 from tests.support.looks import decode_frames
 from tests.support.odd_clips import HEVC, make_pictures
-from tests.support.postgres import PostgresServer
 from tests.support.streams import begin, digest, put, put_pieces, refused, seal, state
 from tests.support.uploads import FILES, blob_names, create, detail, keeps_only, media_worker
 from tests.support.uploads import processed as ended
@@ -41,14 +39,8 @@ FILM = Clip(b_frames=2, duration_s=Fraction(4), keyframe_every=30)
 
 
 @pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("kiln")
-    async with (
-        open_kiln(postgres, folder, template=TEMPLATE) as kiln,
-        media_worker(kiln.services),
-    ):
+async def kiln(kiln: Kiln) -> AsyncIterator[Kiln]:
+    async with media_worker(kiln.services):
         yield kiln
 
 

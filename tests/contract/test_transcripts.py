@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,11 +23,9 @@ from framekiln.speech.model import SAMPLE_HZ
 from framekiln.transcripts.model import Ask, Transcription
 from framekiln.transcripts.work import MAX_TAKES, PreparedSound
 from framekiln.webhooks.model import NewSubscription, Subscription
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
+from tests.support.app import Kiln
 from tests.support.clips import Clip, make_clip
 from tests.support.jobs import eventually
-from tests.support.postgres import PostgresServer
 from tests.support.spoken import FOLDER, normal_words, read_clip, score
 from tests.support.transcribing import (
     TRANSCRIPTIONS,
@@ -62,16 +60,6 @@ async def main():
 
 asyncio.run(main())
 """
-
-
-@pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    """Nobody works here but whom a test starts."""
-    folder = tmp_path_factory.mktemp("kiln")
-    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
-        yield kiln
 
 
 @dataclass(frozen=True)
@@ -187,6 +175,7 @@ async def test_nobody_speaks(kiln: Kiln, silence: Silence) -> None:
         "segments": [],
         "word_segments": [],
         "language": None,
+        "engine": "whisper-base",
         "status": "complete",
     }
     assert json.loads(said) == nothing

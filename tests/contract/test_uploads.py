@@ -24,24 +24,13 @@ from framekiln.files.model import OWN_CONTENT
 from framekiln.files.parts import store as part_store
 from framekiln.files.uploads import Target
 from framekiln.kit.ids import FileId, OrganizationId
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
+from tests.support.app import Kiln
 from tests.support.jobs import eventually
-from tests.support.postgres import PostgresServer
 from tests.support.uploads import FILES, blob_names, create, detail, send_chunk, upload
 
 pytestmark = pytest.mark.spec("4.4")
 
 KIB, MIB = 1 << 10, 1 << 20
-
-
-@pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("kiln")
-    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
-        yield kiln
 
 
 @pytest.fixture(scope="module")

@@ -138,7 +138,6 @@ async def open_kiln(
     folder: Path,
     *,
     template: str,
-    has_worker: bool = False,
     workers: int = 0,
     **changes: Any,
 ) -> AsyncIterator[Kiln]:
@@ -149,7 +148,7 @@ async def open_kiln(
     try:
         async with Services.open(settings, conninfo) as services:
             kiln = Kiln(services, create_app(services), key=await new_key(services))
-            async with working(services, workers=workers or int(has_worker)):
+            async with working(services, workers=workers):
                 yield kiln
             await kiln.client.aclose()
     finally:

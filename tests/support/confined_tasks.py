@@ -43,9 +43,12 @@ def _attempts(args: dict[str, Any]) -> dict[str, Callable[[], object]]:
 
     return {
         "read": lambda: Path(args["secret"]).read_bytes(),
-        "list": lambda: list(Path(args["secret"]).parent.iterdir()),
+        "list": lambda: _find(Path(args["secret"])),
         "change": lambda: Path(args["given"]).write_text("changed"),
         "create": lambda: Path(args["given"]).with_name("new").write_text("new"),
+        "read another's": lambda: Path(args["other"], "begun").read_text(),
+        "plant at another's": lambda: Path(args["other"], "planted").write_text("x"),
+        "find another's": lambda: _find(Path(args["other"])),
         "connect": connect,
         "environment of the parent": lambda: Path(f"/proc/{os.getppid()}/environ").read_bytes(),
         "fork": _fork,
@@ -57,9 +60,32 @@ def _attempts(args: dict[str, Any]) -> dict[str, Callable[[], object]]:
     }
 
 
+def _find(path: Path) -> None:
+    """Come upon a path by looking into the folder above it."""
+    if path not in path.parent.iterdir():
+        raise FileNotFoundError(path)
+
+
 def _fork() -> None:
     if os.fork() == 0:
         os._exit(0)
+
+
+def remember(args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    """Keep a value where another task of the same process would find it."""
+    before = _kept[-1] if _kept else None
+    _kept.append(args["value"])
+    return {"before": before}
+
+
+_kept: list[str] = []
+
+
+def wait_for(args: dict[str, Any], report: Report) -> dict[str, Any]:
+    report({"started": True})
+    while not Path(args["name"]).exists():
+        time.sleep(0.01)
+    return {"found": True}
 
 
 def read(args: dict[str, Any], _report: Report) -> dict[str, Any]:

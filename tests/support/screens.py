@@ -13,7 +13,8 @@ import numpy as np
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.network import PageNetwork, Resource
-from framekiln.capture.page import Page, Shown, Size, open_page
+from framekiln.capture.page import Page, Size, open_page
+from framekiln.capture.page_clock import Shown
 from framekiln.composition.document import as_document
 from framekiln.media.imaging.stills import decode_bgra
 

@@ -57,9 +57,9 @@ def stock_makers() -> dict[str, Maker]:
         "music.wav": partial(_write_sound, make=_music),
         "voice.wav": partial(_write_sound, make=_voice),
         "subtitles.vtt": partial(Path.write_text, data=SUBTITLES, encoding="utf-8"),
-        "dawn.jpg": partial(_write_photo, sky=(250, 150, 90), ground=(60, 30, 70)),
-        "noon.jpg": partial(_write_photo, sky=(120, 190, 250), ground=(40, 120, 60)),
-        "dusk.jpg": partial(_write_photo, sky=(90, 60, 150), ground=(15, 20, 50)),
+        "dawn.jpg": partial(write_photo, sky=(250, 150, 90), ground=(60, 30, 70)),
+        "noon.jpg": partial(write_photo, sky=(120, 190, 250), ground=(40, 120, 60)),
+        "dusk.jpg": partial(write_photo, sky=(90, 60, 150), ground=(15, 20, 50)),
     }
 
 
@@ -89,10 +89,12 @@ def _write_sound(path: Path, *, make: Callable[[], Wave]) -> None:
         file.writeframes((make() * 32767).round().astype("<i2").tobytes())
 
 
-def _write_photo(path: Path, *, sky: tuple[int, int, int], ground: tuple[int, int, int]) -> None:
+def write_photo(
+    path: Path, *, sky: tuple[int, int, int], ground: tuple[int, int, int], scale: int = 1
+) -> None:
     """Write hills under a sky that is brighter towards the horizon, with a sun in it."""
     width, height = PHOTO_PX
-    y, x = np.mgrid[0:height, 0:width]
+    y, x = np.mgrid[0 : height * scale, 0 : width * scale] / scale
     light = 0.6 + 0.4 * y / height
     picture = light[..., None] * np.array(sky)
     picture[(x - 230) ** 2 + (y - 60) ** 2 < 28**2] = (255, 245, 200)

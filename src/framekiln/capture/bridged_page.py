@@ -20,7 +20,9 @@ from framekiln.capture.browser import Browser
 from framekiln.capture.cdp import Params
 from framekiln.capture.errors import PageNeverSettled, PageThrew
 from framekiln.capture.network import PageNetwork
-from framekiln.capture.page import Page, PageFacts, Shown, Size, open_tab
+from framekiln.capture.page import Page, PageFacts, Size, open_tab
+from framekiln.capture.page_clock import Shown
+from framekiln.capture.settling import settle
 
 STRIP_ROWS: Final = 1
 """How much taller the window of such a page is than the film."""
@@ -101,15 +103,15 @@ class BridgedPage(Page):
 
     def initialize(self, window: Window, *, within_s: float) -> None:
         """Tell the page what will be filmed, and wait until it is ready for that."""
-        self._activity = "initializing the page's own runtime"
+        self._session.activity = "initializing the page's own runtime"
         self._window = window
         self.evaluate(f"__framekiln.initialize({json.dumps(window.options())})")
-        self._settle(within_s)
+        settle(self._session, self._clock, within_s=within_s)
 
     def show(self, number: int, at_us: int, *, screenshot: Params | None = None) -> Shown:
         """Have the page go to the frame, then draw it."""
-        self._activity = f"drawing frame {number}"
-        self._advance(self._zero_virtual_us + at_us - self._virtual_us)
+        self._session.activity = f"drawing frame {number}"
+        self._clock.advance_to(at_us)
         is_still = self._window.is_still
         told = 0 if is_still else number
         is_last = not is_still and number == self._window.frame_count - 1
@@ -143,20 +145,21 @@ class BridgedPage(Page):
         for _ in range(_QUIET_ROUNDS):
             if self._is_there():
                 return True
-            self._advance(step_us)
+            self._clock.advance(step_us)
             step_us = min(step_us * 2, _LONGEST_STEP_US)
         return self._is_there()
 
     def _draw_until_there(self, number: int) -> None:
-        deadline = time.monotonic() + self._step_within_s
+        within_s = self._session.within_s
+        deadline = time.monotonic() + within_s
         while not self._is_there():
             if time.monotonic() > deadline:
                 raise PageNeverSettled(
-                    f"while {self._activity}, the page's own runtime did not say that the frame is"
-                    f" ready within {self._step_within_s:g} s: frameReady({number}) was not called",
+                    f"while {self._session.activity}, the page's own runtime did not say that the"
+                    f" frame is ready within {within_s:g} s: frameReady({number}) was not called",
                     waiting_for=[f"frameReady({number})"],
                 )
-            self._advance(_LONGEST_STEP_US)
+            self._clock.advance(_LONGEST_STEP_US)
             self.redraw()
 
 

@@ -10,7 +10,7 @@ from framekiln.client import Client
 from framekiln.client.connection import check_running
 from framekiln.settings import Settings
 
-_KEY_NAME = "the command line, while a command ran"
+_KEY_NAME = "the command line, while a command runs"
 
 
 @contextmanager
@@ -26,27 +26,33 @@ def open_client() -> Iterator[Client]:
 
 @contextmanager
 def _key(settings: Settings) -> Iterator[str]:
-    """Yield the key of the environment, or one of the local data folder for as long as we run."""
+    """Yield the key of the environment, or one of the local data folder for as long as we run.
+
+    That one is lent: it works only meanwhile, its secret is written nowhere, and the next command
+    takes its row. A row of its own for each command would fill the list of keys; removing the row
+    would tear it out from under jobs that were begun with it and still record whose they are; and
+    a secret in the data folder would be sent to whatever host FRAMEKILN_BASE_URL names.
+    """
     if settings.api_key:
         yield settings.api_key
         return
     # They bring the database along, which a client of another machine does not need.
     from framekiln.cli.connection import open_services  # noqa: PLC0415
     from framekiln.cli.orgs import find_organization  # noqa: PLC0415
+    from framekiln.identity.model import IssuedKey  # noqa: PLC0415
     from framekiln.identity.service import DEFAULT_ORGANIZATION  # noqa: PLC0415
 
-    async def make() -> tuple[str, str]:
+    async def borrow() -> IssuedKey:
         async with open_services(settings) as services:
             organization = await find_organization(services.identity, DEFAULT_ORGANIZATION)
-            issued = await services.identity.create_key(organization.id, _KEY_NAME)
-            return issued.text, issued.key.key_id
+            return await services.identity.lend_key(organization.id, _KEY_NAME)
 
-    async def revoke(key_id: str) -> None:
+    async def give_back(key_id: str) -> None:
         async with open_services(settings) as services:
             await services.identity.revoke_key(key_id)
 
-    text, key_id = asyncio.run(make())
+    lent = asyncio.run(borrow())
     try:
-        yield text
+        yield lent.text
     finally:
-        asyncio.run(revoke(key_id))
+        asyncio.run(give_back(lent.key.key_id))

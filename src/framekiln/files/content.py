@@ -26,7 +26,7 @@ _EXAMPLES: Final[dict[FileType, str]] = {
 }
 _CHECKS: Final[dict[FileType, str]] = {
     FileType.IMAGE: "framekiln.media.imaging.image_facts:task",
-    FileType.CAPTION: "framekiln.files.caption_check:task",
+    FileType.CAPTION: "framekiln.media.caption_file:task",
 }
 _LIMITS: Final = Limits(
     cpu_s=30, memory_bytes=1 << 30, file_bytes=MAX_BYTES[FileType.IMAGE], wall_s=60

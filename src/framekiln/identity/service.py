@@ -133,6 +133,20 @@ class Identity:
                 raise _no_organization(organization_id)
             return await self._issue(connection, organization_id, name)
 
+    async def lend_key(self, organization_id: OrganizationId, name: str) -> IssuedKey:
+        """Issue a key for a short while; whoever asked revokes it.
+
+        Takes the place of a revoked one of that name, with a secret of its own: however often
+        this is done, there are no more keys than were lent at one time.
+        """
+        text = make_key()
+        new = self._new_key(organization_id, name, text)
+        async with self._database.transaction() as connection:
+            reused = await store.reuse_revoked_key(connection, new, hash_key(text))
+            if reused is None:
+                await store.insert_key(connection, new, hash_key(text))
+        return IssuedKey(text=text, key=reused or new)
+
     async def list_keys(self, organization_id: OrganizationId) -> list[ApiKey]:
         """Return an organization's keys, oldest first, revoked ones too."""
         async with self._database.connection() as connection:

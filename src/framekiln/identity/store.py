@@ -121,6 +121,28 @@ async def put_key(connection: Connection, key: ApiKey, key_hash: str) -> bool:
     return cursor.rowcount == 1
 
 
+async def reuse_revoked_key(connection: Connection, key: ApiKey, key_hash: str) -> ApiKey | None:
+    """Let a revoked key with the name of `key` work again, with its text; None if there is none.
+
+    The row stays, and all that refers to it. Two who look at the same time find two rows.
+    """
+    cursor = await connection.execute(
+        """
+        UPDATE api_key SET key_id = %(key_id)s, key_hash = %(key_hash)s, revoked_at = NULL
+        WHERE id = (
+            SELECT id FROM api_key
+            WHERE organization_id = %(organization_id)s AND name = %(name)s
+                AND revoked_at IS NOT NULL
+            ORDER BY created_at, id LIMIT 1 FOR UPDATE SKIP LOCKED
+        )
+        RETURNING id, organization_id, name, key_id, created_at, last_used_at, revoked_at
+        """,
+        {**vars(key), "key_hash": key_hash},
+    )
+    row = await cursor.fetchone()
+    return _key(row) if row else None
+
+
 async def find_key(connection: Connection, key_id: str) -> StoredKey | None:
     """Return the key with this key id, revoked or not."""
     cursor = await connection.execute(f"{SELECT_KEY} WHERE k.key_id = %s", [key_id])

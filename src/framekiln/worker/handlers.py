@@ -12,24 +12,24 @@ from framekiln.files.processing import ProcessFile
 from framekiln.files.streams.assembling import AssembleStream
 from framekiln.files.streams.jobs import ASSEMBLE_STREAM
 from framekiln.jobs.model import Handler
-from framekiln.pipelines.jobs import QUEUE as STEPS_QUEUE
-from framekiln.pipelines.jobs import RUN_STEP
 from framekiln.pipelines.runners.detect_scenes import DetectScenes
 from framekiln.pipelines.runners.probe import Probe
 from framekiln.pipelines.runners.publish import Publish
 from framekiln.pipelines.runners.redact_render import RedactRender
 from framekiln.pipelines.runners.sample_frames import SampleFrames
+from framekiln.pipelines.runners.step import Runners
+from framekiln.pipelines.runners.step_media import StepMedia
 from framekiln.pipelines.runners.transcribe import Transcribe
+from framekiln.pipelines.running.jobs import QUEUE as STEPS_QUEUE
+from framekiln.pipelines.running.jobs import RUN_STEP
+from framekiln.pipelines.running.step_job import RunStep
 from framekiln.pipelines.sending.delivery import SendAttempt
 from framekiln.pipelines.sending.jobs import ENDPOINTS_QUEUE, SEND_ATTEMPT
 from framekiln.pipelines.sending.media_urls import MediaUrls
-from framekiln.pipelines.step import Runners
-from framekiln.pipelines.step_job import RunStep
-from framekiln.pipelines.step_media import StepMedia
 from framekiln.playback.jobs import LOOK, MAKE
 from framekiln.playback.jobs import QUEUE as PLAYBACK_QUEUE
 from framekiln.playback.making import LookAtSource, MakeSegment
-from framekiln.playback.source_files import SourceFiles, open_source_files
+from framekiln.playback.workshop import Workshop, open_workshop
 from framekiln.renders.assets import Sources
 from framekiln.renders.film_job import FilmRenders
 from framekiln.renders.jobs import (
@@ -42,8 +42,9 @@ from framekiln.renders.jobs import (
 )
 from framekiln.renders.media_jobs import JoinRender, MixSound
 from framekiln.renders.redacting import RedactFile
+from framekiln.renders.reuse.reusing import Reuse
 from framekiln.services import Services
-from framekiln.speech.engine import SpeechSettings
+from framekiln.speech.configuration import SpeechSettings
 from framekiln.transcripts.hearing import HearSlice, JoinTranscript
 from framekiln.transcripts.jobs import HEAR_SLICE, JOIN, PREPARE, SPEECH_QUEUE
 from framekiln.transcripts.preparing import PrepareSound
@@ -62,20 +63,17 @@ async def open_handlers(
     """Yield the handlers for the queues, with whatever machinery they need kept warm."""
     async with AsyncExitStack() as stack:
         handlers: Opened = {}
-        # One for both queues: a model takes a gigabyte. It is loaded when somebody first speaks.
-        recognizer = Recognizer(SpeechSettings.of(services.settings))
-        stack.push_async_callback(recognizer.close)
         for queue, handlers_of in _PLAIN.items():
             if queue in queues:
                 handlers |= handlers_of(services)
-        if SPEECH_QUEUE in queues:
-            handlers |= _speech_handlers(services, recognizer)
-        if STEPS_QUEUE in queues:
-            runners = step_runners(services, recognizer)
-            handlers[RUN_STEP] = RunStep(services.pipelines.work, runners)
+        if not _HEARING.isdisjoint(queues):
+            # One for both: a model takes a gigabyte. It is loaded when somebody first speaks.
+            recognizer = Recognizer(SpeechSettings.of(services.settings))
+            stack.push_async_callback(recognizer.close)
+            handlers |= _hearing_handlers(services, recognizer, queues)
         if PLAYBACK_QUEUE in queues:
-            kept = await stack.enter_async_context(open_source_files(services.blobs))
-            handlers |= _playback_handlers(services, kept)
+            workshop = await stack.enter_async_context(open_workshop(services.blobs))
+            handlers |= _playback_handlers(services, workshop)
         if FILM_QUEUE in queues:
             studio = Studio(concurrency)
             stack.push_async_callback(studio.close)
@@ -101,7 +99,7 @@ def step_runners(services: Services, recognizer: Recognizer) -> Runners:
 def _media_handlers(services: Services) -> Opened:
     work, blobs = services.render_work, services.blobs
     return {
-        MIX_SOUND: MixSound(work, blobs, render_sources(services)),
+        MIX_SOUND: MixSound(work, blobs, render_sources(services), render_reuse(services)),
         JOIN_RENDER: JoinRender(work, blobs),
     }
 
@@ -110,7 +108,7 @@ def _file_handlers(services: Services) -> Opened:
     work, blobs = services.file_work, services.blobs
     return {
         PROCESS_FILE: ProcessFile(work, blobs),
-        ASSEMBLE_STREAM: AssembleStream(work, services.streams, blobs),
+        ASSEMBLE_STREAM: AssembleStream(work, blobs, services.streams),
         REDACT_FILE: RedactFile(services.render_work, services.files, blobs),
     }
 
@@ -141,6 +139,19 @@ _PLAIN: Final[Mapping[str, Callable[[Services], Opened]]] = {
 }
 
 
+_HEARING: Final = frozenset({SPEECH_QUEUE, STEPS_QUEUE})
+
+
+def _hearing_handlers(services: Services, recognizer: Recognizer, queues: list[str]) -> Opened:
+    handlers: Opened = {}
+    if SPEECH_QUEUE in queues:
+        handlers |= _speech_handlers(services, recognizer)
+    if STEPS_QUEUE in queues:
+        runners = step_runners(services, recognizer)
+        handlers[RUN_STEP] = RunStep(services.pipelines.work, runners)
+    return handlers
+
+
 def _speech_handlers(services: Services, recognizer: Recognizer) -> Opened:
     work, blobs = services.transcript_work, services.blobs
     return {
@@ -150,11 +161,11 @@ def _speech_handlers(services: Services, recognizer: Recognizer) -> Opened:
     }
 
 
-def _playback_handlers(services: Services, kept: SourceFiles) -> Opened:
+def _playback_handlers(services: Services, workshop: Workshop) -> Opened:
     database, clock = services.database, services.clock
     return {
-        LOOK: LookAtSource(database, services.ingest, kept, clock),
-        MAKE: MakeSegment(database, services.blobs, kept, clock),
+        LOOK: LookAtSource(database, services.ingest, workshop, clock),
+        MAKE: MakeSegment(database, services.blobs, workshop, clock),
     }
 
 
@@ -166,8 +177,14 @@ def _film_handler(services: Services, studio: Studio) -> FilmRenders:
         jobs=services.jobs,
         studio=studio,
         limits=FilmLimits.of(services.settings),
+        reuse=render_reuse(services),
         service_of=partial(PageService, services),
     )
+
+
+def render_reuse(services: Services) -> Reuse:
+    """Return what renders ask before they make something."""
+    return Reuse(services.render_work, services.blobs, services.kept_parts)
 
 
 def render_sources(services: Services) -> Sources:

@@ -1,28 +1,16 @@
 """Clauses 2.1 and 8: lists of v2 come in pages with numbers, the newest first."""
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import BASE_URL, Kiln, open_kiln
-from tests.support.postgres import PostgresServer
+from tests.support.app import BASE_URL, Kiln
 from tests.support.videos import VIDEOS, made, plain_config, template_body
 
 pytestmark = pytest.mark.spec("2.1", "8")
 
 TEMPLATES = "/v2/templates"
 COUNT = 17
-
-
-@pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("kiln")
-    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
-        yield kiln
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Clause 3.1, states of a render: who may enter which, and that only the last worker may."""
 
-from collections.abc import AsyncIterator
 from fractions import Fraction
 from itertools import product
 from uuid import UUID
@@ -16,23 +15,12 @@ from framekiln.renders.plan import RenderPlan
 from framekiln.renders.slices.store import TakenSlice
 from framekiln.renders.work import MAX_OPENINGS, MAX_TAKES, RenderWork
 from framekiln.timeline import Timeline
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
-from tests.support.postgres import PostgresServer
+from tests.support.app import Kiln
 
 pytestmark = pytest.mark.spec("3.1")
 
 S = RenderStatus
 FAILURE = Failure("page_threw", "no")
-
-
-@pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("kiln")
-    async with open_kiln(postgres, folder, template=TEMPLATE, has_worker=False) as kiln:
-        yield kiln
 
 
 @pytest.fixture

@@ -3,30 +3,18 @@
 import json
 import re
 import socket
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
 
 from framekiln.composition.templates import InvalidData, RemoteCheck
 from framekiln.videos.templates.remote_checks import RemoteChecks
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
-from tests.support.postgres import PostgresServer
+from tests.support.app import Kiln
 from tests.support.videos import CLIP, template_body, video_of
 
 pytestmark = pytest.mark.spec("2.2", "4.1")
 
 TEMPLATES = "/v2/templates"
-
-
-@pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("kiln")
-    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
-        yield kiln
 
 
 async def created(kiln: Kiln, **changes: Any) -> str:

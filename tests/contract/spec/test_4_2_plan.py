@@ -4,16 +4,14 @@ Sources lie on a server on loopback, which the operator's allow list names; anot
 """
 
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
 import pytest
 
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
+from tests.support.app import Kiln
 from tests.support.clips import Clip, make_clip, make_still
-from tests.support.postgres import PostgresServer
 from tests.support.receiver import Receiver
 from tests.support.videos import MediaHost, plain_config, template_body
 
@@ -38,13 +36,8 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MediaHost]:
 
 
 @pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory, host: MediaHost
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("kiln")
-    allow = frozenset({f"127.0.0.1:{host.port}"})
-    async with open_kiln(postgres, folder, template=TEMPLATE, fetch_allow=allow) as kiln:
-        yield kiln
+def kiln_options(host: MediaHost) -> dict[str, Any]:
+    return {"fetch_allow": frozenset({f"127.0.0.1:{host.port}"})}
 
 
 async def plan(kiln: Kiln, config: Any) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,10 @@ from typing import Any
 import m3u8
 import pytest
 
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import PATIENCE_S, Kiln, open_kiln
+from tests.support.app import PATIENCE_S, Kiln
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
 from tests.support.looks import colour_at, decode_frames, decode_still, probe
-from tests.support.postgres import PostgresServer
 from tests.support.sounds import beep_times
 from tests.support.videos import VIDEOS, MediaHost, made, plain_config
 
@@ -33,13 +31,8 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MediaHost]:
 
 
 @pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory, host: MediaHost
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("kiln")
-    allow = frozenset({f"127.0.0.1:{host.port}"})
-    async with open_kiln(postgres, folder, template=TEMPLATE, fetch_allow=allow, workers=1) as kiln:
-        yield kiln
+def kiln_options(host: MediaHost) -> dict[str, Any]:
+    return {"fetch_allow": frozenset({f"127.0.0.1:{host.port}"}), "workers": 1}
 
 
 def config(host: MediaHost, **changes: Any) -> dict[str, Any]:

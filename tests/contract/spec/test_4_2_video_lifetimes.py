@@ -4,7 +4,6 @@ No worker runs here: renders are ended by hand.
 """
 
 import json
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -29,15 +28,6 @@ from tests.support.videos import (
 )
 
 pytestmark = pytest.mark.spec("3.3", "4.2")
-
-
-@pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("kiln")
-    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
-        yield kiln
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import pytest
 from framekiln.capture.page import Size
 from framekiln.engine.slices import Slice, cut
 from framekiln.media.mixing.mix import SoundClip, mix
-from framekiln.media.writing.encode import Mp4Encoder, VideoSettings
+from framekiln.media.writing.encode import FilmEncoder, VideoSettings
 from framekiln.media.writing.join import join
 from framekiln.renders.model import Made
 from framekiln.renders.plan import RenderPlan
@@ -73,7 +73,7 @@ def parts(tmp_path_factory: pytest.TempPathFactory) -> Parts:
 
 
 def _encoded(path: Path, slice_: Slice) -> Path:
-    with Mp4Encoder(path, VideoSettings(WIDTH, HEIGHT, NTSC)) as encoder:
+    with FilmEncoder(path, VideoSettings(WIDTH, HEIGHT, NTSC)) as encoder:
         for number in range(slice_.first_frame, slice_.end_frame):
             pixels = encoder.buffer()
             pixels[..., :3] = draw_frame_code(number, WIDTH, HEIGHT)[..., ::-1]

@@ -5,7 +5,6 @@ No worker runs here: a video stays as it was accepted until a test ends its rend
 
 import json
 import re
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,21 +14,10 @@ import pytest
 
 from framekiln.jobs.ending import Failure
 from framekiln.renders.model import RenderStatus, SourceKind
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import BASE_URL, Kiln, open_kiln
-from tests.support.postgres import PostgresServer
+from tests.support.app import BASE_URL, Kiln
 from tests.support.videos import NEW, VIDEOS, complete, made, plain_config, spec_config, video_of
 
 pytestmark = pytest.mark.spec("2.3", "2.4", "4.2")
-
-
-@pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("kiln")
-    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
-        yield kiln
 
 
 @pytest.fixture(scope="module")
@@ -232,9 +220,9 @@ WRONG: dict[str, tuple[Any, str, str]] = {
         "trim_order",
     ),
     "an output nobody makes": (
-        {"config": plain_config(extension="gif")},
+        {"config": plain_config(extension="avi")},
         "extension",
-        "unsupported",
+        "unknown_value",
     ),
     "metadata that is no object": ({"config": plain_config(), "metadata": [1]}, "metadata", "type"),
 }

@@ -16,12 +16,10 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
+from tests.support.app import Kiln
 from tests.support.clips import Clip, make_clip, make_still
 from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code
 from tests.support.looks import colour_at, decode_frames, probe
-from tests.support.postgres import PostgresServer
 from tests.support.sounds import beep_times
 
 pytestmark = pytest.mark.spec("4.3")
@@ -32,21 +30,8 @@ GREEN = b"<!doctype html><body style='background:#0f0'>"
 
 
 @pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("kiln")
-    async with open_kiln(postgres, folder, template=TEMPLATE, workers=1) as kiln:
-        yield kiln
-
-
-@pytest.fixture(scope="module")
-async def idle(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("idle")
-    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
-        yield kiln
+def kiln_options() -> dict[str, Any]:
+    return {"workers": 1}
 
 
 def entry(name: str, *, kind: bytes = tarfile.REGTYPE, size: int = 0) -> tarfile.TarInfo:

@@ -1,6 +1,5 @@
 """Clause 4.3, the end of renders: deleted, expired, and found again by md5 while they last."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,10 +13,8 @@ from framekiln.renders.news import RenderNews
 from framekiln.renders.service import Renders
 from framekiln.services import Services
 from framekiln.worker.schedule import reap
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln, working
+from tests.support.app import Kiln, working
 from tests.support.clock import SettableClock
-from tests.support.postgres import PostgresServer
 
 pytestmark = pytest.mark.spec("4.3")
 
@@ -30,23 +27,9 @@ MD5 = "0123ABCD-4567-89ab-cdef-0123456789ab"
 
 
 @pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    """Has no worker, so what is created stays as it is."""
-    folder = tmp_path_factory.mktemp("kiln")
-    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
-        yield kiln
-
-
-@pytest.fixture(scope="module")
-async def empty(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
+def empty(idle: Kiln) -> Kiln:
     """Has nothing left to do, so that a worker comes to a test's own renders at once."""
-    folder = tmp_path_factory.mktemp("empty")
-    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
-        yield kiln
+    return idle
 
 
 async def force(kiln: Kiln, render_id: str, status: RenderStatus) -> None:

@@ -1,21 +1,19 @@
 """4.3: elements of a composition show and play uploaded files, by `file-id`."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
+from tests.support.app import Kiln
 from tests.support.clips import make_clip, make_still
 from tests.support.frame_codes import read_frame_code
 from tests.support.looks import iter_frames
-from tests.support.postgres import PostgresServer
 from tests.support.sounds import av_offset_ms, beep_times
 from tests.support.transcribing import listening, ready_file, transcribe
 from tests.support.uploads import processed, upload_file
@@ -26,12 +24,8 @@ SPEECH = Path(__file__).parents[2] / "support" / "speech" / "austen_0870.flac"
 
 
 @pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("kiln")
-    async with open_kiln(postgres, folder, template=TEMPLATE, has_worker=True) as opened:
-        yield opened
+def kiln_options() -> dict[str, Any]:
+    return {"workers": 1}
 
 
 def scene(content: str) -> str:

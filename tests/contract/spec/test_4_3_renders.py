@@ -6,7 +6,6 @@
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -18,11 +17,9 @@ import pytest
 
 from framekiln.api.v1.renders import MAX_BODY_BYTES, MAX_HTML_BYTES
 from framekiln.renders.model import RenderStatus
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import BASE_URL, Kiln, open_kiln
+from tests.support.app import BASE_URL, Kiln
 from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code
 from tests.support.looks import decode_frames, probe
-from tests.support.postgres import PostgresServer
 
 pytestmark = pytest.mark.spec("4.3")
 
@@ -32,21 +29,8 @@ NOBODY = f"{RENDERS}/{uuid4()}"
 
 
 @pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("kiln")
-    async with open_kiln(postgres, folder, template=TEMPLATE, has_worker=True) as kiln:
-        yield kiln
-
-
-@pytest.fixture(scope="module")
-async def idle(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("idle")
-    async with open_kiln(postgres, folder, template=TEMPLATE, has_worker=False) as kiln:
-        yield kiln
+def kiln_options() -> dict[str, Any]:
+    return {"workers": 1}
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,5 @@
 """Clause 4.3, stills: one picture of a composition, as JPEG, PNG or WebP."""
 
-from collections.abc import AsyncIterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -8,11 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
+from tests.support.app import Kiln
 from tests.support.frame_codes import PageDriver, Picture, frame_code_page, read_frame_code
 from tests.support.looks import colour_at, decode_still
-from tests.support.postgres import PostgresServer
 
 pytestmark = pytest.mark.spec("4.3", "8")
 
@@ -37,12 +34,8 @@ NOISE = """<!doctype html><style>body { margin: 0; }</style><canvas width=320 he
 
 
 @pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("kiln")
-    async with open_kiln(postgres, folder, template=TEMPLATE, workers=1) as kiln:
-        yield kiln
+def kiln_options() -> dict[str, Any]:
+    return {"workers": 1}
 
 
 async def shoot(

@@ -4,7 +4,6 @@ No worker is needed: small files are looked at in the request that brings their 
 """
 
 import asyncio
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -18,11 +17,9 @@ from framekiln.files.news import FileNews
 from framekiln.files.service import REMEMBERED, Files
 from framekiln.kit.ids import FileId, OrganizationId
 from framekiln.worker.schedule import reap
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import BASE_URL, Kiln, open_kiln
+from tests.support.app import BASE_URL, Kiln
 from tests.support.clips import make_still
 from tests.support.clock import SettableClock
-from tests.support.postgres import PostgresServer
 from tests.support.uploads import (
     FILES,
     blob_names,
@@ -40,15 +37,6 @@ pytestmark = pytest.mark.spec("4.4")
 VTT = b"WEBVTT\n\n00:00.000 --> 00:01.000\nHello.\n"
 SRT = b"1\n00:00:00,000 --> 00:00:01,000\nHello.\n"
 SVG = b'<svg xmlns="http://www.w3.org/2000/svg" width="3" height="2"><rect width="1"/></svg>'
-
-
-@pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("kiln")
-    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
-        yield kiln
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,8 @@ import httpx
 import pytest
 
 from framekiln.media.splitting.split import process_video, track_path
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
+from tests.support.app import Kiln
 from tests.support.clips import Clip, make_clip, make_still
-from tests.support.postgres import PostgresServer
 from tests.support.uploads import FILES, dashed, detail, md5_of, media_worker, send_chunk, upload
 
 pytestmark = pytest.mark.spec("4.4", "4.5")
@@ -27,14 +25,8 @@ CAPTIONS = b"WEBVTT\n\n00:00.000 --> 00:01.000\nOne.\n"
 
 
 @pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("kiln")
-    async with (
-        open_kiln(postgres, folder, template=TEMPLATE) as kiln,
-        media_worker(kiln.services),
-    ):
+async def kiln(kiln: Kiln) -> AsyncIterator[Kiln]:
+    async with media_worker(kiln.services):
         yield kiln
 
 

@@ -24,8 +24,7 @@ from framekiln.files.processing import ProcessFile
 from framekiln.files.work import MAX_TAKES, FileWork, TakenFile
 from framekiln.jobs.model import JobContext
 from framekiln.kit.ids import FileId
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
+from tests.support.app import Kiln
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
 from tests.support.jobs import eventually
@@ -67,24 +66,8 @@ asyncio.run(main())
 
 
 @pytest.fixture(scope="module")
-async def idle(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    """Nobody works here but whom a test starts."""
-    folder = tmp_path_factory.mktemp("idle")
-    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
-        yield kiln
-
-
-@pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("kiln")
-    async with (
-        open_kiln(postgres, folder, template=TEMPLATE) as kiln,
-        media_worker(kiln.services),
-    ):
+async def kiln(kiln: Kiln) -> AsyncIterator[Kiln]:
+    async with media_worker(kiln.services):
         yield kiln
 
 

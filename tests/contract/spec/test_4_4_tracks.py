@@ -9,22 +9,11 @@ from typing import Any
 import pytest
 
 from framekiln.media.splitting.split import process_video, track_path
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
+from tests.support.app import Kiln
 from tests.support.clips import Clip, make_clip
-from tests.support.postgres import PostgresServer
 from tests.support.uploads import FILES, blob_names, create, detail, md5_of, send_chunk, upload
 
 pytestmark = pytest.mark.spec("4.4")
-
-
-@pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("kiln")
-    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
-        yield kiln
 
 
 class Prepared:

@@ -11,10 +11,8 @@ import pytest
 
 from framekiln.kit.ids import FileId
 from framekiln.media.captions import read_captions
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
+from tests.support.app import Kiln
 from tests.support.clips import Clip, make_clip
-from tests.support.postgres import PostgresServer
 from tests.support.spoken import FOLDER, normal_words
 from tests.support.transcribing import TRANSCRIPTIONS, listening, ready_file, transcribe
 from tests.support.uploads import FILES, blob_names, create, keeps_only, upload
@@ -26,19 +24,13 @@ SPOKEN = (FOLDER / "austen_0880.flac").read_bytes()
 TEXT = "he was not an ill disposed young man"
 RECORD = {
     *("id", "file_id", "track_id", "status", "language", "duration_ms", "work_slice_ms"),
-    *("created_at", "completed_at", "failed_at", "error"),
+    *("created_at", "completed_at", "failed_at", "error", "engine", "warnings"),
 }
 
 
 @pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("kiln")
-    async with (
-        open_kiln(postgres, folder, template=TEMPLATE) as kiln,
-        listening(kiln.services),
-    ):
+async def kiln(kiln: Kiln) -> AsyncIterator[Kiln]:
+    async with listening(kiln.services):
         yield kiln
 
 
@@ -80,6 +72,7 @@ async def test_a_file_from_transcribe_to_text(
     assert set(record) == RECORD
     assert (record["status"], record["error"], record["failed_at"]) == ("completed", None, None)
     assert (record["language"], record["work_slice_ms"]) == ("en", 22_000)
+    assert (record["engine"], record["warnings"]) == ("whisper-base", [])
     assert record["completed_at"] > record["created_at"]
     assert record["duration_ms"] == 2990
     by_id = (await kiln.client.get(f"{TRANSCRIPTIONS}/{record['id']}")).json()
@@ -105,8 +98,9 @@ async def test_the_text_in_three_forms(kiln: Kiln, spoken: dict[str, Any]) -> No
         told = await kiln.client.get(f"{path}.json")
         assert told.headers["content-type"] == "application/json"
         captions = told.json()
-        assert set(captions) == {"segments", "word_segments", "language", "status"}
+        assert set(captions) == {"segments", "word_segments", "language", "engine", "status"}
         assert (captions["language"], captions["status"]) == ("en", "complete")
+        assert captions["engine"] == "whisper-base"
         check_spoken(captions)
         for ending, media_type in (("vtt", "text/vtt"), ("srt", "application/x-subrip")):
             answer = await kiln.client.get(f"{path}.{ending}")
@@ -254,7 +248,11 @@ async def test_the_list_in_pages(kiln: Kiln, spoken: dict[str, Any]) -> None:
 
 
 @pytest.mark.spec("3.3")
-async def test_one_that_failed_says_why_and_can_be_made_anew(kiln: Kiln) -> None:
+async def test_one_that_failed_says_why_and_can_be_made_anew(
+    kiln: Kiln, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As in front of workers whose model knows more languages than that of these.
+    monkeypatch.setattr(kiln.services.transcripts, "_languages", frozenset({"en", "tlh"}))
     file = await ready_file(kiln, SPOKEN)
     path = f"{FILES}/{file['id']}"
     failed = await transcribe(kiln, file["id"], language="tlh")
@@ -274,6 +272,21 @@ async def test_one_that_failed_says_why_and_can_be_made_anew(kiln: Kiln) -> None
     assert (await kiln.client.post(f"{path}/delete")).json() == {"success": True}
     assert (await kiln.client.get(f"{TRANSCRIPTIONS}/{again['id']}")).status_code == 404
     assert blob_names(kiln, file["id"]) == set()
+
+
+@pytest.mark.parametrize("language", ["tlh", "xx", "zz-ZZ"])
+async def test_a_language_the_engine_does_not_know_is_refused_at_once(
+    kiln: Kiln, spoken: dict[str, Any], language: str
+) -> None:
+    asked = {"file_id": spoken["file_id"], "language": language}
+    for path in (f"{FILES}/{spoken['file_id']}/transcribe", TRANSCRIPTIONS):
+        answer = await kiln.client.post(path, json=asked)
+        assert answer.status_code == 400
+        told = answer.json()
+        assert (told["error"], told["field"]) == ("unknown_language", "language")
+        assert repr(language) in told["message"]
+    newest = await kiln.client.get(f"{FILES}/{spoken['file_id']}/transcription")
+    assert newest.json()["id"] == spoken["id"]
 
 
 async def keeps_transcript(kiln: Kiln, file_id: str, transcription_id: str) -> None:

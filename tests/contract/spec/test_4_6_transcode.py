@@ -107,7 +107,7 @@ async def test_json_templates_lead_to_segments(player: Player) -> None:
     assert told["sourceUrl"] == player.url
     assert told["durationMs"] == 3000
     assert [each["id"] for each in told["videoRenditions"]] == ["high", "scrub"]
-    assert told["videoRenditions"][0]["segmentDurationsMs"] == [2000, 1000]
+    assert told["videoRenditions"][0]["segmentDurationsMs"] == [1000, 2000]
     assert [each["id"] for each in told["audioRenditions"]] == ["audio"]
     for template in told["endpoints"].values():
         assert template.startswith(f"{BASE_URL}{ROUTE}/")

@@ -208,6 +208,42 @@ async def test_organizations_and_keys_by_name(parts: Parts, issued: IssuedKey) -
     assert await identity.list_keys(issued.key.organization_id) == [issued.key]
 
 
+async def test_a_lent_key_takes_the_place_of_one_given_back(
+    client: httpx.AsyncClient, parts: Parts, issued: IssuedKey
+) -> None:
+    identity, owner = parts.identity, issued.key.organization_id
+    first = await identity.lend_key(owner, "lent")
+    beside = await identity.lend_key(owner, "lent")
+    assert first.key.id != beside.key.id
+    await identity.revoke_key(first.key.key_id)
+    again = await identity.lend_key(owner, "lent")
+    assert (again.key.id, again.key.revoked_at) == (first.key.id, None)
+    assert (await ask(client, again.text)).status_code == 200
+    assert (await ask(client, beside.text)).status_code == 200
+    assert (await ask(client, first.text)).status_code == 401
+    assert len(await identity.list_keys(owner)) == 3
+
+
+async def test_a_lent_key_is_never_that_of_others(parts: Parts, issued: IssuedKey) -> None:
+    identity, owner = parts.identity, issued.key.organization_id
+    other = await identity.create_organization("Other")
+    theirs = await identity.create_key(other.id, "lent")
+    for key in (theirs.key, issued.key):
+        await identity.revoke_key(key.key_id)
+    lent = await identity.lend_key(owner, "lent")
+    assert lent.key.id not in (theirs.key.id, issued.key.id)
+
+
+async def test_keys_lent_at_one_time_are_different_ones(parts: Parts, issued: IssuedKey) -> None:
+    identity, owner = parts.identity, issued.key.organization_id
+    for _ in range(2):
+        lent = await asyncio.gather(*(identity.lend_key(owner, "lent") for _ in range(5)))
+        assert len({each.key.id for each in lent}) == 5
+        for each in lent:
+            await identity.revoke_key(each.key.key_id)
+    assert len(await identity.list_keys(owner)) == 6
+
+
 async def test_switching_pipelines_is_seen_at_once(
     client: httpx.AsyncClient, parts: Parts, issued: IssuedKey
 ) -> None:

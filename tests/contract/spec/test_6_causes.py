@@ -28,7 +28,7 @@ PAGE = '<div data-duration-ms="200" style="width:64px;height:48px">hello</div>'
 async def kiln(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Kiln]:
     allow = frozenset({"127.0.0.1"})
     async with open_kiln(
-        postgres, tmp_path, template=TEMPLATE, has_worker=True, fetch_allow=allow
+        postgres, tmp_path, template=TEMPLATE, workers=1, fetch_allow=allow
     ) as kiln:
         telling = asyncio.create_task(run_worker(kiln.services, queues=["io"], concurrency=8))
         try:

@@ -146,6 +146,11 @@ async def test_the_log_and_sending_again(kiln: Kiln, receiver: Receiver) -> None
     assert [len(page["deliveries"]) for page in pages] == [2, 1]
     assert len({each["id"] for page in pages for each in page["deliveries"]}) == 3
 
+    log = f"{WEBHOOKS}/{webhook['id']}/deliveries"
+    refused = await kiln.client.get(log, params={"page": 2})
+    assert (refused.status_code, refused.json()["error"]) == (400, "invalid_request")
+    assert [each["code"] for each in refused.json()["issues"]] == ["unknown_field"]
+
 
 async def send_sample(kiln: Kiln, topic: Any) -> httpx.Response:
     return await kiln.client.post("/api/v1/test_webhook", json={"topic": topic})

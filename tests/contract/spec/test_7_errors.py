@@ -1,27 +1,15 @@
 """Clause 7, errors of renders: what is wrong with `expires_at`, over HTTP."""
 
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
-from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
-from tests.support.postgres import PostgresServer
+from tests.support.app import Kiln
 
 pytestmark = pytest.mark.spec("7")
 
 RENDERS = "/api/v1/renders"
-
-
-@pytest.fixture(scope="module")
-async def kiln(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
-    folder = tmp_path_factory.mktemp("kiln")
-    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
-        yield kiln
 
 
 def in_days(days: float) -> datetime:

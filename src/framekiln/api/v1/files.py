@@ -1,7 +1,7 @@
 """/api/v1/files: register files, ask about them, follow and delete them (spec 4.4)."""
 
 import tempfile
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +10,7 @@ from fastapi import APIRouter, Request, Response
 from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, services_of
 from framekiln.api.bodies import json_body, read_json, read_to_file
+from framekiln.api.progress import last_word, progress_events
 from framekiln.api.v1.file_bodies import (
     CreateFile,
     CreateTrack,
@@ -29,7 +30,6 @@ router = APIRouter(prefix="/api/v1", tags=["files"])
 MAX_BODY_BYTES: Final = 64 << 10
 # What a probe says of a stream is passed on as it is.
 MAX_TRACK_BODY_BYTES: Final = 1 << 20
-HEARTBEAT_S: Final = 15.0
 INDEX: Final[dict[str, Any]] = {
     "requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}
 }
@@ -68,7 +68,11 @@ async def follow_file(request: Request, caller: AuthenticatedCaller, file_id: st
     """Stream the progress of processing until the file is ready (server-sent events)."""
     files = services_of(request).files
     file = await files.get(caller.organization.id, file_id_of(file_id))
-    return sse.stream_response(_progress_events(files, file, request))
+    if file.type is not FileType.VIDEO:
+        # Nothing is done to it that could be waited for.
+        return sse.stream_response(_only(last_word(await files.progress(file.id))))
+    events = progress_events(files, file.id, request, news=_fraction_of_processing())
+    return sse.stream_response(events)
 
 
 @router.post(
@@ -122,27 +126,18 @@ async def _detail(files: Files, file: File) -> FileDetail:
     return FileDetail.describe(file, await files.tracks(file.organization_id, file.id))
 
 
-async def _progress_events(
-    files: Files, file: File, request: Request
-) -> AsyncGenerator[bytes, None]:
+def _fraction_of_processing() -> Callable[[FileProgress], bytes]:
     told = -1.0
-    async with files.follow(file.id) as follower:
-        while True:
-            progress = await files.progress(file.id)
-            if progress.status.is_terminal or file.type is not FileType.VIDEO:
-                yield _last_word(progress)
-                return
-            if progress.fraction > told and progress.status is FileStatus.PROCESSING:
-                told = progress.fraction
-                yield sse.event("progress", {"progress": told})
-            if not await follower.wait(HEARTBEAT_S):
-                yield sse.event("heartbeat", {"status": progress.status})
-            if await request.is_disconnected():
-                return
+
+    def news(progress: FileProgress) -> bytes:
+        nonlocal told
+        if progress.status is not FileStatus.PROCESSING or progress.fraction <= told:
+            return b""
+        told = progress.fraction
+        return sse.event("progress", {"progress": told})
+
+    return news
 
 
-def _last_word(progress: FileProgress) -> bytes:
-    """One write: a client may not survive bytes that come after it thinks it is done."""
-    if progress.failure is not None:
-        return sse.error_event(f"{progress.failure.code}: {progress.failure.message}")
-    return sse.event("progress", {"progress": 1.0}) + sse.event("complete", {})
+async def _only(event: bytes) -> AsyncGenerator[bytes, None]:
+    yield event

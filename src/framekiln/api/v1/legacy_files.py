@@ -23,7 +23,15 @@ from framekiln.api.v1.legacy_bodies import (
     ProcessStarted,
     UnprocessedRecord,
 )
-from framekiln.api.v1.uploads import BINARY, ContentRange, receive
+from framekiln.api.v1.uploads import (
+    BINARY,
+    ContentRange,
+    asks,
+    find_upload,
+    receive,
+    take_chunk,
+    takes,
+)
 from framekiln.files.by_type.service import FilesByType
 from framekiln.files.errors import ChunkMismatch
 from framekiln.files.ids import file_id_of
@@ -38,11 +46,34 @@ def _created(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
     return {200: {"model": model, "description": "The same file is registered already"}}
 
 
-def _states(model: type[BaseModel], whole: int) -> dict[int | str, dict[str, Any]]:
-    return {
-        whole: {"model": model, "description": "All bytes are here"},
-        202: {"model": model, "description": "More is expected, from `next_byte` on"},
-    }
+def _add_upload_routes(folder: str, name: str, *, noun: str, file_type: FileType) -> None:
+    """Add the two routes that take files of one type in, in chunks."""
+
+    async def find(
+        request: Request, response: Response, caller: Uploader, *, file_id: str
+    ) -> FileUploadState:
+        """Answer 200 when nothing is left to send, else 202."""
+        file = await _get(request, caller, file_id, file_type=file_type)
+        target = Target(file.organization_id, file.id)
+        return FileUploadState.of(await find_upload(request, response, target))
+
+    async def take(
+        request: Request,
+        response: Response,
+        caller: Uploader,
+        *,
+        file_id: str,
+        content_range: ContentRange = None,
+    ) -> FileUploadState:
+        """Take a chunk; answer 201 when the file is whole, 202 when more is expected."""
+        file = await _get(request, caller, file_id, file_type=file_type)
+        target = Target(file.organization_id, file.id)
+        return FileUploadState.of(await take_chunk(request, response, target, content_range))
+
+    path = f"/{folder}/{{file_id}}/upload"
+    asking, taking = asks(noun, FileUploadState), takes(noun, FileUploadState)
+    router.add_api_route(path, find, methods=["GET"], name=f"get_{name}_upload", **asking)
+    router.add_api_route(path, take, methods=["POST"], name=f"upload_{name}", **taking)
 
 
 # Images
@@ -74,37 +105,7 @@ async def get_image(request: Request, caller: AuthenticatedCaller, file_id: str)
     return ImageRecord.of(await _get(request, caller, file_id, file_type=FileType.IMAGE))
 
 
-@router.get(
-    "/image_files/{file_id}/upload",
-    summary="How far the upload of an image is",
-    responses=_states(FileUploadState, 200),
-)
-async def get_image_upload(
-    request: Request, response: Response, caller: Uploader, *, file_id: str
-) -> FileUploadState:
-    """Answer 200 when nothing is left to send, else 202."""
-    file = await _get(request, caller, file_id, file_type=FileType.IMAGE)
-    return await _state(request, response, file)
-
-
-@router.post(
-    "/image_files/{file_id}/upload",
-    status_code=201,
-    summary="Upload an image, whole or in chunks",
-    responses=_states(FileUploadState, 201),
-    openapi_extra=BINARY,
-)
-async def upload_image(
-    request: Request,
-    response: Response,
-    caller: Uploader,
-    *,
-    file_id: str,
-    content_range: ContentRange = None,
-) -> FileUploadState:
-    """Take a chunk; answer 201 when the image is whole, 202 when more is expected."""
-    file = await _get(request, caller, file_id, file_type=FileType.IMAGE)
-    return await _receive(request, response, file, content_range=content_range)
+_add_upload_routes("image_files", "image", noun="an image", file_type=FileType.IMAGE)
 
 
 # Captions
@@ -177,37 +178,7 @@ async def find_unprocessed(
     return UnprocessedRecord.of(await _found(request, caller, md5, file_type=FileType.VIDEO))
 
 
-@router.get(
-    "/unprocessed_files/{file_id}/upload",
-    summary="How far the upload of a video is",
-    responses=_states(FileUploadState, 200),
-)
-async def get_unprocessed_upload(
-    request: Request, response: Response, caller: Uploader, *, file_id: str
-) -> FileUploadState:
-    """Answer 200 when nothing is left to send, else 202."""
-    file = await _get(request, caller, file_id, file_type=FileType.VIDEO)
-    return await _state(request, response, file)
-
-
-@router.post(
-    "/unprocessed_files/{file_id}/upload",
-    status_code=201,
-    summary="Upload a video, whole or in chunks",
-    responses=_states(FileUploadState, 201),
-    openapi_extra=BINARY,
-)
-async def upload_unprocessed(
-    request: Request,
-    response: Response,
-    caller: Uploader,
-    *,
-    file_id: str,
-    content_range: ContentRange = None,
-) -> FileUploadState:
-    """Take a chunk; answer 201 when the video is whole, 202 when more is expected."""
-    file = await _get(request, caller, file_id, file_type=FileType.VIDEO)
-    return await _receive(request, response, file, content_range=content_range)
+_add_upload_routes("unprocessed_files", "unprocessed", noun="a video", file_type=FileType.VIDEO)
 
 
 @router.post("/unprocessed_files/{file_id}/isobmff", summary="Process a video")
@@ -255,17 +226,3 @@ async def _get(request: Request, caller: Caller, file_id: str, *, file_type: Fil
 
 async def _found(request: Request, caller: Caller, md5: str, *, file_type: FileType) -> File:
     return await _by_type(request).find_by_md5(caller.organization.id, md5, file_type=file_type)
-
-
-async def _state(request: Request, response: Response, file: File) -> FileUploadState:
-    upload = await services_of(request).uploads.find(Target(file.organization_id, file.id))
-    response.status_code = 200 if upload.is_complete else 202
-    return FileUploadState.of(upload)
-
-
-async def _receive(
-    request: Request, response: Response, file: File, *, content_range: str | None
-) -> FileUploadState:
-    upload = await receive(request, Target(file.organization_id, file.id), content_range)
-    response.status_code = 201 if upload.is_complete else 202
-    return FileUploadState.of(upload)

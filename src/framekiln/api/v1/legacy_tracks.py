@@ -3,31 +3,22 @@
 Clients label every body as JSON: the content type is never looked at.
 """
 
-from typing import Any
+from typing import Final
 
-from fastapi import APIRouter, Request, Response
-from pydantic import BaseModel
+from fastapi import APIRouter, Request
 
 from framekiln.api.auth import AuthenticatedCaller, Uploader, services_of
 from framekiln.api.bodies import json_body, read_json
 from framekiln.api.v1.file_bodies import TrackUploadState
 from framekiln.api.v1.files import INDEX, MAX_BODY_BYTES, MAX_TRACK_BODY_BYTES, upload_index
 from framekiln.api.v1.legacy_bodies import CreateIsobmff, CreateIsobmffTrack, IsobmffRecord
-from framekiln.api.v1.uploads import BINARY, ContentRange, receive
+from framekiln.api.v1.uploads import asks, get_track_upload, takes, upload_track
 from framekiln.files.by_type.service import FilesByType
-from framekiln.files.ids import file_id_of, track_id_of
+from framekiln.files.ids import file_id_of
 from framekiln.files.model import FileType, NewFile
-from framekiln.files.uploads import Target, Upload
 from framekiln.kit.ids import FileId
 
 router = APIRouter(prefix="/api/v1", tags=["files by type"])
-
-
-def _states(model: type[BaseModel], whole: int) -> dict[int | str, dict[str, Any]]:
-    return {
-        whole: {"model": model, "description": "All bytes are here"},
-        202: {"model": model, "description": "More is expected, from `next_byte` on"},
-    }
 
 
 @router.post(
@@ -83,44 +74,18 @@ async def create_isobmff_track(request: Request, caller: AuthenticatedCaller) ->
     return TrackUploadState.of(await files.add_track(file.organization_id, file.id, new))
 
 
-@router.get(
-    "/isobmff_tracks/{file_id}/{track_id}/upload",
-    summary="How far the upload of a track is, by its file",
-    responses=_states(TrackUploadState, 200),
+_UPLOAD: Final = "/isobmff_tracks/{file_id}/{track_id}/upload"
+router.add_api_route(
+    _UPLOAD,
+    get_track_upload,
+    methods=["GET"],
+    name="get_isobmff_track_upload",
+    **asks("a track, by its file,", TrackUploadState),
 )
-async def get_isobmff_track_upload(
-    request: Request, response: Response, caller: Uploader, *, file_id: str, track_id: str
-) -> TrackUploadState:
-    """Answer 200 when nothing is left to send, else 202."""
-    target = Target(caller.organization.id, file_id_of(file_id), track_id_of(track_id))
-    upload = await services_of(request).uploads.find(target)
-    response.status_code = 200 if upload.is_complete else 202
-    return _track_state(upload)
-
-
-@router.post(
-    "/isobmff_tracks/{file_id}/{track_id}/upload",
-    status_code=201,
-    summary="Upload a track, whole or in chunks, by its file",
-    responses=_states(TrackUploadState, 201),
-    openapi_extra=BINARY,
+router.add_api_route(
+    _UPLOAD,
+    upload_track,
+    methods=["POST"],
+    name="upload_isobmff_track",
+    **takes("a track, by its file", TrackUploadState),
 )
-async def upload_isobmff_track(
-    request: Request,
-    response: Response,
-    caller: Uploader,
-    *,
-    file_id: str,
-    track_id: str,
-    content_range: ContentRange = None,
-) -> TrackUploadState:
-    """Take a chunk; answer 201 when the track is whole, 202 when more is expected."""
-    target = Target(caller.organization.id, file_id_of(file_id), track_id_of(track_id))
-    upload = await receive(request, target, content_range)
-    response.status_code = 201 if upload.is_complete else 202
-    return _track_state(upload)
-
-
-def _track_state(upload: Upload) -> TrackUploadState:
-    assert upload.track is not None
-    return TrackUploadState.of(upload.track)

@@ -1,7 +1,6 @@
 """/api/v1/renders: create a render, follow it, fetch its output, delete it (spec 4.3)."""
 
 import tempfile
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +9,21 @@ from fastapi import APIRouter, Request, Response
 from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, MediaReader, services_of
 from framekiln.api.bodies import json_body, read_json, read_to_file
+from framekiln.api.progress import counted_events
 from framekiln.api.ranges import blob_response
 from framekiln.api.v1.render_bodies import CreatedRender, CreateRender, RenderInfo, Success
 from framekiln.kit.errors import TooLarge
 from framekiln.kit.expiry import parse_expiry
 from framekiln.kit.ids import RenderId, parse_uuid
 from framekiln.renders.bundle import GZIP_MAGIC, MAX_BUNDLE_BYTES, BadBundle
-from framekiln.renders.model import Progress, RenderNotComplete, RenderNotFound
+from framekiln.renders.model import RenderNotComplete, RenderNotFound
 from framekiln.renders.output import container_of, media_type_of
-from framekiln.renders.service import Renders
 
 router = APIRouter(prefix="/api/v1", tags=["renders"])
 
 MAX_HTML_BYTES = 16 << 20
 # JSON can spell one byte of HTML with six.
 MAX_BODY_BYTES = 6 * MAX_HTML_BYTES
-# Progress is counted in thousandths; a client that adds them up must reach the sum only at the end.
-PROGRESS_UNITS = 1000
-HEARTBEAT_S = 15.0
 CONTAINERS = ("mp4", "jpeg", "png", "webp")
 
 
@@ -69,7 +65,7 @@ async def follow_render(request: Request, caller: AuthenticatedCaller, render_id
     """Stream progress until the render ends (server-sent events)."""
     renders = services_of(request).renders
     render = await renders.get(caller.organization.id, _render_id(render_id))
-    return sse.stream_response(_progress_events(renders, render.id, request))
+    return sse.stream_response(counted_events(renders, render.id, request))
 
 
 @router.get("/renders/md5/{md5}", summary="Find a render by the sum it was created with")
@@ -155,37 +151,6 @@ router.add_api_route(
     operation_id="post_delete_render",
     summary="Delete a render, for clients that cannot send DELETE",
 )
-
-
-async def _progress_events(
-    renders: Renders, render_id: RenderId, request: Request
-) -> AsyncGenerator[bytes, None]:
-    """Say the same twice, for both kinds of clients: as a fraction and as counted units."""
-    yield sse.event("size", {"size": PROGRESS_UNITS})
-    told = 0
-    async with renders.follow(render_id) as follower:
-        while True:
-            progress = await renders.progress(render_id)
-            if progress.status.is_terminal:
-                yield _last_word(progress)
-                return
-            units = min(PROGRESS_UNITS - 1, int(progress.fraction * PROGRESS_UNITS))
-            if units > told:
-                yield sse.event("completion", {"count": units - told}) + sse.event(
-                    "progress", {"progress": progress.fraction}
-                )
-                told = units
-            if not await follower.wait(HEARTBEAT_S):
-                yield sse.event("heartbeat", {"status": progress.status})
-            if await request.is_disconnected():
-                return
-
-
-def _last_word(progress: Progress) -> bytes:
-    """One write: a client may not survive bytes that come after it thinks it is done."""
-    if progress.failure is not None:
-        return sse.error_event(f"{progress.failure.code}: {progress.failure.message}")
-    return sse.event("progress", {"progress": 1.0}) + sse.event("complete", {})
 
 
 def _render_id(text: str) -> RenderId:

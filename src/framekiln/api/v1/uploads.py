@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Header, Request, Response
+from pydantic import BaseModel
 
 from framekiln.api.auth import Uploader, services_of
 from framekiln.api.v1.file_bodies import FileUploadState, TrackUploadState
@@ -40,36 +41,38 @@ BINARY: Final[dict[str, Any]] = {
 }
 
 
-def _states(model: type[Any], whole: int) -> dict[int | str, dict[str, Any]]:
+def asks(noun: str, model: type[BaseModel]) -> dict[str, Any]:
+    """Return how the route is described that says how far an upload is."""
+    return {"summary": f"How far the upload of {noun} is", "responses": _states(model, 200)}
+
+
+def takes(noun: str, model: type[BaseModel]) -> dict[str, Any]:
+    """Return how the route is described that takes the chunks of an upload."""
+    return {
+        "status_code": 201,
+        "summary": f"Upload {noun}, whole or in chunks",
+        "responses": _states(model, 201),
+        "openapi_extra": BINARY,
+    }
+
+
+def _states(model: type[BaseModel], whole: int) -> dict[int | str, dict[str, Any]]:
     return {
         whole: {"model": model, "description": "All bytes are here"},
         202: {"model": model, "description": "More is expected, from `next_byte` on"},
     }
 
 
-@router.get(
-    "/files/{file_id}/upload",
-    summary="How far the upload of a file is",
-    responses=_states(FileUploadState, 200),
-)
+@router.get("/files/{file_id}/upload", **asks("a file", FileUploadState))
 async def get_file_upload(
     request: Request, response: Response, caller: Uploader, *, file_id: str
 ) -> FileUploadState:
     """Answer 200 when nothing is left to send, else 202."""
-    upload = await services_of(request).uploads.find(
-        Target(caller.organization.id, file_id_of(file_id))
-    )
-    response.status_code = 200 if upload.is_complete else 202
-    return FileUploadState.of(upload)
+    target = Target(caller.organization.id, file_id_of(file_id))
+    return FileUploadState.of(await find_upload(request, response, target))
 
 
-@router.post(
-    "/files/{file_id}/upload",
-    summary="Upload a file, whole or in chunks",
-    status_code=201,
-    responses=_states(FileUploadState, 201),
-    openapi_extra=BINARY,
-)
+@router.post("/files/{file_id}/upload", **takes("a file", FileUploadState))
 async def upload_file(
     request: Request,
     response: Response,
@@ -80,39 +83,19 @@ async def upload_file(
 ) -> FileUploadState:
     """Take a chunk; answer 201 when the file is whole, 202 when more is expected."""
     target = Target(caller.organization.id, file_id_of(file_id))
-    upload = await receive(request, target, content_range)
-    response.status_code = 201 if upload.is_complete else 202
-    return FileUploadState.of(upload)
+    return FileUploadState.of(await take_chunk(request, response, target, content_range))
 
 
-@router.get(
-    "/files/{file_id}/tracks/{track_id}/upload",
-    summary="How far the upload of a track is",
-    responses=_states(TrackUploadState, 200),
-)
+@router.get("/files/{file_id}/tracks/{track_id}/upload", **asks("a track", TrackUploadState))
 async def get_track_upload(
-    request: Request,
-    response: Response,
-    caller: Uploader,
-    *,
-    file_id: str,
-    track_id: str,
+    request: Request, response: Response, caller: Uploader, *, file_id: str, track_id: str
 ) -> TrackUploadState:
     """Answer 200 when nothing is left to send, else 202."""
     target = Target(caller.organization.id, file_id_of(file_id), track_id_of(track_id))
-    upload = await services_of(request).uploads.find(target)
-    assert upload.track is not None
-    response.status_code = 200 if upload.is_complete else 202
-    return TrackUploadState.of(upload.track)
+    return _track_state(await find_upload(request, response, target))
 
 
-@router.post(
-    "/files/{file_id}/tracks/{track_id}/upload",
-    summary="Upload a track, whole or in chunks",
-    status_code=201,
-    responses=_states(TrackUploadState, 201),
-    openapi_extra=BINARY,
-)
+@router.post("/files/{file_id}/tracks/{track_id}/upload", **takes("a track", TrackUploadState))
 async def upload_track(
     request: Request,
     response: Response,
@@ -124,10 +107,23 @@ async def upload_track(
 ) -> TrackUploadState:
     """Take a chunk; answer 201 when the track is whole, 202 when more is expected."""
     target = Target(caller.organization.id, file_id_of(file_id), track_id_of(track_id))
+    return _track_state(await take_chunk(request, response, target, content_range))
+
+
+async def find_upload(request: Request, response: Response, target: Target) -> Upload:
+    """Return how far an upload is: answered with 200 when nothing is left to send, else 202."""
+    upload = await services_of(request).uploads.find(target)
+    response.status_code = 200 if upload.is_complete else 202
+    return upload
+
+
+async def take_chunk(
+    request: Request, response: Response, target: Target, content_range: str | None
+) -> Upload:
+    """Take the next chunk of an upload: answered with 201 when it is whole, else 202."""
     upload = await receive(request, target, content_range)
-    assert upload.track is not None
     response.status_code = 201 if upload.is_complete else 202
-    return TrackUploadState.of(upload.track)
+    return upload
 
 
 async def receive(request: Request, target: Target, content_range: str | None) -> Upload:
@@ -164,3 +160,8 @@ async def _drain(body: AsyncGenerator[bytes, None]) -> None:
         read += len(piece)
         if read > DRAINED_BYTES:
             return
+
+
+def _track_state(upload: Upload) -> TrackUploadState:
+    assert upload.track is not None
+    return TrackUploadState.of(upload.track)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from framekiln.media.isobmff.index import SCRUB_TRACK_ID, IndexEntry, index_entry
 from framekiln.media.probe import VideoFacts, probe
@@ -19,23 +19,26 @@ from framekiln.media.splitting.probe_info import probe_info
 from framekiln.media.splitting.split import INDEX_NAME, ProcessedTrack, ProcessedVideo, track_path
 from framekiln.media.splitting.work_done import WorkDone
 
-SOURCE: Final = "source"
-
 Report = Callable[[dict[str, Any]], None]
 
 
 def task(args: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Finish `folder`, which has the track files of `track_ids`; tell the same as media/split."""
+    """Finish `folder`, which has the track files of `track_ids`; tell the same as media/split.
+
+    The whole MP4 becomes the file named `source` in it.
+    """
     done = WorkDone(lambda part: report({"progress": float(part)}))
-    return asdict(finish(Path(args["folder"]), args["track_ids"], done))
+    folder = Path(args["folder"])
+    return asdict(finish(folder, args["track_ids"], done, source=folder / args["source"]))
 
 
-def finish(folder: Path, track_ids: Sequence[int], done: WorkDone) -> ProcessedVideo:
+def finish(
+    folder: Path, track_ids: Sequence[int], done: WorkDone, *, source: Path
+) -> ProcessedVideo:
     """Write scrub track, index and the whole MP4 beside the tracks, or raise `UnreadableMedia`."""
     index = {
         track_id: index_entry(track_id, track_path(folder, track_id)) for track_id in track_ids
     }
-    source = folder / SOURCE
     write_one_mp4([track_path(folder, track_id) for track_id in track_ids], source)
     facts = probe(source)
     tracks = [_describe(folder, entry) for entry in index.values()]

@@ -214,7 +214,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
     ("extension", config_of(video(), extension="avi"), "extension", "unknown_value"),
     (
         "callback",
-        config_of(video(), callback="http://a.example/"),
+        config_of(video(), callback="ftp://a.example/"),
         "callback",
         "remote_url_required",
     ),

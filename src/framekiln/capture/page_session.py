@@ -1,0 +1,142 @@
+"""How a page is spoken to, and what it does of its own accord: fail, leave, crash, say something.
+
+Moves no clock. What went wrong while nobody asked is kept, and raised by the next who looks.
+"""
+
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any
+
+from framekiln.capture.browser import Browser
+from framekiln.capture.cdp import Params
+from framekiln.capture.errors import (
+    BrowserDied,
+    BrowserTimeout,
+    PageBlocked,
+    PageCrashed,
+    PageLeft,
+    PageThrew,
+    ProtocolError,
+)
+from framekiln.capture.inner_frames import InnerFrames
+from framekiln.capture.network import PageNetwork
+from framekiln.capture.page_scripts import console_line, thrown_message
+from framekiln.kit.errors import FramekilnError
+
+_MOST_CONSOLE_LINES = 100
+
+
+class PageSession:
+    """The line to one tab."""
+
+    def __init__(self, browser: Browser, *, target: str, session: str) -> None:
+        self.activity = "loading"
+        """What is being done to the page, as an error tells it."""
+        self.within_s = 30.0
+        """How long the page may take for one step."""
+        self.console: list[str] = []
+        self._browser = browser
+        self._connection = browser.connection
+        self._id = session
+        # A tab and its outermost frame have the same id.
+        self.inner = InnerFrames(self._connection, session, main_frame=target)
+        self._failure: FramekilnError | None = None
+        self._has_document = False
+        self._listen()
+
+    def call(self, method: str, params: Params | None = None) -> dict[str, Any]:
+        """Have the page do something, and return its answer."""
+        try:
+            return self._connection.call(method, params, session=self._id, within_s=self.within_s)
+        except BrowserTimeout as error:
+            raise self._blocked() from error
+
+    def post(self, method: str, params: Params) -> None:
+        """Have the page do something, and do not care for the answer."""
+        self._connection.abandon(self._connection.post(method, params, session=self._id))
+
+    def evaluate(self, expression: str, *, context: str | None = None) -> Any:
+        """Run a script in the page, or in a frame inside it, and return its value."""
+        params: Params = {"expression": expression, "returnByValue": True}
+        if context is not None:
+            params["uniqueContextId"] = context
+        result = self.call("Runtime.evaluate", params)
+        if "exceptionDetails" in result:
+            raise PageThrew(thrown_message(result["exceptionDetails"]))
+        return result["result"].get("value")
+
+    def evaluate_inside(self, contexts: Iterable[str], expression: str) -> None:
+        """Run a script in frames inside the page; one that goes meanwhile is no loss."""
+        for context in contexts:
+            with suppress(ProtocolError):
+                self.evaluate(expression, context=context)
+
+    def listen(self, event: str, listener: Callable[[Params], None]) -> None:
+        """Be told of an event of the page."""
+        self._connection.listen(event, self._id, listener)
+
+    def wait_until(self, condition: Callable[[], bool]) -> None:
+        """Wait for what a listener will hear."""
+        if not self._connection.pump_until(condition, within_s=self.within_s):
+            raise self._blocked()
+
+    def attach(self, network: PageNetwork) -> None:
+        """Let the page's requests be answered."""
+        network.attach(self._connection, self._id)
+
+    def raise_failure(self) -> None:
+        """Raise what has gone wrong since the page was opened."""
+        if self._failure is not None:
+            raise self._failure
+
+    def forget(self) -> None:
+        """Hear nothing of the page any more."""
+        self._connection.forget(self._id)
+
+    def _blocked(self) -> FramekilnError:
+        if not self._browser.is_alive:
+            return BrowserDied("Chromium ended while " + self.activity)
+        return PageBlocked(
+            f"the page's scripts kept its thread busy for over {self.within_s:g} s"
+            f" while {self.activity}; is there a loop without end?",
+        )
+
+    def _listen(self) -> None:
+        heard = {
+            "Runtime.exceptionThrown": self._on_exception,
+            "Runtime.consoleAPICalled": self._on_console,
+            "Page.frameNavigated": self._on_navigation,
+            "Page.javascriptDialogOpening": self._on_dialog,
+            "Inspector.targetCrashed": self._on_crash,
+        }
+        for event, listener in heard.items():
+            self.listen(event, listener)
+        for domain in ("Page", "Runtime", "Inspector"):
+            self.call(f"{domain}.enable")
+
+    def _on_exception(self, params: Params) -> None:
+        if self._failure is None:
+            self._failure = PageThrew(thrown_message(params["exceptionDetails"]))
+
+    def _on_navigation(self, params: Params) -> None:
+        frame = params["frame"]
+        if "parentId" in frame:
+            return
+        if self._has_document and self._failure is None:
+            where = str(frame.get("unreachableUrl") or frame.get("url"))[:300]
+            self._failure = PageLeft(
+                f"the page went to {where} while {self.activity};"
+                " a composition is one document and stays on it"
+            )
+        self._has_document = True
+
+    def _on_console(self, params: Params) -> None:
+        if len(self.console) < _MOST_CONSOLE_LINES:
+            self.console.append(console_line(params))
+
+    def _on_dialog(self, _params: Params) -> None:
+        # alert() and its like would hold the page until somebody answers.
+        self.post("Page.handleJavaScriptDialog", {"accept": False})
+
+    def _on_crash(self, _params: Params) -> None:
+        raise PageCrashed(f"the page crashed while {self.activity}: out of memory?")

@@ -1,0 +1,247 @@
+"""When slices of two films are taken for equal, and that they are equal then, byte for byte."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framekiln.capture.browser import Browser, open_browser
+from framekiln.engine.digests import FilmDigests
+from framekiln.engine.layers.stage import LayerStage
+from framekiln.engine.slices import cut
+from tests.support.layer_films import config_of, staged
+from tests.support.layer_media import (
+    CAPTIONS,
+    CLIP,
+    FLAT,
+    GIF,
+    NTSC,
+    STILL,
+    TONE,
+    image,
+    layer_media,
+    moving_square,
+    rect,
+    video,
+)
+from tests.support.local_assets import LocalAssets
+
+LENGTH_S = 8
+RED, GREEN = "#FF0000", "#00FF00"
+BOX = (10.0, 10.0, 60.0, 40.0)
+
+
+@pytest.fixture(scope="module")
+def media(tmp_path_factory: pytest.TempPathFactory) -> LocalAssets:
+    return layer_media(tmp_path_factory.mktemp("media"))
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as browser:
+        yield browser
+
+
+@contextmanager
+def stage_of(
+    media: LocalAssets, *layers: dict[str, Any], browser: Browser | None = None, **top: Any
+) -> Iterator[LayerStage]:
+    config = config_of(*layers, **{"duration": LENGTH_S, "fps": 10, **top})
+    with staged(config, browser, media) as film:
+        yield film.stage
+
+
+def digests(
+    media: LocalAssets, *layers: dict[str, Any], browser: Browser | None = None, **top: Any
+) -> FilmDigests:
+    with stage_of(media, *layers, browser=browser, **top) as stage:
+        return stage.digests(cut(stage.shot.timeline))
+
+
+def base() -> dict[str, Any]:
+    return video(id="v", loop=True)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"id": "renamed"},
+        {"name": "Anna"},
+        {"audio": {"volume": 0.3}},
+        {"onError": "skip"},
+        {"fallbackFile": STILL},
+    ],
+    ids=str,
+)
+def test_what_is_not_seen_makes_no_difference(media: LocalAssets, other: dict[str, Any]) -> None:
+    assert digests(media, base()).slices == digests(media, {**base(), **other}).slices
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"file": NTSC},
+        {"opacity": 0.5},
+        {"trim": {"start": 0.5}},
+        {"speed": 2},
+        {"timeline": {"start": 0.1}},
+        {"position": {"x": 2}},
+        {"position": {"angle": 1}},
+        {"size": {"scale": 0.9}},
+        {"size": {"flip": "x"}},
+        {"size": {"borderRadius": 5}},
+        {"filters": [{"name": "brightness", "options": {"brightness": 120}}]},
+        {"chromaKey": {"color": RED}},
+    ],
+    ids=str,
+)
+def test_what_is_seen_makes_a_difference(media: LocalAssets, other: dict[str, Any]) -> None:
+    plain, changed = digests(media, base()), digests(media, {**base(), **other})
+    assert all(one != two for one, two in zip(plain.slices, changed.slices, strict=True))
+
+
+@pytest.mark.parametrize(
+    "top",
+    [
+        {"backgroundColor": RED},
+        {"dimensions": {"width": 322, "height": 240}},
+        {"fps": 5},
+        {"output": {"crf": 20}},
+        {"output": {"quality": "draft"}},
+    ],
+    ids=str,
+)
+def test_the_whole_film_counts(media: LocalAssets, top: dict[str, Any]) -> None:
+    assert set(digests(media, base()).slices).isdisjoint(digests(media, base(), **top).slices)
+
+
+def test_a_layer_counts_where_it_is_seen(media: LocalAssets) -> None:
+    first = rect(RED, BOX, trim={"end": 3})
+    plain = digests(media, base()).slices
+    over = digests(media, base(), first).slices
+    hidden = digests(media, base(), {**first, "visible": False}).slices
+    assert (over[0] == plain[0], over[1] == plain[1]) == (False, True)
+    assert hidden == plain
+
+
+def test_a_layer_that_fades_in_one_slice_is_the_same_in_the_other(media: LocalAssets) -> None:
+    fade = [{"type": "fadeIn", "duration": 1}]
+    one = digests(media, rect(RED, BOX, transitions=fade)).slices
+    two = digests(media, rect(RED, BOX)).slices
+    assert (one[0] == two[0], one[1] == two[1]) == (False, True)
+
+
+def test_order_counts(media: LocalAssets) -> None:
+    red, green = rect(RED, BOX, id="r"), rect(GREEN, BOX, id="g")
+    assert digests(media, red, green).slices[0] != digests(media, green, red).slices[0]
+
+
+def test_inside_a_group_it_is_the_same(media: LocalAssets) -> None:
+    def group(colour: str) -> dict[str, Any]:
+        inner = rect(colour, BOX, id="inner", trim={"end": 3})
+        return {"id": "g", "type": "group", "layers": [base(), inner]}
+
+    one, two = digests(media, group(RED)).slices, digests(media, group(GREEN)).slices
+    assert (one[0] == two[0], one[1] == two[1]) == (False, True)
+
+
+def test_equal_slices_of_one_film_are_equal(media: LocalAssets) -> None:
+    found = digests(media, image(STILL), duration=16).slices
+    assert len(set(found)) == 1
+    turning = digests(media, image(GIF), duration=16).slices
+    assert len(set(turning)) == 4
+
+
+@pytest.mark.parametrize(
+    "layer",
+    [
+        {"audio": {"volume": 0.3}},
+        {"timeline": {"start": 1}},
+        {"file": NTSC},
+    ],
+    ids=str,
+)
+def test_sound_has_a_digest_of_its_own(media: LocalAssets, layer: dict[str, Any]) -> None:
+    sound = digests(media, base()).sound
+    assert sound is not None
+    assert sound == digests(media, base(), image(FLAT)).sound
+    assert sound != digests(media, {**base(), **layer}).sound
+
+
+def test_a_drawing_of_the_mix_follows_the_sound(media: LocalAssets) -> None:
+    wave = {"id": "w", "type": "waveform", "size": {"width": 100, "height": 50}}
+    tone = {"id": "t", "type": "audio", "file": TONE}
+    loud, soft = (
+        digests(media, wave, {**tone, "audio": {"volume": volume}}).slices for volume in (1, 0.5)
+    )
+    assert set(loud).isdisjoint(soft)
+
+
+def test_texts_count_as_they_are_drawn(media: LocalAssets, browser: Browser) -> None:
+    def text(words: str, **more: Any) -> dict[str, Any]:
+        return {"id": "t", "type": "text", "text": {"text": words, "fontSize": 20}, **more}
+
+    plain = digests(media, text("Anna"), browser=browser).slices
+    assert plain == digests(media, text("Anna", name="n"), browser=browser).slices
+    # Beside another text, which is drawn on the same sheet.
+    late = {"id": "x", "timeline": {"start": 5}}
+    beside = digests(media, text("Anna"), text("Bob", **late), browser=browser).slices
+    assert (plain[0] == beside[0], plain[1] == beside[1]) == (True, False)
+    assert set(plain).isdisjoint(digests(media, text("Anne"), browser=browser).slices)
+
+
+def page(body: str) -> dict[str, Any]:
+    return {"id": "p", "type": "html", "html": {"page": {"body": body}}}
+
+
+@pytest.mark.parametrize(
+    ("layer", "is_sure"),
+    [
+        (page("<p>Hi</p>"), True),
+        (page("<p>Hi</p><script>1</script>"), False),
+        (page("<p onclick='1'>Hi</p>"), False),
+        (page("<iframe srcdoc='Hi'></iframe>"), False),
+        ({"id": "p", "type": "html", "html": {"url": "https://media.test/p"}}, False),
+        ({"id": "l", "type": "lottie", "lottie": moving_square()}, True),
+        ({"id": "l", "type": "lottie", "lottie": {**moving_square(), "x": "time"}}, False),
+        ({"id": "c", "type": "subtitles", "file": CAPTIONS}, True),
+    ],
+    ids=["page", "script", "handler", "frame", "elsewhere", "lottie", "expression", "captions"],
+)
+def test_only_what_can_be_foreseen_has_a_digest(
+    media: LocalAssets, browser: Browser, layer: dict[str, Any], *, is_sure: bool
+) -> None:
+    found = digests(media, layer, browser=browser, duration=1).slices
+    assert (None not in found) == is_sure
+
+
+def test_equal_digests_are_equal_bytes(media: LocalAssets, tmp_path: Path) -> None:
+    """Filmed alone, or after another slice of another film that has more in it."""
+    over = rect(RED, BOX, trim={"end": 3})
+    kenburns = image(STILL, id="i", size={"width": 80, "height": 60}, position={"angle": 5})
+    films = []
+    for number, layers in enumerate([(base(), kenburns, over), (base(), kenburns)]):
+        with stage_of(media, *layers) as stage:
+            slices = cut(stage.shot.timeline)
+            wanted = slices if number == 0 else slices[1:]
+            for slice_ in wanted:
+                path = tmp_path / f"{number}-{slice_.number}.mp4"
+                stage.film(slice_, path, lambda _number: None)
+            films.append((stage.digests(slices[1:]).slices, path.read_bytes()))
+            assert stage.is_foreseen
+    assert films[0] == films[1]
+
+
+def test_another_file_at_the_same_address_is_another_source(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    found = []
+    for source in (CLIP, NTSC):
+        folder = tmp_path_factory.mktemp("media")
+        assets = layer_media(folder)
+        (folder / "clip.mp4").write_bytes(assets.fetch(source).path.read_bytes())
+        found.append(digests(assets, base()))
+    assert set(found[0].slices).isdisjoint(found[1].slices)
+    assert found[0].sound != found[1].sound

@@ -1,0 +1,321 @@
+"""Engines beside the default: how well they hear real people, when they are used, what is said."""
+
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from framekiln.cli.doctor_checks import State, check_speech, check_voice
+from framekiln.media.hearing.speech_samples import write_samples
+from framekiln.settings import Settings
+from framekiln.speech import sphinx
+from framekiln.speech.configuration import SpeechSettings
+from framekiln.speech.engine import Speech
+from framekiln.speech.errors import (
+    SpeechEngineFailed,
+    SpeechLanguageUnavailable,
+    SpeechModelDamaged,
+    SpeechModelMissing,
+    UnknownLanguage,
+)
+from framekiln.speech.models import installed_models_folder
+from framekiln.speech.opening import open_engine
+from tests.contract.conftest import TEMPLATE
+from tests.contract.test_speech import check_times
+from tests.support.app import Kiln, open_kiln
+from tests.support.postgres import PostgresServer
+from tests.support.spoken import FOLDER, normal_words, read_clip, score
+from tests.support.transcribing import TRANSCRIPTIONS, listening, ready_file, transcribe
+
+LENA = Path(__file__).parents[1] / "e2e/libraries/node_modules/audio-lena/lena.mp3"
+
+needs_sphinx = pytest.mark.skipif(
+    not sphinx.is_installed(), reason="pocketsphinx has no wheel for this Python"
+)
+
+
+@pytest.fixture(scope="module")
+def usual() -> SpeechSettings:
+    return SpeechSettings.of(Settings())
+
+
+@pytest.fixture(scope="module")
+def moonshine(usual: SpeechSettings) -> Speech:
+    return Speech.open(replace(usual, engine="moonshine"))
+
+
+def folder_with(path: Path, *names: str) -> SpeechSettings:
+    """Settings of a machine that has only these models."""
+    path.mkdir(parents=True)
+    for name in names:
+        (path / name).symlink_to(installed_models_folder() / name)
+    return SpeechSettings((path,))
+
+
+@needs_sphinx
+def test_moonshine_understands_ordinary_speech_and_its_words_are_found(moonshine: Speech) -> None:
+    clip = read_clip("acoustic_corpus")
+    transcript = moonshine.transcribe(clip.samples)
+    found = score(clip, transcript)
+    assert (transcript.engine, transcript.language) == ("moonshine-tiny", "en")
+    assert transcript.warnings == ()
+    assert found.errors / found.word_count <= 0.2
+    assert len(found.late_ms) >= 40
+    assert statistics.median(map(abs, found.late_ms)) <= 100
+    check_times(transcript, clip.duration_ms)
+    assert len(transcript.segments) > 1
+
+
+def test_without_an_aligner_words_are_spread_over_the_voice(
+    usual: SpeechSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pocketsphinx", None)
+    clip = read_clip("austen_0870")
+    transcript = Speech.open(replace(usual, engine="moonshine")).transcribe(clip.samples)
+    found = score(clip, transcript)
+    assert found.errors / found.word_count <= 0.2
+    assert statistics.median(map(abs, found.late_ms)) <= 600
+    check_times(transcript, clip.duration_ms)
+
+
+@needs_sphinx
+def test_an_aligner_that_dies_costs_the_times_and_not_the_words(
+    moonshine: Speech, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    clip = read_clip("austen_0880")
+    with pytest.raises(SpeechEngineFailed, match="exit status 1"):
+        sphinx.recognize(clip.samples)
+    transcript = moonshine.transcribe(clip.samples)
+    assert "young" in normal_words(transcript.text)
+    check_times(transcript, clip.duration_ms)
+
+
+@needs_sphinx
+def test_the_last_resort_hears_something_of_it(tmp_path: Path) -> None:
+    settings = folder_with(tmp_path / "empty")
+    speech = Speech.open(settings)
+    assert speech.engine == "pocketsphinx"
+    first, second = speech.warnings
+    assert first.startswith("made by pocketsphinx, which takes all speech for English")
+    assert "whisper-base is not installed (speech_model_missing)" in first
+    assert "moonshine-tiny is not installed (speech_model_missing)" in first
+    assert "loudness" in second
+    assert str(tmp_path) not in first + second
+    clip = read_clip("austen_0870")
+    transcript = speech.transcribe(clip.samples)
+    found = score(clip, transcript)
+    assert found.errors / found.word_count <= 0.75
+    assert statistics.median(map(abs, found.late_ms)) <= 100
+    assert transcript.warnings == speech.warnings
+    check_times(transcript, clip.duration_ms)
+    noise = np.random.default_rng(5).normal(0, 0.1, 4 * 16_000).astype(np.float32)
+    assert speech.transcribe(noise).words == ()
+
+
+@needs_sphinx
+def test_the_last_resort_hears_the_same_twice(usual: SpeechSettings) -> None:
+    speech = Speech.open(replace(usual, engine="pocketsphinx"))
+    assert speech.warnings == ()
+    samples = read_clip("austen_0880").samples[: 2 * 16_000]
+    assert speech.transcribe(samples) == speech.transcribe(samples)
+
+
+def test_a_song_that_is_not_english_harms_nobody(moonshine: Speech, tmp_path: Path) -> None:
+    if not LENA.exists():
+        pytest.skip("the packages of the e2e tests are not installed")
+    write_samples(LENA, 0, tmp_path / "samples")
+    samples = np.fromfile(tmp_path / "samples", "<i2").astype(np.float32) / 32_768
+    check_times(moonshine.transcribe(samples), len(samples) // 16)
+
+
+@pytest.mark.parametrize("kind", ["nothing", "silence", "noise"])
+def test_nothing_is_heard_where_nobody_speaks(moonshine: Speech, kind: str) -> None:
+    sounds = {
+        "nothing": np.zeros(0),
+        "silence": np.zeros(4 * 16_000),
+        "noise": np.random.default_rng(5).normal(0, 0.1, 4 * 16_000),
+    }
+    assert moonshine.transcribe(sounds[kind].astype(np.float32)).words == ()
+    assert moonshine.detect_language(sounds[kind].astype(np.float32)) is None
+
+
+def test_a_missing_model_is_stood_in_for_and_that_is_said(tmp_path: Path) -> None:
+    settings = folder_with(tmp_path / "some", "moonshine", "voice")
+    opened = open_engine(settings)
+    assert (opened.listener.name, opened.is_fallback) == ("moonshine-tiny", True)
+    assert len(opened.warnings) == 1
+    finding = check_speech(settings)
+    assert finding.state is State.WARN
+    assert finding.detail.startswith("moonshine-tiny, English only")
+    assert finding.fix == f"python scripts/fetch_speech_models.py --into {tmp_path / 'some'}"
+    assert check_voice(settings).state is State.OK
+
+
+def test_a_damaged_model_is_stood_in_for_and_named(tmp_path: Path) -> None:
+    settings = folder_with(tmp_path / "some", "moonshine", "voice")
+    shutil.copytree(installed_models_folder() / "base", tmp_path / "some" / "base")
+    decoder = tmp_path / "some/base/onnx/decoder_model_merged_quantized.onnx"
+    with decoder.open("r+b") as file:
+        file.seek(1000)
+        file.write(b"damaged")
+    opened = open_engine(settings)
+    assert opened.listener.name == "moonshine-tiny"
+    assert "whisper-base is damaged (speech_model_damaged)" in opened.warnings[0]
+    assert "damaged" in check_speech(settings).detail
+    with pytest.raises(SpeechModelDamaged, match=r"decoder_model_merged_quantized\.onnx"):
+        open_engine(replace(settings, engine="whisper"))
+
+
+def test_a_model_of_one_s_own_that_cannot_be_loaded_is_stood_in_for(tmp_path: Path) -> None:
+    settings = folder_with(tmp_path / "some", "moonshine", "voice")
+    own = tmp_path / "own"
+    shutil.copytree(installed_models_folder() / "base", own)
+    (own / "onnx/encoder_model_quantized.onnx").write_bytes(b"no network")
+    opened = open_engine(replace(settings, model=str(own)))
+    assert opened.listener.name == "moonshine-tiny"
+    assert "whisper-own is damaged" in opened.warnings[0]
+    (own / "onnx/encoder_model_quantized.onnx").unlink()
+    assert (
+        "whisper-own is not installed" in open_engine(replace(settings, model=str(own))).warnings[0]
+    )
+
+
+def test_an_engine_that_was_named_is_not_stood_in_for(tmp_path: Path) -> None:
+    empty = folder_with(tmp_path / "empty")
+    for engine in ("whisper", "moonshine"):
+        with pytest.raises(SpeechModelMissing, match=r"fetch_speech_models\.py"):
+            open_engine(replace(empty, engine=engine))
+    with pytest.raises(SpeechModelMissing, match="'medium' is neither"):
+        open_engine(replace(empty, model="medium"))
+    assert "'medium' is neither" in check_speech(replace(empty, model="medium")).detail
+
+
+def test_with_no_engine_at_all_each_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "pocketsphinx", None)
+    settings = folder_with(tmp_path / "empty", "voice")
+    with pytest.raises(SpeechModelMissing, match="no speech engine can be used") as caught:
+        open_engine(settings)
+    for word in ("whisper-base", "moonshine-tiny", "pip install pocketsphinx"):
+        assert word in caught.value.message
+    finding = check_speech(settings)
+    assert (finding.state, finding.detail[:5]) == (State.WARN, "none,")
+
+
+def test_the_default_is_whisper_and_nothing_is_wrong(usual: SpeechSettings) -> None:
+    assert check_speech(usual).detail == "whisper-base"
+    assert check_voice(usual).state is State.OK
+    unknown = check_speech(replace(usual, language="xx"))
+    assert (unknown.state, "'xx'" in unknown.detail) == (State.WARN, True)
+
+
+def test_a_language_only_the_missing_engine_knows_is_no_rubbish(
+    tmp_path: Path, moonshine: Speech
+) -> None:
+    settings = folder_with(tmp_path / "some", "moonshine", "voice")
+    speech = Speech.open(settings)
+    silence = np.zeros(16_000, np.float32)
+    with pytest.raises(SpeechLanguageUnavailable, match=r"whisper-base.*fetch_speech_models"):
+        speech.transcribe(silence, "de")
+    with pytest.raises(SpeechLanguageUnavailable):
+        Speech.open(replace(settings, language="de"))
+    with pytest.raises(UnknownLanguage):
+        speech.transcribe(silence, "tlh")
+    with pytest.raises(UnknownLanguage, match="knows 'en' only"):
+        moonshine.transcribe(silence, "de")
+    assert speech.transcribe(silence, "en-US").language == "en"
+
+
+def test_the_child_finds_known_words_also_those_no_dictionary_has() -> None:
+    pytest.importorskip("pocketsphinx")
+    clip = read_clip("austen_0870")
+    texts = clip.text.split()
+    # A name nobody has, in the place of another.
+    texts[texts.index("john")] = "Jonn,"
+    found = sphinx.align(clip.samples, texts)
+    assert [word.text for word in found] == texts
+    starts_ms = [word.start_ms for word in clip.words]
+    late_ms = [abs(word.start_ms - ms) for word, ms in zip(found, starts_ms, strict=True)]
+    assert statistics.median(late_ms) <= 60
+    assert sphinx.align(np.zeros(1600, np.float32), ["anything", "at", "all"]) == []
+
+
+def test_the_script_fetches_nothing_that_is_there(tmp_path: Path) -> None:
+    folder_with(tmp_path / "all", "base", "moonshine", "voice")
+    script = Path(__file__).parents[2] / "scripts" / "fetch_speech_models.py"
+    command = [sys.executable, str(script), "--into", str(tmp_path / "all")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_without_the_registry_the_script_says_so_and_fails(tmp_path: Path) -> None:
+    folder_with(tmp_path / "some", "moonshine")
+    script = Path(__file__).parents[2] / "scripts" / "fetch_speech_models.py"
+    command = [sys.executable, str(script), "--into", str(tmp_path / "some")]
+    environment = {"npm_config_registry": "http://127.0.0.1:9", "npm_config_fetch_retries": "0"}
+    environment |= {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    default = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert default.returncode == 0
+    assert "error: speech model base: npm cannot get" in default.stderr
+    named = [*command, "base"]
+    asked = subprocess.run(named, capture_output=True, text=True, env=environment, check=False)
+    assert asked.returncode == 1
+
+
+@pytest.fixture(scope="module")
+async def kiln(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Kiln]:
+    """A service that has only the smaller model."""
+    folder = tmp_path_factory.mktemp("kiln")
+    (models,) = folder_with(folder / "models", "moonshine", "voice").folders
+    async with (
+        open_kiln(postgres, folder / "data", template=TEMPLATE, speech_models=models) as kiln,
+        listening(kiln.services),
+    ):
+        yield kiln
+
+
+@pytest.fixture(scope="module")
+async def said(kiln: Kiln) -> dict[str, Any]:
+    file = await ready_file(kiln, (FOLDER / "austen_0930.flac").read_bytes())
+    return await transcribe(kiln, file["id"])
+
+
+async def test_whoever_reads_a_transcription_sees_who_made_it(
+    kiln: Kiln, said: dict[str, Any]
+) -> None:
+    assert (said["status"], said["language"], said["engine"]) == (
+        "complete",
+        "en",
+        "moonshine-tiny",
+    )
+    (warning,) = said["warnings"]
+    assert "whisper-base is not installed" in warning
+    captions = (await kiln.client.get(f"{TRANSCRIPTIONS}/{said['id']}.json")).json()
+    assert captions["engine"] == "moonshine-tiny"
+    words = normal_words(" ".join(each["text"] for each in captions["word_segments"]))
+    assert {"might", "made", "himself"} <= set(words)
+
+
+async def test_a_language_that_needs_the_missing_model_fails_with_what_to_do(
+    kiln: Kiln, said: dict[str, Any]
+) -> None:
+    failed = await transcribe(kiln, said["file_id"], language="de")
+    assert failed["error"]["code"] == "speech_language_unavailable"
+    assert "fetch_speech_models.py" in failed["error"]["message"]
+    assert failed["engine"] is None
+    refused = await kiln.client.post(
+        TRANSCRIPTIONS, content=json.dumps({"file_id": said["file_id"], "language": "tlh"})
+    )
+    assert (refused.status_code, refused.json()["error"]) == (400, "unknown_language")

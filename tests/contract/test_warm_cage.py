@@ -1,0 +1,149 @@
+"""A warm cage: a new process for every order, and the plain way where that cannot be.
+
+What a child may and may not do is asked of both ways in `test_confined`.
+"""
+
+import asyncio
+import os
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framekiln.kit.confined.brake import Brake
+from framekiln.kit.confined.cage import strongest_cage
+from framekiln.kit.confined.errors import ConfinedKilled
+from framekiln.kit.confined.limits import Limits
+from framekiln.kit.confined.order import Order
+from framekiln.kit.confined.run import run_in, run_warm
+from framekiln.kit.confined.warm import Room, WarmCage, open_room
+from framekiln.kit.processes import foreign_children
+
+TASKS = "tests.support.confined_tasks"
+LIMITS = Limits(cpu_s=20, memory_bytes=256 << 20, file_bytes=4 << 20, wall_s=60)
+Zygotes = Callable[[], set[int]]
+
+
+@pytest.fixture
+def room() -> Iterator[Room]:
+    with open_room() as room:
+        yield room
+
+
+@pytest.fixture
+async def warm(room: Room) -> AsyncIterator[WarmCage]:
+    before = set(foreign_children())
+    warm = WarmCage(strongest_cage(), room, [TASKS])
+    yield warm
+    await warm.close()
+    assert set(foreign_children()) <= before
+
+
+async def run(warm: WarmCage, task: str, **args: Any) -> dict[str, Any]:
+    folder = Path(tempfile.mkdtemp(dir=warm.room.work))
+    return await run_warm(warm, Order(f"{TASKS}:{task}", args, LIMITS, folder))
+
+
+@pytest.fixture
+def zygotes(warm: WarmCage) -> Zygotes:
+    """Which zygotes there are now."""
+    before = set(foreign_children())
+    return lambda: set(foreign_children()) - before
+
+
+async def test_one_order_leaves_nothing_for_the_next(warm: WarmCage, zygotes: Zygotes) -> None:
+    assert await run(warm, "remember", value="secret") == {"before": None}
+    first = zygotes()
+    assert await run(warm, "remember", value="other") == {"before": None}
+    assert zygotes() == first
+    assert len(first) == 1
+
+
+async def test_many_orders_at_once_do_not_disturb_each_other(warm: WarmCage) -> None:
+    answers = await asyncio.gather(*(run(warm, "add", numbers=[n]) for n in range(8)))
+    assert [answer["sum"] for answer in answers] == list(range(8))
+
+
+async def test_after_a_crash_there_is_another_zygote(warm: WarmCage, zygotes: Zygotes) -> None:
+    await warm.warm_up()
+    first = zygotes()
+    with pytest.raises(ConfinedKilled, match="SIGSEGV"):
+        await run(warm, "crash")
+    assert await run(warm, "add", numbers=[1]) == {"sum": 1}
+    assert len(zygotes()) == 1
+    assert zygotes().isdisjoint(first)
+
+
+async def test_a_crash_does_not_disturb_those_beside_it(warm: WarmCage) -> None:
+    folder = Path(tempfile.mkdtemp(dir=warm.room.work))
+    order = Order(f"{TASKS}:wait_for", {"name": "go"}, LIMITS, folder)
+    beside = asyncio.create_task(run_warm(warm, order))
+    with pytest.raises(ConfinedKilled):
+        await run(warm, "crash")
+    assert await run(warm, "add", numbers=[1]) == {"sum": 1}
+    (folder / "go").touch()
+    assert await beside == {"found": True}
+
+
+async def test_a_zygote_that_was_killed_is_replaced(warm: WarmCage, zygotes: Zygotes) -> None:
+    await warm.warm_up()
+    running = asyncio.create_task(run(warm, "sleep"))
+    await asyncio.sleep(0.1)
+    for session in zygotes():
+        os.killpg(session, signal.SIGKILL)
+    with pytest.raises(ConfinedKilled, match="SIGKILL"):
+        await running
+    assert await run(warm, "add", numbers=[1]) == {"sum": 1}
+
+
+async def test_an_order_outside_the_room_is_carried_out_in_a_cage_of_its_own(
+    warm: WarmCage, zygotes: Zygotes, tmp_path: Path
+) -> None:
+    folder, given = tmp_path / "work", tmp_path / "given"
+    folder.mkdir()
+    given.write_text("elsewhere")
+    order = Order(f"{TASKS}:read", {"path": str(given)}, LIMITS, folder, (given,))
+    assert await run_warm(warm, order) == {"text": "elsewhere"}
+    assert zygotes() == set()
+
+
+async def test_modules_that_cannot_be_imported_leave_the_plain_way(room: Room) -> None:
+    warm = WarmCage(strongest_cage(), room, ["tests.support.confined_tasks", "framekiln.nowhere"])
+    assert not await warm.warm_up()
+    assert await run(warm, "add", numbers=[1]) == {"sum": 1}
+    await warm.close()
+
+
+@pytest.mark.parametrize("way", ["started", "forked"])
+async def test_a_child_under_the_brake_stands_still_and_its_clock_too(
+    warm: WarmCage, room: Room, way: str
+) -> None:
+    folder = Path(tempfile.mkdtemp(dir=room.work))
+    limits = Limits(cpu_s=20, memory_bytes=256 << 20, file_bytes=4 << 20, wall_s=2)
+    order = Order(f"{TASKS}:wait_for", {"name": "go"}, limits, folder)
+    brake, started = Brake(), asyncio.Event()
+    carry_out = run_in if way == "started" else run_warm
+    cage: Any = warm.cage if way == "started" else warm
+    running = asyncio.create_task(carry_out(cage, order, lambda _: started.set(), brake=brake))
+    await started.wait()
+    brake.pull()
+    (folder / "go").touch()
+    # Longer than it may take: it sees nothing, and nobody ends it.
+    await asyncio.sleep(2.5)
+    assert not running.done()
+    brake.release()
+    assert await running == {"found": True}
+
+
+async def test_a_brake_that_was_pulled_before_holds_from_the_start(warm: WarmCage) -> None:
+    folder = Path(tempfile.mkdtemp(dir=warm.room.work))
+    brake = Brake()
+    brake.pull()
+    order = Order(f"{TASKS}:add", {"numbers": [1]}, LIMITS, folder)
+    running = asyncio.create_task(run_warm(warm, order, brake=brake))
+    await asyncio.sleep(0.3)
+    brake.release()
+    assert await running == {"sum": 1}

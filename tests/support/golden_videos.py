@@ -1,0 +1,161 @@
+"""Golden videos: what a folder of tests/e2e/videos asks for and holds.
+
+A folder has `config.json`, as somebody would post it, or `template.json` with `data.json`; a sheet
+of frames and the loudness of each tenth of a second. Both are written by scripts/make_goldens.py,
+never by a test.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from framekiln.capture.browser import Browser
+from framekiln.composition.layers import LayerConfig, ReadingOptions, read_config
+from framekiln.composition.templates import fill_template, read_template
+from framekiln.engine.assets import Assets
+from framekiln.engine.film import make_film
+from framekiln.engine.order import FilmLimits, FilmOrder
+from tests.support.frame_codes import Picture
+from tests.support.looks import decode_frames
+from tests.support.sounds import decode_sound, rms
+
+FOLDER = Path(__file__).parents[1] / "e2e" / "videos"
+LIMITS = FilmLimits(settle_s=30, frame_s=30, whole_s=120)
+COLUMNS, ROWS = 3, 2
+LONGEST_CELL_PX = 240
+QUALITY = 93
+STRETCH_S = Fraction(1, 10)
+# What encoders may differ in: a share of the loudness, and noise where it is nearly silent.
+LOUDER, NOISE = 0.05, 0.003
+
+
+@dataclass(frozen=True)
+class GoldenVideo:
+    """One folder."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @property
+    def config_path(self) -> Path:
+        """What is posted: a config, or a template."""
+        path = self.folder / "config.json"
+        return path if path.exists() else self.folder / "template.json"
+
+    @property
+    def sheet_path(self) -> Path:
+        return self.folder / "sheet.jpg"
+
+    @property
+    def levels_path(self) -> Path:
+        return self.folder / "levels.json"
+
+    @cached_property
+    def config(self) -> LayerConfig:
+        """The config, read without a single warning."""
+        posted = json.loads(self.config_path.read_text("utf-8"))
+        if self.config_path.name == "config.json":
+            return _without_warnings(read_config(posted))
+        template = read_template(posted["config"], posted["inputs"], posted["default_values"])
+        data = json.loads((self.folder / "data.json").read_text("utf-8"))
+        filled = fill_template(template.template, data)
+        assert (template.warnings, filled.warnings) == ((), ())
+        return _without_warnings(
+            read_config(filled.config, ReadingOptions(is_filled_template=True))
+        )
+
+    @property
+    def sheet(self) -> Picture:
+        """The golden frames, side by side."""
+        with Image.open(self.sheet_path) as image:
+            return np.asarray(image.convert("RGB"))
+
+    @property
+    def levels(self) -> list[float]:
+        """The golden loudness."""
+        levels: list[float] = json.loads(self.levels_path.read_text("utf-8"))
+        return levels
+
+    def write(self, filmed: "Filmed") -> None:
+        """Make what was filmed the golden of this folder."""
+        image = Image.fromarray(filmed.sheet)
+        image.save(self.sheet_path, quality=QUALITY, subsampling=0, optimize=True)
+        self.levels_path.write_text(json.dumps(filmed.levels) + "\n", "utf-8")
+
+
+def _without_warnings(read: Any) -> LayerConfig:
+    assert read.warnings == ()
+    config: LayerConfig = read.config
+    return config
+
+
+def golden_videos() -> list[GoldenVideo]:
+    """Return every folder that has something to post, by name."""
+    found = [*FOLDER.glob("*/config.json"), *FOLDER.glob("*/template.json")]
+    return [GoldenVideo(folder) for folder in sorted(path.parent for path in found)]
+
+
+@dataclass(frozen=True)
+class Filmed:
+    """A video that was made of a folder's config."""
+
+    video: GoldenVideo
+    path: Path
+    warnings: tuple[str, ...]
+
+    @cached_property
+    def sheet(self) -> Picture:
+        """Frames evenly spread over the film, row by row, each as large as a cell."""
+        count = COLUMNS * ROWS
+        frames = decode_frames(self.path)
+        numbers = [len(frames) * (2 * n + 1) // (2 * count) for n in range(count)]
+        chosen = [_reduced(frames[number].rgb) for number in numbers]
+        rows = [np.hstack(chosen[start : start + COLUMNS]) for start in range(0, count, COLUMNS)]
+        return np.vstack(rows)
+
+    @cached_property
+    def levels(self) -> list[float]:
+        """How loud each tenth of a second is."""
+        sound = decode_sound(self.path)
+        length = int(STRETCH_S * sound.rate_hz)
+        starts = range(0, len(sound.mono) - length + 1, length)
+        return [round(rms(sound.mono[start : start + length]), 4) for start in starts]
+
+
+def cells(sheet: Picture) -> Mapping[int, Picture]:
+    """Cut a sheet into its frames, by number."""
+    rows = np.split(sheet, ROWS, axis=0)
+    parts = [cell for row in rows for cell in np.split(row, COLUMNS, axis=1)]
+    return dict(enumerate(parts))
+
+
+def sounds_alike(levels: list[float], golden: list[float]) -> bool:
+    """Tell whether two sounds are as long and everywhere as loud as each other."""
+    if len(levels) != len(golden):
+        return False
+    pairs = zip(levels, golden, strict=True)
+    return all(abs(one - other) <= max(NOISE, LOUDER * other) for one, other in pairs)
+
+
+def film_video(video: GoldenVideo, browser: Browser, folder: Path, *, assets: Assets) -> Filmed:
+    """Make the film of a folder's config."""
+    path = folder / f"{video.name}.mp4"
+    order = FilmOrder(layers=video.config, assets=assets)
+    film = make_film(order, browser, path, limits=LIMITS)
+    return Filmed(video, path, film.warnings)
+
+
+def _reduced(picture: Picture) -> Picture:
+    image = Image.fromarray(picture)
+    image.thumbnail((LONGEST_CELL_PX, LONGEST_CELL_PX), Image.Resampling.BOX)
+    return np.asarray(image)

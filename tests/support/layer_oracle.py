@@ -1,0 +1,222 @@
+"""The same picture as a layer config and as a page: what the oracle tests share.
+
+A page shows media as Chromium draws them. Frames of videos are decoded here, one by one, and put
+into pages as pictures, so nothing of the engine under test decides which frame is meant.
+"""
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+from av.video.reformatter import ColorPrimaries, ColorRange, Colorspace, ColorTrc
+from av.video.stream import VideoStream
+from PIL import Image
+
+from framekiln.capture.browser import Browser
+from framekiln.capture.network import PageNetwork, Resource
+from framekiln.capture.page import Size, open_page
+from framekiln.engine.page_host import PageHost
+from framekiln.media.imaging.stills import decode_bgra
+from tests.support.clips import write_picture
+from tests.support.frame_codes import Picture
+from tests.support.layer_films import config_of, staged
+from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
+from tests.support.looks import decode_frames, ssim
+
+BUNNY = Path(__file__).parent / "media" / "bigbuckbunny.mp4"
+PHOTO, LOGO, CLIP, TURNS, SAID = (
+    MEDIA_ORIGIN + name for name in ("photo.png", "logo.png", "clip.mp4", "turns.gif", "said.srt")
+)
+ALIKE = 0.98
+FPS = 30
+# The excerpt: three seconds, 25 frames each, in which nearly everything moves.
+CLIP_FPS, CLIP_FRAMES, CLIP_SIZE = 25, 75, (480, 270)
+GIF_MS = (100, 200, 300)
+BACKGROUND = "#204060"
+HEAD = (
+    "<!doctype html><meta charset=utf-8><meta name='framekiln-tailwind' content='off'><style>"
+    f"html,body{{margin:0;background:{BACKGROUND};overflow:hidden}}img{{display:block}}"
+    "*{box-sizing:border-box}.t{white-space:pre-wrap;padding:16px;line-height:1.2;"
+    "width:max-content;color:#fff;font-family:Helvetica,'Liberation Sans',sans-serif}"
+)
+CUES = """1
+00:00:00,500 --> 00:00:01,000
+One line, then two
+
+2
+00:00:01,200 --> 00:00:01,800
+A caption that is far too long for one line
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A config, and the page that must look like it; seconds at which both are looked at.
+
+    `html` may be a function of the film's frame number: then each time has a page of its own.
+    """
+
+    layers: list[dict[str, Any]]
+    html: str | Callable[[int], str]
+    css: str = ""
+    at_s: tuple[float, ...] = (0,)
+    top: dict[str, Any] = field(default_factory=dict)
+
+
+def assert_alike(case: Case, browser: Browser, assets: LocalAssets) -> None:
+    """Draw both ways and compare."""
+    config = config_of(*case.layers, backgroundColor=BACKGROUND, **case.top)
+    numbers = [round(at_s * FPS) for at_s in case.at_s]
+    with staged(config, browser, assets) as film:
+        mine = [film.frame(number) for number in numbers]
+    for number, one, other in zip(
+        numbers, mine, shots(case, browser, assets, numbers), strict=True
+    ):
+        alike = ssim(one, other)
+        assert alike > ALIKE, f"frame {number}: {alike:.4f}"
+        assert np.abs(one.astype(int) - other).mean() < 3, f"frame {number}: colours differ"
+
+
+def shots(case: Case, browser: Browser, assets: LocalAssets, numbers: list[int]) -> list[Picture]:
+    """Return what the page shows in those frames."""
+    if isinstance(case.html, str):
+        return _filmed(case.html, case.css, browser, assets, numbers)
+    return [_filmed(case.html(n), case.css, browser, assets, [n])[0] for n in numbers]
+
+
+def _filmed(
+    html: str, css: str, browser: Browser, assets: LocalAssets, numbers: list[int]
+) -> list[Picture]:
+    resource = Resource(f"{HEAD}{css}</style>{html}".encode(), "text/html; charset=utf-8")
+    pictures: list[Picture] = []
+    with open_page(browser, Size(320, 240)) as page, PageHost(assets, browser) as host:
+        page.load(PageNetwork(resource, host.lookup), settle_within_s=20)
+        page.begin(Fraction(FPS), frame_within_s=20)
+        if numbers[0] != 0:
+            page.show(0, 0)
+        for number in numbers:
+            at_us = round(number * 1_000_000 / FPS)
+            shown = page.show(number, at_us, screenshot={"format": "png"})
+            assert shown.screenshot is not None
+            pictures.append(decode_bgra(base64.b64decode(shown.screenshot))[..., 2::-1])
+    return pictures
+
+
+def image(file: str = PHOTO, **more: Any) -> dict[str, Any]:
+    """An image layer."""
+    return {"type": "image", "file": file, **more}
+
+
+def video(**more: Any) -> dict[str, Any]:
+    """A layer of the excerpt."""
+    return {"type": "video", "file": CLIP, **more}
+
+
+def text(words: str, **style: Any) -> dict[str, Any]:
+    """A text layer; `place` has the fields beside `text`."""
+    place = style.pop("place", {})
+    return {"type": "text", "text": {"text": words, **style}, **place}
+
+
+def at(left: float, top: float, more: str = "", *, file: str = PHOTO) -> str:
+    """A picture of a page, with its corner there."""
+    return f'<img src="{file}" style="position:absolute;left:{left}px;top:{top}px;{more}">'
+
+
+def clip_frame(source_s: float) -> str:
+    """The address of the excerpt's frame that is on at an instant."""
+    number = int(Fraction(str(round(source_s, 6))) * CLIP_FPS)
+    return f"{MEDIA_ORIGIN}clip/{number}.png"
+
+
+def keyframes(kind: str, *points: tuple[float, float], easing: str | None = None) -> list[Any]:
+    """Transitions of one property."""
+    more = {} if easing is None else {"easing": easing}
+    return [
+        {"type": kind, "options": {"time": time, "value": value, **more}} for time, value in points
+    ]
+
+
+def moving(*rules: str, timing: str = "linear") -> str:
+    """Styles that animate every picture of a page for two seconds."""
+    return f"img{{animation:m 2s {timing} both}}@keyframes m{{{' '.join(rules)}}}"
+
+
+def oracle_media(folder: Path) -> LocalAssets:
+    """Return the media of the cases, each made when it is first asked for."""
+    frames = cache(lambda: [frame.rgb for frame in decode_frames(folder / "clip.mp4")])
+
+    def write_frame(path: Path, number: int) -> None:
+        write_picture(path, frames()[number])
+
+    makers = {
+        "photo.png": partial(_photo),
+        "logo.png": partial(_logo),
+        "clip.mp4": partial(_excerpt),
+        "turns.gif": partial(_turning),
+        "said.srt": partial(Path.write_text, data=CUES, encoding="utf-8"),
+    }
+    makers |= {f"clip/{n}.png": partial(write_frame, number=n) for n in range(CLIP_FRAMES)}
+    makers |= {f"turn/{n}.png": partial(_turn_png, number=n) for n in range(len(GIF_MS))}
+    return LocalAssets(folder, makers)
+
+
+def _excerpt(path: Path) -> None:
+    with av.open(BUNNY) as source, av.open(path, "w") as film:
+        options = {"preset": "veryfast", "crf": "12", "bf": "2"}
+        stream = film.add_stream("libx264", rate=CLIP_FPS, options=options)
+        assert isinstance(stream, VideoStream)
+        stream.width, stream.height, stream.pix_fmt = *CLIP_SIZE, "yuv420p"
+        stream.colorspace, stream.color_range = Colorspace.ITU709, ColorRange.MPEG
+        stream.color_primaries, stream.color_trc = ColorPrimaries.BT709, ColorTrc.BT709
+        for number, frame in enumerate(source.decode(video=0)):
+            if number == CLIP_FRAMES:
+                break
+            small = frame.reformat(width=CLIP_SIZE[0], height=CLIP_SIZE[1], format="yuv420p")
+            small.pts, small.time_base = number, Fraction(1, CLIP_FPS)
+            film.mux(stream.encode(small))
+        film.mux(stream.encode(None))
+
+
+def _photo(path: Path) -> None:
+    """Hills under a sky: smooth colours and a few edges, of 300 x 200 pixels."""
+    ys, xs = np.mgrid[:200, :300].astype(float)
+    sky = np.stack([90 + ys * 0.4, 140 + ys * 0.3, 230 - ys * 0.2], axis=-1)
+    hill = 120 + 30 * np.sin(xs / 40) + 10 * np.sin(xs / 11)
+    ground = np.stack([60 + xs * 0.3, 130 - ys * 0.2, 60 + 0 * xs], axis=-1)
+    pixels = np.where((ys > hill)[..., None], ground, sky)
+    pixels[(xs - 230) ** 2 + (ys - 50) ** 2 < 625] = (250, 230, 120)
+    write_picture(path, np.clip(pixels, 0, 255).astype(np.uint8))
+
+
+def _logo(path: Path) -> None:
+    """A ring with a soft edge on nothing, of 80 x 80 pixels."""
+    ys, xs = np.mgrid[:80, :80] + 0.5
+    distance = np.abs(np.hypot(xs - 40, ys - 40) - 28)
+    alpha = np.clip(9 - distance, 0, 1) * 255
+    pixels = np.dstack([np.full((80, 80), 240), xs * 3, ys * 2, alpha])
+    write_picture(path, np.clip(pixels, 0, 255).astype(np.uint8))
+
+
+def _turn(number: int) -> Image.Image:
+    """A bar on a flat ground, in colours that a palette of 256 holds, of 96 x 96 pixels."""
+    ys, xs = np.mgrid[:96, :96] - 47.5
+    turn = np.pi * number / len(GIF_MS)
+    is_bar = np.abs(xs * np.sin(turn) - ys * np.cos(turn)) < 10
+    colours = np.array([[(30, 30, 40)], [(250, 200 - 60 * number, 60 * number)]], np.uint8)
+    return Image.fromarray(colours[is_bar.astype(int), 0])
+
+
+def _turning(path: Path) -> None:
+    frames = [_turn(n) for n in range(len(GIF_MS))]
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=list(GIF_MS), loop=0)
+
+
+def _turn_png(path: Path, number: int) -> None:
+    _turn(number).save(path)
