@@ -63,6 +63,13 @@ def video_stream(container: InputContainer) -> VideoStream | None:
     return next(tracks, None)
 
 
+def has_alpha_layer(stream: VideoStream) -> bool:
+    """Tell whether a VP8 or VP9 track has transparency beside it, in whatever case it says so."""
+    return any(
+        name.lower() == "alpha_mode" and value == "1" for name, value in stream.metadata.items()
+    )
+
+
 def require_decoder(stream: Stream, path: Path) -> None:
     """Refuse a track in a codec that nobody here knows."""
     if stream.codec_context is None:

@@ -1,6 +1,7 @@
 """Job for a confined child: what a dashboard shows of a video, its small pictures and its waveform.
 
-Both are extras: where one cannot be made, it is left out, and the answer says why.
+Both are extras: where one cannot be made, it is left out, and the answer says why. Small pictures
+that somebody has made already, on the way through the video, are left as they are.
 """
 
 import json
@@ -10,7 +11,7 @@ from typing import Any, Final
 
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.hearing.waveform import read_waveform
-from framekiln.media.overviews.thumbnails import write_thumbnails
+from framekiln.media.overviews.thumbnails import sheet_of, write_thumbnails
 from framekiln.media.probe import MediaFacts, probe
 
 THUMBNAILS: Final = "thumbnails.jpg"
@@ -42,7 +43,9 @@ def task(args: dict[str, Any], report: Report) -> dict[str, Any]:
 def _thumbnails(source: Path, facts: MediaFacts, folder: Path) -> dict[str, Any] | None:
     if facts.video is None:
         return None
-    return write_thumbnails(source, facts, folder / THUMBNAILS).as_json()
+    target = folder / THUMBNAILS
+    made = sheet_of(facts) if target.is_file() else write_thumbnails(source, facts, target)
+    return made.as_json()
 
 
 def _waveform(source: Path, facts: MediaFacts, folder: Path) -> dict[str, Any] | None:

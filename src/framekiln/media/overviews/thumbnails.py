@@ -4,6 +4,7 @@ Picture n is what is on screen at n / count of the length, exactly. For looking 
 by eye; never a source of anything else.
 """
 
+from collections import deque
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from math import ceil
@@ -11,11 +12,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from av.video.frame import VideoFrame
 
 from framekiln.media.imaging.stills import JpegFormat, encode_still
 from framekiln.media.probe import MediaFacts, VideoFacts
-from framekiln.media.watching.frames import FrameSource
+from framekiln.media.watching.conversion import Conversion
+from framekiln.media.watching.frames import FrameSource, due_ticks
+from framekiln.media.watching.planes import Pixels, plane_of
 
 COLUMNS: Final = 10
 MOST_TILES: Final = 100
@@ -23,7 +26,6 @@ TILE_WIDTH_PX: Final = 160
 _TALLEST_TILE_PX: Final = 320
 _PER_SECOND: Final = 1
 _QUALITY: Final = 75
-_RED_AND_BLUE_SWAPPED: Final = [2, 1, 0, 3]
 
 
 @dataclass(frozen=True)
@@ -42,28 +44,84 @@ class Sheet:
         return {**asdict(self), "count": len(self.times_ms), "times_ms": list(self.times_ms)}
 
 
-def write_thumbnails(source: Path, facts: MediaFacts, target: Path) -> Sheet:
-    """Write the sheet of a video as a JPEG to `target` and return how it is laid out."""
+def sheet_of(facts: MediaFacts) -> Sheet:
+    """Return how the sheet of a video is laid out."""
     assert facts.video is not None, "only a video has pictures"
     times_ms = tile_times_ms(facts.duration_ms)
     width, height = tile_size(facts.video)
     columns = min(COLUMNS, len(times_ms))
-    rows = ceil(len(times_ms) / columns)
-    pixels: NDArray[np.uint8] = np.zeros((rows * height, columns * width, 4), np.uint8)
-    with FrameSource(source, width_px=width, height_px=height) as frames:
-        for number, time_ms in enumerate(times_ms):
-            top, left = number // columns * height, number % columns * width
-            tile = frames.rgba_at(time_ms)[..., _RED_AND_BLUE_SWAPPED]
-            pixels[top : top + height, left : left + width] = tile
-    target.write_bytes(encode_still(pixels, JpegFormat(_QUALITY)))
     return Sheet(
         columns=columns,
-        rows=rows,
+        rows=ceil(len(times_ms) / columns),
         tile_width_px=width,
         tile_height_px=height,
         duration_ms=round(facts.duration_ms),
         times_ms=tuple(round(time_ms) for time_ms in times_ms),
     )
+
+
+def write_thumbnails(source: Path, facts: MediaFacts, target: Path) -> Sheet:
+    """Write the sheet of a video as a JPEG to `target` and return how it is laid out."""
+    sheet = sheet_of(facts)
+    tiles = _Tiles(sheet)
+    with FrameSource(
+        source, width_px=sheet.tile_width_px, height_px=sheet.tile_height_px
+    ) as frames:
+        for time_ms in tile_times_ms(facts.duration_ms):
+            tiles.add(frames.rgba_at(time_ms))
+    tiles.write(target)
+    return sheet
+
+
+class SheetViewer:
+    """Makes the sheet for somebody who decodes all pictures of a video anyway."""
+
+    def __init__(self, facts: MediaFacts) -> None:
+        sheet = sheet_of(facts)
+        self._tiles = _Tiles(sheet)
+        self._conversion = Conversion(sheet.tile_width_px, sheet.tile_height_px)
+        self._waiting_ms = deque(tile_times_ms(facts.duration_ms))
+        self._before: VideoFrame | None = None
+
+    def see(self, frame: VideoFrame, tick_s: Fraction) -> None:
+        """Take note of the next picture, upright; its time stamp counts ticks."""
+        assert frame.pts is not None
+        while self._waiting_ms and due_ticks(self._waiting_ms[0] / 1000, tick_s) < frame.pts:
+            self._add(self._before or frame)
+        self._before = frame if self._waiting_ms else None
+
+    def write(self, target: Path) -> None:
+        """Write the sheet, after the last picture."""
+        while self._waiting_ms and self._before is not None:
+            self._add(self._before)
+        self._tiles.write(target)
+
+    def _add(self, frame: VideoFrame) -> None:
+        self._waiting_ms.popleft()
+        numbers = plane_of(self._conversion.to_rgba(frame), 0, np.uint32)
+        self._tiles.add(np.ascontiguousarray(numbers).view(np.uint8).reshape(*numbers.shape, 4))
+
+
+class _Tiles:
+    """The sheet itself, filled tile by tile; what shows through a picture is black."""
+
+    def __init__(self, sheet: Sheet) -> None:
+        self._sheet = sheet
+        self._count = 0
+        size = (sheet.rows * sheet.tile_height_px, sheet.columns * sheet.tile_width_px, 4)
+        self._pixels: Pixels = np.zeros(size, np.uint8)
+
+    def add(self, rgba: Pixels) -> None:
+        height, width = rgba.shape[:2]
+        row, column = divmod(self._count, self._sheet.columns)
+        tile = self._pixels[row * height :, column * width :][:height, :width]
+        cover = rgba[..., 3:].astype(np.uint16)
+        tile[..., :3] = (rgba[..., 2::-1] * cover + 127) // 255
+        self._count += 1
+
+    def write(self, target: Path) -> None:
+        self._pixels[..., 3] = 255
+        target.write_bytes(encode_still(self._pixels, JpegFormat(_QUALITY)))
 
 
 def tile_times_ms(duration_ms: Fraction) -> list[Fraction]:

@@ -15,13 +15,6 @@ from typing import Any, Final
 import numpy as np
 from av.packet import Packet
 from av.video.frame import VideoFrame
-from av.video.reformatter import (
-    ColorPrimaries,
-    ColorRange,
-    Colorspace,
-    Interpolation,
-    VideoReformatter,
-)
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
@@ -33,17 +26,15 @@ from framekiln.media.probe import VideoFacts, probe
 from framekiln.media.remaking.one_mp4 import write_one_mp4
 from framekiln.media.splitting.sound_tracks import encode_sound
 from framekiln.media.splitting.track_output import clock_hz, open_video_track
-from framekiln.media.watching.pictures import matrix_of, orientation_of, range_of
-from framekiln.media.watching.upright import Upright
+from framekiln.media.watching.conversion import Conversion
+from framekiln.media.watching.upright import upright_frames
 from framekiln.media.watching.video_decoder import VideoDecoder
-from framekiln.media.writing.encode import VideoSettings, configure_x264
+from framekiln.media.writing.encode import VideoSettings, configure_pictures
 
 Pixels = NDArray[np.uint8]
 
 _USUAL_FPS: Final = Fraction(30)
 _FASTEST_FPS: Final = 240
-# AVColorTransferCharacteristic: brightness that only the wide colours of BT.2020 go with.
-_HDR_CURVES: Final = {16, 18}
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +90,8 @@ def _write_pictures(source: Path, out: Path, settings: VideoSettings, draw: Draw
         encoder: _Encoder | None = None
         try:
             frame_ticks = max(1, round(1 / settings.fps / decoder.tick_s))
-            for timed in _timed(_upright(decoder), frame_ticks=frame_ticks):
-                encoder = encoder or _Encoder(out, settings, decoder.tick_s, timed.frame)
+            for timed in _timed(upright_frames(decoder), frame_ticks=frame_ticks):
+                encoder = encoder or _Encoder(out, settings, decoder.tick_s)
                 encoder.write(timed, draw)
             if encoder is None:
                 raise UnreadableMedia(f"{source.name}: none of its pictures can be decoded")
@@ -108,21 +99,6 @@ def _write_pictures(source: Path, out: Path, settings: VideoSettings, draw: Draw
         finally:
             if encoder is not None:
                 encoder.close()
-
-
-def _upright(decoder: VideoDecoder) -> Iterator[VideoFrame]:
-    frame = decoder.read()
-    if frame is None:
-        return
-    upright = Upright(orientation_of(frame), decoder.tick_s)
-    last_pts: int | None = None
-    while frame is not None:
-        # Two pictures at one time, or one out of turn: the first is the one that is shown.
-        if frame.pts is not None and (last_pts is None or frame.pts > last_pts):
-            last_pts = frame.pts
-            yield from upright.pass_on(frame)
-        frame = decoder.read()
-    yield from upright.finish()
 
 
 @dataclass(frozen=True)
@@ -149,33 +125,27 @@ def _timed(frames: Iterator[VideoFrame], *, frame_ticks: int) -> Iterator[_Timed
 class _Encoder(Closing):
     """The new picture track. Pictures of the source are converted, copied, drawn on, encoded."""
 
-    def __init__(
-        self, out: Path, settings: VideoSettings, tick_s: Fraction, first: VideoFrame
-    ) -> None:
+    def __init__(self, out: Path, settings: VideoSettings, tick_s: Fraction) -> None:
         self._settings, self._tick_s = settings, tick_s
-        self._reformatter = VideoReformatter()
-        is_hdr = first.color_trc in _HDR_CURVES
-        self._matrix = Colorspace.BT2020 if is_hdr else Colorspace.ITU709
+        self._conversion = Conversion(settings.width_px, settings.height_px)
         self._container = open_video_track(out, clock_hz(tick_s))
         stream = self._container.add_stream("libx264", rate=settings.fps)
         assert isinstance(stream, VideoStream)
         context = stream.codec_context
-        configure_x264(context, settings)
+        configure_pictures(context, settings)
         context.time_base = stream.time_base = tick_s
-        if is_hdr:
-            context.color_primaries, context.color_trc = ColorPrimaries.BT2020, first.color_trc
-            context.colorspace = Colorspace.BT2020
         self._stream = stream
 
     def write(self, timed: _Timed, draw: Draw) -> None:
         """Encode one picture as it is drawn on."""
         # A copy: the decoder's own pictures are what it predicts the next ones from.
-        pixels = np.array(self._converted(timed.frame).to_ndarray(), np.uint8)
+        pixels = np.array(self._conversion.to_opaque(timed.frame).to_ndarray(), np.uint8)
         height, width = self._settings.height_px, self._settings.width_px
         luma, chroma = pixels[:height], pixels[height:].reshape(2, height // 2, width // 2)
         tick_ms = self._tick_s * 1000
         draw(Shown(luma, chroma[0], chroma[1], timed.start * tick_ms, timed.end * tick_ms))
-        picture = VideoFrame.from_numpy_buffer(pixels, format="yuv420p")
+        # Copied: without a copy PyAV takes every height for a multiple of four.
+        picture = VideoFrame.from_ndarray(pixels, format="yuv420p")
         picture.pts, picture.time_base = timed.start, self._tick_s
         self._mux(self._stream.encode(picture))
 
@@ -186,20 +156,6 @@ class _Encoder(Closing):
     def close(self) -> None:
         """Write the rest of the file."""
         self._container.close()
-
-    def _converted(self, frame: VideoFrame) -> VideoFrame:
-        return self._reformatter.reformat(
-            frame,
-            width=self._settings.width_px,
-            height=self._settings.height_px,
-            format="yuv420p",
-            src_colorspace=matrix_of(frame),
-            dst_colorspace=self._matrix,
-            src_color_range=range_of(frame),
-            dst_color_range=ColorRange.MPEG,
-            interpolation=Interpolation.BICUBIC,
-            threads=1,
-        )
 
     def _mux(self, packets: "list[Packet[Any]]") -> None:
         for packet in packets:

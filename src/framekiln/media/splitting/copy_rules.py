@@ -9,7 +9,10 @@ from typing import Final
 from av.audio.stream import AudioStream
 from av.video.stream import VideoStream
 
+from framekiln.media.opening import has_alpha_layer
 from framekiln.media.splitting.survey import PacketTally
+from framekiln.media.watching.pictures import HDR_CURVES
+from framekiln.media.watching.whole_pictures import is_interlaced_order
 
 # The usual 250 pictures at film rate are 10.4 s.
 LONGEST_GROUP_S: Final = Fraction(21, 2)
@@ -19,14 +22,12 @@ _PIXELS: Final = {
     "vp9": {"yuv420p"},
     "av1": {"yuv420p", "yuv420p10le"},
 }
-# AVFieldOrder: not told, or whole pictures.
-_NOT_INTERLACED: Final = {0, 1}
 _AAC_LC: Final = "LC"
 
 
 def is_interlaced(stream: VideoStream) -> bool:
     """Tell whether pictures consist of two fields that were taken one after the other."""
-    return stream.codec_context.field_order not in _NOT_INTERLACED
+    return is_interlaced_order(stream.codec_context.field_order)
 
 
 def video_obstacle(stream: VideoStream, tally: PacketTally) -> str | None:
@@ -37,7 +38,11 @@ def video_obstacle(stream: VideoStream, tally: PacketTally) -> str | None:
     checks = (
         (stream.pix_fmt not in allowed, f"browsers do not all play {stream.pix_fmt} pictures"),
         (is_interlaced(stream), "its pictures are interlaced"),
-        (stream.metadata.get("alpha_mode") == "1", "MP4 cannot hold its transparency"),
+        (
+            stream.codec_context.color_trc in HDR_CURVES,
+            "not every screen shows its high dynamic range",
+        ),
+        (has_alpha_layer(stream), "MP4 cannot hold its transparency"),
         (tally.trouble is not None, tally.trouble or ""),
         (not tally.is_clean, "its groups of pictures are open: not every keyframe starts afresh"),
         (

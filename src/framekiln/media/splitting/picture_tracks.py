@@ -1,10 +1,11 @@
 """Encodes the pictures of a file as H.264 that every browser plays: whole, and small for scrubbing.
 
-The file is decoded once for both. Pictures are upright, progressive, 8 bit 4:2:0 with square
-pixels, and each is shown at the very time it has in the source, at whatever rate they come.
+The file is decoded once for both, and for whoever else wants to see its pictures. They are upright,
+progressive, opaque, BT.709 in 8 bit 4:2:0 with square pixels, and each is shown at the very time it
+has in the source, at whatever rate they come.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -13,23 +14,17 @@ from typing import Any, Final, Self
 from av.container import OutputContainer
 from av.packet import Packet
 from av.video.frame import PictureType, VideoFrame
-from av.video.reformatter import (
-    ColorPrimaries,
-    ColorRange,
-    Colorspace,
-    Interpolation,
-    VideoReformatter,
-)
+from av.video.reformatter import Interpolation
 from av.video.stream import VideoStream
 
 from framekiln.media.closing import Closing
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.opening import LARGEST_SIDE_PX
 from framekiln.media.splitting.track_output import clock_hz, open_video_track
-from framekiln.media.watching.pictures import matrix_of, orientation_of, range_of
-from framekiln.media.watching.upright import Upright
+from framekiln.media.watching.conversion import Conversion
+from framekiln.media.watching.upright import upright_frames
 from framekiln.media.watching.video_decoder import VideoDecoder
-from framekiln.media.writing.encode import VideoSettings, configure_x264
+from framekiln.media.writing.encode import VideoSettings, configure_pictures
 
 SCRUB_WIDTH_PX: Final = 320
 _SCRUB_GROUP: Final = 10
@@ -39,8 +34,13 @@ _CRF: Final = 20
 _KEYFRAME_EVERY_S: Final = 2
 _USUAL_FPS: Final = Fraction(30)
 _FASTEST_FPS: Final = 240
-# AVColorTransferCharacteristic: brightness that only the wide colours of BT.2020 go with.
-_HDR_CURVES: Final = {16, 18}
+# Two cores keep up with larger ones only if less care is taken; they stay as good, and grow.
+_LARGEST_SLOW_PIXELS: Final = 1280 * 720
+# From here on each pixel is made of so many that the plain mean of them is as good as any other.
+_MEAN_FROM: Final = 2
+
+Viewer = Callable[[VideoFrame, Fraction], None]
+"""Is shown every picture upright, as decoded, and how long the ticks of its time stamp are."""
 
 
 @dataclass(frozen=True)
@@ -80,21 +80,27 @@ class PictureSource:
 
     path: Path
     fps: Fraction
-    is_interlaced: bool = False
 
 
 def encode_pictures(
-    source: PictureSource, orders: list[PictureOrder], *, tick: Callable[[], None]
+    source: PictureSource,
+    orders: list[PictureOrder],
+    *,
+    tick: Callable[[], None],
+    viewer: Viewer | None = None,
 ) -> None:
     """Write every track ordered; `tick` is called for each picture decoded."""
-    with VideoDecoder(source.path) as decoder:
+    is_rough = all(order.width_px <= SCRUB_WIDTH_PX for order in orders)
+    with VideoDecoder(source.path, is_rough=is_rough) as decoder:
         encoders: list[_Encoder] = []
         try:
-            for frame in _upright_frames(decoder, source, tick):
+            for frame in upright_frames(decoder, tick):
                 if not encoders:
                     encoders += [_Encoder(order, source, decoder.tick_s, frame) for order in orders]
                 for encoder in encoders:
                     encoder.write(frame)
+                if viewer is not None:
+                    viewer(frame, decoder.tick_s)
             if not encoders:
                 raise UnreadableMedia(f"{source.path.name}: none of its pictures can be decoded")
             for encoder in encoders:
@@ -104,24 +110,6 @@ def encode_pictures(
                 encoder.close()
 
 
-def _upright_frames(
-    decoder: VideoDecoder, source: PictureSource, tick: Callable[[], None]
-) -> Iterator[VideoFrame]:
-    frame = decoder.read()
-    if frame is None:
-        return
-    upright = Upright(orientation_of(frame), decoder.tick_s, is_interlaced=source.is_interlaced)
-    last_pts: int | None = None
-    while frame is not None:
-        # Two pictures at one time, or one out of turn: the first is the one that is shown.
-        if frame.pts is not None and (last_pts is None or frame.pts > last_pts):
-            last_pts = frame.pts
-            yield from upright.pass_on(frame)
-        tick()
-        frame = decoder.read()
-    yield from upright.finish()
-
-
 class _Encoder(Closing):
     """One track on its way."""
 
@@ -129,8 +117,7 @@ class _Encoder(Closing):
         self, order: PictureOrder, source: PictureSource, tick_s: Fraction, first: VideoFrame
     ) -> None:
         self._order, self._tick_s = order, tick_s
-        self._reformatter = VideoReformatter()
-        self._matrix = _matrix_for(first)
+        self._conversion = _conversion_for(order, first)
         self._next_key_s: Fraction | None = None
         self._container: OutputContainer = open_video_track(
             order.out, clock_hz(tick_s), fragment_s=order.fragment_s
@@ -138,24 +125,12 @@ class _Encoder(Closing):
         fps = source.fps if 1 <= source.fps <= _FASTEST_FPS else _USUAL_FPS
         stream = self._container.add_stream("libx264", rate=fps)
         assert isinstance(stream, VideoStream)
-        settings = VideoSettings(order.width_px, order.height_px, fps, crf=order.crf)
-        self._configure(stream, settings, first)
+        self._configure(stream, fps)
         self._stream = stream
 
     def write(self, frame: VideoFrame) -> None:
         """Encode one picture at its time."""
-        picture = self._reformatter.reformat(
-            frame,
-            width=self._order.width_px,
-            height=self._order.height_px,
-            format="yuv420p",
-            src_colorspace=matrix_of(frame),
-            dst_colorspace=self._matrix,
-            src_color_range=range_of(frame),
-            dst_color_range=ColorRange.MPEG,
-            interpolation=Interpolation.BICUBIC,
-            threads=1,
-        )
+        picture = self._conversion.to_opaque(frame)
         picture.pts, picture.time_base = frame.pts, self._tick_s
         picture.pict_type = self._type_for((frame.pts or 0) * self._tick_s)
         self._mux(self._stream.encode(picture))
@@ -180,22 +155,28 @@ class _Encoder(Closing):
             return PictureType.I
         return PictureType.NONE
 
-    def _configure(self, stream: VideoStream, settings: VideoSettings, first: VideoFrame) -> None:
-        context = stream.codec_context
-        configure_x264(context, settings)
+    def _configure(self, stream: VideoStream, fps: Fraction) -> None:
+        order, context = self._order, stream.codec_context
+        preset = _preset_for(order)
+        configure_pictures(
+            context, VideoSettings(order.width_px, order.height_px, fps, preset, order.crf)
+        )
         context.time_base = stream.time_base = self._tick_s
         context.options = context.options | {"sc_threshold": "0", "forced-idr": "1"}
-        if self._order.group is not None:
-            context.gop_size = self._order.group
-            context.options = context.options | {"keyint_min": str(self._order.group), "bf": "0"}
-        if self._matrix is Colorspace.BT2020:
-            context.color_primaries, context.color_trc = ColorPrimaries.BT2020, first.color_trc
-            context.colorspace = Colorspace.BT2020
+        if order.group is not None:
+            context.gop_size = order.group
+            context.options = context.options | {"keyint_min": str(order.group), "bf": "0"}
 
 
-def _matrix_for(first: VideoFrame) -> Colorspace:
-    """All becomes BT.709, as `configure_x264` tags it; only high dynamic range stays itself."""
-    return Colorspace.BT2020 if first.color_trc in _HDR_CURVES else Colorspace.ITU709
+def _preset_for(order: PictureOrder) -> str:
+    is_large = order.width_px * order.height_px > _LARGEST_SLOW_PIXELS
+    return "superfast" if is_large or order.group is not None else "veryfast"
+
+
+def _conversion_for(order: PictureOrder, first: VideoFrame) -> Conversion:
+    shrunk = min(first.width // order.width_px, first.height // order.height_px)
+    way = Interpolation.AREA if shrunk >= _MEAN_FROM else Interpolation.BICUBIC
+    return Conversion(order.width_px, order.height_px, interpolation=way)
 
 
 def _even(side_px: int) -> int:

@@ -1,9 +1,9 @@
 """Makes of a video or sound file what players fetch: one track file per track, and their index.
 
 Tracks that browsers play are copied packet by packet; others are encoded anew, and the reason is
-told. Pictures get a small track for scrubbing besides. Cover art, subtitles, data and all video
-tracks but the first are left out. Meant to run in a process of its own: it opens what strangers
-made.
+told. Pictures get a small track for scrubbing, and thumbnails. Cover art, subtitles, data and all
+video tracks but the first are left out. Meant to run in a process of its own: it opens what
+strangers made.
 """
 
 import json
@@ -15,7 +15,9 @@ from typing import Any, Final
 
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.isobmff.index import SCRUB_TRACK_ID, Index, index_entry
-from framekiln.media.probe import VideoFacts, probe
+from framekiln.media.overviews.overview import THUMBNAILS
+from framekiln.media.overviews.thumbnails import SheetViewer
+from framekiln.media.probe import MediaFacts, VideoFacts, probe
 from framekiln.media.splitting.copying import copy_track
 from framekiln.media.splitting.picture_tracks import PictureOrder, PictureSource, encode_pictures
 from framekiln.media.splitting.probe_info import probe_info
@@ -82,7 +84,7 @@ def process_video(source: Path, folder: Path, *, report: Report) -> ProcessedVid
     making = _Making(source, folder, done)
     scrub: ProcessedTrack | None = None
     if plan.video is not None and facts.video is not None:
-        scrub = making.make_video(plan.video, facts.video)
+        scrub = making.make_video(plan.video, facts, facts.video)
     for job in plan.sounds:
         making.make_sound(job)
     making.write_index()
@@ -121,21 +123,24 @@ class _Making:
         self._index: Index = {}
         self.tracks: list[ProcessedTrack] = []
 
-    def make_video(self, job: TrackJob, facts: VideoFacts) -> ProcessedTrack:
-        """Make the track of pictures and the one for scrubbing, which is returned."""
+    def make_video(self, job: TrackJob, facts: MediaFacts, video: VideoFacts) -> ProcessedTrack:
+        """Make the track of pictures, thumbnails and the track for scrubbing, which is returned."""
         job = self._copy(job)
+        sheet = SheetViewer(facts)
         scrub_out = track_path(self._folder, SCRUB_TRACK_ID)
-        orders = [PictureOrder.scrub(scrub_out, facts.width_px, facts.height_px)]
+        orders = [PictureOrder.scrub(scrub_out, video.width_px, video.height_px)]
         units = job.scrub_units
         if job.reason is not None:
             out = track_path(self._folder, job.track_id)
-            orders.append(PictureOrder.whole(out, facts.width_px, facts.height_px))
+            orders.append(PictureOrder.whole(out, video.width_px, video.height_px))
             units += job.packet_units
         encode_pictures(
-            PictureSource(self._source, facts.fps, is_interlaced=job.is_interlaced),
+            PictureSource(self._source, video.fps),
             orders,
             tick=lambda: self._done.add(units),
+            viewer=sheet.see,
         )
+        sheet.write(self._folder / THUMBNAILS)
         self.tracks.append(self._describe(job.track_id, job.reason, job.language))
         return self._describe(SCRUB_TRACK_ID, "small pictures for scrubbing", None)
 

@@ -12,7 +12,7 @@ from av.video.stream import VideoStream
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.isobmff.track_init import TrackType
 from framekiln.media.opening import open_media, unreadable_as_ours, video_stream
-from framekiln.media.splitting.copy_rules import is_interlaced, sound_obstacle, video_obstacle
+from framekiln.media.splitting.copy_rules import sound_obstacle, video_obstacle
 from framekiln.media.splitting.survey import PacketTally
 
 # Work, in units of one copied packet, as measured: decoding costs more, encoding most.
@@ -29,7 +29,6 @@ class TrackJob:
     type: TrackType
     packet_count: int
     reason: str | None
-    is_interlaced: bool = False
     language: str | None = None
 
     @property
@@ -122,7 +121,6 @@ def _job(stream: Stream, tally: PacketTally) -> TrackJob:
             type="video",
             packet_count=tally.count,
             reason=video_obstacle(stream, tally),
-            is_interlaced=is_interlaced(stream),
             language=stream.language,
         )
     assert isinstance(stream, AudioStream), "nothing else is kept"

@@ -13,29 +13,19 @@ from typing import Final
 
 import numpy as np
 from av.video.frame import VideoFrame
-from av.video.reformatter import ColorRange, Colorspace, Interpolation, VideoReformatter
-from numpy.typing import NDArray
 
 from framekiln.media.closing import Closing
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.watching.pictures import (
-    Orientation,
-    has_alpha,
-    matrix_of,
-    orientation_of,
-    range_of,
-)
+from framekiln.media.watching.conversion import Conversion
+from framekiln.media.watching.pictures import Orientation, orientation_of
+from framekiln.media.watching.planes import Pixels, plane_of
 from framekiln.media.watching.video_decoder import VideoDecoder
-
-Pixels = NDArray[np.uint8]
 
 _DECODE_THROUGH_S: Final = 2
 # Time stamps are rounded to the container's ticks (1 ms in WebM), so a picture counts as due when
 # it is so within half a tick. Never more: old MOV files have exact ticks as long as a frame.
 _MOST_SLACK_S: Final = Fraction(1, 1000)
 _LEAST_SLACK_S: Final = Fraction(1, 1_000_000)
-# What films are made of: scaled as planes and then converted, they cost half of both at once.
-_PLANAR: Final = {"yuv420p", "yuvj420p"}
 
 
 @dataclass(frozen=True)
@@ -48,6 +38,12 @@ class Planes:
     alpha: Pixels | None
 
 
+def due_ticks(at_s: Fraction, tick_s: Fraction) -> int:
+    """Return the latest time stamp, in ticks of a track, of a picture that is due at an instant."""
+    slack_s = max(_LEAST_SLACK_S, min(tick_s / 2, _MOST_SLACK_S))
+    return floor((at_s + slack_s) / tick_s)
+
+
 class FrameSource(Closing):
     """Pictures of one file by time. Owned by one thread; close it, or `with` it."""
 
@@ -55,11 +51,8 @@ class FrameSource(Closing):
         self._path = path
         self._size = (width_px, height_px)
         self._decoder = VideoDecoder(path)
-        tick_s = self._decoder.tick_s
-        self._slack_s = max(_LEAST_SLACK_S, min(tick_s / 2, _MOST_SLACK_S))
-        self._far_ticks = round(_DECODE_THROUGH_S / tick_s)
-        self._scaler = VideoReformatter()
-        self._converter = VideoReformatter()
+        self._far_ticks = round(_DECODE_THROUGH_S / self._decoder.tick_s)
+        self._conversion: Conversion | None = None
         self._shown: VideoFrame | None = None
         self._next: VideoFrame | None = None
         self._is_first = False
@@ -89,16 +82,14 @@ class FrameSource(Closing):
         """Return the picture at source time `ms` as planes; both sides must be even."""
         frame = self._find(ms)
         orientation = self._orientation_of(frame)
-        layout = "yuva420p" if has_alpha(frame) else "yuv420p"
-        colours = _Colours(matrix_of(frame), range_of(frame))
-        converted = self._convert(frame, orientation, layout, colours)
-        stored = (_plane(converted, n, 1)[..., 0] for n in range(len(converted.planes)))
+        converted = self._conversion_for(orientation).to_planes(frame)
+        stored = (plane_of(converted, n, np.uint8) for n in range(len(converted.planes)))
         planes = [orientation.apply(plane) for plane in stored]
         luma, blue, red, *alpha = (np.ascontiguousarray(plane) for plane in planes)
         return Planes(luma, blue, red, alpha[0] if alpha else None)
 
     def _find(self, ms: Fraction) -> VideoFrame:
-        due = floor((Fraction(ms) / 1000 + self._slack_s) / self._decoder.tick_s)
+        due = due_ticks(Fraction(ms) / 1000, self._decoder.tick_s)
         if self._is_far(due):
             self._begin(due)
         while self._next is not None and _pts(self._next) <= due:
@@ -137,48 +128,19 @@ class FrameSource(Closing):
 
     def _to_rgba(self, frame: VideoFrame) -> Pixels:
         orientation = self._orientation_of(frame)
-        colours = _Colours(matrix_of(frame), range_of(frame))
-        if frame.format.name in _PLANAR:
-            frame = self._scale(frame, orientation, colours)
-        converted = self._convert(frame, orientation, "rgba", colours)
-        turned = orientation.apply(_plane(converted, 0, 4).view(np.uint32)[..., 0])
+        converted = self._conversion_for(orientation).to_rgba(frame)
+        turned = orientation.apply(plane_of(converted, 0, np.uint32))
         width, height = self._size
         pixels = np.ascontiguousarray(turned).view(np.uint8).reshape(height, width, 4)
         pixels.flags.writeable = False
         return pixels
 
-    def _scale(
-        self, frame: VideoFrame, orientation: Orientation, colours: "_Colours"
-    ) -> VideoFrame:
-        width, height = self._stored_size(orientation)
-        return self._scaler.reformat(
-            frame,
-            width=width,
-            height=height,
-            src_colorspace=colours.matrix,
-            src_color_range=colours.levels,
-            dst_colorspace=colours.matrix,
-            dst_color_range=colours.levels,
-            interpolation=Interpolation.BICUBIC,
-            threads=1,
-        )
-
-    def _convert(
-        self, frame: VideoFrame, orientation: Orientation, layout: str, colours: "_Colours"
-    ) -> VideoFrame:
-        width, height = self._stored_size(orientation)
-        return self._converter.reformat(
-            frame,
-            width=width,
-            height=height,
-            format=layout,
-            src_colorspace=colours.matrix,
-            src_color_range=colours.levels,
-            dst_colorspace=Colorspace.ITU709,
-            dst_color_range=ColorRange.JPEG if layout == "rgba" else ColorRange.MPEG,
-            interpolation=Interpolation.BICUBIC,
-            threads=1,
-        )
+    def _conversion_for(self, orientation: Orientation) -> Conversion:
+        if self._conversion is None:
+            width, height = self._size
+            stored = (height, width) if orientation.is_transposed else (width, height)
+            self._conversion = Conversion(*stored)
+        return self._conversion
 
     def _orientation_of(self, frame: VideoFrame) -> Orientation:
         # All pictures of a track stand alike.
@@ -186,28 +148,7 @@ class FrameSource(Closing):
             self._orientation = orientation_of(frame)
         return self._orientation
 
-    def _stored_size(self, orientation: Orientation) -> tuple[int, int]:
-        width, height = self._size
-        return (height, width) if orientation.is_transposed else (width, height)
-
-
-@dataclass(frozen=True)
-class _Colours:
-    """What the numbers of a decoded picture mean."""
-
-    matrix: Colorspace
-    levels: ColorRange
-
 
 def _pts(frame: VideoFrame) -> int:
     assert frame.pts is not None
     return frame.pts
-
-
-def _plane(frame: VideoFrame, number: int, pixel_bytes: int) -> Pixels:
-    """Return one plane as rows x columns x bytes, without copying it."""
-    plane = frame.planes[number]
-    rows = np.frombuffer(memoryview(plane), np.uint8).reshape(plane.height, plane.line_size)
-    row_bytes = plane.width * pixel_bytes
-    pixels: Pixels = rows[:, :row_bytes].reshape(plane.height, plane.width, pixel_bytes)
-    return pixels

@@ -1,4 +1,4 @@
-"""How a decoded picture is meant to look: its colour matrix, its range, which way up it stands."""
+"""How a decoded picture is meant to look: matrix, range, light, which way up it stands."""
 
 import struct
 from dataclasses import dataclass
@@ -9,6 +9,8 @@ from av.sidedata.sidedata import Type as SideDataType
 from av.video.frame import VideoFrame
 from av.video.reformatter import ColorRange, Colorspace
 from numpy.typing import NDArray
+
+from framekiln.media.watching.tone_mapping import Curve, Light
 
 Array = TypeVar("Array", bound=np.generic)
 
@@ -23,6 +25,11 @@ _MATRICES: Final = {
     10: Colorspace.BT2020,
 }
 _FIRST_HD_LINES: Final = 720
+# AVColorTransferCharacteristic.
+HDR_CURVES: Final = {16: Curve.PQ, 18: Curve.HLG}
+_BT2020: Final = 9
+# Peaks for which light is mapped: one of these is near enough, and tables take a moment to make.
+_PEAKS_NITS: Final = (1000, 2000, 4000)
 
 
 def matrix_of(frame: VideoFrame) -> Colorspace:
@@ -47,6 +54,35 @@ def range_of(frame: VideoFrame) -> ColorRange:
 def has_alpha(frame: VideoFrame) -> bool:
     """Tell whether the pixels carry transparency."""
     return any(component.is_alpha for component in frame.format.components)
+
+
+def light_of(frame: VideoFrame) -> Light | None:
+    """Return how light is coded if the picture is in BT.2020; None if it is an ordinary one."""
+    curve = HDR_CURVES.get(frame.color_trc)
+    if curve is Curve.PQ:
+        return Light(curve, _peak_nits(frame))
+    if curve is None and frame.color_primaries == _BT2020:
+        curve = Curve.SCREEN
+    return curve and Light(curve)
+
+
+def _peak_nits(frame: VideoFrame) -> int:
+    """Return how bright the screen could be on which the film was made, by its own words."""
+    side_data = _side_data(frame)
+    if SideDataType.MASTERING_DISPLAY_METADATA not in side_data:
+        return _PEAKS_NITS[0]
+    told = bytes(side_data[SideDataType.MASTERING_DISPLAY_METADATA])
+    # Ten fractions, of which the last is the peak, and two that say what is there.
+    *_, over, under, _, has_luminance = struct.unpack_from("=22i", told)
+    if not has_luminance or under <= 0:
+        return _PEAKS_NITS[0]
+    return min(_PEAKS_NITS, key=lambda nits: abs(nits - over / under))
+
+
+def _side_data(frame: VideoFrame) -> Any:
+    # Looking at side data ties a frame into a cycle of references, and it would stay until the
+    # garbage collector comes by; so look at that of a tiny copy. (PyAV's stub knows one key only.)
+    return frame.reformat(width=16, height=16, format="gray").side_data
 
 
 @dataclass(frozen=True)
@@ -75,9 +111,7 @@ class Orientation:
 
 def orientation_of(frame: VideoFrame) -> Orientation:
     """Return what the display matrix asks for, to the nearest quarter turn."""
-    # Looking at side data ties a frame into a cycle of references, and it would stay until the
-    # garbage collector comes by; so look at that of a tiny copy. (PyAV's stub knows one key only.)
-    side_data: Any = frame.reformat(width=16, height=16, format="gray").side_data
+    side_data = _side_data(frame)
     if SideDataType.DISPLAYMATRIX not in side_data:
         return Orientation()
     # Rows of 16.16 numbers: x' = a x + c y, y' = b x + d y.

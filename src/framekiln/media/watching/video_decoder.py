@@ -1,12 +1,14 @@
 """Decodes the pictures of one file forward, from its start or from a keyframe before an instant.
 
-Every picture comes once, in the order shown. Nothing is converted, scaled or turned here.
+Every picture comes once, in the order shown. Interlaced ones are made whole; nothing is converted,
+scaled or turned here.
 """
 
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from math import ceil
 from pathlib import Path
 from typing import Final
 
@@ -20,26 +22,38 @@ from av.video.stream import VideoStream
 
 from framekiln.media.closing import Closing
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.opening import LARGEST_SIDE_PX, open_media, unreadable_as_ours, video_stream
+from framekiln.media.opening import (
+    LARGEST_SIDE_PX,
+    has_alpha_layer,
+    open_media,
+    unreadable_as_ours,
+    video_stream,
+)
+from framekiln.media.watching.whole_pictures import WholePictures, is_interlaced_order
 
 # More threads hold more pictures in memory and gain little over two or three.
 _MOST_THREADS: Final = 4
 # FFmpeg's own VP8 and VP9 decoders leave transparency out.
 _ALPHA_DECODERS: Final = {"vp8": "libvpx", "vp9": "libvpx-vp9"}
+_SLOWEST_FPS: Final = Fraction(5)
 # How far back to look when a seek has landed after the instant asked for, growing by try.
 _STEPS_BACK_S: Final = (Fraction(0), Fraction(1, 2), Fraction(4), Fraction(30))
 
 
 class VideoDecoder(Closing):
-    """Owned by one thread. Times are in the stream's own ticks, `tick_s` long."""
+    """Owned by one thread. Times are in the stream's own ticks, `tick_s` long.
 
-    def __init__(self, path: Path) -> None:
+    `is_rough` leaves out the last smoothing of pictures that few others are made from: for
+    pictures that will be shown much smaller.
+    """
+
+    def __init__(self, path: Path, *, is_rough: bool = False) -> None:
         self._path = path
+        self._is_rough = is_rough
         self._file: _File | None = None
         self._packets: Iterator[Packet[VideoStream]] = iter(())
         self._ready: list[VideoFrame] = []
         self._open()
-        self.tick_s = Fraction(self._opened.stream.time_base or 0)
 
     def close(self) -> None:
         """Free the file, the decoder's threads and all pictures it holds."""
@@ -53,16 +67,16 @@ class VideoDecoder(Closing):
         """Return the next picture, with its time stamp; None after the last."""
         while not self._ready:
             packet = next(self._packets, None)
-            if packet is None:
+            self._ready = self._whole.finish() if packet is None else self._decode(packet)
+            if packet is None and not self._ready:
                 return None
-            self._ready = self._decode(packet)
         return self._ready.pop(0)
 
     def seek(self, ticks: int) -> bool:
         """Let the next picture be one at or before `ticks`; tell whether it is the very first."""
         first = self._opened.stream.start_time or 0
         for step_s in _STEPS_BACK_S:
-            target = ticks - round(step_s / self.tick_s)
+            target = ticks - self._look_back - round(step_s / self.tick_s)
             if target <= first:
                 break
             if self._seek_keyframe(target) and self._floor <= ticks:
@@ -86,19 +100,30 @@ class VideoDecoder(Closing):
         assert self._file is not None, "the decoder is closed"
         return self._file
 
+    @property
+    def _look_back(self) -> int:
+        """How many ticks earlier to begin: a whole picture is made with the one before it."""
+        stream = self._opened.stream
+        if not is_interlaced_order(stream.codec_context.field_order):
+            return 0
+        fps = stream.guessed_rate or stream.average_rate or _SLOWEST_FPS
+        return ceil(1 / (max(fps, _SLOWEST_FPS) * self.tick_s))
+
     def _open(self) -> None:
         container = open_media(self._path)
         stream = video_stream(container)
         if stream is None:
             container.close()
             raise UnreadableMedia(f"{self._path.name}: has no picture")
-        self._file = _File(container, stream, _decoder_for(stream))
+        self._file = _File(container, stream, _decoder_for(stream, is_rough=self._is_rough))
+        self.tick_s = Fraction(stream.time_base or 0)
         self._restart()
 
     def _restart(self) -> None:
         stream = self._opened.stream
         self._packets = self._opened.container.demux(stream)
         self._ready = []
+        self._whole = WholePictures(self.tick_s, stream.codec_context.field_order)
         self._next_pts = stream.start_time or 0
         self._floor = -(1 << 62)
 
@@ -128,7 +153,8 @@ class VideoDecoder(Closing):
             if isinstance(error.__cause__, av.InvalidDataError):
                 return []
             raise
-        return [frame for frame in frames if self._stamp(frame) >= self._floor]
+        usable = (frame for frame in frames if self._stamp(frame) >= self._floor)
+        return [whole for frame in usable for whole in self._whole.pass_on(frame)]
 
     def _stamp(self, frame: VideoFrame) -> int:
         """Give a frame without a time the one after the frame before it."""
@@ -147,14 +173,15 @@ class _File:
     context: VideoCodecContext
 
 
-def _decoder_for(stream: VideoStream) -> VideoCodecContext:
+def _decoder_for(stream: VideoStream, *, is_rough: bool) -> VideoCodecContext:
     context = stream.codec_context
     special = _ALPHA_DECODERS.get(context.codec.canonical_name)
-    if special and stream.metadata.get("alpha_mode") == "1":
+    if special and has_alpha_layer(stream):
         created = av.CodecContext.create(special, "r")
         assert isinstance(created, VideoCodecContext)
         context = created
     context.thread_type = ThreadType.AUTO
     context.thread_count = min(_MOST_THREADS, os.cpu_count() or 1)
-    context.options = {"max_pixels": str(LARGEST_SIDE_PX**2)}
+    rough = {"skip_loop_filter": "bidir"} if is_rough else {}
+    context.options = {"max_pixels": str(LARGEST_SIDE_PX**2)} | rough
     return context
