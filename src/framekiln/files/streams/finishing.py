@@ -12,9 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from framekiln.media.isobmff.index import SCRUB_TRACK_ID, IndexEntry, index_entry
+from framekiln.media.overviews.overview import THUMBNAILS
+from framekiln.media.overviews.thumbnails import SheetViewer
 from framekiln.media.probe import VideoFacts, probe
 from framekiln.media.remaking.one_mp4 import write_one_mp4
-from framekiln.media.splitting.picture_tracks import PictureOrder, PictureSource, encode_pictures
+from framekiln.media.splitting.picture_tracks import (
+    PictureOrder,
+    PictureSource,
+    Viewer,
+    encode_pictures,
+)
 from framekiln.media.splitting.probe_info import probe_info
 from framekiln.media.splitting.split import INDEX_NAME, ProcessedTrack, ProcessedVideo, track_path
 from framekiln.media.splitting.work_done import WorkDone
@@ -46,8 +53,11 @@ def finish(
     if facts.video is not None:
         pictures = sum(each["sample_count"] for each in index.values() if each["type"] == "video")
         done.plan(pictures)
-        _make_scrub(source, folder, facts.video, done)
-        index[SCRUB_TRACK_ID] = index_entry(SCRUB_TRACK_ID, track_path(folder, SCRUB_TRACK_ID))
+        sheet = SheetViewer(facts)
+        scrub_path = track_path(folder, SCRUB_TRACK_ID)
+        _make_scrub(source, scrub_path, facts.video, viewer=sheet.see, done=done)
+        sheet.write(folder / THUMBNAILS)
+        index[SCRUB_TRACK_ID] = index_entry(SCRUB_TRACK_ID, scrub_path)
         scrub = _describe(folder, index[SCRUB_TRACK_ID])
     text = json.dumps({str(key): index[key] for key in sorted(index)}, separators=(",", ":"))
     (folder / INDEX_NAME).write_text(text, encoding="utf-8")
@@ -62,12 +72,14 @@ def finish(
     )
 
 
-def _make_scrub(source: Path, folder: Path, facts: VideoFacts, done: WorkDone) -> None:
-    out = track_path(folder, SCRUB_TRACK_ID)
+def _make_scrub(
+    source: Path, out: Path, facts: VideoFacts, *, viewer: Viewer, done: WorkDone
+) -> None:
     encode_pictures(
         PictureSource(source, facts.fps),
         [PictureOrder.scrub(out, facts.width_px, facts.height_px)],
         tick=lambda: done.add(1),
+        viewer=viewer,
     )
 
 
