@@ -11,6 +11,7 @@ import av
 import numpy as np
 import pytest
 
+from framekiln.media.errors import UnreadableMedia
 from framekiln.media.splitting.split import ProcessedVideo, process_video, track_path
 from framekiln.media.watching.frames import FrameSource
 from tests.support.libraries import FOLDER
@@ -18,7 +19,22 @@ from tests.support.looks import psnr
 from tests.support.playing import ClipServer
 from tests.support.tab import Tab, open_tab
 
-BUNNY = Path(__file__).parents[1] / "support" / "media" / "bigbuckbunny.mp4"
+MEDIA = Path(__file__).parents[1] / "support" / "media"
+BUNNY = MEDIA / "bigbuckbunny.mp4"
+# Which tracks each becomes, and whether its packets are kept.
+TRACKS = {
+    "one-second-1080p.mp4": [("video", True), ("audio", True)],
+    "carphone.mp4": [("video", True)],
+    "two-aac-frames.mp4": [("audio", True)],
+    "two-vorbis-tracks.mp4": [("audio", False), ("audio", False)],
+    "he-aac-v2.aac": [("audio", False)],
+}
+BROKEN = {
+    "cut-off.mkv": "not readable as video or sound",
+    "cut-off.flv": "another kind of file",
+    "cover-cut-off.mp3": "not readable as video or sound",
+    "header-alone.mp4": "has no tracks",
+}
 LENA = ("aac", "flac", "m4a", "mp3", "ogg", "opus", "wav", "webm")
 PAGE = """<!doctype html><video muted></video><script>
 const video = document.querySelector("video");
@@ -95,6 +111,34 @@ def test_every_packet_of_a_real_film_is_its_own(bunny: Split) -> None:
     for track in bunny.made.tracks:
         copied = packets_of(track_path(bunny.folder, track.track_id), track.type)
         assert copied == packets_of(BUNNY, track.type)
+
+
+@pytest.mark.parametrize("name", TRACKS)
+def test_a_real_file_becomes_tracks_of_the_same_length(name: str, tmp_path: Path) -> None:
+    made = process_video(MEDIA / name, tmp_path, report=lambda _: None)
+    assert [(track.type, track.is_copied) for track in made.tracks] == TRACKS[name]
+    index = json.loads((tmp_path / "index.json").read_text())
+    for track in made.tracks:
+        path = track_path(tmp_path, track.track_id)
+        content = path.read_bytes()
+        for segment in index[str(track.track_id)]["segments"]:
+            assert content[segment["offset"] + 4 : segment["offset"] + 8] == b"moof"
+        if track.is_copied:
+            assert packets_of(path, track.type) == packets_of(MEDIA / name, track.type)
+        else:
+            assert heard_s(path) == pytest.approx(heard_s(MEDIA / name), abs=0.03)
+
+
+def heard_s(path: Path) -> float:
+    """Return how long the first sound is, by its samples."""
+    with av.open(str(path)) as container:
+        return sum(frame.samples / frame.rate for frame in container.decode(audio=0))
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_file_says_what_is_wrong(name: str, tmp_path: Path) -> None:
+    with pytest.raises(UnreadableMedia, match=BROKEN[name]):
+        process_video(MEDIA / name, tmp_path, report=lambda _: None)
 
 
 @pytest.mark.parametrize("kind", LENA)
