@@ -25,14 +25,17 @@ from framekiln.kit.fetch import GuardedFetcher
 from framekiln.pipelines.assembled import Around, PipelineServices
 from framekiln.playback.service import Playback
 from framekiln.renders.news import RenderNews
+from framekiln.renders.reuse.kept_parts import KeptParts
 from framekiln.renders.service import Renders
 from framekiln.renders.work import RenderWork
 from framekiln.settings import Settings
+from framekiln.speech.configuration import SpeechSettings
 from framekiln.storage.blob_store import BlobStore, open_blob_store
 from framekiln.transcripts.service import Transcripts
 from framekiln.transcripts.work import TranscriptWork
 from framekiln.videos.news import VideoNews
 from framekiln.videos.parts import VideoParts
+from framekiln.webhooks.callbacks.service import Callbacks
 from framekiln.webhooks.log import DeliveryLog
 from framekiln.webhooks.outbox import Outbox
 from framekiln.webhooks.service import Webhooks
@@ -59,6 +62,7 @@ class Services:
     file_work: FileWork
     renders: Renders
     render_work: RenderWork
+    kept_parts: KeptParts
     transcripts: Transcripts
     transcript_work: TranscriptWork
     v2: VideoParts
@@ -69,6 +73,7 @@ class Services:
     webhooks: Webhooks
     webhook_log: DeliveryLog
     webhook_work: WebhookWork
+    callbacks: Callbacks
     pipelines: PipelineServices
 
     @classmethod
@@ -90,7 +95,8 @@ class Services:
         )
         ingest = Ingest(database, blobs=blobs, fetcher=fetcher, clock=clock)
         news = RenderNews(outbox, base_url=settings.public_url)
-        video_news = VideoNews(outbox, settings.public_url)
+        callbacks = Callbacks(database, outbox=outbox, fetcher=fetcher, clock=clock)
+        video_news = VideoNews(outbox, settings.public_url, callbacks)
         news.add(video_news.heard)
         renders = Renders(
             database,
@@ -135,7 +141,9 @@ class Services:
                 webhooks=Webhooks(database, jobs=jobs, outbox=outbox, fetcher=fetcher, clock=clock),
                 webhook_log=DeliveryLog(database, jobs=jobs, clock=clock),
                 webhook_work=WebhookWork(database, jobs=jobs, clock=clock),
+                callbacks=callbacks,
                 render_work=RenderWork(database, jobs=jobs, clock=clock, news=news),
+                kept_parts=KeptParts(database, blobs, clock),
                 transcripts=Transcripts(
                     database,
                     files=files,
@@ -144,6 +152,7 @@ class Services:
                     notifications=notifications,
                     outbox=outbox,
                     clock=clock,
+                    languages=SpeechSettings.of(settings).languages,
                 ),
                 transcript_work=TranscriptWork(database, jobs=jobs, outbox=outbox, clock=clock),
                 pipelines=PipelineServices.over(

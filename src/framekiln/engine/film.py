@@ -14,7 +14,7 @@ from framekiln.engine.order import Film, FilmLimits, FilmOrder
 from framekiln.engine.slices import Slice, cut
 from framekiln.engine.sound import mix_sounds
 from framekiln.engine.stages import AnyStage, open_stage_for
-from framekiln.media.writing.join import join
+from framekiln.media.writing.assembling import assemble
 
 Report = Callable[[int, int], None]
 """Called with frames done and frames in all. What it raises stops the film."""
@@ -77,8 +77,12 @@ class _Work:
             self._order.assets,
             sound,
             page_sound=page_sound if has_page_sound else None,
+            mastering=stage.shot.mastering,
+            coding=stage.shot.sound_coding,
         )
-        join(slices, sound, path)
+        layers = self._order.layers
+        container = "mp4" if layers is None else layers.extension.value
+        assemble(slices, sound, path, container=container, fps=timeline.fps)
         return film
 
     def _film(self, stage: AnyStage, slice_: Slice) -> Path:

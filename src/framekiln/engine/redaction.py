@@ -18,7 +18,6 @@ from framekiln.engine.hidden_boxes import BoxPath, HiddenBoxes
 from framekiln.media.remaking.redaction import Shown, redact
 
 _GREY: Final = 128
-_REPORT_EVERY_MS: Final = 1000
 
 Report = Callable[[dict[str, Any]], None]
 
@@ -26,9 +25,15 @@ Report = Callable[[dict[str, Any]], None]
 def task(args: dict[str, Any], report: Report) -> dict[str, Any]:
     """Redact `source` to `out` by the JSON file `order`: its `boxes` and its `mutes`."""
     order = json.loads(Path(args["order"]).read_bytes())
-    hiding = _Hiding(HiddenBoxes(map(BoxPath.from_json, order["boxes"])), report)
+    hiding = _Hiding(HiddenBoxes(map(BoxPath.from_json, order["boxes"])))
     muted = [(Fraction(each["start_ms"]), Fraction(each["end_ms"])) for each in order["mutes"]]
-    made = redact(Path(args["source"]), Path(args["out"]), draw=hiding.draw, muted=muted)
+    made = redact(
+        Path(args["source"]),
+        Path(args["out"]),
+        draw=hiding.draw,
+        muted=muted,
+        tell=lambda part: report({"thousandths": int(part * 1000)}),
+    )
     return {
         "width_px": made.width_px,
         "height_px": made.height_px,
@@ -37,13 +42,11 @@ def task(args: dict[str, Any], report: Report) -> dict[str, Any]:
     }
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Hiding:
     """Draws on picture after picture."""
 
     boxes: HiddenBoxes
-    report: Report
-    reported_ms: Fraction = Fraction(0)
 
     def draw(self, shown: Shown) -> None:
         """Hide what must not be seen."""
@@ -51,9 +54,6 @@ class _Hiding:
         covered = self.boxes.covered(shown.from_ms, shown.until_ms)
         rects = [box.rect(picture.width_px, picture.height_px) for box in covered]
         hide_all(picture, rects)
-        if shown.from_ms >= self.reported_ms + _REPORT_EVERY_MS:
-            self.reported_ms = shown.from_ms
-            self.report({"at_ms": int(shown.from_ms)})
 
 
 def hide_all(picture: Picture, rects: Sequence[Rect]) -> None:

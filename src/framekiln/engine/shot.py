@@ -15,6 +15,8 @@ from framekiln.engine.order import (
     FilmOrder,
 )
 from framekiln.kit.errors import InvalidInput
+from framekiln.media.mixing.mastering import AS_IT_IS, Mastering
+from framekiln.media.mixing.sound_writer import SoundCoding
 from framekiln.timeline import Timeline, exact_rate
 
 
@@ -30,6 +32,8 @@ class Shot:
     warnings: tuple[str, ...]
     has_page_sound: bool = False
     """Whether the page mixes its sound itself and delivers it with the last frame."""
+    mastering: Mastering = AS_IT_IS
+    sound_coding: SoundCoding = SoundCoding.AAC
 
 
 def plan_shot(order: FilmOrder, facts: PageFacts) -> Shot:

@@ -10,27 +10,31 @@ from framekiln.engine.assets import Assets
 from framekiln.engine.heard import HeardPiece, MediaWindow
 from framekiln.media.hearing.pcm import write_wav
 from framekiln.media.hearing.sound import sample_at
+from framekiln.media.mixing.mastering import AS_IT_IS, Mastering
 from framekiln.media.mixing.mix import SoundClip, mix, mixed_blocks
+from framekiln.media.mixing.sound_writer import SoundCoding
 from framekiln.media.probe import probe
 from framekiln.timeline import Timeline
 
 
-def mix_sounds(
+def mix_sounds(  # noqa: PLR0913 - what is mixed, and how
     heard: Iterable[MediaWindow | HeardPiece],
     timeline: Timeline,
     assets: Assets,
     path: Path,
     *,
     page_sound: Path | None = None,
+    mastering: Mastering = AS_IT_IS,
+    coding: SoundCoding = SoundCoding.AAC,
 ) -> None:
-    """Mix all that is heard into one AAC track of the film's length; silence where there is none.
+    """Mix all that is heard into one track of the film's length; silence where there is none.
 
     `page_sound` is what the page itself has mixed, if it does that.
     """
     film_ms = Fraction(timeline.frame_count * 1000) / timeline.fps
     clips = [] if page_sound is None else [SoundClip(page_sound, Fraction(0), film_ms)]
     clips += clips_of(heard, assets)
-    mix(clips, duration_ms=timeline.duration_ms, out=path)
+    mix(clips, duration_ms=timeline.duration_ms, out=path, mastering=mastering, coding=coding)
 
 
 def mix_to_wav(

@@ -6,7 +6,7 @@ the way to a slice, without its pixels being taken; a declarative one jumps ther
 
 import base64
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +19,7 @@ from framekiln.capture.grab import Grabber, Grabbing, prepare_grabber
 from framekiln.capture.network import PageNetwork, Resource
 from framekiln.capture.page import Page, PageFacts, Size
 from framekiln.composition.document import as_document
+from framekiln.engine.digests import FilmDigests
 from framekiln.engine.errors import FilmTookTooLong, SizeUnsettled
 from framekiln.engine.missing_media import check_images, find_missing
 from framekiln.engine.order import DEFAULT_SIZE, FilmLimits, FilmOrder, StillMoment
@@ -27,7 +28,7 @@ from framekiln.engine.page_host import PageHost
 from framekiln.engine.shot import Shot, plan_shot
 from framekiln.engine.slices import Slice
 from framekiln.media.imaging.stills import decode_bgra
-from framekiln.media.writing.encode import Mp4Encoder, VideoSettings
+from framekiln.media.writing.encode import FilmEncoder, VideoSettings
 
 FrameShown = Callable[[int], None]
 """Called with the number of each frame taken. What it raises stops the film."""
@@ -61,12 +62,21 @@ class Stage:
         """The first frame that can still be shown."""
         return self._next_frame
 
+    @property
+    def is_foreseen(self) -> bool:
+        """Never: nobody knows what a page will do."""
+        return False
+
+    def digests(self, slices: Sequence[Slice]) -> FilmDigests:
+        """Return none, for the same reason."""
+        return FilmDigests((None,) * len(slices))
+
     def film(self, slice_: Slice, path: Path, shown: FrameShown) -> None:
         """Make one slice; it must not lie behind `next_frame`."""
         self._go_to(slice_.first_frame)
         size, timeline = self.shot.size, self.shot.timeline
         settings = VideoSettings(size.width_px, size.height_px, timeline.fps)
-        with Mp4Encoder(path, settings) as encoder:
+        with FilmEncoder(path, settings) as encoder:
             for number in range(slice_.first_frame, slice_.end_frame):
                 self._check_deadline()
                 pixels = encoder.buffer()

@@ -1,12 +1,13 @@
 """The stage that an order needs: a page, or layers. Both have the same face."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.framebuffer import Pixels
+from framekiln.engine.digests import FilmDigests
 from framekiln.engine.layers.stage import open_layers
 from framekiln.engine.order import FilmLimits, FilmOrder, StillMoment
 from framekiln.engine.shot import Shot
@@ -22,6 +23,15 @@ class AnyStage(Protocol):
     @property
     def next_frame(self) -> int:
         """The first frame that can still be shown."""
+        ...
+
+    @property
+    def is_foreseen(self) -> bool:
+        """Whether all that was filmed so far is what the digests say."""
+        ...
+
+    def digests(self, slices: Sequence[Slice]) -> FilmDigests:
+        """Return what slices, and the sound, are made of."""
         ...
 
     def film(self, slice_: Slice, path: Path, shown: Callable[[int], None]) -> None:

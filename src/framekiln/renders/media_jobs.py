@@ -4,20 +4,24 @@ import asyncio
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from framekiln.engine.assets import Assets
+from framekiln.engine.layers.stage import COPYING
 from framekiln.engine.site import SiteAssets
 from framekiln.engine.sound import mix_sounds
+from framekiln.engine.watched_assets import WatchedAssets
 from framekiln.jobs.ending import patiently
 from framekiln.jobs.model import JobContext
 from framekiln.kit.ids import RenderId
-from framekiln.media.writing.join import join
+from framekiln.media.writing.assembling import assemble
 from framekiln.renders.assets import RenderAssets, Sources, fetch_site
 from framekiln.renders.ending import ending_badly
 from framekiln.renders.model import Made, Render, output_key, sound_key
+from framekiln.renders.output import container_of
 from framekiln.renders.plan import RenderPlan
+from framekiln.renders.reuse.reusing import Reuse, digest_of_film
 from framekiln.renders.slices.store import DoneSlice
 from framekiln.renders.work import RenderWork
 from framekiln.storage.blob_store import BlobStore
@@ -30,6 +34,7 @@ class MixSound:
     work: RenderWork
     blobs: BlobStore
     sources: Sources
+    reuse: Reuse
 
     async def __call__(self, job: JobContext) -> None:
         """Mix all sounds of the plan into one track."""
@@ -39,11 +44,16 @@ class MixSound:
             if render is None or render.plan is None:
                 return
             key = sound_key(render, attempt=job.attempt)
-            await self._mix(render, RenderPlan.from_json(render.plan), key)
-            if not await self.work.finish_sound(render_id, blob_key=key):
+            plan = RenderPlan.from_json(render.plan)
+            digest = plan.sound_digest
+            if not await self.reuse.sound(render, plan, to_key=key):
+                digest = await self._mix(render, plan, key)
+                await self.reuse.keep(render, digest, key=key, record={})
+            if not await self.work.finish_sound(render_id, blob_key=key, digest=digest):
                 await self.blobs.delete(key)
 
-    async def _mix(self, render: Render, plan: RenderPlan, key: str) -> None:
+    async def _mix(self, render: Render, plan: RenderPlan, key: str) -> str | None:
+        """Mix; return what it was made of, if that is what was planned."""
         with tempfile.TemporaryDirectory(prefix="framekiln-sound-") as name:
             folder = Path(name)
             assets: Assets = RenderAssets(
@@ -55,8 +65,21 @@ class MixSound:
             if render.is_bundle and plan.sounds:
                 assets = SiteAssets(await fetch_site(render, self.blobs, folder), assets)
             path = folder / "sound.mp4"
-            await asyncio.to_thread(mix_sounds, plan.sounds, plan.timeline, assets, path)
+            watched = WatchedAssets(assets)
+            await asyncio.to_thread(
+                mix_sounds,
+                plan.sounds,
+                plan.timeline,
+                watched,
+                path,
+                mastering=plan.mastering,
+                coding=plan.sound_coding,
+            )
             await self.blobs.put_file(key, path)
+            for source, digest in plan.sound_sources.items():
+                if await asyncio.to_thread(watched.digest, source) != digest:
+                    return None
+            return plan.sound_digest
 
 
 @dataclass(frozen=True)
@@ -75,7 +98,8 @@ class JoinRender:
                 return
             parts = await self.work.parts(render_id)
             made = await self._join(render, RenderPlan.from_json(render.plan), parts, job.attempt)
-            await patiently(lambda: self.work.complete(render_id, made))
+            digest = digest_of_film(render, parts)
+            await patiently(lambda: self.work.complete(render_id, made, film_digest=digest))
             for key in [render.sound_key, *(part.blob_key for part in parts)]:
                 await self.blobs.delete(key)
 
@@ -90,7 +114,14 @@ class JoinRender:
                 await self.blobs.get_to_file(part.blob_key, path)
             sound, output = folder / "sound.mp4", folder / "output.mp4"
             await self.blobs.get_to_file(render.sound_key, sound)
-            await asyncio.to_thread(join, slices, sound, output)
+            await asyncio.to_thread(
+                assemble,
+                slices,
+                sound,
+                output,
+                container=container_of(render.output),
+                fps=plan.timeline.fps,
+            )
             key = output_key(render, attempt=attempt)
             byte_size = output.stat().st_size
             await self.blobs.put_file(key, output)
@@ -105,13 +136,18 @@ class JoinRender:
         )
 
 
+_OF_ONE_SLICE: Final = ("digest", "reused")
+
+
 def merge_records(records: list[dict[str, Any]]) -> dict[str, Any]:
     """Return one record for the whole film; where slices differ, the worse is told."""
     worst = next((r for r in records if r["fallback_reason"]), records[0])
     warnings = dict.fromkeys(warning for record in records for warning in record["warnings"])
     return {
-        **worst,
+        **{name: value for name, value in worst.items() if name not in _OF_ONE_SLICE},
         "captured_frames": sum(record["captured_frames"] for record in records),
         "slices": len(records),
+        "reused_slices": sum("reused" in record for record in records),
+        "copied_slices": sum(record["grabbing"] == COPYING for record in records),
         "warnings": list(warnings),
     }

@@ -162,6 +162,8 @@ class Render:
     completed_at: datetime | None
     failed_at: datetime | None
     expires_at: datetime | None
+    sound_digest: str | None = None
+    """Of the mixed sound, once it is there; see `engine/digests.py`."""
 
 
 @dataclass(frozen=True)
@@ -242,6 +244,11 @@ def sound_key(render: Render, *, attempt: int) -> str:
 def output_key(render: Render, *, attempt: int) -> str:
     """Return where this attempt's output goes; another attempt has another key."""
     return f"{_prefix(render)}/output-{attempt}.{container_of(render.output)}"
+
+
+def reused_key(render: Render, *, attempt: int) -> str:
+    """Return where a copy of another render's output goes: never where one is made."""
+    return f"{_prefix(render)}/again-{attempt}.{container_of(render.output)}"
 
 
 def _prefix(render: Render) -> str:

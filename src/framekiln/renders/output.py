@@ -1,4 +1,7 @@
-"""What a render's output is: an MP4, or a still in one of three formats (spec 4.3)."""
+"""What a render's output is: a film in one of four containers, or a still in one of three formats.
+
+Renders of v1 are MP4 or stills (spec 4.3); the other films are made of layer configs.
+"""
 
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -11,14 +14,34 @@ class Mp4Format:
     """H.264 and AAC; there is nothing to choose."""
 
 
-OutputFormat = Mp4Format | StillFormat
+@dataclass(frozen=True)
+class WebmFormat:
+    """VP9 and Opus."""
+
+
+@dataclass(frozen=True)
+class MovFormat:
+    """ProRes and PCM."""
+
+
+@dataclass(frozen=True)
+class GifFormat:
+    """Pictures without sound."""
+
+
+FilmFormat = Mp4Format | WebmFormat | MovFormat | GifFormat
+OutputFormat = FilmFormat | StillFormat
 
 _FORMATS: Final[dict[str, type[OutputFormat]]] = {
     "mp4": Mp4Format,
+    "webm": WebmFormat,
+    "mov": MovFormat,
+    "gif": GifFormat,
     "jpeg": JpegFormat,
     "png": PngFormat,
     "webp": WebpFormat,
 }
+_MEDIA_TYPES: Final = {"mp4": "video/mp4", "webm": "video/webm", "mov": "video/quicktime"}
 
 
 def container_of(output: OutputFormat) -> str:
@@ -28,7 +51,8 @@ def container_of(output: OutputFormat) -> str:
 
 def media_type_of(output: OutputFormat) -> str:
     """Return the media type of the output's bytes."""
-    return "video/mp4" if isinstance(output, Mp4Format) else f"image/{container_of(output)}"
+    container = container_of(output)
+    return _MEDIA_TYPES.get(container, f"image/{container}")
 
 
 def output_as_json(output: OutputFormat) -> dict[str, Any]:

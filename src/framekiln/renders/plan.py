@@ -1,12 +1,16 @@
 """What a render will be, once its page has said so; kept with the render as JSON. Pure."""
 
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from framekiln.capture.page import Size
+from framekiln.engine.digests import FilmDigests
 from framekiln.engine.heard import HeardPiece, MediaWindow
 from framekiln.engine.shot import Shot
+from framekiln.media.mixing.mastering import AS_IT_IS, Mastering
+from framekiln.media.mixing.sound_writer import SoundCoding
 from framekiln.timeline import Timeline
 
 
@@ -20,11 +24,27 @@ class RenderPlan:
     warnings: tuple[str, ...]
     has_page_sound: bool = False
     """Whether sound comes from the page, with the last slice, and there is nothing to mix."""
+    mastering: Mastering = AS_IT_IS
+    sound_coding: SoundCoding = SoundCoding.AAC
+    sound_digest: str | None = None
+    """What the sound will be made of, if equal ones can be told."""
+    sound_sources: Mapping[str, str] = field(default_factory=dict)
+    """The digests of what is heard, by address, as they were when it was planned."""
 
     @classmethod
-    def of(cls, shot: Shot) -> "RenderPlan":
+    def of(cls, shot: Shot, digests: FilmDigests, *, warnings: tuple[str, ...]) -> "RenderPlan":
         """Keep what later jobs need of a shot."""
-        return cls(shot.size, shot.timeline, shot.sounds, shot.warnings, shot.has_page_sound)
+        return cls(
+            size=shot.size,
+            timeline=shot.timeline,
+            sounds=shot.sounds,
+            warnings=warnings,
+            has_page_sound=shot.has_page_sound,
+            mastering=shot.mastering,
+            sound_coding=shot.sound_coding,
+            sound_digest=digests.sound,
+            sound_sources=digests.sound_sources,
+        )
 
     def as_json(self) -> dict[str, Any]:
         """Return it as plain JSON; rates are fractions written as text."""
@@ -36,6 +56,10 @@ class RenderPlan:
             "sounds": [_sound_as_json(sound) for sound in self.sounds],
             "warnings": list(self.warnings),
             "has_page_sound": self.has_page_sound,
+            "mastering": asdict(self.mastering),
+            "sound_coding": self.sound_coding.name,
+            "sound_digest": self.sound_digest,
+            "sound_sources": dict(self.sound_sources),
         }
 
     @classmethod
@@ -47,6 +71,10 @@ class RenderPlan:
             sounds=tuple(_sound_from_json(sound) for sound in value["sounds"]),
             warnings=tuple(value["warnings"]),
             has_page_sound=value.get("has_page_sound", False),
+            mastering=Mastering(**value.get("mastering", {})),
+            sound_coding=SoundCoding[value.get("sound_coding", SoundCoding.AAC.name)],
+            sound_digest=value.get("sound_digest"),
+            sound_sources=value.get("sound_sources", {}),
         )
 
 

@@ -6,10 +6,12 @@ Runs again from the start when its worker died; the output is there whole or not
 
 import json
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 import structlog
@@ -17,6 +19,7 @@ import structlog
 from framekiln.files.service import Files
 from framekiln.jobs.ending import patiently
 from framekiln.jobs.model import JobContext
+from framekiln.jobs.reports import Reports
 from framekiln.kit.confined.limits import Limits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.ids import RenderId
@@ -50,8 +53,12 @@ class RedactFile:
     async def _redact(self, render: Render, job: JobContext) -> None:
         with tempfile.TemporaryDirectory(prefix="framekiln-redact-") as name:
             made = await self._make(render, Path(name), output_key(render, attempt=job.attempt))
+        unused = [output_key(render, attempt=each) for each in range(1, job.attempt)]
         if not await patiently(lambda: self.work.complete(render.id, made)):
-            await self.blobs.delete(made.output_key)
+            unused = [made.output_key]
+        # Also what a worker left that died before it could say so.
+        for key in unused:
+            await self.blobs.delete(key)
 
     async def _make(self, render: Render, folder: Path, key: str) -> Made:
         order, out = folder / "order.json", folder / "out.mp4"
@@ -59,12 +66,14 @@ class RedactFile:
         redaction = Redaction.from_json(json.loads(order.read_bytes()))
         file = await self.files.get(render.organization_id, redaction.file_id)
         await self.files.fetch_media(file, folder / "source")
-        told = await run_confined(
-            "framekiln.engine.redaction:task",
-            {"source": "source", "order": order.name, "out": out.name},
-            limits=_LIMITS,
-            folder=folder,
-        )
+        async with Reports[int](partial(self.work.report_whole, render.id)) as progress:
+            told = await run_confined(
+                "framekiln.engine.redaction:task",
+                {"source": "source", "order": order.name, "out": out.name},
+                limits=_LIMITS,
+                folder=folder,
+                on_report=lambda word: progress.note(_thousandths(word)),
+            )
         byte_size = out.stat().st_size
         await self.blobs.put_file(key, out)
         return Made(
@@ -76,3 +85,9 @@ class RedactFile:
             byte_size=byte_size,
             record={"boxes": len(redaction.boxes), "mutes": len(redaction.mutes), "warnings": []},
         )
+
+
+def _thousandths(word: Mapping[str, Any]) -> int:
+    """Return what a child says, which may be anything, as a part of all its work."""
+    told = word.get("thousandths")
+    return min(1000, max(0, told)) if isinstance(told, int) else 0

@@ -35,7 +35,7 @@ from framekiln.renders.model import (
     topic,
 )
 from framekiln.renders.news import RenderNews
-from framekiln.renders.output import Mp4Format, OutputFormat
+from framekiln.renders.output import FilmFormat, OutputFormat
 from framekiln.renders.redaction import Redaction
 from framekiln.renders.slices import store as slice_store
 from framekiln.renders.slices.store import DoneSlice
@@ -113,7 +113,7 @@ class Renders:
         beside: Beside | None = None,
     ) -> Render:
         """Create a render of a layer config in its normal form."""
-        still_ms = None if isinstance(output, Mp4Format) else round(config.get("time", 0) * 1000)
+        still_ms = None if isinstance(output, FilmFormat) else round(config.get("time", 0) * 1000)
         new = NewRender(
             html=None,
             asked=Asked(duration_ms=still_ms),

@@ -9,12 +9,12 @@ from framekiln.engine.stages import AnyStage, open_stage_for
 from framekiln.engine.studio import Alive
 from framekiln.media.imaging.stills import StillFormat, encode_still
 from framekiln.renders.model import Made, Render
-from framekiln.renders.output import Mp4Format
+from framekiln.renders.output import FilmFormat
 
 
 def still_moment(render: Render) -> StillMoment | None:
     """Return which picture a render wants; None when it wants a film."""
-    if isinstance(render.output, Mp4Format):
+    if isinstance(render.output, FilmFormat):
         return None
     return StillMoment(
         at_ms=render.asked.duration_ms or 0,

@@ -160,16 +160,21 @@ async def lock(connection: Connection, render_id: RenderId) -> Render | None:
 
 
 async def find_progress(connection: Connection, render_id: RenderId) -> Progress | None:
-    """Return how far a render is: whole slices, and frames of those being made."""
+    """Return how far a render is: whole slices, and frames of those being made.
+
+    What has no slices is made in one go and counts thousandths.
+    """
     cursor = await connection.execute(
         """
         SELECT status, error_code, error_message,
-            coalesce((plan ->> 'frame_count')::integer, 0) AS frame_count,
-            (SELECT coalesce(sum(CASE slice.status WHEN 'done' THEN slice.frame_count
+            coalesce((plan ->> 'frame_count')::integer, 1000) AS frame_count,
+            CASE WHEN plan IS NULL THEN (SELECT coalesce(max(frames_done), 0)
+                FROM render_slice_progress WHERE render_id = render.id AND number = -1)
+            ELSE (SELECT coalesce(sum(CASE slice.status WHEN 'done' THEN slice.frame_count
                     WHEN 'taken' THEN coalesce(made.frames_done, 0) ELSE 0 END), 0)
                 FROM render_slice slice LEFT JOIN render_slice_progress made USING
                     (render_id, number)
-                WHERE slice.render_id = render.id)::integer AS frames_done
+                WHERE slice.render_id = render.id)::integer END AS frames_done
         FROM render WHERE id = %s
         """,
         (render_id,),
@@ -217,22 +222,45 @@ async def set_plan(connection: Connection, render_id: RenderId, plan: Row) -> No
     await connection.execute("UPDATE render SET plan = %s WHERE id = %s", (Jsonb(plan), render_id))
 
 
-async def set_sound(connection: Connection, render_id: RenderId, blob_key: str) -> None:
-    """Keep where the mixed sound is."""
+async def set_sound(
+    connection: Connection, render_id: RenderId, blob_key: str, *, digest: str | None
+) -> None:
+    """Keep where the mixed sound is, and what it was made of."""
     await connection.execute(
-        "UPDATE render SET sound_key = %s WHERE id = %s", (blob_key, render_id)
+        "UPDATE render SET sound_key = %s, sound_digest = %s WHERE id = %s",
+        (blob_key, digest, render_id),
     )
 
 
+async def find_film(connection: Connection, render: Render, film_digest: str) -> Made | None:
+    """Return the newest film of the organization that was made of the same things."""
+    cursor = await connection.execute(
+        """
+        SELECT * FROM render
+        WHERE organization_id = %s AND film_digest = %s AND status = 'complete' AND id <> %s
+        ORDER BY completed_at DESC LIMIT 1
+        """,
+        (render.organization_id, film_digest, render.id),
+    )
+    row = await cursor.fetchone()
+    return _made(row) if row else None
+
+
 async def complete(
-    connection: Connection, render_id: RenderId, made: Made, *, now: datetime
+    connection: Connection,
+    render_id: RenderId,
+    made: Made,
+    *,
+    now: datetime,
+    film_digest: str | None = None,
 ) -> bool:
     """Record the output; False when the render has ended already."""
     cursor = await connection.execute(
         """
         UPDATE render SET status = 'complete', completed_at = %(now)s, width_px = %(width_px)s,
             height_px = %(height_px)s, fps = %(fps)s, duration_ms = %(duration_ms)s,
-            output_key = %(output_key)s, byte_size = %(byte_size)s, record = %(record)s
+            output_key = %(output_key)s, byte_size = %(byte_size)s, record = %(record)s,
+            film_digest = %(film_digest)s
         WHERE id = %(id)s AND status = ANY(%(before)s)
         """,
         {
@@ -246,6 +274,7 @@ async def complete(
             "output_key": made.output_key,
             "byte_size": made.byte_size,
             "record": Jsonb(made.record),
+            "film_digest": film_digest,
         },
     )
     return cursor.rowcount == 1
@@ -300,6 +329,7 @@ def _render(row: Row) -> Render:
         completed_at=row["completed_at"],
         failed_at=row["failed_at"],
         expires_at=row["expires_at"],
+        sound_digest=row["sound_digest"],
     )
 
 

@@ -75,13 +75,19 @@ class RenderWork:
             render = await store.find_any(connection, render_id)
         return None if render is None or render.status.is_terminal else render
 
-    async def save_plan(self, render: Render, plan: RenderPlan, slices: Sequence[Slice]) -> None:
+    async def save_plan(
+        self,
+        render: Render,
+        plan: RenderPlan,
+        slices: Sequence[Slice],
+        digests: Sequence[str | None] = (),
+    ) -> None:
         """Keep the plan, and call in other workers."""
         async with self._locked(render.id) as (connection, current):
             if current is None or current.status.is_terminal or current.plan is not None:
                 return
             await store.set_plan(connection, render.id, plan.as_json())
-            await slice_store.insert(connection, render.id, slices)
+            await slice_store.insert(connection, render.id, slices, digests)
             if not plan.has_page_sound:
                 await self._jobs.defer(connection, sound_job(render))
             await self._call_in_another(connection, render, free=len(slices))
@@ -110,6 +116,13 @@ class RenderWork:
                 await store.set_recovered(connection, taken.render_id)
                 await notify(connection, topic(taken.render_id))
 
+    async def report_whole(self, render_id: RenderId, thousandths: int) -> None:
+        """Tell followers how far a render is that is made in one go."""
+        async with self._database.transaction() as connection:
+            await slice_store.report_whole(connection, render_id, thousandths)
+            await store.set_recovered(connection, render_id)
+            await notify(connection, topic(render_id))
+
     async def finish_slice(
         self, taken: TakenSlice, *, blob_key: str, record: dict[str, Any]
     ) -> bool:
@@ -122,12 +135,14 @@ class RenderWork:
             await self._join_if_whole(connection, render)
             return True
 
-    async def finish_sound(self, render_id: RenderId, *, blob_key: str) -> bool:
+    async def finish_sound(
+        self, render_id: RenderId, *, blob_key: str, digest: str | None = None
+    ) -> bool:
         """Record the mixed sound; if the pictures are there, the film is joined."""
         async with self._locked(render_id) as (connection, render):
             if render is None or render.status.is_terminal:
                 return False
-            await store.set_sound(connection, render_id, blob_key)
+            await store.set_sound(connection, render_id, blob_key, digest=digest)
             await self._join_if_whole(connection, render)
             return True
 
@@ -136,10 +151,29 @@ class RenderWork:
         async with self._database.connection() as connection:
             return await slice_store.finished(connection, render_id)
 
-    async def complete(self, render_id: RenderId, made: Made) -> bool:
-        """End a render well; False when it has ended already."""
-        async with self._locked(render_id) as (connection, _):
-            return await store.complete(connection, render_id, made, now=self._clock.now())
+    async def find_film(self, render: Render, film_digest: str) -> Made | None:
+        """Return a film of the same organization that was made of the same things."""
+        async with self._database.connection() as connection:
+            return await store.find_film(connection, render, film_digest)
+
+    async def complete(
+        self,
+        render_id: RenderId,
+        made: Made,
+        *,
+        film_digest: str | None = None,
+        plan: RenderPlan | None = None,
+    ) -> bool:
+        """End a render well; False when it has ended otherwise. A `plan` is kept with it."""
+        async with self._locked(render_id) as (connection, render):
+            if render is not None and render.made and render.made.output_key == made.output_key:
+                # The answer to our first try was lost with the database: the output is in use.
+                return True
+            if plan is not None and render is not None and render.plan is None:
+                await store.set_plan(connection, render_id, plan.as_json())
+            return await store.complete(
+                connection, render_id, made, now=self._clock.now(), film_digest=film_digest
+            )
 
     async def fail(self, render_id: RenderId, failure: Failure) -> bool:
         """End a render badly; False when it has ended already."""

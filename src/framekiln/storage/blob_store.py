@@ -109,6 +109,13 @@ class BlobStore:
                 return False
         return True
 
+    async def copy(self, key: str, to_key: str) -> None:
+        """Store what is under a key under another, too; either may go without the other."""
+        check_key(key)
+        check_key(to_key)
+        with _reading(key, doing="copy"):
+            await obstore.copy_async(self._store, key, to_key)
+
     async def get(self, key: str) -> bytes:
         """Return the whole content."""
         check_key(key)

@@ -10,9 +10,10 @@ from typing import Final
 
 HEAVY_QUEUES: Final = frozenset({"files", "speech", "playback", "steps", "endpoints"})
 
-# Somebody waits for a segment, while the next ones are made ahead of need. Asking an endpoint is
-# nothing but waiting.
+# Somebody waits for a segment. Asking an endpoint is nothing but waiting.
 _MORE: Final = {"playback": 1, "endpoints": 63}
+# Whoever makes what is asked for also makes, in other places, what will be.
+_COMPANIONS: Final = {"playback": "ahead"}
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,10 @@ def crews_of(queues: list[str], *, concurrency: int, slots: int) -> list[Crew]:
     """Return the crews; `concurrency` is that of the light queues, or of the only one."""
     light = tuple(queue for queue in queues if queue not in HEAVY_QUEUES)
     heavy = [queue for queue in queues if queue in HEAVY_QUEUES]
-    if len(queues) == 1:
-        return [Crew(tuple(queues), concurrency)]
     crews = [Crew(light, concurrency)] if light else []
-    return crews + [Crew((queue,), slots + _MORE.get(queue, 0)) for queue in heavy]
+    if len(queues) == 1:
+        crews = [Crew(tuple(queues), concurrency)]
+    else:
+        crews += [Crew((queue,), slots + _MORE.get(queue, 0)) for queue in heavy]
+    companions = [_COMPANIONS[queue] for queue in heavy if queue in _COMPANIONS]
+    return crews + [Crew((queue,), slots) for queue in companions]

@@ -26,6 +26,7 @@ from framekiln.pipelines.running.step_job import RunStep
 from framekiln.pipelines.sending.delivery import SendAttempt
 from framekiln.pipelines.sending.jobs import ENDPOINTS_QUEUE, SEND_ATTEMPT
 from framekiln.pipelines.sending.media_urls import MediaUrls
+from framekiln.playback.foreseeing import ThenLook
 from framekiln.playback.jobs import LOOK, MAKE
 from framekiln.playback.jobs import QUEUE as PLAYBACK_QUEUE
 from framekiln.playback.making import LookAtSource, MakeSegment
@@ -105,10 +106,10 @@ def _media_handlers(services: Services) -> Opened:
 
 
 def _file_handlers(services: Services) -> Opened:
-    work, blobs = services.file_work, services.blobs
+    work, blobs, playback = services.file_work, services.blobs, services.playback
     return {
-        PROCESS_FILE: ProcessFile(work, blobs),
-        ASSEMBLE_STREAM: AssembleStream(work, blobs, services.streams),
+        PROCESS_FILE: ThenLook(ProcessFile(work, blobs), playback),
+        ASSEMBLE_STREAM: ThenLook(AssembleStream(work, blobs, services.streams), playback),
         REDACT_FILE: RedactFile(services.render_work, services.files, blobs),
     }
 

@@ -62,8 +62,10 @@ async def reap(services: Services) -> None:
     assets = await services.ingest.remove_expired()
     files = await services.files.remove_expired()
     await services.webhook_work.remove_old()
+    await services.callbacks.remove_idle()
     await services.sessions.remove_expired()
     await services.streams.fail_abandoned()
     await services.playback.remove_unused()
+    await services.kept_parts.remove_unused()
     if renders or assets or files:
         log.info("removed what had expired", renders=renders, assets=assets, files=files)

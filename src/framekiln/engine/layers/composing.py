@@ -104,7 +104,8 @@ class _Filter:
         state = state_at(self.layer, time_s)
         if not state.is_visible or state.opacity <= 0:
             return None
-        adjustment = adjustment_of(state.filters).by(state.opacity)
+        (each,) = state.filters
+        adjustment = adjustment_of(each).by(state.opacity)
         return Tinted((self.layer.id, adjustment), adjustment, self._canvas)
 
     def leave(self, number: int) -> None:

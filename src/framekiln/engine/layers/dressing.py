@@ -16,7 +16,8 @@ from framekiln.composition.layers import LayerState, Rect
 from framekiln.composition.layers.boxes import WHOLE
 from framekiln.composition.layers.geometry import Flip
 from framekiln.composition.layers.values import ChromaKey, Layer, Visual
-from framekiln.compositor.adjusting import adjust, blur
+from framekiln.compositor.adjusting import blur
+from framekiln.compositor.changing import changed
 from framekiln.compositor.masking import flipped, keyed, masked, rounded_mask
 from framekiln.compositor.picture import (
     Picture,
@@ -25,11 +26,11 @@ from framekiln.compositor.picture import (
     cut,
     picture_of_premultiplied,
 )
-from framekiln.compositor.placing import Matrix, moved, scaled
+from framekiln.compositor.placing import Matrix, moved, resize, scaled
 from framekiln.compositor.rect import Rect as Pixels
 from framekiln.engine.layers.geometry import Edges, even, matrix_onto, on_canvas
 from framekiln.engine.layers.painter import Look
-from framekiln.engine.layers.tinting import adjustment_of, colour_of
+from framekiln.engine.layers.tinting import adjustments_of, colour_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +70,8 @@ def dress(look: Look, state: LayerState, layer: Layer, *, stands: bool) -> Dress
     picture = dressed.picture
     if key := getattr(layer, "chroma_key", None):
         picture = _keyed(picture, key)
-    picture = adjust(picture, adjustment_of(state.filters))
+    for adjustment in adjustments_of(state.filters):
+        picture = changed(picture, adjustment)
     dressed = replace(dressed, picture=picture)
     return _blurred(_revealed(_rounded(dressed, state, layer), state), state)
 
@@ -126,8 +128,12 @@ def _area(look: Look, state: LayerState, layer: Layer) -> Rect:
 def _standing(dressed: Dressed, state: LayerState) -> Dressed:
     edges = on_canvas(state, dressed.area, to_even=True)
     picture = dressed.picture
+    is_larger = picture.width_px > edges.width and picture.height_px > edges.height
+    if is_larger and edges.width % 2 == edges.height % 2 == 0:
+        # Now rather than later: all that follows has fewer pixels to change.
+        picture = resize(picture, edges.width, edges.height)
     factors = (edges.width / picture.width_px, edges.height / picture.height_px)
-    return replace(dressed, onto=edges.onto @ scaled(*factors))
+    return replace(dressed, picture=picture, onto=edges.onto @ scaled(*factors))
 
 
 def _cut_crop(picture: Picture, state: LayerState) -> Picture:

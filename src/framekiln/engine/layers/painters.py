@@ -8,12 +8,10 @@ from pathlib import Path
 from framekiln.capture.browser import Browser
 from framekiln.capture.page import Size
 from framekiln.composition.layers import PixelSize, ResolvedLayer, ResolvedTimeline, text_room_px
-from framekiln.composition.layers.filters import FilterName
 from framekiln.composition.layers.layer_kinds import animation_of
 from framekiln.composition.layers.styles import ShapeKind
 from framekiln.composition.layers.values import (
     AudioLayer,
-    FilterLayer,
     GroupLayer,
     HtmlLayer,
     HtmlPage,
@@ -177,17 +175,6 @@ def draw_ahead(film: ResolvedTimeline, palette: Palette) -> None:
             palette.warnings.append(
                 f"{layer.layer.path}: the text of layer {layer.id} is larger than its box"
             )
-
-
-def warn_of_filters(film: ResolvedTimeline, palette: Palette) -> None:
-    """Say which filters are accepted and change nothing."""
-    for layer in film.every_layer():
-        value = layer.layer
-        filters = value.filters if isinstance(value, Visual) else ()
-        if isinstance(value, FilterLayer):
-            filters = (value.filter,)
-        if any(each.name is FilterName.SOBEL for each in filters):
-            palette.warnings.append(f"{value.path}: the filter sobel is accepted and does nothing")
 
 
 def measured(palette: Palette) -> Mapping[str, PixelSize]:

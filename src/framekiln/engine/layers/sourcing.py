@@ -19,6 +19,7 @@ from framekiln.composition.layers.values import (
     SubtitlesLayer,
 )
 from framekiln.engine.assets import Assets, LocalAsset
+from framekiln.engine.watched_assets import file_digest
 from framekiln.kit.errors import FramekilnError, InvalidInput
 from framekiln.media.captions import read_captions
 from framekiln.media.imaging.image_facts import image_facts
@@ -37,6 +38,13 @@ class Gathered:
     media: dict[str, SourceFacts | Unusable] = field(default_factory=dict)
     may_come: set[str] = field(default_factory=set)
     """Those that could not be had this time, and perhaps can be later."""
+    _digests: dict[str, str] = field(default_factory=dict, init=False)
+
+    def digest(self, address: str) -> str:
+        """Return the digest of a source's bytes; they are read once, when it is first asked."""
+        if address not in self._digests:
+            self._digests[address] = file_digest(self.path(address))
+        return self._digests[address]
 
     def path(self, address: str) -> Path:
         """Return where a source that can be used lies."""

@@ -5,7 +5,7 @@ Any frame can be shown at any time, so a stage of layers never has to be opened 
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -18,14 +18,25 @@ from framekiln.capture.browser import Browser
 from framekiln.capture.framebuffer import Pixels
 from framekiln.capture.page import Size
 from framekiln.composition.layers import InvalidConfig, ResolvedTimeline, resolve
-from framekiln.composition.layers.values import LayerConfig, OutputSettings, Quality
+from framekiln.composition.layers.values import LayerConfig
+from framekiln.compositor.emitting import emit
 from framekiln.compositor.picture import rgba_of
 from framekiln.compositor.rect import Rect
 from framekiln.compositor.scene import Scene
+from framekiln.engine.assets import Assets
+from framekiln.engine.digests import FilmDigests, sound_digest
 from framekiln.engine.errors import FilmTookTooLong
 from framekiln.engine.heard import HeardPiece
+from framekiln.engine.layers.coding import (
+    layout_for,
+    mastering_of,
+    sound_coding,
+    video_settings,
+)
 from framekiln.engine.layers.composing import Composer
-from framekiln.engine.layers.painters import Palette, draw_ahead, measured, warn_of_filters
+from framekiln.engine.layers.digests import SliceDigests
+from framekiln.engine.layers.painters import Palette, draw_ahead, measured
+from framekiln.engine.layers.passing import Passing
 from framekiln.engine.layers.raster import RasterRoom
 from framekiln.engine.layers.sourcing import Gathered, gather
 from framekiln.engine.layers.text_markup import font_faces
@@ -34,12 +45,12 @@ from framekiln.engine.missing_media import AssetMissing, AssetUnavailable
 from framekiln.engine.order import FilmLimits, FilmOrder, StillMoment
 from framekiln.engine.shot import Shot
 from framekiln.engine.slices import Slice
-from framekiln.media.writing.encode import Layout, Mp4Encoder, VideoSettings
+from framekiln.engine.watched_assets import WatchedAssets
+from framekiln.media.writing.encode import FilmEncoder, VideoSettings
 
 GRABBING: Final = "layers"
+COPYING: Final = "copied"
 FrameShown = Callable[[int], None]
-_PRESETS: Final = {Quality.DRAFT: "superfast", Quality.STANDARD: "veryfast", Quality.HIGH: "medium"}
-_CRFS: Final = {Quality.DRAFT: 23, Quality.STANDARD: 18, Quality.HIGH: 16}
 
 
 @dataclass
@@ -52,28 +63,70 @@ class LayerStage:
     limits: FilmLimits
     palette: Palette
     composer: Composer
+    watched: WatchedAssets
     fallback_reason: str | None = None
     next_frame: int = field(default=0, init=False)
     """Always 0: no frame needs those before it."""
     _captured_frames: int = field(default=0, init=False)
+    _grabbing: str = field(default=GRABBING, init=False)
     _deadline: float = field(init=False)
+    _first_warnings: tuple[str, ...] = field(init=False)
+    passing: Passing = field(init=False)
 
     def __post_init__(self) -> None:
         self._deadline = time.monotonic() + self.limits.whole_s
+        self.passing = Passing(self.film_plan, self.palette.gathered, self._settings)
+        self._first_warnings = self.warnings()
+        # What was fetched so far was drawn already, and counts as its pixels.
+        self.watched.forget()
+
+    def digests(self, slices: Sequence[Slice]) -> FilmDigests:
+        """Return what slices, and the sound, are made of."""
+        config, gathered = self.film_plan.config, self.palette.gathered
+        heard = {piece.source: gathered.digest(piece.source) for piece in self.palette.heard}
+        mixing = repr((config.audio, config.extension))
+        sound = sound_digest(self.palette.heard, self.shot.timeline, heard, settings=mixing)
+        encoding = (config.extension, config.output, self._settings)
+        digests = SliceDigests(
+            film=self.film_plan,
+            palette=self.palette,
+            assets=self.watched,
+            encoding=repr(encoding),
+            sound=sound,
+            browser=self.browser.version if self.browser else "",
+        )
+        return FilmDigests(tuple(digests.of(each) for each in slices), sound, heard)
+
+    @property
+    def is_foreseen(self) -> bool:
+        """Whether all that was filmed so far is what the digests say."""
+        known = {font.src for font in self.film_plan.config.fonts}
+        known |= {piece.source for piece in self.palette.heard}
+        return not self.watched.asked_beside(known) and self.warnings() == self._first_warnings
+
+    @property
+    def _settings(self) -> VideoSettings:
+        return video_settings(self.shot.size, self.shot.timeline.fps, self.film_plan.config)
 
     def film(self, slice_: Slice, path: Path, shown: FrameShown) -> None:
-        """Make one slice."""
-        size, fps = self.shot.size, self.shot.timeline.fps
-        settings = video_settings(size, fps, self.film_plan.config.output)
+        """Make one slice: by copying where it is a stretch of a source, untouched."""
+        self._grabbing = GRABBING
+        if self.passing.copy(slice_, path):
+            self._grabbing = COPYING
+            shown(slice_.end_frame - 1)
+            return
+        size, settings = self.shot.size, self._settings
         background = colour_of(self.film_plan.config.background)
-        scene = Scene(size.width_px, size.height_px, background=background)
-        with Mp4Encoder(path, settings, Layout.YUV420P) as encoder:
+        scene = Scene(
+            size.width_px, size.height_px, background=background, has_alpha=settings.has_alpha
+        )
+        with FilmEncoder(path, settings, layout_for(settings)) as encoder:
             for number in range(slice_.first_frame, slice_.end_frame):
                 self._check_deadline(number)
                 has_changed = scene.show(self.composer.things(number))
                 if has_changed or number == slice_.first_frame:
                     buffer = encoder.buffer()
-                    _copy(scene, buffer)
+                    emit(scene.picture, buffer)
                     encoder.write(buffer)
                     self._captured_frames += 1
                 else:
@@ -111,7 +164,7 @@ class LayerStage:
     def record(self) -> dict[str, Any]:
         """Return how the frames were made."""
         return {
-            "grabbing": GRABBING,
+            "grabbing": self._grabbing,
             "fallback_reason": self.fallback_reason,
             "confinement": self.browser.confinement,
             "browser": self.browser.version,
@@ -134,15 +187,17 @@ def open_layers(
     assert config is not None
     gathered = gather(config, order.assets)
     film = settle(config, gathered)
+    watched = WatchedAssets(order.assets)
     with tempfile.TemporaryDirectory(prefix="framekiln-layers-") as folder:
-        palette = _palette(film, gathered, order, browser, limits, Path(folder))
+        palette = _palette(film, gathered, watched, browser, limits, Path(folder))
         palette.raw = fallback_reason is None
-        warn_of_filters(film, palette)
         draw_ahead(film, palette)
         film = resolve(config, gathered.media, measured=measured(palette))
         composer = Composer(film.layers, palette.canvas, palette.draw_layer)
         try:
-            yield LayerStage(film, _shot(film), browser, limits, palette, composer, fallback_reason)
+            yield LayerStage(
+                film, _shot(film), browser, limits, palette, composer, watched, fallback_reason
+            )
         finally:
             composer.close()
 
@@ -150,7 +205,7 @@ def open_layers(
 def _palette(
     film: ResolvedTimeline,
     gathered: Gathered,
-    order: FilmOrder,
+    assets: Assets,
     browser: Browser,
     limits: FilmLimits,
     folder: Path,
@@ -159,10 +214,10 @@ def _palette(
     return Palette(
         gathered=gathered,
         browser=browser,
-        assets=order.assets,
+        assets=assets,
         limits=limits,
         canvas=Rect(0, 0, film.dimensions.width_px, film.dimensions.height_px),
-        room=RasterRoom(browser, order.assets, limits, head=head),
+        room=RasterRoom(browser, assets, limits, head=head),
         folder=folder,
         head=head,
         heard=heard_pieces(film),
@@ -199,12 +254,6 @@ def heard_pieces(film: ResolvedTimeline) -> tuple[HeardPiece, ...]:
     )
 
 
-def video_settings(size: Size, fps: Fraction, output: OutputSettings) -> VideoSettings:
-    """Return what the encoder is told by the config's `output`."""
-    crf = _CRFS[output.quality] if output.crf is None else round(output.crf)
-    return VideoSettings(size.width_px, size.height_px, fps, _PRESETS[output.quality], crf)
-
-
 def _shot(film: ResolvedTimeline) -> Shot:
     return Shot(
         size=Size(film.dimensions.width_px, film.dimensions.height_px),
@@ -212,14 +261,6 @@ def _shot(film: ResolvedTimeline) -> Shot:
         sounds=heard_pieces(film),
         is_declarative=True,
         warnings=tuple(f"{each.path}: {each.message}" for each in film.warnings),
+        mastering=mastering_of(film.config.audio),
+        sound_coding=sound_coding(film.config.extension),
     )
-
-
-def _copy(scene: Scene, buffer: Pixels) -> None:
-    """Write the planes one after the other, as the encoder wants them."""
-    picture = scene.picture
-    height, width = picture.y.shape
-    np.copyto(buffer[:height], picture.y)
-    chroma = buffer[height:].reshape(2, height // 2, width // 2)
-    np.copyto(chroma[0], picture.u)
-    np.copyto(chroma[1], picture.v)

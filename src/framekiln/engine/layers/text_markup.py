@@ -38,7 +38,7 @@ BASE_CSS: Final = f"""{LAYERS}
     transform-origin: 0 0; }}
   .box {{ display: grid; box-sizing: border-box; }}
   .box > * {{ grid-area: 1 / 1; box-sizing: border-box; min-width: 0; min-height: 0; }}
-  .words {{ display: flex; flex-direction: column; }}
+  .words {{ display: flex; flex-direction: column; position: relative; }}
   .block {{ display: block; white-space: pre-wrap; }}
   img, svg {{ display: block; }}
 }}
@@ -143,6 +143,8 @@ def _letters(style: TextStyle) -> str:
     rules.append(f"{'text-transform' if is_case else 'transform'}: {style.transform}")
     if style.stroke is not None:
         rules.append(f"-webkit-text-stroke: {style.stroke.width_px}px {_css(style.stroke.color)}")
+        # Behind the letters: over them it would leave little of small ones.
+        rules.append("paint-order: stroke fill")
     if shadow := style.shadow:
         offsets = f"{shadow.x_px}px {shadow.y_px}px {shadow.blur_px}px"
         rules.append(f"text-shadow: {offsets} {_css(shadow.color)}")

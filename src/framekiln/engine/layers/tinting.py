@@ -1,4 +1,4 @@
-"""Filters of a config as changes of colour. Pure."""
+"""Filters of a config as changes of a picture. Pure."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -17,6 +17,7 @@ from framekiln.compositor.adjusting import (
     lighten,
     saturation,
 )
+from framekiln.compositor.changing import Change, Edges
 from framekiln.compositor.picture import Colour
 
 _LIGHTER: Final = 0.2
@@ -27,16 +28,27 @@ def colour_of(colour: ConfigColour) -> Colour:
     return Colour.of_rgb(colour.red, colour.green, colour.blue, colour.alpha / 255)
 
 
-def adjustment_of(filters: Iterable[FilterState]) -> Adjustment:
-    """Return several filters, in their order, as one."""
-    whole = UNCHANGED
+def adjustment_of(each: FilterState) -> Change:
+    """Return what one filter does."""
+    return _ONE[each.name](each)
+
+
+def adjustments_of(filters: Iterable[FilterState]) -> list[Change]:
+    """Return what several filters do, in their order, as few changes as are exact.
+
+    Two are one, unless the first leads out of what can be seen: that is cut off in between.
+    """
+    found: list[Change] = [UNCHANGED]
     for each in filters:
-        whole = whole.then(_ONE.get(each.name, _nothing)(each))
-    return whole
+        last, one = found[-1], adjustment_of(each)
+        found[-1:] = [last, one] if (folded := _folded(last, one)) is None else [folded]
+    return found
 
 
-def _nothing(_: FilterState) -> Adjustment:
-    return UNCHANGED
+def _folded(first: Change, second: Change) -> Change | None:
+    if isinstance(first, Edges) or isinstance(second, Edges) or not first.stays_within:
+        return None
+    return first.then(second)
 
 
 def _faded(each: FilterState) -> Adjustment:
@@ -44,7 +56,7 @@ def _faded(each: FilterState) -> Adjustment:
     return covered(colour, each.cover * colour.alpha)
 
 
-_ONE: Final[dict[FilterName, Callable[[FilterState], Adjustment]]] = {
+_ONE: Final[dict[FilterName, Callable[[FilterState], Change]]] = {
     FilterName.BRIGHTNESS: lambda each: brightness(each.percent / 100),
     FilterName.CONTRAST: lambda each: contrast(each.percent / 100),
     FilterName.SATURATION: lambda each: saturation(each.percent / 100),
@@ -52,6 +64,7 @@ _ONE: Final[dict[FilterName, Callable[[FilterState], Adjustment]]] = {
     FilterName.NEGATIVE: lambda _: INVERT,
     FilterName.LIGHTEN: lambda _: lighten(_LIGHTER),
     FilterName.VINTAGE: lambda _: VINTAGE,
+    FilterName.SOBEL: lambda _: Edges(),
     FilterName.FADE_IN: _faded,
     FilterName.FADE_OUT: _faded,
 }

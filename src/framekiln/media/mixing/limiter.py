@@ -1,35 +1,48 @@
-"""Keeps a mix at or below full scale; sound that never exceeds it passes untouched, bit by bit.
+"""Keeps a mix at or below a ceiling; sound that never exceeds it passes untouched, bit by bit.
 
 Looks both ways: the gain sinks before a peak and recovers after it in a smooth curve, so nothing
 is ever clipped and no step is heard. Works on blocks, with constant memory.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from framekiln.media.mixing.true_peak import sample_levels
 
 Samples = NDArray[np.float32]
 Gains = NDArray[np.float64]
 
 # 21 ms at 48 kHz: longer than a period of the lowest tones, which would else be distorted.
 _REACH: Final = 1024
+# What levels between samples need around them.
+_SIDE: Final = 32
 
 
 class Limiter:
-    """Takes blocks of channels x samples and gives them back later, in order and complete."""
+    """Takes blocks of channels x samples and gives them back later, in order and complete.
 
-    def __init__(self) -> None:
+    `levels_of` says how high sound goes at each sample.
+    """
+
+    def __init__(
+        self,
+        ceiling: float = 1.0,
+        levels_of: Callable[[Samples], NDArray[np.float32]] = sample_levels,
+    ) -> None:
+        self._ceiling = ceiling
+        self._levels_of = levels_of
         # Gains depend on peaks up to twice the reach away: once to find, once to smooth them.
-        self._margin = 2 * _REACH
+        self._margin = 2 * _REACH + _SIDE
         self._before: Samples | None = None
         self._waiting: Samples | None = None
         self.peak = 0.0
-        """The highest level that came in so far; above 1 it was reduced."""
+        """The highest level that came in so far; above the ceiling it was reduced."""
 
     def push(self, block: Samples) -> Iterator[Samples]:
-        """Take a block of at least `2 * _REACH` samples; yield what is settled."""
+        """Take a block of at least `_margin` samples; yield what is settled."""
         if self._waiting is not None:
             yield self._limit(self._waiting, block[:, : self._margin])
         self._waiting = block
@@ -44,13 +57,16 @@ class Limiter:
         before = block[:, :0] if self._before is None else self._before
         self._before = block[:, -self._margin :]
         around = np.concatenate([before, block, after], axis=1)
-        levels = np.abs(around).max(axis=0, initial=0)
-        self.peak = max(self.peak, float(levels.max(initial=0)))
-        if levels.max(initial=0) <= 1:
+        levels = self._levels_of(around)
+        peak = float(levels.max(initial=0))
+        self.peak = max(self.peak, peak)
+        if peak <= self._ceiling:
             return block
-        gains = smooth_gains(levels)[before.shape[1] : before.shape[1] + block.shape[1]]
-        # Rounding may leave a sample a hair above full scale.
-        limited: Samples = np.clip(block * gains, -1, 1).astype(np.float32)
+        gains = smooth_gains(levels / np.float32(self._ceiling))
+        gains = gains[before.shape[1] : before.shape[1] + block.shape[1]]
+        # Rounding may leave a sample a hair above the ceiling.
+        top = np.float32(self._ceiling)
+        limited: Samples = np.clip(block * gains, -top, top).astype(np.float32)
         return limited
 
 

@@ -1,6 +1,6 @@
-"""Mixes the sounds of a film, sample by sample, into one AAC track as long as the film.
+"""Mixes the sounds of a film, sample by sample, into one track as long as the film.
 
-A film without sounds gets silence: every MP4 made here has both tracks. Works block by block, so
+A film without sounds gets silence: every film made here has both tracks. Works block by block, so
 an hour needs no more memory than a second; a source is open only while it is heard.
 """
 
@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 
 from framekiln.media.hearing.sound import CHANNELS, Samples, Stretch, read_sound, sample_at
-from framekiln.media.mixing.aac import AacWriter
-from framekiln.media.mixing.limiter import Limiter
+from framekiln.media.mixing.mastering import AS_IT_IS, Mastering, finished, gain_for
+from framekiln.media.mixing.sound_writer import SoundCoding, SoundWriter
 from framekiln.media.mixing.stretching import read_stretched
 
 # About a second, in whole AAC frames.
@@ -44,20 +44,27 @@ class Mix:
 
     sample_count: int
     peak: float
-    """Highest level of the sum before limiting; above 1 it was brought down to full scale."""
+    """Highest level before limiting, which brought down what was above the ceiling."""
+    gain: float = 1.0
+    """What the sum was multiplied with to be as loud as it was asked for."""
 
 
-def mix(clips: Sequence[SoundClip], duration_ms: Fraction | int, out: Path) -> Mix:
-    """Write the sound of a film of that length to `out`, an MP4 with one AAC-LC track."""
+def mix(
+    clips: Sequence[SoundClip],
+    duration_ms: Fraction | int,
+    out: Path,
+    *,
+    mastering: Mastering = AS_IT_IS,
+    coding: SoundCoding = SoundCoding.AAC,
+) -> Mix:
+    """Write the sound of a film of that length to `out`, one track in a file of its own."""
     total = sample_at(duration_ms)
-    limiter = Limiter()
-    with AacWriter(out) as writer:
-        for block in mixed_blocks(clips, total):
-            for settled in limiter.push(block):
-                writer.write(settled)
-        for settled in limiter.finish():
-            writer.write(settled)
-    return Mix(sample_count=total, peak=limiter.peak)
+    gain = gain_for(lambda: mixed_blocks(clips, total), mastering)
+    limiter = mastering.limiter()
+    with SoundWriter(out, coding) as writer:
+        for block in finished(mixed_blocks(clips, total), limiter, gain):
+            writer.write(block)
+    return Mix(sample_count=total, peak=limiter.peak if limiter else 0.0, gain=gain)
 
 
 def mixed_blocks(clips: Sequence[SoundClip], total: int) -> Iterator[Samples]:

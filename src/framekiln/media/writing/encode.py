@@ -1,8 +1,8 @@
-"""Pictures in, an H.264 MP4 out: x264 through PyAV, in its own thread.
+"""Pictures in, a film out: FFmpeg's encoders through PyAV, in a thread of their own.
 
-Output is H.264 High, 4:2:0, BT.709 limited range, constant frame rate, moov in front. The same
-pictures give the same bytes on every machine: the number of encoder threads is fixed, and no
-date, version or machine name is written.
+Output is BT.709 limited range at a constant frame rate; unless told otherwise, H.264 High 4:2:0 in
+MP4. The same pictures give the same bytes on every machine: the number of encoder threads is
+fixed, and no date, version or machine name is written.
 
 A slice of a film is encoded the same way: frames n to m as a file of their own that starts at time
 zero with a keyframe. No picture refers beyond its file (closed groups), and the same settings give
@@ -11,6 +11,7 @@ the same parameter sets, so `join` can put slices together without touching a pi
 
 import queue
 import threading
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum, auto
 from fractions import Fraction
@@ -20,9 +21,13 @@ from typing import Final
 
 import av
 import numpy as np
+from av.codec.context import Flags
 from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
+from av.video.stream import VideoStream
 from numpy.typing import NDArray
+
+from framekiln.media.writing.codings import Effort, PictureCoding, options_of
 
 Pixels = NDArray[np.uint8]
 
@@ -42,7 +47,17 @@ class VideoSettings:
     height_px: int
     fps: Fraction
     preset: str = "veryfast"
-    crf: int = 18
+    crf: float = 18
+    bits_per_s: int | None = None
+    """Wins over `crf`."""
+    coding: PictureCoding = PictureCoding.H264
+    has_alpha: bool = False
+    """Whether pictures come with alpha, and keep it."""
+
+    @property
+    def effort(self) -> Effort:
+        """How much care is taken."""
+        return Effort(self.preset, self.crf, self.bits_per_s)
 
 
 class Layout(Enum):
@@ -52,6 +67,15 @@ class Layout(Enum):
     """Rows of pixels, as pages come: height x width x 4."""
     YUV420P = "yuv420p"
     """Whole planes after each other, as the encoder wants them: one row of bytes a row of luma."""
+    YUVA420P = "yuva420p"
+    """The same, and a plane of alpha after them; colours are not multiplied by it."""
+
+    def shape(self, width_px: int, height_px: int) -> tuple[int, ...]:
+        """Return the shape of a buffer for pictures of that size."""
+        if self is Layout.BGRA:
+            return height_px, width_px, 4
+        halves = 3 if self is Layout.YUV420P else 5
+        return height_px * halves // 2, width_px
 
 
 class _Signal(Enum):
@@ -62,24 +86,23 @@ class _Signal(Enum):
     REPEAT = auto()
 
 
-class Mp4Encoder:
+class FilmEncoder:
     """Encodes frames in the order given; `with` it, and the file is whole when the block ends."""
 
     def __init__(self, path: Path, settings: VideoSettings, layout: Layout = Layout.BGRA) -> None:
         self._settings = settings
         self._layout = layout
-        width, height = settings.width_px, settings.height_px
-        shape = (height, width, 4) if layout is Layout.BGRA else (height * 3 // 2, width)
+        shape = layout.shape(settings.width_px, settings.height_px)
         self._free: queue.SimpleQueue[Pixels] = queue.SimpleQueue()
         for _ in range(_FRAMES_IN_FLIGHT):
             self._free.put(np.empty(shape, np.uint8))
         self._waiting: queue.SimpleQueue[Pixels | _Signal] = queue.SimpleQueue()
         self._failure: BaseException | None = None
         self._thread = threading.Thread(
-            target=self._run, args=(path,), name="mp4-encoder", daemon=True
+            target=self._run, args=(path,), name="film-encoder", daemon=True
         )
 
-    def __enter__(self) -> "Mp4Encoder":
+    def __enter__(self) -> "FilmEncoder":
         self._thread.start()
         return self
 
@@ -123,49 +146,84 @@ class Mp4Encoder:
             self._failure = error
 
     def _encode_all(self, path: Path) -> None:
+        settings = self._settings
         options = {"fflags": "+bitexact"}
-        with av.open(str(path), "w", format="mp4", options=options) as container:
-            stream = container.add_stream("libx264", rate=self._settings.fps)
-            configure_x264(stream.codec_context, self._settings)
-            picture: VideoFrame | None = None
-            held: Pixels | None = None
-            reformatter = VideoReformatter()
-            for number in range(1 << 62):
-                item = self._waiting.get()
-                if item is _Signal.FINISH or item is _Signal.ABANDON:
-                    break
-                if item is not _Signal.REPEAT:
-                    picture = self._convert(reformatter, item)
-                    if held is not None:
-                        self._free.put(held)
-                    # Planes are encoded where they lie, and may be asked for once more.
-                    held = item
-                assert picture is not None, "the first frame cannot be a repetition"
+        with av.open(
+            str(path), "w", format=settings.coding.container, options=options
+        ) as container:
+            stream = container.add_stream(settings.coding.codec, rate=settings.fps)
+            assert isinstance(stream, VideoStream)
+            configure_pictures(stream.codec_context, settings)
+            for number, picture in enumerate(self._pictures()):
                 picture.pts = number
-                picture.time_base = 1 / self._settings.fps
+                picture.time_base = 1 / settings.fps
                 container.mux(stream.encode(picture))
             container.mux(stream.encode(None))
 
+    def _pictures(self) -> Iterator[VideoFrame]:
+        """Yield the pictures that come in, until there are no more."""
+        picture: VideoFrame | None = None
+        held: Pixels | None = None
+        reformatter = VideoReformatter()
+        while True:
+            item = self._waiting.get()
+            if item is _Signal.FINISH or item is _Signal.ABANDON:
+                return
+            if item is not _Signal.REPEAT:
+                picture = self._convert(reformatter, item)
+                if held is not None:
+                    self._free.put(held)
+                # Planes are encoded where they lie, and may be asked for once more.
+                held = item
+            assert picture is not None, "the first frame cannot be a repetition"
+            yield picture
+
     def _convert(self, reformatter: VideoReformatter, pixels: Pixels) -> VideoFrame:
-        frame = VideoFrame.from_numpy_buffer(pixels, format=self._layout.value)
-        if self._layout is Layout.YUV420P:
+        settings = self._settings
+        wanted = settings.coding.pixels(has_alpha=settings.has_alpha)
+        if self._layout is Layout.YUVA420P:
+            frame = _with_alpha(pixels, settings)
+        elif self._layout is Layout.YUV420P and settings.height_px % 4:
+            # Copied: without a copy PyAV takes every height for a multiple of four.
+            frame = VideoFrame.from_ndarray(pixels, format=self._layout.value)
+        else:
+            frame = VideoFrame.from_numpy_buffer(pixels, format=self._layout.value)
+        if self._layout.value == wanted:
             return frame
         return reformatter.reformat(
             frame,
-            format="yuv420p",
+            format=wanted,
+            src_colorspace=None if self._layout is Layout.BGRA else _BT709,
             dst_colorspace=_BT709,
             dst_color_range=_LIMITED_RANGE,
         )
 
 
-def configure_x264(context: "av.VideoCodecContext", settings: VideoSettings) -> None:
+def _with_alpha(pixels: Pixels, settings: VideoSettings) -> VideoFrame:
+    """Return a frame of four planes, copied: the encoder has its own idea of where rows begin."""
+    height, width = settings.height_px, settings.width_px
+    frame = VideoFrame(width, height, Layout.YUVA420P.value)
+    flat = pixels.reshape(-1)
+    sizes = [(height, width), (height // 2, width // 2), (height // 2, width // 2), (height, width)]
+    start = 0
+    for plane, (rows, columns) in zip(frame.planes, sizes, strict=True):
+        part = flat[start : start + rows * columns].reshape(rows, columns)
+        view = np.frombuffer(memoryview(plane), np.uint8).reshape(-1, plane.line_size)
+        view[:rows, :columns] = part
+        start += rows * columns
+    return frame
+
+
+def configure_pictures(context: "av.VideoCodecContext", settings: VideoSettings) -> None:
     """Set everything that decides how the pictures look."""
     context.width, context.height = settings.width_px, settings.height_px
-    context.pix_fmt = "yuv420p"
+    context.pix_fmt = settings.coding.pixels(has_alpha=settings.has_alpha)
     context.framerate = settings.fps
     context.time_base = 1 / settings.fps
     context.thread_count = _ENCODER_THREADS
     context.color_primaries = context.color_trc = context.colorspace = _BT709
     context.color_range = _LIMITED_RANGE
     context.gop_size = max(1, round(settings.fps * _KEYFRAME_EVERY_S))
-    context.options = {"preset": settings.preset, "crf": str(settings.crf), "profile": "high"}
+    if settings.coding is not PictureCoding.H264:
+        context.flags |= int(Flags.bitexact)
+    context.options = options_of(settings.coding, settings.effort, has_alpha=settings.has_alpha)

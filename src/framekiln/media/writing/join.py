@@ -26,7 +26,7 @@ from framekiln.media.hearing.sound import RATE_HZ
 _OURS: Final = {"format_whitelist": "mov,mp4", "protocol_whitelist": "file"}
 _FASTEST_CLOCK_HZ: Final = (1 << 31) - 1
 
-_Timed = tuple[Fraction, "Packet[Any]"]
+Timed = tuple[Fraction, "Packet[Any]"]
 """A packet, and when it is decoded: the order in which packets lie in the file."""
 
 
@@ -51,7 +51,7 @@ def join(slices: Sequence[Path], sound: Path | None, out: Path) -> Joined:
             pictures = _Pictures(slices, track, film, first)
             flows = [iter(pictures)]
             if heard is not None:
-                flows.append(_sound_packets(heard, film))
+                flows.append(sound_packets(heard, film))
             for _, packet in heapq.merge(*flows, key=lambda timed: timed[0]):
                 film.mux_one(packet)
     return Joined(frame_count=pictures.frame_count, fps=1 / track.frame_s)
@@ -96,14 +96,14 @@ class _Pictures:
         self._stream.time_base = track.frame_s
         self.frame_count = 0
 
-    def __iter__(self) -> Iterator[_Timed]:
+    def __iter__(self) -> Iterator[Timed]:
         for path in self._slices:
             with _open(path) as container:
                 stream = container.streams.video[0]
                 self._require_same(stream, path)
                 yield from self._slice_packets(container, stream)
 
-    def _slice_packets(self, container: InputContainer, stream: VideoStream) -> Iterator[_Timed]:
+    def _slice_packets(self, container: InputContainer, stream: VideoStream) -> Iterator[Timed]:
         start = self.frame_count
         for packet in container.demux(stream):
             if packet.pts is None:
@@ -126,11 +126,12 @@ class _Pictures:
             )
 
 
-def _sound_packets(sound: InputContainer, film: OutputContainer) -> Iterator[_Timed]:
+def sound_packets(sound: InputContainer, film: OutputContainer) -> Iterator[Timed]:
+    """Add a track to the film and yield its packets, each with when it is decoded."""
     source = sound.streams.audio[0]
     stream = film.add_stream_from_template(source, opaque=True)
 
-    def packets() -> Iterator[_Timed]:
+    def packets() -> Iterator[Timed]:
         for packet in sound.demux(source):
             if packet.dts is None:
                 continue

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 from psycopg.types.json import Jsonb
@@ -18,6 +19,8 @@ class TakenSlice:
     render_id: RenderId
     slice: Slice
     fence: int
+    digest: str | None = None
+    """What it will be made of, if equal ones can be told."""
 
 
 @dataclass(frozen=True)
@@ -29,15 +32,23 @@ class DoneSlice:
     record: dict[str, Any]
 
 
-async def insert(connection: Connection, render_id: RenderId, slices: Sequence[Slice]) -> None:
+async def insert(
+    connection: Connection,
+    render_id: RenderId,
+    slices: Sequence[Slice],
+    digests: Sequence[str | None] = (),
+) -> None:
     """Add the slices of a render that has just been planned."""
     async with connection.cursor() as cursor:
         await cursor.executemany(
             """
-            INSERT INTO render_slice (render_id, number, first_frame, frame_count)
-            VALUES (%s, %s, %s, %s)
+            INSERT INTO render_slice (render_id, number, first_frame, frame_count, digest)
+            VALUES (%s, %s, %s, %s, %s)
             """,
-            [(render_id, each.number, each.first_frame, each.frame_count) for each in slices],
+            [
+                (render_id, each.number, each.first_frame, each.frame_count, digest)
+                for each, digest in zip_longest(slices, digests)
+            ],
         )
 
 
@@ -80,6 +91,7 @@ async def take(
         render_id=render_id,
         slice=Slice(row["number"], row["first_frame"], row["frame_count"]),
         fence=row["fence"],
+        digest=row["digest"],
     )
 
 
@@ -121,6 +133,18 @@ async def report(connection: Connection, taken: TakenSlice, frames_done: int) ->
         },
     )
     return cursor.rowcount == 1
+
+
+async def report_whole(connection: Connection, render_id: RenderId, thousandths: int) -> None:
+    """Write how far a render is that has no slices, under a number that no slice has."""
+    await connection.execute(
+        """
+        INSERT INTO render_slice_progress (render_id, number, frames_done)
+        SELECT id, -1, %s FROM render WHERE id = %s
+        ON CONFLICT (render_id, number) DO UPDATE SET frames_done = excluded.frames_done
+        """,
+        (thousandths, render_id),
+    )
 
 
 async def count_unfinished(connection: Connection, render_id: RenderId) -> int:

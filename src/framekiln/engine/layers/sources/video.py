@@ -5,6 +5,7 @@ from math import ceil
 from pathlib import Path
 
 from framekiln.composition.layers import LayerState, PixelSize, ResolvedLayer
+from framekiln.composition.layers.boxes import WHOLE
 from framekiln.compositor.picture import Picture, picture_of_planes
 from framekiln.engine.layers.geometry import (
     even,
@@ -56,7 +57,8 @@ def _raster(layer: ResolvedLayer) -> tuple[int, int]:
     state = next(looks(layer))
     if stands_still(layer) and is_upright(state):
         edges = on_canvas(state, state.content, to_even=True)
-        return even(edges.width / state.crop.width), even(edges.height / state.crop.height)
+        wanted = even(edges.width / state.crop.width), even(edges.height / state.crop.height)
+        return wanted if state.crop == WHOLE else _to_cut(wanted, layer)
     width, height = largest_side_px(layer)
     if layer.natural is None:
         return width, height
@@ -64,3 +66,11 @@ def _raster(layer: ResolvedLayer) -> tuple[int, int]:
         min(width, 2 * ceil(layer.natural.width / 2)),
         min(height, 2 * ceil(layer.natural.height / 2)),
     )
+
+
+def _to_cut(wanted: tuple[int, int], layer: ResolvedLayer) -> tuple[int, int]:
+    """Return the size to cut from: cuts go by even pixels, and the more there are the finer."""
+    if layer.natural is None:
+        return wanted
+    own = 2 * ceil(layer.natural.width / 2), 2 * ceil(layer.natural.height / 2)
+    return own if own[0] >= wanted[0] and own[1] >= wanted[1] else wanted

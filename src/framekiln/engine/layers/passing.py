@@ -1,0 +1,95 @@
+"""Slices that show one video and nothing else, untouched: copied, where that can be done.
+
+The check and the plain way are `CodedSource.copy` and encoding; which way a slice went is told by
+its record.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+from framekiln.composition.layers import (
+    LayerState,
+    PixelSize,
+    Rect,
+    ResolvedLayer,
+    ResolvedTimeline,
+)
+from framekiln.composition.layers.boxes import WHOLE
+from framekiln.composition.layers.geometry import Flip
+from framekiln.composition.layers.values import Extension, VideoLayer
+from framekiln.engine.layers.digests import seen_states
+from framekiln.engine.layers.geometry import Edges, is_upright, on_canvas, stands_still
+from framekiln.engine.layers.sourcing import Gathered
+from framekiln.engine.slices import Slice
+from framekiln.media.writing.copying import CodedSource
+from framekiln.media.writing.encode import VideoSettings
+
+
+@dataclass
+class Passing:
+    """For one film; sources are looked at once."""
+
+    film: ResolvedTimeline
+    gathered: Gathered
+    settings: VideoSettings
+    _sources: dict[str, CodedSource | None] = field(default_factory=dict, init=False)
+
+    def copy(self, slice_: Slice, path: Path) -> bool:
+        """Make a slice by copying; False when it must be encoded."""
+        config = self.film.config
+        if config.extension is not Extension.MP4 or config.output.video_bitrate is not None:
+            return False
+        found = self._untouched(slice_)
+        if found is None:
+            return False
+        address, times_s = found
+        if address not in self._sources:
+            where = self.gathered.path(address)
+            self._sources[address] = CodedSource.of(where, self.settings)
+        source = self._sources[address]
+        return source is not None and source.copy(times_s, path)
+
+    def _untouched(self, slice_: Slice) -> tuple[str, Sequence[Fraction]] | None:
+        """Return the one source that a slice shows, and its instants."""
+        seen = [
+            (layer, states)
+            for layer in self.film.layers
+            if (states := [state for _, state in seen_states(layer, slice_)]) != []
+        ]
+        if len(seen) != 1:
+            return None
+        layer, states = seen[0]
+        if len(states) != slice_.frame_count or not _is_plain(layer):
+            return None
+        if not all(_fills(state, layer.canvas) for state in states):
+            return None
+        return layer.source or "", [state.source_s for state in states]
+
+
+def _is_plain(layer: ResolvedLayer) -> bool:
+    value = layer.layer
+    return (
+        isinstance(value, VideoLayer)
+        and layer.source is not None
+        and layer.natural == layer.canvas
+        and stands_still(layer)
+        and value.chroma_key is None
+        and value.size.flip is Flip.NONE
+        and not value.size.border_radius_px
+    )
+
+
+def _fills(state: LayerState, canvas: PixelSize) -> bool:
+    """Tell whether a state shows its source as it is, on the whole canvas."""
+    whole = Edges(0, 0, round(canvas.width), round(canvas.height))
+    is_clear = state.opacity == 1 and not state.blur_px and not state.filters
+    return (
+        is_clear
+        and state.dissolve is None
+        and state.crop == state.reveal == WHOLE
+        and state.content == Rect(0, 0, state.width, state.height)
+        and is_upright(state)
+        and on_canvas(state, state.content, to_even=True) == whole
+    )
