@@ -1,18 +1,34 @@
 """Changing colours: each plane through a table of its own, which is exact for what CSS filters do.
 
 In BT.709 the luma of a colour is the weight that CSS uses, so saturation only moves chroma, and
-brightness, contrast and inversion move luma and chroma alike.
+brightness, contrast and inversion move luma and chroma alike. Where that would leave what can be
+seen, a red brighter than the brightest red, pixels are cut off as red, green and blue.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product
 from typing import Final
 
 import cv2
 import numpy as np
 
-from framekiln.compositor.picture import Colour, Picture, Plane
+from framekiln.compositor.picture import Colour, Picture, Plane, picture_of_rgba, rgba_of
 
 _LEVELS: Final = np.arange(256, dtype=np.float64)
+# Luma and both chroma of red, green and blue, and back (BT.709); all from 0 to 1.
+_TO_CHROMA: Final = np.array(
+    [
+        [0.2126, 0.7152, 0.0722],
+        [-0.2126 / 1.8556, -0.7152 / 1.8556, 0.5],
+        [0.5, -0.7152 / 1.5748, -0.0722 / 1.5748],
+    ]
+)
+_TO_RGB: Final = np.linalg.inv(_TO_CHROMA)
+# From the planes' numbers to such luma and chroma.
+_UNSCALED: Final = np.array([[1 / 219, 0, 0], [0, 1 / 224, 0], [0, 0, 1 / 224]])
+_ZEROS: Final = np.array([16 / 219, 128 / 224, 128 / 224])
+_HAIR: Final = 0.002
 
 
 @dataclass(frozen=True)
@@ -48,6 +64,29 @@ class Adjustment:
             blue=self.blue * share,
             red=self.red * share,
         )
+
+    @property
+    def stays_within(self) -> bool:
+        """Whether every colour becomes one that can be seen."""
+        return _stays_within(self)
+
+    @property
+    def factors(self) -> np.typing.NDArray[np.float64]:
+        """What luma and chroma are multiplied by."""
+        return np.array([self.gain, self.tint, self.tint])
+
+    @property
+    def offsets(self) -> np.typing.NDArray[np.float64]:
+        """What is added to luma and chroma."""
+        return np.array([self.lift, self.blue, self.red])
+
+
+@lru_cache(256)
+def _stays_within(adjustment: Adjustment) -> bool:
+    corners = np.array(list(product((0.0, 1.0), repeat=3)))
+    moved = corners @ _TO_CHROMA.T * adjustment.factors + adjustment.offsets
+    seen = moved @ _TO_RGB.T
+    return bool((seen > -_HAIR).all() and (seen < 1 + _HAIR).all())
 
 
 UNCHANGED: Final = Adjustment()
@@ -93,6 +132,8 @@ def adjust(picture: Picture, adjustment: Adjustment) -> Picture:
     """Return a picture with its colours changed."""
     if adjustment == UNCHANGED:
         return picture
+    if not adjustment.stays_within:
+        return _cut_off(picture, adjustment)
     if picture.has_alpha:
         return _adjusted_under_alpha(picture, adjustment)
     levels = (_LEVELS - 128) / 224 * adjustment.tint
@@ -101,6 +142,39 @@ def adjust(picture: Picture, adjustment: Adjustment) -> Picture:
     return Picture(
         _looked_up(picture.y, luma), _looked_up(picture.u, blue), _looked_up(picture.v, red)
     )
+
+
+def _cut_off(picture: Picture, adjustment: Adjustment) -> Picture:
+    """Adjust as red, green and blue, none of which gets darker than black or lighter than full."""
+    change = _TO_RGB * adjustment.factors
+    shift = 255 * _TO_RGB @ adjustment.offsets
+    if picture.has_alpha:
+        straight = rgba_of(picture)
+        rgb = _bent(straight[..., :3], change @ _TO_CHROMA, shift)
+        return picture_of_rgba(np.dstack([rgb, straight[..., 3]]))
+    rgb = _bent(_all_full(picture), 255 * change @ _UNSCALED, shift - 255 * change @ _ZEROS)
+    scales = np.array([[219], [224], [224]]) / 255
+    y, u, v = cv2.split(_bent(rgb, scales * _TO_CHROMA, np.array([16.0, 128, 128])))
+    half = (picture.width_px // 2, picture.height_px // 2)
+    blue, red = (cv2.resize(plane, half, interpolation=cv2.INTER_AREA) for plane in (u, v))
+    return Picture(np.asarray(y, np.uint8), np.asarray(blue, np.uint8), np.asarray(red, np.uint8))
+
+
+def _all_full(picture: Picture) -> np.typing.NDArray[np.uint8]:
+    """Return luma and chroma of each pixel."""
+    size = (picture.width_px, picture.height_px)
+    chroma = (cv2.resize(p, size, interpolation=cv2.INTER_NEAREST) for p in (picture.u, picture.v))
+    return np.asarray(cv2.merge([picture.y, *chroma]), np.uint8)
+
+
+def _bent(
+    pixels: np.typing.NDArray[np.uint8],
+    turn: np.typing.NDArray[np.float64],
+    shift: np.typing.NDArray[np.float64],
+) -> np.typing.NDArray[np.uint8]:
+    """Return pixels of three numbers, each a mix of all three, cut off at 0 and 255."""
+    matrix = np.column_stack([turn, shift]).astype(np.float32)
+    return np.asarray(cv2.transform(np.ascontiguousarray(pixels), matrix), np.uint8)
 
 
 def _adjusted_under_alpha(picture: Picture, adjustment: Adjustment) -> Picture:

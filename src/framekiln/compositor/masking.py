@@ -1,5 +1,7 @@
 """Cutting pieces out of pictures: rounded corners, keyed colours."""
 
+from functools import lru_cache
+from math import ceil
 from typing import Final
 
 import cv2
@@ -13,16 +15,27 @@ _FINER: Final = 4
 
 def rounded_mask(width_px: int, height_px: int, radius_px: float) -> Plane:
     """Return the coverage of a rectangle with round corners."""
-    radius = min(radius_px, width_px / 2, height_px / 2) * _FINER
-    size = (height_px * _FINER, width_px * _FINER)
-    ys, xs = np.ogrid[: size[0], : size[1]]
-    # How far beyond the corner's centre each pixel lies, on both axes.
-    dx = np.maximum(np.maximum(radius - (xs + 0.5), (xs + 0.5) - (size[1] - radius)), 0)
-    dy = np.maximum(np.maximum(radius - (ys + 0.5), (ys + 0.5) - (size[0] - radius)), 0)
-    inside = (dx * dx + dy * dy <= radius * radius).astype(np.uint8) * 255
-    return np.asarray(
-        cv2.resize(inside, (width_px, height_px), interpolation=cv2.INTER_AREA), np.uint8
-    )
+    radius = min(radius_px, width_px / 2, height_px / 2)
+    corner = _corner(max(0.0, radius))
+    side = len(corner)
+    mask: Plane = np.full((height_px, width_px), 255, np.uint8)
+    for rows, part in ((np.s_[:side], corner), (np.s_[height_px - side :], corner[::-1])):
+        # Two corners share the middle of a side that is as long as both.
+        for columns, turned in ((np.s_[:side], part), (np.s_[width_px - side :], part[:, ::-1])):
+            mask[rows, columns] = np.minimum(mask[rows, columns], turned)
+    return mask
+
+
+@lru_cache(32)
+def _corner(radius_px: float) -> Plane:
+    """Return the coverage of the left upper corner; films ask for the same one in every frame."""
+    side = ceil(radius_px)
+    away = radius_px - (np.arange(side * _FINER) + 0.5) / _FINER
+    away = np.maximum(away, 0) ** 2
+    inside = (away[:, None] + away <= radius_px**2).astype(np.uint8) * 255
+    if side == 0:
+        return np.zeros((0, 0), np.uint8)
+    return np.asarray(cv2.resize(inside, (side, side), interpolation=cv2.INTER_AREA), np.uint8)
 
 
 def masked(picture: Picture, mask: Plane) -> Picture:

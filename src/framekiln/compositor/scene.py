@@ -9,8 +9,8 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
-from framekiln.compositor.adjusting import Adjustment, adjust
 from framekiln.compositor.canvas import Canvas
+from framekiln.compositor.changing import Change, Edges, changed
 from framekiln.compositor.picture import BLACK, Colour, Picture
 from framekiln.compositor.placing import Placed
 from framekiln.compositor.rect import NOWHERE, Rect, merge
@@ -35,7 +35,7 @@ class Tinted:
     """Changes the colours of everything below it."""
 
     key: Hashable
-    adjustment: Adjustment
+    adjustment: Change
     rect: Rect
 
 
@@ -66,11 +66,11 @@ class Scene:
 
     def show(self, things: Sequence[Thing]) -> bool:
         """Make the frame of these, from the lowest to the highest; say whether it has changed."""
-        changed = merge(rect.meet(self._canvas.rect) for rect in self._differing(things))
-        for rect in changed:
+        differing = merge(rect.meet(self._canvas.rect) for rect in self._differing(things))
+        for rect in differing:
             self._draw(things, rect)
         self._shown = tuple(things)
-        return bool(changed)
+        return bool(differing)
 
     def _draw(self, things: Sequence[Thing], rect: Rect) -> None:
         first = _first_that_counts(things, rect)
@@ -86,18 +86,25 @@ class Scene:
     def _tint(self, thing: Tinted, rect: Rect) -> None:
         if rect.is_empty:
             return
-        tinted = adjust(self._canvas.cut(rect), thing.adjustment)
+        tinted = changed(self._canvas.cut(rect), thing.adjustment)
         self._canvas.replace(tinted, at=(rect.left, rect.top))
 
     def _differing(self, things: Sequence[Thing]) -> list[Rect]:
         before, now = [t.key for t in self._shown], [t.key for t in things]
         if before == now:
             return []
+        if any(_looks_around(thing) for thing in (*self._shown, *things)):
+            return [self._canvas.rect]
         kept = set(before) & set(now)
         if [key for key in before if key in kept] != [key for key in now if key in kept]:
             # What was below is above: too rare to be clever about.
             return [self._canvas.rect]
         return [thing.rect for thing in (*self._shown, *things) if thing.key not in kept]
+
+
+def _looks_around(thing: Thing) -> bool:
+    """Tell whether a pixel of the thing depends on what is next to it."""
+    return isinstance(thing, Tinted) and isinstance(thing.adjustment, Edges)
 
 
 def _first_that_counts(things: Sequence[Thing], rect: Rect) -> int:

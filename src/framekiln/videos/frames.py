@@ -11,6 +11,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
 from framekiln.composition.layers import Finding, InvalidConfig
 from framekiln.composition.layers.stored import read_stored_config
 from framekiln.composition.layers.values import Extension
@@ -19,10 +21,10 @@ from framekiln.identity.model import Caller
 from framekiln.jobs.ending import Failure
 from framekiln.kit.errors import CompositionFailed, InvalidInput, Unavailable
 from framekiln.kit.ids import OrganizationId
-from framekiln.media.imaging.stills import StillFormat, encode_still
+from framekiln.media.imaging.stills import Pixels, StillFormat, encode_still
 from framekiln.media.watching.frames import FrameSource
 from framekiln.renders.model import Render, render_prefix
-from framekiln.renders.output import Mp4Format, media_type_of
+from framekiln.renders.output import FilmFormat, media_type_of
 from framekiln.renders.service import Renders
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
@@ -81,7 +83,7 @@ class Frames:
         if asked.time_s * 1000 > made.duration_ms:
             raise _out_of_film(made.duration_ms)
         format_ = output_of(asked.extension)
-        assert not isinstance(format_, Mp4Format)
+        assert not isinstance(format_, FilmFormat)
         size = made.width_px, made.height_px
         data = await self._picture(video.render, asked.time_s, size, format_)
         return Still(data, media_type_of(format_))
@@ -99,7 +101,7 @@ class Frames:
         size = max(1, round(made.width_px * shrink)), max(1, round(made.height_px * shrink))
         at_s = min(Fraction(_THUMBNAIL_AT_S), Fraction(made.duration_ms, 2000))
         format_ = output_of(Extension.JPG)
-        assert not isinstance(format_, Mp4Format)
+        assert not isinstance(format_, FilmFormat)
         data = await self._picture(render, at_s, size, format_)
         await self.blobs.put(key, data)
         return data
@@ -160,7 +162,16 @@ class Frames:
 def _decode(path: Path, time_s: Fraction, size: tuple[int, int], format_: StillFormat) -> bytes:
     with FrameSource(path, width_px=size[0], height_px=size[1]) as pictures:
         pixels = pictures.rgba_at(time_s * 1000)
-        return encode_still(pixels[..., _RED_AND_BLUE_SWAPPED], format_)
+    if not getattr(format_, "transparency", False):
+        pixels = _on_black(pixels)
+    return encode_still(pixels[..., _RED_AND_BLUE_SWAPPED], format_)
+
+
+def _on_black(rgba: Pixels) -> Pixels:
+    """Return a picture as it looks in a film without alpha."""
+    alpha = rgba[..., 3:].astype(np.uint16)
+    colours = (rgba[..., :3] * alpha + 127) // 255
+    return np.dstack([colours.astype(np.uint8), np.full_like(rgba[..., 3], 255)])
 
 
 def _out_of_film(duration_ms: int) -> InvalidInput:

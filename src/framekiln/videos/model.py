@@ -8,7 +8,7 @@ from typing import Any
 from framekiln.kit.errors import Conflict, NotFound
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
 from framekiln.renders.model import Render, RenderStatus
-from framekiln.renders.output import Mp4Format
+from framekiln.renders.output import FilmFormat, Mp4Format
 from framekiln.videos.public_ids import TemplateId, VideoId
 
 Json = Mapping[str, Any]
@@ -79,6 +79,11 @@ class Video:
     @property
     def is_film(self) -> bool:
         """Whether it moves; a config may also ask for one picture."""
+        return isinstance(self.render.output, FilmFormat)
+
+    @property
+    def is_streamable(self) -> bool:
+        """Whether it can be watched as HLS, which other films than MP4 cannot."""
         return isinstance(self.render.output, Mp4Format)
 
     @property
@@ -101,6 +106,6 @@ class VideoNotReady(Conflict):
 
 
 class NotAFilm(Conflict):
-    """A stream was asked for of a video that is one picture."""
+    """A stream, or a frame, was asked for of a video that has none."""
 
     code = "not_a_film"

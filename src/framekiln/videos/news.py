@@ -1,4 +1,4 @@
-"""Tells webhooks what becomes of videos, in the transaction in which it happens."""
+"""Tells webhooks, and a video's own callback, what becomes of it, when it happens or not at all."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -6,7 +6,9 @@ from typing import Any, Final
 from framekiln.db.pool import Connection
 from framekiln.renders.model import Render, RenderStatus
 from framekiln.videos import store
+from framekiln.videos.failures import failure_of
 from framekiln.videos.model import Video
+from framekiln.webhooks.callbacks.service import Callbacks
 from framekiln.webhooks.model import Event
 from framekiln.webhooks.outbox import Outbox
 
@@ -23,6 +25,7 @@ class VideoNews:
 
     outbox: Outbox
     base_url: str
+    callbacks: Callbacks
 
     async def created(self, connection: Connection, video: Video) -> None:
         """Say that a video was asked for; one whose film is there already is ready too."""
@@ -37,18 +40,24 @@ class VideoNews:
 
     async def _tell_ending(self, connection: Connection, video: Video) -> None:
         topic = _ENDINGS.get(video.render.status)
-        if topic is not None:
-            await self._tell(connection, video, topic)
+        if topic is None:
+            return
+        await self._tell(connection, video, topic)
+        callback = video.record.config.get("callback")
+        if callback is not None:
+            await self.callbacks.tell(connection, callback, self._event(video, topic))
 
     async def _tell(self, connection: Connection, video: Video, topic: str) -> None:
-        event = Event(
+        await self.outbox.record(connection, self._event(video, topic))
+
+    def _event(self, video: Video, topic: str) -> Event:
+        return Event(
             organization_id=video.record.organization_id,
             api_key_id=video.record.api_key_id,
             topic=topic,
             resource_id=video.id,
             data=describe(video, base_url=self.base_url),
         )
-        await self.outbox.record(connection, event)
 
 
 def describe(video: Video, *, base_url: str) -> dict[str, Any]:
@@ -61,6 +70,19 @@ def describe(video: Video, *, base_url: str) -> dict[str, Any]:
         "timestamp": int(video.record.created_at.timestamp()),
         "metadata": dict(video.record.metadata),
         "download_url": f"{address}/download" if video.is_ready else None,
-        "stream_url": f"{address}/stream" if video.is_ready and video.is_film else None,
+        "stream_url": f"{address}/stream" if video.is_ready and video.is_streamable else None,
         "thumbnail_url": f"{address}/thumbnail" if video.is_ready else None,
+        "error": _error(video),
+    }
+
+
+def _error(video: Video) -> dict[str, str | None] | None:
+    failure = failure_of(video)
+    if failure is None:
+        return None
+    return {
+        "code": failure.code,
+        "message": failure.message,
+        "layer": failure.layer_id,
+        "path": failure.path,
     }

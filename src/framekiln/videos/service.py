@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass
 from datetime import datetime
 
+from framekiln.composition.layers import Finding, InvalidConfig
 from framekiln.db.pool import Connection, Database
 from framekiln.files.ingested import store as asset_store
 from framekiln.identity.model import Caller
@@ -42,12 +43,19 @@ class Videos:
     async def create(self, caller: Caller, asked: AskedVideo) -> Video:
         """Make a video; what was made before in the same words is not made again."""
         accepted = await self.check(asked)
+        await self._check_callback(accepted)
         again = await self._made_before(caller.organization.id, accepted)
         return again or await self._make(caller, accepted)
 
     async def check(self, asked: AskedVideo) -> Accepted:
         """Return what would be made, or raise what is wrong with it; store nothing."""
         return await asyncio.to_thread(accept, asked)
+
+    async def _check_callback(self, accepted: Accepted) -> None:
+        url = accepted.config.callback
+        complaint = None if url is None else await self._news.callbacks.complaint(url)
+        if complaint is not None:
+            raise InvalidConfig([Finding("callback", "not_allowed", complaint)])
 
     async def get(self, organization_id: OrganizationId, video_id: str) -> Video:
         """Return a video of the organization."""
@@ -160,8 +168,9 @@ class _Sources:
             asset = await asset_store.find_valid(
                 self.connection, self.render.organization_id, address, now=self.now
             )
-            made_at = self.render.completed_at
-            if asset is None or made_at is None or asset.created_at > made_at:
+            # One that was fetched while the render ran may have been fetched twice, and differently;
+            # then the worker compares bytes, and copies the film if nothing has changed.
+            if asset is None or asset.created_at > self.render.created_at:
                 return False
         return True
 

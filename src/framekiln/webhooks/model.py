@@ -73,6 +73,8 @@ class Subscription:
     last_delivered_at: datetime | None
     last_attempt_at: datetime | None
     created_at: datetime
+    is_callback: bool = False
+    """Whether it is the receiver of single things, and no webhook of its owner's."""
 
     @property
     def is_active(self) -> bool:

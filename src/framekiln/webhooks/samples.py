@@ -131,7 +131,13 @@ def video(*, is_ready: bool = False, is_failed: bool = False) -> Data:
         "download_url": f"{address}/download" if is_ready else None,
         "stream_url": f"{address}/stream" if is_ready else None,
         "thumbnail_url": f"{address}/thumbnail" if is_ready else None,
+        "error": _video_error() if is_failed else None,
     }
+
+
+def _video_error() -> Data:
+    where = {"layer": "logo", "path": "layers.2.file"}
+    return {"code": "asset_missing", "message": "layers.2.file: answered 404", **where}
 
 
 def pipeline_run(status: str) -> Data:

@@ -32,7 +32,7 @@ from framekiln.webhooks.topics import (
 MAX_SUBSCRIPTIONS: Final = 100
 OLD_SECRET_SIGNS_FOR: Final = timedelta(hours=24)
 # Somebody waits for the answer; a slow name server is no reason to refuse an address.
-_LOOK_UP_WITHIN_S: Final = 3.0
+LOOK_UP_WITHIN_S: Final = 3.0
 
 
 class Webhooks:
@@ -164,7 +164,7 @@ class Webhooks:
 
     async def _check_url(self, url: str) -> None:
         try:
-            await self._fetcher.check(url, within_s=_LOOK_UP_WITHIN_S)
+            await self._fetcher.check(url, within_s=LOOK_UP_WITHIN_S)
         except FetchRefused as error:
             raise InvalidWebhookUrl(f"url: {error.message}", field="url") from error
 

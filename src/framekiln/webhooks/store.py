@@ -48,13 +48,16 @@ async def insert(
     )
     row = await cursor.fetchone()
     assert row is not None
-    return _subscription(row)
+    return subscription_of(row)
 
 
 async def count(connection: Connection, organization_id: OrganizationId) -> int:
     """Return how many subscriptions the organization has."""
     cursor = await connection.execute(
-        "SELECT count(*) AS n FROM webhook_subscription WHERE organization_id = %s",
+        """
+        SELECT count(*) AS n FROM webhook_subscription
+        WHERE organization_id = %s AND NOT is_callback
+        """,
         (organization_id,),
     )
     row = await cursor.fetchone()
@@ -65,10 +68,13 @@ async def count(connection: Connection, organization_id: OrganizationId) -> int:
 async def list_all(connection: Connection, organization_id: OrganizationId) -> list[Subscription]:
     """Return the organization's subscriptions, oldest first."""
     cursor = await connection.execute(
-        "SELECT * FROM webhook_subscription WHERE organization_id = %s ORDER BY created_at, id",
+        """
+        SELECT * FROM webhook_subscription WHERE organization_id = %s AND NOT is_callback
+        ORDER BY created_at, id
+        """,
         (organization_id,),
     )
-    return [_subscription(row) for row in await cursor.fetchall()]
+    return [subscription_of(row) for row in await cursor.fetchall()]
 
 
 async def find(
@@ -76,11 +82,14 @@ async def find(
 ) -> Subscription | None:
     """Return a subscription of the organization."""
     cursor = await connection.execute(
-        "SELECT * FROM webhook_subscription WHERE id = %s AND organization_id = %s",
+        """
+        SELECT * FROM webhook_subscription
+        WHERE id = %s AND organization_id = %s AND NOT is_callback
+        """,
         (subscription_id, organization_id),
     )
     row = await cursor.fetchone()
-    return _subscription(row) if row else None
+    return subscription_of(row) if row else None
 
 
 async def lock(connection: Connection, subscription_id: SubscriptionId) -> Subscription | None:
@@ -89,7 +98,7 @@ async def lock(connection: Connection, subscription_id: SubscriptionId) -> Subsc
         "SELECT * FROM webhook_subscription WHERE id = %s FOR NO KEY UPDATE", (subscription_id,)
     )
     row = await cursor.fetchone()
-    return _subscription(row) if row else None
+    return subscription_of(row) if row else None
 
 
 async def delete(
@@ -193,7 +202,7 @@ async def find_interested(
         """,
         (organization_id, api_key_id, list(patterns)),
     )
-    return [_subscription(row) for row in await cursor.fetchall()]
+    return [subscription_of(row) for row in await cursor.fetchall()]
 
 
 async def insert_event(  # noqa: PLR0913 - one column each
@@ -238,7 +247,8 @@ async def delete_old_events(connection: Connection, *, before: datetime, limit: 
     return cursor.rowcount
 
 
-def _subscription(row: Row) -> Subscription:
+def subscription_of(row: Row) -> Subscription:
+    """Return the subscription of a row."""
     return Subscription(
         **{**row, "events": tuple(row["events"]), "state": SubscriptionState(row["state"])}
     )

@@ -209,5 +209,6 @@ async def test_webhooks_hear_of_every_video(
         "download_url": f"{address}/download",
         "stream_url": f"{address}/stream",
         "thumbnail_url": f"{address}/thumbnail",
+        "error": None,
     }
     assert events[5]["data"]["is_failed"] is True

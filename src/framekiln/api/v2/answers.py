@@ -123,8 +123,9 @@ def video_info(video: Video, base_url: str) -> VideoInfo:
     if video.render.made is not None:
         address = f"{base_url}/v2/videos/{video.id}"
         fields |= {"download_url": f"{address}/download", "thumbnail_url": f"{address}/thumbnail"}
-        if video.is_film:
+        if video.is_streamable:
             fields["stream_url"] = f"{address}/stream"
+        if video.is_film:
             fields["duration"] = video.render.made.duration_ms / 1000
     fields["timestamp"] = int(video.record.created_at.timestamp())
     failure = failure_of(video)

@@ -30,6 +30,10 @@ Track = Literal["picture", "sound"]
 _LIVE: Final = {"Cache-Control": "no-cache"}
 _KEPT: Final = {"Cache-Control": "private, max-age=3600", "X-Content-Type-Options": "nosniff"}
 _SEGMENT: Final = "video/mp4"
+_DOWNLOADED: Final = (
+    *("video/mp4", "video/webm", "video/quicktime", "image/gif"),
+    *("image/jpeg", "image/png", "image/webp"),
+)
 
 
 def _binary(*media_types: str) -> dict[int | str, dict[str, Any]]:
@@ -41,7 +45,7 @@ def _binary(*media_types: str) -> dict[int | str, dict[str, Any]]:
     "/videos/{video_id}/download",
     response_class=Response,
     responses={
-        **_binary("video/mp4", "image/jpeg", "image/png", "image/webp"),
+        **_binary(*_DOWNLOADED),
         206: {"description": "The part that `Range` asks for"},
         304: {"description": "What the caller has is still right"},
     },

@@ -234,6 +234,9 @@ def _container_extent(layer: Layer, children: tuple[Placed, ...]) -> Extent:
     if least_s <= trim.start_s:
         return Extent(None, hint_s=hint_s, window=window)
     length_s = least_s - trim.start_s
+    if isinstance(layer, SequenceLayer) and children[-1].end_s is None:
+        # What comes last goes on: it would be over before its crossfade is.
+        return Extent(None, length_s, hint_s, window)
     return Extent(length_s, length_s, hint_s, window)
 
 

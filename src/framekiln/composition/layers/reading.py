@@ -213,7 +213,7 @@ def _schema(limits: Limits) -> Schema[LayerConfig]:
             Field("fonts", "fonts", ListOf(Nested(_FONT), MAX_FONTS), ()),
             Field("audio", "audio", Nested(_MIX), MixSettings()),
             Field("output", "output", Nested(_OUTPUT), OutputSettings()),
-            Field("callback", "callback", Address(("https",))),
+            Field("callback", "callback", Address(("https", "http"))),
         ),
         elsewhere={"width": "dimensions.width", "height": "dimensions.height"},
     )
@@ -229,11 +229,24 @@ def _check_whole(config: LayerConfig, place: Place) -> None:
         place.at("dimensions").issue(
             "required", "is missing, and there is not exactly one video or image to take it from"
         )
+    _warn_of_output(config, place)
     can_end = config.duration_s is not None or config.extension.is_still
     if not can_end and not any(has_own_length(layer) for layer in config.layers):
         place.at("duration").issue(
             "duration_required", "is missing, and no layer has a length of its own"
         )
+
+
+def _warn_of_output(config: LayerConfig, place: Place) -> None:
+    """Say what of `output` has no effect."""
+    output = config.output
+    given = {"crf": output.crf, "videoBitrate": output.video_bitrate}
+    for name in (name for name, value in given.items() if value is not None):
+        here = place.at("output").at(name)
+        if config.extension not in (Extension.MP4, Extension.WEBM):
+            here.warn("no_effect", f"has no effect on {config.extension}")
+        elif name == "crf" and output.video_bitrate is not None:
+            here.warn("no_effect", "has no effect beside videoBitrate")
 
 
 def sized_layers(layers: tuple[Layer, ...]) -> list[Layer]:

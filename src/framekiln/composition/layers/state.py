@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import floor
-from typing import Any
+from typing import Any, Final
 
 from framekiln.composition.layers.boxes import (
     WHOLE,
@@ -36,6 +36,9 @@ from framekiln.composition.layers.values import (
     Visual,
     WaveformLayer,
 )
+
+_CAPTION_MARGIN: Final = 0.03
+"""Of the canvas: what is left free below captions that had to be moved."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,8 @@ def _boxed(layer: ResolvedLayer, time_s: Fraction, content: PixelSize | None) ->
     box = _box(layer, _sized(layer, time_s), content)
     position = _positioned(layer, time_s)
     x, y = place_box(position, PixelSize(box.width, box.height), layer.canvas)
+    if isinstance(value, SubtitlesLayer) and Property.Y not in layer.curves:
+        y = _lifted(y, box.height, layer.canvas.height)
     return {
         "x": x,
         "y": y,
@@ -176,6 +181,13 @@ def _boxed(layer: ResolvedLayer, time_s: Fraction, content: PixelSize | None) ->
         "perspective_px": position.perspective_px,
         "blur_px": max(0.0, moved(Property.BLUR, 0.0)),
     }
+
+
+def _lifted(top: float, height: float, whole: float) -> float:
+    """Return where captions stand: those that would go over the lower edge are moved up."""
+    if top + height <= whole or top >= whole:
+        return top
+    return max(0.0, whole * (1 - _CAPTION_MARGIN) - height)
 
 
 def _sized(layer: ResolvedLayer, time_s: Fraction) -> Size:

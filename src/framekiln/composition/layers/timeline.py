@@ -27,6 +27,7 @@ from framekiln.composition.layers.values import (
     VideoLayer,
     Visual,
 )
+from framekiln.composition.layers.watermark import watermark
 from framekiln.timeline import Timeline
 
 _ZERO = Fraction(0)
@@ -50,6 +51,8 @@ def resolve(
     dimensions = config.dimensions or _taken_over(placed, survey.findings, limits or Limits())
     duration_s = _duration(config, placed, survey.findings, limits or Limits())
     survey.findings.raise_issues()
+    if config.should_watermark:
+        placed = (*placed, *survey.place((watermark(dimensions),)))
     frame_count = 1 if config.extension.is_still else _frame(duration_s, config.fps)
     film = _Film(
         config.fps,

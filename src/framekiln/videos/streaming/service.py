@@ -157,8 +157,8 @@ class Streams:
     async def _watched(self, video: Video) -> _Watched:
         """Return what can be watched, or raise `VideoNotReady`."""
         render = video.render
-        if not video.is_film:
-            raise NotAFilm(f"video {video.id} is one picture: download it")
+        if not video.is_streamable:
+            raise NotAFilm(f"video {video.id} is no MP4, which alone is streamed: download it")
         if video.is_failed or render.plan is None or (not video.is_ready and not render.sound_key):
             raise not_ready(video)
         plan = RenderPlan.from_json(render.plan)

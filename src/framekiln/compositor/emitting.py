@@ -1,0 +1,39 @@
+"""A finished frame as encoders want it: its planes one after the other in one buffer.
+
+Where it has alpha, colours are divided by it first: films keep them apart.
+"""
+
+import cv2
+import numpy as np
+
+from framekiln.compositor.picture import BLACK, Picture, Plane
+
+
+def emit(picture: Picture, buffer: Plane) -> None:
+    """Write luma, both chroma, and alpha if the picture has any."""
+    planes = (picture.y, picture.u, picture.v) if picture.alpha is None else straight(picture)
+    flat, start = buffer.reshape(-1), 0
+    for plane in planes:
+        np.copyto(flat[start : start + plane.size].reshape(plane.shape), plane)
+        start += plane.size
+    assert start == flat.size, "the buffer is for another picture"
+
+
+def straight(picture: Picture) -> tuple[Plane, Plane, Plane, Plane]:
+    """Return the planes with colours that are not multiplied by alpha; nothing is black."""
+    assert picture.alpha is not None
+    assert picture.chroma_alpha is not None
+    covers = (picture.alpha, picture.chroma_alpha, picture.chroma_alpha)
+    planes = (picture.y, picture.u, picture.v)
+    black = (BLACK.y, BLACK.u, BLACK.v)
+    y, u, v = (
+        _divided(plane, cover, nothing)
+        for plane, cover, nothing in zip(planes, covers, black, strict=True)
+    )
+    return y, u, v, picture.alpha
+
+
+def _divided(plane: Plane, alpha: Plane, nothing: int) -> Plane:
+    whole = np.asarray(cv2.divide(plane, alpha, scale=255), np.uint8)
+    whole[alpha == 0] = nothing
+    return whole
