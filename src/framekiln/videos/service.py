@@ -168,7 +168,7 @@ class _Sources:
             asset = await asset_store.find_valid(
                 self.connection, self.render.organization_id, address, now=self.now
             )
-            # One that was fetched while the render ran may have been fetched twice, and differently;
+            # One that was fetched while the render ran may have been fetched twice, and differ;
             # then the worker compares bytes, and copies the film if nothing has changed.
             if asset is None or asset.created_at > self.render.created_at:
                 return False

@@ -130,11 +130,11 @@ async def test_a_film_is_shared_while_its_sources_are_kept(
         ) as kiln:
             layers = [{"id": "v", "type": "video", "file": host.url("/clip.mp4")}]
             config = plain_config(layers=layers)
+            early = await made(kiln, config)
+            organization_id = (await video_of(kiln, early)).record.organization_id
+            asset = await kiln.services.ingest.get(organization_id, host.url("/clip.mp4"))
             first = await made(kiln, config)
             video = await video_of(kiln, first)
-            asset = await kiln.services.ingest.get(
-                video.record.organization_id, host.url("/clip.mp4")
-            )
             await complete(kiln, first, film)
             shared = await video_of(kiln, await made(kiln, config))
             assert shared.render.id == video.render.id
@@ -142,6 +142,25 @@ async def test_a_film_is_shared_while_its_sources_are_kept(
                 await connection.execute(
                     "UPDATE ingested_asset SET expires_at = now() WHERE id = %s", (asset.id,)
                 )
+            other = await video_of(kiln, await made(kiln, config))
+            assert other.render.id != video.render.id
+
+
+async def test_a_source_fetched_while_a_film_was_made_is_not_taken_for_the_same(
+    postgres: PostgresServer, tmp_path: Path, film: bytes
+) -> None:
+    (tmp_path / "clip.mp4").write_bytes(film)
+    with MediaHost(tmp_path) as host:
+        allow = frozenset({f"127.0.0.1:{host.port}"})
+        async with open_kiln(
+            postgres, tmp_path / "d", template=TEMPLATE, fetch_allow=allow
+        ) as kiln:
+            layers = [{"id": "v", "type": "video", "file": host.url("/clip.mp4")}]
+            config = plain_config(layers=layers)
+            first = await made(kiln, config)
+            video = await video_of(kiln, first)
+            await kiln.services.ingest.get(video.record.organization_id, host.url("/clip.mp4"))
+            await complete(kiln, first, film)
             other = await video_of(kiln, await made(kiln, config))
             assert other.render.id != video.render.id
 
