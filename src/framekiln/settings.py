@@ -11,6 +11,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 MIN_SECRET_BYTES = 32
 ORIGIN = re.compile(r"https?://[^\s/?#@*]+")
 
+SpeechEngine = Literal["auto", "whisper", "moonshine", "pocketsphinx"]
+
 
 def default_data_folder() -> Path:
     """Return where data goes when nobody says: a place the user owns and that survives clones."""
@@ -48,6 +50,8 @@ class Settings(BaseSettings):
     """Renders at a time in one worker; 0 means half the cores, at least one."""
     render_timeout_s: int = Field(default=3600, alias="FRAMEKILN_RENDER_TIMEOUT_S", ge=1)
     settle_timeout_s: int = Field(default=30, alias="FRAMEKILN_SETTLE_TIMEOUT_S", ge=1)
+    speech_engine: SpeechEngine = Field(default="auto", alias="FRAMEKILN_SPEECH_ENGINE")
+    """Who listens; `auto` is the best of them that is installed."""
     speech_models: Path | None = Field(default=None, alias="FRAMEKILN_SPEECH_MODELS")
     """The folder of the speech models; else `models` in the data, then beside the installation."""
     speech_model: str = Field(default="base", alias="FRAMEKILN_SPEECH_MODEL", min_length=1)

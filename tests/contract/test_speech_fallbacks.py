@@ -26,8 +26,11 @@ from framekiln.speech.errors import (
     SpeechModelMissing,
     UnknownLanguage,
 )
-from framekiln.speech.models import installed_models_folder
+from framekiln.speech.loudness import LoudnessGate
+from framekiln.speech.models import find_voice, installed_models_folder
 from framekiln.speech.opening import open_engine
+from framekiln.speech.packing import pack
+from framekiln.speech.voice import FRAME_MS, VoiceDetector, spans_of_speech
 from tests.contract.conftest import TEMPLATE
 from tests.contract.test_speech import check_times
 from tests.support.app import Kiln, open_kiln
@@ -125,7 +128,7 @@ def test_the_last_resort_hears_something_of_it(tmp_path: Path) -> None:
 def test_the_last_resort_hears_the_same_twice(usual: SpeechSettings) -> None:
     speech = Speech.open(replace(usual, engine="pocketsphinx"))
     assert speech.warnings == ()
-    samples = read_clip("austen_0880").samples[: 2 * 16_000]
+    samples = read_clip("austen_0880").samples[:16_000]
     assert speech.transcribe(samples) == speech.transcribe(samples)
 
 
@@ -210,6 +213,19 @@ def test_with_no_engine_at_all_each_says_why(
         assert word in caught.value.message
     finding = check_speech(settings)
     assert (finding.state, finding.detail[:5]) == (State.WARN, "none,")
+
+
+@pytest.mark.parametrize("name", ["acoustic_corpus", "cold_corpus", "cold_corpus3"])
+def test_speech_in_a_noisy_room_is_not_kept_back_without_the_voice_detector(
+    usual: SpeechSettings, name: str
+) -> None:
+    samples = read_clip(name).samples
+    voice = VoiceDetector(find_voice(usual.folders)).listen(samples) > 0.5
+    is_heard = np.zeros(len(voice), bool)
+    for window in pack(spans_of_speech(LoudnessGate().listen(samples)), samples):
+        for piece in window.pieces:
+            is_heard[piece.start_ms // FRAME_MS : -(-piece.end_ms // FRAME_MS)] = True
+    assert is_heard[voice].mean() >= 0.98
 
 
 def test_the_default_is_whisper_and_nothing_is_wrong(usual: SpeechSettings) -> None:

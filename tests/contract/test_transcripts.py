@@ -213,6 +213,9 @@ async def test_only_the_last_worker_may_write(kiln: Kiln, silence: Silence) -> N
     assert newer is not None
     assert not await work.finish_slice(older, blob_key="org/x/older")
     assert await work.finish_slice(newer, blob_key="org/x/newer")
+    # Whoever did not hear that it was recorded says it again, and must not delete its blob.
+    assert await work.finish_slice(newer, blob_key="org/x/newer")
+    assert not await work.finish_slice(older, blob_key="org/x/older")
     assert await work.take_slice(made.id, 1) is None
     assert await work.take_slice(made.id, 3) is None
     heard = await work.all_heard(made.id)

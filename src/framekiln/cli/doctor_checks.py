@@ -22,9 +22,13 @@ from framekiln.kit.confined.run import confinement
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.folder_lock import FolderInUse, locked
 from framekiln.settings import Settings
+from framekiln.speech.choosing import Choice, PassedOver, candidates, locate_voice
+from framekiln.speech.configuration import SpeechSettings
+from framekiln.speech.languages import check_language
 
 _INSTALL = "apt-get install -y --no-install-recommends"
 _LITTLE_SPACE_BYTES = 2 << 30
+_FETCH_SPEECH = "python scripts/fetch_speech_models.py"
 
 
 class State(StrEnum):
@@ -87,12 +91,14 @@ def machine_findings() -> Iterator[Finding]:
 
 
 async def place_findings(settings: Settings) -> list[Finding]:
-    """Check what the settings name: data folder, port, database."""
+    """Check what the settings name: data folder, port, database, speech engine."""
     is_serving = await asyncio.to_thread(_is_serving, settings)
     return [
         check_data_folder(settings.data),
         check_port(settings, is_serving=is_serving),
         await check_database(settings, is_serving=is_serving),
+        await asyncio.to_thread(check_speech, SpeechSettings.of(settings)),
+        await asyncio.to_thread(check_voice, SpeechSettings.of(settings)),
     ]
 
 
@@ -226,6 +232,48 @@ async def check_database(settings: Settings, *, is_serving: bool) -> Finding:
             "database", State.WARN, f"{len(missing)} migrations to apply", "framekiln migrate"
         )
     return Finding("database", State.OK, "answers, up to date")
+
+
+def check_speech(settings: SpeechSettings) -> Finding:
+    """Look which speech engine will be used, and why no better one."""
+    name = "speech engine"
+    passed: list[PassedOver] = []
+    try:
+        if settings.language:
+            check_language(settings.language, settings.languages)
+        for found in candidates(settings):
+            if isinstance(found, Choice):
+                return _speech_found(found, passed, fix=_fix(passed, settings))
+            passed.append(found)
+    except FramekilnError as error:
+        return Finding(name, State.WARN, error.message, "see FRAMEKILN_SPEECH_* in the README")
+    reasons = "; ".join(f"{each.name}: {each.error.message}" for each in passed)
+    detail = f"none, so nothing can be transcribed: {reasons}"
+    return Finding(name, State.WARN, detail, _fix(passed, settings))
+
+
+def _speech_found(found: Choice, passed: list[PassedOver], *, fix: str) -> Finding:
+    if not passed:
+        return Finding("speech engine", State.OK, found.name)
+    reasons = ", ".join(each.reason for each in passed)
+    detail = f"{found.name}, English only and less good: {reasons}"
+    return Finding("speech engine", State.WARN, detail, fix)
+
+
+def check_voice(settings: SpeechSettings) -> Finding:
+    """Look for the voice detector, which tells speech from noise."""
+    found = locate_voice(settings)
+    if isinstance(found, PassedOver):
+        detail = f"{found.reason}; what is loud is taken for speech"
+        return Finding("voice detector", State.WARN, detail, _fix([found], settings))
+    return Finding("voice detector", State.OK, str(found))
+
+
+def _fix(passed: list[PassedOver], settings: SpeechSettings) -> str:
+    if all(each.name == "pocketsphinx" for each in passed):
+        return "pip install pocketsphinx"
+    # A folder that is set is the only one that is looked into.
+    return _FETCH_SPEECH + (f" --into {settings.folders[0]}" if len(settings.folders) == 1 else "")
 
 
 def _is_serving(settings: Settings) -> bool:

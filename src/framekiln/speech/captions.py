@@ -12,6 +12,8 @@ def as_document(transcript: Transcript) -> dict[str, Any]:
     """Return everything that is known, times in milliseconds."""
     return {
         "language": transcript.language,
+        "engine": transcript.engine,
+        "warnings": list(transcript.warnings),
         "segments": [_segment_document(segment) for segment in transcript.segments],
     }
 
@@ -27,7 +29,13 @@ def from_document(document: dict[str, Any]) -> Transcript:
         )
         for segment in document["segments"]
     )
-    return Transcript(document["language"], tuple(segments))
+    return Transcript(
+        document["language"],
+        tuple(segments),
+        # Older ones do not say.
+        engine=document.get("engine"),
+        warnings=tuple(document.get("warnings", ())),
+    )
 
 
 def as_page_captions(transcript: Transcript) -> dict[str, Any]:

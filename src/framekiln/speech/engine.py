@@ -4,17 +4,16 @@ Blocking and busy; call it from a thread. Memory stays the same however long the
 for the sound itself: hand over long sounds as slices, or as a function that reads them.
 """
 
-import os
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
-from framekiln.settings import Settings
-from framekiln.speech.decoding import detect_language
-from framekiln.speech.listening import Sound, listen
+from framekiln.speech.configuration import SpeechSettings
+from framekiln.speech.errors import SpeechLanguageUnavailable
+from framekiln.speech.languages import check_language, plain_code
+from framekiln.speech.listener import Sound
 from framekiln.speech.model import (
     SAMPLE_HZ,
     Samples,
@@ -23,11 +22,10 @@ from framekiln.speech.model import (
     join_slices,
     make_segment,
 )
-from framekiln.speech.models import find_voice, find_whisper, models_folders
+from framekiln.speech.opening import Opened, open_engine
 from framekiln.speech.packing import pack, quietest_ms
 from framekiln.speech.tidying import tidy
-from framekiln.speech.voice import VoiceDetector, spans_of_speech
-from framekiln.speech.whisper import Whisper
+from framekiln.speech.voice import spans_of_speech
 
 MARGIN_MS: Final = 3000
 """How much sound a slice needs on either side, where the source has it."""
@@ -70,52 +68,42 @@ def slice_at(start_ms: int, end_ms: int, *, duration_ms: int) -> Slice:
     return Slice(start_ms, end_ms, lead_ms=lead_ms, tail_ms=tail_ms)
 
 
-@dataclass(frozen=True)
-class SpeechSettings:
-    """Which model, in which folders, with how many threads (0: as many as are useful)."""
-
-    folders: tuple[Path, ...]
-    model: str = "base"
-    language: str | None = None
-    threads: int = 0
-
-    @classmethod
-    def of(cls, settings: Settings) -> "SpeechSettings":
-        """Return what the settings of the service say."""
-        return cls(
-            folders=models_folders(settings.speech_models, settings.data),
-            model=settings.speech_model,
-            language=settings.speech_language,
-            threads=settings.speech_threads,
-        )
-
-
 class Speech:
     """A loaded recognizer. The same samples give the same transcript."""
 
-    def __init__(self, whisper: Whisper, voice: VoiceDetector, *, language: str | None) -> None:
-        self._whisper = whisper
-        self._voice = voice
-        self._language = whisper.tokens.check_language(language) if language else None
+    def __init__(self, opened: Opened, settings: SpeechSettings) -> None:
+        self._listener = opened.listener
+        self._gate = opened.gate
+        self._is_fallback = opened.is_fallback
+        self._settings = settings
+        self.engine = opened.listener.name
+        self.warnings = opened.warnings
+        self._language = self.check_language(settings.language) if settings.language else None
 
     @classmethod
     def open(cls, settings: SpeechSettings) -> "Speech":
-        """Find the model, check its files, and load it; takes about a second."""
-        folder = find_whisper(settings.model, settings.folders)
-        voice = VoiceDetector(find_voice(settings.folders))
-        threads = settings.threads or min(4, os.cpu_count() or 1)
-        return cls(Whisper(folder, threads=threads), voice, language=settings.language)
+        """Find an engine, check its files, and load it; takes about a second."""
+        return cls(open_engine(settings), settings)
 
     def check_language(self, language: str) -> str:
-        """Return the model's code for a language; raise `UnknownLanguage` if it has none."""
-        return self._whisper.tokens.check_language(language)
+        """Return the engine's code for a language; raise if it has none."""
+        known, code = self._listener.languages, plain_code(language)
+        if self._is_fallback and code not in known and code in self._settings.languages:
+            wanted = self._settings.name_of(self._settings.kinds[0])
+            raise SpeechLanguageUnavailable(
+                f"language {language!r} needs {wanted}, and only {self.engine}, which knows English"
+                " alone, can be used on this worker; install it with `python"
+                " scripts/fetch_speech_models.py`, see `framekiln doctor`, and start it again",
+            )
+        return check_language(language, known)
 
     def detect_language(self, samples: Samples) -> str | None:
         """Return the language of the first half minute of speech; None if nobody speaks."""
-        windows = pack(spans_of_speech(self._voice.listen(samples)), samples)
+        spans = spans_of_speech(self._gate.listen(samples))
+        windows = pack(spans, samples, window_ms=self._listener.window_ms)
         if not windows:
             return None
-        return detect_language(self._whisper, self._whisper.encode(windows[0].cut(samples)))
+        return self._listener.detect_language(windows[0].cut(samples))
 
     def transcribe(
         self,
@@ -127,20 +115,23 @@ class Speech:
         """Return what is said; without a language, that of the first words is taken for all."""
         samples = np.ascontiguousarray(samples, np.float32)
         chosen = self.check_language(language) if language else self._language
-        probabilities = self._voice.listen(samples)
+        probabilities = self._gate.listen(samples)
         voice = spans_of_speech(probabilities, least_ms=0, pause_ms=_SHORT_PAUSE_MS)
         sound = Sound(samples, tuple(voice))
-        windows = pack(spans_of_speech(probabilities), samples)
+        spans = spans_of_speech(probabilities)
+        windows = pack(spans, samples, window_ms=self._listener.window_ms)
         segments: list[tuple[Word, ...]] = []
         for number, window in enumerate(windows, start=1):
-            listened = listen(self._whisper, sound, window, language=chosen)
+            listened = self._listener.listen(sound, window, chosen)
             chosen = listened.language
             segments += listened.segments
             if on_progress is not None:
                 on_progress(number / len(windows))
         words = [word for segment in segments for word in segment]
-        words = tidy(words, voice, end_ms=len(samples) // _PER_MS)
-        return _transcript(words, [len(segment) for segment in segments], chosen)
+        end_ms = len(samples) // _PER_MS
+        words = tidy(words, voice, end_ms=end_ms, ahead_ms=self._listener.ahead_ms)
+        said = _transcript(words, [len(segment) for segment in segments], chosen)
+        return replace(said, engine=self.engine, warnings=self.warnings)
 
     def transcribe_slice(
         self, samples: Samples, part: Slice, language: str | None = None

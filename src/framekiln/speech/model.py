@@ -43,10 +43,15 @@ class Segment:
 
 @dataclass(frozen=True)
 class Transcript:
-    """Segments in order of time; `language` is None when nobody spoke and none was asked for."""
+    """Segments in order of time; `language` is None when nobody spoke and none was asked for.
+
+    `engine` made it; `warnings` say what that means for its quality, if it was not the one wanted.
+    """
 
     language: str | None
     segments: tuple[Segment, ...] = ()
+    engine: str | None = None
+    warnings: tuple[str, ...] = ()
 
     @property
     def words(self) -> tuple[Word, ...]:
@@ -91,14 +96,24 @@ def join_texts(texts: list[str], language: str | None) -> str:
 
 
 def join_slices(slices: list[Transcript]) -> Transcript:
-    """Return one transcript of neighbouring slices; the language is that of most words."""
+    """Return one transcript of neighbouring slices; the language is that of most words.
+
+    Workers may have had different engines: then all are named.
+    """
     spoken: dict[str, int] = {}
     for part in slices:
         if part.language is not None:
             spoken[part.language] = spoken.get(part.language, 0) + len(part.words)
     language = max(spoken, key=lambda name: spoken[name]) if spoken else None
     segments = [segment for part in slices for segment in part.segments]
-    return Transcript(language, tuple(sorted(segments, key=lambda segment: segment.start_ms)))
+    engines = dict.fromkeys(part.engine for part in slices if part.engine is not None)
+    warnings = dict.fromkeys(warning for part in slices for warning in part.warnings)
+    return Transcript(
+        language,
+        tuple(sorted(segments, key=lambda segment: segment.start_ms)),
+        engine=", ".join(engines) or None,
+        warnings=tuple(warnings),
+    )
 
 
 def is_latin(letter: str) -> bool:

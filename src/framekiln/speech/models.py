@@ -8,8 +8,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from framekiln.speech.errors import SpeechModelDamaged, SpeechModelMissing
-from framekiln.speech.pinned import VOICE, WHISPERS, PinnedModel
+from framekiln.speech.errors import NoSuchSpeechModel, SpeechModelDamaged, SpeechModelMissing
+from framekiln.speech.pinned import MOONSHINE, VOICE, WHISPERS, PinnedModel
 
 
 def installed_models_folder() -> Path:
@@ -33,10 +33,15 @@ def find_whisper(name: str, folders: Sequence[Path]) -> Path:
     own = Path(name).expanduser()
     if own.is_absolute() and own.is_dir():
         return own
-    raise SpeechModelMissing(
+    raise NoSuchSpeechModel(
         f"speech model {name!r} is neither one of {', '.join(sorted(WHISPERS))} nor the absolute"
         " path of a folder with a model"
     )
+
+
+def find_moonshine(folders: Sequence[Path]) -> Path:
+    """Return the checked folder of the smaller model that knows English only."""
+    return _find(MOONSHINE, folders)
 
 
 def find_voice(folders: Sequence[Path]) -> Path:

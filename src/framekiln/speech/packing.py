@@ -65,12 +65,13 @@ class Window:
         return Window(tuple(left)), Window(tuple(right))
 
 
-def pack(spans: list[Span], samples: Samples) -> list[Window]:
+def pack(spans: list[Span], samples: Samples, *, window_ms: int = WINDOW_MS) -> list[Window]:
     """Return windows that hold all spans, each with a little of what is around it."""
     windows: list[Window] = []
     pieces: list[Span] = []
-    for span in _split_long(_pad(spans, len(samples) // _PER_MS), samples):
-        if pieces and Window((*pieces, span)).duration_ms > WINDOW_MS:
+    padded = _pad(spans, len(samples) // _PER_MS)
+    for span in _split_long(padded, samples, window_ms=window_ms):
+        if pieces and Window((*pieces, span)).duration_ms > window_ms:
             windows.append(Window(tuple(pieces)))
             pieces = []
         pieces.append(span)
@@ -108,13 +109,13 @@ def _pad(spans: list[Span], duration_ms: int) -> list[Span]:
     return wide
 
 
-def _split_long(spans: list[Span], samples: Samples) -> list[Span]:
+def _split_long(spans: list[Span], samples: Samples, *, window_ms: int) -> list[Span]:
     """Cut spans that no window holds where they are quietest."""
     short: list[Span] = []
     for span in spans:
         rest = span
-        while rest.duration_ms > WINDOW_MS:
-            latest_ms = rest.start_ms + WINDOW_MS
+        while rest.duration_ms > window_ms:
+            latest_ms = rest.start_ms + window_ms
             cut_ms = quietest_ms(samples, latest_ms - _LOOK_BACK_MS, latest_ms)
             short.append(Span(rest.start_ms, cut_ms))
             rest = Span(cut_ms, rest.end_ms)

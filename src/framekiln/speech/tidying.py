@@ -11,16 +11,19 @@ from framekiln.speech.voice import Span
 
 SHORTEST_WORD_MS: Final = 20
 
-# The path through the attention runs ahead of the voice by about this much, measured on real
-# speech that others had aligned.
-_AHEAD_MS: Final = 50
 # The voice detector is late by about a frame.
 _SOFT_MS: Final = 40
 
 
-def tidy(words: Sequence[Word], voice: Sequence[Span], *, end_ms: int) -> list[Word]:
-    """Return the words one after the other, each where there is a voice, none beyond the end."""
-    return in_order([_into_voice(_later(word), voice) for word in words], end_ms=end_ms)
+def tidy(
+    words: Sequence[Word], voice: Sequence[Span], *, end_ms: int, ahead_ms: int = 0
+) -> list[Word]:
+    """Return the words one after the other, each where there is a voice, none beyond the end.
+
+    They are `ahead_ms` too early, and moved by that first.
+    """
+    moved = (_into_voice(_later(word, ahead_ms), voice) for word in words)
+    return in_order(list(moved), end_ms=end_ms)
 
 
 def in_order(words: Sequence[Word], *, end_ms: int) -> list[Word]:
@@ -37,8 +40,8 @@ def in_order(words: Sequence[Word], *, end_ms: int) -> list[Word]:
     return ordered
 
 
-def _later(word: Word) -> Word:
-    return replace(word, start_ms=word.start_ms + _AHEAD_MS, end_ms=word.end_ms + _AHEAD_MS)
+def _later(word: Word, by_ms: int) -> Word:
+    return replace(word, start_ms=word.start_ms + by_ms, end_ms=word.end_ms + by_ms)
 
 
 def _into_voice(word: Word, voice: Sequence[Span]) -> Word:

@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from framekiln.speech.errors import SpeechModelDamaged, UnknownLanguage
+from framekiln.speech.errors import SpeechModelDamaged
 
 TIMESTAMP_MS: Final = 20
 
@@ -53,17 +53,6 @@ class Tokens:
     def prompt(self, language: str) -> list[int]:
         """Return what text in this language is to follow on."""
         return [self.start, self.languages[language], self.transcribe]
-
-    def check_language(self, language: str) -> str:
-        """Return the model's own code for `en`, `EN` or `en-GB`; refuse what it does not know."""
-        code = language.strip().lower().replace("_", "-").split("-")[0]
-        if code not in self.languages:
-            raise UnknownLanguage(
-                f"language {language!r} is none that the speech model knows; give a code such as"
-                " en, de or ja, or none to have it detected",
-                field="language",
-            )
-        return code
 
 
 def read_tokens(folder: Path) -> Tokens:

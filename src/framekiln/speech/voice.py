@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,13 @@ class Span:
     def duration_ms(self) -> int:
         """How long it is."""
         return self.end_ms - self.start_ms
+
+
+class VoiceGate(Protocol):
+    """Tells where there may be speech; all else is never listened to."""
+
+    def listen(self, samples: Samples) -> Probabilities:
+        """Return how likely there is a voice in each 32 ms."""
 
 
 class VoiceDetector:

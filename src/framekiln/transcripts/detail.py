@@ -18,6 +18,8 @@ def detail(transcription: Transcription) -> dict[str, Any]:
         "track_id": transcription.track_id,
         "status": str(transcription.status),
         "language": transcription.language,
+        "engine": transcription.engine,
+        "warnings": list(transcription.warnings),
         "duration_ms": transcription.duration_ms,
         "work_slice_ms": transcription.work_slice_ms,
         "created_at": transcription.created_at.isoformat(),

@@ -33,6 +33,8 @@ def _data(transcription: Transcription) -> dict[str, Any]:
         "file_id": str(transcription.file_id),
         "track_id": transcription.track_id,
         "status": str(transcription.status),
+        "engine": transcription.engine,
+        "warnings": list(transcription.warnings),
         "created_at": transcription.created_at.isoformat(),
         "completed_at": ended.isoformat() if ended else None,
         "failed_at": failed.isoformat() if failed else None,

@@ -67,9 +67,7 @@ class JoinTranscript:
             key = transcript_key(transcription)
             await self.blobs.put(key, to_json(whole).encode())
             if await patiently(
-                lambda: self.work.complete(
-                    transcription, transcript_key=key, language=whole.language
-                )
+                lambda: self.work.complete(transcription, transcript_key=key, said=whole)
             ):
                 await self.blobs.delete_prefix(parts_prefix(transcription))
             elif not await self.work.is_complete(transcription.id):

@@ -85,6 +85,10 @@ class Transcription:
     samples_key: str | None
     transcript_key: str | None
     failure: Failure | None
+    engine: str | None
+    """What made it, such as `whisper-base`; None until it is complete."""
+    warnings: tuple[str, ...]
+    """What its readers must know: that another engine made it than was wanted, and why."""
     created_at: datetime
     completed_at: datetime | None
     failed_at: datetime | None
@@ -117,13 +121,6 @@ class TranscriptionProgress:
         if self.status is TranscriptionStatus.COMPLETE:
             return 1.0
         return (self.slices_done + self.is_prepared) / (self.slice_count + 2)
-
-
-def plain_language(language: str | None) -> str | None:
-    """Return a language as it is compared: `en` for `EN-gb`."""
-    if language is None:
-        return None
-    return language.strip().lower().replace("_", "-").split("-")[0] or None
 
 
 def topic(transcription: TranscriptionId) -> str:

@@ -8,9 +8,10 @@ from framekiln.transcripts.model import TranscriptionStatus
 
 
 def page_captions(transcript: Transcript) -> dict[str, Any]:
-    """Return `segments` and `word_segments`, what is spoken, and that it is all."""
+    """Return `segments` and `word_segments`, what is spoken, who heard it, and that it is all."""
     return {
         **as_page_captions(transcript),
         "language": transcript.language,
+        "engine": transcript.engine,
         "status": str(TranscriptionStatus.COMPLETE),
     }

@@ -1,4 +1,4 @@
-"""The speech model of this process: opened when first needed, used by threads of its own.
+"""The speech engine of this process: opened when first needed, used by threads of its own.
 
 So many sounds are heard at a time as the cores have room for, each with the threads that are set.
 """
@@ -10,7 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
-from framekiln.speech.engine import Slice, Speech, SpeechSettings
+from framekiln.speech.configuration import SpeechSettings
+from framekiln.speech.engine import Slice, Speech
 from framekiln.speech.model import Samples, Transcript
 
 _USEFUL_THREADS: Final = 4
@@ -34,7 +35,7 @@ class Recognizer:
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
 
     async def check_language(self, language: str) -> str:
-        """Return the model's code for a language; raise `UnknownLanguage` if it has none."""
+        """Return the engine's code for a language; raise if it has none."""
         return await self._run(lambda speech: speech.check_language(language))
 
     async def detect_language(self, samples: Samples) -> str | None:

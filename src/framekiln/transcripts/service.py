@@ -13,6 +13,7 @@ from framekiln.identity.model import Caller
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import FileId, OrganizationId, TranscriptionId, new_uuid
+from framekiln.speech.languages import check_language
 from framekiln.speech.model import Transcript, join_slices
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
@@ -28,7 +29,6 @@ from framekiln.transcripts.model import (
     Transcription,
     TranscriptionProgress,
     TranscriptionStatus,
-    plain_language,
     topic,
 )
 from framekiln.transcripts.page_captions import page_captions
@@ -50,6 +50,7 @@ class Transcripts:
         notifications: Notifications,
         outbox: Outbox,
         clock: Clock,
+        languages: frozenset[str],
     ) -> None:
         self._database = database
         self._files = files
@@ -58,12 +59,15 @@ class Transcripts:
         self._notifications = notifications
         self._outbox = outbox
         self._clock = clock
+        self._languages = languages
 
     async def start(self, caller: Caller, ask: Ask) -> tuple[Transcription, bool]:
         """Have a track transcribed, or find where that stands; say whether it is new.
 
-        One that failed, or was made for another language than is asked for, is made anew.
+        One that failed, or was made for another language than is asked for, is made anew. A
+        language that the speech engine does not know is refused here, before anybody listens.
         """
+        language = check_language(ask.language, self._languages) if ask.language else None
         organization_id = caller.organization.id
         file = await self._files.get(organization_id, ask.file_id)
         self._files.check_readable(file)
@@ -73,7 +77,6 @@ class Transcripts:
             # Whoever else asks for the same waits here, and so does a deletion.
             if await file_store.lock(connection, organization_id, file.id) is None:
                 raise no_file(file.id)
-            language = plain_language(ask.language)
             found = await store.find_newest(
                 connection, organization_id, file.id, track_id=track.track_id
             )

@@ -6,6 +6,7 @@ from typing import Any
 from framekiln.db.pool import Connection
 from framekiln.jobs.ending import Failure
 from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId, TranscriptionId
+from framekiln.speech.model import Transcript
 from framekiln.transcripts.model import (
     NewTranscription,
     Transcription,
@@ -198,14 +199,15 @@ async def complete(
     transcription_id: TranscriptionId,
     *,
     transcript_key: str,
-    language: str | None,
+    said: Transcript,
     now: datetime,
 ) -> Transcription | None:
-    """Record where the transcript is; None when it has ended already."""
+    """Record where the transcript is and who made it; None when it has ended already."""
     cursor = await connection.execute(
         """
         UPDATE transcription SET status = 'complete', completed_at = %(now)s, samples_key = NULL,
-            transcript_key = %(transcript_key)s, language = %(language)s
+            transcript_key = %(transcript_key)s, language = %(language)s,
+            engine = %(engine)s, warnings = %(warnings)s
         WHERE id = %(id)s AND status = ANY(%(before)s)
         RETURNING *
         """,
@@ -213,7 +215,9 @@ async def complete(
             "id": transcription_id,
             "before": before(TranscriptionStatus.COMPLETE),
             "transcript_key": transcript_key,
-            "language": language,
+            "language": said.language,
+            "engine": said.engine,
+            "warnings": list(said.warnings),
             "now": now,
         },
     )
@@ -285,6 +289,8 @@ def _transcription(row: Row) -> Transcription:
         samples_key=row["samples_key"],
         transcript_key=row["transcript_key"],
         failure=_failure(row),
+        engine=row["engine"],
+        warnings=tuple(row["warnings"]),
         created_at=row["created_at"],
         completed_at=row["completed_at"],
         failed_at=row["failed_at"],

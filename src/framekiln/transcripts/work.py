@@ -16,6 +16,7 @@ from framekiln.jobs.ending import Failure
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import TranscriptionId
+from framekiln.speech.model import Transcript
 from framekiln.transcripts import store
 from framekiln.transcripts.errors import TranscriptionKillsWorkers
 from framekiln.transcripts.events import event_of
@@ -128,7 +129,7 @@ class TranscriptWork:
         return transcription, [key for key in keys if key is not None]
 
     async def complete(
-        self, transcription: Transcription, *, transcript_key: str, language: str | None
+        self, transcription: Transcription, *, transcript_key: str, said: Transcript
     ) -> bool:
         """End it well; False when it has ended already. Raises when its file has expired."""
         owner, now = transcription.organization_id, self._clock.now()
@@ -142,7 +143,7 @@ class TranscriptWork:
                 connection,
                 transcription.id,
                 transcript_key=transcript_key,
-                language=language,
+                said=said,
                 now=now,
             )
             if ended is not None:

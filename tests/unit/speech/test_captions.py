@@ -116,4 +116,5 @@ def test_nothing_said_makes_empty_files() -> None:
     nothing = Transcript(None)
     assert to_vtt(nothing) == "WEBVTT\n"
     assert to_srt(nothing) == ""
-    assert json.loads(to_json(nothing)) == {"language": None, "segments": []}
+    empty = {"language": None, "engine": None, "warnings": [], "segments": []}
+    assert json.loads(to_json(nothing)) == empty

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from framekiln.settings import Settings
-from framekiln.speech.engine import SpeechSettings
+from framekiln.speech.configuration import SpeechSettings
 from framekiln.speech.errors import SpeechModelDamaged, SpeechModelMissing
 from framekiln.speech.models import check, find_voice, find_whisper, installed_models_folder
 from framekiln.speech.pinned import MODELS, PinnedFile, PinnedModel

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from framekiln.speech.errors import SpeechModelDamaged, UnknownLanguage
+from framekiln.speech.errors import SpeechModelDamaged
 from framekiln.speech.grouping import group_words
 from framekiln.speech.tokens import Tokens, read_tokens
 
@@ -100,16 +100,6 @@ def test_languages_without_spaces_have_a_word_for_each_token(tmp_path: Path) -> 
 def test_notes_of_music_are_no_words(tmp_path: Path) -> None:
     tokens = make_tokens(tmp_path, " ♪", " ♪")
     assert words(tokens, 2) == []
-
-
-@pytest.mark.parametrize("name", ["en", "EN", "en-GB", " en_US "])
-def test_language_codes_are_taken_in_any_spelling(tmp_path: Path, name: str) -> None:
-    assert make_tokens(tmp_path, "a").check_language(name) == "en"
-
-
-def test_a_language_the_model_lacks_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(UnknownLanguage, match="'klingon'"):
-        make_tokens(tmp_path, "a").check_language("klingon")
 
 
 def test_a_broken_table_is_named(tmp_path: Path) -> None:

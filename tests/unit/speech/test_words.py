@@ -55,19 +55,20 @@ def test_words_come_one_after_the_other_and_have_lengths(pairs: list[tuple[int, 
 
 def test_a_word_leaves_the_pause_before_it() -> None:
     voice = [Span(0, 1000), Span(3000, 4000)]
-    (word,) = tidy([spoken("late", 950, 3500)], voice, end_ms=5000)
+    (word,) = tidy([spoken("late", 950, 3500)], voice, end_ms=5000, ahead_ms=50)
     assert 2950 <= word.start_ms <= 3000
     assert word.end_ms == 3550
 
 
 def test_a_word_leaves_the_pause_behind_it() -> None:
-    (word,) = tidy([spoken("slow", 500, 2500)], [Span(0, 1000), Span(3000, 4000)], end_ms=5000)
+    voice = [Span(0, 1000), Span(3000, 4000)]
+    (word,) = tidy([spoken("slow", 500, 2500)], voice, end_ms=5000, ahead_ms=50)
     assert word.start_ms == 550
     assert 1000 <= word.end_ms <= 1050
 
 
 def test_a_word_without_any_voice_stays_where_it_is() -> None:
-    (word,) = tidy([spoken("soft", 5000, 5200)], [Span(0, 1000)], end_ms=9000)
+    (word,) = tidy([spoken("soft", 5000, 5200)], [Span(0, 1000)], end_ms=9000, ahead_ms=50)
     assert (word.start_ms, word.end_ms) == (5050, 5250)
 
 

@@ -17,7 +17,6 @@ from framekiln.transcripts.model import (
     TranscriptionProgress,
     TranscriptionStatus,
     before,
-    plain_language,
     samples_key,
     slice_key,
     transcript_key,
@@ -39,6 +38,8 @@ MADE = Transcription(
     samples_key=None,
     transcript_key=None,
     failure=None,
+    engine=None,
+    warnings=(),
     created_at=datetime(2025, 1, 1, tzinfo=UTC),
     completed_at=None,
     failed_at=None,
@@ -79,13 +80,6 @@ def test_who_asks_again_gets_what_fits(
 ) -> None:
     made = replace(MADE, status=status, asked_language=asked, language=language)
     assert made.answers(wanted) is is_answer
-
-
-@pytest.mark.parametrize(
-    ("given", "plain"), [(None, None), ("EN", "en"), ("en_GB", "en"), (" de-DE ", "de")]
-)
-def test_a_language_is_compared_by_its_first_part(given: str | None, plain: str | None) -> None:
-    assert plain_language(given) == plain
 
 
 def test_progress_grows_and_is_whole_only_at_the_end() -> None:

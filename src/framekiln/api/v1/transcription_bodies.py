@@ -95,6 +95,8 @@ class TranscriptionRecord(TranscribeStarted):
 
     status: str
     language: str | None
+    engine: str | None
+    warnings: list[str]
     duration_ms: int
     work_slice_ms: int
     created_at: Instant
@@ -174,4 +176,5 @@ class Captions(Fragment):
     """All that is said in a file."""
 
     language: str | None
+    engine: str | None
     status: str

@@ -1,6 +1,5 @@
 """/api/v1/transcriptions, and what is said in a file (spec 4.4, 4.5)."""
 
-from collections.abc import AsyncGenerator
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Query, Request, Response
@@ -9,6 +8,7 @@ from fastapi.responses import JSONResponse
 from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, MediaReader, services_of
 from framekiln.api.bodies import json_body, read_json
+from framekiln.api.progress import counted_events
 from framekiln.api.v1.transcription_bodies import (
     Captions,
     CreateTranscription,
@@ -23,20 +23,15 @@ from framekiln.api.v1.transcription_bodies import (
 )
 from framekiln.files.ids import file_id_of
 from framekiln.identity.model import Caller
-from framekiln.kit.ids import TranscriptionId
 from framekiln.speech.captions import as_page_captions, to_srt, to_vtt
 from framekiln.speech.model import Transcript
 from framekiln.transcripts.ids import fragment_number_of, transcription_id_of
-from framekiln.transcripts.model import Ask, Transcription, TranscriptionProgress
+from framekiln.transcripts.model import Ask, Transcription
 from framekiln.transcripts.page_captions import page_captions
-from framekiln.transcripts.service import Transcripts
 
 router = APIRouter(prefix="/api/v1", tags=["transcriptions"])
 
 MAX_BODY_BYTES: Final = 64 << 10
-# Progress is counted in thousandths; a client that adds them up must reach the sum only at the end.
-PROGRESS_UNITS: Final = 1000
-HEARTBEAT_S: Final = 15.0
 MEDIA_TYPES: Final = {
     "json": "application/json",
     "vtt": "text/vtt; charset=utf-8",
@@ -151,7 +146,7 @@ async def follow_transcription(
     """Stream progress until the transcription ends (server-sent events)."""
     transcripts = services_of(request).transcripts
     found = await transcripts.get(caller.organization.id, transcription_id_of(transcription_id))
-    return sse.stream_response(_progress_events(transcripts, found.id, request))
+    return sse.stream_response(counted_events(transcripts, found.id, request))
 
 
 @router.get(
@@ -246,34 +241,3 @@ def _text(said: Transcript, form: str, *, word_times: bool) -> Response:
         return JSONResponse(page_captions(said))
     text = to_vtt(said, word_times=word_times) if form == "vtt" else to_srt(said)
     return Response(text, media_type=MEDIA_TYPES[form])
-
-
-async def _progress_events(
-    transcripts: Transcripts, transcription_id: TranscriptionId, request: Request
-) -> AsyncGenerator[bytes, None]:
-    """Say the same twice, for both kinds of clients: as a fraction and as counted units."""
-    yield sse.event("size", {"size": PROGRESS_UNITS})
-    told = 0
-    async with transcripts.follow(transcription_id) as follower:
-        while True:
-            progress = await transcripts.progress(transcription_id)
-            if progress.status.is_terminal:
-                yield _last_word(progress)
-                return
-            units = min(PROGRESS_UNITS - 1, int(progress.fraction * PROGRESS_UNITS))
-            if units > told:
-                yield sse.event("completion", {"count": units - told}) + sse.event(
-                    "progress", {"progress": progress.fraction}
-                )
-                told = units
-            if not await follower.wait(HEARTBEAT_S):
-                yield sse.event("heartbeat", {"status": progress.status})
-            if await request.is_disconnected():
-                return
-
-
-def _last_word(progress: TranscriptionProgress) -> bytes:
-    """One write: a client may not survive bytes that come after it thinks it is done."""
-    if progress.failure is not None:
-        return sse.error_event(f"{progress.failure.code}: {progress.failure.message}")
-    return sse.event("progress", {"progress": 1.0}) + sse.event("complete", {})

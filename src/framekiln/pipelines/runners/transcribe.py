@@ -61,9 +61,7 @@ class Transcribe:
             raise _failed(transcription, transcription.failure)
         if transcription.status is not TranscriptionStatus.COMPLETE:
             progress = await self.transcripts.progress(transcription.id)
-            if work.window is None:
-                work.progress(int(progress.fraction * transcription.duration_ms))
-            return Waiting()
+            return Waiting(done_ms=int(progress.fraction * transcription.duration_ms))
         said = await self.transcripts.transcript(transcription)
         return await asyncio.to_thread(_output, said, work.window)
 

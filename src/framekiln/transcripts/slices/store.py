@@ -43,13 +43,22 @@ async def take(
 
 
 async def finish(connection: Connection, taken: TakenSlice, *, blob_key: str) -> bool:
-    """Record a finished slice; False when another worker has it by now."""
+    """Record a finished slice; False when another worker has it by now.
+
+    It may be recorded twice, when the answer to the first try was lost with the database.
+    """
     cursor = await connection.execute(
         """
-        UPDATE transcription_slice SET blob_key = %s
-        WHERE transcription_id = %s AND number = %s AND fence = %s AND blob_key IS NULL
+        UPDATE transcription_slice SET blob_key = %(key)s
+        WHERE transcription_id = %(id)s AND number = %(number)s AND fence = %(fence)s
+            AND coalesce(blob_key, %(key)s) = %(key)s
         """,
-        (blob_key, taken.transcription.id, taken.number, taken.fence),
+        {
+            "key": blob_key,
+            "id": taken.transcription.id,
+            "number": taken.number,
+            "fence": taken.fence,
+        },
     )
     return cursor.rowcount == 1
 
