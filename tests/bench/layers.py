@@ -23,7 +23,7 @@ from framekiln.capture.browser import Browser, open_browser
 from framekiln.composition.layers import read_config
 from framekiln.engine.film import make_film
 from framekiln.engine.order import FilmOrder
-from framekiln.media.writing.encode import VideoSettings, configure_x264
+from framekiln.media.writing.encode import VideoSettings, configure_pictures
 from tests.bench.cpu import own_s, tree_s
 from tests.support.clips import write_picture
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
@@ -176,7 +176,7 @@ def _transcode(clip: Path, out: Path) -> None:
     settings = VideoSettings(WIDTH, HEIGHT, FPS)
     with av.open(clip) as source, av.open(out, "w") as target:
         stream = target.add_stream("libx264", rate=FPS)
-        configure_x264(stream.codec_context, settings)
+        configure_pictures(stream.codec_context, settings)
         decoder = source.streams.video[0]
         decoder.thread_type = "AUTO"
         for number, frame in enumerate(source.decode(decoder)):

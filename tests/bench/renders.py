@@ -18,7 +18,7 @@ from framekiln.capture.page import Size, open_page
 from framekiln.engine.film import make_film
 from framekiln.engine.order import Film, FilmOrder
 from framekiln.media.imaging.stills import decode_bgra
-from framekiln.media.writing.encode import VideoSettings, configure_x264
+from framekiln.media.writing.encode import VideoSettings, configure_pictures
 from framekiln.timeline import Timeline
 from tests.bench.cpu import own_s, tree_s
 
@@ -116,7 +116,7 @@ def _encode_only(pictures: list[VideoFrame], size: Size) -> tuple[float, float]:
     cpu, wall = own_s(), time.perf_counter()
     with tempfile.NamedTemporaryFile(suffix=".mp4") as file, av.open(file.name, "w") as container:
         stream = container.add_stream("libx264", rate=FPS)
-        configure_x264(stream.codec_context, settings)
+        configure_pictures(stream.codec_context, settings)
         for number, picture in enumerate(pictures):
             picture.pts, picture.time_base = number, 1 / FPS
             container.mux(stream.encode(picture))

@@ -109,7 +109,8 @@ class TestDrawnByChromium:
             assert is_near(picture, (305, 155), (0, 0, 0))
 
     def test_captions_come_and_go(self, browser: Browser, assets: LocalAssets) -> None:
-        layer = {"type": "subtitles", "file": CAPTIONS, "subtitles": {"backgroundColor": "#00f"}}
+        style = {"backgroundColor": "#00f", "fontSize": 24}
+        layer = {"type": "subtitles", "file": CAPTIONS, "subtitles": style}
         config = config_of(layer, backgroundColor="#00ff00", duration=3)
         with staged(config, browser, assets) as film:
             seen = [bool((film.frame(n)[..., 2] > 200).sum() > 500) for n in (0, 12, 44, 46, 60)]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from framekiln.engine.redaction import task
 from framekiln.media.isobmff.boxes import read_header
 from tests.support.clips import Clip, make_clip
+from tests.support.looks import decode_frames
 
 Planes = NDArray[np.uint8]
 
@@ -264,3 +265,14 @@ def test_boxes_are_on_the_picture_as_it_is_shown(tmp_path: Path) -> None:
     assert len(rows)
     assert rows.max() < 0.2 * WIDTH + MARGIN_PX + 4
     assert columns.max() < 0.3 * HEIGHT + MARGIN_PX + 4
+
+
+def test_colours_slipped_down_in_films_whose_height_is_no_multiple_of_four(tmp_path: Path) -> None:
+    clip = Clip(width=160, height=122, fps=Fraction(FPS), duration_s=Fraction(1, 5))
+    source = make_clip(tmp_path / "clip.mov", clip)
+    order, out = tmp_path / "order.json", tmp_path / "out.mp4"
+    order.write_text(json.dumps({"boxes": [], "mutes": [{"start_ms": 0, "end_ms": 100}]}))
+    task({"source": str(source), "order": str(order), "out": str(out)}, lambda _: None)
+    before, after = decode_frames(source), decode_frames(out)
+    assert after[3].rgb.shape == (122, 160, 3)
+    assert np.abs(before[3].rgb.astype(int) - after[3].rgb).mean() < 4

@@ -4,102 +4,26 @@ The page is Chromium's own drawing; the config goes through our compositor. Fram
 must be alike, so a mistake in the order of transforms, in a box or a colour cannot hide.
 """
 
-import base64
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from fractions import Fraction
-from functools import partial
-from pathlib import Path
-from typing import Any
-
-import numpy as np
 import pytest
 
-from framekiln.capture.browser import Browser, open_browser
-from framekiln.capture.network import PageNetwork, Resource
-from framekiln.capture.page import Size, open_page
-from framekiln.engine.page_host import PageHost
-from framekiln.media.imaging.stills import decode_bgra
-from tests.support.clips import write_picture
-from tests.support.frame_codes import Picture
-from tests.support.layer_films import config_of, staged
-from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
-from tests.support.looks import ssim
-
-PHOTO = MEDIA_ORIGIN + "photo.png"
-LOGO = MEDIA_ORIGIN + "logo.png"
-ALIKE = 0.98
-HEAD = "<!doctype html><meta name='framekiln-tailwind' content='off'><style>html,body{margin:0;"
-HEAD += "background:#204060;overflow:hidden}img{display:block}*{box-sizing:border-box}"
-HEAD += ".t{white-space:pre-wrap;padding:16px;line-height:1.2;width:max-content;color:#fff;"
-HEAD += "font-family:Helvetica,'Liberation Sans',sans-serif}"
-
-
-def photo(path: Path) -> None:
-    """Hills under a sky: smooth colours and a few edges, of 300 x 200 pixels."""
-    ys, xs = np.mgrid[:200, :300].astype(float)
-    sky = np.stack([90 + ys * 0.4, 140 + ys * 0.3, 230 - ys * 0.2], axis=-1)
-    hill = 120 + 30 * np.sin(xs / 40) + 10 * np.sin(xs / 11)
-    ground = np.stack([60 + xs * 0.3, 130 - ys * 0.2, 60 + 0 * xs], axis=-1)
-    pixels = np.where((ys > hill)[..., None], ground, sky)
-    pixels[(xs - 230) ** 2 + (ys - 50) ** 2 < 625] = (250, 230, 120)
-    write_picture(path, np.clip(pixels, 0, 255).astype(np.uint8))
-
-
-def logo(path: Path) -> None:
-    """A ring with a soft edge on nothing, of 80 x 80 pixels."""
-    ys, xs = np.mgrid[:80, :80] + 0.5
-    distance = np.abs(np.hypot(xs - 40, ys - 40) - 28)
-    alpha = np.clip(9 - distance, 0, 1) * 255
-    pixels = np.dstack([np.full((80, 80), 240), xs * 3, ys * 2, alpha])
-    write_picture(path, np.clip(pixels, 0, 255).astype(np.uint8))
+from framekiln.capture.browser import Browser
+from tests.support.layer_oracle import (
+    LOGO,
+    Case,
+    assert_alike,
+    at,
+    image,
+    keyframes,
+    moving,
+    oracle_media,
+    text,
+)
+from tests.support.local_assets import LocalAssets
 
 
 @pytest.fixture(scope="module")
 def assets(tmp_path_factory: pytest.TempPathFactory) -> LocalAssets:
-    makers = {"photo.png": partial(photo), "logo.png": partial(logo)}
-    return LocalAssets(tmp_path_factory.mktemp("media"), makers)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as browser:
-        yield browser
-
-
-@dataclass(frozen=True)
-class Case:
-    """A config, and the page that must look like it; seconds at which both are looked at."""
-
-    layers: list[dict[str, Any]]
-    html: str
-    css: str = ""
-    at_s: tuple[float, ...] = (0,)
-    top: dict[str, Any] = field(default_factory=dict)
-
-
-def image(file: str = PHOTO, **more: Any) -> dict[str, Any]:
-    return {"type": "image", "file": file, **more}
-
-
-def text(words: str, **style: Any) -> dict[str, Any]:
-    place = style.pop("place", {})
-    return {"type": "text", "text": {"text": words, **style}, **place}
-
-
-def at(left: float, top: float, more: str = "", *, file: str = PHOTO) -> str:
-    return f'<img src="{file}" style="position:absolute;left:{left}px;top:{top}px;{more}">'
-
-
-def keyframes(kind: str, *points: tuple[float, float], easing: str | None = None) -> list[Any]:
-    more = {} if easing is None else {"easing": easing}
-    return [
-        {"type": kind, "options": {"time": time, "value": value, **more}} for time, value in points
-    ]
-
-
-def moving(*rules: str, timing: str = "linear") -> str:
-    return f"img{{animation:m 2s {timing} both}}@keyframes m{{{' '.join(rules)}}}"
+    return oracle_media(tmp_path_factory.mktemp("media"))
 
 
 CASES = {
@@ -340,7 +264,7 @@ CASES = {
                 shadow={"color": "#ff0000", "x": 6, "y": 6, "blur": 4},
             )
         ],
-        '<div class="t" style="font-size:60px;-webkit-text-stroke:2px #000;'
+        '<div class="t" style="font-size:60px;-webkit-text-stroke:2px #000;paint-order:stroke fill;'
         'text-shadow:6px 6px 4px #f00">Shadow</div>',
     ),
     "shapes": Case(
@@ -374,28 +298,4 @@ CASES = {
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 def test_config_and_page_look_alike(case: Case, browser: Browser, assets: LocalAssets) -> None:
-    config = config_of(*case.layers, backgroundColor="#204060", **case.top)
-    numbers = [round(at_s * 30) for at_s in case.at_s]
-    with staged(config, browser, assets) as film:
-        mine = [film.frame(number) for number in numbers]
-    theirs = shots(case, browser, assets, numbers)
-    for number, one, other in zip(numbers, mine, theirs, strict=True):
-        alike = ssim(one, other)
-        assert alike > ALIKE, f"frame {number}: {alike:.4f}"
-        assert np.abs(one.astype(int) - other).mean() < 3, f"frame {number}: colours differ"
-
-
-def shots(case: Case, browser: Browser, assets: LocalAssets, numbers: list[int]) -> list[Picture]:
-    document = f"{HEAD}{case.css}</style>{case.html}".encode()
-    pictures: list[Picture] = []
-    with open_page(browser, Size(320, 240)) as page, PageHost(assets, browser) as host:
-        resource = Resource(document, "text/html; charset=utf-8")
-        page.load(PageNetwork(resource, host.lookup), settle_within_s=20)
-        page.begin(Fraction(30), frame_within_s=20)
-        if numbers[0] != 0:
-            page.show(0, 0)
-        for number in numbers:
-            shown = page.show(number, round(number * 1_000_000 / 30), screenshot={"format": "png"})
-            assert shown.screenshot is not None
-            pictures.append(decode_bgra(base64.b64decode(shown.screenshot))[..., 2::-1])
-    return pictures
+    assert_alike(case, browser, assets)

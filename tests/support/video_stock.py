@@ -17,6 +17,7 @@ from tests.support.local_assets import Maker
 from tests.support.stock import stock_makers, write_photo
 
 HERE = Path(__file__).parent
+GUIDES = HERE.parents[1] / "docs" / "howto"
 GREEN = (30, 200, 60)
 PRESENTER_PX = (320, 240)
 LOGO = """<svg xmlns="http://www.w3.org/2000/svg" width="120" height="120" viewBox="0 0 120 120">
@@ -31,15 +32,6 @@ He was not
 2
 00:00:01,130 --> 00:00:02,740
 an ill disposed young man
-"""
-DIALOGUE = """WEBVTT
-
-00:00.300 --> 00:01.400
-Good morning!
-
-00:01.600 --> 00:02.900
-What a wonderful day
-to climb out of bed.
 """
 
 
@@ -60,7 +52,7 @@ def video_makers() -> dict[str, Maker]:
         "star.gif": _star,
         "rings.json": lambda path: path.write_text(json.dumps(_rings())),
         "voice.srt": partial(Path.write_text, data=SAID, encoding="utf-8"),
-        "dialogue.vtt": partial(Path.write_text, data=DIALOGUE, encoding="utf-8"),
+        "dialogue.vtt": partial(shutil.copyfile, GUIDES / "examples" / "dialogue.vtt"),
     }
 
 

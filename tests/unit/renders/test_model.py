@@ -19,8 +19,11 @@ from framekiln.renders.model import (
     source_key,
 )
 from framekiln.renders.output import (
+    GifFormat,
+    MovFormat,
     Mp4Format,
     OutputFormat,
+    WebmFormat,
     container_of,
     media_type_of,
     output_as_json,
@@ -78,6 +81,9 @@ def test_a_render_is_active_between_its_start_and_its_end(status: RenderStatus) 
     "output",
     [
         Mp4Format(),
+        WebmFormat(),
+        MovFormat(),
+        GifFormat(),
         JpegFormat(quality=7),
         PngFormat(compression=3, transparency=True),
         WebpFormat(quality=9, compression=6, transparency=True),
@@ -88,7 +94,8 @@ def test_an_output_is_read_back_as_it_was_written(output: OutputFormat) -> None:
     written = output_as_json(output)
     assert written["container"] == container_of(output)
     assert output_from_json(written) == output
-    assert media_type_of(output).endswith(f"/{container_of(output)}")
+    ending = {"mov": "quicktime"}.get(container_of(output), container_of(output))
+    assert media_type_of(output).endswith(f"/{ending}")
 
 
 def test_a_plan_is_read_back_as_it_was_written() -> None:

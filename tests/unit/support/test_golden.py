@@ -5,6 +5,7 @@ import pytest
 
 from tests.support.frame_codes import Picture
 from tests.support.golden import Expectation, Level, compare
+from tests.support.golden_videos import cells, sounds_alike
 
 SHORTEST = "width_px = 320\nheight_px = 180\nduration_ms = 900\n[pictures]\nat_ms = [0]\n"
 
@@ -60,3 +61,19 @@ def test_a_film_that_says_nothing_of_its_sound_is_to_be_silent(
     path = tmp_path / "expect.toml"
     path.write_text(SHORTEST + sound)
     assert Expectation.read(path).levels == levels
+
+
+def test_a_tenth_that_is_louder_later_or_missing_is_heard() -> None:
+    golden = [0.0, 0.1, 0.2, 0.0]
+    assert sounds_alike([0.002, 0.103, 0.195, 0.0], golden)
+    assert not sounds_alike([0.0, 0.108, 0.2, 0.0], golden)
+    assert not sounds_alike([0.0, 0.0, 0.1, 0.2], golden)
+    assert not sounds_alike(golden[:3], golden)
+
+
+def test_a_sheet_is_cut_into_its_frames_row_by_row() -> None:
+    frames = [np.full((20, 30, 3), 10 * number, np.uint8) for number in range(6)]
+    sheet = np.vstack([np.hstack(frames[:3]), np.hstack(frames[3:])])
+    found = cells(sheet)
+    assert list(found) == list(range(6))
+    assert all(np.array_equal(found[number], frame) for number, frame in enumerate(frames))

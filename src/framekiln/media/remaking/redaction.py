@@ -20,11 +20,13 @@ from numpy.typing import NDArray
 
 from framekiln.media.closing import Closing
 from framekiln.media.errors import UnreadableMedia
+from framekiln.media.hearing.sound import RATE_HZ, Stretch
 from framekiln.media.mixing.silencing import Silencing, Span
 from framekiln.media.opening import open_media
 from framekiln.media.probe import VideoFacts, probe
 from framekiln.media.remaking.one_mp4 import write_one_mp4
-from framekiln.media.splitting.sound_tracks import encode_sound
+from framekiln.media.remaking.parts_done import PICTURES, SOUND, PartsDone, Tell
+from framekiln.media.splitting.sound_tracks import Change, encode_sound
 from framekiln.media.splitting.track_output import clock_hz, open_video_track
 from framekiln.media.watching.conversion import Conversion
 from framekiln.media.watching.upright import upright_frames
@@ -61,22 +63,46 @@ class Redacted:
     duration_ms: int
 
 
-def redact(source: Path, out: Path, *, draw: Draw, muted: Sequence[Span]) -> Redacted:
+def redact(
+    source: Path, out: Path, *, draw: Draw, muted: Sequence[Span], tell: Tell = lambda _: None
+) -> Redacted:
     """Write `source` to `out` as an MP4; its parts lie beside it meanwhile."""
-    facts = probe(source).video
+    facts = probe(source)
     parts: list[Path] = []
     fps, size = Fraction(0), (0, 0)
-    if facts is not None:
-        fps, size = _rate(facts), (_even(facts.width_px), _even(facts.height_px))
+    sounds = _sound_streams(source)
+    weights = (PICTURES if facts.video else 0) + SOUND * len(sounds)
+    done = PartsDone(tell, length_ms=facts.duration_ms, weights=weights)
+    if facts.video is not None:
+        fps, size = _rate(facts.video), (_even(facts.video.width_px), _even(facts.video.height_px))
         parts.append(out.with_name(f"{out.name}-pictures"))
-        _write_pictures(source, parts[0], VideoSettings(*size, fps), draw)
-    for index in _sound_streams(source):
+        _write_pictures(source, parts[0], VideoSettings(*size, fps), _counted(draw, done))
+        done.end_part(PICTURES)
+    for index in sounds:
         parts.append(out.with_name(f"{out.name}-sound-{index}"))
-        encode_sound(source, index, parts[-1], tick=lambda: None, change=Silencing(muted))
+        change = _heard(Silencing(muted), done)
+        encode_sound(source, index, parts[-1], tick=lambda: None, change=change)
+        done.end_part(SOUND)
     write_one_mp4(parts, out)
     for part in parts:
         part.unlink()
     return Redacted(*size, fps, round(probe(out).duration_ms))
+
+
+def _counted(draw: Draw, done: PartsDone) -> Draw:
+    def drawn(shown: Shown) -> None:
+        draw(shown)
+        done.reached(shown.until_ms, PICTURES)
+
+    return drawn
+
+
+def _heard(silencing: Silencing, done: PartsDone) -> Change:
+    def silenced(stretch: Stretch) -> Stretch:
+        done.reached(Fraction(stretch.end * 1000, RATE_HZ), SOUND)
+        return silencing(stretch)
+
+    return silenced
 
 
 def _sound_streams(source: Path) -> list[int]:

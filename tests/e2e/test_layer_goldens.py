@@ -1,0 +1,95 @@
+"""Layer configs of the kinds people write, made into films and compared with golden frames.
+
+Each folder of tests/e2e/videos is one. A sheet that differs is left in the temporary folder of the
+test, to be looked at beside the golden one.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from framekiln.capture.browser import Browser
+from tests.support.golden import compare
+from tests.support.golden_videos import (
+    FOLDER,
+    Filmed,
+    GoldenVideo,
+    cells,
+    film_video,
+    golden_videos,
+    sounds_alike,
+)
+from tests.support.local_assets import LocalAssets
+from tests.support.looks import probe
+from tests.support.video_stock import video_makers
+
+ALL = golden_videos()
+# Less than 0.98, which the loss of the sheets themselves can cost where all is grass.
+ALIKE = 0.97
+TILE_DIFFERENCE = 12
+
+
+@pytest.fixture(scope="module")
+def assets(tmp_path_factory: pytest.TempPathFactory) -> LocalAssets:
+    return LocalAssets(tmp_path_factory.mktemp("media"), video_makers())
+
+
+@pytest.fixture(scope="module", params=ALL, ids=lambda video: video.name)
+def filmed(
+    request: pytest.FixtureRequest,
+    browser: Browser,
+    assets: LocalAssets,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Filmed:
+    """One video, made once for all that is to be seen and heard of it."""
+    video: GoldenVideo = request.param
+    return film_video(video, browser, tmp_path_factory.mktemp("videos"), assets=assets)
+
+
+def test_it_is_what_its_config_says(filmed: Filmed) -> None:
+    config = filmed.video.config
+    assert filmed.warnings == ()
+    found = probe(filmed.path)
+    assert found.video is not None
+    assert config.dimensions is not None
+    size = (config.dimensions.width_px, config.dimensions.height_px)
+    assert (found.video.width, found.video.height) == size
+    assert found.video.fps == config.fps
+    assert found.video.is_constant_rate
+    assert found.audio is not None
+    if config.duration_s is not None:
+        assert abs(found.video.duration_s - config.duration_s) <= 1 / (2 * config.fps)
+
+
+def test_it_shows_what_its_sheet_shows(filmed: Filmed, tmp_path: Path) -> None:
+    golden, sheet = filmed.video.sheet, filmed.sheet
+    Image.fromarray(sheet).save(tmp_path / "sheet.png")
+    assert sheet.shape == golden.shape
+    differing = {}
+    for number, cell in cells(sheet).items():
+        likeness = compare(cell, cells(golden)[number])
+        if likeness.ssim < ALIKE or likeness.tile_difference > TILE_DIFFERENCE:
+            differing[number] = likeness
+    assert differing == {}, f"see {tmp_path / 'sheet.png'}"
+
+
+def test_it_is_as_loud_as_it_was(filmed: Filmed) -> None:
+    assert sounds_alike(filmed.levels, filmed.video.levels), filmed.levels
+
+
+def test_there_are_enough_of_them_and_they_are_whole() -> None:
+    assert len(ALL) >= 25
+    assert {video.folder for video in ALL} == {path for path in FOLDER.iterdir() if path.is_dir()}
+    for video in ALL:
+        names = {path.name for path in video.folder.iterdir()}
+        posted = {"config.json"} if "config.json" in names else {"template.json", "data.json"}
+        assert names == posted | {"sheet.jpg", "levels.json"}
+
+
+def test_every_type_of_layer_is_in_one_of_them() -> None:
+    texts = [video.config_path.read_text("utf-8") for video in ALL]
+    types = {found for text in texts for found in re.findall(r'"type": "(\w+)"', text)}
+    wanted = "video audio image text html lottie waveform subtitles filter group sequence shape"
+    assert set(wanted.split()) <= types
