@@ -1,14 +1,23 @@
 """Segments are made when somebody asks for them: once, soon, and nothing that lies between."""
 
 import asyncio
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from framekiln.kit.confined.cage import strongest_cage
+from framekiln.kit.confined.limits import Limits
+from framekiln.kit.confined.order import Order
+from framekiln.kit.confined.run import run_in, run_warm
+from framekiln.kit.confined.warm import WarmCage, open_room
 from framekiln.media.segmenting.renditions import Outline
+from framekiln.media.segmenting.segments import SEGMENT_TASK, TASKS_MODULE
+from framekiln.media.segmenting.source_outline import outline_of
 from framekiln.playback import store
 from framekiln.playback.model import MediaNotReady, Source
 from framekiln.playback.service import Playback
@@ -19,17 +28,21 @@ from tests.support.clock import SettableClock
 from tests.support.jobs import eventually
 from tests.support.playing import ClipServer, Player, open_playing_kiln
 from tests.support.postgres import PostgresServer
+from tests.support.uploads import media_worker, processed, upload_file
 
 # Nine segments.
 CLIP = Clip(duration_s=Fraction(31))
+LIMITS = Limits(cpu_s=60, memory_bytes=2 << 30, file_bytes=16 << 20, wall_s=60)
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClipServer]:
     folder = tmp_path_factory.mktemp("clips")
     path = make_clip(folder / "clip.mp4", CLIP)
+    strange = make_clip(folder / "strange.webm", Clip(video_codec="libvpx", audio_codec="libopus"))
     # A source of its own for each test.
-    with ClipServer({f"{n}.mp4": path for n in range(6)}) as server:
+    files = {f"{n}.mp4": path for n in range(6)} | {"strange.webm": strange}
+    with ClipServer(files) as server:
         yield server
 
 
@@ -86,6 +99,36 @@ async def test_a_manifest_has_the_start_made(kiln: Kiln, server: ClipServer) -> 
     assert await made(player, "high") == {1}
     assert await made(player, "audio") == {1}
     assert await made(player, "scrub") == set()
+
+
+async def test_an_uploaded_video_is_looked_at_before_anybody_plays_it(
+    kiln: Kiln, tmp_path: Path
+) -> None:
+    clip = make_clip(tmp_path / "clip.mp4", Clip(duration_s=Fraction(1)))
+    async with media_worker(kiln.services):
+        file = await upload_file(kiln, clip.read_bytes())
+        await processed(kiln, file["id"])
+
+        async def is_looked_at() -> bool:
+            async with kiln.services.database.connection() as connection:
+                found = await connection.execute(
+                    "SELECT status FROM playback_source WHERE address LIKE %s",
+                    (f"file-id:{file['id']}@%",),
+                )
+                return [row["status"] for row in await found.fetchall()] == ["ready"]
+
+        await eventually(is_looked_at)
+    await idle(kiln)
+    assert (await Player(kiln, f"file-id:{file['id']}").manifest())["durationMs"] == 1000
+
+
+async def test_a_manifest_has_no_pictures_encoded(kiln: Kiln, server: ClipServer) -> None:
+    """Which size a player wants is known only when it asks."""
+    player = Player(kiln, server.address("strange.webm"))
+    assert (await player.get("manifest.m3u8")).status_code == 200
+    await idle(kiln)
+    assert await made(player, "high") == set()
+    assert await made(player, "audio") == {1}
 
 
 async def test_many_ask_one_makes(kiln: Kiln, server: ClipServer) -> None:
@@ -181,3 +224,23 @@ async def test_what_was_made_goes_with_its_source(
     clock.advance(timedelta(minutes=20))
     await later.remove_unused()
     assert await stored(kiln, source, "scrub") == 0
+
+
+@pytest.mark.parametrize("rendition_id", ["high", "scrub", "audio"])
+async def test_forked_and_started_children_make_the_same(rendition_id: str) -> None:
+    with open_room() as room:
+        source = make_clip(room.sources / "clip.mp4", Clip(duration_s=Fraction(4)))
+        source.chmod(0o644)
+        rendition = outline_of(source, source).find(rendition_id)
+        assert rendition is not None
+        warm = WarmCage(strongest_cage(), room, [TASKS_MODULE])
+        assert await warm.warm_up()
+        args = {"source": str(source), "rendition": rendition.to_json(), "number": 2, "out": "made"}
+        made = []
+        for carry_out in (partial(run_warm, warm), partial(run_in, warm.cage)):
+            folder = Path(tempfile.mkdtemp(dir=room.work))
+            await carry_out(Order(SEGMENT_TASK, args, LIMITS, folder, (source,)))
+            made.append((folder / "made").read_bytes())
+        await warm.close()
+    assert made[0] == made[1]
+    assert len(made[0]) > 1000

@@ -25,6 +25,11 @@ def file_named(url: str) -> FileId | None:
     return FileId(found) if found else None
 
 
+def address_of(file_id: FileId) -> str:
+    """Return the shortest address of a file."""
+    return f"{_FILE_SCHEME}{file_id}"
+
+
 def check_web_address(url: str) -> None:
     """Refuse what could never be fetched; the fetcher has the last word on the rest."""
     if len(url) > MAX_ADDRESS_CHARS or not url.isprintable():

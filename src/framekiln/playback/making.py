@@ -4,12 +4,10 @@ All decoding happens in confined children. What went wrong is recorded for whoev
 that asks again later gets a new try, so the queue itself retries nothing.
 """
 
-import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
@@ -21,9 +19,9 @@ from framekiln.files.ingest import Ingest
 from framekiln.jobs.ending import patiently
 from framekiln.jobs.model import JobContext
 from framekiln.kit.clock import Clock
+from framekiln.kit.confined.brake import Brake
 from framekiln.kit.confined.errors import describe_error
 from framekiln.kit.confined.limits import Limits
-from framekiln.kit.confined.run import run_confined
 from framekiln.kit.errors import FramekilnError
 from framekiln.media.segmenting.renditions import Outline, Rendition
 from framekiln.media.segmenting.segments import OUTLINE_TASK, SEGMENT_TASK
@@ -37,7 +35,7 @@ from framekiln.playback.model import (
     segment_key,
     topic,
 )
-from framekiln.playback.source_files import SourceFiles
+from framekiln.playback.workshop import Task, Workshop
 from framekiln.storage.blob_store import BlobStore
 
 _LOOK_LIMITS: Final = Limits(cpu_s=120, memory_bytes=2 << 30, file_bytes=1 << 20, wall_s=120)
@@ -55,19 +53,23 @@ class LookAtSource:
 
     database: Database
     ingest: Ingest
-    files: SourceFiles
+    workshop: Workshop
     clock: Clock
 
     async def __call__(self, job: JobContext) -> None:
         """Find out what a source is offered as."""
         source_id = SourceId(UUID(job.args["source_id"]))
-        async with store.if_free(self.database, f"playback:{source_id}") as is_ours:
+        work, is_ahead = f"playback:{source_id}", _is_ahead(job)
+        if not is_ahead and self.workshop.turns.hurry(work):
+            return
+        async with store.if_free(self.database, work) as is_ours:
             source = await _find(self.database, source_id)
             if not is_ours or source is None or source.status is not SourceStatus.LOOKING:
                 return
             async with _recording(lambda failure: self._fail(source_id, failure)):
                 tracks, expires_at = await self._fetch(source)
-                outline = await self._look(tracks)
+                async with self.workshop.turns.of(work, is_ahead=is_ahead) as brake:
+                    outline = await self._look(tracks, brake)
                 async with self.database.transaction() as connection:
                     await store.set_ready(
                         connection,
@@ -85,20 +87,22 @@ class LookAtSource:
         asset = await self.ingest.get(source.organization_id, source.address)
         return Tracks(asset.blob_key, asset.blob_key), asset.expires_at
 
-    async def _look(self, tracks: Tracks) -> Outline:
+    async def _look(self, tracks: Tracks, brake: Brake) -> Outline:
+        files, keys = self.workshop.sources, (tracks.pictures_key, tracks.sound_key)
         async with AsyncExitStack() as stack:
-            paths = {
-                kind: await stack.enter_async_context(self.files.local(key)) if key else None
-                for kind, key in (("pictures", tracks.pictures_key), ("sound", tracks.sound_key))
-            }
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="framekiln-look-"))
-            told = await run_confined(
+            pictures, sound = [
+                await stack.enter_async_context(files.local(key)) if key else None for key in keys
+            ]
+            task = Task(
                 OUTLINE_TASK,
-                {kind: str(path) if path else None for kind, path in paths.items()},
-                limits=_LOOK_LIMITS,
-                folder=Path(folder),
-                readable=tuple({path for path in paths.values() if path}),
+                {
+                    "pictures": str(pictures) if pictures else None,
+                    "sound": str(sound) if sound else None,
+                },
+                _LOOK_LIMITS,
+                tuple({path for path in (pictures, sound) if path}),
             )
+            told, _ = await stack.enter_async_context(self.workshop.done(task, brake=brake))
         return Outline.from_json(told)
 
     async def _fail(self, source_id: SourceId, failure: Mapping[str, Any]) -> None:
@@ -113,7 +117,7 @@ class MakeSegment:
 
     database: Database
     blobs: BlobStore
-    files: SourceFiles
+    workshop: Workshop
     clock: Clock
 
     async def __call__(self, job: JobContext) -> None:
@@ -121,7 +125,13 @@ class MakeSegment:
         source_id = SourceId(UUID(job.args["source_id"]))
         name = SegmentName(job.args["rendition"], job.args["number"])
         work = f"playback:{source_id}:{name.rendition_id}:{name.number}"
-        async with store.if_free(self.database, work) as is_ours:
+        turns, is_ahead = self.workshop.turns, _is_ahead(job)
+        if not is_ahead and turns.hurry(work):
+            return
+        async with (
+            turns.of(work, is_ahead=is_ahead) as brake,
+            store.if_free(self.database, work) as is_ours,
+        ):
             if not is_ours or await self._is_made(source_id, name):
                 return
             source = await _find(self.database, source_id)
@@ -129,28 +139,25 @@ class MakeSegment:
             if source is None or not rendition:
                 return
             async with _recording(lambda failure: self._record(source_id, name, failure)):
-                await self._make(source, rendition, name)
+                await self._make(source, rendition, name, brake=brake)
                 await self._record(source_id, name, None)
                 if await _find(self.database, source_id) is None:
                     # Removed in the meantime, with everything that was there.
                     await self.blobs.delete(segment_key(source, name))
 
-    async def _make(self, source: Source, rendition: Rendition, name: SegmentName) -> None:
-        async with self.files.local(source.key_of(name.rendition_id)) as path:
-            with tempfile.TemporaryDirectory(prefix="framekiln-segment-") as folder:
-                await run_confined(
-                    SEGMENT_TASK,
-                    {
-                        "source": str(path),
-                        "rendition": rendition.to_json(),
-                        "number": name.number,
-                        "out": _OUT,
-                    },
-                    limits=_MAKE_LIMITS,
-                    folder=Path(folder),
-                    readable=(path,),
-                )
-                await self.blobs.put_file(segment_key(source, name), Path(folder) / _OUT)
+    async def _make(
+        self, source: Source, rendition: Rendition, name: SegmentName, *, brake: Brake
+    ) -> None:
+        async with self.workshop.sources.local(source.key_of(name.rendition_id)) as path:
+            args = {
+                "source": str(path),
+                "rendition": rendition.to_json(),
+                "number": name.number,
+                "out": _OUT,
+            }
+            task = Task(SEGMENT_TASK, args, _MAKE_LIMITS, (path,))
+            async with self.workshop.done(task, brake=brake) as (_, folder):
+                await self.blobs.put_file(segment_key(source, name), folder / _OUT)
 
     async def _is_made(self, source_id: SourceId, name: SegmentName) -> bool:
         async with self.database.connection() as connection:
@@ -181,6 +188,11 @@ async def _recording(record: Record) -> AsyncIterator[None]:
         log.warning("could not be made for a player", error=repr(error), exc_info=not is_ours)
         failure = describe_error(error)
         await patiently(lambda: record(failure))
+
+
+def _is_ahead(job: JobContext) -> bool:
+    """Tell whether nobody waits for it; jobs of older versions do not say."""
+    return bool(job.args.get("is_ahead"))
 
 
 async def _find(database: Database, source_id: SourceId) -> Source | None:

@@ -4,7 +4,6 @@ Whatever is not there yet is asked of the workers and waited for, but not for ev
 decoded here.
 """
 
-from collections.abc import Iterable
 from datetime import timedelta
 from typing import Final
 
@@ -14,11 +13,13 @@ from framekiln.files.service import Files
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.confined.errors import rebuild_error
-from framekiln.kit.ids import OrganizationId
+from framekiln.kit.ids import FileId, OrganizationId
 from framekiln.media.segmenting.renditions import AUDIO, Outline, Rendition
 from framekiln.playback import store
+from framekiln.playback.addresses import address_of
 from framekiln.playback.jobs import segment_job
 from framekiln.playback.model import (
+    MadeSegment,
     RenditionNotFound,
     SegmentName,
     SegmentNotFound,
@@ -74,6 +75,10 @@ class Playback:
         assert source.outline is not None
         return source, source.outline
 
+    async def foresee(self, organization_id: OrganizationId, file_id: FileId) -> None:
+        """Have a file looked at that somebody may play, after all that somebody waits for."""
+        await self._sources.find_or_add(organization_id, address_of(file_id), is_ahead=True)
+
     async def segment(self, source: Source, name: SegmentName) -> str:
         """Return the blob key of a segment; it is made if nobody has done so before."""
         rendition = find_rendition(source, name.rendition_id)
@@ -82,23 +87,27 @@ class Playback:
                 f"Media segment not found: {name.rendition_id} has segments 1 to"
                 f" {rendition.segment_count}"
             )
-        if not await self._is_made(source, name):
-            async with self._database.transaction() as connection:
-                await self._jobs.defer(connection, segment_job(source, name))
+        missing = await self._missing(source, name)
+        # All at once, so that whoever waits has nothing to wait for afterwards.
+        await self._have_made(source, name, missing)
+        if name.number in missing:
             await until(
                 self._notifications,
                 source.id,
                 lambda: self._is_made(source, name),
                 within_s=self._wait_s,
             )
-        ahead = range(name.number + 1, name.number + 1 + SEGMENTS_AHEAD)
-        await self._prepare(source, name.rendition_id, ahead)
         return segment_key(source, name)
 
     async def prepare_start(self, source: Source, outline: Outline) -> None:
-        """Have the first segments made: whoever asks for a manifest will ask for them."""
-        for rendition_id in dict.fromkeys((outline.renditions[0].id, AUDIO)):
-            await self._prepare(source, rendition_id, [1])
+        """Have those first segments made that cost little and will be asked for.
+
+        Pictures that are encoded are left until a player says in which size it wants them.
+        """
+        for rendition in (outline.renditions[0], outline.sound):
+            if rendition is not None and (rendition.is_copy or rendition.id == AUDIO):
+                name = SegmentName(rendition.id, 0)
+                await self._have_made(source, name, await self._missing(source, name, ahead=1))
 
     async def remove_unused(self) -> int:
         """Remove what was made of sources that are gone or that nobody plays; return how many."""
@@ -123,20 +132,32 @@ class Playback:
                 await store.delete(connection, source.id)
         return len(removed)
 
-    async def _prepare(self, source: Source, rendition_id: str, numbers: Iterable[int]) -> None:
-        """Have segments made before they are asked for, as far as they exist."""
-        rendition = source.outline.find(rendition_id) if source.outline else None
-        if rendition is None:
-            return
-        wanted = [number for number in numbers if number <= rendition.segment_count]
+    async def _missing(
+        self, source: Source, name: SegmentName, *, ahead: int = SEGMENTS_AHEAD
+    ) -> list[int]:
+        """Return which are not there, of a segment and those after it; raise if it cannot be made.
+
+        What could not be made before it was asked for is left until somebody asks.
+        """
+        rendition = find_rendition(source, name.rendition_id)
+        last = min(name.number + ahead, rendition.segment_count)
         async with self._database.connection() as connection:
-            made = await store.find_segments(connection, source.id, rendition_id, wanted)
-        missing = [number for number in wanted if number not in {each.number for each in made}]
+            found = await store.find_segments(
+                connection, source.id, name.rendition_id, range(name.number, last + 1)
+            )
+        made = {each.number: each for each in found}
+        if name.number in made and not self._is_good(made[name.number]):
+            del made[name.number]
+        return [n for n in range(max(1, name.number), last + 1) if n not in made]
+
+    async def _have_made(self, source: Source, name: SegmentName, missing: list[int]) -> None:
+        """Ask the workers for the segment, and for those after it, as far as they are missing."""
         if not missing:
             return
         async with self._database.transaction() as connection:
-            for ahead, number in enumerate(missing, start=1):
-                job = segment_job(source, SegmentName(rendition_id, number), ahead=ahead)
+            for number in missing:
+                each = SegmentName(name.rendition_id, number)
+                job = segment_job(source, each, ahead=number - name.number)
                 await self._jobs.defer(connection, job)
 
     async def _is_made(self, source: Source, name: SegmentName) -> bool | None:
@@ -145,14 +166,15 @@ class Playback:
             made = await store.find_segments(
                 connection, source.id, name.rendition_id, [name.number]
             )
-        if not made:
-            return None
-        failure, made_at = made[0].failure, made[0].made_at
-        if failure is None:
+        return self._is_good(made[0]) or None if made else None
+
+    def _is_good(self, made: MadeSegment) -> bool:
+        """Tell whether a segment is there; raise why it could not be made a moment ago."""
+        if made.failure is None:
             return True
-        if self._clock.now() - made_at < FAILURES_LAST:
-            raise rebuild_error(dict(failure), "playback")
-        return None
+        if self._clock.now() - made.made_at < FAILURES_LAST:
+            raise rebuild_error(dict(made.failure), "playback")
+        return False
 
     async def _has_tracks(self, source: Source) -> bool:
         for key in (source.tracks.pictures_key, source.tracks.sound_key):

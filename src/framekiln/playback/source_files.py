@@ -4,7 +4,6 @@ Without it every segment would cost a download of the whole source.
 """
 
 import asyncio
-import tempfile
 from collections import OrderedDict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -31,7 +30,7 @@ class _Kept:
 
 
 class SourceFiles:
-    """Open it with `open_source_files`."""
+    """Keeps them in a folder that is its own."""
 
     def __init__(self, blobs: BlobStore, folder: Path, *, most_bytes: int = MOST_BYTES) -> None:
         self._blobs = blobs
@@ -68,10 +67,3 @@ class SourceFiles:
             kept.path.unlink(missing_ok=True)
             total -= kept.size_bytes
             del self._kept[key]
-
-
-@asynccontextmanager
-async def open_source_files(blobs: BlobStore) -> AsyncIterator[SourceFiles]:
-    """Keep sources in a folder that goes away with the worker."""
-    with tempfile.TemporaryDirectory(prefix="framekiln-playback-") as folder:
-        yield SourceFiles(blobs, Path(folder))

@@ -36,7 +36,9 @@ class Sources:
         self._jobs = jobs
         self._clock = clock
 
-    async def find_or_add(self, organization_id: OrganizationId, url: str) -> Source:
+    async def find_or_add(
+        self, organization_id: OrganizationId, url: str, *, is_ahead: bool = False
+    ) -> Source:
         """Return the source behind `url`, which a worker looks at if nobody has done so."""
         file = await self._file_named(organization_id, url)
         # A file whose content was replaced is another source.
@@ -55,7 +57,7 @@ class Sources:
                 found = new
                 await store.insert(connection, found)
             if found.status is SourceStatus.LOOKING:
-                await self._jobs.defer(connection, look_job(found))
+                await self._jobs.defer(connection, look_job(found, is_ahead=is_ahead))
         return found
 
     async def looked_at(self, source_id: SourceId) -> Source | None:

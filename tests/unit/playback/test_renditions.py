@@ -16,6 +16,7 @@ from framekiln.media.segmenting.renditions import (
     main_size,
     most_bits_per_s,
     share_of_bits,
+    with_short_start,
 )
 
 
@@ -53,11 +54,20 @@ def test_a_smaller_picture_needs_less_than_its_source() -> None:
     assert share_of_bits(10, of=source, size=smaller) == 100_000
 
 
-def test_the_first_segment_is_short_and_a_tail_is_joined() -> None:
-    frames = list(range(0, 10_500, 40))
-    assert cut(frames, 10_540, timescale=1000) == (0, 2000, 6000, 10_540)
-    assert cut(frames, 11_500, timescale=1000) == (0, 2000, 6000, 10_000, 11_500)
+def test_the_first_segments_are_short_and_a_tail_is_joined() -> None:
+    frames = list(range(0, 11_500, 40))
+    assert cut(frames, 11_540, timescale=1000) == (0, 1000, 3000, 7000, 11_540)
+    assert cut(frames, 12_500, timescale=1000) == (0, 1000, 3000, 7000, 11_000, 12_500)
     assert cut([0], 30_000, timescale=1000) == (0, 30_000)
+
+
+def test_what_is_encoded_starts_short_though_keyframes_are_far_apart() -> None:
+    frames = list(range(0, 16_000, 40))
+    copied = (0, 5320, 10_640, 16_000)
+    encoded = with_short_start(copied, frames, timescale=1000)
+    assert encoded == (0, 1000, 3000, 5320, 10_640, 16_000)
+    near = (0, 2000, 4000, 8000, 16_000)
+    assert with_short_start(near, frames, timescale=1000) == near
 
 
 @given(st.sets(st.integers(1, 10**6), max_size=300), st.integers(1, 3000))

@@ -20,11 +20,11 @@ from typing import Final
 
 # Nobody else runs under it, so nothing else can be reached by it.
 STRANGER_ID: Final = 64114
-_CHILD: Final = "framekiln.kit.confined.child"
+_PROBE: Final = ("framekiln.kit.confined.child", "probe")
 _SYSTEM: Final = ("/usr", "/etc/ld.so.cache", "/etc/alternatives")
 _OUTSIDE_USR: Final = ("/lib", "/lib64", "/lib32", "/bin", "/sbin")
 _DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
-_PROBE_TIMEOUT_S: Final = 20
+__PROBE_TIMEOUT_S: Final = 20
 
 
 class Walls(StrEnum):
@@ -64,10 +64,10 @@ class View:
         return [*sorted(prefixes), *self.package_folders()]
 
 
-def child_command(walls: Walls, view: View, argument: str) -> list[str]:
-    """Return the whole command line of a child."""
+def child_command(walls: Walls, view: View, module: tuple[str, ...]) -> list[str]:
+    """Return the whole command line of a child that runs a module, with its arguments."""
     # Neither the folder it stands in nor its home is a place to import from.
-    python = [sys.executable, "-P", "-s", "-m", _CHILD, argument]
+    python = [sys.executable, "-P", "-s", "-m", *module]
     stranger = ["setpriv", f"--reuid={STRANGER_ID}", f"--regid={STRANGER_ID}", "--clear-groups"]
     if walls is Walls.NAMESPACES:
         return [*_bubblewrap(view, has_user_namespace=True), *python]
@@ -145,12 +145,12 @@ def _try(walls: Walls) -> list[str]:
             os.chown(folder, STRANGER_ID, STRANGER_ID)
         try:
             done = subprocess.run(
-                child_command(walls, view, "probe"),
+                child_command(walls, view, _PROBE),
                 env=child_environment(view),
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 text=True,
-                timeout=_PROBE_TIMEOUT_S,
+                timeout=__PROBE_TIMEOUT_S,
                 check=False,
             )
         except (OSError, subprocess.TimeoutExpired) as error:

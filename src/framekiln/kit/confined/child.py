@@ -1,8 +1,8 @@
 """The inside of the cage: locks itself in, calls one function, tells how that ended.
 
-Started by `run` only, as `python -m`. Its order comes by standard input, what it tells goes to a
-pipe of its own, one JSON object a line: {"report": ...} any number of times, then {"result": ...}
-or {"error": ...}. Imports little: every run pays for it.
+Started as `python -m` by `started`, with its order at standard input, or forked by `zygote`. What
+it tells goes to a pipe of its own, one JSON object a line: {"report": ...} any number of times,
+then {"result": ...} or {"error": ...}. Imports little: every start pays for it.
 """
 
 import ctypes
@@ -14,7 +14,7 @@ import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from framekiln.kit.confined.errors import describe_error
 from framekiln.kit.confined.landlock import restrict_paths
@@ -31,18 +31,28 @@ _PR_SET_DUMPABLE: Final = 4
 def main() -> None:
     """Carry out the order that waits at standard input."""
     if sys.argv[1] == "probe":
-        sys.stdout.write("\n".join(_probe()))
+        sys.stdout.write("\n".join(probe()))
         return
-    channel = int(sys.argv[1])
     order = json.loads(sys.stdin.buffer.read())
+    carry_out(order, int(sys.argv[1]), parent=order["parent"])
+
+
+def carry_out(
+    order: dict[str, Any], channel: int, *, parent: int, is_alone: bool = True
+) -> NoReturn:
+    """Lock this very process in, do what is ordered, tell how it went, and end.
+
+    One that is not alone in its cage does nothing unless it is kept apart from the others.
+    """
     os.chdir(order["folder"])
-    _lock_in(order)
-    _write_all(channel, _carry_out(order, channel))
+    if not _lock_in(order, parent) and not is_alone:
+        os._exit(1)
+    _write_all(channel, _answer(order, channel))
     # Whatever the function left running has no say any more.
     os._exit(0)
 
 
-def _carry_out(order: dict[str, Any], channel: int) -> bytes:
+def _answer(order: dict[str, Any], channel: int) -> bytes:
     def report(told: dict[str, Any]) -> None:
         _write_all(channel, _line({"report": told}))
 
@@ -62,7 +72,8 @@ def _find(task: str) -> Task:
     return found
 
 
-def _lock_in(order: dict[str, Any]) -> None:
+def _lock_in(order: dict[str, Any], parent: int) -> bool:
+    """Put everything on; return whether all of it held."""
     apply_limits(Limits(**order["limits"]))
     os.nice(nice_increment())
     libc = ctypes.CDLL(None)
@@ -70,14 +81,15 @@ def _lock_in(order: dict[str, Any]) -> None:
     # A limit of zero does not hold back a core dump that goes to a program.
     libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     walls = order["landlock"]
+    is_kept_in = False
     if walls is not None:
-        if os.getppid() != order["parent"]:
+        if os.getppid() != parent:
             os._exit(1)
-        restrict_paths(map(Path, walls), [Path(order["folder"])])
-    forbid_risky_calls()
+        is_kept_in = restrict_paths(map(Path, walls), [Path(order["folder"])])
+    return forbid_risky_calls() and is_kept_in
 
 
-def _probe() -> list[str]:
+def probe() -> list[str]:
     """Put everything on and return the names of what held."""
     worn = [f"user {os.geteuid()}"]
     if restrict_paths([Path(sys.prefix)], []):

@@ -54,8 +54,8 @@ def restrict_paths(readable: Iterable[Path], writable: Iterable[Path]) -> bool:
 
 
 def _allow(libc: ctypes.CDLL, ruleset: int, path: Path, access: int) -> None:
-    # What is not there needs no rule.
-    with suppress(FileNotFoundError):
+    # What is not there, or out of reach, needs no rule.
+    with suppress(FileNotFoundError, PermissionError):
         opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
         try:
             if not path.is_dir():

@@ -21,6 +21,7 @@ from framekiln.media.probe import VideoFacts
 from framekiln.media.source_time import timeline_shift
 from framekiln.media.splitting.copy_rules import LONGEST_GROUP_S, is_interlaced
 from framekiln.media.splitting.key_pictures import is_clean_start
+from framekiln.media.watching.pictures import HDR_CURVES
 
 _LONGEST_DELAY_S: Final = 1
 _PLAYABLE_PROFILES: Final = {66, 77, 100}
@@ -184,9 +185,10 @@ def _is_playable(stream: VideoStream, parameter_sets: bytes) -> bool:
 
 
 def _is_shown_as_stored(stream: VideoStream, facts: VideoFacts) -> bool:
-    """Tell whether pictures are neither turned nor stretched nor interlaced."""
+    """Tell whether pictures are neither turned nor stretched nor interlaced nor of HDR."""
     is_same = (stream.width, stream.height) == (facts.width_px, facts.height_px)
-    return is_same and facts.rotation_degrees == 0 and not is_interlaced(stream)
+    is_plain = not is_interlaced(stream) and stream.codec_context.color_trc not in HDR_CURVES
+    return is_same and is_plain and facts.rotation_degrees == 0
 
 
 def _is_copyable(packet: "Packet[Any]") -> bool:

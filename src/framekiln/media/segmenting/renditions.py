@@ -9,7 +9,7 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import chain, pairwise, repeat
 from typing import Any, Final, Self
 
 MAIN: Final = "high"
@@ -20,11 +20,12 @@ LARGEST_SHORT_SIDE_PX: Final = 1080
 STEPS_PX: Final = {"720p": 720, "480p": 480, "360p": 360}
 SCRUB_WIDTH_PX: Final = 320
 
-# The first one is short, because somebody waits for it.
-FIRST_SEGMENT_S: Final = 2
+# The first ones are short, because somebody waits for them.
+FIRST_SEGMENTS_S: Final = (1, 2)
 SEGMENT_S: Final = 4
 # What is left at the end joins the segment before it, if it is shorter than this.
 _SHORTEST_TAIL_S: Final = 1
+_LONG_START_S: Final = 2
 
 _FULL_HD_BITS_PER_S: Final = 6_000_000
 _FAST_FPS: Final = 40
@@ -173,16 +174,27 @@ def share_of_bits(bits_per_s: int, *, of: Size, size: Size) -> int:
 def cut(instants: Sequence[int], end: int, *, timescale: int) -> tuple[int, ...]:
     """Return the bounds of segments that begin at some of the `instants`; the last is `end`."""
     bounds = [instants[0]]
-    length = FIRST_SEGMENT_S * timescale
-    while True:
-        place = bisect_left(instants, bounds[-1] + length)
+    for length_s in chain(FIRST_SEGMENTS_S, repeat(SEGMENT_S)):
+        place = bisect_left(instants, bounds[-1] + length_s * timescale)
         if place == len(instants):
             break
         bounds.append(instants[place])
-        length = SEGMENT_S * timescale
     if len(bounds) > 1 and end - bounds[-1] < _SHORTEST_TAIL_S * timescale:
         bounds.pop()
     return (*bounds, end)
+
+
+def with_short_start(
+    bounds: tuple[int, ...], instants: Sequence[int], *, timescale: int
+) -> tuple[int, ...]:
+    """Return bounds, of which the first segment is cut into shorter ones if it is long.
+
+    A copy can begin only where its source has keyframes; what is encoded need not wait for them.
+    """
+    end = bounds[1]
+    if end - bounds[0] <= _LONG_START_S * timescale:
+        return bounds
+    return (*cut(instants[: bisect_left(instants, end)], end, timescale=timescale), *bounds[2:])
 
 
 def longest(bounds: Sequence[int]) -> int:

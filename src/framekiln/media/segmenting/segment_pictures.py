@@ -16,14 +16,14 @@ from av.container import InputContainer
 from av.packet import Packet
 from av.video.codeccontext import VideoCodecContext
 from av.video.frame import PictureType, VideoFrame
-from av.video.reformatter import ColorRange, Colorspace, Interpolation, VideoReformatter
 from av.video.stream import VideoStream
 
 from framekiln.media.errors import SlicesDiffer, UnreadableMedia
 from framekiln.media.opening import open_media, unreadable_as_ours, video_stream
 from framekiln.media.segmenting.cmaf import Sample, as_avcc, as_length_prefixed
 from framekiln.media.segmenting.renditions import SCRUB, Rendition, Size
-from framekiln.media.watching.pictures import Orientation, matrix_of, orientation_of, range_of
+from framekiln.media.watching.conversion import Conversion
+from framekiln.media.watching.pictures import Orientation, orientation_of
 from framekiln.media.watching.video_decoder import VideoDecoder
 
 _BT709: Final = 1
@@ -167,7 +167,7 @@ class _Converter:
 
     def __init__(self, size: Size) -> None:
         self._size = size
-        self._reformatter = VideoReformatter()
+        self._conversion: Conversion | None = None
         self._orientation: Orientation | None = None
 
     def convert(self, frame: VideoFrame, at: int, timescale: int) -> VideoFrame:
@@ -181,20 +181,11 @@ class _Converter:
         return turned
 
     def _sized(self, frame: VideoFrame, orientation: Orientation) -> VideoFrame:
-        width, height = self._size.width_px, self._size.height_px
-        if orientation.is_transposed:
-            width, height = height, width
-        return self._reformatter.reformat(
-            frame,
-            width=width,
-            height=height,
-            format="yuv420p",
-            src_colorspace=matrix_of(frame),
-            src_color_range=range_of(frame),
-            dst_colorspace=Colorspace.ITU709,
-            dst_color_range=ColorRange.MPEG,
-            interpolation=Interpolation.BICUBIC,
-        )
+        if self._conversion is None:
+            width, height = self._size.width_px, self._size.height_px
+            stored = (height, width) if orientation.is_transposed else (width, height)
+            self._conversion = Conversion(*stored)
+        return self._conversion.to_opaque(frame)
 
 
 def _turned(frame: VideoFrame, orientation: Orientation) -> VideoFrame:

@@ -14,8 +14,9 @@ from framekiln.media.segmenting.segment_pictures import copy_pictures, encode_pi
 from framekiln.media.segmenting.segment_sound import copy_sound, encode_sound
 from framekiln.media.segmenting.source_outline import outline_of
 
-OUTLINE_TASK: Final = "framekiln.media.segmenting.segments:outline_task"
-SEGMENT_TASK: Final = "framekiln.media.segmenting.segments:segment_task"
+TASKS_MODULE: Final = "framekiln.media.segmenting.segments"
+OUTLINE_TASK: Final = f"{TASKS_MODULE}:outline_task"
+SEGMENT_TASK: Final = f"{TASKS_MODULE}:segment_task"
 
 Report = Callable[[dict[str, Any]], None]
 

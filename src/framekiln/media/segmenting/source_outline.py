@@ -36,6 +36,7 @@ from framekiln.media.segmenting.renditions import (
     most_bits_per_s,
     share_of_bits,
     with_measured_bits,
+    with_short_start,
 )
 from framekiln.media.segmenting.segment_pictures import open_encoder as open_picture_encoder
 from framekiln.media.segmenting.segment_sound import BITS_PER_S, FRAME_SAMPLES, frame_instants
@@ -59,9 +60,11 @@ class _Course:
 def outline_of(pictures: Path | None, sound: Path | None) -> Outline:
     """Return what a source is offered as; its tracks may lie in two files, or in one."""
     renditions: list[Rendition] = []
-    if pictures is not None and (facts := probe(pictures).video) is not None:
-        renditions += _picture_renditions(pictures, facts)
-    if sound is not None and probe(sound).audio is not None:
+    # To open a file costs more than to read all its packets; and both may be the same.
+    facts = {path: probe(path) for path in {pictures, sound} if path is not None}
+    if pictures is not None and (video := facts[pictures].video) is not None:
+        renditions += _picture_renditions(pictures, video)
+    if sound is not None and facts[sound].audio is not None:
         renditions.append(_sound_rendition(scan_sound(sound)))
     if not renditions:
         raise UnreadableMedia("the source has neither a picture nor a sound track")
@@ -76,7 +79,8 @@ def _picture_renditions(path: Path, facts: VideoFacts) -> list[Rendition]:
     if scan.keyframes:
         first = _copied(scan, Size(facts.width_px, facts.height_px), course.fps)
         if longest(first.bounds) <= _LONGEST_SHARED_S * scan.timescale:
-            course = _Course(scan.timescale, first.bounds, course.fps)
+            shared = with_short_start(first.bounds, scan.shown, timescale=scan.timescale)
+            course = _Course(scan.timescale, shared, course.fps)
     else:
         first = _encoded(MAIN, main_size(facts.width_px, facts.height_px), course)
     assert first.size is not None

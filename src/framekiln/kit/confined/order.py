@@ -1,0 +1,52 @@
+"""What a confined child is to do, and the words in which it is told."""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from framekiln.kit.confined.cage import View, landlock_paths
+from framekiln.kit.confined.limits import Limits
+
+OnReport = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Order:
+    """What is to be run: `task` is "package.module:function"."""
+
+    task: str
+    args: Mapping[str, Any]
+    limits: Limits
+    folder: Path
+    readable: tuple[Path, ...] = ()
+
+    @property
+    def package(self) -> str:
+        """The package that has the task."""
+        return self.task.partition(".")[0]
+
+    def view(self) -> View:
+        """Return what the child gets to see."""
+        packages = dict.fromkeys(("framekiln", self.package))
+        readable = tuple(path.absolute() for path in self.readable)
+        return View(self.folder.absolute(), readable, tuple(packages))
+
+
+def order_file(order: Order, *, has_landlock: bool) -> Any:
+    """Return an open file in memory: an order of any length can be written before it is read."""
+    view = order.view()
+    words = {
+        "task": order.task,
+        "args": dict(order.args),
+        "limits": asdict(order.limits),
+        "folder": str(view.folder),
+        "landlock": [str(path) for path in landlock_paths(view)] if has_landlock else None,
+        "parent": os.getpid(),
+    }
+    file = os.fdopen(os.memfd_create("order"), "w+b", buffering=0)
+    file.write(json.dumps(words).encode())
+    file.seek(0)
+    return file

@@ -1,0 +1,182 @@
+"""What becomes of an order: reads what a child tells, and never believes it.
+
+Every line is bounded and checked; the first breach ends the run. How the child was started, and
+how it is ended, is its own business (`Child`).
+"""
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, NoReturn
+
+import structlog
+
+from framekiln.kit.confined.brake import Brake
+from framekiln.kit.confined.errors import ConfinedFailed, ConfinedKilled, rebuild_error
+from framekiln.kit.confined.order import OnReport, Order
+
+_LONGEST_LINE_BYTES: Final = 8 << 20
+_MOST_TOLD_BYTES: Final = 64 << 20
+_COMPLAINT_BYTES: Final = 4096
+_CHUNK_BYTES: Final = 64 << 10
+# Between the end of what a child tells and its own end.
+_LEAVING_S: Final = 5
+_LIMIT_OF_SIGNAL: Final = {signal.SIGXCPU: "cpu_s", signal.SIGXFSZ: "file_bytes"}
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass
+class Child:
+    """A running child. What it writes to standard output and error is its complaints."""
+
+    told: asyncio.StreamReader
+    complaints: bytes = field(default=b"", kw_only=True)
+
+    async def collect_complaints(self, stream: asyncio.StreamReader) -> None:
+        """Keep the last of what it says."""
+        while chunk := await stream.read(_CHUNK_BYTES):
+            self.complaints = (self.complaints + chunk)[-_COMPLAINT_BYTES:]
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to it and to all that it may have started."""
+        raise NotImplementedError
+
+    async def wait(self) -> int:
+        """Return how it ended: a signal is negative, or 128 more."""
+        raise NotImplementedError
+
+
+@asynccontextmanager
+async def open_pipe() -> AsyncIterator[tuple[asyncio.StreamReader, Any]]:
+    """Yield the reading end as a stream, and the writing end as a file to hand on.
+
+    A pipe of our own: asyncio takes a process for running as long as one of its pipes is open.
+    """
+    readable, writable = os.pipe()
+    stream = asyncio.StreamReader(limit=_CHUNK_BYTES)
+    with os.fdopen(writable, "wb", buffering=0) as end:
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: asyncio.StreamReaderProtocol(stream), os.fdopen(readable, "rb", buffering=0)
+        )
+        try:
+            yield stream, end
+        finally:
+            transport.close()
+
+
+async def outcome(
+    child: Child, order: Order, *, on_report: OnReport | None, brake: Brake
+) -> dict[str, Any]:
+    """Return what the child answers, or raise how it failed."""
+    try:
+        async with asyncio.timeout(order.limits.wall_s) as clock:
+            with brake.on(child.signal, clock):
+                told = await _listen(child, order, on_report)
+            if told is None:
+                await _raise_end(child, order)
+    except TimeoutError:
+        if not clock.expired():
+            raise
+        _raise_limit(order, "wall_s")
+    result = told.get("result")
+    if isinstance(result, dict):
+        return result
+    error = told.get("error")
+    if not isinstance(error, dict):
+        raise ConfinedFailed(f"{order.task} answered with something else than an object")
+    if "limit" in error:
+        _raise_limit(order, str(error["limit"]))
+    rebuilt = rebuild_error(error, order.task)
+    if isinstance(rebuilt, ConfinedFailed):
+        await _log_end(child, order)
+    raise rebuilt
+
+
+async def _listen(child: Child, order: Order, on_report: OnReport | None) -> dict[str, Any] | None:
+    """Pass reports on, until the child tells how it ended, or tells nothing any more."""
+    async for line in _lines(child.told, order):
+        told = _parse(line, order)
+        if "report" not in told:
+            return told
+        if on_report is not None and isinstance(told["report"], dict):
+            on_report(told["report"])
+    return None
+
+
+async def _lines(stream: asyncio.StreamReader, order: Order) -> AsyncIterator[bytes]:
+    begun, total_bytes = bytearray(), 0
+    while chunk := await stream.read(_CHUNK_BYTES):
+        total_bytes += len(chunk)
+        begun += chunk
+        if total_bytes > _MOST_TOLD_BYTES or len(begun) > _LONGEST_LINE_BYTES:
+            _raise_limit(order, "told")
+        if b"\n" in chunk:
+            *lines, rest = bytes(begun).split(b"\n")
+            begun = bytearray(rest)
+            for line in lines:
+                yield line
+
+
+def _parse(line: bytes, order: Order) -> dict[str, Any]:
+    try:
+        told = json.loads(line, parse_constant=_refuse_constant)
+    except (ValueError, RecursionError) as error:
+        raise ConfinedFailed(f"{order.task} told something that is no JSON") from error
+    if not isinstance(told, dict):
+        raise ConfinedFailed(f"{order.task} told something that is no object")
+    return told
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is no number of JSON")
+
+
+async def _raise_end(child: Child, order: Order) -> NoReturn:
+    """Raise for a child that has ended, or closed its pipe, without an answer."""
+    try:
+        code = await asyncio.wait_for(child.wait(), _LEAVING_S)
+    except TimeoutError:
+        raise ConfinedFailed(f"{order.task} closed the pipe for its answer") from None
+    await _log_end(child, order)
+    # Bubblewrap passes a signal on as shells do.
+    number = -code if code < 0 else code - 128
+    if number not in set(signal.Signals):
+        raise ConfinedFailed(f"{order.task} ended without an answer (exit code {code})")
+    ended_by = signal.Signals(number)
+    if ended_by in _LIMIT_OF_SIGNAL:
+        _raise_limit(order, _LIMIT_OF_SIGNAL[ended_by])
+    hint = "; the machine may be out of memory" if ended_by is signal.SIGKILL else ""
+    raise ConfinedKilled(
+        f"the decoder crashed on this file ({ended_by.name}){hint}", signal=ended_by.name
+    )
+
+
+def _raise_limit(order: Order, limit: str) -> NoReturn:
+    limits = order.limits
+    words = {
+        "cpu_s": f"more than {limits.cpu_s} s of processor time",
+        "memory_bytes": f"more than {limits.memory_bytes >> 20} MiB of memory",
+        "file_bytes": f"a file of more than {limits.file_bytes} bytes",
+        "wall_s": f"more than {limits.wall_s:g} s",
+        "open_files": f"more than {limits.open_files} open files",
+        "told": "reports without end",
+    }
+    log.warning("a confined child went over a limit", task=order.task, limit=limit)
+    raise ConfinedKilled(
+        f"the decoder was ended on this file: it took {words.get(limit, limit)}", limit=limit
+    )
+
+
+async def _log_end(child: Child, order: Order) -> None:
+    # What it wrote last may still be on its way to us.
+    await asyncio.sleep(0.05)
+    log.warning(
+        "a confined child failed",
+        task=order.task,
+        complaints=child.complaints.decode(errors="replace"),
+    )

@@ -1,0 +1,139 @@
+"""The inside of a warm cage: imports what tasks need, then forks a process for each order.
+
+It opens no stranger's file itself. What it forks locks itself in as any child does (`child`), and
+beyond that to its own folder and sources by Landlock, since all of them share the cage. Orders and
+signals come by one socket, where it also says how each process has ended; three files come with
+an order: its words, where to tell, where to complain. Without the socket it ends, and all with it.
+"""
+
+import array
+import ctypes
+import gc
+import importlib
+import json
+import os
+import selectors
+import signal
+import socket
+import sys
+import traceback
+from contextlib import suppress
+from typing import Any, Final, NoReturn
+
+from framekiln.kit.confined.child import carry_out, probe
+
+MESSAGE_BYTES: Final = 4096
+FILES: Final = 3
+_PR_SET_PDEATHSIG: Final = 1
+_BARS: Final = {"landlock", "seccomp"}
+
+
+def main() -> None:
+    """Serve the socket named by the first argument; the others are modules to import."""
+    with socket.socket(fileno=int(sys.argv[1])) as control:
+        if int(sys.argv[2]):
+            # Without namespaces nobody else ends us with our parent.
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        for module in sys.argv[3:]:
+            importlib.import_module(module)
+        # What is there now stays as it is: no process copies it just to look at it.
+        gc.collect()
+        gc.freeze()
+        _say(control, {"ready": _has_bars()})
+        _Zygote(control).serve()
+    os._exit(0)
+
+
+class _Zygote:
+    """One thread, one loop: a fork copies nothing that another thread has half done."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._selector = selectors.PollSelector()
+        self._running: dict[int, int] = {}
+
+    def serve(self) -> None:
+        """Fork and report until the socket is closed."""
+        self._selector.register(self._control, selectors.EVENT_READ)
+        while True:
+            for key, _ in self._selector.select():
+                if key.fileobj is not self._control:
+                    self._report_end(key)
+                elif not self._obey():
+                    return
+
+    def _obey(self) -> bool:
+        files = array.array("i")
+        said, ancillary, _, _ = self._control.recvmsg(
+            MESSAGE_BYTES, socket.CMSG_SPACE(FILES * files.itemsize)
+        )
+        for _, _, data in ancillary:
+            files.frombytes(data)
+        if not said:
+            return False
+        words = json.loads(said)
+        if "fork" in words:
+            self._fork(words["fork"], list(files))
+        elif words["signal"][0] in self._running:
+            number, sent = words["signal"]
+            os.kill(self._running[number], sent)
+        return True
+
+    def _fork(self, number: int, files: list[int]) -> None:
+        parent = os.getpid()
+        try:
+            pid = os.fork()
+        except OSError:
+            _say(self._control, {"ended": [number, 1]})
+        else:
+            if pid == 0:
+                _become_child(files, parent)
+            self._running[number] = pid
+            self._selector.register(os.pidfd_open(pid), selectors.EVENT_READ, (number, pid))
+        for file in files:
+            os.close(file)
+
+    def _report_end(self, key: selectors.SelectorKey) -> None:
+        number, pid = key.data
+        _, status = os.waitpid(pid, 0)
+        self._selector.unregister(key.fileobj)
+        os.close(key.fd)
+        del self._running[number]
+        _say(self._control, {"ended": [number, os.waitstatus_to_exitcode(status)]})
+
+
+def _become_child(files: list[int], parent: int) -> NoReturn:
+    """Carry out an order in the process just forked, with no file but its own."""
+    try:
+        words, channel, complaints = files
+        with os.fdopen(words, "rb", closefd=False) as file:
+            order = json.load(file)
+        for stream in (1, 2):
+            os.dup2(complaints, stream)
+        os.closerange(3, channel)
+        os.closerange(channel + 1, os.sysconf("SC_OPEN_MAX"))
+        sys.argv[1:] = [str(channel)]
+        carry_out(order, channel, parent=parent, is_alone=False)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        # Never back into the loop, which is not this process's.
+        os._exit(1)
+
+
+def _has_bars() -> bool:
+    """Tell whether what is forked can be kept apart, by putting everything on a process."""
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if set(probe()) >= _BARS else 1)
+    return os.waitpid(pid, 0)[1] == 0
+
+
+def _say(control: socket.socket, words: dict[str, Any]) -> None:
+    # Whoever is gone needs no answer; the loop ends by itself.
+    with suppress(OSError):
+        control.send(json.dumps(words).encode())
+
+
+if __name__ == "__main__":
+    main()
