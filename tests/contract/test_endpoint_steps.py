@@ -7,8 +7,11 @@ from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
 import pytest
+from psycopg.conninfo import make_conninfo
 from standardwebhooks import Webhook, WebhookVerificationError
 
+from framekiln.db.pool import Database
+from framekiln.jobs.model import JobContext
 from framekiln.pipelines.outputs.output import Output
 from tests.contract.conftest import TEMPLATE
 from tests.support.endpoint_desk import (
@@ -18,6 +21,7 @@ from tests.support.endpoint_desk import (
     TlsReceiver,
     killed_while_it_waits,
     open_desk,
+    sender,
     sent,
 )
 from tests.support.pipelines import Told, step
@@ -337,6 +341,26 @@ class TestDeadWorkers:
         assert len(keys) == 2
         assert len(set(keys)) == 1
         assert (await desk.line.shown(run))["status"] == "succeeded"
+
+    async def test_a_database_that_is_away_before_sending_costs_no_attempt(
+        self, desk: Desk, theirs: TlsReceiver, postgres: PostgresServer
+    ) -> None:
+        theirs.answer(DONE)
+        run = await desk.run(await desk.endpoint(theirs.url()))
+        [job] = await desk.jobs()
+        # Nobody answers until it is opened.
+        [row] = await desk.line.run_sql("SELECT current_database() AS name")
+        database = Database(make_conninfo(postgres.conninfo, dbname=row["name"]))
+        handler = sender(desk.line.kiln.services, desk.line, keys_in=database)
+        context = JobContext(job["id"], "pipeline.send", job["args"], attempt=1)
+        waiting = asyncio.create_task(handler(context))
+        await asyncio.sleep(0.2)
+        assert theirs.requests == []
+        await database.open()
+        await waiting
+        await database.close()
+        assert [sent(each)["attempt"] for each in theirs.requests] == [1]
+        assert (await desk.ask(run))["status"] == "succeeded"
 
     async def test_two_jobs_for_one_attempt(self, desk: Desk, theirs: TlsReceiver) -> None:
         theirs.answer(DONE)

@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from framekiln.db.pool import Database
+from framekiln.db.pool import Database, DatabaseUnavailable
+from framekiln.jobs import ending
 from framekiln.jobs.model import (
     JobAlreadyQueued,
     JobContext,
@@ -226,6 +227,20 @@ class TestRetrying:
         delays_s = [policy.delay_s(RuntimeError(), attempt) for attempt in (1, 2, 3, 7, 1999)]
         assert delays_s == [1, 2, 4, 60, 60]
         assert policy.delay_s(RuntimeError(), 2000) is None
+
+    async def test_a_long_outage_is_told_as_what_it_is(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Anything else would be counted against the job, and its run would wait for ever."""
+        monkeypatch.setattr(ending, "DATABASE_BACK_WITHIN_S", 0.01)
+        nowhere = Database("host=/nowhere")
+        with pytest.raises(DatabaseUnavailable, match="away for more than"):
+            await ending.patiently(nowhere.connection().__aenter__)
+
+    def test_a_database_that_is_away_is_never_the_last_try(self) -> None:
+        """A job that was taken over twice has had three tries, and did nothing wrong."""
+        assert RetryPolicy().delay_s(DatabaseUnavailable("away"), 3) == 4
+        assert RetryPolicy().delay_s(DatabaseUnavailable("away"), 30) == 60
 
 
 class TestCancelling:

@@ -1,15 +1,17 @@
 """The OpenAPI document tells the truth: requests made up from it are answered as it says."""
 
 import asyncio
+import re
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import pytest
+import requests
 import schemathesis
 import uvicorn
 from hypothesis import HealthCheck, settings
@@ -18,27 +20,59 @@ from schemathesis.specs.openapi.checks import positive_data_acceptance
 from framekiln.api.app import create_app
 from framekiln.services import Services
 from tests.contract.conftest import TEMPLATE
-from tests.support.app import open_kiln
+from tests.support.app import Kiln, open_kiln
+from tests.support.pipelines import Line, Told, enable, open_line, step
 from tests.support.postgres import PostgresServer
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where the server listens, and a key for it."""
+    """Where the server listens, a key for it, and ids of things that are there."""
 
     url: str
     key: str
+    ids: Mapping[str, str]
+
+
+async def furnish(kiln: Kiln) -> dict[str, str]:
+    """Put something of each kind there, and return the ids by the names in addresses and bodies."""
+    # Without pipelines, their routes would all be 404 and nothing would be seen of them.
+    await enable(kiln)
+    line = Line(kiln, runners={"probe": Told()})
+    file_id = await line.file()
+    review = step("review", "look", with_={"instructions": "May it be shown?"})
+    pipeline_id = await line.pipeline({"steps": {"look": step("probe"), "ok": review}})
+    run = await line.run(pipeline_id, file_id)
+    await line.work()
+    await line.tick()
+    [task] = (await line.get("pipeline-reviews"))["reviews"]
+    batch = await line.made(
+        "pipeline-batches", {"pipeline_id": pipeline_id, "runs": [{"file_id": file_id}]}
+    )
+    endpoint = await line.made("pipeline-endpoints", {"url": "https://127.0.0.1/"})
+    return {
+        "file_id": file_id,
+        "pipeline_id": pipeline_id,
+        "run_id": run["id"],
+        "review_id": task["id"],
+        "batch_id": batch["batch"]["id"],
+        "endpoint_id": endpoint["id"],
+        "namespace": "look",
+        "number": "1",
+    }
 
 
 async def serve(
     postgres: PostgresServer, folder: Path, ready: "Future[tuple[uvicorn.Server, Address]]"
 ) -> None:
-    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
+    allow = frozenset({"127.0.0.1"})
+    async with open_kiln(postgres, folder, template=TEMPLATE, fetch_allow=allow) as kiln:
+        ids = await furnish(kiln)
         with socket.socket() as listening:
             listening.bind(("127.0.0.1", 0))
             server = uvicorn.Server(uvicorn.Config(kiln.app, log_config=None, lifespan="off"))
             url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-            ready.set_result((server, Address(url, kiln.key)))
+            ready.set_result((server, Address(url, kiln.key, ids)))
             await server.serve(sockets=[listening])
 
 
@@ -59,19 +93,45 @@ def address(
         thread.join()
 
 
+@pytest.fixture(scope="module")
+def session() -> Iterator[requests.Session]:
+    """Connections that are kept: thousands of new ones cost more than the requests."""
+    with requests.Session() as session:
+        yield session
+
+
 # The document depends on the routes alone, so it can be had before anything runs.
 DOCUMENT = schemathesis.openapi.from_dict(create_app(cast(Services, None)).openapi())
+# Every route would be asked with every method; that other methods are 405 is tested elsewhere.
+DOCUMENT.config.phases.coverage.unexpected_methods = set()
 
 
 @DOCUMENT.parametrize()
-@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-def test_made_up_requests(case: schemathesis.Case, address: Address) -> None:
+@settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+def test_made_up_requests(
+    case: schemathesis.Case[Any], address: Address, session: requests.Session
+) -> None:
     """Right and wrong ones, with the key and without: never a 5xx, always as described."""
+    name_what_is_there(case, address.ids)
     key = {"Authorization": f"Bearer {address.key}"}
     # A text with U+0000 is right by any schema, and still refused.
     case.call_and_validate(
-        base_url=address.url, headers=key, excluded_checks=[positive_data_acceptance]
+        base_url=address.url,
+        headers=key,
+        session=session,
+        excluded_checks=[positive_data_acceptance],
     )
+
+
+def name_what_is_there(case: schemathesis.Case[Any], ids: Mapping[str, str]) -> None:
+    """Put ids of real things into right requests of pipelines; made-up ones are all unknown."""
+    is_right = case.meta is not None and case.meta.generation.mode.is_positive
+    if not is_right or not re.search("pipeline|/metadata", case.path):
+        return
+    places = [case.path_parameters, case.body]
+    for place in places:
+        if isinstance(place, dict):
+            place |= {name: ids[name] for name in place if name in ids}
 
 
 async def test_the_answers_of_a_real_render(postgres: PostgresServer, tmp_path: Path) -> None:
@@ -96,6 +156,76 @@ async def test_the_answers_of_a_real_render(postgres: PostgresServer, tmp_path: 
             answer = await kiln.client.get(f"{render}.mp4", headers=headers)
             assert answer.status_code == status
             download.validate_response(answer)
+
+
+async def test_the_answers_about_a_real_run(postgres: PostgresServer, tmp_path: Path) -> None:
+    """What made-up requests seldom reach: everything there is, each as described."""
+    runners = {"probe": Told()}
+    async with open_line(postgres, tmp_path, template=TEMPLATE, runners=runners) as line:
+        ask = _Asking(line)
+        review = step("review", "look", with_={"instructions": "May it be shown?"})
+        steps = {"steps": {"look": step("probe"), "ok": review}}
+        pipeline = await ask("POST", "/pipelines", json={"name": "seen", "definition": steps})
+        at = {"pipeline_id": pipeline["id"], "number": "1"}
+        for path in ("/pipelines", "/pipelines/{pipeline_id}", "/pipelines/{pipeline_id}/versions"):
+            await ask("GET", path, at)
+        await ask("GET", "/pipelines/{pipeline_id}/versions/{number}", at)
+        await ask("POST", "/pipelines/{pipeline_id}/versions", at, json=steps)
+        file_id = await line.file()
+        body = {"pipeline_id": pipeline["id"], "file_id": file_id}
+        run = await ask("POST", "/pipeline-runs", json=body)
+        await line.work()
+        await line.tick()
+        at = {"run_id": run["id"], "namespace": "look", "file_id": file_id}
+        for path in (
+            "/pipeline-runs",
+            "/pipeline-runs/{run_id}",
+            "/pipeline-runs/{run_id}/outputs/{namespace}",
+            "/files/{file_id}/metadata",
+            "/files/{file_id}/metadata/{namespace}",
+        ):
+            await ask("GET", path, at)
+        [task] = (await ask("GET", "/pipeline-reviews"))["reviews"]
+        at["review_id"] = task["id"]
+        await ask("GET", "/pipeline-reviews/{review_id}", at)
+        await ask("POST", "/pipeline-reviews/{review_id}/approve", at, json={})
+        await ask("POST", "/pipeline-reviews/{review_id}/reject", at, json={}, refused=True)
+        await ask("POST", "/pipeline-runs/{run_id}/retry", at, refused=True)
+        await ask("POST", "/pipeline-runs/{run_id}/cancel", at, refused=True)
+        batch = {"pipeline_id": pipeline["id"], "runs": [{"file_id": file_id}]}
+        made = await ask("POST", "/pipeline-batches", json=batch)
+        await ask("GET", "/pipeline-batches")
+        await ask("GET", "/pipeline-batches/{batch_id}", {"batch_id": made["batch"]["id"]})
+        endpoint = await ask("POST", "/pipeline-endpoints", json={"url": "https://127.0.0.1/"})
+        at = {"endpoint_id": endpoint["id"]}
+        await ask("GET", "/pipeline-endpoints")
+        await ask("GET", "/pipeline-endpoints/{endpoint_id}", at)
+        await ask("POST", "/pipeline-endpoints/{endpoint_id}/archive", at)
+        wrong = {"name": "wrong", "definition": {"steps": {}}}
+        refusal = await ask("POST", "/pipelines", json=wrong, refused=True)
+        assert refusal["error"] == "invalid_definition"
+
+
+class _Asking:
+    """Asks, and compares the answer with the document."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    async def __call__(
+        self,
+        method: str,
+        path: str,
+        at: Mapping[str, str] | None = None,
+        *,
+        json: Any = None,
+        refused: bool = False,
+    ) -> Any:
+        path = f"/api/v1{path}"
+        answer = await self._line.kiln.client.request(method, path.format(**(at or {})), json=json)
+        assert answer.is_success is not refused, answer.text
+        DOCUMENT[path][method].validate_response(answer)
+        return answer.json()
 
 
 def test_the_document_is_in_order() -> None:

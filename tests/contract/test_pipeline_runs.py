@@ -8,6 +8,7 @@ from uuid import uuid4
 
 import pytest
 
+from framekiln.db.pool import DatabaseUnavailable
 from framekiln.files.errors import FileExpired
 from framekiln.jobs.ending import Failure
 from framekiln.kit.confined.errors import ConfinedKilled
@@ -258,6 +259,28 @@ class TestWaiting:
         await line.work()
         assert [each.note for each in probe.works] == [{"render_id": "r"}] * 2
         assert {each.attempt for each in probe.works} == {1}
+        assert (await line.statuses(run))["look"] == "succeeded"
+
+    async def test_a_database_that_was_away_costs_no_attempt(self, line: Line, probe: Told) -> None:
+        # Not even many of them: a storm may have more than there are attempts.
+        outages = 5
+        probe.answers = [DatabaseUnavailable("away") for _ in range(outages)]
+        run, [job] = await begun(line)
+        name = unit_of(job["args"])
+        taken = await line.services.work.take(name, job_id=job["id"])
+        assert taken is not None
+        await line.services.work.remember(taken.taken, {"render_id": "r"})
+        await line.do(job)
+        for _ in range(outages):
+            look = (await line.shown(run))["steps"][0]
+            assert (look["status"], look["attempt"], look["error"]) == ("running", 1, None)
+            line.clock.advance(timedelta(seconds=5))
+            await line.tick()
+            # Units of other tests may have become due as well.
+            [job] = [each for each in await line.jobs() if unit_of(each["args"]) == name]
+            await line.do(job)
+        # With its note, or there would be a second render.
+        assert [each.note for each in probe.works] == [{"render_id": "r"}] * (outages + 1)
         assert (await line.statuses(run))["look"] == "succeeded"
 
     async def test_progress_is_shown(self, line: Line) -> None:

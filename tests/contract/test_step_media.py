@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 
 from framekiln.client.local_tracks import cut_video
+from framekiln.db.pool import DatabaseUnavailable
 from framekiln.jobs.model import JobContext
 from framekiln.pipelines.outputs.output import Annotation, Keyframe, Output
 from framekiln.pipelines.runners.detect_scenes import DetectScenes
@@ -276,6 +277,43 @@ class TestRedactRender:
         assert codes[10] == 10
         assert codes[100] == 100
         assert set(codes[15:46]) == {None}
+
+    async def test_an_answer_that_is_lost_with_the_database_costs_no_output(
+        self, line: Line, told: Told, file_id: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await self.begin(line, told, file_id, FACE)
+        [job] = await self.render_jobs(line)
+        parts = line.kiln.services
+        complete, said = parts.render_work.complete, list[bool]()
+
+        async def complete_unheard(*of: Any, **more: Any) -> bool:
+            said.append(await complete(*of, **more))
+            if len(said) == 1:
+                raise DatabaseUnavailable("it has recorded everything, and died")
+            return said[-1]
+
+        monkeypatch.setattr(parts.render_work, "complete", complete_unheard)
+        handler = RedactFile(parts.render_work, parts.files, parts.blobs)
+        await handler(JobContext(job["id"], "render.redact", job["args"], attempt=1))
+        answer = await line.kiln.client.get(f"/api/v1/renders/{job['args']['render_id']}.mp4")
+        assert (answer.status_code, len(said)) == (200, 2)
+
+    async def test_a_worker_that_died_at_the_last_moment_leaves_no_second_output(
+        self, line: Line, told: Told, file_id: str
+    ) -> None:
+        await self.begin(line, told, file_id, FACE)
+        [job] = await self.render_jobs(line)
+        parts = line.kiln.services
+        render_id = job["args"]["render_id"]
+        [row] = await line.run_sql("SELECT organization_id FROM file WHERE id = %s", file_id)
+        prefix = f"org/{row['organization_id']}/renders/{render_id}"
+        await parts.blobs.put(f"{prefix}/output-1.mp4", b"nobody knows of it")
+        handler = RedactFile(parts.render_work, parts.files, parts.blobs)
+        await handler(JobContext(job["id"], "render.redact", job["args"], attempt=2))
+        names = {each.key.rpartition("/")[2] async for each in parts.blobs.list(prefix)}
+        assert names == {"redaction.json", "output-2.mp4"}
+        answer = await line.kiln.client.get(f"/api/v1/renders/{render_id}.mp4")
+        assert answer.status_code == 200
 
     async def test_nothing_to_hide_is_skipped(self, line: Line, told: Told, file_id: str) -> None:
         run = await self.begin(line, told, file_id, OTHER)

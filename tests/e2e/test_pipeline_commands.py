@@ -173,6 +173,28 @@ def test_a_batch(terminal: Terminal, film: Path, tmp_path: Path) -> None:
     assert [each["id"] for each in terminal.ask("batches", "list")] == [made["id"]]
 
 
+def test_commands_without_a_key_leave_one_row_at_most(service: Service, film: Path) -> None:
+    """It was a revoked key for every command."""
+    local = {
+        "FRAMEKILN_BASE_URL": service.url,
+        "FRAMEKILN_API_KEY": None,
+        "FRAMEKILN_DATA": str(service.log.with_name("data")),
+    }
+
+    def type_(*words: str) -> Any:
+        result = CliRunner().invoke(app, [*words, "--json"], env=local)
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    before = type_("keys", "list")
+    type_("upload", str(film))
+    type_("pipelines", "list")
+    file = type_("upload", str(film), "--wait")
+    assert file["status"] == "ready"
+    (lent,) = [key for key in type_("keys", "list") if key not in before]
+    assert lent["revoked_at"] is not None
+
+
 def _pending(terminal: Terminal, run_id: str) -> str:
     for _ in range(200):
         found = terminal.ask("reviews", "list", "--status", "pending", "--run-id", run_id)

@@ -16,6 +16,7 @@ from typing import Any
 import httpx
 
 from framekiln.api.v1 import file_frames, pipeline_callbacks
+from framekiln.db.pool import Database
 from framekiln.identity.signing.stored_keys import StoredKeys
 from framekiln.identity.signing.tokens import Tokens
 from framekiln.jobs.model import JobContext
@@ -60,11 +61,13 @@ def make_certificate(folder: Path) -> Path:
     return folder / "cert.pem"
 
 
-def sender(services: Services, line: Line | None = None) -> SendAttempt:
+def sender(
+    services: Services, line: Line | None = None, *, keys_in: Database | None = None
+) -> SendAttempt:
     """Return what sends attempts; those of a line go by its clock."""
     pipelines = line.services if line else services.pipelines
     clock = line.clock if line else services.clock
-    tokens = Tokens(StoredKeys(services.database, clock), clock)
+    tokens = Tokens(StoredKeys(keys_in or services.database, clock), clock)
     public_url = services.settings.public_url
     return SendAttempt(
         pipelines.attempts,

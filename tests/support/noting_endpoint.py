@@ -33,7 +33,8 @@ FOUND = {
         {"kind": "face", "start_ms": 0, "end_ms": 900, "keyframes": [{"t_ms": 0, **BOX}]}
     ],
 }
-_SLOW_S = 0.1
+_SLOW_S = 0.4
+"""Long enough to be killed meanwhile, on either side."""
 _PAUSE_S = 0.5
 _DROP_ONE_IN = 6
 

@@ -17,6 +17,7 @@ _COMMANDS: Final = {
     "runs": "runs:app",
     "reviews": "reviews:app",
     "batches": "batches:app",
+    "webhooks": "webhooks:app",
     "doctor": "doctor:doctor",
     "api": "processes:api",
     "worker": "processes:worker",

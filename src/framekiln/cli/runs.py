@@ -46,7 +46,7 @@ def create(
         pipeline_id = client.pipelines.find(pipeline).id
         file_id = file_id_of(client, file, quiet=as_json)
         run, _ = client.runs.create(pipeline_id, file_id, idempotency_key=idempotency_key, **given)
-        _finish(client, run, watch=watch, as_json=as_json)
+        finish(client, run, watch=watch, as_json=as_json)
 
 
 @app.command()
@@ -55,7 +55,7 @@ def get(run: RunId, watch: Watch = False, as_json: JsonFlag = False) -> None:
     with open_client() as client:
         found = client.runs.get(run)
         if watch:
-            _finish(client, found, watch=True, as_json=as_json)
+            finish(client, found, watch=True, as_json=as_json)
         elif as_json:
             write_json(dict(found.told))
         else:
@@ -100,7 +100,7 @@ def cancel(run: RunId, as_json: JsonFlag = False) -> None:
 def retry(run: RunId, watch: Watch = False, as_json: JsonFlag = False) -> None:
     """Begin again where a run failed or was stopped; what succeeded is kept."""
     with open_client() as client:
-        _finish(client, client.runs.retry(run), watch=watch, as_json=as_json)
+        finish(client, client.runs.retry(run), watch=watch, as_json=as_json)
 
 
 @app.command()
@@ -119,7 +119,7 @@ def outputs(
             write_json(each)
 
 
-def _finish(client: Client, run: RemoteRun, *, watch: bool, as_json: bool) -> None:
+def finish(client: Client, run: RemoteRun, *, watch: bool, as_json: bool) -> None:
     """Show a run, when it has ended if it is watched; the exit code is about that end then."""
     if not watch:
         _show(run, as_json=as_json)

@@ -1,5 +1,6 @@
 """`framekiln upload`: a local file goes to a running service, and goes on where it broke off."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -7,7 +8,11 @@ import typer
 
 from framekiln.cli.output import JsonFlag, write_json
 from framekiln.cli.remote import open_client
-from framekiln.cli.upload_bar import upload_bar
+from framekiln.cli.runs import finish
+from framekiln.cli.upload_bar import UploadBar, upload_bar
+from framekiln.client import Client
+from framekiln.client.files import OnBegun, RemoteFiles
+from framekiln.client.pipeline_records import RemoteRun
 from framekiln.client.records import RemoteFile
 from framekiln.kit.errors import InvalidInput
 
@@ -26,25 +31,79 @@ def upload(
     expires_at: Annotated[
         str | None, typer.Option("--expires-at", help="When it is removed; ISO 8601.")
     ] = None,
+    run: Annotated[
+        str | None,
+        typer.Option("--run", help="Name or id of a pipeline that is run over it, at once."),
+    ] = None,
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", help="Stay until the run has ended; the exit code says how."),
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Upload a file to the service at FRAMEKILN_BASE_URL; run it again to go on where it broke."""
     if resume is not None and not stream:
         raise InvalidInput("--resume is for --stream; other uploads are found again by themselves")
-    with open_client() as client, upload_bar(as_json) as bar:
-        if stream:
-            found = client.files.upload_streamed(
-                file,
-                bar.bytes_done,
-                file_id=resume,
-                expires_at=expires_at,
-                on_begun=lambda file_id: bar.tell(f"stream {file_id}"),
-            )
-        else:
-            found = client.files.upload(file, bar.bytes_done, expires_at=expires_at)
-        if wait:
-            found = client.files.wait_ready(found.id, bar.fraction_done)
-    _tell(found, as_json=as_json)
+    if watch and run is None:
+        raise InvalidInput("--watch is for --run; --wait waits for the file")
+    with open_client() as client:
+        beginning = Beginning(client, run)
+        with upload_bar(as_json) as bar:
+            sending = Sending(client.files, file, bar, expires_at)
+            found = sending.stream(resume, beginning) if stream else sending.whole(beginning)
+            if wait:
+                found = client.files.wait_ready(found.id, bar.fraction_done)
+        if beginning.run is None or not as_json:
+            _tell(found, as_json=as_json)
+        if beginning.run is not None:
+            finish(client, beginning.run, watch=watch, as_json=as_json)
+
+
+class Beginning:
+    """Begins a run as soon as there is a file, before its bytes are sent."""
+
+    def __init__(self, client: Client, pipeline: str | None) -> None:
+        self._client = client
+        # Found first: nothing need be uploaded for a pipeline that is not there.
+        self._pipeline_id = None if pipeline is None else client.pipelines.find(pipeline).id
+        self.run: RemoteRun | None = None
+
+    def __call__(self, file_id: str) -> None:
+        """Begin it once: an upload that is continued goes on with its run, too."""
+        if self._pipeline_id is not None:
+            key = f"upload {file_id} {self._pipeline_id}"
+            self.run, _ = self._client.runs.create(self._pipeline_id, file_id, idempotency_key=key)
+
+
+@dataclass(frozen=True)
+class Sending:
+    """One local file on its way, in either manner."""
+
+    files: RemoteFiles
+    path: Path
+    bar: UploadBar
+    expires_at: str | None
+
+    def whole(self, on_begun: OnBegun) -> RemoteFile:
+        """Send it as it is."""
+        return self.files.upload(
+            self.path, self.bar.bytes_done, expires_at=self.expires_at, on_begun=on_begun
+        )
+
+    def stream(self, resume: str | None, on_begun: OnBegun) -> RemoteFile:
+        """Send it as fragments, and say by which id it can be continued."""
+
+        def told(file_id: str) -> None:
+            self.bar.tell(f"stream {file_id}")
+            on_begun(file_id)
+
+        return self.files.upload_streamed(
+            self.path,
+            self.bar.bytes_done,
+            file_id=resume,
+            expires_at=self.expires_at,
+            on_begun=told,
+        )
 
 
 def _tell(found: RemoteFile, *, as_json: bool) -> None:

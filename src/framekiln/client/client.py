@@ -11,6 +11,7 @@ from framekiln.client.renders import RemoteRenders
 from framekiln.client.reviews import RemoteReviews
 from framekiln.client.runs import RemoteRuns
 from framekiln.client.transcriptions import RemoteTranscriptions
+from framekiln.client.webhooks import RemoteWebhooks
 
 
 class Client:
@@ -27,6 +28,7 @@ class Client:
         self.runs = RemoteRuns(self._connection)
         self.batches = RemoteBatches(self._connection)
         self.reviews = RemoteReviews(self._connection)
+        self.webhooks = RemoteWebhooks(self._connection)
 
     def __enter__(self) -> Self:
         return self

@@ -20,7 +20,7 @@ _IMAGES: Final = {".jpg", ".jpeg", ".png", ".gif", ".webp", ".svg"}
 _CAPTIONS: Final = {".vtt", ".srt", ".json"}
 
 OnBegun = Callable[[str], None]
-"""Gets the id of the file, by which a stream can be continued."""
+"""Gets the id of the file before anything is sent; by it a stream can be continued."""
 
 
 def type_of(path: Path) -> str:
@@ -61,6 +61,7 @@ class RemoteFiles:
         *,
         file_type: str | None = None,
         expires_at: str | None = None,
+        on_begun: OnBegun = lambda _: None,
     ) -> RemoteFile:
         """Upload a local file, or the rest of it if it was begun before; return it as it is then.
 
@@ -75,6 +76,7 @@ class RemoteFiles:
         }
         # Asked for twice, it is the same file: its sum tells.
         created = RemoteFile.of(self._connection.ask_json("POST", _FILES, json=body))
+        on_begun(created.id)
         send_file(self._connection, f"{_FILES}/{created.id}/upload", path, on_progress)
         return self.get(created.id)
 

@@ -17,7 +17,7 @@ from framekiln.kit.errors import FramekilnError
 
 log = structlog.get_logger(__name__)
 
-_DATABASE_BACK_WITHIN_S: Final = 120.0
+DATABASE_BACK_WITHIN_S: Final = 120.0
 
 Result = TypeVar("Result")
 
@@ -47,12 +47,19 @@ async def failing_for_good(
 
 async def patiently(step: Callable[[], Awaitable[Result]]) -> Result:
     """Do the last write of a job even if the database is away for a while."""
-    async with asyncio.timeout(_DATABASE_BACK_WITHIN_S):
-        while True:
-            try:
-                return await step()
-            except DatabaseUnavailable:
-                await asyncio.sleep(1)
+    try:
+        async with asyncio.timeout(DATABASE_BACK_WITHIN_S) as limit:
+            while True:
+                try:
+                    return await step()
+                except DatabaseUnavailable:
+                    await asyncio.sleep(1)
+    except TimeoutError as error:
+        if not limit.expired():
+            raise
+        # What it is, so that the queue tries again, however often it has.
+        message = f"PostgreSQL was away for more than {DATABASE_BACK_WITHIN_S:g} s"
+        raise DatabaseUnavailable(message) from error
 
 
 def failure_of(error: Exception) -> Failure:

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from framekiln.db.pool import DatabaseUnavailable
 from framekiln.kit.errors import Conflict, FramekilnError, InvalidInput, NotFound
 
 STALLED_AFTER_S = 20.0
@@ -73,7 +74,8 @@ class RetryPolicy:
         """Return how long to wait before the next attempt, or None to fail for good."""
         if isinstance(error, FramekilnError) and not error.retryable:
             return None
-        if attempt >= self.max_attempts:
+        # A database that is away is nobody's fault, however many workers died before.
+        if attempt >= self.max_attempts and not isinstance(error, DatabaseUnavailable):
             return None
         # The exponent is capped: 2**1024 is more than a float holds.
         return float(min(self.max_delay_s, self.first_delay_s * 2 ** min(attempt - 1, 60)))

@@ -16,4 +16,12 @@ def test_only_heavy_queues() -> None:
     assert crews_of(["files", "playback"], concurrency=7, slots=3) == [
         Crew(("files",), 3),
         Crew(("playback",), 4),
+        Crew(("ahead",), 3),
+    ]
+
+
+def test_what_is_made_ahead_takes_no_place_from_what_is_asked_for() -> None:
+    assert crews_of(["playback"], concurrency=7, slots=2) == [
+        Crew(("playback",), 7),
+        Crew(("ahead",), 2),
     ]

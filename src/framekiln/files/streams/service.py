@@ -11,6 +11,7 @@ from framekiln.files.news import SEALED, FileNews
 from framekiln.files.service import no_file
 from framekiln.files.streams import store
 from framekiln.files.streams.errors import StreamAbandoned, StreamIncomplete, StreamNotFound
+from framekiln.files.streams.excerpts import Excerpts
 from framekiln.files.streams.jobs import assemble_job
 from framekiln.files.streams.model import (
     ABANDONED_AFTER,
@@ -49,6 +50,7 @@ class Streams:
         self._blobs = blobs
         self._clock = clock
         self.receiving = Receiving(database, blobs=blobs, clock=clock)
+        self.excerpts = Excerpts(database, blobs=blobs, clock=clock)
 
     async def create(self, caller: Caller, new: NewStream) -> Stream:
         """Begin a streamed upload: a file that is receiving."""

@@ -128,6 +128,20 @@ async def list_fragments(connection: Connection, file_id: FileId) -> list[Stream
     return [_fragment(row) for row in await cursor.fetchall()]
 
 
+async def list_fragments_between(
+    connection: Connection, file_id: FileId, *, from_ms: int, to_ms: int
+) -> list[StreamedFragment]:
+    """Return the fragments that have anything of a span, of all tracks, in the order of time."""
+    cursor = await connection.execute(
+        """
+        SELECT * FROM file_fragment WHERE file_id = %s AND start_ms < %s AND end_ms > %s
+        ORDER BY start_ms, track_id, number
+        """,
+        (file_id, to_ms, from_ms),
+    )
+    return [_fragment(row) for row in await cursor.fetchall()]
+
+
 async def count_bytes(connection: Connection, file_id: FileId) -> int:
     """Return how much of a stream has come."""
     cursor = await connection.execute(

@@ -39,9 +39,17 @@ class RedactRender:
         if render.failure is not None:
             raise RedactionFailed(f"render {render.id} failed: {render.failure.message}")
         if render.status is not RenderStatus.COMPLETE:
-            return Waiting()
+            return Waiting(done_ms=await self._done_ms(work, render))
         url = f"{self.public_url}/api/v1/renders/{render.id}.mp4"
         return _output(redaction, status="complete", render_id=str(render.id), output_url=url)
+
+    async def _done_ms(self, work: StepWork, render: Render) -> int | None:
+        """Return how much of the file is done: as large a part as of the render."""
+        try:
+            progress = await self.renders.progress(render.id)
+        except RenderNotFound:
+            return None
+        return (work.file.duration_ms or 0) * progress.frames_done // progress.frame_count
 
     async def _render(self, work: StepWork, redaction: Redaction) -> Render:
         """Return the render of this attempt, as it stands; create it if there is none."""

@@ -52,6 +52,8 @@ class Waiting:
     """
 
     after_s: float = 2.0
+    done_ms: int | None = None
+    """Up to which time of the file it is done by then, if that is known."""
 
 
 class StepRunner(Protocol):

@@ -13,6 +13,7 @@ from typing import Final
 
 import structlog
 
+from framekiln.db.pool import DatabaseUnavailable
 from framekiln.jobs.ending import Failure, failure_of, patiently
 from framekiln.jobs.model import JobContext
 from framekiln.jobs.reports import Reports
@@ -55,6 +56,10 @@ class RunStep:
             except UnitLost:
                 log.info("step was lost")
                 return
+            except DatabaseUnavailable as error:
+                # Nobody's fault, so no attempt: it is asked again, and finds its note.
+                log.warning("step waits for the database", reason=error.message)
+                result = Waiting()
             except Exception as error:
                 await self._record_failure(begun.taken, error)
                 return
@@ -95,7 +100,8 @@ class RunStep:
 
     async def _record(self, taken: TakenUnit, result: Output | Waiting) -> None:
         if isinstance(result, Waiting):
-            await patiently(lambda: self.work.wait(taken, after_s=result.after_s))
+            after_s, done_ms = result.after_s, result.done_ms
+            await patiently(lambda: self.work.wait(taken, after_s=after_s, done_ms=done_ms))
             return
         size_bytes = await asyncio.to_thread(lambda: result.size_bytes)
         if size_bytes > MAX_OUTPUT_BYTES:

@@ -20,6 +20,7 @@ from framekiln.pipelines.model.run import Run, TakenUnit, UnitName
 from framekiln.pipelines.outputs.output import Output
 from framekiln.pipelines.running import units
 from framekiln.pipelines.running.advance import Advance
+from framekiln.pipelines.running.held import HeldRun
 from framekiln.pipelines.running.jobs import step_job
 from framekiln.pipelines.running.reading import read_inputs
 from framekiln.pipelines.tables.unit import store as unit_store
@@ -79,10 +80,14 @@ class RunWork:
                 return False
             return units.fail(held, taken, failure, is_retryable=is_retryable)
 
-    async def wait(self, taken: TakenUnit, *, after_s: float) -> bool:
-        """Have a unit queued again later; False when it was lost."""
+    async def wait(self, taken: TakenUnit, *, after_s: float, done_ms: int | None = None) -> bool:
+        """Have a unit queued again later, and note how far it is; False when it was lost."""
         async with self._advance.hold(taken.name.run_id) as held:
-            return held is not None and units.wait(held, taken, after_s=after_s)
+            if held is None or not units.wait(held, taken, after_s=after_s):
+                return False
+            if done_ms is not None and taken.window is None:
+                _note_done(held, taken, done_ms)
+            return True
 
     async def remember(self, taken: TakenUnit, note: Mapping[str, Any]) -> None:
         """Keep a note with a unit, or raise `UnitLost`."""
@@ -95,8 +100,7 @@ class RunWork:
         async with self._advance.hold(taken.name.run_id) as held:
             if held is None or taken.window is not None or not units.has(held, taken):
                 return
-            step = held.steps[taken.name.step_key]
-            held.steps[step.key] = replace(step, watermark_ms=done_ms)
+            _note_done(held, taken, done_ms)
 
     async def queue_due(self) -> int:
         """Queue the units whose time has come; return how many."""
@@ -111,3 +115,8 @@ class RunWork:
                     await self._jobs.defer(held.connection, job)
                     queued += 1
         return queued
+
+
+def _note_done(held: HeldRun, taken: TakenUnit, done_ms: int) -> None:
+    step = held.steps[taken.name.step_key]
+    held.steps[step.key] = replace(step, watermark_ms=done_ms)

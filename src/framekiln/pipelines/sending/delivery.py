@@ -66,7 +66,9 @@ class SendAttempt:
 
     async def _send(self, taken: TakenAttempt) -> Verdict:
         try:
-            response = await self._post(taken, await self._body(taken))
+            # Before anything is sent, a database that is away costs no attempt.
+            body = await patiently(lambda: self._body(taken))
+            response = await self._post(taken, body)
         except (FetchFailed, FetchRefused) as error:
             return judge_error(error)
         except FramekilnError as error:
@@ -79,7 +81,11 @@ class SendAttempt:
 
     async def _body(self, taken: TakenAttempt) -> str:
         media = await self._media.of(
-            taken.file, tracks=taken.tracks, frames_ms=taken.frames_ms, now=taken.sent_at
+            taken.file,
+            tracks=taken.tracks,
+            frames_ms=taken.frames_ms,
+            window=taken.unit.window,
+            now=taken.sent_at,
         )
         return await asyncio.to_thread(
             lambda: request_body(taken, media=media, public_url=self._public_url)

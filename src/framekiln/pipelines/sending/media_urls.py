@@ -1,14 +1,16 @@
 """Addresses of a run's media that need no API key, for a while (spec 4.7, 5)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from framekiln.files.model import File, FileStatus
 from framekiln.identity.signing.tokens import MEDIA_TOKEN_LIFETIME, Tokens
+from framekiln.pipelines.definitions.windows import Window
 
 MAX_FRAMES: Final = 1000
+_STREAM: Final = "stream/media.mp4"
 
 
 class MediaUrls:
@@ -24,28 +26,57 @@ class MediaUrls:
         *,
         tracks: Sequence[Mapping[str, Any]],
         frames_ms: Sequence[int],
+        window: Window | None,
         now: datetime,
     ) -> dict[str, Any]:
-        """Return `media` of a request. What is not there yet, or never will be, is null."""
+        """Return `media` of a request. What is not there yet, or never will be, is null.
+
+        Of a file that still arrives, the media of the window is there.
+        """
         expires_at = expiry(file, now)
         path = f"/api/v1/files/{file.id}"
         token = await self._tokens.sign_media(file.organization_id, path, expires_at)
         query = urlencode({"media_token": token})
 
-        def url(below: str) -> str:
-            return f"{self._public_url}{path}/{below}?{query}"
+        def url(below: str, **asked: int) -> str:
+            more = f"{urlencode(asked)}&" if asked else ""
+            return f"{self._public_url}{path}/{below}?{more}{query}"
 
-        is_ready = file.status is FileStatus.READY
         audio = next((each["track_id"] for each in tracks if each["type"] == "audio"), None)
         return {
             "expires_at": expires_at.isoformat(),
-            "source_url": url("content") if is_ready and file.has_source else None,
-            "index_url": url("index") if is_ready else None,
-            "audio_url": url(f"tracks/{audio}") if is_ready and audio is not None else None,
+            **(
+                _whole(url, file, audio)
+                if file.status is FileStatus.READY
+                else _arrived(url, window, audio)
+            ),
             "frames": [
                 {"t_ms": at_ms, "url": url(f"frames/{at_ms}.jpg")} for at_ms in spread(frames_ms)
             ],
         }
+
+
+def _whole(url: Callable[..., str], file: File, audio: int | None) -> dict[str, str | None]:
+    return {
+        "source_url": url("content") if file.has_source else None,
+        "index_url": url("index"),
+        "audio_url": None if audio is None else url(f"tracks/{audio}"),
+    }
+
+
+def _arrived(
+    url: Callable[..., str], window: Window | None, audio: int | None
+) -> dict[str, str | None]:
+    """Return addresses that work now and go on working when the file is ready."""
+    if window is None:
+        return dict.fromkeys(("source_url", "index_url", "audio_url"))
+    span = {"from_ms": window.media_start_ms, "to_ms": window.end_ms}
+    return {
+        "source_url": url(_STREAM, **span),
+        # An index is of whole track files, and these grow.
+        "index_url": None,
+        "audio_url": None if audio is None else url(_STREAM, **span, track_id=audio),
+    }
 
 
 def expiry(file: File, now: datetime) -> datetime:

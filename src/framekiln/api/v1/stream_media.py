@@ -1,0 +1,66 @@
+"""Media of a streamed upload between two instants, also while the rest still arrives (spec 4.7)."""
+
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+
+from framekiln.api.auth import MediaReader, services_of
+from framekiln.api.ranges import content_disposition
+from framekiln.files.ids import file_id_of
+from framekiln.files.streams.checking import LONGEST_MS
+from framekiln.files.streams.excerpts import Span
+
+router = APIRouter(prefix="/api/v1", tags=["streamed uploads"])
+
+_PATH: Final = "/files/{file_id}/stream/media.mp4"
+_BYTES: Final = {"schema": {"type": "string", "format": "binary"}}
+
+Instant = Annotated[int, Query(ge=0, le=LONGEST_MS, description="Milliseconds of the file.")]
+TrackNumber = Annotated[
+    int | None, Query(ge=1, le=10_000, description="Only this track; by default all of them.")
+]
+
+
+async def get_stream_media(
+    request: Request,
+    reader: MediaReader,
+    file_id: str,
+    *,
+    to_ms: Instant,
+    from_ms: Instant = 0,
+    track_id: TrackNumber = None,
+) -> Response:
+    """Send the fragments that have anything of a span, as one fragmented MP4."""
+    streams = services_of(request).streams
+    span = Span(from_ms, to_ms, track_id)
+    stream = await streams.find(reader.organization_id, file_id_of(file_id))
+    excerpt = await streams.excerpts.find(stream, span)
+    headers = {
+        # Made of many blobs, and small: it is sent whole.
+        "Accept-Ranges": "none",
+        "Cache-Control": "private, no-cache",
+        "Content-Disposition": content_disposition(f"{from_ms}-{to_ms}.mp4"),
+        "Content-Length": str(excerpt.size_bytes),
+        "Content-Type": excerpt.media_type,
+        "X-Content-Type-Options": "nosniff",
+    }
+    if request.method == "HEAD":
+        return Response(headers=headers)
+    return StreamingResponse(streams.excerpts.read(excerpt), headers=headers)
+
+
+router.add_api_route(
+    _PATH,
+    get_stream_media,
+    methods=["GET"],
+    summary="Download what has come between two instants",
+    response_class=Response,
+    responses={
+        200: {
+            "description": "A fragmented MP4",
+            "content": {"video/mp4": _BYTES, "audio/mp4": _BYTES},
+        }
+    },
+)
+router.add_api_route(_PATH, get_stream_media, methods=["HEAD"], include_in_schema=False)

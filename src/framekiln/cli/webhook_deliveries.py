@@ -1,0 +1,68 @@
+"""`framekiln webhooks deliveries`: what was sent to a webhook, and what it said."""
+
+from itertools import islice
+from typing import Annotated
+
+import typer
+
+from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
+from framekiln.cli.remote import open_client
+from framekiln.client.webhook_records import RemoteDelivery
+
+app = typer.Typer(help="What was sent.", no_args_is_help=True, add_completion=False)
+
+DeliveryId = Annotated[str, typer.Argument(help="Id of the delivery.")]
+
+
+@app.command("list")
+def list_all(
+    webhook: Annotated[str, typer.Argument(help="Id of the webhook.")],
+    limit: Annotated[int, typer.Option(help="How many.", min=1)] = 20,
+    as_json: JsonFlag = False,
+) -> None:
+    """Show what was sent to a webhook, newest first."""
+    with open_client() as client:
+        found = list(islice(client.webhooks.deliveries(webhook), limit))
+    if as_json:
+        write_json([dict(each.told) for each in found])
+        return
+    rows = [
+        (
+            each.id,
+            each.status,
+            each.topic,
+            each.attempt_count,
+            each.told["created_at"],
+            each.last_error,
+        )
+        for each in found
+    ]
+    write_table(("id", "status", "topic", "attempts", "created", "error"), rows)
+
+
+@app.command()
+def get(delivery: DeliveryId, as_json: JsonFlag = False) -> None:
+    """Show a delivery: what is sent, and each attempt."""
+    with open_client() as client:
+        found = client.webhooks.delivery(delivery)
+    _show(found, as_json=as_json)
+    if as_json:
+        return
+    for each in found.told["attempts"]:
+        said = each["error"] or each["status"]
+        write_line(f"{each['number']}  {each['started_at']}  {each['duration_ms']} ms  {said}")
+    write_line(found.told["request_body"])
+
+
+@app.command()
+def redeliver(delivery: DeliveryId, as_json: JsonFlag = False) -> None:
+    """Send the same event once more."""
+    with open_client() as client:
+        _show(client.webhooks.redeliver(delivery), as_json=as_json)
+
+
+def _show(found: RemoteDelivery, *, as_json: bool) -> None:
+    if as_json:
+        write_json(dict(found.told))
+    else:
+        write_line(f"{found.id}  {found.status}  {found.topic}  webhook {found.webhook_id}")

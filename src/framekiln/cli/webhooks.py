@@ -1,0 +1,128 @@
+"""`framekiln webhooks`: who is told of events, and how the telling went."""
+
+from typing import Annotated
+
+import typer
+
+from framekiln.cli import webhook_deliveries
+from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
+from framekiln.cli.remote import open_client
+from framekiln.client.webhook_records import RemoteWebhook
+from framekiln.client.webhooks import Scope
+from framekiln.kit.errors import InvalidInput
+
+app = typer.Typer(help="Webhooks.", no_args_is_help=True, add_completion=False)
+app.add_typer(webhook_deliveries.app, name="deliveries")
+
+WebhookId = Annotated[str, typer.Argument(help="Id of the webhook.")]
+Events = Annotated[
+    list[str] | None,
+    typer.Option("--event", help="A topic, or a pattern like render.*; repeatable."),
+]
+
+
+@app.command("list")
+def list_all(as_json: JsonFlag = False) -> None:
+    """Show all webhooks, oldest first."""
+    with open_client() as client:
+        found = list(client.webhooks.list())
+    if as_json:
+        write_json([dict(each.told) for each in found])
+        return
+    rows = [(each.id, each.state, each.url, " ".join(each.events), each.reason) for each in found]
+    write_table(("id", "state", "url", "events", "reason"), rows)
+
+
+@app.command()
+def get(webhook: WebhookId, as_json: JsonFlag = False) -> None:
+    """Show a webhook, without its secret."""
+    with open_client() as client:
+        _show(client.webhooks.get(webhook), as_json=as_json)
+
+
+@app.command()
+def create(
+    url: Annotated[str, typer.Argument(help="Where events are sent.")],
+    event: Events = None,
+    own_key: Annotated[
+        bool,
+        typer.Option(
+            "--own-key", help="Only things made with FRAMEKILN_API_KEY; by default everything."
+        ),
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Have an address told of events, and show the secret that signs them, this once."""
+    if not event:
+        raise InvalidInput("name at least one --event: framekiln webhooks topics shows them")
+    with open_client() as client:
+        # What is done at the command line has a key of its own, which nobody else uses.
+        scope: Scope = "api_key" if own_key else "organization"
+        _show(client.webhooks.create(url, event, scope=scope), as_json=as_json)
+
+
+@app.command()
+def update(
+    webhook: WebhookId,
+    url: Annotated[str | None, typer.Option(help="Where events are sent from now on.")] = None,
+    event: Events = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Change where a webhook leads, what it wants, or both."""
+    if url is None and not event:
+        raise InvalidInput("say what to change: --url, --event")
+    with open_client() as client:
+        _show(client.webhooks.update(webhook, url=url, events=event or None), as_json=as_json)
+
+
+@app.command()
+def delete(webhook: WebhookId) -> None:
+    """Remove a webhook, its log, and what was still to be sent."""
+    with open_client() as client:
+        client.webhooks.delete(webhook)
+    write_line(f"{webhook}  deleted")
+
+
+@app.command("rotate-secret")
+def rotate_secret(webhook: WebhookId, as_json: JsonFlag = False) -> None:
+    """Show a new secret, this once; for a day the old one signs, too."""
+    with open_client() as client:
+        _show(client.webhooks.rotate_secret(webhook), as_json=as_json)
+
+
+@app.command()
+def resume(webhook: WebhookId, as_json: JsonFlag = False) -> None:
+    """Send again to a webhook that was paused, beginning with what has waited."""
+    with open_client() as client:
+        _show(client.webhooks.resume(webhook), as_json=as_json)
+
+
+@app.command("test")
+def send_test(
+    topic: Annotated[str, typer.Argument(help="What the made-up event is about.")] = "webhook.test",
+) -> None:
+    """Send a made-up event to all webhooks that want its topic."""
+    with open_client() as client:
+        write_line(client.webhooks.test(topic))
+
+
+@app.command()
+def topics(as_json: JsonFlag = False) -> None:
+    """Show what can be told; with --json a sample of each."""
+    with open_client() as client:
+        found = list(client.webhooks.topics())
+    if as_json:
+        write_json(found)
+        return
+    write_table(("topic", "meaning"), [(each["topic"], each["meaning"]) for each in found])
+
+
+def _show(found: RemoteWebhook, *, as_json: bool) -> None:
+    if as_json:
+        write_json(dict(found.told))
+        return
+    write_line(f"{found.id}  {found.state}  {found.url}  {' '.join(found.events)}")
+    if found.reason:
+        typer.echo(found.reason, err=True)
+    if found.secret:
+        write_line(found.secret)

@@ -1,0 +1,108 @@
+"""How far a redaction is, told by real work: by the child, the render and the step."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framekiln.engine.redaction import task
+from framekiln.jobs.model import JobContext
+from framekiln.kit.ids import RenderId
+from framekiln.pipelines.outputs.output import Annotation, Output
+from framekiln.pipelines.runners.redact_render import RedactRender
+from framekiln.pipelines.running.step_job import RunStep
+from framekiln.renders.redacting import RedactFile
+from tests.contract.conftest import TEMPLATE
+from tests.support.app import BASE_URL
+from tests.support.clips import Clip, make_clip
+from tests.support.pipelines import Line, Told, open_line, step
+from tests.support.postgres import PostgresServer
+from tests.support.transcribing import ready_file
+from tests.support.uploads import media_worker
+
+pytestmark = pytest.mark.spec("2.11", "3.1")
+
+FILM = Clip(duration_s=Fraction(6), width=640, height=360)
+SPOKEN = Annotation(kind="name", start_ms=1000, end_ms=2000)
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_clip(tmp_path_factory.mktemp("film") / "film.mp4", FILM)
+
+
+@pytest.mark.parametrize("kinds", ["both", "sound"])
+def test_the_child_counts_pictures_and_sound(film: Path, tmp_path: Path, kinds: str) -> None:
+    source = film
+    if kinds == "sound":
+        source = make_clip(tmp_path / "a.mp4", Clip(video_codec=None, duration_s=Fraction(6)))
+    order = tmp_path / "order.json"
+    order.write_text(json.dumps({"boxes": [], "mutes": [{"start_ms": 0, "end_ms": 500}]}))
+    words: list[dict[str, Any]] = []
+    args = {"source": str(source), "order": str(order), "out": str(tmp_path / "out.mp4")}
+    task(args, words.append)
+    told = [word["thousandths"] for word in words]
+    assert told == sorted(set(told))
+    assert len(told) > 20
+    assert told[0] < 100
+    assert told[-1] > 950
+
+
+@pytest.fixture(scope="module")
+async def line(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Line]:
+    folder = tmp_path_factory.mktemp("kiln")
+    async with open_line(postgres, folder, template=TEMPLATE, runners={}) as line:
+        parts = line.kiln.services
+        finds = Told()
+        finds.answers = [Output({}, (SPOKEN,))]
+        hides = RedactRender(parts.files, parts.renders, BASE_URL)
+        line.handler = RunStep(line.services.work, {"probe": finds, "redact_render": hides})
+        yield line
+
+
+async def asked_again(line: Line, run: Any) -> Any:
+    line.clock.advance(timedelta(seconds=5))
+    await line.tick()
+    await line.work()
+    return next(each for each in (await line.shown(run))["steps"] if each["step_key"] == "hide")
+
+
+async def test_the_watermark_follows_the_render(line: Line, film: Path) -> None:
+    data = await asyncio.to_thread(film.read_bytes)
+    async with media_worker(line.kiln.services):
+        file = await ready_file(line.kiln, data)
+    steps = {
+        "find": step("probe"),
+        "hide": step("redact_render", "find", with_={"kinds": ["name"]}),
+    }
+    run = await line.run(await line.pipeline({"steps": steps}), file["id"])
+    await line.work()
+    [job] = await line.run_sql(
+        "DELETE FROM procrastinate_jobs WHERE task_name = 'render.redact' RETURNING id, args"
+    )
+    render_id = RenderId(job["args"]["render_id"])
+    parts = line.kiln.services
+    assert (await asked_again(line, run))["watermark_ms"] == 0
+    for thousandths in (250, 500):
+        await parts.render_work.report_whole(render_id, thousandths)
+        assert (await parts.renders.progress(render_id)).fraction == thousandths / 1000
+        hide = await asked_again(line, run)
+        assert hide["watermark_ms"] == file["duration_ms"] * thousandths // 1000
+        assert hide["status"] == "running"
+    await parts.render_work.report_whole(render_id, 0)
+    handler = RedactFile(parts.render_work, parts.files, parts.blobs)
+    written, _ = await asyncio.gather(
+        line.kiln.writes(f"/api/v1/renders/{render_id}/progress"),
+        handler(JobContext(job["id"], "render.redact", job["args"], attempt=1)),
+    )
+    events = b"".join(written.parts).decode().split("\n\n")
+    told = [json.loads(each.split("data:")[1]) for each in events if "event: progress" in each]
+    assert any(0 < each["progress"] < 1 for each in told)
+    assert (await asked_again(line, run))["status"] == "succeeded"

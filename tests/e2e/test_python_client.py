@@ -1,0 +1,159 @@
+"""The guide of the Python client as it stands, and the commands that came with it."""
+
+import inspect
+import io
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from standardwebhooks import Webhook
+
+from framekiln.client import Client
+from tests.e2e.test_pipeline_commands import Terminal
+from tests.support.clips import Clip, make_clip
+from tests.support.looks import decode_frames
+from tests.support.pipelines import step
+from tests.support.receiver import Answer, Receiver
+from tests.support.service import API_KEY, Service, running_service
+
+GUIDE = Path(__file__).parents[2] / "docs" / "howto" / "python-client.md"
+FILM = Clip(duration_s=Fraction(3), keyframe_every=30)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    # Commands take SIGTERM for themselves; here they share a process with the tests.
+    before = signal.getsignal(signal.SIGTERM)
+    allow = {"FRAMEKILN_FETCH_ALLOW": "127.0.0.1"}
+    with running_service(tmp_path_factory.mktemp("client"), **allow) as service:
+        yield service
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def terminal(service: Service, tmp_path: Path) -> Terminal:
+    return Terminal(service, tmp_path)
+
+
+@pytest.fixture
+def theirs() -> Iterator[Receiver]:
+    with Receiver() as receiver:
+        yield receiver
+
+
+def test_the_guide(
+    service: Service, theirs: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("FRAMEKILN_BASE_URL", service.url)
+    monkeypatch.setenv("FRAMEKILN_API_KEY", API_KEY)
+    make_clip(tmp_path / "film.mp4", FILM)
+    blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
+    program = "\n".join(blocks)
+    assert "https://hooks.example.com/framekiln" in program
+    program = program.replace("https://hooks.example.com/framekiln", theirs.url())
+    written = io.StringIO()
+    names: dict[str, object] = {}
+    with redirect_stdout(written):
+        exec(compile(program, str(GUIDE), "exec"), names)
+    client = names["client"]
+    assert isinstance(client, Client)
+    client.close()
+    lines = written.getvalue().splitlines()
+    assert len(decode_frames(tmp_path / "hello.mp4")) == 5
+    assert any(line.startswith("complete ") for line in lines)
+    assert "succeeded {'facts': 'succeeded', 'check': 'succeeded', 'out': 'succeeded'}" in lines
+    assert any(line.startswith(f"{service.url}/") and ".m3u8" in line for line in lines)
+    assert "succeeded 3 windows" in lines
+    assert "render.completed is on its way to 1 webhook" in lines
+    assert lines[-1].startswith("404 file_not_found ")
+
+
+def test_the_guide_names_every_method() -> None:
+    rows = re.findall(r"^\| `client\.(\w+)` \| (.+) \|$", GUIDE.read_text(), re.MULTILINE)
+    told = {part: set(re.findall(r"`(\w+)`", methods)) for part, methods in rows}
+    with Client("http://127.0.0.1:9", "key") as client:
+        there = {
+            name: {each for each, _ in inspect.getmembers(part, inspect.ismethod) if each[0] != "_"}
+            for name, part in vars(client).items()
+            if type(part).__name__.startswith("Remote")
+        }
+    assert told == there
+
+
+def test_webhooks_at_the_command_line(terminal: Terminal, theirs: Receiver) -> None:
+    topics = {each["topic"] for each in terminal.ask("webhooks", "topics")}
+    assert {"webhook.test", "pipeline_run.completed"} <= topics
+    create = ("webhooks", "create", theirs.url("/hook"), "--event", "file.ready")
+    made = terminal.ask(*create, "--event", "render.*")
+    assert made["secret"].startswith("whsec_")
+    assert (made["events"], made["api_key_id"]) == (["file.ready", "render.*"], None)
+    [trial] = theirs.wait_for(1)
+    Webhook(made["secret"]).verify(trial.body, dict(trial.headers))
+    # One that is never taken, so that there is something to look at.
+    theirs.answer_next(Answer(500))
+    told = terminal.type("webhooks", "test", "render.completed")
+    assert told.stdout == "render.completed is on its way to 1 webhook\n"
+    theirs.wait_for(2)
+    newest = _newest(terminal, made["id"])
+    assert (newest["topic"], newest["last_attempt"]["status"]) == ("render.completed", 500)
+    table = terminal.type("webhooks", "deliveries", "list", made["id"], "--limit", "1")
+    assert "answered with status 500" in table.stdout
+    again = terminal.ask("webhooks", "deliveries", "redeliver", newest["id"])
+    theirs.wait_for(3)
+    first, second = theirs.requests[1:3]
+    assert first.body == second.body
+    shown = terminal.type("webhooks", "deliveries", "get", again["id"]).stdout
+    assert first.body.decode() in shown
+    changed = terminal.ask("webhooks", "update", made["id"], "--event", "file.failed")
+    assert (changed["events"], changed["url"]) == (["file.failed"], made["url"])
+    rotated = terminal.type("webhooks", "rotate-secret", made["id"])
+    assert rotated.stdout.splitlines()[-1].startswith("whsec_")
+    assert terminal.ask("webhooks", "resume", made["id"])["state"] == "active"
+    assert terminal.ask("webhooks", "get", made["id"])["id"] == made["id"]
+    assert made["id"] in terminal.type("webhooks", "list").stdout
+    own = terminal.ask(*create, "--own-key")
+    assert own["api_key_id"] is not None
+    for each in (made, own):
+        assert terminal.type("webhooks", "delete", each["id"]).exit_code == 0
+    assert terminal.ask("webhooks", "list") == []
+    for wrong in (("webhooks", "create", theirs.url()), ("webhooks", "update", made["id"])):
+        refused = terminal.type(*wrong)
+        assert (refused.exit_code, refused.stdout) == (1, "")
+
+
+def _newest(terminal: Terminal, webhook_id: str) -> dict[str, Any]:
+    for _ in range(200):
+        [newest, *_] = terminal.ask("webhooks", "deliveries", "list", webhook_id)
+        if newest["last_attempt"] is not None:
+            return dict(newest)
+    raise AssertionError("nothing was sent")
+
+
+def test_an_upload_begins_its_run(terminal: Terminal, tmp_path: Path) -> None:
+    film = make_clip(tmp_path / "film.mp4", FILM)
+    granularity = {"mode": "segment", "window_ms": 1000}
+    terminal.pipeline("uploaded", cuts=step("detect_scenes", granularity=granularity))
+    streamed = terminal.type("upload", str(film), "--stream", "--run", "uploaded", "--watch")
+    assert streamed.exit_code == 0, streamed.output
+    file_line, run_line = streamed.stdout.splitlines()
+    assert run_line.split()[1] == "succeeded"
+    assert "cuts detect_scenes  succeeded" in streamed.stderr
+    run = terminal.ask("runs", "get", run_line.split()[0])
+    assert run["file_id"] == file_line.split()[0]
+    # It was begun before the file was there.
+    file = terminal.ask("upload", str(film), "--stream", "--resume", run["file_id"])
+    assert run["created_at"] < file["completed_at"]
+    whole = ("upload", str(film), "--run", "uploaded")
+    first, again = terminal.ask(*whole), terminal.ask(*whole, "--watch")
+    assert (first["id"], again["status"]) == (again["id"], "succeeded")
+    assert first["file_id"] != run["file_id"]
+    nowhere = terminal.type("upload", str(film), "--run", "no such pipeline")
+    assert (nowhere.exit_code, nowhere.stdout) == (1, "")
+    assert terminal.type("upload", str(film), "--watch").exit_code == 1
+    assert again["pipeline_id"] == run["pipeline_id"]
