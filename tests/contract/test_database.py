@@ -95,6 +95,23 @@ class TestPool:
             await asyncio.to_thread(fragile_postgres.start)
             await eventually(database.is_ready)
 
+    async def test_a_server_lost_among_many_statements_is_database_unavailable(
+        self, conninfo: str
+    ) -> None:
+        """Seen when PostgreSQL was killed during an executemany: its last words came second."""
+        async with opened_database(conninfo) as database:
+
+            async def end_among_many() -> None:
+                async with database.transaction():
+                    try:
+                        raise psycopg.errors.AdminShutdown("unexpected postmaster exit")
+                    finally:
+                        raise psycopg.OperationalError("cannot exit pipeline mode while busy")
+
+            with pytest.raises(DatabaseUnavailable, match="lost"):
+                await end_among_many()
+            assert await database.is_ready()
+
     async def test_opening_without_a_server(self, tmp_path: Path) -> None:
         database = Database(f"host={tmp_path}")
         with pytest.raises(DatabaseUnavailable, match="is it running"):

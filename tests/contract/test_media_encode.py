@@ -7,7 +7,7 @@ import av
 import numpy as np
 
 from framekiln.compositor.picture import picture_of_rgba
-from framekiln.media.writing.encode import Layout, FilmEncoder, VideoSettings
+from framekiln.media.writing.encode import FilmEncoder, Layout, VideoSettings
 from tests.support.frame_codes import draw_frame_code, read_frame_code
 
 SIZE = (320, 240)

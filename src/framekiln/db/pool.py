@@ -6,7 +6,7 @@ It outlives a restart of PostgreSQL. Whoever asks for a connection gets one that
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 
 import psycopg
@@ -126,4 +126,11 @@ async def _acquire(pool: AsyncConnectionPool[Connection]) -> Connection:
 def _is_lost(connection: Connection, error: psycopg.OperationalError) -> bool:
     """Whether the server went away, as opposed to refusing one statement."""
     ending = (psycopg.errors.AdminShutdown, psycopg.errors.CrashShutdown)
-    return connection.closed or isinstance(error, ending)
+    return connection.closed or any(isinstance(each, ending) for each in _with_causes(error))
+
+
+def _with_causes(error: BaseException | None) -> Iterator[BaseException]:
+    # Among many statements, the server's last words are hidden behind a complaint of the driver.
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
