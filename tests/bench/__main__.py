@@ -10,6 +10,7 @@ from rich.table import Table
 
 from framekiln.capture.page import Size
 from tests.bench.layers import measure_layers, print_layers
+from tests.bench.pipelines import measure_pipelines, print_pipelines
 from tests.bench.playback import measure_playback, print_playback
 from tests.bench.renders import Row, measure
 from tests.bench.speech import measure_speech, print_speech
@@ -32,18 +33,21 @@ def main() -> None:
     layered = measure_layers()
     spoken = measure_speech()
     played = measure_playback()
+    run = measure_pipelines()
     if options.json:
         renders = [asdict(row) | {"ratio": row.ratio} for row in rows]
         layers = [asdict(row) | {"ratio": row.ratio} for row in layered]
         speech = [asdict(row) for row in spoken]
         playback = [asdict(row) for row in played]
         document = {"renders": renders, "layers": layers, "speech": speech, "playback": playback}
+        document["pipelines"] = [asdict(row) for row in run]
         sys.stdout.write(json.dumps(document) + "\n")
         return
     _print_table(rows)
     print_layers(layered)
     print_speech(spoken)
     print_playback(played)
+    print_pipelines(run)
 
 
 def _print_table(rows: list[Row]) -> None:
