@@ -91,6 +91,18 @@ async def test_from_the_upload_to_the_manifest(
         assert source.content == data
         assert published["hls_url"].startswith(f"{BASE_URL}{API}/transcode/manifest.m3u8?url=")
         assert published["dash_url"].startswith(f"{BASE_URL}{API}/transcode/manifest.mpd?url=")
+        await only_for_those_who_may(client, published)
+
+
+async def only_for_those_who_may(client: httpx.AsyncClient, published: Any) -> None:
+    """What is published needs an API key, a session or a signed token."""
+    without = {"Authorization": ""}
+    for name in ("source_url", "hls_url", "dash_url"):
+        assert (await client.get(published[name], headers=without)).status_code == 401
+    url = published["source_url"]
+    token = (await client.post(f"{API}/url-token", json={"url": url})).json()["token"]
+    signed = await client.get(url, headers={"Authorization": f"Bearer {token}"})
+    assert signed.status_code == 200
 
 
 async def reaches(client: httpx.AsyncClient, run: Any, key: str, status: str) -> None:

@@ -1,0 +1,311 @@
+"""Clause 8 for pipelines, and the rest of 4.7, 5 and 7: every limit at both of its sides.
+
+Limits that the pure parts hold alone are tested at them, in `tests/unit/pipelines`.
+"""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, cast
+
+import pytest
+from standardwebhooks import Webhook, WebhookVerificationError
+
+from framekiln.api.app import create_app
+from framekiln.files.model import File
+from framekiln.kit.canonical_json import canonical_json
+from framekiln.kit.clock import SystemClock
+from framekiln.pipelines.outputs.output import MAX_OUTPUT_BYTES, Output
+from framekiln.pipelines.runners.step import StepWork
+from framekiln.pipelines.runners.step_media import StepMedia
+from framekiln.pipelines.runners.transcribe import Transcribe
+from framekiln.pipelines.running import step_job
+from framekiln.pipelines.running.step_job import RunStep
+from framekiln.pipelines.sending.media_urls import expiry
+from framekiln.services import Services
+from framekiln.transcripts.recognizer import Recognizer
+from framekiln.webhooks.signing import new_secret, standard_headers
+from tests.contract.conftest import TEMPLATE
+from tests.contract.spec.test_4_7_pipelines import ENDPOINT, ROUTES, issues, refused
+from tests.support.endpoint_desk import DONE, Desk, TlsReceiver, accepted, open_desk, sent
+from tests.support.pipelines import API, Line, Told, step
+from tests.support.postgres import PostgresServer
+from tests.support.receiver import Answer
+
+pytestmark = pytest.mark.spec("8")
+
+
+@pytest.fixture(scope="module")
+async def desk(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Desk]:
+    async with open_desk(postgres, tmp_path_factory.mktemp("kiln"), template=TEMPLATE) as desk:
+        yield desk
+
+
+@pytest.fixture(autouse=True)
+async def _nothing_left(desk: Desk) -> None:
+    await desk.clear()
+
+
+@pytest.fixture
+def line(desk: Desk) -> Line:
+    return desk.line
+
+
+@pytest.fixture
+def theirs(desk: Desk) -> Iterator[TlsReceiver]:
+    with TlsReceiver(desk.certificate) as receiver:
+        yield receiver
+
+
+@pytest.mark.spec("5", "7")
+def test_the_list_of_routes_is_complete() -> None:
+    """What is tried without pipelines, without a key and with unknown ids is all there is."""
+    document = create_app(cast(Services, None)).openapi()
+    there = {
+        (method.upper(), path.removeprefix(f"{API}/"))
+        for path, methods in document["paths"].items()
+        for method in methods
+        if "pipeline" in path or path.startswith(f"{API}/files/{{file_id}}/metadata")
+    }
+    there.remove(("POST", "pipeline-callbacks/{callback_id}"))
+    assert {(method, _shape(path)) for method, path in there} == {
+        (method, _shape(path)) for method, path, _ in ROUTES
+    }
+
+
+def _shape(path: str) -> tuple[str, ...]:
+    """Return a path with its parameters left out; some are spelled out in the list."""
+    parts = path.replace("/look", "/{}").replace("/versions/1", "/versions/{}").split("/")
+    return tuple("{}" if part.startswith("{") else part for part in parts)
+
+
+@pytest.mark.spec("4.7")
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("host", "connection", "keep-alive", "upgrade", "te", "trailer", "transfer-encoding"),
+        *("expect", "content-length", "content-type", "content-encoding", "user-agent"),
+        *("proxy-", "proxy-authorization", "webhook-", "webhook-signature", "Host", "Webhook-Id"),
+    ],
+)
+async def test_headers_that_cannot_be_set(line: Line, name: str) -> None:
+    answer = await line.post("pipeline-endpoints", {**ENDPOINT, "headers": {name: "x"}})
+    assert issues(answer) == {(f"headers.{name}", "not_allowed")}
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"timeout_ms": 1000, "callback_timeout_ms": 1000, "max_concurrency": 1},
+        {"timeout_ms": 600_000, "callback_timeout_ms": 2_592_000_000, "max_concurrency": 1024},
+        {"headers": {f"x{number}": "a" for number in range(16)}},
+    ],
+)
+async def test_the_bounds_of_endpoints(line: Line, settings: dict[str, Any]) -> None:
+    made = await line.made("pipeline-endpoints", {**ENDPOINT, **settings})
+    assert set(made["headers"]) == set(settings.pop("headers", {}))
+    assert {name: made[name] for name in settings} == settings
+
+
+@pytest.mark.spec("2.11")
+async def test_the_smallest_batch_and_how_many_run_by_default(line: Line) -> None:
+    body = {"pipeline_id": await line.pipeline(), "runs": [{"file_id": await line.file()}]}
+    batch = (await line.made("pipeline-batches", body))["batch"]
+    assert (batch["run_count"], batch["max_in_flight"]) == (1, 100)
+    one = {**body, "runs": [{"file_id": await line.file()}], "max_in_flight": 1}
+    assert (await line.made("pipeline-batches", one))["batch"]["max_in_flight"] == 1
+
+
+@pytest.mark.spec("5")
+def test_signatures_are_good_for_300_seconds() -> None:
+    secret, now = new_secret(), SystemClock().now()
+    for seconds in (-290, 0, 290):
+        signed = _signed(secret, now + timedelta(seconds=seconds))
+        assert Webhook(secret).verify(b"{}", signed) == {}
+    for seconds in (-310, 310):
+        with pytest.raises(WebhookVerificationError):
+            Webhook(secret).verify(b"{}", _signed(secret, now + timedelta(seconds=seconds)))
+
+
+def _signed(secret: str, now: datetime) -> dict[str, str]:
+    return standard_headers("{}", message_id="m", now=now, keys=[secret])
+
+
+@pytest.mark.spec("4.7", "5")
+@pytest.mark.parametrize(
+    ("age", "status"), [(timedelta(minutes=239), 200), (timedelta(minutes=241), 401)]
+)
+async def test_media_addresses_work_for_four_hours(
+    desk: Desk, theirs: TlsReceiver, age: timedelta, status: int
+) -> None:
+    """The request was made that long ago; the service's own clock says what time it is."""
+    now = SystemClock().now()
+    desk.line.clock.set(now - age)
+    file = await desk.file()
+    await desk.store(file, "source", b"a film")
+    await desk.run(await desk.endpoint(theirs.url()), file_id=file)
+    await desk.send()
+    media = sent(theirs.requests[0])["media"]
+    until = datetime.fromisoformat(media["expires_at"])
+    assert timedelta(0) <= now - age + timedelta(hours=4) - until < timedelta(seconds=1)
+    assert (await desk.stranger.get(media["source_url"])).status_code == status
+
+
+async def test_media_addresses_end_with_the_file(desk: Desk) -> None:
+    caller = await desk.line.kiln.services.identity.authenticate(desk.line.kiln.key)
+    [row] = await desk.line.run_sql("SELECT id FROM file WHERE id = %s", await desk.file())
+    file: File = await desk.line.kiln.services.files.get(caller.organization.id, row["id"])
+    now = SystemClock().now()
+    soon, late = now + timedelta(minutes=5), now + timedelta(days=5)
+    assert expiry(replace(file, expires_at=soon), now) == soon
+    for each in (late, None):
+        until = expiry(replace(file, expires_at=each), now)
+        assert timedelta(hours=3, minutes=59) < until - now <= timedelta(hours=4)
+
+
+@pytest.mark.spec("4.7")
+@pytest.mark.parametrize(("taken", "told"), [(1000, 1000), (1001, 1000)])
+async def test_at_most_1000_frames(desk: Desk, theirs: TlsReceiver, taken: int, told: int) -> None:
+    """They come from all steps that took some, each instant once."""
+    sampling = desk.line.handler.runners["sample_frames"]
+    assert isinstance(sampling, Told)
+    sampling.answers = [
+        Output({"every_ms": 200, "frame_count": taken - 1, "first_ms": 0}),
+        Output({"every_ms": 200, "frame_count": 2, "first_ms": (taken - 2) * 200}),
+    ]
+    endpoint = await desk.endpoint(theirs.url())
+    ask = step("endpoint", "first", "second", with_={"endpoint_id": endpoint["id"]})
+    steps = {"first": step("sample_frames"), "second": step("sample_frames"), "ask": ask}
+    await desk.line.run(await desk.line.pipeline({"steps": steps}), await desk.file())
+    await desk.line.work()
+    await desk.send()
+    frames = sent(theirs.requests[0])["media"]["frames"]
+    times = [each["t_ms"] for each in frames]
+    assert len(times) == told
+    assert times == sorted(set(times))
+    assert (times[0], times[-1] >= (taken - 2) * 200) == (0, True)
+
+
+@pytest.mark.spec("4.7", "7")
+@pytest.mark.parametrize(
+    ("error", "issue"),
+    [
+        ({"message": "x" * 1000, "code": "a" * 64}, None),
+        ({"message": "x"}, None),
+        ({"message": ""}, ("error.message", "empty")),
+        ({"message": "x" * 1001}, ("error.message", "too_long")),
+        ({"message": "x", "code": "a" * 65}, ("error.code", "too_long")),
+        ({"message": "x", "code": "A"}, ("error.code", "pattern")),
+        ({"message": "x", "code": "1a"}, ("error.code", "pattern")),
+        ({"code": "a"}, ("error.message", "required")),
+    ],
+)
+async def test_errors_in_callbacks(
+    desk: Desk, theirs: TlsReceiver, error: dict[str, Any], issue: tuple[str, str] | None
+) -> None:
+    run, url = await accepted(desk, theirs)
+    answer = await desk.call_back(url, {"status": "failed", "error": error})
+    shown = await desk.line.shown(run)
+    if issue is None:
+        assert answer.status_code == 200
+        found = {key: shown["error"][key] for key in error}
+        assert (shown["status"], found) == ("failed", error)
+    else:
+        assert issues(answer) == {issue}
+        assert shown["status"] == "running"
+
+
+@pytest.mark.spec("4.7", "7")
+@pytest.mark.parametrize("more", [0, 1])
+async def test_outputs_of_one_mebibyte(desk: Desk, theirs: TlsReceiver, more: int) -> None:
+    empty = {"metadata": {"a": ""}, "annotations": []}
+    output = {
+        **empty,
+        "metadata": {"a": "x" * (MAX_OUTPUT_BYTES - len(canonical_json(empty)) + more)},
+    }
+    theirs.answer(Answer(200, json.dumps(output).encode()))
+    run = await desk.run(await desk.endpoint(theirs.url()))
+    await desk.send()
+    shown = await desk.line.shown(run)
+    if more:
+        assert (shown["status"], shown["error"]["code"]) == ("failed", "invalid_output")
+    else:
+        assert shown["status"] == "succeeded"
+        assert await desk.output(run) == output
+
+
+@pytest.mark.spec("4.7", "7")
+@pytest.mark.parametrize(
+    ("output", "code"),
+    [
+        ({"annotations": [{"kind": "a", "start_ms": 0, "end_ms": 1}] * 10_000}, None),
+        ({"annotations": [{"kind": "a", "start_ms": 0, "end_ms": 1}] * 10_001}, "invalid_output"),
+        ({"metadata": {"a": json.loads("[" * 31 + "]" * 31)}}, None),
+        ({"metadata": {"a": json.loads("[" * 32 + "1" + "]" * 32)}}, "invalid_output"),
+    ],
+    ids=["10000 annotations", "10001 annotations", "32 levels", "33 levels"],
+)
+async def test_how_much_an_output_may_have(
+    desk: Desk, theirs: TlsReceiver, output: dict[str, Any], code: str | None
+) -> None:
+    run, url = await accepted(desk, theirs)
+    answer = await desk.call_back(url, {"status": "succeeded", "output": output})
+    shown = await desk.line.shown(run)
+    if code is None:
+        assert (answer.status_code, shown["status"]) == (200, "succeeded")
+    else:
+        refused(answer, 422, "invalid_request")
+        assert (shown["status"], shown["error"]["code"]) == ("failed", code)
+
+
+@pytest.mark.spec("7")
+class TestStepsThatFail:
+    async def test_no_step_takes_for_ever(
+        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class Endless:
+            async def run(self, work: StepWork) -> Output:
+                await asyncio.Event().wait()
+                raise AssertionError("unreachable")
+
+        monkeypatch.setattr(step_job, "WITHIN", timedelta(milliseconds=20))
+        line = desk.line
+        run = await line.run(await line.pipeline())
+        [job] = await line.jobs()
+        before, line.handler = line.handler, RunStep(line.services.work, {"probe": Endless()})
+        await line.do(job)
+        line.handler = before
+        [shown] = (await line.shown(run))["steps"]
+        assert (shown["status"], shown["error"]["code"]) == ("ready", "step_timed_out")
+
+    async def test_a_transcription_that_failed(self, desk: Desk) -> None:
+        line, parts = desk.line, desk.line.kiln.services
+        media = StepMedia(parts.database, parts.files, parts.blobs)
+        # Nothing is heard here.
+        runner = Transcribe(parts.database, media, parts.transcripts, cast(Recognizer, None))
+        before, line.handler = line.handler, RunStep(line.services.work, {"transcribe": runner})
+        pipeline = await line.pipeline({"steps": {"said": step("transcribe")}})
+        run = await line.run(pipeline, await desk.file())
+        await line.work()
+        await line.run_sql(
+            "UPDATE transcription SET status = 'failed', error_code = 'x', error_message = 'deaf'"
+        )
+        line.clock.advance(timedelta(seconds=5))
+        await line.tick()
+        await line.work()
+        line.handler = before
+        [shown] = (await line.shown(run))["steps"]
+        assert shown["error"]["code"] == "transcription_failed"
+        assert "deaf" in shown["error"]["message"]
+
+
+async def test_an_answer_within_all_limits(desk: Desk, theirs: TlsReceiver) -> None:
+    """So that what is refused above is refused for its own reason."""
+    theirs.answer(DONE)
+    run = await desk.run(await desk.endpoint(theirs.url()))
+    await desk.send()
+    assert (await desk.line.shown(run))["status"] == "succeeded"
