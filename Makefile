@@ -14,8 +14,8 @@ RUNTIME := src/framekiln/capture/runtime.js
 SPEECH := .venv/share/framekiln/models/.fetched
 RUNTIME_SOURCES := $(shell find runtime/src -name '*.ts') $(wildcard runtime/*.json runtime/*.mjs)
 
-# Files of tests run two at a time; each takes turns between computing and waiting.
-PYTEST_WORKERS ?= --numprocesses 2 --dist loadfile
+# Files of tests run three at a time; each takes turns between computing and waiting.
+PYTEST_WORKERS ?= --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 # Node and npm come with the Python packages.
 export PATH := $(CURDIR)/$(BIN):$(PATH)

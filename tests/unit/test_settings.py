@@ -40,6 +40,7 @@ def test_every_setting_has_its_variable(monkeypatch: pytest.MonkeyPatch) -> None
         "FRAMEKILN_SETTLE_TIMEOUT_S": "5",
         "FRAMEKILN_SECRET_KEYS": "an-operator-chose-these-32-bytes!!",
         "FRAMEKILN_ALLOWED_ORIGINS": "https://app.example",
+        "FRAMEKILN_SPEECH_ENGINE": "moonshine",
         "FRAMEKILN_SPEECH_MODELS": "/srv/models",
         "FRAMEKILN_SPEECH_MODEL": "small",
         "FRAMEKILN_SPEECH_LANGUAGE": "en",
