@@ -172,18 +172,26 @@ def _slideshow() -> dict[str, Any]:
 
 
 def _transcode(clip: Path, out: Path) -> None:
-    """The least that any renderer must do: decode each picture, encode it, decode the sound."""
+    """The least that any renderer must do: decode and encode each picture, and the sound."""
     settings = VideoSettings(WIDTH, HEIGHT, FPS)
     with av.open(clip) as source, av.open(out, "w") as target:
-        stream = target.add_stream("libx264", rate=FPS)
-        configure_pictures(stream.codec_context, settings)
-        decoder = source.streams.video[0]
-        decoder.thread_type = "AUTO"
-        for number, frame in enumerate(source.decode(decoder)):
-            frame.pts, frame.time_base = number, 1 / FPS
-            frame.pict_type = av.video.frame.PictureType.NONE
-            target.mux(stream.encode(frame))
-        target.mux(stream.encode(None))
+        pictures = target.add_stream("libx264", rate=FPS)
+        configure_pictures(pictures.codec_context, settings)
+        sound = target.add_stream("aac", rate=48_000)
+        source.streams.video[0].thread_type = "AUTO"
+        resampler = av.AudioResampler(format="fltp", layout="stereo", rate=48_000)
+        number = 0
+        for frame in source.decode(video=0, audio=0):
+            if isinstance(frame, av.VideoFrame):
+                frame.pts, frame.time_base = number, 1 / FPS
+                frame.pict_type = av.video.frame.PictureType.NONE
+                target.mux(pictures.encode(frame))
+                number += 1
+                continue
+            for resampled in resampler.resample(frame):
+                target.mux(sound.encode(resampled))
+        target.mux(pictures.encode(None))
+        target.mux(sound.encode(None))
 
 
 _X264 = (
