@@ -59,9 +59,13 @@ async function append(entry, kind, numbers) {
   return Array.from({length: buffered.length}, (_, n) => [buffered.start(n), buffered.end(n)]);
 }
 async function pictureAt(timeS) {
-  const shown = new Promise((done) => video.requestVideoFrameCallback(done));
+  const next = () => new Promise((done) => {
+    video.requestVideoFrameCallback((_, {mediaTime}) => done(mediaTime));
+  });
+  let shown = next();
   video.currentTime = timeS;
-  await shown;
+  // On a busy machine the picture from before the seek may still come first.
+  while (Math.abs((await shown) - timeS) > 0.05) shown = next();
   const canvas = new OffscreenCanvas(320, 180);
   const context = canvas.getContext("2d");
   context.drawImage(video, 0, 0, 320, 180);
