@@ -21,7 +21,7 @@ from framekiln.pipelines.owners.runs import new_steps
 from framekiln.pipelines.running import events
 from framekiln.pipelines.running.known_versions import KnownVersions
 from framekiln.pipelines.tables.batch import store
-from framekiln.pipelines.tables.batch.store import NewBatch
+from framekiln.pipelines.tables.batch.store import HeldBatch, NewBatch
 from framekiln.pipelines.tables.change import store as change_store
 from framekiln.pipelines.tables.run import store as run_store
 from framekiln.pipelines.tables.run.store import NewRun
@@ -72,14 +72,17 @@ class Batches:
             batch = await store.lock(connection, batch_id)
             if batch is None:
                 return
-            free = batch.max_in_flight - await store.count_in_flight(connection, batch_id)
-            if free > 0:
-                admitted = await store.admit(connection, batch_id, limit=free)
+            in_flight = await store.count_in_flight(connection, batch_id)
+            free = batch.max_in_flight - in_flight
+            admitted = await store.admit(connection, batch_id, limit=free) if free > 0 else []
+            if admitted:
                 await change_store.record(connection, "run", admitted)
-            await self._note_completion(connection, batch)
+            # None in flight means that there was room for any that waited.
+            await self._note_completion(connection, batch, is_completed=not (in_flight or admitted))
 
-    async def _note_completion(self, connection: Connection, batch: Batch) -> None:
-        is_completed = batch.counts.is_completed
+    async def _note_completion(
+        self, connection: Connection, batch: HeldBatch, *, is_completed: bool
+    ) -> None:
         if is_completed == (batch.completed_at is not None):
             return
         now = self._clock.now() if is_completed else None

@@ -44,6 +44,16 @@ class NewBatch:
     created_at: datetime
 
 
+@dataclass(frozen=True, kw_only=True)
+class HeldBatch:
+    """What must be known of a batch to let runs begin; its runs are not counted for that."""
+
+    id: BatchId
+    organization_id: OrganizationId
+    max_in_flight: int
+    completed_at: datetime | None
+
+
 async def insert(connection: Connection, new: NewBatch) -> bool:
     """Add a batch; False when its idempotency key is taken."""
     cursor = await connection.execute(
@@ -92,13 +102,17 @@ async def list_newest(
     return [_batch(row) for row in found]
 
 
-async def lock(connection: Connection, batch_id: BatchId) -> Batch | None:
+async def lock(connection: Connection, batch_id: BatchId) -> HeldBatch | None:
     """Return a batch and keep others from letting its runs begin until the transaction ends."""
     cursor = await connection.execute(
-        "SELECT organization_id FROM pipeline_batch WHERE id = %s FOR NO KEY UPDATE", (batch_id,)
+        """
+        SELECT organization_id, max_in_flight, completed_at FROM pipeline_batch
+        WHERE id = %s FOR NO KEY UPDATE
+        """,
+        (batch_id,),
     )
     row = await cursor.fetchone()
-    return await find(connection, row["organization_id"], batch_id) if row else None
+    return HeldBatch(id=batch_id, **row) if row else None
 
 
 async def count_in_flight(connection: Connection, batch_id: BatchId) -> int:
