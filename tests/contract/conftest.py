@@ -15,6 +15,7 @@ from framekiln.db.migrate import migrate
 from framekiln.db.pool import Database
 from framekiln.jobs.queue import JobQueue
 from tests.support.app import Kiln, open_kiln
+from tests.support.endpoint_desk import Desk, TlsReceiver, open_desk
 from tests.support.jobs import opened_database, opened_queue
 from tests.support.postgres import PostgresServer
 from tests.support.screens import Host, Load, loader
@@ -113,3 +114,19 @@ def load(browser: Browser, host: Host) -> Iterator[Load]:
     """Puts a composition on a screen, where it can be looked at frame by frame."""
     with loader(browser, host) as load:
         yield load
+
+
+@pytest.fixture(scope="module")
+async def desk(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Desk]:
+    """Pipelines with endpoints, worked on by the test itself; one for all tests of a module."""
+    async with open_desk(postgres, tmp_path_factory.mktemp("kiln"), template=TEMPLATE) as desk:
+        yield desk
+
+
+@pytest.fixture
+def theirs(desk: Desk) -> Iterator[TlsReceiver]:
+    """Somebody's endpoint."""
+    with TlsReceiver(desk.certificate) as receiver:
+        yield receiver

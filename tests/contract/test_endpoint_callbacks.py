@@ -1,11 +1,9 @@
 """Callbacks of endpoints: results, failures, signs of life, in time, too early and too late."""
 
-from collections.abc import AsyncIterator, Iterator
 from datetime import datetime, timedelta
 
 import pytest
 
-from tests.contract.conftest import TEMPLATE
 from tests.support.endpoint_desk import (
     DONE,
     OUTPUT,
@@ -13,33 +11,16 @@ from tests.support.endpoint_desk import (
     TlsReceiver,
     accepted,
     killed_while_it_waits,
-    open_desk,
     sent,
 )
-from tests.support.postgres import PostgresServer
 from tests.support.receiver import Answer, ReceivedRequest
 
 pytestmark = pytest.mark.spec("4.7")
 
 
-@pytest.fixture(scope="module")
-async def desk(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Desk]:
-    async with open_desk(postgres, tmp_path_factory.mktemp("kiln"), template=TEMPLATE) as desk:
-        yield desk
-
-
 @pytest.fixture(autouse=True)
 async def _nothing_left(desk: Desk) -> None:
     await desk.clear()
-
-
-@pytest.fixture
-def theirs(desk: Desk) -> Iterator[TlsReceiver]:
-    """Somebody's endpoint."""
-    with TlsReceiver(desk.certificate) as receiver:
-        yield receiver
 
 
 async def test_accepted_work_is_waited_for(desk: Desk, theirs: TlsReceiver) -> None:

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
@@ -13,14 +12,12 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from framekiln.db.pool import Database
 from framekiln.jobs.model import JobContext
 from framekiln.pipelines.outputs.output import Output
-from tests.contract.conftest import TEMPLATE
 from tests.support.endpoint_desk import (
     DONE,
     OUTPUT,
     Desk,
     TlsReceiver,
     killed_while_it_waits,
-    open_desk,
     sender,
     sent,
 )
@@ -31,24 +28,9 @@ from tests.support.receiver import Answer, ReceivedRequest
 pytestmark = pytest.mark.spec("4.7")
 
 
-@pytest.fixture(scope="module")
-async def desk(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Desk]:
-    async with open_desk(postgres, tmp_path_factory.mktemp("kiln"), template=TEMPLATE) as desk:
-        yield desk
-
-
 @pytest.fixture(autouse=True)
 async def _nothing_left(desk: Desk) -> None:
     await desk.clear()
-
-
-@pytest.fixture
-def theirs(desk: Desk) -> Iterator[TlsReceiver]:
-    """Somebody's endpoint."""
-    with TlsReceiver(desk.certificate) as receiver:
-        yield receiver
 
 
 class TestRequests:

@@ -1,7 +1,6 @@
 """Media of a streamed upload can be had while the rest arrives, by time and by track."""
 
 import io
-from collections.abc import AsyncIterator, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -16,13 +15,11 @@ import pytest
 from framekiln.client.local_tracks import LocalTrack, cut_video
 from framekiln.files.streams.excerpts import Span
 from framekiln.kit.ids import FileId, OrganizationId
-from tests.contract.conftest import TEMPLATE
 from tests.support.app import Kiln
 from tests.support.clips import Clip, make_clip
-from tests.support.endpoint_desk import Desk, TlsReceiver, open_desk, sent
+from tests.support.endpoint_desk import Desk, TlsReceiver, sent
 from tests.support.frame_codes import read_frame_code
 from tests.support.pipelines import step
-from tests.support.postgres import PostgresServer
 from tests.support.receiver import Answer
 from tests.support.streams import begin, digest, put_pieces, refused, seal
 from tests.support.uploads import FILES, media_worker, processed
@@ -33,23 +30,9 @@ FILM = Clip(b_frames=2, duration_s=Fraction(4), keyframe_every=30)
 SECOND = {"mode": "segment", "window_ms": 1000, "overlap_ms": 500}
 
 
-@pytest.fixture(scope="module")
-async def desk(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Desk]:
-    async with open_desk(postgres, tmp_path_factory.mktemp("kiln"), template=TEMPLATE) as desk:
-        yield desk
-
-
 @pytest.fixture
 def kiln(desk: Desk) -> Kiln:
     return desk.line.kiln
-
-
-@pytest.fixture
-def theirs(desk: Desk) -> Iterator[TlsReceiver]:
-    with TlsReceiver(desk.certificate) as receiver:
-        yield receiver
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ Limits that the pure parts hold alone are tested at them, in `tests/unit/pipelin
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -27,22 +26,12 @@ from framekiln.pipelines.sending.media_urls import expiry
 from framekiln.services import Services
 from framekiln.transcripts.recognizer import Recognizer
 from framekiln.webhooks.signing import new_secret, standard_headers
-from tests.contract.conftest import TEMPLATE
 from tests.contract.spec.test_4_7_pipelines import ENDPOINT, ROUTES, issues, refused
-from tests.support.endpoint_desk import DONE, Desk, TlsReceiver, accepted, open_desk, sent
+from tests.support.endpoint_desk import DONE, Desk, TlsReceiver, accepted, sent
 from tests.support.pipelines import API, Line, Told, step
-from tests.support.postgres import PostgresServer
 from tests.support.receiver import Answer
 
 pytestmark = pytest.mark.spec("8")
-
-
-@pytest.fixture(scope="module")
-async def desk(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Desk]:
-    async with open_desk(postgres, tmp_path_factory.mktemp("kiln"), template=TEMPLATE) as desk:
-        yield desk
 
 
 @pytest.fixture(autouse=True)
@@ -53,12 +42,6 @@ async def _nothing_left(desk: Desk) -> None:
 @pytest.fixture
 def line(desk: Desk) -> Line:
     return desk.line
-
-
-@pytest.fixture
-def theirs(desk: Desk) -> Iterator[TlsReceiver]:
-    with TlsReceiver(desk.certificate) as receiver:
-        yield receiver
 
 
 @pytest.mark.spec("5", "7")
