@@ -280,3 +280,22 @@ def test_what_authors_throw_ends_the_film(browser: Browser, script: str, words: 
     # Chromium may tell of it only with the next frame.
     with pytest.raises(PageThrew, match=words), showing(browser, html) as film:
         assert [film.frame(number) for number in range(3)] == []
+
+
+def test_a_chromium_that_lets_its_first_frames_fall_is_asked_again(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A busy one answers so, now and then twice in a row, and has drawn nothing.
+    fallen = [{"hasDamage": False}, {"hasDamage": False}]
+    call = browser.connection.call
+
+    def busy(method: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        if method == "HeadlessExperimental.beginFrame" and fallen:
+            return fallen.pop()
+        return call(method, *args, **kwargs)
+
+    with showing(browser, group(scene(3) * 2, mode="sequence")) as film:
+        monkeypatch.setattr(browser.connection, "call", busy)
+        assert film.at(0, SHOWN) == [True, False]
+        assert not fallen
+        assert film.at(90, SHOWN) == [False, True]

@@ -6,20 +6,24 @@ The page side of the contract is `runtime/src/main.ts`.
 """
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.cdp import Params
+from framekiln.capture.errors import BrowserTimeout
 from framekiln.capture.network import PAGE_URL, PageNetwork
 from framekiln.capture.page_clock import CREEP_US, PageClock, Shown
 from framekiln.capture.page_scripts import REWIND, runtime_script
 from framekiln.capture.page_session import PageSession
 from framekiln.capture.settling import finish_tasks, settle
 from framekiln.kit.errors import FramekilnError
+
+_FIRST_FRAME_PAUSE_S: Final = 0.002
 
 AnyPage = TypeVar("AnyPage", bound="Page")
 
@@ -59,6 +63,7 @@ class Page:
         self._runtime_options: dict[str, bool] = {}
         self._rate = ""
         self._has_tasks = False
+        self._has_drawn = False
 
     @property
     def console(self) -> list[str]:
@@ -99,6 +104,7 @@ class Page:
             session.evaluate(rewind)
             session.evaluate_inside(inner.contexts(), rewind)
         zero = self._clock.set_zero()
+        self._has_drawn = False
         self._rate = json.dumps({"numerator": fps.numerator, "denominator": fps.denominator})
         begin = f"__framekiln.begin({json.dumps(zero)}, {self._rate})"
         session.evaluate(begin)
@@ -112,11 +118,9 @@ class Page:
         since = f"performance.now() - {at_us / 1000}"
         late = f"__framekiln.begin({{virtualMs: {since}, tickMs: {since}}}, {self._rate})"
         self._session.evaluate_inside(self._session.inner.take_new(), late)
-        is_first = self._clock.tick_us == 0
         shown = self._clock.draw_at(at_us, screenshot=screenshot)
-        if is_first and not shown.has_damage and not self.evaluate("__framekiln.hasDrawn()"):
-            # Chromium was not ready yet and has done nothing at all for this frame.
-            shown = self.redraw(screenshot=screenshot)
+        if not self._has_drawn:
+            shown = self._draw_first(shown, at_us, screenshot=screenshot)
         if self._has_tasks and not self.evaluate("__framekiln.frameDone()"):
             finish_tasks(self._session, self._clock)
             return self._draw_again(shown, screenshot=screenshot)
@@ -151,6 +155,17 @@ class Page:
             self.browser.connection.call(
                 "Target.disposeBrowserContext", dispose, session=None, within_s=5
             )
+
+    def _draw_first(self, shown: Shown, at_us: int, *, screenshot: Params | None) -> Shown:
+        """Draw until the page takes part: a busy Chromium does nothing at all for a while."""
+        deadline = time.monotonic() + self._session.within_s
+        while not self.evaluate("__framekiln.hasDrawn()"):
+            if time.monotonic() > deadline:
+                raise BrowserTimeout(f"Chromium drew nothing while {self._session.activity}")
+            time.sleep(_FIRST_FRAME_PAUSE_S)
+            shown = self._clock.draw_at(at_us, screenshot=screenshot)
+        self._has_drawn = True
+        return shown
 
     def _draw_again(self, first: Shown, *, screenshot: Params | None) -> Shown:
         self.evaluate("__framekiln.repeat()")
