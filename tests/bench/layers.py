@@ -58,10 +58,12 @@ def measure_layers() -> list[LayerRow]:
         clip = bench.assets.fetch(MEDIA_ORIGIN + "clip.mp4").path
         graphs = (_xfade_of_videos(clip), _xfade_of_pictures(bench.assets))
         plain = "decode + encode", lambda: _transcode(clip, folder / "plain.mp4")
+        silent = "pictures alone", lambda: _transcode(clip, folder / "plain.mp4", has_sound=False)
         videos = "ffmpeg xfade", lambda: _ffmpeg(folder, graphs[0])
         pictures = "ffmpeg xfade", lambda: _ffmpeg(folder, graphs[1])
         return [
             bench.row("video, logo, text, music 1080p", _promo(), plain),
+            bench.row("the same", _promo(), silent),
             bench.row("crossfade of two videos 1080p", _crossfade(), videos),
             bench.row("slideshow of four pictures 1080p", _slideshow(), pictures),
         ]
@@ -171,27 +173,30 @@ def _slideshow() -> dict[str, Any]:
     return {"dimensions": {"width": WIDTH, "height": HEIGHT}, "layers": pictures}
 
 
-def _transcode(clip: Path, out: Path) -> None:
+def _transcode(clip: Path, out: Path, *, has_sound: bool = True) -> None:
     """The least that any renderer must do: decode and encode each picture, and the sound."""
     settings = VideoSettings(WIDTH, HEIGHT, FPS)
     with av.open(clip) as source, av.open(out, "w") as target:
         pictures = target.add_stream("libx264", rate=FPS)
         configure_pictures(pictures.codec_context, settings)
-        sound = target.add_stream("aac", rate=48_000)
+        sound = target.add_stream("aac", rate=48_000) if has_sound else None
         source.streams.video[0].thread_type = "AUTO"
         resampler = av.AudioResampler(format="fltp", layout="stereo", rate=48_000)
         number = 0
-        for frame in source.decode(video=0, audio=0):
+        wanted = {"video": 0, "audio": 0} if sound else {"video": 0}
+        for frame in source.decode(**wanted):
             if isinstance(frame, av.VideoFrame):
                 frame.pts, frame.time_base = number, 1 / FPS
                 frame.pict_type = av.video.frame.PictureType.NONE
                 target.mux(pictures.encode(frame))
                 number += 1
                 continue
+            assert sound is not None
             for resampled in resampler.resample(frame):
                 target.mux(sound.encode(resampled))
         target.mux(pictures.encode(None))
-        target.mux(sound.encode(None))
+        if sound is not None:
+            target.mux(sound.encode(None))
 
 
 _X264 = (

@@ -27,6 +27,13 @@ class Canvas:
         """What is on it now; drawing on changes it."""
         return Picture.of_planes(self._planes)
 
+    def move_to(self, planes: tuple[Plane, ...], *, is_kept: bool) -> None:
+        """Go on drawing elsewhere, with what is on it now if that is kept."""
+        if is_kept:
+            for new, old in zip(planes, self._planes, strict=True):
+                np.copyto(new, old)
+        self._planes = planes
+
     @property
     def has_alpha(self) -> bool:
         """Whether it is a group, which may be transparent."""

@@ -3,6 +3,9 @@
 Where it has alpha, colours are divided by it first: films keep them apart.
 """
 
+from collections.abc import Iterator, Sequence
+from math import prod
+
 import cv2
 import numpy as np
 
@@ -12,10 +15,22 @@ from framekiln.compositor.picture import BLACK, Picture, Plane
 def emit(picture: Picture, buffer: Plane) -> None:
     """Write luma, both chroma, and alpha if the picture has any."""
     planes = (picture.y, picture.u, picture.v) if picture.alpha is None else straight(picture)
+    for place, plane in zip(_places(buffer, [p.shape for p in planes]), planes, strict=True):
+        np.copyto(place, plane)
+
+
+def planes_in(buffer: Plane, width_px: int, height_px: int) -> tuple[Plane, ...]:
+    """Return where the planes of an opaque frame lie, for whoever draws them there."""
+    half = (height_px // 2, width_px // 2)
+    return tuple(_places(buffer, [(height_px, width_px), half, half]))
+
+
+def _places(buffer: Plane, shapes: Sequence[tuple[int, ...]]) -> Iterator[Plane]:
     flat, start = buffer.reshape(-1), 0
-    for plane in planes:
-        np.copyto(flat[start : start + plane.size].reshape(plane.shape), plane)
-        start += plane.size
+    for shape in shapes:
+        end = start + prod(shape)
+        yield flat[start:end].reshape(shape)
+        start = end
     assert start == flat.size, "the buffer is for another picture"
 
 

@@ -6,6 +6,7 @@ upright scaling to whole even edges is a resize, and everything else is bent wit
 """
 
 from dataclasses import dataclass
+from math import isfinite
 from typing import Final, TypeAlias
 
 import cv2
@@ -53,17 +54,15 @@ def scaled(x: float, y: float) -> Matrix:
 
 def place(picture: Picture, matrix: Matrix, *, within: Rect) -> Placed | None:
     """Return the picture as the matrix puts it; None when nothing of it lies within."""
-    corners = _corners(picture, matrix)
-    if corners is None:
-        return None
-    left, top = corners.min(axis=0)
-    right, bottom = corners.max(axis=0)
-    if _is_upright(matrix):
-        box = (left, top, right, bottom)
+    box = _upright_box(picture, matrix)
+    if box is not None:
         edges = [round(edge / 2) * 2 for edge in box]
         if max(abs(edge - near) for edge, near in zip(box, edges, strict=True)) < _SAME:
             return _resized(picture, Rect(*edges))
-    target = Rect.around(left, top, right, bottom).meet(within)
+    corners = _corners(picture, matrix)
+    if corners is None:
+        return None
+    target = Rect.around(*corners.min(axis=0), *corners.max(axis=0)).meet(within)
     return None if target.is_empty else _bent(picture, matrix, target)
 
 
@@ -79,9 +78,22 @@ def _corners(picture: Picture, matrix: Matrix) -> Matrix | None:
     return corners if bool(np.isfinite(corners).all()) else None
 
 
-def _is_upright(matrix: Matrix) -> bool:
-    flat = abs(matrix[0, 1]) + abs(matrix[1, 0]) + abs(matrix[2, 0]) + abs(matrix[2, 1])
-    return bool(flat < _FLAT and matrix[0, 0] > 0 and matrix[1, 1] > 0)
+def _upright_box(picture: Picture, matrix: Matrix) -> tuple[float, float, float, float] | None:
+    """Return the edges of a picture that is only moved and scaled; None for any other.
+
+    In plain numbers: most pictures stand so, in every frame.
+    """
+    (wide, slant, left), (lean, high, top), (far_x, far_y, depth) = matrix.tolist()
+    flat = abs(slant) + abs(lean) + abs(far_x) + abs(far_y)
+    if flat >= _FLAT or wide <= 0 or high <= 0 or depth <= _FLAT or wide * high < _FLAT:
+        return None
+    box = (
+        left / depth,
+        top / depth,
+        (left + wide * picture.width_px) / depth,
+        (top + high * picture.height_px) / depth,
+    )
+    return box if all(isfinite(edge) for edge in box) else None
 
 
 def _resized(picture: Picture, box: Rect) -> Placed | None:

@@ -11,7 +11,7 @@ from functools import reduce
 
 from framekiln.compositor.canvas import Canvas
 from framekiln.compositor.changing import Change, Edges, changed
-from framekiln.compositor.picture import BLACK, Colour, Picture
+from framekiln.compositor.picture import BLACK, Colour, Picture, Plane
 from framekiln.compositor.placing import Placed
 from framekiln.compositor.rect import NOWHERE, Rect, merge
 
@@ -64,9 +64,15 @@ class Scene:
         rects = [thing.rect for thing in self._shown if isinstance(thing, Laid)]
         return reduce(Rect.join, rects, NOWHERE if not rects else rects[0]).meet(self._canvas.rect)
 
-    def show(self, things: Sequence[Thing]) -> bool:
-        """Make the frame of these, from the lowest to the highest; say whether it has changed."""
+    def show(self, things: Sequence[Thing], onto: tuple[Plane, ...] | None = None) -> bool:
+        """Make the frame of these, from the lowest to the highest; say whether it has changed.
+
+        One that has is drawn in the planes `onto`, if given. The next one is made from it, so until
+        then they stay as they are.
+        """
         differing = merge(rect.meet(self._canvas.rect) for rect in self._differing(things))
+        if differing and onto is not None:
+            self._canvas.move_to(onto, is_kept=differing != [self._canvas.rect])
         for rect in differing:
             self._draw(things, rect)
         self._shown = tuple(things)
@@ -90,16 +96,30 @@ class Scene:
         self._canvas.replace(tinted, at=(rect.left, rect.top))
 
     def _differing(self, things: Sequence[Thing]) -> list[Rect]:
-        before, now = [t.key for t in self._shown], [t.key for t in things]
-        if before == now:
-            return []
-        if any(_looks_around(thing) for thing in (*self._shown, *things)):
+        before, now = _apart(self._shown, things)
+        if (before or now) and any(_looks_around(thing) for thing in (*self._shown, *things)):
             return [self._canvas.rect]
-        kept = set(before) & set(now)
-        if [key for key in before if key in kept] != [key for key in now if key in kept]:
-            # What was below is above: too rare to be clever about.
-            return [self._canvas.rect]
-        return [thing.rect for thing in (*self._shown, *things) if thing.key not in kept]
+        return [thing.rect for thing in (*before, *now)]
+
+
+def _apart(
+    before: Sequence[Thing], now: Sequence[Thing]
+) -> tuple[Sequence[Thing], Sequence[Thing]]:
+    """Return what has gone and what has come: all that is not the same in the same place.
+
+    Where something came or went, places are counted from the bottom up to there, and from the top.
+    """
+    if len(before) == len(now):
+        pairs = [pair for pair in zip(before, now, strict=True) if pair[0].key != pair[1].key]
+        return [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+    shorter = min(len(before), len(now))
+    low = 0
+    while low < shorter and before[low].key == now[low].key:
+        low += 1
+    high = 0
+    while high < shorter - low and before[-1 - high].key == now[-1 - high].key:
+        high += 1
+    return before[low : len(before) - high], now[low : len(now) - high]
 
 
 def _looks_around(thing: Thing) -> bool:

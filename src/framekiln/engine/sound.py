@@ -50,10 +50,9 @@ def clips_of(heard: Iterable[MediaWindow | HeardPiece], assets: Assets) -> Itera
     """Yield what can be mixed; sources without sound are left out."""
     for each in heard:
         source = assets.fetch(each.source).path
-        if probe(source).audio is None:
-            continue
         times = (Fraction(each.start_ms), Fraction(each.end_ms), Fraction(each.source_in_ms))
         if isinstance(each, HeardPiece):
+            # Made from facts about the source: it has sound.
             yield SoundClip(source, *times, speed=each.speed, gains=each.gains)
-        else:
+        elif probe(source).audio is not None:
             yield SoundClip(source, *times, gain=each.gain)

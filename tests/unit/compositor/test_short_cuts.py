@@ -1,7 +1,9 @@
-"""Short cuts of the compositor against the long way: round corners, colours that are cut off."""
+"""Short cuts of the compositor against the long way: corners, colours cut off, what is redrawn."""
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from framekiln.compositor.adjusting import (
     INVERT,
@@ -13,8 +15,12 @@ from framekiln.compositor.adjusting import (
     lighten,
     saturation,
 )
+from framekiln.compositor.emitting import emit, planes_in
 from framekiln.compositor.masking import rounded_mask
 from framekiln.compositor.picture import Colour, picture_of_rgba, rgba_of
+from framekiln.compositor.placing import Placed
+from framekiln.compositor.rect import Rect
+from framekiln.compositor.scene import Laid, Scene, Thing, Tinted
 
 SIZES = [
     (100, 60, 20.0),
@@ -88,3 +94,52 @@ def test_colours_are_cut_off_as_red_green_and_blue(
     assert away.max() <= (6 if alpha == 255 else 14)
     assert away.mean() < (1.2 if alpha == 255 else 3)
     assert np.abs(mine[..., 3].astype(int) - alpha).max() <= 1
+
+
+WIDTH, HEIGHT = 64, 48
+
+
+def _things() -> list[Thing]:
+    """Pictures that overlap, one of them half transparent, one over all; and a tint."""
+    rng = np.random.default_rng(7)
+    things: list[Thing] = []
+    for number, (wide, high, alpha) in enumerate(
+        [(64, 48, 255), (20, 16, 255), (24, 12, 128), (8, 8, 255)]
+    ):
+        pixels = rng.integers(0, 256, (high, wide, 4), np.uint8)
+        pixels[..., 3] = alpha
+        picture = picture_of_rgba(pixels)
+        for place in range(3):
+            at = (place * 12, place * 8) if number else (0, 0)
+            things.append(Laid((number, place), Placed(picture, *at)))
+    return [*things, Tinted("tint", brightness(0.5), Rect(0, 0, WIDTH, HEIGHT))]
+
+
+THINGS = _things()
+Frames = st.lists(
+    st.lists(st.integers(0, len(THINGS) - 1), max_size=5, unique=True), min_size=1, max_size=8
+)
+
+
+@given(Frames)
+def test_what_is_drawn_again_is_what_a_new_scene_draws(frames: list[list[int]]) -> None:
+    scene = Scene(WIDTH, HEIGHT)
+    buffers = [np.full((HEIGHT * 3 // 2, WIDTH), 77, np.uint8) for _ in range(3)]
+    in_buffers = Scene(WIDTH, HEIGHT)
+    last = np.empty_like(buffers[0])
+    emit(in_buffers.picture, last)
+    for number, frame in enumerate(frames):
+        things = [THINGS[each] for each in frame]
+        anew = Scene(WIDTH, HEIGHT)
+        anew.show(things)
+        expected = np.empty_like(buffers[0])
+        emit(anew.picture, expected)
+        scene.show(things)
+        assert all(
+            np.array_equal(mine, new)
+            for mine, new in zip(scene.picture.planes, anew.picture.planes, strict=True)
+        )
+        buffer = buffers[number % len(buffers)]
+        if in_buffers.show(things, planes_in(buffer, WIDTH, HEIGHT)):
+            last = buffer.copy()
+        assert np.array_equal(last, expected)

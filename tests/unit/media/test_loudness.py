@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from framekiln.media.mixing.limiter import Limiter
 from framekiln.media.mixing.loudness import LoudnessMeter, loudness_lufs
 from framekiln.media.mixing.mastering import CEILING, Mastering, finished, gain_for
-from framekiln.media.mixing.true_peak import true_levels
+from framekiln.media.mixing.true_peak import SAMPLE_PEAK, TRUE_PEAK, sample_levels, true_levels
 
 RATE = 48_000
 BLOCK = 48 * 1024
@@ -71,16 +71,26 @@ def test_a_peak_between_samples_is_seen() -> None:
 def test_the_ceiling_holds_between_samples_too() -> None:
     wave = 1.2 * np.sin(np.pi / 2 * np.arange(4 * BLOCK) + np.pi / 4)
     samples = np.stack([wave, wave]).astype(np.float32)
-    limiter = Limiter(CEILING, true_levels)
+    limiter = Limiter(CEILING, TRUE_PEAK)
     done = np.concatenate(list(finished(iter(blocks(samples)), limiter, 1.0)), axis=1)
     assert done.shape == samples.shape
     assert true_levels(done)[100:-100].max() <= CEILING * 1.005
     # Quieter sound comes through as it was.
     quiet = sine(-6, 2)
     again = np.concatenate(
-        list(finished(iter(blocks(quiet)), Limiter(CEILING, true_levels), 1.0)), axis=1
+        list(finished(iter(blocks(quiet)), Limiter(CEILING, TRUE_PEAK), 1.0)), axis=1
     )
     assert np.array_equal(again, quiet)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_no_level_is_higher_than_the_meter_says(seed: int) -> None:
+    samples = np.sign(np.random.default_rng(seed).standard_normal((2, 4000))).astype(np.float32)
+    # The worst there is: signs as the weights between two samples have them.
+    samples[0, 1000:1024] = np.sign(np.sinc(np.arange(-11, 13) - 0.5))
+    assert true_levels(samples).max() <= TRUE_PEAK.overshoot
+    assert true_levels(samples).max() > TRUE_PEAK.overshoot * 0.9
+    assert sample_levels(samples).max() <= SAMPLE_PEAK.overshoot
 
 
 @pytest.mark.parametrize("level_db", [-30, -12, -3])

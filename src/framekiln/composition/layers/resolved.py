@@ -7,6 +7,7 @@ its first frame up to, not including, its end frame.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import cached_property
 
 from framekiln.composition.layers.curves import Curve
 from framekiln.composition.layers.fades import Fades
@@ -73,6 +74,23 @@ class ResolvedLayer:
     def length_s(self) -> Fraction:
         """How long it lasts."""
         return self.end_s - self.start_s
+
+    @cached_property
+    def frame_s(self) -> Fraction:
+        """How long a frame lasts."""
+        return 1 / self.fps
+
+    def is_on_at(self, time_s: Fraction) -> bool:
+        """Tell whether one of its frames is on at an instant."""
+        return self._appears_s <= time_s < self._vanishes_s
+
+    @cached_property
+    def _appears_s(self) -> Fraction:
+        return self.first_frame / self.fps
+
+    @cached_property
+    def _vanishes_s(self) -> Fraction:
+        return self.end_frame / self.fps
 
 
 @dataclass(frozen=True, kw_only=True)

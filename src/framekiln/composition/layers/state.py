@@ -1,8 +1,10 @@
 """What a layer looks like at an instant: a pure function of the resolved layer and the time."""
 
+from collections.abc import Hashable
+from copy import copy
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from math import floor
+from functools import cached_property
 from typing import Any, Final
 
 from framekiln.composition.layers.boxes import (
@@ -91,7 +93,21 @@ class LayerState:
     filters: tuple[FilterState, ...] = ()
     dissolve: DissolveState | None = None
 
-    @property
+    def moved_to(self, source_s: Fraction, *, is_visible: bool) -> "LayerState":
+        """Return the same look at another instant; what was worked out about it stays known."""
+        other = copy(self)
+        # Not yet seen by anybody: still ours to write.
+        object.__setattr__(other, "source_s", source_s)
+        object.__setattr__(other, "is_visible", is_visible)
+        return other
+
+    @cached_property
+    def picture_key(self) -> Hashable:
+        """All that the layer's own picture depends on, beside what is drawn in it."""
+        box = (self.width, self.height, self.content, self.crop, self.reveal)
+        return (box, self.filters, self.blur_px)
+
+    @cached_property
     def matrix(self) -> Matrix:
         """From pixels of the box to pixels of the canvas."""
         return matrix_of(
@@ -109,11 +125,6 @@ class LayerState:
         )
 
 
-def frame_at(layer: ResolvedLayer, time_s: Fraction) -> int:
-    """Return the number of the frame that is on at an instant."""
-    return floor(time_s * layer.fps)
-
-
 def state_at(
     layer: ResolvedLayer, time_s: Fraction, *, content: PixelSize | None = None
 ) -> LayerState:
@@ -121,13 +132,9 @@ def state_at(
 
     `content` is the size of what will be drawn, where only the drawer knows it: text, captions.
     """
-    is_on = layer.first_frame <= frame_at(layer, time_s) < layer.end_frame
-    own_s = max(Fraction(0), time_s - layer.start_s)
-    source_s = layer.window.at(own_s, 1 / layer.fps)
-    value = layer.layer
     state = LayerState(
-        is_visible=is_on and value.is_visible,
-        source_s=source_s,
+        is_visible=layer.is_on_at(time_s) and layer.layer.is_visible,
+        source_s=layer.window.at(time_s - layer.start_s, layer.frame_s),
         opacity=_opacity(layer, time_s),
         filters=_filters(layer, time_s),
         dissolve=_dissolve(layer, time_s),
@@ -138,9 +145,8 @@ def state_at(
 
 def on_at(state: LayerState, layer: ResolvedLayer, time_s: Fraction) -> LayerState:
     """Return a state that is known to look the same at another instant, moved there."""
-    is_on = layer.first_frame <= frame_at(layer, time_s) < layer.end_frame
-    source_s = layer.window.at(time_s - layer.start_s, 1 / layer.fps)
-    return replace(state, is_visible=is_on and layer.layer.is_visible, source_s=source_s)
+    source_s = layer.window.at(time_s - layer.start_s, layer.frame_s)
+    return state.moved_to(source_s, is_visible=layer.is_on_at(time_s) and layer.layer.is_visible)
 
 
 def _look(layer: ResolvedLayer, time_s: Fraction, content: PixelSize | None) -> dict[str, Any]:

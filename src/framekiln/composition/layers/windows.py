@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,7 @@ class SourceWindow:
     speed: Fraction = Fraction(1)
     plays: int | None = 1
 
-    @property
+    @cached_property
     def play_s(self) -> Fraction | None:
         """How long one play lasts on the timeline."""
         return None if self.out_s is None else (self.out_s - self.in_s) / self.speed
@@ -28,7 +29,7 @@ class SourceWindow:
         After the last play it is that of the last frame, `frame_s` before the end.
         """
         own_s = max(own_s, Fraction(0))
-        if self.out_s is None or self.play_s is None:
+        if self.out_s is None or self.play_s is None or own_s < self.play_s:
             return self.in_s + own_s * self.speed
         if self.plays is None or own_s < self.play_s * self.plays:
             return self.in_s + (own_s % self.play_s) * self.speed

@@ -50,9 +50,7 @@ class Dressed:
 
 def dressing_key(state: LayerState, *, stands: bool) -> Hashable:
     """Return all of a state that `dress` looks at."""
-    box = (state.width, state.height, state.content, state.crop, state.reveal)
-    look = (state.filters, state.blur_px)
-    return (box, look, state.matrix) if stands else (box, look)
+    return (state.picture_key, state.matrix) if stands else state.picture_key
 
 
 def dress(look: Look, state: LayerState, layer: Layer, *, stands: bool) -> Dressed:

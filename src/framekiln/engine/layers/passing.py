@@ -53,15 +53,12 @@ class Passing:
 
     def _untouched(self, slice_: Slice) -> tuple[str, Sequence[Fraction]] | None:
         """Return the one source that a slice shows, and its instants."""
-        seen = [
-            (layer, states)
-            for layer in self.film.layers
-            if (states := [state for _, state in seen_states(layer, slice_)]) != []
-        ]
-        if len(seen) != 1:
+        seen = [layer for layer in self.film.layers if any(seen_states(layer, slice_))]
+        if len(seen) != 1 or not _is_plain(seen[0]):
             return None
-        layer, states = seen[0]
-        if len(states) != slice_.frame_count or not _is_plain(layer):
+        layer = seen[0]
+        states = [state for _, state in seen_states(layer, slice_)]
+        if len(states) != slice_.frame_count:
             return None
         if not all(_fills(state, layer.canvas) for state in states):
             return None

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from framekiln.capture.browser import Browser
+from framekiln.capture.framebuffer import Pixels
 from framekiln.capture.network import PageNetwork, Resource
 from framekiln.capture.page import Page, Size, open_page
 from framekiln.composition.layers import PixelSize, Rect
@@ -185,16 +186,18 @@ def _take(page: Page, boxes: Sequence[_Box]) -> list[Drawn]:
         pixels = _screenshot(page, is_first=number == 0)
         for each, (left, top) in corners.items():
             wide, high = boxes[each].cell
-            drawn[each] = boxes[each].drawn(pixels[top : top + high, left : left + wide])
+            own = pixels[top : top + high, left : left + wide, [2, 1, 0, 3]]
+            drawn[each] = boxes[each].drawn(premultiplied(own))
     return [drawn[each] for each in range(len(boxes))]
 
 
-def _screenshot(page: Page, *, is_first: bool) -> Rgba:
+def _screenshot(page: Page, *, is_first: bool) -> Pixels:
+    """Return the whole window as BGRA, its colours as they are."""
     shown = page.show(0, 0, screenshot=_LOSSLESS) if is_first else page.redraw(screenshot=_LOSSLESS)
     if shown.screenshot is None:
         shown = page.redraw(screenshot=_LOSSLESS)
     assert shown.screenshot is not None
-    return premultiplied(decode_bgra(base64.b64decode(shown.screenshot))[..., [2, 1, 0, 3]])
+    return decode_bgra(base64.b64decode(shown.screenshot))
 
 
 def _sheets(boxes: Sequence[_Box], sheet: Size) -> Iterator[dict[int, tuple[int, int]]]:

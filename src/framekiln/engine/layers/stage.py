@@ -19,7 +19,7 @@ from framekiln.capture.framebuffer import Pixels
 from framekiln.capture.page import Size
 from framekiln.composition.layers import InvalidConfig, ResolvedTimeline, resolve
 from framekiln.composition.layers.values import LayerConfig
-from framekiln.compositor.emitting import emit
+from framekiln.compositor.emitting import emit, planes_in
 from framekiln.compositor.picture import rgba_of
 from framekiln.compositor.rect import Rect
 from framekiln.compositor.scene import Scene
@@ -115,21 +115,24 @@ class LayerStage:
             self._grabbing = COPYING
             shown(slice_.end_frame - 1)
             return
-        size, settings = self.shot.size, self._settings
+        settings = self._settings
+        sides = (settings.width_px, settings.height_px)
         background = colour_of(self.film_plan.config.background)
-        scene = Scene(
-            size.width_px, size.height_px, background=background, has_alpha=settings.has_alpha
-        )
+        scene = Scene(*sides, background=background, has_alpha=settings.has_alpha)
         with FilmEncoder(path, settings, layout_for(settings)) as encoder:
             for number in range(slice_.first_frame, slice_.end_frame):
                 self._check_deadline(number)
-                has_changed = scene.show(self.composer.things(number))
+                buffer = encoder.buffer()
+                # What is opaque is drawn where the encoder takes it from.
+                onto = None if settings.has_alpha else planes_in(buffer, *sides)
+                has_changed = scene.show(self.composer.things(number), onto)
                 if has_changed or number == slice_.first_frame:
-                    buffer = encoder.buffer()
-                    emit(scene.picture, buffer)
+                    if settings.has_alpha or not has_changed:
+                        emit(scene.picture, buffer)
                     encoder.write(buffer)
                     self._captured_frames += 1
                 else:
+                    encoder.give_back(buffer)
                     encoder.repeat()
                 shown(number)
 

@@ -120,8 +120,9 @@ def stretches(
     """
     run: _Run | None = None
     left_at: _Run | None = None
+    zero = timeline_shift(stream)
     for frame in _frames(container, stream, leap_s):
-        at_s = _time_s(frame, stream)
+        at_s = _time_s(frame, zero)
         if run is not None and not run.continues_with(frame, at_s):
             yield from run.finish()
             left_at, run = (run, None) if leap_s is not None else (None, None)
@@ -166,10 +167,11 @@ def _decoded(packet: "Packet[AudioStream]") -> list[AudioFrame]:
         return []
 
 
-def _time_s(frame: AudioFrame, stream: AudioStream) -> Fraction | None:
+def _time_s(frame: AudioFrame, zero: int) -> Fraction | None:
+    """Return the source time of a frame, whose stamps count from `zero`."""
     if frame.pts is None or frame.time_base is None:
         return None
-    return (frame.pts - timeline_shift(stream)) * frame.time_base
+    return (frame.pts - zero) * frame.time_base
 
 
 class _Run:
@@ -178,6 +180,7 @@ class _Run:
     def __init__(self, frame: AudioFrame, at_s: Fraction) -> None:
         self._start_s, self._rate, self._layout = at_s, frame.sample_rate, frame.layout.name
         self._format = frame.format.name
+        self._jitter = int(_JITTER_S * self._rate)
         self._fed = self._left_out = 0
         self._first = self._next = round(at_s * RATE_HZ)
         # FFmpeg turns one channel into two at -3 dB each; players repeat it as it is.
@@ -205,8 +208,11 @@ class _Run:
         kind = (frame.sample_rate, frame.layout.name, frame.format.name)
         if kind != (self._rate, self._layout, self._format):
             return False
-        expected_s = self._start_s + Fraction(self._fed, self._rate)
-        return at_s is None or abs(at_s - expected_s) <= _JITTER_S
+        if at_s is None:
+            return True
+        # Whole samples are near enough, and much cheaper than fractions for every frame.
+        place = round((at_s - self._start_s) * self._rate)
+        return abs(place - self._fed) <= self._jitter
 
     def feed(self, frame: AudioFrame) -> Iterator[Stretch]:
         if self._left_out:

@@ -4,13 +4,13 @@ Looks both ways: the gain sinks before a peak and recovers after it in a smooth 
 is ever clipped and no step is heard. Works on blocks, with constant memory.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from framekiln.media.mixing.true_peak import sample_levels
+from framekiln.media.mixing.true_peak import SAMPLE_PEAK, Meter
 
 Samples = NDArray[np.float32]
 Gains = NDArray[np.float64]
@@ -22,24 +22,20 @@ _SIDE: Final = 32
 
 
 class Limiter:
-    """Takes blocks of channels x samples and gives them back later, in order and complete.
+    """Takes blocks of channels x samples and gives them back later, in order and complete."""
 
-    `levels_of` says how high sound goes at each sample.
-    """
-
-    def __init__(
-        self,
-        ceiling: float = 1.0,
-        levels_of: Callable[[Samples], NDArray[np.float32]] = sample_levels,
-    ) -> None:
+    def __init__(self, ceiling: float = 1.0, meter: Meter = SAMPLE_PEAK) -> None:
         self._ceiling = ceiling
-        self._levels_of = levels_of
+        self._meter = meter
         # Gains depend on peaks up to twice the reach away: once to find, once to smooth them.
         self._margin = 2 * _REACH + _SIDE
         self._before: Samples | None = None
         self._waiting: Samples | None = None
         self.peak = 0.0
-        """The highest level that came in so far; above the ceiling it was reduced."""
+        """The highest level that came in so far; above the ceiling it was reduced.
+
+        What stays far below the ceiling counts by its samples alone.
+        """
 
     def push(self, block: Samples) -> Iterator[Samples]:
         """Take a block of at least `_margin` samples; yield what is settled."""
@@ -57,7 +53,11 @@ class Limiter:
         before = block[:, :0] if self._before is None else self._before
         self._before = block[:, -self._margin :]
         around = np.concatenate([before, block, after], axis=1)
-        levels = self._levels_of(around)
+        highest = float(np.abs(around).max(initial=0))
+        self.peak = max(self.peak, highest)
+        if highest * self._meter.overshoot <= self._ceiling:
+            return block
+        levels = self._meter.levels_of(around)
         peak = float(levels.max(initial=0))
         self.peak = max(self.peak, peak)
         if peak <= self._ceiling:

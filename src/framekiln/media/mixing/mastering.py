@@ -13,7 +13,7 @@ import numpy as np
 from framekiln.media.hearing.sound import Samples
 from framekiln.media.mixing.limiter import Limiter
 from framekiln.media.mixing.loudness import loudness_lufs
-from framekiln.media.mixing.true_peak import true_levels
+from framekiln.media.mixing.true_peak import TRUE_PEAK
 
 Mixed = Callable[[], Iterator[Samples]]
 """Begins the mix anew and yields it block by block."""
@@ -40,7 +40,7 @@ class Mastering:
         """Return a new limiter, if there is to be one."""
         if not self.has_limiter:
             return None
-        return Limiter(CEILING, true_levels) if self.is_true_peak else Limiter()
+        return Limiter(CEILING, TRUE_PEAK) if self.is_true_peak else Limiter()
 
 
 AS_IT_IS: Final = Mastering()

@@ -3,6 +3,8 @@
 Three points between each two samples are computed by a windowed sinc (ITU-R BS.1770, annex 2).
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -15,12 +17,21 @@ _SIDE: Final = 12
 _POINTS: Final = 4
 
 
-def _between(share: float) -> NDArray[np.float64]:
+@dataclass(frozen=True)
+class Meter:
+    """A way to tell how high sound goes at each sample."""
+
+    levels_of: Callable[[Samples], Levels]
+    overshoot: float
+    """No level is higher than so many times the highest sample: most sound needs no closer look."""
+
+
+def _between(share: float) -> NDArray[np.float32]:
     """Return the weights of the samples around a point that lies `share` after the middle one."""
     distance = np.arange(-_SIDE + 1, _SIDE + 1) - share
     weights = np.sinc(distance) * np.cos(np.pi * distance / (2 * _SIDE)) ** 2
     # Turned round, as a convolution wants them.
-    turned: NDArray[np.float64] = (weights / weights.sum())[::-1]
+    turned: NDArray[np.float32] = (weights / weights.sum())[::-1].astype(np.float32)
     return turned
 
 
@@ -41,7 +52,11 @@ def true_levels(samples: Samples) -> Levels:
     for channel in samples:
         padded = np.pad(channel, (_SIDE - 1, _SIDE))
         for weights in _WEIGHTS:
-            after = np.abs(np.convolve(padded, weights, "valid")).astype(np.float32)
+            after = np.abs(np.convolve(padded, weights, "valid"))
             np.maximum(levels, after, out=levels)
             np.maximum(levels[1:], after[:-1], out=levels[1:])
     return levels
+
+
+SAMPLE_PEAK: Final = Meter(sample_levels, 1.0)
+TRUE_PEAK: Final = Meter(true_levels, max(float(np.abs(each).sum()) for each in _WEIGHTS))

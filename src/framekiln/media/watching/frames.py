@@ -40,8 +40,11 @@ class Planes:
 
 def due_ticks(at_s: Fraction, tick_s: Fraction) -> int:
     """Return the latest time stamp, in ticks of a track, of a picture that is due at an instant."""
-    slack_s = max(_LEAST_SLACK_S, min(tick_s / 2, _MOST_SLACK_S))
-    return floor((at_s + slack_s) / tick_s)
+    return floor((at_s + _slack_s(tick_s)) / tick_s)
+
+
+def _slack_s(tick_s: Fraction) -> Fraction:
+    return max(_LEAST_SLACK_S, min(tick_s / 2, _MOST_SLACK_S))
 
 
 class FrameSource(Closing):
@@ -51,7 +54,9 @@ class FrameSource(Closing):
         self._path = path
         self._size = (width_px, height_px)
         self._decoder = VideoDecoder(path)
-        self._far_ticks = round(_DECODE_THROUGH_S / self._decoder.tick_s)
+        tick_s = self._decoder.tick_s
+        self._far_ticks = round(_DECODE_THROUGH_S / tick_s)
+        self._ticks_per_ms, self._slack_ticks = 1 / (1000 * tick_s), _slack_s(tick_s) / tick_s
         self._conversion: Conversion | None = None
         self._shown: VideoFrame | None = None
         self._next: VideoFrame | None = None
@@ -89,7 +94,8 @@ class FrameSource(Closing):
         return Planes(luma, blue, red, alpha[0] if alpha else None)
 
     def _find(self, ms: Fraction) -> VideoFrame:
-        due = due_ticks(Fraction(ms) / 1000, self._decoder.tick_s)
+        # What `due_ticks` says, in half the steps: this is asked for every frame.
+        due = floor(ms * self._ticks_per_ms + self._slack_ticks)
         if self._is_far(due):
             self._begin(due)
         while self._next is not None and _pts(self._next) <= due:

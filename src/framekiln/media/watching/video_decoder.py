@@ -65,6 +65,7 @@ class VideoDecoder(Closing):
 
     def read(self) -> VideoFrame | None:
         """Return the next picture, with its time stamp; None after the last."""
+        self._has_begun = True
         while not self._ready:
             packet = next(self._packets, None)
             self._ready = self._whole.finish() if packet is None else self._decode(packet)
@@ -81,9 +82,10 @@ class VideoDecoder(Closing):
                 break
             if self._seek_keyframe(target) and self._floor <= ticks:
                 return False
-        # Opened anew: not every format can be wound back to its very first packet.
-        self.close()
-        self._open()
+        if self._has_begun:
+            # Opened anew: not every format can be wound back to its very first packet.
+            self.close()
+            self._open()
         return True
 
     def keyframe_before(self, ticks: int) -> int | None:
@@ -117,6 +119,7 @@ class VideoDecoder(Closing):
             raise UnreadableMedia(f"{self._path.name}: has no picture")
         self._file = _File(container, stream, _decoder_for(stream, is_rough=self._is_rough))
         self.tick_s = Fraction(stream.time_base or 0)
+        self._has_begun = False
         self._restart()
 
     def _restart(self) -> None:
@@ -130,6 +133,7 @@ class VideoDecoder(Closing):
     def _seek_keyframe(self, target: int) -> bool:
         """Go to a keyframe near `target`; tell whether there is one to go on from."""
         file = self._opened
+        self._has_begun = True
         try:
             file.container.seek(target, stream=file.stream)
         except av.FFmpegError:

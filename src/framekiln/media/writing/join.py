@@ -90,15 +90,16 @@ class _Pictures:
         film: OutputContainer,
         first: InputContainer,
     ) -> None:
-        self._slices, self._track = slices, track
+        self._slices, self._track, self._first = slices, track, first
         self._stream = film.add_stream_from_template(first.streams.video[0], opaque=True)
         # Multiples of it are all a film's instants, so the container's clock divides it exactly.
         self._stream.time_base = track.frame_s
         self.frame_count = 0
 
     def __iter__(self) -> Iterator[Timed]:
-        for path in self._slices:
-            with _open(path) as container:
+        for number, path in enumerate(self._slices):
+            # The first one is open already, and whoever opened it closes it.
+            with nullcontext(self._first) if number == 0 else _open(path) as container:
                 stream = container.streams.video[0]
                 self._require_same(stream, path)
                 yield from self._slice_packets(container, stream)
