@@ -5,6 +5,8 @@ It outlives a restart of PostgreSQL. Whoever asks for a connection gets one that
 """
 
 import asyncio
+import math
+import select
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
@@ -23,6 +25,9 @@ READY_TIMEOUT_S = 2.0
 # Short on purpose: the pool backs off ever longer while it retries by itself, and starts
 # afresh with the next caller once it has given up.
 RECONNECT_TIMEOUT_S = 3.0
+# A server that dies hangs up, and is known to be gone without asking; one that lost its network
+# does not.
+_ASKED_AGAIN_AFTER_S = 1.0
 
 
 class DatabaseUnavailable(Unavailable):
@@ -31,19 +36,24 @@ class DatabaseUnavailable(Unavailable):
     code = "database_unavailable"
 
 
+class _PooledConnection(psycopg.AsyncConnection[DictRow]):
+    worked_at = -math.inf
+    """When it was last given back in order, by the monotonic clock."""
+
+
 class Database:
     """A pool of at most `max_connections`; rows come as dictionaries."""
 
     def __init__(self, conninfo: str, *, max_connections: int = 8) -> None:
         self._conninfo = complete_conninfo(conninfo)
         self._max_connections = max_connections
-        self._pool: AsyncConnectionPool[Connection] | None = None
+        self._pool: AsyncConnectionPool[_PooledConnection] | None = None
 
     async def open(self) -> None:
         """Connect; raise `DatabaseUnavailable` when nobody answers in time."""
-        pool = AsyncConnectionPool[Connection](
+        pool = AsyncConnectionPool[_PooledConnection](
             self._conninfo,
-            connection_class=Connection,
+            connection_class=_PooledConnection,
             kwargs={"autocommit": True, "row_factory": dict_row},
             min_size=1,
             max_size=self._max_connections,
@@ -72,13 +82,16 @@ class Database:
             raise DatabaseUnavailable("The database pool is not open.")
         pool = self._pool
         connection = await _acquire(pool)
+        worked_at = -math.inf
         try:
             yield connection
+            worked_at = time.monotonic()
         except psycopg.OperationalError as error:
             if not _is_lost(connection, error):
                 raise
             raise DatabaseUnavailable("The connection to PostgreSQL was lost.") from error
         finally:
+            connection.worked_at = worked_at
             await pool.putconn(connection)
 
     @asynccontextmanager
@@ -97,7 +110,7 @@ class Database:
         return True
 
 
-async def _acquire(pool: AsyncConnectionPool[Connection]) -> Connection:
+async def _acquire(pool: AsyncConnectionPool[_PooledConnection]) -> _PooledConnection:
     """Return a connection that just answered.
 
     The pool's own check pauses longer after each dead connection, so a full pool would not
@@ -112,6 +125,8 @@ async def _acquire(pool: AsyncConnectionPool[Connection]) -> Connection:
                 f"No connection to PostgreSQL within {ACQUIRE_TIMEOUT_S:g} s: it is down,"
                 " or all connections of this process are busy."
             ) from error
+        if _has_just_worked(connection):
+            return connection
         try:
             await AsyncConnectionPool.check_connection(connection)
         except psycopg.OperationalError:
@@ -121,6 +136,19 @@ async def _acquire(pool: AsyncConnectionPool[Connection]) -> Connection:
             raise
         else:
             return connection
+
+
+def _has_just_worked(connection: _PooledConnection) -> bool:
+    """Whether asking it would tell nothing new."""
+    is_recent = time.monotonic() - connection.worked_at < _ASKED_AGAIN_AFTER_S
+    return is_recent and not connection.closed and _is_silent(connection.fileno())
+
+
+def _is_silent(socket: int) -> bool:
+    """Whether nothing came in: whoever dies hangs up, and nobody speaks without being asked."""
+    poll = select.poll()
+    poll.register(socket, select.POLLIN | select.POLLRDHUP)
+    return not poll.poll(0)
 
 
 def _is_lost(connection: Connection, error: psycopg.OperationalError) -> bool:

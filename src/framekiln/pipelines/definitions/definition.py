@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from framekiln.pipelines.definitions import graph
 from framekiln.pipelines.definitions.predicate import Predicate
@@ -39,6 +40,11 @@ class Definition:
     """All steps, each after those it needs: by depth in the graph, then by key."""
 
     steps: Mapping[str, Step]
+
+    @cached_property
+    def has_segments(self) -> bool:
+        """Whether any step is cut into windows."""
+        return any(step.segments is not None for step in self.steps.values())
 
     @property
     def needs(self) -> dict[str, tuple[str, ...]]:

@@ -98,8 +98,10 @@ class Advance:
             if run is None or run.status.is_terminal:
                 return None
             version = await self.versions.get(connection, run.pipeline_id, run.pipeline_version)
+            if not version.definition.has_segments:
+                return None
             file = await file_store.find(connection, run.organization_id, run.file_id)
-        return await self._arrivals.look(version.definition, file)
+        return None if file is None else await self._arrivals.look(file)
 
     async def _load(self, connection: Connection, run: Run) -> HeldRun:
         version = await self.versions.get(connection, run.pipeline_id, run.pipeline_version)
@@ -113,7 +115,10 @@ class Advance:
             media=Media.FAILED if _is_gone(file, self._clock) else Media.of_file(_status(file)),
             now=now,
         )
-        return HeldRun(frame, run, await unit_store.load(connection, run.id))
+        steps = await unit_store.load(
+            connection, run.id, has_windows=version.definition.has_segments
+        )
+        return HeldRun(frame, run, steps)
 
     async def _settle(self, held: HeldRun, arrived: Arrived | None) -> set[EndpointId]:
         """Let everything follow that does; return the endpoints at which something new waits."""
@@ -142,10 +147,11 @@ class Advance:
         self._note_progress(held)
         connection, changed = held.connection, _changed_steps(held)
         await unit_store.save_steps(connection, changed)
-        await unit_store.save_windows(
-            connection,
-            [(step.id, step.windows[each]) for step in changed for each in _changed(held, step)],
-        )
+        windows = [
+            (step.id, step.windows[each]) for step in changed for each in _changed(held, step)
+        ]
+        if windows:
+            await unit_store.save_windows(connection, windows)
         endpoint_ids |= await self._end_what_is_over(held, changed)
         if endpoint_ids:
             await self._gate.open(connection, endpoint_ids)

@@ -14,7 +14,6 @@ from framekiln.db.pool import Connection, Database
 from framekiln.files.model import SCRUB_TRACK, File, FileStatus, index_key
 from framekiln.files.streams import store as stream_store
 from framekiln.files.streams.model import StreamedFragment
-from framekiln.pipelines.definitions.definition import Definition
 from framekiln.storage.blob_store import BlobStore
 
 _SEALED: Final = (FileStatus.PROCESSING, FileStatus.READY)
@@ -35,10 +34,8 @@ class Arrivals:
         self._database = database
         self._blobs = blobs
 
-    async def look(self, definition: Definition, file: File | None) -> Arrived | None:
-        """Return what windows are cut at; None when nobody asks, or nothing is known yet."""
-        if file is None or all(step.segments is None for step in definition.steps.values()):
-            return None
+    async def look(self, file: File) -> Arrived | None:
+        """Return what windows are cut at; None when nothing is known yet."""
         async with self._database.connection() as connection:
             arrived = await _of_stream(connection, file)
         if arrived is not None or file.status is not FileStatus.READY:

@@ -38,9 +38,11 @@ async def insert_steps(
     )
 
 
-async def load(connection: Connection, run_id: RunId) -> dict[str, StepRun]:
+async def load(connection: Connection, run_id: RunId, *, has_windows: bool) -> dict[str, StepRun]:
     """Return the steps of a run by key, with the windows above their watermarks."""
     steps = {step.id: step for step in await list_steps(connection, [run_id])}
+    if not has_windows:
+        return {step.key: step for step in steps.values()}
     cursor = await connection.execute(
         """
         SELECT pipeline_window.* FROM pipeline_step_run step
@@ -81,8 +83,9 @@ async def list_by_run(
 
 async def save_steps(connection: Connection, steps: Iterable[StepRun]) -> None:
     """Write all that may change of steps."""
-    async with connection.cursor() as cursor:
-        await cursor.executemany(
+    # One by one: there are hardly ever more than two, and many at once cost more to begin.
+    for step in steps:
+        await connection.execute(
             f"""
             UPDATE pipeline_step_run SET {_UNIT_COLUMNS}, watermark_ms = %(watermark_ms)s,
                 has_all_windows = %(has_all_windows)s, ready_at = %(ready_at)s,
@@ -90,7 +93,7 @@ async def save_steps(connection: Connection, steps: Iterable[StepRun]) -> None:
                 deadline_at = %(deadline_at)s, told_at = %(told_at)s
             WHERE id = %(id)s
             """,  # noqa: S608  # our own columns
-            [{**vars(step), **_unit_values(step.unit)} for step in steps],
+            {**vars(step), **_unit_values(step.unit)},
         )
 
 
