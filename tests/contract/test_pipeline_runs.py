@@ -481,3 +481,25 @@ class TestEvents:
 
 async def test_an_unknown_run_is_let_be(line: Line) -> None:
     await line.services.advance.advance(RunId(uuid4()))
+
+
+async def test_a_change_that_could_not_be_followed_is_kept_and_holds_nobody_up(line: Line) -> None:
+    """It was forgotten, and the run it was about stood still for ever."""
+    broken_file, file = await line.file(status="processing"), await line.file(status="processing")
+    pipeline = await line.pipeline()
+    broken, sound = await line.run(pipeline, broken_file), await line.run(pipeline, file)
+    # A row that no code of ours can make sense of.
+    rename = "UPDATE pipeline_step_run SET step_key = %s WHERE run_id = %s"
+    await line.run_sql(rename, "nonsense", broken["id"])
+    await line.set_file(broken_file, "ready")
+    await line.set_file(file, "ready")
+    await line.tick()
+    assert await line.work() == 1
+    assert (await line.statuses(sound))[""] == "succeeded"
+    await line.run_sql(rename, "look", broken["id"])
+    await line.tick()
+    assert (await line.shown(broken))["status"] == "pending"
+    await line.run_sql("UPDATE pipeline_change SET postponed_until = now()")
+    await line.tick()
+    assert await line.work() == 1
+    assert (await line.statuses(broken))[""] == "succeeded"

@@ -6,6 +6,7 @@ because changes stay until somebody has looked. Looking twice does no harm.
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import timedelta
 from typing import Final
 
 import structlog
@@ -22,6 +23,7 @@ from framekiln.pipelines.tables.change.store import CHANGES_TOPIC, Change
 from framekiln.pipelines.tables.run import store as run_store
 
 _TAKEN_AT_A_TIME: Final = 100
+_AGAIN_AFTER: Final = timedelta(seconds=30)
 
 log = structlog.get_logger(__name__)
 
@@ -59,16 +61,20 @@ class RunChanges:
         # Held all the while: if we die, they are there for the next one.
         async with self._database.transaction() as connection:
             taken = await store.take(connection, limit=_TAKEN_AT_A_TIME)
-            for change in dict.fromkeys(taken.values()):
-                await self._look(change)
-            await store.delete(connection, list(taken))
+            followed = {each: await self._follow(each) for each in dict.fromkeys(taken.values())}
+            done = [number for number, change in taken.items() if followed[change]]
+            await store.delete(connection, done)
+            if len(done) < len(taken):
+                later = [number for number, change in taken.items() if not followed[change]]
+                await store.postpone(connection, later, by=_AGAIN_AFTER)
         return len(taken)
 
-    async def _look(self, change: Change) -> None:
+    async def _follow(self, change: Change) -> bool:
+        """Do what follows from a change; False when that must be tried again."""
         try:
             if change.kind == "batch":
                 await self._batches.admit(BatchId(change.subject_id))
-                return
+                return True
             for run_id in await self._runs_of(change):
                 await self._advance.advance(run_id)
         except Unavailable:
@@ -76,6 +82,8 @@ class RunChanges:
         except Exception:
             # One run that cannot be brought on must not keep all others from it.
             log.exception("a change was not followed", kind=change.kind, id=str(change.subject_id))
+            return False
+        return True
 
     async def _runs_of(self, change: Change) -> list[RunId]:
         if change.kind == "run":

@@ -6,6 +6,7 @@ Whoever wants to bring runs on takes them, looks, and only then deletes them.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Final
 from uuid import UUID
 
@@ -36,7 +37,12 @@ async def record(connection: Connection, kind: str, subject_ids: Sequence[UUID])
 async def take(connection: Connection, *, limit: int) -> dict[int, Change]:
     """Return the oldest changes that nobody else has, by id; they are ours until the end."""
     cursor = await connection.execute(
-        "SELECT * FROM pipeline_change ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED", (limit,)
+        """
+        SELECT id, kind, subject_id FROM pipeline_change
+        WHERE postponed_until IS NULL OR postponed_until <= now()
+        ORDER BY id LIMIT %s FOR UPDATE SKIP LOCKED
+        """,
+        (limit,),
     )
     rows = await cursor.fetchall()
     return {row["id"]: Change(row["kind"], row["subject_id"]) for row in rows}
@@ -45,3 +51,11 @@ async def take(connection: Connection, *, limit: int) -> dict[int, Change]:
 async def delete(connection: Connection, ids: Sequence[int]) -> None:
     """Forget changes that were looked at."""
     await connection.execute("DELETE FROM pipeline_change WHERE id = ANY(%s)", (list(ids),))
+
+
+async def postpone(connection: Connection, ids: Sequence[int], *, by: timedelta) -> None:
+    """Have changes looked at again later."""
+    await connection.execute(
+        "UPDATE pipeline_change SET postponed_until = now() + %s WHERE id = ANY(%s)",
+        (by, list(ids)),
+    )
