@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from framekiln.db.notify import Follower, Notifications, notify
-from framekiln.db.pool import Connection, Database
+from framekiln.db.pool import Connection, Database, DatabaseUnavailable
 from framekiln.identity.model import Caller
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
@@ -98,7 +98,10 @@ class Renders:
                 if source is not None:
                     await self._jobs.defer(connection, film_job(render))
                 await self._news.tell(connection, render)
-        except BaseException:
+        except DatabaseUnavailable:
+            # It may be there all the same, and only the answer was lost: then it needs its source.
+            raise
+        except Exception:
             await self._blobs.delete(key)
             raise
         return render

@@ -6,6 +6,7 @@
 import asyncio
 import json
 import re
+from dataclasses import replace
 from datetime import datetime, timedelta
 from fractions import Fraction
 from pathlib import Path
@@ -17,8 +18,12 @@ import pytest
 
 from framekiln.api.v1.renders import MAX_BODY_BYTES, MAX_HTML_BYTES
 from framekiln.renders.model import RenderStatus
+from framekiln.renders.news import RenderNews
+from framekiln.renders.service import Renders
 from tests.support.app import BASE_URL, Kiln
+from tests.support.forgetful_proxy import ForgetfulProxy
 from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code
+from tests.support.jobs import opened_database
 from tests.support.looks import decode_frames, probe
 
 pytestmark = pytest.mark.spec("4.3")
@@ -44,6 +49,36 @@ def moving_page(seconds: int) -> str:
 
 
 # --- create and look at -------------------------------------------------------------------------
+
+
+async def test_a_render_whose_creation_got_no_answer_keeps_its_source(
+    idle: Kiln, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was deleted with the answer, and a worker then found nothing to render."""
+    parts = idle.services
+    who = f"nobody heard {uuid4()}"
+    async with parts.database.connection() as connection:
+        conninfo = connection.info.dsn
+    async with ForgetfulProxy(conninfo, tmp_path, b"COMMIT") as proxy:
+        async with opened_database(proxy.conninfo) as database:
+            renders = Renders(
+                database,
+                jobs=parts.jobs,
+                blobs=parts.blobs,
+                notifications=parts.notifications,
+                clock=parts.clock,
+                news=RenderNews(parts.outbox, base_url=BASE_URL),
+            )
+            monkeypatch.setattr(idle.app.state, "services", replace(parts, renders=renders))
+            body = {"html": f"<p>{who}", "metadata": {"who": who}, **SMALL}
+            answer = await idle.client.post(RENDERS, json=body)
+        assert proxy.has_lost
+    assert answer.status_code == 503
+    async with parts.database.connection() as connection:
+        query = "SELECT source_key FROM render WHERE metadata ->> 'who' = %s"
+        row = await (await connection.execute(query, (who,))).fetchone()
+    assert row is not None
+    assert who.encode() in await parts.blobs.get(row["source_key"])
 
 
 @pytest.mark.spec("2.5", "3.1")
