@@ -10,7 +10,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from framekiln.db.pool import Database
+from framekiln.db.pool import Database, DatabaseUnavailable
 from framekiln.files.ingested import store
 from framekiln.files.ingested.model import IngestedAsset, asset_key
 from framekiln.kit.clock import Clock
@@ -61,6 +61,9 @@ class UploadedSources:
         try:
             async with self.database.transaction() as connection:
                 await store.insert(connection, asset)
-        except BaseException:
+        except DatabaseUnavailable:
+            # It may be recorded all the same; then it goes when it expires.
+            raise
+        except Exception:
             await self.blobs.delete(asset.blob_key)
             raise
