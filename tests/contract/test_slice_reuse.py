@@ -11,7 +11,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import av
 import pytest
 
 from framekiln.capture.page import Size
@@ -27,7 +26,7 @@ from tests.support.app import PATIENCE_S, Kiln, open_kiln
 from tests.support.clips import Clip, make_clip
 from tests.support.clock import SettableClock
 from tests.support.frame_codes import read_frame_code
-from tests.support.looks import colour_at, decode_frames
+from tests.support.looks import colour_at, decode_frames, packets_of
 from tests.support.postgres import PostgresServer
 from tests.support.videos import VIDEOS, MediaHost, made, plain_config, video_of
 
@@ -118,12 +117,6 @@ async def kept_count(kiln: Kiln) -> int:
     return int(row["n"])
 
 
-def packets(path: Path) -> list[bytes]:
-    """Return the coded pictures, in the order of decoding."""
-    with av.open(str(path)) as container:
-        return [bytes(packet) for packet in container.demux(video=0) if packet.size]
-
-
 async def test_variants_share_the_slices_that_are_equal(
     fresh: Kiln, host: MediaHost, tmp_path: Path
 ) -> None:
@@ -139,7 +132,7 @@ async def test_variants_share_the_slices_that_are_equal(
         assert [read_frame_code(frame.rgb) for frame in frames] == list(range(CLIP_S * FPS))
         red, green, _ = colour_at(frames[2 * FPS + 2].rgb, 160, 220)
         assert (red > 200, green > 200) == (is_pink, not is_pink)
-    first, second = (packets(path) for path in paths)
+    first, second = (packets_of(path) for path in paths)
     assert first[SLICE_FRAMES:] == second[SLICE_FRAMES:]
     assert first[:SLICE_FRAMES] != second[:SLICE_FRAMES]
 

@@ -94,6 +94,12 @@ def decode_frames(path: Path) -> list[DecodedFrame]:
     return list(iter_frames(path))
 
 
+def packets_of(path: Path) -> list[bytes]:
+    """Return the coded pictures of a film, in the order of decoding."""
+    with av.open(str(path)) as container:
+        return [bytes(packet) for packet in container.demux(video=0) if packet.size]
+
+
 def decode_still(path: Path) -> Picture:
     """Return the first picture of a file as RGBA, to look at its transparency."""
     with av.open(path) as container:
