@@ -17,6 +17,7 @@ from framekiln.jobs.queue import JobQueue
 from tests.support.app import Kiln, open_kiln
 from tests.support.endpoint_desk import Desk, TlsReceiver, open_desk
 from tests.support.jobs import opened_database, opened_queue
+from tests.support.pipelines import Line, Told, open_line
 from tests.support.postgres import PostgresServer
 from tests.support.screens import Host, Load, loader
 
@@ -94,6 +95,17 @@ async def idle(
     folder = tmp_path_factory.mktemp("idle")
     async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
         yield kiln
+
+
+@pytest.fixture(scope="module")
+async def line(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Line]:
+    """Pipelines of a module's own; what their first and last steps find is told by its tests."""
+    folder = tmp_path_factory.mktemp("kiln")
+    runners = {"probe": Told(), "publish": Told()}
+    async with open_line(postgres, folder, template=TEMPLATE, runners=runners) as line:
+        yield line
 
 
 @pytest.fixture(scope="module")

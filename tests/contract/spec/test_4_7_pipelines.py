@@ -1,7 +1,6 @@
 """Clauses 4.7, 7 and 9: pipelines, versions and endpoints, and all that can be wrong."""
 
 from base64 import urlsafe_b64encode
-from collections.abc import AsyncIterator
 from typing import Any
 from uuid import uuid4
 
@@ -10,24 +9,13 @@ import pytest
 
 from framekiln.pipelines.definitions.normal_form import digest
 from framekiln.pipelines.owners.catalogue import read_definition
-from tests.contract.conftest import TEMPLATE
 from tests.support.app import Kiln, new_key
-from tests.support.pipelines import API, PROBE, Line, enable, open_line, step
-from tests.support.postgres import PostgresServer
+from tests.support.pipelines import API, PROBE, Line, enable, step
 
 pytestmark = pytest.mark.spec("4.7")
 
 NO_ID = str(uuid4())
 ENDPOINT = {"url": "https://93.184.215.14/work"}
-
-
-@pytest.fixture(scope="module")
-async def line(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Line]:
-    folder = tmp_path_factory.mktemp("kiln")
-    async with open_line(postgres, folder, template=TEMPLATE, runners={}) as line:
-        yield line
 
 
 def refused(answer: httpx.Response, status: int, error: str) -> dict[str, Any]:

@@ -1,17 +1,14 @@
 """Clauses 3.3 and 4.7: people decide, correct, come too late, or never come."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from framekiln.pipelines.outputs.output import Annotation, Keyframe, Output
-from tests.contract.conftest import TEMPLATE
 from tests.contract.spec.test_4_7_pipelines import issues, refused
-from tests.support.pipelines import API, Line, Told, open_line, step
-from tests.support.postgres import PostgresServer
+from tests.support.pipelines import API, Line, step
 
 pytestmark = pytest.mark.spec("3.3", "4.7")
 
@@ -24,16 +21,6 @@ FACE = Annotation(
 WORD = Annotation(kind="word", start_ms=100, end_ms=200, text="hello")
 FOUND = Output({"count": 2}, (FACE, WORD))
 MINUTE = timedelta(minutes=1)
-
-
-@pytest.fixture(scope="module")
-async def line(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Line]:
-    folder = tmp_path_factory.mktemp("kiln")
-    runners = {"probe": Told(), "publish": Told()}
-    async with open_line(postgres, folder, template=TEMPLATE, runners=runners) as line:
-        yield line
 
 
 def reviewed(**settings: Any) -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Clauses 3.3, 4.7, 7 and 8: runs and batches as their owners see them."""
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -11,27 +10,15 @@ import pytest
 
 from framekiln.kit.errors import Unavailable
 from framekiln.pipelines.outputs.output import Output
-from tests.contract.conftest import TEMPLATE
 from tests.contract.spec.test_4_7_pipelines import issues, refused
 from tests.support.app import Kiln, new_key
-from tests.support.pipelines import API, PROBE, Line, Told, enable, open_line, step
-from tests.support.postgres import PostgresServer
+from tests.support.pipelines import API, PROBE, Line, Told, enable, step
 
 pytestmark = pytest.mark.spec("4.7")
 
 NO_ID = str(uuid4())
 TEN_MINUTES = timedelta(minutes=10)
 TWO = {"steps": {"look": step("probe"), "out": step("publish", "look")}}
-
-
-@pytest.fixture(scope="module")
-async def line(
-    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Line]:
-    folder = tmp_path_factory.mktemp("kiln")
-    runners = dict.fromkeys(("probe", "publish"), Told())
-    async with open_line(postgres, folder, template=TEMPLATE, runners=runners) as line:
-        yield line
 
 
 @pytest.fixture(autouse=True)
