@@ -1,54 +1,32 @@
-"""What the service says of pipelines and their runs, as values; `told` has all of it."""
+"""What the service says of pipelines and their runs, as values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
+from framekiln.client.answer import Answer, told_as
+
 _UNENDED: Final = frozenset({"pending", "running"})
 
 
-@dataclass(frozen=True)
-class RemotePipeline:
+@dataclass(frozen=True, kw_only=True)
+class RemotePipeline(Answer):
     """A pipeline on the service."""
 
     id: str
     name: str
     latest_version: int
     archived_at: str | None
-    told: Mapping[str, Any] = field(repr=False, compare=False)
-
-    @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Self:
-        """Read an answer."""
-        return cls(
-            id=told["id"],
-            name=told["name"],
-            latest_version=told["latest_version"],
-            archived_at=told["archived_at"],
-            told=told,
-        )
 
 
-@dataclass(frozen=True)
-class RemoteVersion:
+@dataclass(frozen=True, kw_only=True)
+class RemoteVersion(Answer):
     """One definition of a pipeline."""
 
     pipeline_id: str
-    number: int
+    number: int = told_as("version")
     digest: str
     created_at: str
-    told: Mapping[str, Any] = field(repr=False, compare=False)
-
-    @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Self:
-        """Read an answer."""
-        return cls(
-            pipeline_id=told["pipeline_id"],
-            number=told["version"],
-            digest=told["digest"],
-            created_at=told["created_at"],
-            told=told,
-        )
 
     @property
     def definition(self) -> Mapping[str, Any]:
@@ -62,33 +40,21 @@ class RemoteVersion:
         return {key: list(step["needs"]) for key, step in self.definition["steps"].items()}
 
 
-@dataclass(frozen=True)
-class RemoteEndpoint:
+@dataclass(frozen=True, kw_only=True)
+class RemoteEndpoint(Answer):
     """A service of the caller's that steps ask; `signing_secret` is there once, when it is new."""
 
     id: str
     url: str
     archived_at: str | None
-    signing_secret: str | None = field(repr=False)
-    told: Mapping[str, Any] = field(repr=False, compare=False)
-
-    @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Self:
-        """Read an answer."""
-        return cls(
-            id=told["id"],
-            url=told["url"],
-            archived_at=told["archived_at"],
-            signing_secret=told.get("signing_secret"),
-            told=told,
-        )
+    signing_secret: str | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True)
-class RemoteStep:
+@dataclass(frozen=True, kw_only=True)
+class RemoteStep(Answer):
     """A step of a run."""
 
-    key: str
+    key: str = told_as("step_key")
     type: str
     status: str
     attempt: int
@@ -96,22 +62,13 @@ class RemoteStep:
     started_at: str | None
     completed_at: str | None
 
-    @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Self:
-        """Read a part of an answer."""
-        return cls(
-            key=told["step_key"],
-            type=told["type"],
-            status=told["status"],
-            attempt=told["attempt"],
-            error=told["error"],
-            started_at=told["started_at"],
-            completed_at=told["completed_at"],
-        )
+
+def _steps(told: list[Mapping[str, Any]]) -> tuple[RemoteStep, ...]:
+    return tuple(RemoteStep.of(step) for step in told)
 
 
-@dataclass(frozen=True)
-class RemoteRun:
+@dataclass(frozen=True, kw_only=True)
+class RemoteRun(Answer):
     """A run of a pipeline over a file; each step comes after those it needs."""
 
     id: str
@@ -120,22 +77,7 @@ class RemoteRun:
     pipeline_version: int
     file_id: str
     error: Mapping[str, Any] | None
-    steps: tuple[RemoteStep, ...]
-    told: Mapping[str, Any] = field(repr=False, compare=False)
-
-    @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Self:
-        """Read an answer."""
-        return cls(
-            id=told["id"],
-            status=told["status"],
-            pipeline_id=told["pipeline_id"],
-            pipeline_version=told["pipeline_version"],
-            file_id=told["file_id"],
-            error=told["error"],
-            steps=tuple(RemoteStep.of(step) for step in told["steps"]),
-            told=told,
-        )
+    steps: tuple[RemoteStep, ...] = told_as(read=_steps)
 
     @property
     def has_ended(self) -> bool:
@@ -143,37 +85,24 @@ class RemoteRun:
         return self.status not in _UNENDED
 
 
-@dataclass(frozen=True)
-class RemoteBatch:
+@dataclass(frozen=True, kw_only=True)
+class RemoteBatch(Answer):
     """One pipeline over many files."""
 
     id: str
     status: str
-    told: Mapping[str, Any] = field(repr=False, compare=False)
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Self:
         """Read an answer, which may have everything once more under `batch`."""
-        return cls(id=told["id"], status=told["status"], told=told.get("batch", told))
+        return super().of(told.get("batch", told))
 
 
-@dataclass(frozen=True)
-class RemoteReview:
+@dataclass(frozen=True, kw_only=True)
+class RemoteReview(Answer):
     """A task for a person."""
 
     id: str
     run_id: str
     step_key: str
     status: str
-    told: Mapping[str, Any] = field(repr=False, compare=False)
-
-    @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Self:
-        """Read an answer."""
-        return cls(
-            id=told["id"],
-            run_id=told["run_id"],
-            step_key=told["step_key"],
-            status=told["status"],
-            told=told,
-        )

@@ -1,12 +1,12 @@
-"""What the service says of files and renders, as values; `told` has all of it."""
+"""What the service says of files and renders, as values."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass
+
+from framekiln.client.answer import Answer
 
 
-@dataclass(frozen=True)
-class RemoteFile:
+@dataclass(frozen=True, kw_only=True)
+class RemoteFile(Answer):
     """A file on the service."""
 
     id: str
@@ -16,48 +16,20 @@ class RemoteFile:
     byte_size: int | None
     md5: str | None
     next_byte: int
-    expires_at: str | None
-    told: Mapping[str, Any] = field(repr=False, compare=False)
-
-    @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Self:
-        """Read an answer."""
-        return cls(
-            id=told["id"],
-            filename=told["filename"],
-            type=told["type"],
-            status=told["status"],
-            byte_size=told["byte_size"],
-            md5=told["md5"],
-            next_byte=told["next_byte"],
-            expires_at=told.get("expires_at"),
-            told=told,
-        )
+    expires_at: str | None = None
 
 
-@dataclass(frozen=True)
-class RemoteRender:
+@dataclass(frozen=True, kw_only=True)
+class RemoteRender(Answer):
     """A render on the service."""
 
     id: str
     status: str
-    told: Mapping[str, Any] = field(repr=False, compare=False)
-
-    @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Self:
-        """Read an answer."""
-        return cls(id=told["id"], status=told["status"], told=told)
 
 
-@dataclass(frozen=True)
-class RemoteTranscription:
+@dataclass(frozen=True, kw_only=True)
+class RemoteTranscription(Answer):
     """A transcription on the service."""
 
     id: str
-    status: str | None
-    told: Mapping[str, Any] = field(repr=False, compare=False)
-
-    @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Self:
-        """Read an answer."""
-        return cls(id=told["id"], status=told.get("status"), told=told)
+    status: str | None = None

@@ -1,38 +1,25 @@
-"""What the service says of webhooks and what was sent to them, as values; `told` has all of it."""
+"""What the service says of webhooks and what was sent to them, as values."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+
+from framekiln.client.answer import Answer, told_as
 
 
-@dataclass(frozen=True)
-class RemoteWebhook:
+@dataclass(frozen=True, kw_only=True)
+class RemoteWebhook(Answer):
     """A receiver of events; `secret` is there once, when it is new."""
 
     id: str
     url: str
-    events: Sequence[str]
+    events: Sequence[str] = told_as(read=tuple)
     state: str
     reason: str | None
-    secret: str | None = field(repr=False)
-    told: Mapping[str, Any] = field(repr=False, compare=False)
-
-    @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Self:
-        """Read an answer."""
-        return cls(
-            id=told["id"],
-            url=told["url"],
-            events=tuple(told["events"]),
-            state=told["state"],
-            reason=told["reason"],
-            secret=told.get("secret"),
-            told=told,
-        )
+    secret: str | None = field(default=None, repr=False)
 
 
-@dataclass(frozen=True)
-class RemoteDelivery:
+@dataclass(frozen=True, kw_only=True)
+class RemoteDelivery(Answer):
     """One event on its way to one webhook, or there."""
 
     id: str
@@ -40,19 +27,6 @@ class RemoteDelivery:
     topic: str
     status: str
     attempt_count: int
-    told: Mapping[str, Any] = field(repr=False, compare=False)
-
-    @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Self:
-        """Read an answer."""
-        return cls(
-            id=told["id"],
-            webhook_id=told["webhook_id"],
-            topic=told["topic"],
-            status=told["status"],
-            attempt_count=told["attempt_count"],
-            told=told,
-        )
 
     @property
     def last_error(self) -> str | None:
