@@ -28,6 +28,7 @@ from framekiln.engine.film import Film, FilmLimits, FilmOrder, make_film
 from framekiln.engine.studio import Alive, FilmAbandoned, Studio
 from framekiln.media.imaging.stills import decode_bgra
 from tests.e2e.conftest import processes_under
+from tests.support.busy_chromium import letting_fall
 from tests.support.looks import decode_frames
 
 SIZE = Size(320, 180)
@@ -274,6 +275,11 @@ def test_a_difference_later_is_noticed_too(browser: Browser) -> None:
 def test_memory_that_is_gone_is_a_dead_browser(browser: Browser) -> None:
     with pytest.raises(BrowserDied, match="frame memory is gone"):
         Framebuffer(Block(browser.pid, 8), SIZE).read_into(empty())
+
+
+def test_the_frame_memory_of_a_chromium_that_lets_frames_fall_is_found(browser: Browser) -> None:
+    with open_page(browser, Size(320, 180)) as page, letting_fall(browser, 7):
+        assert locate(page).size == page.size
 
 
 def test_a_small_page_is_taken_by_screenshots(browser: Browser) -> None:

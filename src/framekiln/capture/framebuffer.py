@@ -22,6 +22,7 @@ Pixels = NDArray[np.uint8]
 
 _MARK_PX: Final = 8
 _ROUNDS: Final = 3
+_MOST_FALLEN: Final = 100
 
 
 class FramebufferNotFound(Exception):
@@ -58,13 +59,23 @@ def locate(page: Page) -> Framebuffer:
     for _ in range(_ROUNDS):
         colours = [secrets.token_bytes(3) for _ in range(3)]
         page.evaluate(_paint_script(colours))
-        for _ in range(3):
-            page.redraw()
+        _draw(page)
         found = _search(page, colours) if candidates is None else candidates
         candidates = [c for c in found if _shows(c, page.size, colours)]
     if not candidates:
         raise FramebufferNotFound("the drawn colours are nowhere in the GPU process")
     return Framebuffer(candidates[0], page.size)
+
+
+def _draw(page: Page) -> None:
+    """Have Chromium draw what was painted, also one that is busy and lets frames fall."""
+    for _ in range(_MOST_FALLEN):
+        page.redraw()
+        if page.evaluate("hasPainted"):
+            break
+    # What was drawn is shown with the frames after it.
+    for _ in range(2):
+        page.redraw()
 
 
 _PREPARE: Final = """(() => {
@@ -85,6 +96,8 @@ def _paint_script(colours: list[bytes]) -> str:
       document.body.style.background = "{ground}";
       first.style.background = "{first}";
       last.style.background = "{last}";
+      window.hasPainted = false;
+      requestAnimationFrame(() => {{ window.hasPainted = true; }});
     }})()"""
 
 
