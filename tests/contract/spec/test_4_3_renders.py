@@ -52,7 +52,7 @@ def moving_page(seconds: int) -> str:
 
 
 async def test_a_render_whose_creation_got_no_answer_keeps_its_source(
-    idle: Kiln, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    idle: Kiln, tmp_path: Path
 ) -> None:
     """It was deleted with the answer, and a worker then found nothing to render."""
     parts = idle.services
@@ -69,9 +69,12 @@ async def test_a_render_whose_creation_got_no_answer_keeps_its_source(
                 clock=parts.clock,
                 news=RenderNews(parts.outbox, base_url=BASE_URL),
             )
-            monkeypatch.setattr(idle.app.state, "services", replace(parts, renders=renders))
+            idle.app.state.services = replace(parts, renders=renders)
             body = {"html": f"<p>{who}", "metadata": {"who": who}, **SMALL}
-            answer = await idle.client.post(RENDERS, json=body)
+            try:
+                answer = await idle.client.post(RENDERS, json=body)
+            finally:
+                idle.app.state.services = parts
         assert proxy.has_lost
     assert answer.status_code == 503
     async with parts.database.connection() as connection:
