@@ -76,6 +76,7 @@ def test_a_run_is_watched_to_its_end(terminal: Terminal, film: Path) -> None:
     assert result.exit_code == 0, result.output
     run_id, status = result.stdout.split()
     assert status == "succeeded"
+    assert result.stderr.endswith("\n")
     tree = [line.partition("── ")[2].split() for line in result.stderr.splitlines()]
     assert [words[:3] for words in tree if words] == [
         ["look", "probe", "succeeded"],

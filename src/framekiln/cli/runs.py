@@ -131,11 +131,15 @@ def finish(client: Client, run: RemoteRun, *, watch: bool, as_json: bool) -> Non
 
 def _watch(client: Client, run: RemoteRun) -> RemoteRun:
     """Draw a run again and again on standard error, until it has ended."""
-    needs, clock = _needs(client, run), SystemClock()
-    with Live(console=Console(stderr=True), auto_refresh=False) as live:
-        return client.runs.wait(
+    needs, clock, console = _needs(client, run), SystemClock(), Console(stderr=True)
+    with Live(console=console, auto_refresh=False) as live:
+        ended = client.runs.wait(
             run.id, lambda found: live.update(draw_run(found, needs, clock.now()), refresh=True)
         )
+    if not console.is_terminal:
+        # Into a file the last picture is written alone, and without an end of its line.
+        console.print()
+    return ended
 
 
 def _needs(client: Client, run: RemoteRun) -> dict[str, list[str]]:
