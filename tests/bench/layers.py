@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,7 @@ def _transcode(clip: Path, out: Path, *, has_sound: bool = True) -> None:
                 number += 1
                 continue
             assert sound is not None
+            assert isinstance(frame, av.AudioFrame)
             for resampled in resampler.resample(frame):
                 target.mux(sound.encode(resampled))
         target.mux(pictures.encode(None))
@@ -258,7 +260,7 @@ def _makers() -> dict[str, Callable[[Path], object]]:
         "clip.mp4": _make_clip,
         "music.m4a": _make_music,
         "logo.png": _make_logo,
-        **{f"{n}.png": lambda path, n=n: _make_picture(path, n) for n in range(4)},
+        **{f"{n}.png": partial(_make_picture, n=n) for n in range(4)},
     }
 
 
@@ -302,7 +304,7 @@ def _make_clip(path: Path) -> None:
 
 def _make_music(path: Path) -> None:
     tone = f"sine=frequency=220:duration={SECONDS}"
-    command = ["ffmpeg", "-y", "-loglevel", "error", "-f", "lavfi", "-i", tone, path]
+    command = ["ffmpeg", "-y", "-loglevel", "error", "-f", "lavfi", "-i", tone, str(path)]
     subprocess.run(command, check=True)
 
 

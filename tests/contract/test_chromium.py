@@ -24,7 +24,8 @@ from framekiln.capture.page import Page, Size, open_page
 from framekiln.capture.process_memory import Block
 from framekiln.capture.sandbox import Confinement, strongest_confinement
 from framekiln.capture.warm_browser import WarmBrowser
-from framekiln.engine.film import Film, FilmLimits, FilmOrder, make_film
+from framekiln.engine.film import make_film
+from framekiln.engine.order import Film, FilmLimits, FilmOrder
 from framekiln.engine.studio import Alive, FilmAbandoned, Studio
 from framekiln.media.imaging.stills import decode_bgra
 from tests.e2e.conftest import processes_under

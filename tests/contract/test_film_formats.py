@@ -52,9 +52,14 @@ def pictures(path: Path) -> tuple[Pictures, list[Fraction]]:
         decoder = av.CodecContext.create("libvpx-vp9", "r") if context.name == "vp9" else context
         frames = []
         for packet in container.demux(stream):
-            frames += decoder.decode(packet if packet.size else None)  # type: ignore[attr-defined]
-        shown = [frame.reformat(format="rgba", src_colorspace=1).to_ndarray() for frame in frames]
-        return shown, [frame.pts * stream.time_base for frame in frames]
+            frames += decoder.decode(packet if packet.size else None)
+        shown, times = [], []
+        for frame in frames:
+            assert frame.pts is not None
+            rgba = frame.reformat(format="rgba", src_colorspace=1)
+            shown.append(np.asarray(rgba.to_ndarray(), np.uint8))
+            times.append(frame.pts * stream.time_base)
+        return shown, times
 
 
 def near(pixel: NDArray[np.uint8], wanted: tuple[int, ...], slack: int = 8) -> bool:

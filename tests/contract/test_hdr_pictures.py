@@ -39,8 +39,8 @@ def check_patches(rgb: np.ndarray, *, off: int) -> None:
     for colour, wanted in zip(colours, GREY_OF.values(), strict=False):
         assert np.abs(colour - wanted).max() <= off
         assert np.ptp(colour) <= off
-    wanted = np.eye(3) * COLOUR_LEVEL
-    assert np.abs(colours[len(GREYS) :] - wanted).max() <= 4 * off
+    primaries = np.eye(3) * COLOUR_LEVEL
+    assert np.abs(colours[len(GREYS) :] - primaries).max() <= 4 * off
 
 
 def test_a_frame_of_a_page_or_layer(film: Path) -> None:

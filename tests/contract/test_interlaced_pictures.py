@@ -2,6 +2,7 @@
 
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -15,7 +16,7 @@ from framekiln.media.watching.video_decoder import VideoDecoder
 from tests.support.looks import decode_frames
 
 WIDTH, HEIGHT, COUNT, FPS = 320, 240, 30, 25
-Luma = NDArray[np.uint8]
+Luma = NDArray[Any]
 
 
 def bar(field_time: float) -> Luma:

@@ -49,7 +49,7 @@ async def rendered(kiln: Kiln, config: dict[str, Any], uploads: dict[str, str]) 
 async def test_a_config_becomes_a_film_by_slices(kiln: Kiln, tmp_path: Path, clip: bytes) -> None:
     file = await upload_file(kiln, clip, filename="clip.mp4")
     await processed(kiln, file["id"])
-    layers = [
+    layers: list[dict[str, Any]] = [
         {"id": "v", "type": "video", "file": "https://replaced.test/", "loop": 3},
         {"id": "t", "type": "text", "text": {"text": "over", "fontSize": 20}},
     ]

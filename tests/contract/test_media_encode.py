@@ -16,7 +16,8 @@ SIZE = (320, 240)
 def codes_of(path: Path) -> list[int | None]:
     with av.open(str(path)) as container:
         return [
-            read_frame_code(frame.to_ndarray(format="rgb24")) for frame in container.decode(video=0)
+            read_frame_code(np.asarray(frame.to_ndarray(format="rgb24"), np.uint8))
+            for frame in container.decode(video=0)
         ]
 
 

@@ -264,6 +264,7 @@ def test_transparency_is_kept(
     rgba[:, :32, 3], rgba[:, 32:, 3] = 255, 64
     with av.open(path, "w") as container:
         stream = container.add_stream(codec, rate=30, options=options)
+        assert isinstance(stream, VideoStream)
         stream.width, stream.height, stream.pix_fmt = 64, 48, pix_fmt
         for n in range(40):
             rgba[..., 1] = n * 4

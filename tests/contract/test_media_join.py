@@ -9,6 +9,7 @@ from statistics import median
 import av
 import numpy as np
 import pytest
+from av.audio.frame import AudioFrame
 
 from framekiln.media.errors import SlicesDiffer
 from framekiln.media.mixing.mix import SoundClip, mix
@@ -86,6 +87,7 @@ def test_picture_and_sound_lie_side_by_side(tmp_path: Path) -> None:
         for packet in container.demux():
             if packet.dts is None:
                 continue
+            assert packet.pos is not None
             positions.append(packet.pos)
             last_s[packet.stream.type] = packet.dts * packet.time_base
             assert abs(last_s["video"] - last_s["audio"]) < Fraction(1, 5)
@@ -147,16 +149,21 @@ def test_sound_keeps_to_the_picture_for_ten_minutes(tmp_path: Path) -> None:
         assert heard_s == pytest.approx(flashes_s, abs=0.001)
 
 
+def seconds(frame: AudioFrame) -> float:
+    assert frame.time is not None
+    return frame.time
+
+
 def beeps_between(path: Path, start_s: float, end_s: float) -> list[float]:
     """Decode a part only: all of ten minutes takes longer than making them."""
     with av.open(path) as container:
         stream = container.streams.audio[0]
         if start_s > 1:
             container.seek(int((start_s - 1) * stream.rate), stream=stream)
-        decoded = takewhile(lambda frame: frame.time < end_s, container.decode(stream))
-        frames = [frame for frame in decoded if frame.time >= start_s]
+        decoded = takewhile(lambda frame: seconds(frame) < end_s, container.decode(stream))
+        frames = [frame for frame in decoded if seconds(frame) >= start_s]
     samples = np.concatenate([frame.to_ndarray()[0] for frame in frames])
-    return [frames[0].time + at_s for at_s in find_beeps(samples, stream.rate)]
+    return [seconds(frames[0]) + at_s for at_s in find_beeps(samples, stream.rate)]
 
 
 @pytest.mark.parametrize("fps", [Fraction(24), NTSC, Fraction(60)], ids=str)

@@ -127,20 +127,23 @@ def redact(source: Path, *, boxes: list[Any] = [], mutes: list[Any] = []) -> Pat
     return out
 
 
+def luma_of(frame: av.VideoFrame) -> Planes:
+    return np.asarray(frame.to_ndarray(format="yuv420p"), np.uint8)[: frame.height]
+
+
 def pictures(path: Path) -> dict[int, Planes]:
     """Return the luma of all pictures by time in milliseconds."""
     with av.open(path) as container:
-        return {
-            round(1000 * frame.time): frame.to_ndarray(format="yuv420p")[: frame.height]
-            for frame in container.decode(video=0)
-        }
+        return {round(1000 * frame.time): luma_of(frame) for frame in container.decode(video=0)}
 
 
 def sound(path: Path, track: int = 0) -> tuple[int, NDArray[np.float32]]:
     """Return when a sound track begins, in samples, and one channel of it."""
     with av.open(path) as container:
         frames = list(container.decode(audio=track))
-    first = round(frames[0].time * RATE_HZ)
+    start_s = frames[0].time
+    assert start_s is not None
+    first = round(start_s * RATE_HZ)
     return first, np.concatenate([frame.to_ndarray()[0] for frame in frames])
 
 
@@ -195,10 +198,10 @@ def test_a_span_without_keyframes_is_silent_in_all_tracks(tmp_path: Path) -> Non
     source = Source(tmp_path / "film.mkv", sounds=2).write()
     film = redact(source, mutes=[{"start_ms": 500, "end_ms": 900.5}])
     for track in (0, 1):
-        (first, heard), (_, original) = sound(film, track), sound(source, track)
+        (first, heard), (_, integers) = sound(film, track), sound(source, track)
         assert first == 0
         assert not heard[24_000:43_224].any()
-        original = original.astype(np.float32)[::2] / 32_768
+        original = integers.astype(np.float32)[::2] / 32_768
         for part in (np.s_[4000:20_000], np.s_[48_000:90_000]):
             assert np.abs(heard[part] - original[part]).max() < 0.02
 
@@ -226,7 +229,8 @@ def test_nothing_else_of_the_source_comes_along(tmp_path: Path) -> None:
     )
     Source(plain, [MOVING], metadata={"location": "+12.34-056.78/"}).write()
     source = tmp_path / "full.mkv"
-    command = ["ffmpeg", "-v", "error", "-i", plain, "-i", captions, "-i", chapters]
+    command: list[str | Path] = ["ffmpeg", "-v", "error"]
+    command += ["-i", plain, "-i", captions, "-i", chapters]
     command += ["-map", "0", "-map", "1", "-map_metadata", "2", "-map_chapters", "2"]
     command += ["-attach", captions, "-metadata:s:t", "mimetype=text/plain"]
     command += ["-metadata:s:a:0", "title=secret track", "-c", "copy", source]

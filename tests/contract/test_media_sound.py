@@ -3,6 +3,7 @@
 from fractions import Fraction
 from math import sqrt
 from pathlib import Path
+from typing import Any
 
 import av
 import numpy as np
@@ -47,7 +48,7 @@ def write_wav(path: Path, samples: NDArray[np.float32], layout: str, rate_hz: in
     return path
 
 
-SOURCES = {
+SOURCES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "wav 44.1 kHz": ("a.wav", "pcm_s16le", {"sample_rate_hz": 44_100}),
     "wav mono": ("a.wav", "pcm_s16le", {"channels": 1}),
     "flac": ("a.flac", "flac", {}),

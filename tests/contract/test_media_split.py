@@ -63,7 +63,7 @@ def packets(path: Path, index: int) -> list[tuple[Fraction, bytes]]:
 
 
 def picture_hashes(media: Path | bytes) -> list[tuple[Fraction, str]]:
-    with av.open(io.BytesIO(media) if isinstance(media, bytes) else media) as container:
+    with av.open(io.BytesIO(media) if isinstance(media, bytes) else media, "r") as container:
         return [
             (
                 (frame.pts or 0) * Fraction(frame.time_base or 0),

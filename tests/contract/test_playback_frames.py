@@ -11,6 +11,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+from av.audio.stream import AudioStream
 from numpy.typing import NDArray
 
 from framekiln.media.errors import SlicesDiffer
@@ -186,6 +187,7 @@ def make_tone(path: Path) -> Path:
     samples = np.stack([tone, tone]).astype(np.float32)
     with av.open(str(path), "w") as container:
         stream = container.add_stream(codec, rate=rate, layout="stereo")
+        assert isinstance(stream, AudioStream)
         stream.bit_rate = 256_000
         for first in range(0, samples.shape[1], 960):
             part = np.ascontiguousarray(samples[:, first : first + 960])

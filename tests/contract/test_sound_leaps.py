@@ -6,6 +6,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+from av.audio.stream import AudioStream
 from numpy.typing import NDArray
 
 from framekiln.media.hearing.sound import RATE_HZ, read_sound, stretches
@@ -26,7 +27,7 @@ EXACT = {
     "vorbis": ("a.ogg", "vorbis", 44_100, {"strict": "-2"}),
     "flac in ogg": ("a.ogg", "flac", 44_100, {}),
 }
-NEARLY = {"opus": ("a.ogg", "libopus", 48_000, {})}
+NEARLY: dict[str, tuple[str, str, int, dict[str, str]]] = {"opus": ("a.ogg", "libopus", 48_000, {})}
 
 
 def make_sound(path: Path, codec: str, rate_hz: int, options: dict[str, str]) -> Path:
@@ -38,6 +39,7 @@ def make_sound(path: Path, codec: str, rate_hz: int, options: dict[str, str]) ->
     samples = (0.3 * tones + noise).astype(np.float32)[: 1 if layout == "mono" else 2]
     with av.open(str(path), "w") as container:
         stream = container.add_stream(codec, rate=rate_hz, layout=layout, options=options)
+        assert isinstance(stream, AudioStream)
         resampler = av.AudioResampler(stream.format, layout, rate_hz)
         frame = av.AudioFrame.from_ndarray(np.ascontiguousarray(samples), "fltp", layout)
         frame.sample_rate, frame.pts, frame.time_base = rate_hz, 0, Fraction(1, rate_hz)

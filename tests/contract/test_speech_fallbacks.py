@@ -136,7 +136,7 @@ def test_a_song_that_is_not_english_harms_nobody(moonshine: Speech, tmp_path: Pa
     if not LENA.exists():
         pytest.skip("the packages of the e2e tests are not installed")
     write_samples(LENA, 0, tmp_path / "samples")
-    samples = np.fromfile(tmp_path / "samples", "<i2").astype(np.float32) / 32_768
+    samples = np.fromfile(tmp_path / "samples", "<i2").astype(np.float32) / np.float32(32_768)
     check_times(moonshine.transcribe(samples), len(samples) // 16)
 
 

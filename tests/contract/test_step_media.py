@@ -21,6 +21,7 @@ from framekiln.pipelines.outputs.output import Annotation, Keyframe, Output
 from framekiln.pipelines.runners.detect_scenes import DetectScenes
 from framekiln.pipelines.runners.redact_render import RedactRender
 from framekiln.pipelines.runners.sample_frames import SampleFrames
+from framekiln.pipelines.runners.step import StepRunner
 from framekiln.pipelines.runners.step_media import StepMedia
 from framekiln.pipelines.running.step_job import RunStep
 from framekiln.renders.redacting import RedactFile
@@ -54,7 +55,7 @@ async def line(
     async with open_line(postgres, folder, template=TEMPLATE, runners={}) as line:
         parts = line.kiln.services
         media = StepMedia(parts.database, parts.files, parts.blobs)
-        runners = {
+        runners: dict[str, StepRunner] = {
             "probe": told,
             "sample_frames": SampleFrames(media, parts.files, parts.blobs),
             "detect_scenes": DetectScenes(media),
@@ -267,9 +268,9 @@ class TestRedactRender:
         assert (info["status"], info["width"], info["height"]) == ("complete", 160, 120)
         assert abs(info["duration_ms"] - 4000) < 60
         answer = await line.kiln.client.get(metadata["output_url"])
-        with av.open(io.BytesIO(answer.content)) as container:
+        with av.open(io.BytesIO(answer.content), "r") as container:
             codes = [
-                read_frame_code(frame.to_ndarray(format="rgb24"))
+                read_frame_code(np.asarray(frame.to_ndarray(format="rgb24"), np.uint8))
                 for frame in container.decode(video=0)
             ]
         # The box lies over the number.

@@ -7,6 +7,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
+from av.video.stream import VideoStream
 from PIL import Image
 
 from framekiln.media.overviews.overview import task
@@ -35,6 +36,7 @@ def make_glass(folder: Path, coding: str) -> Path:
     rgba[:, :64, 3], rgba[:, 64:128, 3] = 255, 128
     with av.open(folder / name, "w") as container:
         stream = container.add_stream(codec, rate=10, options=options)
+        assert isinstance(stream, VideoStream)
         stream.width, stream.height, stream.pix_fmt = 192, 64, pix_fmt
         for number in range(10):
             frame = av.VideoFrame.from_ndarray(rgba, format="rgba").reformat(format=pix_fmt)

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from framekiln.capture.browser import Browser, open_browser
-from framekiln.engine.film import Film, FilmLimits, FilmOrder, make_film
+from framekiln.engine.film import make_film
+from framekiln.engine.order import Film, FilmLimits, FilmOrder
 from tests.support.frame_codes import Picture
 from tests.support.looks import DecodedFrame, decode_frames
 
@@ -46,7 +47,12 @@ class Camera:
 
     def film(self, html: str, **order: Any) -> Take:
         """Film a page; ten frames in a second, unless the order says otherwise."""
-        asked = {"width_px": WIDTH, "height_px": HEIGHT, "fps": Fraction(10), "duration_ms": 1000}
+        asked: dict[str, Any] = {
+            "width_px": WIDTH,
+            "height_px": HEIGHT,
+            "fps": Fraction(10),
+            "duration_ms": 1000,
+        }
         path = self._folder / f"{next(self._numbers)}.mp4"
         film = make_film(FilmOrder(html, **asked | order), self.browser, path, limits=LIMITS)
         return Take(film, path)

@@ -1,8 +1,10 @@
 """The element vocabulary's time model, measured in films: lengths, starts, fades, loops."""
 
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -25,6 +27,7 @@ from tests.e2e.conformance import (
     shown_s,
 )
 from tests.e2e.conftest import LIMITS, Camera
+from tests.support.frame_codes import Picture
 from tests.support.looks import colour_at, decode_frames, probe, psnr
 
 FADES = """<style>
@@ -101,7 +104,7 @@ def test_case_06_two_scenes_fade_into_each_other(camera: Camera) -> None:
     assert levels(take, 1)[40:] == pytest.approx([1] * 20, abs=0.01)
 
 
-ANIMATED = {
+ANIMATED: dict[str, tuple[Callable[[str], str], dict[str, Any]]] = {
     "in a scene": (lambda inner: scene(inner, 'duration="2s" fps="20"'), {}),
     "in a later scene": (
         lambda inner: scene(
@@ -167,7 +170,7 @@ def test_case_29_slices_show_what_the_whole_film_shows(
 ) -> None:
     html = FADES + scene(content, 'duration="2s"', "color:#fff")
     whole = film(camera, html)
-    pictures = []
+    pictures: list[Picture] = []
     for slice_ in reversed(cut(whole.film.timeline, 1000)):
         path = tmp_path / f"slice-{slice_.number}.mp4"
         with open_stage(

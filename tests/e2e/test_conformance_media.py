@@ -113,7 +113,7 @@ def test_case_12_what_is_muted_is_silent(camera: Camera, media: LocalAssets, nam
     assert rms(heard(take)) < 1e-5
 
 
-LENGTHS = {
+LENGTHS: dict[str, tuple[str, str, float, list[float]]] = {
     "longer than its scene": (f'<ef-audio src="{SONG}"></ef-audio>', 'duration="2s"', 2, [0, 1]),
     "shorter than its scene": (f'<ef-audio src="{SHORT}"></ef-audio>', 'duration="4s"', 4, [0, 1]),
     "as long as its group": (f'<ef-audio src="{SONG}"></ef-audio>', "", 5, [0, 1, 2, 3, 4]),

@@ -3,6 +3,7 @@
 import json
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from tests.support.libraries import module_makers, with_libraries
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
 from tests.support.looks import colour_at
 
-PLAIN = {"fps": Fraction(20), "duration_ms": 2000}
+PLAIN: dict[str, Any] = {"fps": Fraction(20), "duration_ms": 2000}
 CANVAS = f"""<canvas width={WIDTH} height={HEIGHT} style="position:absolute;left:0;top:0"></canvas>
 <script>
 const pen = document.querySelector("canvas").getContext("2d");

@@ -86,7 +86,7 @@ def gone(number: int) -> float:
     return min(1.0, number / FPS)
 
 
-SMALL = {"size": {"width": 150}, "position": {"x": 90, "y": 70}}
+SMALL: dict[str, Any] = {"size": {"width": 150}, "position": {"x": 90, "y": 70}}
 SMALL_CSS = "width:150px;"
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tests.support.clips import write_picture
 from tests.support.frame_codes import Picture
 from tests.support.layer_films import config_of, staged
-from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
+from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets, Maker
 from tests.support.looks import ssim
 from tests.support.video_stock import GREEN, presenter, video_makers
 
@@ -43,7 +43,7 @@ def sweeping(path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def assets(tmp_path_factory: pytest.TempPathFactory) -> LocalAssets:
-    makers = {
+    makers: dict[str, Maker] = {
         "presenter.png": lambda path: write_picture(path, presenter()),
         "presenter.mp4": video_makers()["presenter.mp4"],
         "sweep.wav": partial(sweeping),

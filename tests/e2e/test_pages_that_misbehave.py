@@ -27,8 +27,9 @@ from framekiln.capture.errors import (
 from framekiln.capture.sandbox import Confinement, strongest_confinement
 from framekiln.capture.warm_browser import WarmBrowser
 from framekiln.engine.errors import FilmTookTooLong, LengthUnknown
-from framekiln.engine.film import Film, FilmLimits, FilmOrder, make_film
+from framekiln.engine.film import make_film
 from framekiln.engine.missing_media import AssetMissing
+from framekiln.engine.order import Film, FilmLimits, FilmOrder
 from tests.e2e.conftest import processes_under
 from tests.support.looks import colour_at, decode_frames
 

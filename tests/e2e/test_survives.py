@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import IO
 
 import httpx
 import pytest
@@ -104,7 +105,10 @@ def _video(client: httpx.Client, clip: Path, colour: str) -> str:
         "layers": [{"id": "clip", "type": "video"}, box],
     }
     with clip.open("rb") as source:
-        files = {"config": (None, json.dumps(config)), "fileclip": ("clip.mp4", source)}
+        files: dict[str, tuple[str | None, str | IO[bytes]]] = {
+            "config": (None, json.dumps(config)),
+            "fileclip": ("clip.mp4", source),
+        }
         answer = client.post("/v2/videos", files=files)
     assert answer.status_code == 201, answer.text
     return str(answer.json()["id"])

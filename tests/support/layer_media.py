@@ -54,7 +54,7 @@ def glass(path: Path) -> None:
     """Two seconds of blue glass: VP9 whose right half is half transparent."""
     with av.open(path, "w") as container:
         stream = container.add_stream("libvpx-vp9", rate=10)
-        stream.width, stream.height, stream.pix_fmt = 64, 64, "yuva420p"  # type: ignore[attr-defined]
+        stream.width, stream.height, stream.pix_fmt = 64, 64, "yuva420p"
         for number in range(20):
             pixels = np.zeros((64, 64, 4), np.uint8)
             pixels[...] = (0, 0, 255, 255)

@@ -26,7 +26,7 @@ from framekiln.media.imaging.stills import decode_bgra
 from tests.support.clips import write_picture
 from tests.support.frame_codes import Picture
 from tests.support.layer_films import config_of, staged
-from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
+from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets, Maker
 from tests.support.looks import decode_frames, ssim
 
 BUNNY = Path(__file__).parent / "media" / "bigbuckbunny.mp4"
@@ -155,7 +155,7 @@ def oracle_media(folder: Path) -> LocalAssets:
     def write_frame(path: Path, number: int) -> None:
         write_picture(path, frames()[number])
 
-    makers = {
+    makers: dict[str, Maker] = {
         "photo.png": partial(_photo),
         "logo.png": partial(_logo),
         "clip.mp4": partial(_excerpt),

@@ -68,7 +68,7 @@ def read_clip(name: str) -> SpokenClip:
     with av.open(str(FOLDER / f"{name}.flac")) as container:
         frames = [frame.to_ndarray()[0] for frame in container.decode(audio=0)]
         assert container.streams.audio[0].rate == 16_000
-    samples = np.concatenate(frames).astype(np.float32) / 32_768
+    samples = np.concatenate(frames).astype(np.float32) / np.float32(32_768)
     first, *rows = (FOLDER / f"{name}.tsv").read_text().splitlines()
     words = []
     for row in rows:

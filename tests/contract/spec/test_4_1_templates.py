@@ -43,12 +43,12 @@ async def test_the_answer_to_a_creation(kiln: Kiln) -> None:
 async def test_json_as_text_and_in_forms(kiln: Kiln, style: str) -> None:
     body = template_body()
     fields = {name: body[name] if name == "name" else json.dumps(body[name]) for name in body}
-    sent: dict[str, Any] = {
+    sent: dict[str, dict[str, Any]] = {
         "text": {"json": fields},
         "urlencoded": {"data": fields},
         "multipart": {"files": {name: (None, text) for name, text in fields.items()}},
-    }[style]
-    answer = await kiln.client.post(TEMPLATES, **sent)
+    }
+    answer = await kiln.client.post(TEMPLATES, **sent[style])
     assert answer.status_code == 201, answer.text
     path = f"{TEMPLATES}/{answer.json()['data']['id']}/render"
     data = {"source": "https://127.0.0.1/a.mp4"}

@@ -55,7 +55,7 @@ def decoded(data: bytes, folder: Path, container: str) -> Picture:
 @pytest.mark.parametrize("container", STILLS)
 async def test_a_still_shows_its_moment(kiln: Kiln, container: str, tmp_path: Path) -> None:
     html = frame_code_page(PageDriver.WAAPI, Fraction(30), frame_count=90)
-    asked = {"width": 321, "height": 181, "duration_ms": 1500}
+    asked: dict[str, Any] = {"width": 321, "height": 181, "duration_ms": 1500}
     info, data = await shoot(kiln, html, container, **asked)
     assert {name: info[name] for name in asked} == asked
     assert info["byte_size"] == len(data)
@@ -73,7 +73,7 @@ async def test_a_still_is_exact_to_the_millisecond(
 ) -> None:
     """Not only at the times of frames; without a time it is the beginning."""
     html = frame_code_page(driver, Fraction(30), frame_count=60)
-    asked = {} if at_ms is None else {"duration_ms": at_ms}
+    asked: dict[str, Any] = {} if at_ms is None else {"duration_ms": at_ms}
     info, data = await shoot(kiln, html, "png", width=320, height=180, **asked)
     assert read_frame_code(decoded(data, tmp_path, "png")) == code
     assert info["duration_ms"] == (at_ms or 0)
@@ -150,7 +150,7 @@ async def test_options_change_the_size(
 async def test_defaults_are_as_specified(
     kiln: Kiln, container: str, defaults: dict[str, Any]
 ) -> None:
-    asked = {"width": 320, "height": 180}
+    asked: dict[str, Any] = {"width": 320, "height": 180}
     _, by_default = await shoot(kiln, NOISE, container, **asked)
     _, spelled_out = await shoot(kiln, NOISE, container, options=defaults, **asked)
     assert by_default == spelled_out
@@ -162,7 +162,8 @@ async def test_png_is_lossless(kiln: Kiln, tmp_path: Path) -> None:
         options = {"compression": compression}
         _, data = await shoot(kiln, NOISE, "png", options=options, width=320, height=180)
         pictures.append(decoded(data, tmp_path, "png"))
-    assert np.array_equal(*pictures)
+    quick, thorough = pictures
+    assert np.array_equal(quick, thorough)
 
 
 @pytest.mark.parametrize("container", STILLS)

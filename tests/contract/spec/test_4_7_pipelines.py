@@ -137,7 +137,8 @@ class TestPipelines:
         ],
     )
     async def test_lists_refuse_names_that_nobody_knows(self, line: Line, path: str) -> None:
-        address, query = f"{API}/{path.format(NO_ID)}", {"limit": 1, "stauts": "failed"}
+        address = f"{API}/{path.format(NO_ID)}"
+        query: dict[str, str | int] = {"limit": 1, "stauts": "failed"}
         answer = await line.kiln.client.get(address, params=query)
         assert issues(answer) == {("stauts", "unknown_field")}
 

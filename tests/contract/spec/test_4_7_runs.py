@@ -335,8 +335,8 @@ class TestBatches:
         known = await line.file()
         runs = [{"file_id": file} for file in (unknown[0], known, unknown[1])]
         body = {"pipeline_id": pipeline, "runs": runs}
-        answer = refused(await line.post("pipeline-batches", body), 404, "file_not_found")
-        assert answer["file_ids"] == unknown
+        refusal = refused(await line.post("pipeline-batches", body), 404, "file_not_found")
+        assert refusal["file_ids"] == unknown
         image = {"file_id": await line.file(kind="image")}
         body["runs"] = [{"file_id": known}, image]
         assert issues(await line.post("pipeline-batches", body)) == {

@@ -158,7 +158,9 @@ async def test_last_use_is_noted_once_a_minute(
 ) -> None:
     async def last_used_s() -> float | None:
         (key,) = await parts.identity.list_keys(issued.key.organization_id)
-        return key.last_used_at and (key.last_used_at - start).total_seconds()
+        if key.last_used_at is None:
+            return None
+        return (key.last_used_at - start).total_seconds()
 
     start = clock.now()
     assert await last_used_s() is None

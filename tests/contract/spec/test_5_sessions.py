@@ -363,10 +363,10 @@ class TestSigning:
             assert answer.json()["error"]
         for method in ("GET", "PUT", "DELETE"):
             assert (await browser.request(method, route, headers=OWN)).status_code == 405
-        body = {"url": "/api/v1/files/1"}
-        assert (await place.browser().post(route, json=body, headers=OWN)).status_code == 401
+        asked = {"url": "/api/v1/files/1"}
+        assert (await place.browser().post(route, json=asked, headers=OWN)).status_code == 401
         # An API key is for the other route.
-        assert (await place.kiln.client.post(route, json=body, headers=OWN)).status_code == 401
+        assert (await place.kiln.client.post(route, json=asked, headers=OWN)).status_code == 401
 
 
 async def all_rows(services: Services, table: str) -> str:

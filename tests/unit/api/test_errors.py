@@ -338,7 +338,7 @@ def test_no_problem_is_unspeakable(text: str, value: Any) -> None:
         error = errors.InvalidInput(text, field=text, value=value, issues=[issue])
         problem = problem_of(error, family)
         answer = write_problem({"type": "http", "path": path}, problem)
-        assert json.loads(answer.body)["error"] == "invalid_request"
+        assert json.loads(bytes(answer.body))["error"] == "invalid_request"
 
 
 def test_very_deep_details_are_cut() -> None:

@@ -7,7 +7,7 @@ from framekiln.api.origins import is_own, names_us, page_origin
 from framekiln.settings import Settings
 
 PLAIN = Settings(base_url="http://kiln.example:8080")
-SECURE = Settings(base_url="https://kiln.example", allowed_origins="https://App.example/,")  # type: ignore[arg-type]
+SECURE = Settings(base_url="https://kiln.example", allowed_origins="https://App.example/,")
 
 
 def host(name: str) -> Headers:

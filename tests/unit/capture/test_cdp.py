@@ -4,6 +4,7 @@ import json
 import os
 import threading
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -75,8 +76,12 @@ def test_a_message_may_come_in_pieces(browser: Browser) -> None:
 
 def test_events_reach_the_listener_of_their_session(browser: Browser) -> None:
     heard: list[tuple[str, dict[str, Any]]] = []
+
+    def hear(session: str, params: dict[str, Any]) -> None:
+        heard.append((session, params))
+
     for session in ("one", "two"):
-        browser.connection.listen("E.e", session, lambda p, s=session: heard.append((s, p)))
+        browser.connection.listen("E.e", session, partial(hear, session))
     browser.says(
         {"method": "E.e", "params": {"n": 1}, "sessionId": "two"},
         {"method": "E.e", "params": {"n": 2}, "sessionId": "one"},
@@ -144,12 +149,14 @@ def test_two_full_pipes_do_not_wait_for_each_other(browser: Browser) -> None:
 
 def test_a_listener_may_post_but_not_wait(browser: Browser) -> None:
     connection = browser.connection
+
+    def wait(_: dict[str, Any]) -> None:
+        connection.pump_until(lambda: False, within_s=1)
+
     connection.listen(
         "E.e", None, lambda _: connection.abandon(connection.post("A.a", session=None))
     )
-    connection.listen(
-        "F.f", None, lambda _: connection.pump_until(lambda: False, within_s=1) and None
-    )
+    connection.listen("F.f", None, wait)
     browser.says({"method": "E.e", "params": {}})
     connection.pump_until(lambda: False, within_s=0.01)
     assert browser.hears()["method"] == "A.a"

@@ -11,7 +11,7 @@ BLOCK = 8192
 
 def limited(samples: NDArray[np.float32]) -> NDArray[np.float32]:
     limiter = Limiter()
-    parts = []
+    parts: list[NDArray[np.float32]] = []
     for start in range(0, samples.shape[1], BLOCK):
         parts.extend(limiter.push(samples[:, start : start + BLOCK]))
     parts.extend(limiter.finish())

@@ -16,7 +16,7 @@ from framekiln.media.imaging.stills import (
     encode_still,
 )
 
-FORMATS = [JpegFormat(95), PngFormat(), WebpFormat(95)]
+FORMATS: list[StillFormat] = [JpegFormat(95), PngFormat(), WebpFormat(95)]
 
 
 def colours() -> NDArray[np.uint8]:

@@ -81,7 +81,7 @@ def definitions(draw: st.DrawFn, max_steps: int = 8) -> dict[str, Any]:
 def _steps(draw: st.DrawFn, needs: list[str]) -> dict[str, Any]:
     kind = draw(st.sampled_from([each for each in TYPES if needs or each != "filter"]))
     step: dict[str, Any] = {"type": kind}
-    if needs or draw(st.booleans()):
+    if bool(needs) or draw(st.booleans()):
         step["needs"] = needs
     if kind in SETTINGS:
         step["with"] = draw(SETTINGS[kind])

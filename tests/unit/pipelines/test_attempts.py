@@ -6,7 +6,8 @@ from framekiln.pipelines.states.attempts import Attempts, back_off_s
 
 
 def test_three_attempts_with_growing_pauses() -> None:
-    attempts, delays = Attempts(), []
+    attempts = Attempts()
+    delays: list[int | None] = []
     while len(delays) < 5 and None not in delays:
         attempts = attempts.begun()
         delays.append(attempts.delay_s(is_retryable=True))

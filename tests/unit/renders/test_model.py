@@ -6,7 +6,7 @@ from fractions import Fraction
 import pytest
 
 from framekiln.capture.page import Size
-from framekiln.engine.shot import MediaWindow
+from framekiln.engine.heard import MediaWindow
 from framekiln.jobs.ending import Failure
 from framekiln.kit.ids import OrganizationId, RenderId, new_uuid
 from framekiln.media.imaging.stills import JpegFormat, PngFormat, WebpFormat

@@ -1,6 +1,7 @@
 """Transcripts written as files, read again by the reader of caption files."""
 
 import json
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -116,5 +117,5 @@ def test_nothing_said_makes_empty_files() -> None:
     nothing = Transcript(None)
     assert to_vtt(nothing) == "WEBVTT\n"
     assert to_srt(nothing) == ""
-    empty = {"language": None, "engine": None, "warnings": [], "segments": []}
+    empty: dict[str, Any] = {"language": None, "engine": None, "warnings": [], "segments": []}
     assert json.loads(to_json(nothing)) == empty

@@ -10,7 +10,7 @@ def test_a_page_in_the_middle() -> None:
 
 
 def test_no_items() -> None:
-    page = Page([], AskedPage(), 0)
+    page: Page[str] = Page([], AskedPage(), 0)
     assert (page.first_item, page.last_item, page.last_page) == (None, None, 1)
 
 

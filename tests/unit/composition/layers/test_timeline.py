@@ -298,7 +298,7 @@ def test_a_layer_may_say_what_to_do_without_its_source() -> None:
         video(id="f", fallbackFile=MUSIC, onError="skip"),
         video(id="g", fallbackFile=PICTURE),
     ]
-    media = {
+    media: dict[str, SourceFacts | Unusable] = {
         VIDEO: Unusable("asset_unreachable", "gone"),
         **{address: facts for address, facts in MEDIA.items() if address != VIDEO},
     }

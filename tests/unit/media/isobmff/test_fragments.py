@@ -113,7 +113,7 @@ WHOLE = INIT + box("styp", b"msdh") + fragment(REORDERED) + fragment(SECOND) + b
 @given(st.lists(st.integers(1, len(WHOLE)), max_size=12))
 def test_fragments_are_the_same_however_the_bytes_arrive(cuts: list[int]) -> None:
     splitter = FragmentSplitter()
-    found = []
+    found: list[InitSegment | FragmentSegment] = []
     places = [0, *sorted(set(cuts)), len(WHOLE)]
     for start, end in pairwise(places):
         found += splitter.feed(WHOLE[start:end])
