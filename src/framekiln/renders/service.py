@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from framekiln.db.notify import Follower, Notifications, notify
-from framekiln.db.pool import Connection, Database, DatabaseUnavailable
+from framekiln.db.pool import Connection, Database
 from framekiln.identity.model import Caller
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
@@ -40,6 +40,7 @@ from framekiln.renders.redaction import Redaction
 from framekiln.renders.slices import store as slice_store
 from framekiln.renders.slices.store import DoneSlice
 from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.recording import recording
 
 Beside = Callable[[Connection, Render], Awaitable[None]]
 
@@ -81,29 +82,22 @@ class Renders:
         source = new.source
         if source is not None:
             await self._blobs.put(key, source)
-        try:
-            async with self._database.transaction() as connection:
-                render = await store.insert(
-                    connection,
-                    render_id,
-                    new,
-                    organization_id=organization_id,
-                    api_key_id=caller.api_key_id,
-                    source_key=key,
-                    now=self._clock.now(),
-                )
-                assert render is not None, "its id is new"
-                if beside is not None:
-                    await beside(connection, render)
-                if source is not None:
-                    await self._jobs.defer(connection, film_job(render))
-                await self._news.tell(connection, render)
-        except DatabaseUnavailable:
-            # It may be there all the same, and only the answer was lost: then it needs its source.
-            raise
-        except Exception:
-            await self._blobs.delete(key)
-            raise
+        async with recording(self._blobs, key), self._database.transaction() as connection:
+            render = await store.insert(
+                connection,
+                render_id,
+                new,
+                organization_id=organization_id,
+                api_key_id=caller.api_key_id,
+                source_key=key,
+                now=self._clock.now(),
+            )
+            assert render is not None, "its id is new"
+            if beside is not None:
+                await beside(connection, render)
+            if source is not None:
+                await self._jobs.defer(connection, film_job(render))
+            await self._news.tell(connection, render)
         return render
 
     async def create_from_layers(

@@ -10,12 +10,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from framekiln.db.pool import Database, DatabaseUnavailable
+from framekiln.db.pool import Database
 from framekiln.files.ingested import store
 from framekiln.files.ingested.model import IngestedAsset, asset_key
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import OrganizationId, new_uuid
 from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.recording import recording
 
 SCHEME: Final = "upload:"
 RETENTION: Final = timedelta(days=1)
@@ -58,12 +59,8 @@ class UploadedSources:
             expires_at=now + RETENTION,
         )
         await self.blobs.put_file(asset.blob_key, path)
-        try:
-            async with self.database.transaction() as connection:
-                await store.insert(connection, asset)
-        except DatabaseUnavailable:
-            # It may be recorded all the same; then it goes when it expires.
-            raise
-        except Exception:
-            await self.blobs.delete(asset.blob_key)
-            raise
+        async with (
+            recording(self.blobs, asset.blob_key),
+            self.database.transaction() as connection,
+        ):
+            await store.insert(connection, asset)

@@ -35,10 +35,11 @@ from framekiln.files.streams.model import (
     stream_prefix,
 )
 from framekiln.kit.clock import Clock
-from framekiln.kit.errors import FramekilnError, TooLarge, Unavailable
+from framekiln.kit.errors import TooLarge
 from framekiln.kit.ids import FileId, OrganizationId, new_uuid
 from framekiln.media.isobmff.track_init import parse_init
 from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.recording import recording
 
 _MAX_BYTES: Final = MAX_BYTES[FileType.VIDEO]
 
@@ -102,14 +103,8 @@ class Receiving:
                 return track, False
         fragment = await asyncio.to_thread(_verified, track, piece, place)
         await self._blobs.put_file(fragment.blob_key, piece.path)
-        try:
+        async with recording(self._blobs, fragment.blob_key):
             track, is_new = await self._record(place, fragment)
-        except Unavailable:
-            # It may be recorded all the same.
-            raise
-        except FramekilnError:
-            await self._blobs.delete(fragment.blob_key)
-            raise
         if not is_new:
             await self._blobs.delete(fragment.blob_key)
         return track, is_new
