@@ -10,11 +10,13 @@ NODE_MODULES := runtime/node_modules/.package-lock.json
 # What people put into their pages, for the tests.
 LIBRARIES := tests/e2e/libraries/node_modules/.package-lock.json
 RUNTIME := src/framekiln/capture/runtime.js
+KERNEL := src/framekiln/pixels/libkernel.so.1
 # What speech is recognized with; the package itself carries no models.
 SPEECH := .venv/share/framekiln/models/.fetched
 RUNTIME_SOURCES := $(shell find runtime/src -name '*.ts') $(wildcard runtime/*.json runtime/*.mjs)
 
-# Files of tests run three at a time; each takes turns between computing and waiting.
+# Files of tests run three at a time; each takes turns between computing and waiting. Files that
+# share a service count as one: see tests/conftest.py.
 PYTEST_WORKERS ?= --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
 # Node and npm come with the Python packages.
@@ -31,7 +33,7 @@ help: ## Show this list
 system: # Programs and fonts; does nothing when all are there
 	@scripts/install_system.sh
 
-setup: $(INSTALLED) $(RUNTIME) $(SPEECH) ## Install everything that is needed, and build the page runtime
+setup: $(INSTALLED) $(RUNTIME) $(KERNEL) $(SPEECH) ## Install everything that is needed, and build what is built
 
 serve: setup ## Start the service on this machine; Ctrl-C stops it
 	@exec $(BIN)/framekiln serve
@@ -68,7 +70,7 @@ format: setup $(NODE_MODULES) ## Put all source text in order
 	cd runtime && npm run --silent format
 
 clean: ## Remove what was installed and built here; never the data
-	rm -rf .venv runtime/node_modules tests/e2e/libraries/node_modules $(RUNTIME) build dist
+	rm -rf .venv runtime/node_modules tests/e2e/libraries/node_modules $(RUNTIME) $(KERNEL) build dist
 	rm -rf .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
 	find src tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
@@ -88,6 +90,11 @@ $(INSTALLED): requirements/dev.txt pyproject.toml $(BIN)/uv | system
 $(RUNTIME): $(RUNTIME_SOURCES) $(INSTALLED)
 	$(BIN)/python scripts/build_runtime.py
 	@touch $@
+
+# Stays away where there is no compiler; then it is asked for again each time.
+$(KERNEL): src/framekiln/pixels/kernel.c scripts/build_kernel.py $(INSTALLED)
+	$(BIN)/python scripts/build_kernel.py
+	@test ! -e $@ || touch $@
 
 $(SPEECH): src/framekiln/speech/pinned.py scripts/fetch_speech_models.py $(INSTALLED)
 	$(BIN)/python scripts/fetch_speech_models.py

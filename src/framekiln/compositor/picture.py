@@ -13,19 +13,16 @@ import numpy as np
 import numpy.typing as npt
 
 from framekiln.compositor.rect import Rect
+from framekiln.pixels.colours import SCREEN
+from framekiln.pixels.conversion import (
+    Planes,
+    premultiplied_to_yuv420,
+    rgba_to_yuv420,
+    yuv_to_rgba,
+)
 
 Plane: TypeAlias = npt.NDArray[np.uint8]
 Rgba: TypeAlias = npt.NDArray[np.uint8]
-
-# The parts of red, green and blue in luma, and what is left of blue and red for chroma (BT.709).
-_LUMA: Final = np.array([0.2126, 0.7152, 0.0722], np.float32)
-_CB: Final = np.array([-0.2126, -0.7152, 0.9278], np.float32) / 1.8556
-_CR: Final = np.array([0.7874, -0.7152, -0.0722], np.float32) / 1.5748
-# From premultiplied RGBA to planes: alpha brings the offsets in.
-_TO_LUMA: Final = np.array([[*(219 / 255 * _LUMA), 16 / 255]], np.float32)
-_TO_CHROMA: Final = np.array(
-    [[*(224 / 255 * _CB), 128 / 255], [*(224 / 255 * _CR), 128 / 255]], np.float32
-)
 
 
 @dataclass(frozen=True)
@@ -40,9 +37,10 @@ class Colour:
     @classmethod
     def of_rgb(cls, red: int, green: int, blue: int, alpha: float = 1.0) -> "Colour":
         """Return the colour of an sRGB triple of 0 to 255."""
-        rgb = np.array([red, green, blue], np.float32) / 255
-        y, u, v = 16 + 219 * rgb @ _LUMA, 128 + 224 * rgb @ _CB, 128 + 224 * rgb @ _CR
-        return cls(round(float(y)), round(float(u)), round(float(v)), alpha)
+        planes = Planes.empty(1, 1)
+        rgba_to_yuv420(np.array([[[red, green, blue, 255]]], np.uint8), planes)
+        y, u, v = (int(plane[0, 0]) for plane in planes.all)
+        return cls(y, u, v, alpha)
 
 
 BLACK: Final = Colour(16, 128, 128)
@@ -123,13 +121,13 @@ def picture_of_premultiplied(rgba: Rgba) -> Picture:
     height, width = rgba.shape[:2]
     if height % 2 or width % 2:
         rgba = np.pad(rgba, ((0, height % 2), (0, width % 2), (0, 0)))
-    size = (rgba.shape[1] // 2, rgba.shape[0] // 2)
-    half = np.asarray(cv2.resize(rgba, size, interpolation=cv2.INTER_AREA), np.uint8)
-    y = _plane(cv2.transform(rgba, _TO_LUMA))
-    u, v = (_plane(part) for part in cv2.split(cv2.transform(half, _TO_CHROMA)))
+    planes = Planes.empty(rgba.shape[1], rgba.shape[0])
+    pixels = np.ascontiguousarray(rgba)
     if int(rgba[..., 3].min(initial=255)) == 255:
-        return Picture(y, u, v)
-    return Picture(y, u, v, np.ascontiguousarray(rgba[..., 3]), np.ascontiguousarray(half[..., 3]))
+        rgba_to_yuv420(pixels, planes)
+        return Picture(*planes.all)
+    half = premultiplied_to_yuv420(pixels, planes)
+    return Picture(*planes.all, np.ascontiguousarray(rgba[..., 3]), half)
 
 
 def picture_of_planes(luma: Plane, blue: Plane, red: Plane, alpha: Plane | None) -> Picture:
@@ -145,19 +143,25 @@ def picture_of_planes(luma: Plane, blue: Plane, red: Plane, alpha: Plane | None)
 
 def rgba_of(picture: Picture) -> Rgba:
     """Return a picture as straight RGBA, for whoever wants one frame and not a film."""
-    whole = picture.with_alpha()
-    assert whole.alpha is not None
+    if picture.alpha is None:
+        rgba = np.empty((picture.height_px, picture.width_px, 4), np.uint8)
+        yuv_to_rgba(Planes(picture.y, picture.u, picture.v), SCREEN, rgba)
+        return rgba
+    return _straight(picture, picture.alpha)
+
+
+def _straight(picture: Picture, alpha: Plane) -> Rgba:
     size = (picture.width_px, picture.height_px)
-    u, v = (cv2.resize(p, size, interpolation=cv2.INTER_NEAREST) for p in (whole.u, whole.v))
-    alpha = whole.alpha.astype(np.float32) / 255
-    cover = np.maximum(alpha, 1 / 255)
-    y = (whole.y.astype(np.float32) / cover - 16) / 219
+    u, v = (cv2.resize(p, size, interpolation=cv2.INTER_NEAREST) for p in (picture.u, picture.v))
+    # Single steps of IEEE arithmetic, so every processor comes to the same numbers.
+    cover = np.maximum(alpha, 1).astype(np.float32) / 255
+    y = (picture.y.astype(np.float32) / cover - 16) / 219
     red = y + 1.5748 * (v.astype(np.float32) / cover - 128) / 224
     blue = y + 1.8556 * (u.astype(np.float32) / cover - 128) / 224
     green = (y - 0.2126 * red - 0.0722 * blue) / 0.7152
     # What is wholly transparent has no colour.
     parts = [np.clip(part * 255, 0, 255) * (alpha > 0) for part in (red, green, blue)]
-    rgba: Rgba = np.rint(np.dstack([*parts, whole.alpha])).astype(np.uint8)
+    rgba: Rgba = np.rint(np.dstack([*parts, alpha])).astype(np.uint8)
     return rgba
 
 

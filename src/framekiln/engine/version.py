@@ -12,9 +12,9 @@ from typing import Final
 
 from framekiln.media.versions import library_versions
 
-_PACKAGES: Final = ("capture", "composition", "compositor", "engine", "media")
+_PACKAGES: Final = ("capture", "composition", "compositor", "engine", "media", "pixels")
 _MODULES: Final = ("timeline.py",)
-_ENDINGS: Final = (".py", ".js")
+_ENDINGS: Final = (".py", ".js", ".c")
 _LIBRARIES: Final = ("numpy", "opencv-python-headless", "pillow")
 
 

@@ -16,6 +16,7 @@ from av.video.frame import VideoFrame
 from av.video.reformatter import Interpolation, VideoReformatter
 from numpy.typing import NDArray
 
+from framekiln.media.watching.conversion import EXACTLY
 from framekiln.media.watching.video_decoder import VideoDecoder
 
 _WIDTH_PX: Final = 160
@@ -88,7 +89,7 @@ def _small(frame: VideoFrame) -> _Small:
         width=_WIDTH_PX,
         height=_HEIGHT_PX,
         format="yuv444p",
-        interpolation=Interpolation.AREA,
+        interpolation=Interpolation.AREA | EXACTLY,
         threads=1,
     )
     return less.to_ndarray().astype(np.int16)

@@ -18,7 +18,7 @@ from framekiln.media.imaging.stills import JpegFormat, encode_still
 from framekiln.media.probe import MediaFacts, VideoFacts
 from framekiln.media.watching.conversion import Conversion
 from framekiln.media.watching.frames import FrameSource, due_ticks
-from framekiln.media.watching.planes import Pixels, plane_of
+from framekiln.media.watching.planes import Pixels
 
 COLUMNS: Final = 10
 MOST_TILES: Final = 100
@@ -98,8 +98,7 @@ class SheetViewer:
 
     def _add(self, frame: VideoFrame) -> None:
         self._waiting_ms.popleft()
-        numbers = plane_of(self._conversion.to_rgba(frame), 0, np.uint32)
-        self._tiles.add(np.ascontiguousarray(numbers).view(np.uint8).reshape(*numbers.shape, 4))
+        self._tiles.add(self._conversion.to_rgba(frame))
 
 
 class _Tiles:

@@ -1,27 +1,31 @@
 """Makes decoded pictures ready for use: sized, in BT.709, 8 bits, whatever they were before.
 
 The one place where colours are converted. High dynamic range becomes ordinary, wide colours become
-those of BT.709. Pictures stay the way up they are stored.
+those of BT.709. Pictures stay the way up they are stored. All of it gives the same bytes on every
+processor: swscale only sizes pictures and repacks them, in its exact way; colours are converted by
+`framekiln.pixels`.
 """
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from av.video.format import VideoFormat
 from av.video.frame import VideoFrame
 from av.video.reformatter import ColorRange, Colorspace, Interpolation, VideoReformatter
 
-from framekiln.media.watching.pictures import has_alpha, light_of, matrix_of, range_of
-from framekiln.media.watching.planes import plane_of
+from framekiln.media.watching.pictures import colours_of, has_alpha, light_of
+from framekiln.media.watching.planes import Pixels, plane_of, planes_of
 from framekiln.media.watching.sdr_planes import IN_FORMAT, planes_for
 from framekiln.media.watching.tone_mapping import Light
+from framekiln.pixels.colours import SCREEN, Colours
+from framekiln.pixels.conversion import change_colours, rgba_to_yuv420, yuv_to_rgba
 
-# What films are made of: scaled as planes and then converted, they cost half of both at once.
-_PLANAR: Final = {"yuv420p", "yuvj420p"}
+EXACTLY: Final = Interpolation.ACCURATE_RND | Interpolation.BITEXACT
+"""For swscale: the same bytes on every processor. Without it each has short cuts of its own."""
+
 _OPAQUE: Final = "yuv420p"
 _WITH_ALPHA: Final = "yuva420p"
-# The quick way from planes to RGBA leaves the last column out if there is an odd number of them.
-_EXACTLY: Final = Interpolation.ACCURATE_RND
+_RGBA: Final = "rgba"
 _BLACK: Final = (16, 128, 128)
 
 
@@ -38,26 +42,29 @@ class Conversion:
         self._size = (width_px, height_px)
         self._interpolation = interpolation
         self._scaler = VideoReformatter()
-        self._converter = VideoReformatter()
         self._light: tuple[Light | None] | None = None
 
-    def to_rgba(self, frame: VideoFrame) -> VideoFrame:
-        """Return the picture as RGBA of full range, alpha straight."""
+    def to_rgba(self, frame: VideoFrame) -> Pixels:
+        """Return the picture as height x width x RGBA of full range, alpha straight."""
+        if _is_rgb(frame.format):
+            return pixels_of(self._sized(frame, _RGBA))
         if self._light_of(frame) is not None:
-            frame, colours = self._ordinary(frame), _SCREEN
+            planes, colours = self._ordinary(frame), SCREEN
         else:
-            colours = _Colours(matrix_of(frame), range_of(frame))
-        if frame.format.name in _PLANAR:
-            frame = self._reformat(self._scaler, frame, colours, (frame.format.name, colours))
-        return self._reformat(self._converter, frame, colours, ("rgba", _FULL))
+            planes = self._sized(frame, _planar(frame.format))
+            colours = colours_of(frame)
+        return rgba_of(planes, colours)
 
     def to_planes(self, frame: VideoFrame) -> VideoFrame:
         """Return the picture as 4:2:0 planes of limited range, with alpha if it has any."""
         if self._light_of(frame) is not None:
             return self._ordinary(frame)
-        colours = _Colours(matrix_of(frame), range_of(frame))
         layout = _WITH_ALPHA if has_alpha(frame) else _OPAQUE
-        return self._reformat(self._converter, frame, colours, (layout, _SCREEN))
+        if _is_rgb(frame.format):
+            return _planes_of_rgba(pixels_of(self._sized(frame, _RGBA)), layout)
+        colours = colours_of(frame)
+        planes = self._sized(frame, layout)
+        return planes if colours == SCREEN else _in_bt709(planes, colours)
 
     def to_opaque(self, frame: VideoFrame) -> VideoFrame:
         """Return the picture as 4:2:0 planes of limited range; what shows through is black."""
@@ -67,34 +74,27 @@ class Conversion:
     def _ordinary(self, frame: VideoFrame) -> VideoFrame:
         light = self._light_of(frame)
         assert light is not None, "only pictures in BT.2020 have to be made ordinary"
-        colours = _Colours(Colorspace.BT2020, range_of(frame))
-        wide = self._reformat(self._scaler, frame, colours, (IN_FORMAT, _WIDE))
+        wide = self._sized(frame, IN_FORMAT, wanted_range=ColorRange.MPEG)
         made = planes_for(light).convert(wide)
-        if not has_alpha(frame):
-            return made
-        return _with_alpha(
-            made, self._reformat(self._converter, frame, colours, (_WITH_ALPHA, _SCREEN))
-        )
+        return _with_alpha(made, self._sized(frame, _WITH_ALPHA)) if has_alpha(frame) else made
 
-    def _reformat(
-        self,
-        reformatter: VideoReformatter,
-        frame: VideoFrame,
-        colours: "_Colours",
-        wanted: "tuple[str, _Colours]",
+    def _sized(
+        self, frame: VideoFrame, layout: str, *, wanted_range: ColorRange | None = None
     ) -> VideoFrame:
-        layout, meant = wanted
+        """Return the picture in its size and another layout; its colours keep their meaning."""
+        levels = ColorRange.JPEG if colours_of(frame).is_full_range else ColorRange.MPEG
         width, height = self._size
-        return reformatter.reformat(
+        return self._scaler.reformat(
             frame,
             width=width,
             height=height,
             format=layout,
-            src_colorspace=colours.matrix,
-            src_color_range=colours.levels,
-            dst_colorspace=meant.matrix,
-            dst_color_range=meant.levels,
-            interpolation=self._interpolation | (_EXACTLY if width % 2 else 0),
+            # Which matrix it is does not matter, as long as it is the same.
+            src_colorspace=Colorspace.ITU709,
+            dst_colorspace=Colorspace.ITU709,
+            src_color_range=levels,
+            dst_color_range=wanted_range or levels,
+            interpolation=self._interpolation | EXACTLY,
             threads=1,
         )
 
@@ -105,17 +105,45 @@ class Conversion:
         return self._light[0]
 
 
-@dataclass(frozen=True)
-class _Colours:
-    """What the numbers of a picture mean."""
-
-    matrix: Colorspace
-    levels: ColorRange
+def pixels_of(frame: VideoFrame) -> Pixels:
+    """Return a picture of four bytes a pixel as height x width x 4, without copying it."""
+    rows = plane_of(frame, 0, np.uint32)
+    return rows.view(np.uint8).reshape(*rows.shape, 4)
 
 
-_FULL: Final = _Colours(Colorspace.ITU709, ColorRange.JPEG)
-_SCREEN: Final = _Colours(Colorspace.ITU709, ColorRange.MPEG)
-_WIDE: Final = _Colours(Colorspace.BT2020, ColorRange.MPEG)
+def rgba_of(frame: VideoFrame, colours: Colours) -> Pixels:
+    """Return planes of 8 bits as height x width x RGBA of full range."""
+    made = np.empty((frame.height, frame.width, 4), np.uint8)
+    alpha = plane_of(frame, 3, np.uint8) if has_alpha(frame) else None
+    yuv_to_rgba(planes_of(frame), colours, made, alpha=alpha)
+    return made
+
+
+def _is_rgb(layout: VideoFormat) -> bool:
+    return layout.is_rgb or layout.has_palette
+
+
+def _planar(layout: VideoFormat) -> str:
+    """Return the 8-bit planes that keep all chroma samples there are, or nearly so."""
+    halves = "444" if "444" in layout.name else "422" if "422" in layout.name else "420"
+    return f"yuv{'a' if any(each.is_alpha for each in layout.components) else ''}{halves}p"
+
+
+def _in_bt709(planes: VideoFrame, colours: Colours) -> VideoFrame:
+    made = VideoFrame(planes.width, planes.height, planes.format.name)
+    change_colours(planes_of(planes), colours, SCREEN, planes_of(made))
+    if has_alpha(planes):
+        plane_of(made, 3, np.uint8)[:] = plane_of(planes, 3, np.uint8)
+    return made
+
+
+def _planes_of_rgba(rgba: Pixels, layout: str) -> VideoFrame:
+    height, width = rgba.shape[:2]
+    made = VideoFrame(width, height, layout)
+    rgba_to_yuv420(rgba, planes_of(made))
+    if layout == _WITH_ALPHA:
+        plane_of(made, 3, np.uint8)[:] = rgba[..., 3]
+    return made
 
 
 def _with_alpha(colours: VideoFrame, alpha: VideoFrame) -> VideoFrame:

@@ -135,9 +135,7 @@ class FrameSource(Closing):
     def _to_rgba(self, frame: VideoFrame) -> Pixels:
         orientation = self._orientation_of(frame)
         converted = self._conversion_for(orientation).to_rgba(frame)
-        turned = orientation.apply(plane_of(converted, 0, np.uint32))
-        width, height = self._size
-        pixels = np.ascontiguousarray(turned).view(np.uint8).reshape(height, width, 4)
+        pixels = np.ascontiguousarray(orientation.apply(converted))
         pixels.flags.writeable = False
         return pixels
 

@@ -7,22 +7,23 @@ from typing import Any, Final, TypeVar
 import numpy as np
 from av.sidedata.sidedata import Type as SideDataType
 from av.video.frame import VideoFrame
-from av.video.reformatter import ColorRange, Colorspace
+from av.video.reformatter import ColorRange
 from numpy.typing import NDArray
 
 from framekiln.media.watching.tone_mapping import Curve, Light
+from framekiln.pixels.colours import Colours, Matrix
 
 Array = TypeVar("Array", bound=np.generic)
 
-# AVColorSpace to swscale's matrices: two lists of numbers that agree only by chance.
+# AVColorSpace.
 _MATRICES: Final = {
-    1: Colorspace.ITU709,
-    4: Colorspace.FCC,
-    5: Colorspace.ITU601,
-    6: Colorspace.ITU601,
-    7: Colorspace.SMPTE240M,
-    9: Colorspace.BT2020,
-    10: Colorspace.BT2020,
+    1: Matrix.BT709,
+    4: Matrix.FCC,
+    5: Matrix.BT601,
+    6: Matrix.BT601,
+    7: Matrix.SMPTE240M,
+    9: Matrix.BT2020,
+    10: Matrix.BT2020,
 }
 _FIRST_HD_LINES: Final = 720
 # AVColorTransferCharacteristic.
@@ -32,23 +33,20 @@ _BT2020: Final = 9
 _PEAKS_NITS: Final = (1000, 2000, 4000)
 
 
-def matrix_of(frame: VideoFrame) -> Colorspace:
-    """Return the colour matrix by its tag; untagged pictures go by their size, as players do."""
-    tagged = _MATRICES.get(frame.colorspace)
-    if tagged is not None:
-        return tagged
+def colours_of(frame: VideoFrame) -> Colours:
+    """Return what the numbers of a picture mean, by its tags.
+
+    An untagged matrix goes by the size, as players do. Untagged video does not use all 256 levels,
+    RGB always does.
+    """
     is_hd = frame.height >= _FIRST_HD_LINES
-    return Colorspace.ITU709 if is_hd else Colorspace.ITU601
-
-
-def range_of(frame: VideoFrame) -> ColorRange:
-    """Return whether luma uses all 256 levels; untagged video does not, RGB always does."""
     is_full = (
         frame.color_range == ColorRange.JPEG
         or frame.format.name.startswith("yuvj")
         or frame.format.is_rgb
     )
-    return ColorRange.JPEG if is_full else ColorRange.MPEG
+    usual = Matrix.BT709 if is_hd else Matrix.BT601
+    return Colours(_MATRICES.get(frame.colorspace, usual), is_full)
 
 
 def has_alpha(frame: VideoFrame) -> bool:

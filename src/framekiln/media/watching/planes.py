@@ -6,6 +6,8 @@ import numpy as np
 from av.video.frame import VideoFrame
 from numpy.typing import NDArray
 
+from framekiln.pixels.conversion import Planes
+
 Pixels = NDArray[np.uint8]
 Number = TypeVar("Number", bound=np.generic)
 
@@ -17,3 +19,9 @@ def plane_of(frame: VideoFrame, number: int, kind: type[Number]) -> NDArray[Numb
     rows = np.frombuffer(memoryview(plane), np.uint8).reshape(plane.height, row_bytes)
     numbers: NDArray[Number] = rows.view(kind)[:, : plane.width]
     return numbers
+
+
+def planes_of(frame: VideoFrame) -> Planes:
+    """Return luma and chroma of 8 bits, without copying them."""
+    luma, blue, red = (plane_of(frame, number, np.uint8) for number in range(3))
+    return Planes(luma, blue, red)

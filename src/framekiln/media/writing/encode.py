@@ -1,8 +1,8 @@
 """Pictures in, a film out: FFmpeg's encoders through PyAV, in a thread of their own.
 
 Output is BT.709 limited range at a constant frame rate; unless told otherwise, H.264 High 4:2:0 in
-MP4. The same pictures give the same bytes on every machine: the number of encoder threads is
-fixed, and no date, version or machine name is written.
+MP4. The same pictures give the same bytes in every run: the number of encoder threads is fixed, and
+no date, version or machine name is written. Planes are the same bytes on every processor.
 
 A slice of a film is encoded the same way: frames n to m as a file of their own that starts at time
 zero with a keyframe. No picture refers beyond its file (closed groups), and the same settings give
@@ -23,11 +23,14 @@ import av
 import numpy as np
 from av.codec.context import Flags
 from av.video.frame import VideoFrame
-from av.video.reformatter import VideoReformatter
+from av.video.reformatter import Interpolation, VideoReformatter
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
+from framekiln.media.watching.conversion import EXACTLY
+from framekiln.media.watching.planes import planes_of
 from framekiln.media.writing.codings import Effort, PictureCoding, options_of
+from framekiln.pixels.conversion import bgra_to_yuv420
 
 Pixels = NDArray[np.uint8]
 
@@ -181,22 +184,31 @@ class FilmEncoder:
     def _convert(self, reformatter: VideoReformatter, pixels: Pixels) -> VideoFrame:
         settings = self._settings
         wanted = settings.coding.pixels(has_alpha=settings.has_alpha)
-        if self._layout is Layout.YUVA420P:
-            frame = _with_alpha(pixels, settings)
-        elif self._layout is Layout.YUV420P and settings.height_px % 4:
-            # Copied: without a copy PyAV takes every height for a multiple of four.
-            frame = VideoFrame.from_ndarray(pixels, format=self._layout.value)
-        else:
-            frame = VideoFrame.from_numpy_buffer(pixels, format=self._layout.value)
-        if self._layout.value == wanted:
+        frame = self._planes(pixels)
+        if frame.format.name == wanted:
             return frame
         return reformatter.reformat(
             frame,
             format=wanted,
-            src_colorspace=None if self._layout is Layout.BGRA else _BT709,
+            src_colorspace=_BT709,
             dst_colorspace=_BT709,
+            src_color_range=_LIMITED_RANGE,
             dst_color_range=_LIMITED_RANGE,
+            interpolation=Interpolation.BICUBIC | EXACTLY,
         )
+
+    def _planes(self, pixels: Pixels) -> VideoFrame:
+        settings = self._settings
+        if self._layout is Layout.BGRA:
+            frame = VideoFrame(settings.width_px, settings.height_px, Layout.YUV420P.value)
+            bgra_to_yuv420(pixels, planes_of(frame))
+            return frame
+        if self._layout is Layout.YUVA420P:
+            return _with_alpha(pixels, settings)
+        if settings.height_px % 4:
+            # Copied: without a copy PyAV takes every height for a multiple of four.
+            return VideoFrame.from_ndarray(pixels, format=self._layout.value)
+        return VideoFrame.from_numpy_buffer(pixels, format=self._layout.value)
 
 
 def _with_alpha(pixels: Pixels, settings: VideoSettings) -> VideoFrame:

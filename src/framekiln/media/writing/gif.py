@@ -16,10 +16,12 @@ from av.filter import Graph
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
+from framekiln.media.watching.conversion import rgba_of
+from framekiln.pixels.colours import SCREEN
+
 _OURS: Final = {"format_whitelist": "matroska,webm", "protocol_whitelist": "file"}
 _TICKS_PER_S: Final = 100
 _SHORTEST_TICKS: Final = 2
-_BT709: Final = 1
 
 
 def write_gif(slices: Sequence[Path], out: Path, *, fps: Fraction) -> None:
@@ -57,7 +59,7 @@ def _frames(slices: Sequence[Path], fps: Fraction) -> Iterator[VideoFrame]:
                 if at - shown < _SHORTEST_TICKS:
                     continue
                 shown = at
-                rgba = frame.reformat(format="rgba", src_colorspace=_BT709)
+                rgba = VideoFrame.from_numpy_buffer(rgba_of(frame, SCREEN), format="rgba")
                 rgba.pts, rgba.time_base = at, Fraction(1, _TICKS_PER_S)
                 yield rgba
 

@@ -1,0 +1,201 @@
+"""What the numbers of a picture mean, and the weights of every conversion that follow from it.
+
+Weights are worked out in fractions and rounded once, to `FRACTION` bits behind the point. The sum
+of all their errors is below a five-thousandth of a level.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from fractions import Fraction
+from functools import cache
+from typing import Final, NamedTuple
+
+FRACTION: Final = 21
+_ONE: Final = 1 << FRACTION
+
+
+class Matrix(Enum):
+    """The shares of red and of blue in luma; that of green is the rest."""
+
+    BT709 = (Fraction("0.2126"), Fraction("0.0722"))
+    BT601 = (Fraction("0.299"), Fraction("0.114"))
+    BT2020 = (Fraction("0.2627"), Fraction("0.0593"))
+    SMPTE240M = (Fraction("0.212"), Fraction("0.087"))
+    FCC = (Fraction("0.30"), Fraction("0.11"))
+
+    @property
+    def red(self) -> Fraction:
+        """The share of red."""
+        return self.value[0]
+
+    @property
+    def blue(self) -> Fraction:
+        """The share of blue."""
+        return self.value[1]
+
+    @property
+    def green(self) -> Fraction:
+        """The share of green."""
+        return 1 - self.red - self.blue
+
+
+@dataclass(frozen=True)
+class Colours:
+    """Matrix and range of 8-bit planes."""
+
+    matrix: Matrix
+    is_full_range: bool = False
+
+    @property
+    def luma_levels(self) -> int:
+        """How many levels black and white are apart."""
+        return 255 if self.is_full_range else 219
+
+    @property
+    def chroma_levels(self) -> int:
+        """How many levels the ends of chroma are apart."""
+        return 255 if self.is_full_range else 224
+
+    @property
+    def black(self) -> int:
+        """The level of black."""
+        return 0 if self.is_full_range else 16
+
+
+SCREEN: Final = Colours(Matrix.BT709)
+"""What our films are made of: BT.709, limited range."""
+
+
+class RgbWeights(NamedTuple):
+    """From planes to red, green and blue; offsets have half a level in them, for rounding."""
+
+    luma: int
+    offset_red: int
+    offset_green: int
+    offset_blue: int
+    red_red: int
+    green_blue: int
+    green_red: int
+    blue_blue: int
+
+
+class PlaneWeights(NamedTuple):
+    """From planes of one meaning to planes of another; offsets have half a level in them."""
+
+    luma: int
+    luma_blue: int
+    luma_red: int
+    luma_offset: int
+    blue_blue: int
+    blue_red: int
+    blue_offset: int
+    red_blue: int
+    red_red: int
+    red_offset: int
+
+
+class RgbShares(NamedTuple):
+    """How much of luma, blue and red difference there is in red, green and blue; exact."""
+
+    luma: Fraction
+    red_red: Fraction
+    green_blue: Fraction
+    green_red: Fraction
+    blue_blue: Fraction
+
+
+@cache
+def rgb_shares(colours: Colours) -> RgbShares:
+    """Return what one level of each plane adds to red, green and blue of 0 to 255."""
+    matrix, per_chroma = colours.matrix, Fraction(255, colours.chroma_levels)
+    red, blue = 2 * (1 - matrix.red) * per_chroma, 2 * (1 - matrix.blue) * per_chroma
+    return RgbShares(
+        luma=Fraction(255, colours.luma_levels),
+        red_red=red,
+        green_blue=-blue * matrix.blue / matrix.green,
+        green_red=-red * matrix.red / matrix.green,
+        blue_blue=blue,
+    )
+
+
+@cache
+def rgb_weights(colours: Colours) -> RgbWeights:
+    """Return the weights for red, green and blue."""
+    shares = rgb_shares(colours)
+    zero = Fraction(1, 2) - shares.luma * colours.black
+    return RgbWeights(
+        luma=_fixed(shares.luma),
+        offset_red=_fixed(zero - 128 * shares.red_red),
+        offset_green=_fixed(zero - 128 * (shares.green_blue + shares.green_red)),
+        offset_blue=_fixed(zero - 128 * shares.blue_blue),
+        red_red=_fixed(shares.red_red),
+        green_blue=_fixed(shares.green_blue),
+        green_red=_fixed(shares.green_red),
+        blue_blue=_fixed(shares.blue_blue),
+    )
+
+
+class PlaneShares(NamedTuple):
+    """How much of each plane there is in each plane of another meaning; exact."""
+
+    luma: Fraction
+    luma_blue: Fraction
+    luma_red: Fraction
+    blue_blue: Fraction
+    blue_red: Fraction
+    red_blue: Fraction
+    red_red: Fraction
+
+
+@cache
+def plane_shares(given: Colours, wanted: Colours) -> PlaneShares:
+    """Return what one level of each given plane adds to each wanted plane."""
+    source, target = rgb_shares(given), wanted.matrix
+    # Through red, green and blue of 0 to 255, none of them cut off.
+    blue = (
+        target.green * source.green_blue + target.blue * source.blue_blue,
+        source.blue_blue,
+        Fraction(0),
+    )
+    red = (
+        target.red * source.red_red + target.green * source.green_red,
+        Fraction(0),
+        source.red_red,
+    )
+    per_luma = Fraction(wanted.luma_levels, 255)
+    per_blue = Fraction(wanted.chroma_levels, 255) / (2 * (1 - target.blue))
+    per_red = Fraction(wanted.chroma_levels, 255) / (2 * (1 - target.red))
+    return PlaneShares(
+        luma=source.luma * per_luma,
+        luma_blue=blue[0] * per_luma,
+        luma_red=red[0] * per_luma,
+        blue_blue=(blue[1] - blue[0]) * per_blue,
+        blue_red=(red[1] - red[0]) * per_blue,
+        red_blue=(blue[2] - blue[0]) * per_red,
+        red_red=(red[2] - red[0]) * per_red,
+    )
+
+
+@cache
+def plane_weights(given: Colours, wanted: Colours) -> PlaneWeights:
+    """Return the weights for planes of another meaning."""
+    shares = plane_shares(given, wanted)
+    half = Fraction(1, 2)
+    of_blue, of_red = shares.blue_blue + shares.blue_red, shares.red_blue + shares.red_red
+    of_luma = shares.luma * given.black + 128 * (shares.luma_blue + shares.luma_red)
+    return PlaneWeights(
+        luma=_fixed(shares.luma),
+        luma_blue=_fixed(shares.luma_blue),
+        luma_red=_fixed(shares.luma_red),
+        luma_offset=_fixed(half + wanted.black - of_luma),
+        blue_blue=_fixed(shares.blue_blue),
+        blue_red=_fixed(shares.blue_red),
+        blue_offset=_fixed(half + 128 - 128 * of_blue),
+        red_blue=_fixed(shares.red_blue),
+        red_red=_fixed(shares.red_red),
+        red_offset=_fixed(half + 128 - 128 * of_red),
+    )
+
+
+def _fixed(value: Fraction) -> int:
+    return round(value * _ONE)

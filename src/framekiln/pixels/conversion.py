@@ -1,0 +1,124 @@
+"""Converts the colours of 8-bit pictures, natively where `kernel.c` was built, else in numpy.
+
+Arrays are rows of bytes; rows may lie apart, but the bytes of a row lie together. Sides may be
+odd: planes of half the size then have one row or column more than half.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from framekiln.pixels import native, plain
+from framekiln.pixels.colours import Colours, plane_weights, rgb_weights
+
+Pixels = NDArray[np.uint8]
+
+
+@dataclass(frozen=True, eq=False)
+class Planes:
+    """Luma and chroma; chroma has the size of luma, or half of it in one or both directions."""
+
+    luma: Pixels
+    blue: Pixels
+    red: Pixels
+
+    @classmethod
+    def empty(cls, width_px: int, height_px: int) -> "Planes":
+        """Return 4:2:0 planes to be written to."""
+        half = ((height_px + 1) // 2, (width_px + 1) // 2)
+        return cls(
+            np.empty((height_px, width_px), np.uint8),
+            np.empty(half, np.uint8),
+            np.empty(half, np.uint8),
+        )
+
+    @property
+    def all(self) -> tuple[Pixels, Pixels, Pixels]:
+        """The three of them."""
+        return self.luma, self.blue, self.red
+
+
+def is_native() -> bool:
+    """Tell whether the fast way is used; both give the same bytes."""
+    return native.library() is not None
+
+
+def bgra_to_yuv420(bgra: Pixels, out: Planes) -> None:
+    """Write height x width x BGRA as BT.709 of limited range; alpha is passed over."""
+    library = native.library()
+    if library is None:
+        _write(plain.rgb_to_yuv420(bgra[..., 2::-1]), out)
+        return
+    height, width = bgra.shape[:2]
+    library.framekiln_bgra_to_yuv420(native.plane(bgra), width, height, *_places(out))
+
+
+def rgba_to_yuv420(rgba: Pixels, out: Planes) -> None:
+    """Write height x width x RGBA as BT.709 of limited range; alpha is passed over."""
+    library = native.library()
+    if library is None:
+        _write(plain.rgb_to_yuv420(rgba[..., :3]), out)
+        return
+    height, width = rgba.shape[:2]
+    library.framekiln_rgba_to_yuv420(native.plane(rgba), width, height, *_places(out))
+
+
+def premultiplied_to_yuv420(rgba: Pixels, out: Planes) -> Pixels:
+    """Write RGBA whose colours are multiplied by alpha, and return alpha for chroma.
+
+    The planes are multiplied by alpha as well, their offsets of 16 and 128 included.
+    """
+    library = native.library()
+    if library is None:
+        *planes, half = plain.premultiplied_to_yuv420(rgba)
+        _write((planes[0], planes[1], planes[2]), out)
+        return half
+    half = np.empty(out.blue.shape, np.uint8)
+    height, width = rgba.shape[:2]
+    library.framekiln_premultiplied_rgba_to_yuv420(
+        native.plane(rgba), width, height, *_places(out), native.plane(half)
+    )
+    return half
+
+
+def yuv_to_rgba(
+    planes: Planes, colours: Colours, out: Pixels, *, alpha: Pixels | None = None
+) -> None:
+    """Write planes as height x width x RGBA of full range; without alpha they are opaque."""
+    weights, library = rgb_weights(colours), native.library()
+    if library is None:
+        out[:] = plain.yuv_to_rgba(planes.all, alpha, weights)
+        return
+    height, width = planes.luma.shape
+    library.framekiln_yuv_to_rgba(
+        *_places(planes),
+        native.NO_PLANE if alpha is None else native.plane(alpha),
+        width,
+        height,
+        planes.blue.shape[1] < width,
+        planes.blue.shape[0] < height,
+        native.numbers(weights),
+        native.plane(out),
+    )
+
+
+def change_colours(planes: Planes, given: Colours, wanted: Colours, out: Planes) -> None:
+    """Write 4:2:0 planes as such of another matrix or range; `out` may be the same."""
+    weights, library = plane_weights(given, wanted), native.library()
+    if library is None:
+        _write(plain.yuv420_to_yuv420(planes.all, weights), out)
+        return
+    height, width = planes.luma.shape
+    library.framekiln_yuv420_to_yuv420(
+        *_places(planes), width, height, native.numbers(weights), *_places(out)
+    )
+
+
+def _places(planes: Planes) -> tuple[native.Plane, native.Plane, native.Plane]:
+    return native.plane(planes.luma), native.plane(planes.blue), native.plane(planes.red)
+
+
+def _write(made: tuple[Pixels, Pixels, Pixels], out: Planes) -> None:
+    for target, plane in zip(out.all, made, strict=True):
+        target[:] = plane

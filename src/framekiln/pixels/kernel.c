@@ -1,0 +1,300 @@
+/* Colour conversion of 8-bit pictures, in integers: the same bytes on every processor.
+ *
+ * `plain.py` says the same in numpy; a test compares both for every colour. The compiler makes
+ * vector instructions of these loops, so they are kept simple: no table, no branch inside.
+ * Nothing is allocated and nothing of libc is used.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+/* One library serves old and new processors: the loader picks the version that fits. */
+#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__)
+#define EACH_PROCESSOR __attribute__((target_clones("avx2", "default")))
+#else
+#define EACH_PROCESSOR
+#endif
+#define EXPORT __attribute__((visibility("default")))
+#define INLINE static inline __attribute__((always_inline))
+
+/* Columns at a time: what is worked out for them stays in the nearest cache. Even. */
+#define BLOCK 512
+
+typedef struct {
+    uint8_t *data;
+    ptrdiff_t stride;
+} plane;
+
+INLINE uint8_t clamp(int32_t value)
+{
+    return (uint8_t)(value < 0 ? 0 : value > 255 ? 255 : value);
+}
+
+/* ---- Red, green and blue to BT.709 of limited range, 4:2:0 ---------------------------------- */
+
+/* Luma of an opaque pixel is 16 + 73 n / 425000 with n = 1063 R + 3576 G + 361 B: exact.
+ * Chroma is 16 + 28 m / (255 k), where m is a sum over four pixels that is never below zero, and k
+ * is 4639 for blue, 3937 for red. Division is a multiplication with the reciprocal, rounded up so
+ * that a tie goes up; its error is far smaller than the distance of any other quotient from a tie.
+ * With alpha the offset of 16 becomes a part of the numerator. */
+INLINE uint8_t quotient(uint32_t numerator, uint32_t reciprocal, int shift)
+{
+    uint32_t high = (uint32_t)(((uint64_t)numerator * reciprocal) >> 32);
+    return (uint8_t)((high + (1u << (shift - 1))) >> shift);
+}
+
+#define OPAQUE_LUMA 3021716662u /* ceil(2^44 * 73 / 425000) */
+#define OPAQUE_BLUE 3331219689u /* ceil(2^47 * 28 / (255 * 4639)) */
+#define OPAQUE_RED 3925203997u  /* ceil(2^47 * 28 / (255 * 3937)) */
+#define LUMA 3532235002u        /* ceil(2^52 / 1275000) */
+#define BLUE 3807108215u        /* ceil(2^52 / (255 * 4639)) */
+#define RED 2242973713u         /* ceil(2^51 / (255 * 3937)) */
+
+/* NEON multiplies 16 bits to 32 faster than 32 to 32; AVX2 does not care. */
+#if defined(__aarch64__)
+typedef uint16_t number;
+#else
+typedef uint32_t number;
+#endif
+
+INLINE uint32_t times(number value, number weight)
+{
+    return (uint32_t)value * weight;
+}
+
+INLINE uint32_t at_least_zero(int32_t value)
+{
+    return value < 0 ? 0 : (uint32_t)value;
+}
+
+INLINE void luma_row(const uint32_t *restrict row, int width, int red, int blue, int has_alpha,
+                     uint8_t *restrict y)
+{
+    for (int x = 0; x < width; x++) {
+        uint32_t p = row[x];
+        number r = (uint8_t)(p >> red), g = (uint8_t)(p >> 8), b = (uint8_t)(p >> blue);
+        uint32_t weighted = times(r, 1063) + times(g, 3576) + times(b, 361);
+        y[x] = has_alpha ? quotient(219 * weighted + 80000 * (p >> 24), LUMA, 20)
+                         : (uint8_t)(16 + quotient(weighted, OPAQUE_LUMA, 12));
+    }
+}
+
+/* Sums of the four pixels of each square, two in each number; an odd last column counts twice. */
+INLINE int square_sums(const uint32_t *restrict top, const uint32_t *restrict bottom, int columns,
+                       uint32_t *restrict even, uint32_t *restrict odd)
+{
+    const uint32_t mask = 0x00ff00ff;
+    int pairs = columns / 2;
+    for (int x = 0; x < pairs; x++) {
+        uint32_t a = top[2 * x], b = top[2 * x + 1], c = bottom[2 * x], d = bottom[2 * x + 1];
+        even[x] = (a & mask) + (b & mask) + (c & mask) + (d & mask);
+        odd[x] = ((a >> 8) & mask) + ((b >> 8) & mask) + ((c >> 8) & mask) + ((d >> 8) & mask);
+    }
+    if (columns % 2) {
+        uint32_t a = top[columns - 1], c = bottom[columns - 1];
+        even[pairs] = 2 * ((a & mask) + (c & mask));
+        odd[pairs] = 2 * (((a >> 8) & mask) + ((c >> 8) & mask));
+        pairs++;
+    }
+    return pairs;
+}
+
+INLINE void opaque_chroma(const uint32_t *restrict even, const uint32_t *restrict odd, int pairs,
+                          int red, int blue, uint8_t *restrict u, uint8_t *restrict v)
+{
+    for (int x = 0; x < pairs; x++) {
+        number r = (uint16_t)(even[x] >> red), b = (uint16_t)(even[x] >> blue);
+        number g = (uint16_t)odd[x];
+        number no_red = (number)(1020 - r), no_green = (number)(1020 - g),
+               no_blue = (number)(1020 - b);
+        uint32_t bluer = times(b, 4639) + times(no_red, 1063) + times(no_green, 3576);
+        uint32_t redder = times(r, 3937) + times(no_green, 3576) + times(no_blue, 361);
+        u[x] = (uint8_t)(16 + quotient(bluer, OPAQUE_BLUE, 15));
+        v[x] = (uint8_t)(16 + quotient(redder, OPAQUE_RED, 15));
+    }
+}
+
+INLINE void covered_chroma(const uint32_t *restrict even, const uint32_t *restrict odd, int pairs,
+                           int red, int blue, uint8_t *restrict u, uint8_t *restrict v,
+                           uint8_t *restrict alpha)
+{
+    for (int x = 0; x < pairs; x++) {
+        int32_t r = (even[x] >> red) & 0xffff, b = (even[x] >> blue) & 0xffff;
+        int32_t g = odd[x] & 0xffff, a = (int32_t)(odd[x] >> 16);
+        int32_t bluer = 4639 * b - 1063 * r - 3576 * g, redder = 3937 * r - 3576 * g - 361 * b;
+        u[x] = quotient(at_least_zero(28 * bluer + 32 * 4639 * a), BLUE, 20);
+        v[x] = quotient(at_least_zero(28 * redder + 32 * 3937 * a), RED, 19);
+        alpha[x] = (uint8_t)((a + 2) >> 2);
+    }
+}
+
+INLINE void chroma_row(const uint32_t *upper, const uint32_t *lower, int width, int red, int blue,
+                       uint8_t *u, uint8_t *v, uint8_t *half_alpha)
+{
+    uint32_t even[BLOCK / 2], odd[BLOCK / 2];
+    for (int left = 0; left < width; left += BLOCK) {
+        int columns = width - left < BLOCK ? width - left : BLOCK, half = left / 2;
+        int pairs = square_sums(upper + left, lower + left, columns, even, odd);
+        if (half_alpha)
+            covered_chroma(even, odd, pairs, red, blue, u + half, v + half, half_alpha + half);
+        else
+            opaque_chroma(even, odd, pairs, red, blue, u + half, v + half);
+    }
+}
+
+INLINE void pixels_to_yuv420(plane pixels, int width, int height, int red, int blue, plane y,
+                             plane u, plane v, plane alpha)
+{
+    int has_alpha = alpha.data != NULL;
+    for (int row = 0; row < height; row += 2) {
+        const uint32_t *upper = (const uint32_t *)(pixels.data + row * pixels.stride);
+        const uint32_t *lower = upper;
+        luma_row(upper, width, red, blue, has_alpha, y.data + row * y.stride);
+        if (row + 1 < height) {
+            lower = (const uint32_t *)(pixels.data + (row + 1) * pixels.stride);
+            luma_row(lower, width, red, blue, has_alpha, y.data + (row + 1) * y.stride);
+        }
+        chroma_row(upper, lower, width, red, blue, u.data + row / 2 * u.stride,
+                   v.data + row / 2 * v.stride,
+                   has_alpha ? alpha.data + row / 2 * alpha.stride : NULL);
+    }
+}
+
+EXPORT EACH_PROCESSOR void framekiln_bgra_to_yuv420(plane pixels, int width, int height, plane y,
+                                                    plane u, plane v)
+{
+    plane none = {NULL, 0};
+    pixels_to_yuv420(pixels, width, height, 16, 0, y, u, v, none);
+}
+
+EXPORT EACH_PROCESSOR void framekiln_rgba_to_yuv420(plane pixels, int width, int height, plane y,
+                                                    plane u, plane v)
+{
+    plane none = {NULL, 0};
+    pixels_to_yuv420(pixels, width, height, 0, 16, y, u, v, none);
+}
+
+/* Colours are multiplied by alpha; so are the planes, their offsets included. */
+EXPORT EACH_PROCESSOR void framekiln_premultiplied_rgba_to_yuv420(plane pixels, int width,
+                                                                  int height, plane y, plane u,
+                                                                  plane v, plane half_alpha)
+{
+    pixels_to_yuv420(pixels, width, height, 0, 16, y, u, v, half_alpha);
+}
+
+/* ---- Planes to red, green and blue, or to planes of another meaning --------------------------- */
+
+/* Weights with `FRACTION` bits behind the point; `colours.py` works them out. */
+#define FRACTION 21
+
+typedef struct {
+    int32_t luma, offset_red, offset_green, offset_blue; /* offsets have half a level in them */
+    int32_t red_red, green_blue, green_red, blue_blue;
+} rgb_weights;
+
+typedef struct {
+    int32_t luma, luma_blue, luma_red, luma_offset;
+    int32_t blue_blue, blue_red, blue_offset;
+    int32_t red_blue, red_red, red_offset;
+} plane_weights;
+
+/* Each chroma sample counts for all pixels of its square. */
+INLINE void rgb_terms(const uint8_t *restrict u, const uint8_t *restrict v, int columns, int halved,
+                      const rgb_weights *w, int32_t *restrict red, int32_t *restrict green,
+                      int32_t *restrict blue)
+{
+    if (halved) {
+        for (int x = 0; x < (columns + 1) / 2; x++) {
+            red[2 * x] = red[2 * x + 1] = w->red_red * v[x] + w->offset_red;
+            green[2 * x] = green[2 * x + 1] =
+                w->green_blue * u[x] + w->green_red * v[x] + w->offset_green;
+            blue[2 * x] = blue[2 * x + 1] = w->blue_blue * u[x] + w->offset_blue;
+        }
+        return;
+    }
+    for (int x = 0; x < columns; x++) {
+        red[x] = w->red_red * v[x] + w->offset_red;
+        green[x] = w->green_blue * u[x] + w->green_red * v[x] + w->offset_green;
+        blue[x] = w->blue_blue * u[x] + w->offset_blue;
+    }
+}
+
+/* Cut off in 16 bits, four of them behind the point: twice as many at a time as in 32. */
+INLINE uint16_t level(int32_t value)
+{
+    int16_t fine = (int16_t)(value >> (FRACTION - 4));
+    fine = fine < 0 ? 0 : fine;
+    fine = fine > 4095 ? 4095 : fine;
+    return (uint16_t)fine >> 4;
+}
+
+INLINE void rgba_row(const uint8_t *restrict y, int columns, int32_t luma,
+                     const int32_t *restrict red, const int32_t *restrict green,
+                     const int32_t *restrict blue, uint16_t *restrict out)
+{
+    for (int x = 0; x < columns; x++) {
+        int32_t bright = luma * y[x];
+        out[2 * x] = (uint16_t)(level(bright + red[x]) | level(bright + green[x]) << 8);
+        out[2 * x + 1] = (uint16_t)(level(bright + blue[x]) | 0xff00);
+    }
+}
+
+EXPORT EACH_PROCESSOR void framekiln_yuv_to_rgba(plane y, plane u, plane v, plane alpha, int width,
+                                                 int height, int halved_across, int halved_down,
+                                                 const rgb_weights *weights, plane pixels)
+{
+    int32_t red[BLOCK], green[BLOCK], blue[BLOCK];
+    rgb_weights w = *weights;
+    for (int row = 0; row < height; row += 1 + halved_down) {
+        int rows = halved_down && row + 1 < height ? 2 : 1;
+        const uint8_t *us = u.data + (row >> halved_down) * u.stride;
+        const uint8_t *vs = v.data + (row >> halved_down) * v.stride;
+        for (int left = 0; left < width; left += BLOCK) {
+            int columns = width - left < BLOCK ? width - left : BLOCK;
+            int first = left >> halved_across;
+            rgb_terms(us + first, vs + first, columns, halved_across, &w, red, green, blue);
+            for (int below = 0; below < rows; below++) {
+                const uint8_t *ys = y.data + (row + below) * y.stride + left;
+                uint8_t *out = pixels.data + (row + below) * pixels.stride + 4 * left;
+                rgba_row(ys, columns, w.luma, red, green, blue, (uint16_t *)out);
+                if (alpha.data) {
+                    const uint8_t *cover = alpha.data + (row + below) * alpha.stride + left;
+                    for (int x = 0; x < columns; x++)
+                        out[4 * x + 3] = cover[x];
+                }
+            }
+        }
+    }
+}
+
+/* Another matrix or another range, 4:2:0. Chroma depends on chroma alone: grey stays grey. */
+EXPORT EACH_PROCESSOR void framekiln_yuv420_to_yuv420(plane y, plane u, plane v, int width,
+                                                      int height, const plane_weights *weights,
+                                                      plane to_y, plane to_u, plane to_v)
+{
+    int32_t shift[BLOCK];
+    plane_weights w = *weights;
+    for (int row = 0; row < height; row += 2) {
+        int rows = row + 1 < height ? 2 : 1;
+        for (int left = 0; left < width; left += BLOCK) {
+            int columns = width - left < BLOCK ? width - left : BLOCK;
+            int pairs = (columns + 1) / 2;
+            const uint8_t *us = u.data + row / 2 * u.stride + left / 2;
+            const uint8_t *vs = v.data + row / 2 * v.stride + left / 2;
+            uint8_t *u_out = to_u.data + row / 2 * to_u.stride + left / 2;
+            uint8_t *v_out = to_v.data + row / 2 * to_v.stride + left / 2;
+            for (int x = 0; x < pairs; x++) {
+                int32_t blue = us[x], red = vs[x];
+                int32_t each = w.luma_blue * blue + w.luma_red * red + w.luma_offset;
+                shift[2 * x] = shift[2 * x + 1] = each;
+                u_out[x] = clamp((w.blue_blue * blue + w.blue_red * red + w.blue_offset) >> FRACTION);
+                v_out[x] = clamp((w.red_blue * blue + w.red_red * red + w.red_offset) >> FRACTION);
+            }
+            for (int below = 0; below < rows; below++) {
+                const uint8_t *ys = y.data + (row + below) * y.stride + left;
+                uint8_t *out = to_y.data + (row + below) * to_y.stride + left;
+                for (int x = 0; x < columns; x++)
+                    out[x] = clamp((w.luma * ys[x] + shift[x]) >> FRACTION);
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+"""The library built of `kernel.c`, if there is one for this machine.
+
+`FRAMEKILN_NATIVE=0` in the environment leaves it alone, to compare with the plain way.
+"""
+
+import ctypes
+import os
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+LIBRARY: Final = Path(__file__).with_name("libkernel.so.1")
+SWITCH: Final = "FRAMEKILN_NATIVE"
+
+
+class Plane(ctypes.Structure):
+    """Where rows of bytes lie, and how far apart."""
+
+    _fields_ = (("data", ctypes.c_void_p), ("stride", ctypes.c_ssize_t))
+
+
+NO_PLANE: Final = Plane(None, 0)
+
+
+@cache
+def library() -> ctypes.CDLL | None:
+    """Return the library; None where it was not built or cannot be used."""
+    if os.environ.get(SWITCH) == "0":
+        return None
+    try:
+        found = ctypes.CDLL(str(LIBRARY))
+    except OSError:
+        return None
+    weights, side = ctypes.c_void_p, ctypes.c_int
+    for name, arguments in {
+        "framekiln_bgra_to_yuv420": (Plane, side, side, *3 * (Plane,)),
+        "framekiln_rgba_to_yuv420": (Plane, side, side, *3 * (Plane,)),
+        "framekiln_premultiplied_rgba_to_yuv420": (Plane, side, side, *4 * (Plane,)),
+        "framekiln_yuv_to_rgba": (*4 * (Plane,), *4 * (side,), weights, Plane),
+        "framekiln_yuv420_to_yuv420": (*3 * (Plane,), side, side, weights, *3 * (Plane,)),
+    }.items():
+        function = getattr(found, name)
+        function.argtypes, function.restype = arguments, None
+    return found
+
+
+def plane(rows: NDArray[np.uint8]) -> Plane:
+    """Return where an array of rows lies; the array must outlive the call it is used in."""
+    assert rows.strides[-1] == 1, "the bytes of a row lie together"
+    assert rows.ndim == 2 or rows.strides[1] == rows.shape[2], "and so do its pixels"
+    return Plane(rows.ctypes.data, rows.strides[0])
+
+
+def numbers(weights: tuple[int, ...]) -> Any:
+    """Return weights as the kernel reads them."""
+    return (ctypes.c_int32 * len(weights))(*weights)

@@ -1,0 +1,312 @@
+"""Every conversion, for every colour there is: by the kernel, in numpy, and in exact fractions."""
+
+import hashlib
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from framekiln.pixels import conversion, native, plain
+from framekiln.pixels.colours import (
+    FRACTION,
+    SCREEN,
+    Colours,
+    Matrix,
+    plane_shares,
+    plane_weights,
+    rgb_shares,
+    rgb_weights,
+)
+from framekiln.pixels.conversion import Planes
+
+Pixels = NDArray[np.uint8]
+
+EVERY_COLOURS = [Colours(matrix, is_full) for matrix, is_full in product(Matrix, (False, True))]
+LEVELS = np.arange(256, dtype=np.uint8)
+
+
+def name_of(colours: Colours) -> str:
+    return f"{colours.matrix.name}-{'full' if colours.is_full_range else 'limited'}"
+
+
+EVERYWHERE = "5813ac6ff54f7be48bdc17ab8e31741e1e461cc45b95162207cd774f7352d17b"
+needs_kernel = pytest.mark.skipif(
+    not conversion.is_native(), reason="no native kernel: no C compiler when `make setup` ran"
+)
+
+
+def squares() -> Iterator[Pixels]:
+    """Yield 256 pictures; together they have one square of four pixels for each RGB colour."""
+    rgba = np.full((512, 512, 4), 255, np.uint8)
+    rgba[..., 0] = LEVELS.repeat(2)[:, None]
+    rgba[..., 1] = LEVELS.repeat(2)[None, :]
+    for blue in LEVELS:
+        rgba[..., 2] = blue
+        yield rgba
+
+
+class TestPixelsToPlanes:
+    @needs_kernel
+    def test_every_colour_gets_the_same_planes_from_the_kernel_as_in_numpy(self) -> None:
+        for rgba in squares():
+            colours = rgba[::2, ::2].astype(np.int64)
+            red, green, blue = (colours[..., n] for n in range(3))
+            luma = plain.luma_of(red, green, blue, 255)
+            sums = (4 * red, 4 * green, 4 * blue, 1020)
+            out = Planes.empty(512, 512)
+            conversion.rgba_to_yuv420(rgba, out)
+            assert np.array_equal(out.blue, plain.blue_of(*sums))
+            assert np.array_equal(out.red, plain.red_of(*sums))
+            for corner in product((0, 1), repeat=2):
+                assert np.array_equal(out.luma[corner[0] :: 2, corner[1] :: 2], luma)
+
+    def test_the_numpy_way_is_the_definition_of_bt709_in_fractions(self) -> None:
+        # All three are linear in red, green, blue and alpha before they are rounded, so equality
+        # for one of each is equality for all.
+        matrix = Matrix.BT709
+        weights = np.eye(4, dtype=np.int64)
+        for (red, green, blue, alpha), share in zip(
+            weights.tolist(), (matrix.red, matrix.green, matrix.blue, Fraction(0)), strict=True
+        ):
+            luma = Fraction(219 * (1063 * red + 3576 * green + 361 * blue) + 80_000 * alpha)
+            assert luma / 1_275_000 == Fraction(219, 255) * share + Fraction(16, 255) * alpha
+            apart = 28 * (4639 * blue - 1063 * red - 3576 * green) + 32 * 4639 * alpha
+            wanted = Fraction(224, 255) * (blue - share) / (2 * (1 - matrix.blue))
+            assert Fraction(apart, 255 * 4639) == (wanted + Fraction(128, 255) * alpha) / 4
+            apart = 28 * (3937 * red - 3576 * green - 361 * blue) + 32 * 3937 * alpha
+            wanted = Fraction(224, 255) * (red - share) / (2 * (1 - matrix.red))
+            assert Fraction(apart, 255 * 3937) == (wanted + Fraction(128, 255) * alpha) / 4
+
+    @needs_kernel
+    @pytest.mark.parametrize(
+        ("width", "height"), [(64, 36), (65, 37), (1, 1), (2, 1), (1, 2), (515, 3), (1026, 2)]
+    )
+    def test_pictures_of_any_size_are_converted_alike_by_both(
+        self, width: int, height: int
+    ) -> None:
+        rgba = noise((height, width, 4))
+        for given in (rgba, wide(rgba)):
+            out = Planes.empty(width, height)
+            conversion.rgba_to_yuv420(given, out)
+            assert_same(out.all, plain.rgb_to_yuv420(rgba[..., :3]))
+            conversion.bgra_to_yuv420(given, out)
+            assert_same(out.all, plain.rgb_to_yuv420(rgba[..., 2::-1]))
+            half = conversion.premultiplied_to_yuv420(given, out)
+            assert_same((*out.all, half), plain.premultiplied_to_yuv420(rgba))
+
+    @needs_kernel
+    def test_every_alpha_covers_alike_by_both(self) -> None:
+        # Luma and chroma are linear in colour and alpha; what could differ is rounding.
+        for alpha in range(256):
+            rgba = noise((64, 64, 4), seed=alpha)
+            rgba[..., 3] = alpha
+            rgba[..., :3] = np.minimum(rgba[..., :3], alpha)
+            out = Planes.empty(64, 64)
+            half = conversion.premultiplied_to_yuv420(rgba, out)
+            assert_same((*out.all, half), plain.premultiplied_to_yuv420(rgba))
+            assert (half == alpha).all()
+
+    def test_alpha_of_an_opaque_picture_changes_nothing(self) -> None:
+        rgba = noise((32, 32, 4))
+        rgba[..., 3] = 255
+        out = Planes.empty(32, 32)
+        half = conversion.premultiplied_to_yuv420(rgba, out)
+        assert_same(out.all, plain.rgb_to_yuv420(rgba[..., :3]))
+        assert (half == 255).all()
+
+
+class TestPlanesToPixels:
+    @needs_kernel
+    def test_every_colour_gets_the_same_pixels_from_the_kernel_as_in_numpy(self) -> None:
+        for planes in every_plane():
+            out = np.empty((256, 256, 4), np.uint8)
+            conversion.yuv_to_rgba(planes, SCREEN, out)
+            assert np.array_equal(out, plain.yuv_to_rgba(planes.all, None, rgb_weights(SCREEN)))
+
+    def test_every_colour_is_within_a_thousandth_of_its_rounding(self) -> None:
+        shares = rgb_shares(SCREEN)
+        blue, red = LEVELS.astype(float)[:, None] - 128, LEVELS.astype(float)[None, :] - 128
+        parts = (
+            float(shares.red_red) * red + 0 * blue,
+            float(shares.green_blue) * blue + float(shares.green_red) * red,
+            float(shares.blue_blue) * blue + 0 * red,
+        )
+        for planes in every_plane():
+            out = np.empty((256, 256, 4), np.uint8)
+            conversion.yuv_to_rgba(planes, SCREEN, out)
+            bright = float(shares.luma) * (int(planes.luma[0, 0]) - SCREEN.black)
+            for channel, part in enumerate(parts):
+                exact = np.clip(bright + part, 0, 255)
+                assert np.abs(out[..., channel] - exact).max() < 0.501
+
+    @needs_kernel
+    @pytest.mark.parametrize("colours", EVERY_COLOURS, ids=name_of)
+    def test_every_matrix_and_range_and_layout_is_converted_alike_by_both(
+        self, colours: Colours
+    ) -> None:
+        # The weights are the only difference to the test of every colour; what could differ is an
+        # overflow, and sums are largest at the ends.
+        for halves, size in product(((1, 1), (2, 1), (2, 2)), ((70, 34), (515, 35), (1, 1))):
+            planes = mixed(size, halves)
+            alpha = noise((size[1], size[0]), seed=9)
+            for cover in (None, alpha):
+                out = np.empty((size[1], size[0], 4), np.uint8)
+                conversion.yuv_to_rgba(planes, colours, out, alpha=cover)
+                wanted = plain.yuv_to_rgba(planes.all, cover, rgb_weights(colours))
+                assert np.array_equal(out, wanted)
+
+    @pytest.mark.parametrize("colours", EVERY_COLOURS, ids=name_of)
+    def test_weights_are_fractions_rounded_once(self, colours: Colours) -> None:
+        shares, weights = rgb_shares(colours), rgb_weights(colours)
+        for name, share in shares._asdict().items():
+            assert abs(share - Fraction(getattr(weights, name), 1 << FRACTION)) <= Fraction(
+                1, 2 << FRACTION
+            )
+
+    def test_pure_colours_come_back_within_one_level(self) -> None:
+        pure = np.array(list(product((0, 255), repeat=3)), np.uint8)
+        for colour in pure:
+            rgba = np.full((2, 2, 4), [*colour, 255], np.uint8)
+            planes = Planes.empty(2, 2)
+            conversion.rgba_to_yuv420(rgba, planes)
+            out = np.empty_like(rgba)
+            conversion.yuv_to_rgba(planes, SCREEN, out)
+            assert np.abs(out.astype(int) - rgba).max() <= 1
+
+    def test_green_is_stored_and_shown_as_exact_arithmetic_has_it(self) -> None:
+        planes = Planes.empty(2, 2)
+        conversion.rgba_to_yuv420(np.full((2, 2, 4), [0, 255, 0, 255], np.uint8), planes)
+        assert [int(plane[0, 0]) for plane in planes.all] == [173, 42, 26]
+        out = np.empty((2, 2, 4), np.uint8)
+        conversion.yuv_to_rgba(planes, SCREEN, out)
+        assert out[0, 0].tolist() == [0, 255, 1, 255]
+
+
+class TestPlanesToPlanes:
+    @needs_kernel
+    @pytest.mark.parametrize(
+        "given", [Colours(Matrix.BT601), Colours(Matrix.BT601, True)], ids=name_of
+    )
+    def test_every_colour_gets_the_same_planes_from_the_kernel_as_in_numpy(
+        self, given: Colours
+    ) -> None:
+        weights, out = plane_weights(given, SCREEN), Planes.empty(512, 512)
+        for planes in every_plane():
+            doubled = Planes(np.full((512, 512), planes.luma[0, 0]), planes.blue, planes.red)
+            conversion.change_colours(doubled, given, SCREEN, out)
+            luma, *chroma = plain.yuv420_to_yuv420(planes.all, weights)
+            assert_same((out.blue, out.red), tuple(chroma))
+            for corner in product((0, 1), repeat=2):
+                assert np.array_equal(out.luma[corner[0] :: 2, corner[1] :: 2], luma)
+
+    @needs_kernel
+    @pytest.mark.parametrize("given", EVERY_COLOURS, ids=name_of)
+    def test_every_matrix_and_range_is_converted_alike_by_both(self, given: Colours) -> None:
+        for size in ((70, 34), (515, 35), (1, 1)):
+            planes, out = mixed(size, (2, 2)), Planes.empty(*size)
+            conversion.change_colours(planes, given, SCREEN, out)
+            assert_same(out.all, plain.yuv420_to_yuv420(planes.all, plane_weights(given, SCREEN)))
+
+    @pytest.mark.parametrize("given", EVERY_COLOURS, ids=name_of)
+    def test_what_is_grey_stays_grey_and_equally_bright(self, given: Colours) -> None:
+        grey = np.repeat(LEVELS[None, :], 2, axis=0).repeat(2, axis=1)
+        chroma = np.full((1, 256), 128, np.uint8)
+        out = Planes.empty(512, 2)
+        conversion.change_colours(Planes(grey, chroma, chroma), given, SCREEN, out)
+        assert (out.blue == 128).all()
+        assert (out.red == 128).all()
+        share = Fraction(219, given.luma_levels)
+        wanted = [16 + share * (level - given.black) for level in range(256)]
+        shown = out.luma[0, ::2].tolist()
+        assert all(
+            abs(a - min(max(b, 0), 255)) <= Fraction(1, 2)
+            for a, b in zip(shown, wanted, strict=True)
+        )
+
+    @pytest.mark.parametrize("given", EVERY_COLOURS, ids=name_of)
+    def test_the_way_through_planes_is_the_way_through_red_green_and_blue(
+        self, given: Colours
+    ) -> None:
+        there, back = plane_shares(given, SCREEN), rgb_shares(SCREEN)
+        through = rgb_shares(given)
+        # One level of blue difference, as red, green and blue: directly, and through BT.709.
+        assert back.luma * there.luma_blue + back.red_red * there.red_blue == 0
+        assert back.luma * there.luma_blue + back.blue_blue * there.blue_blue == through.blue_blue
+        assert (
+            back.luma * there.luma_red
+            + back.green_blue * there.blue_red
+            + back.green_red * there.red_red
+            == through.green_red
+        )
+
+
+@needs_kernel
+def test_the_kernel_gives_the_bytes_that_it_gives_on_other_processors() -> None:
+    """The sum was the same on aarch64, on x86_64 with AVX2, and on x86_64 without."""
+    sums = hashlib.sha256()
+    out, pixels = Planes.empty(512, 512), np.empty((256, 256, 4), np.uint8)
+    for rgba, planes in zip(squares(), every_plane(), strict=True):
+        doubled = Planes(np.full((512, 512), planes.luma[0, 0]), planes.blue, planes.red)
+        conversion.rgba_to_yuv420(rgba, out)
+        sums.update(b"".join(plane.tobytes() for plane in out.all))
+        conversion.bgra_to_yuv420(rgba, out)
+        sums.update(b"".join(plane.tobytes() for plane in out.all))
+        for colours in (SCREEN, Colours(Matrix.BT601, True), Colours(Matrix.BT2020)):
+            conversion.yuv_to_rgba(planes, colours, pixels)
+            sums.update(pixels.tobytes())
+        conversion.change_colours(doubled, Colours(Matrix.BT601), SCREEN, out)
+        sums.update(b"".join(plane.tobytes() for plane in out.all))
+    assert sums.hexdigest() == EVERYWHERE
+
+
+def test_the_plain_way_is_taken_when_the_switch_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(native.SWITCH, "0")
+    native.library.cache_clear()
+    try:
+        assert not conversion.is_native()
+        rgba, out = noise((6, 8, 4)), Planes.empty(8, 6)
+        conversion.bgra_to_yuv420(rgba, out)
+        assert_same(out.all, plain.rgb_to_yuv420(rgba[..., 2::-1]))
+        back = np.empty_like(rgba)
+        conversion.yuv_to_rgba(out, SCREEN, back)
+        assert np.array_equal(back, plain.yuv_to_rgba(out.all, None, rgb_weights(SCREEN)))
+    finally:
+        native.library.cache_clear()
+
+
+def every_plane() -> Iterator[Planes]:
+    """Yield 256 pictures; together they have every level of luma with every chroma."""
+    blue, red = np.meshgrid(LEVELS, LEVELS, indexing="ij")
+    for level in LEVELS:
+        yield Planes(np.full((256, 256), level), blue.copy(), red.copy())
+
+
+def mixed(size: tuple[int, int], halves: tuple[int, int]) -> Planes:
+    """Return planes of noise whose first rows are the ends of what a byte can be."""
+    width, height = size
+    across, down = -(-width // halves[0]), -(-height // halves[1])
+    planes = [noise((height, width)), noise((down, across), seed=1), noise((down, across), seed=2)]
+    for number, plane in enumerate(planes):
+        ends = np.array([0, 255], np.uint8)
+        plane[:8] = ends[(np.arange(plane.shape[1]) >> number) % 2]
+    return Planes(*planes)
+
+
+def noise(shape: tuple[int, ...], *, seed: int = 0) -> Pixels:
+    return np.random.default_rng(seed).integers(0, 256, shape, dtype=np.uint8)
+
+
+def wide(pixels: Pixels) -> Pixels:
+    """Return the same picture where rows lie further apart."""
+    height, width, channels = pixels.shape
+    room = np.zeros((height, width + 5, channels), np.uint8)
+    room[:, :width] = pixels
+    return room[:, :width]
+
+
+def assert_same(made: tuple[Pixels, ...], wanted: tuple[Pixels, ...]) -> None:
+    for a, b in zip(made, wanted, strict=True):
+        assert np.array_equal(a, b)
