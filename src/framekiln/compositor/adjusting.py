@@ -14,6 +14,7 @@ import cv2
 import numpy as np
 
 from framekiln.compositor.picture import Colour, Picture, Plane, picture_of_rgba, rgba_of
+from framekiln.pixels.blending import weighted
 
 _LEVELS: Final = np.arange(256, dtype=np.float64)
 # Luma and both chroma of red, green and blue, and back (BT.709); all from 0 to 1.
@@ -196,7 +197,7 @@ def _adjusted_under_alpha(picture: Picture, adjustment: Adjustment) -> Picture:
 
 
 def _shifted(plane: Plane, factor: float, alpha: Plane, offset: float) -> Plane:
-    return np.asarray(cv2.addWeighted(plane, factor, alpha, offset / 255, 0.0), np.uint8)
+    return weighted(plane, factor, alpha, offset / 255)
 
 
 def _clamped(plane: Plane, alpha: Plane, lowest: int, highest: int) -> Plane:
@@ -232,4 +233,6 @@ def _blurred(plane: Plane, sigma: float) -> Plane:
     small = (max(1, width // factor), max(1, height // factor))
     less = cv2.resize(plane, small, interpolation=cv2.INTER_AREA)
     less = cv2.GaussianBlur(less, (0, 0), sigma / factor)
-    return np.asarray(cv2.resize(less, (width, height), interpolation=cv2.INTER_LINEAR), np.uint8)
+    return np.asarray(
+        cv2.resize(less, (width, height), interpolation=cv2.INTER_LINEAR_EXACT), np.uint8
+    )

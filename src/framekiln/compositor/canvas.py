@@ -5,6 +5,7 @@ import numpy as np
 
 from framekiln.compositor.picture import BLACK, Colour, Picture, Plane, cut
 from framekiln.compositor.rect import Rect
+from framekiln.pixels.blending import over, weighted
 
 
 class Canvas:
@@ -85,7 +86,7 @@ class Canvas:
         seen = self.rect.meet(clip or self.rect)
         source = cut(picture.with_alpha() if self.has_alpha else picture, seen)
         for view, plane in zip(self._views(seen), source.planes, strict=True):
-            cv2.addWeighted(plane, share, view, 1.0, 0.0, view)
+            weighted(plane, share, view, 1.0, view)
 
     def clear(self, rect: Rect | None = None) -> None:
         """Make a part of it nothing at all: transparent, or ready for shares to be added."""
@@ -108,7 +109,7 @@ def _lay_opaque(views: tuple[Plane, ...], source: Picture, opacity: float) -> No
             view[...] = 255
         return
     for view, plane in zip(views, source.planes, strict=False):
-        cv2.addWeighted(plane, opacity, view, 1 - opacity, 0.0, view)
+        weighted(plane, opacity, view, 1 - opacity, view)
     for view in views[3:]:
         # An alpha of 255 laid over whatever alpha there is.
         cv2.convertScaleAbs(view, view, alpha=1 - opacity, beta=255 * opacity)
@@ -124,8 +125,6 @@ def _lay_over(views: tuple[Plane, ...], source: Picture, opacity: float) -> None
             np.asarray(cv2.convertScaleAbs(plane, alpha=opacity), np.uint8) for plane in planes
         )
         luma_cover, chroma_cover = planes[3], planes[4]
-    luma_rest, chroma_rest = np.invert(luma_cover), np.invert(chroma_cover)
-    rests = (luma_rest, chroma_rest, chroma_rest, luma_rest, chroma_rest)
-    for view, plane, rest in zip(views, planes, rests, strict=False):
-        shining = cv2.multiply(view, rest, scale=1 / 255)
-        cv2.add(shining, plane, view)
+    covers = (luma_cover, chroma_cover, chroma_cover, luma_cover, chroma_cover)
+    for view, plane, cover in zip(views, planes, covers, strict=False):
+        over(plane, cover, view)

@@ -12,6 +12,7 @@ import numpy as np
 
 from framekiln.compositor.adjusting import Adjustment, adjust
 from framekiln.compositor.picture import Picture, Plane
+from framekiln.pixels.blending import weighted
 
 _HIGHEST_LUMA: Final = 235
 _LOWEST_LUMA: Final = 16
@@ -41,7 +42,7 @@ def changed(picture: Picture, change: Change) -> Picture:
         return after
     return Picture.of_planes(
         tuple(
-            np.asarray(cv2.addWeighted(now, change.share, before, 1 - change.share, 0), np.uint8)
+            weighted(now, change.share, before, 1 - change.share)
             for now, before in zip(after.planes, picture.planes, strict=True)
         )
     )

@@ -3,13 +3,11 @@
 Laid over each other with fading opacity, a quarter of the background would shine through half-way.
 """
 
-import cv2
-import numpy as np
-
 from framekiln.compositor.canvas import Canvas
 from framekiln.compositor.picture import Picture, cut
 from framekiln.compositor.placing import Placed
 from framekiln.compositor.rect import Rect
+from framekiln.pixels.blending import weighted
 
 
 def dissolved(one: Placed, other: Placed, *, shares: tuple[float, float], within: Rect) -> Placed:
@@ -34,7 +32,7 @@ def _mixed(one: Placed, other: Placed, shares: tuple[float, float], within: Rect
     seen = one.rect.meet(within)
     pictures = [cut(each.picture, seen.moved(-each.left, -each.top)) for each in (one, other)]
     planes = tuple(
-        np.asarray(cv2.addWeighted(a, shares[0], b, shares[1], 0.0), np.uint8)
+        weighted(a, shares[0], b, shares[1])
         for a, b in zip(pictures[0].planes, pictures[1].planes, strict=True)
     )
     return Placed(Picture.of_planes(planes), seen.left, seen.top)

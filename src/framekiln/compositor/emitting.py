@@ -6,10 +6,10 @@ Where it has alpha, colours are divided by it first: films keep them apart.
 from collections.abc import Iterator, Sequence
 from math import prod
 
-import cv2
 import numpy as np
 
 from framekiln.compositor.picture import BLACK, Picture, Plane
+from framekiln.pixels.blending import uncover
 
 
 def emit(picture: Picture, buffer: Plane) -> None:
@@ -42,13 +42,7 @@ def straight(picture: Picture) -> tuple[Plane, Plane, Plane, Plane]:
     planes = (picture.y, picture.u, picture.v)
     black = (BLACK.y, BLACK.u, BLACK.v)
     y, u, v = (
-        _divided(plane, cover, nothing)
+        uncover(plane, cover, nothing=nothing)
         for plane, cover, nothing in zip(planes, covers, black, strict=True)
     )
     return y, u, v, picture.alpha
-
-
-def _divided(plane: Plane, alpha: Plane, nothing: int) -> Plane:
-    whole = np.asarray(cv2.divide(plane, alpha, scale=255), np.uint8)
-    whole[alpha == 0] = nothing
-    return whole

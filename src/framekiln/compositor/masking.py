@@ -8,6 +8,7 @@ import cv2
 import numpy as np
 
 from framekiln.compositor.picture import Colour, Picture, Plane
+from framekiln.pixels.blending import cover
 
 _FINER: Final = 4
 """Edges are drawn this much larger and averaged."""
@@ -47,8 +48,8 @@ def masked(picture: Picture, mask: Plane) -> Picture:
     masks = (mask, half, half, mask, half)
     return Picture.of_planes(
         tuple(
-            np.asarray(cv2.multiply(plane, cover, scale=1 / 255), np.uint8)
-            for plane, cover in zip(picture.with_alpha().planes, masks, strict=True)
+            cover(plane, opaque)
+            for plane, opaque in zip(picture.with_alpha().planes, masks, strict=True)
         )
     )
 
@@ -66,7 +67,7 @@ def keyed(picture: Picture, colour: Colour, *, similarity: float, blend: float) 
     half = np.rint(cover * 255).astype(np.uint8)
     size = (picture.width_px, picture.height_px)
     return masked(
-        picture, np.asarray(cv2.resize(half, size, interpolation=cv2.INTER_LINEAR), np.uint8)
+        picture, np.asarray(cv2.resize(half, size, interpolation=cv2.INTER_LINEAR_EXACT), np.uint8)
     )
 
 

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from framekiln.compositor.rect import Rect
+from framekiln.pixels.blending import cover
 from framekiln.pixels.colours import SCREEN
 from framekiln.pixels.conversion import (
     Planes,
@@ -109,8 +110,7 @@ def premultiplied(rgba: Rgba) -> Rgba:
     if int(rgba[..., 3].min(initial=255)) == 255:
         return np.ascontiguousarray(rgba)
     alpha = np.ascontiguousarray(rgba[..., 3])
-    colour = np.ascontiguousarray(rgba[..., :3])
-    return np.dstack([cv2.multiply(colour, cv2.merge([alpha] * 3), scale=1 / 255), alpha])
+    return np.dstack([*(cover(_plane(part), alpha) for part in cv2.split(rgba)[:3]), alpha])
 
 
 def picture_of_premultiplied(rgba: Rgba) -> Picture:
@@ -137,7 +137,7 @@ def picture_of_planes(luma: Plane, blue: Plane, red: Plane, alpha: Plane | None)
     size = (blue.shape[1], blue.shape[0])
     half = _plane(cv2.resize(alpha, size, interpolation=cv2.INTER_AREA))
     covers = ((luma, alpha), (blue, half), (red, half))
-    y, u, v = (_plane(cv2.multiply(plane, cover, scale=1 / 255)) for plane, cover in covers)
+    y, u, v = (cover(plane, opaque) for plane, opaque in covers)
     return Picture(y, u, v, alpha, half)
 
 
@@ -154,10 +154,10 @@ def _straight(picture: Picture, alpha: Plane) -> Rgba:
     size = (picture.width_px, picture.height_px)
     u, v = (cv2.resize(p, size, interpolation=cv2.INTER_NEAREST) for p in (picture.u, picture.v))
     # Single steps of IEEE arithmetic, so every processor comes to the same numbers.
-    cover = np.maximum(alpha, 1).astype(np.float32) / 255
-    y = (picture.y.astype(np.float32) / cover - 16) / 219
-    red = y + 1.5748 * (v.astype(np.float32) / cover - 128) / 224
-    blue = y + 1.8556 * (u.astype(np.float32) / cover - 128) / 224
+    opaque = np.maximum(alpha, 1).astype(np.float32) / 255
+    y = (picture.y.astype(np.float32) / opaque - 16) / 219
+    red = y + 1.5748 * (v.astype(np.float32) / opaque - 128) / 224
+    blue = y + 1.8556 * (u.astype(np.float32) / opaque - 128) / 224
     green = (y - 0.2126 * red - 0.0722 * blue) / 0.7152
     # What is wholly transparent has no colour.
     parts = [np.clip(part * 255, 0, 255) * (alpha > 0) for part in (red, green, blue)]

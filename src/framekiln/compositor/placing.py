@@ -117,8 +117,9 @@ def resize(picture: Picture, width_px: int, height_px: int) -> Picture:
 
 def _resize_plane(plane: Plane, size: tuple[int, int]) -> Plane:
     is_smaller = size[0] < plane.shape[1] or size[1] < plane.shape[0]
-    # Averaging is right for less; for more it would repeat pixels.
-    how = cv2.INTER_AREA if is_smaller else cv2.INTER_LINEAR
+    # Averaging is right for less; for more it would repeat pixels. The ordinary linear way has
+    # short cuts for some processors, which round otherwise.
+    how = cv2.INTER_AREA if is_smaller else cv2.INTER_LINEAR_EXACT
     return np.asarray(cv2.resize(plane, size, interpolation=how), np.uint8)
 
 

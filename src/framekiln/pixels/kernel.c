@@ -1,4 +1,4 @@
-/* Colour conversion of 8-bit pictures, in integers: the same bytes on every processor.
+/* Colour conversion and blending of 8-bit pictures: the same bytes on every processor.
  *
  * `plain.py` says the same in numpy; a test compares both for every colour. The compiler makes
  * vector instructions of these loops, so they are kept simple: no table, no branch inside.
@@ -295,6 +295,77 @@ EXPORT EACH_PROCESSOR void framekiln_yuv420_to_yuv420(plane y, plane u, plane v,
                 for (int x = 0; x < columns; x++)
                     out[x] = clamp((w.luma * ys[x] + shift[x]) >> FRACTION);
             }
+        }
+    }
+}
+
+/* ---- Blending: planes of bytes, where alpha of 255 covers all ---------------------------------- */
+
+/* a b / 255, rounded to nearest: exact for all bytes, and there are no ties. */
+INLINE uint8_t share(uint8_t a, uint8_t b)
+{
+    uint16_t scaled = (uint16_t)(a * b + 128);
+    return (uint8_t)((uint16_t)(scaled + (scaled >> 8)) >> 8);
+}
+
+EXPORT EACH_PROCESSOR void framekiln_cover(plane values, plane alpha, int width, int height,
+                                           plane out)
+{
+    for (int row = 0; row < height; row++) {
+        const uint8_t *restrict a = values.data + row * values.stride;
+        const uint8_t *restrict b = alpha.data + row * alpha.stride;
+        uint8_t *to = out.data + row * out.stride;
+        for (int x = 0; x < width; x++)
+            to[x] = share(a[x], b[x]);
+    }
+}
+
+/* What is there shines through as far as alpha lets it; `values` are multiplied by alpha. */
+EXPORT EACH_PROCESSOR void framekiln_over(plane values, plane alpha, int width, int height,
+                                          plane below)
+{
+    for (int row = 0; row < height; row++) {
+        const uint8_t *restrict a = values.data + row * values.stride;
+        const uint8_t *restrict b = alpha.data + row * alpha.stride;
+        uint8_t *restrict to = below.data + row * below.stride;
+        for (int x = 0; x < width; x++) {
+            uint16_t sum = (uint16_t)(a[x] + share(to[x], (uint8_t)(255 - b[x])));
+            to[x] = (uint8_t)(sum > 255 ? 255 : sum);
+        }
+    }
+}
+
+/* Weights have 16 bits behind the point. Shares of a whole need no clamp and less room. */
+EXPORT EACH_PROCESSOR void framekiln_weighted(plane one, int one_weight, plane other,
+                                              int other_weight, int width, int height, plane out)
+{
+    int are_shares = one_weight >= 0 && one_weight < 65536 && other_weight >= 0 &&
+                     other_weight < 65536 && one_weight + other_weight <= 65536;
+    number one_share = (number)one_weight, other_share = (number)other_weight;
+    for (int row = 0; row < height; row++) {
+        const uint8_t *a = one.data + row * one.stride, *b = other.data + row * other.stride;
+        uint8_t *to = out.data + row * out.stride;
+        if (are_shares)
+            for (int x = 0; x < width; x++)
+                to[x] = (uint8_t)((times(a[x], one_share) + times(b[x], other_share) + 32768) >> 16);
+        else
+            for (int x = 0; x < width; x++)
+                to[x] = clamp((a[x] * one_weight + b[x] * other_weight + 32768) >> 16);
+    }
+}
+
+/* The opposite of cover. Single precision is exact here: ties are, and all else is far from one. */
+EXPORT EACH_PROCESSOR void framekiln_uncover(plane values, plane alpha, int width, int height,
+                                             int nothing, plane out)
+{
+    for (int row = 0; row < height; row++) {
+        const uint8_t *restrict a = values.data + row * values.stride;
+        const uint8_t *restrict b = alpha.data + row * alpha.stride;
+        uint8_t *restrict to = out.data + row * out.stride;
+        for (int x = 0; x < width; x++) {
+            float cover = b[x] ? b[x] : 1;
+            int32_t whole = (int32_t)(a[x] * 255.0f / cover + 0.5f);
+            to[x] = b[x] ? clamp(whole) : (uint8_t)nothing;
         }
     }
 }

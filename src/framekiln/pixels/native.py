@@ -41,6 +41,10 @@ def library() -> ctypes.CDLL | None:
         "framekiln_premultiplied_rgba_to_yuv420": (Plane, side, side, *4 * (Plane,)),
         "framekiln_yuv_to_rgba": (*4 * (Plane,), *4 * (side,), weights, Plane),
         "framekiln_yuv420_to_yuv420": (*3 * (Plane,), side, side, weights, *3 * (Plane,)),
+        "framekiln_cover": (Plane, Plane, side, side, Plane),
+        "framekiln_over": (Plane, Plane, side, side, Plane),
+        "framekiln_weighted": (Plane, side, Plane, side, side, side, Plane),
+        "framekiln_uncover": (Plane, Plane, side, side, side, Plane),
     }.items():
         function = getattr(found, name)
         function.argtypes, function.restype = arguments, None

@@ -109,3 +109,27 @@ def _spread(plane: NDArray[Number], height: int, width: int) -> NDArray[Number]:
     if plane.shape[0] < height:
         plane = plane.repeat(2, axis=0)[:height]
     return plane.repeat(2, axis=1)[:, :width] if plane.shape[1] < width else plane
+
+
+def cover(plane: Pixels, alpha: Pixels) -> Pixels:
+    """Return the plane multiplied by alpha, rounded to nearest."""
+    return _rounded(plane.astype(np.int64) * alpha, 255)
+
+
+def over(plane: Pixels, alpha: Pixels, below: Pixels) -> Pixels:
+    """Return a plane that is multiplied by its alpha, laid over another one."""
+    total = plane.astype(np.int64) + cover(below, 255 - alpha)
+    return np.minimum(total, 255).astype(np.uint8)
+
+
+def weighted(one: Pixels, one_weight: int, other: Pixels, other_weight: int) -> Pixels:
+    """Return the sum of both; weights have 16 bits behind the point."""
+    total = one.astype(np.int64) * one_weight + other.astype(np.int64) * other_weight
+    return np.clip((total + (1 << 15)) >> 16, 0, 255).astype(np.uint8)
+
+
+def uncover(plane: Pixels, alpha: Pixels, nothing: int) -> Pixels:
+    """Return the plane divided by alpha, rounded to nearest; where that is zero, `nothing`."""
+    parts = np.maximum(alpha, 1).astype(np.int64)
+    whole = (2 * 255 * plane.astype(np.int64) + parts) // (2 * parts)
+    return np.where(alpha > 0, np.minimum(whole, 255), nothing).astype(np.uint8)

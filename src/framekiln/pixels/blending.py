@@ -1,0 +1,77 @@
+"""Lays planes of bytes over each other, natively where `kernel.c` was built, else in numpy.
+
+Alpha of 255 covers all, 0 nothing. Arrays are rows of bytes; rows may lie apart.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from framekiln.pixels import native, plain
+
+Plane = NDArray[np.uint8]
+
+WEIGHT_BITS: Final = 16
+_ONE: Final = 1 << WEIGHT_BITS
+# So many times a byte still fits into 32 bits, twice.
+_LARGEST_WEIGHT: Final = 60.0
+
+
+def cover(plane: Plane, alpha: Plane) -> Plane:
+    """Return the plane multiplied by alpha."""
+    library = native.library()
+    if library is None:
+        return plain.cover(plane, alpha)
+    out = np.empty(plane.shape, np.uint8)
+    height, width = plane.shape
+    library.framekiln_cover(*_places(plane, alpha), width, height, native.plane(out))
+    return out
+
+
+def over(plane: Plane, alpha: Plane, below: Plane) -> None:
+    """Lay a plane that is multiplied by its alpha over another one, in place."""
+    library = native.library()
+    if library is None:
+        below[...] = plain.over(plane, alpha, below)
+        return
+    height, width = plane.shape
+    library.framekiln_over(*_places(plane, alpha), width, height, native.plane(below))
+
+
+def weighted(
+    one: Plane, one_weight: float, other: Plane, other_weight: float, out: Plane | None = None
+) -> Plane:
+    """Return the sum of both, each times its weight; `out` may be one of them."""
+    weights = (_fixed(one_weight), _fixed(other_weight))
+    made = np.empty(one.shape, np.uint8) if out is None else out
+    library = native.library()
+    if library is None:
+        made[...] = plain.weighted(one, weights[0], other, weights[1])
+        return made
+    height, width = one.shape
+    places = _places(one, other)
+    library.framekiln_weighted(
+        places[0], weights[0], places[1], weights[1], width, height, native.plane(made)
+    )
+    return made
+
+
+def uncover(plane: Plane, alpha: Plane, *, nothing: int) -> Plane:
+    """Return the plane divided by alpha; where that is zero, `nothing`."""
+    library = native.library()
+    if library is None:
+        return plain.uncover(plane, alpha, nothing)
+    out = np.empty(plane.shape, np.uint8)
+    height, width = plane.shape
+    library.framekiln_uncover(*_places(plane, alpha), width, height, nothing, native.plane(out))
+    return out
+
+
+def _places(one: Plane, other: Plane) -> tuple[native.Plane, native.Plane]:
+    assert one.shape == other.shape, "both have the same size"
+    return native.plane(one), native.plane(other)
+
+
+def _fixed(weight: float) -> int:
+    return round(min(max(weight, -_LARGEST_WEIGHT), _LARGEST_WEIGHT) * _ONE)
