@@ -22,6 +22,8 @@ PYTEST_WORKERS ?= --numprocesses 3 --dist loadfile --no-loadscope-reorder
 # Node and npm come with the Python packages.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHON
+# Compiled modules are kept: without them every process compiles all of its modules anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

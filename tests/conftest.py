@@ -1,26 +1,66 @@
-"""Fixtures for every kind of test, and the check of `spec` markers."""
+"""Fixtures for every kind of test, the order of tests, and the check of `spec` markers."""
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, Final
 
 import pytest
 from scripts.spec_report import read_clauses
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
+from tests.support import hypothesis_profile  # noqa: F401
 from tests.support.clips import make_clip
 from tests.support.clock import SettableClock
 from tests.support.receiver import Receiver
-from tests.support.service import running_service
+
+SHARED, SURVIVAL = "shared service", "survival"
+GROUPS: Final = {
+    SURVIVAL: ("test_survives.py", "test_pipeline_survives.py", "test_upload_survives.py"),
+    SHARED: (
+        "test_hide_something.py",
+        "test_pipeline_commands.py",
+        "test_players.py",
+        "test_layer_examples.py",
+        "test_python_client.py",
+    ),
+}
+"""Files of tests/e2e whose tests use the same service, one after the other in one process."""
+SLOWEST_FIRST = (*GROUPS, "tests/e2e/", "tests/contract/", "tests/unit/")
+"""Beginnings of names of groups. Nobody should wait for a long group alone at the end."""
+SERVICE_FIXTURES = {"shared_service", "killable_service"}
+
+
+def group_of(nodeid: str) -> str:
+    """Return the name of a test's group: its file, or what stands for several files."""
+    path = nodeid.partition("::")[0]
+    folder, _, name = path.rpartition("/")
+    if folder == "tests/e2e":
+        for group, names in GROUPS.items():
+            if name in names:
+                return group
+    return path
+
+
+class GroupScheduling(LoadFileScheduling):  # type: ignore[misc]
+    """Gives all tests of a group to one worker process of pytest-xdist, in the order collected."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return group_of(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> GroupScheduling | None:
+    """Where files stay together, let files that share a service stay together as well."""
+    return GroupScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuse a marker that names no clause, before anything runs; put what takes longest first.
-
-    Tests of survival wait for dead processes to be missed, and others for a whole service to start:
-    nobody should wait for them alone at the end.
-    """
-    items.sort(key=lambda item: (not _is_of_survival(item), not _starts_a_service(item)))
+    """Put slow groups first, and refuse wrong tests before anything runs."""
+    items.sort(key=_place)
     clauses = read_clauses()
     for item in items:
+        _check_group(item)
         for marker in item.iter_markers("spec"):
             unknown = [clause for clause in marker.args if clause not in clauses]
             if unknown or not marker.args:
@@ -28,12 +68,35 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 raise pytest.UsageError(message)
 
 
-def _is_of_survival(item: pytest.Item) -> bool:
-    return "survives" in item.path.name
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name what was not tested, so that nobody takes it for tested."""
+    reports = terminalreporter.stats.get("skipped", [])
+    reasons = Counter(_reason(report) for report in reports)
+    if not reasons:
+        return
+    terminalreporter.section("left out on this machine")
+    for reason, count in sorted(reasons.items()):
+        tests = "1 test" if count == 1 else f"{count} tests"
+        terminalreporter.line(f"{tests}: {reason}")
 
 
-def _starts_a_service(item: pytest.Item) -> bool:
-    return hasattr(getattr(item, "module", None), running_service.__name__)
+def _place(item: pytest.Item) -> int:
+    group = group_of(item.nodeid)
+    places = (n for n, beginning in enumerate(SLOWEST_FIRST) if group.startswith(beginning))
+    return next(places, len(SLOWEST_FIRST))
+
+
+def _check_group(item: pytest.Item) -> None:
+    """Refuse a test that would start a service of its own in another worker process."""
+    used = SERVICE_FIXTURES.intersection(getattr(item, "fixturenames", ()))
+    if used and group_of(item.nodeid) not in GROUPS:
+        message = f"{item.nodeid} uses {used.pop()}: name its file in tests/conftest.py"
+        raise pytest.UsageError(message)
+
+
+def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
+    text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    return text.removeprefix("Skipped: ")
 
 
 @pytest.fixture

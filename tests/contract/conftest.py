@@ -10,18 +10,40 @@ from uuid import uuid4
 
 import pytest
 
+from framekiln.api import health
+from framekiln.capture import browser as browser_module
 from framekiln.capture.browser import Browser, open_browser
+from framekiln.db import pool
 from framekiln.db.migrate import migrate
 from framekiln.db.pool import Database
 from framekiln.jobs.queue import JobQueue
+from framekiln.kit.confined import forked
+from framekiln.videos import frames
 from tests.support.app import Kiln, open_kiln
 from tests.support.endpoint_desk import Desk, TlsReceiver, open_desk
 from tests.support.jobs import opened_database, opened_queue
+from tests.support.patience import PATIENCE_S
 from tests.support.pipelines import Line, Told, open_line
 from tests.support.postgres import PostgresServer
 from tests.support.screens import Host, Load, loader
 
 TEMPLATE = "framekiln_template"
+
+
+@pytest.fixture(scope="session", autouse=True)
+def unhurried() -> Iterator[None]:
+    """Limits of ours that are no test's subject, but that a busy machine may go over."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in (
+            (browser_module, "_START_WITHIN_S"),
+            (forked, "_START_S"),
+            (forked, "_LEAVING_S"),
+            (frames, "_MADE_WITHIN_S"),
+            (health, "CHECK_WITHIN_S"),
+            (pool, "READY_TIMEOUT_S"),
+        ):
+            patch.setattr(module, name, PATIENCE_S)
+        yield
 
 
 @pytest.fixture(scope="session")

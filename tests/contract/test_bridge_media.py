@@ -22,6 +22,7 @@ from tests.support.app import Kiln
 from tests.support.clips import Clip, make_clip, make_still
 from tests.support.frame_codes import read_frame_code
 from tests.support.looks import decode_frames
+from tests.support.patience import PATIENCE_S
 from tests.support.playing import ClipServer, serving_players
 from tests.support.playing_runtime import HEIGHT, WIDTH, packed_player
 from tests.support.transcribing import ready_file
@@ -159,5 +160,5 @@ def test_what_is_too_large_for_the_browser_is_refused() -> None:
         Resource(LARGE.encode(), "text/html"), lambda _url: Resource(body, "video/mp4")
     )
     with open_browser() as browser, open_page(browser, Size(320, 180)) as page:
-        page.load(network, settle_within_s=20)
+        page.load(network, settle_within_s=PATIENCE_S)
     assert network.refused == ["https://elsewhere.example/large"]

@@ -25,15 +25,15 @@ from framekiln.capture.process_memory import Block
 from framekiln.capture.sandbox import Confinement, strongest_confinement
 from framekiln.capture.warm_browser import WarmBrowser
 from framekiln.engine.film import make_film
-from framekiln.engine.order import Film, FilmLimits, FilmOrder
+from framekiln.engine.order import Film, FilmOrder
 from framekiln.engine.studio import Alive, FilmAbandoned, Studio
 from framekiln.media.imaging.stills import decode_bgra
 from tests.e2e.conftest import processes_under
 from tests.support.busy_chromium import letting_fall
 from tests.support.looks import decode_frames
+from tests.support.patience import FILM_LIMITS, PATIENCE_S
 
 SIZE = Size(320, 180)
-LIMITS = FilmLimits(settle_s=20, frame_s=20, whole_s=60)
 ORDER = FilmOrder("<p>x", width_px=320, height_px=180, fps=Fraction(10), duration_ms=1000)
 
 
@@ -52,8 +52,8 @@ def loaded(browser: Browser, html: str, size: Size = SIZE) -> Iterator[Page]:
 
 def load(page: Page, html: str) -> None:
     document = Resource(f"<!doctype html>{html}".encode(), "text/html; charset=utf-8")
-    page.load(PageNetwork(document, nothing), settle_within_s=20)
-    page.begin(Fraction(10), frame_within_s=20)
+    page.load(PageNetwork(document, nothing), settle_within_s=PATIENCE_S)
+    page.begin(Fraction(10), frame_within_s=PATIENCE_S)
 
 
 def empty() -> np.ndarray:
@@ -123,7 +123,7 @@ def test_no_process_is_left_after_closing(confinement: Confinement) -> None:
         if confinement is Confinement.UNPRIVILEGED_USER:
             assert all(Path(f"/proc/{pid}").stat().st_uid != 0 for pid in pids)
     # The kernel ends the processes of a cage in its own time.
-    give_up_at = time.monotonic() + 10
+    give_up_at = time.monotonic() + PATIENCE_S
     while any(map(is_running, pids)) and time.monotonic() < give_up_at:
         time.sleep(0.02)
     assert [pid for pid in pids if is_running(pid)] == []
@@ -151,7 +151,7 @@ def test_a_browser_killed_mid_film_is_replaced(tmp_path: Path) -> None:
             report = partial(kill_at_frame_3, browser)
             # So long that it cannot end before the death is noticed.
             long = replace(ORDER, duration_ms=60_000)
-            return make_film(long, browser, tmp_path / "a.mp4", limits=LIMITS, report=report)
+            return make_film(long, browser, tmp_path / "a.mp4", limits=FILM_LIMITS, report=report)
 
     with pytest.raises(BrowserDied) as raised:
         film()
@@ -159,7 +159,7 @@ def test_a_browser_killed_mid_film_is_replaced(tmp_path: Path) -> None:
     assert not killed[0].is_alive
     with warm.use() as browser:
         assert browser is not killed[0]
-        make_film(ORDER, browser, tmp_path / "b.mp4", limits=LIMITS)
+        make_film(ORDER, browser, tmp_path / "b.mp4", limits=FILM_LIMITS)
     assert len(decode_frames(tmp_path / "b.mp4")) == 10
     warm.close()
 
@@ -193,7 +193,7 @@ async def test_a_studio_finishes_the_film_of_a_dead_browser(tmp_path: Path) -> N
     def work(browser: Browser, alive: Alive) -> None:
         alive()
         path = tmp_path / "film.mp4"
-        films.append(make_film(ORDER, browser, path, limits=LIMITS, report=report))
+        films.append(make_film(ORDER, browser, path, limits=FILM_LIMITS, report=report))
 
     try:
         await studio.warm_up()
@@ -294,4 +294,4 @@ def test_a_small_page_is_taken_by_screenshots(browser: Browser) -> None:
 
 def test_a_refused_command_says_which(browser: Browser) -> None:
     with pytest.raises(ProtocolError, match=r"Nonsense\.do"):
-        browser.connection.call("Nonsense.do", session=None, within_s=5)
+        browser.connection.call("Nonsense.do", session=None, within_s=PATIENCE_S)

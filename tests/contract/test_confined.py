@@ -24,9 +24,10 @@ from framekiln.kit.confined.run import confinement, run_confined, run_in, run_wa
 from framekiln.kit.confined.warm import Room, WarmCage, open_room
 from framekiln.kit.processes import foreign_children
 from framekiln.media.errors import UnreadableMedia
+from tests.support.patience import PATIENCE_S
 
 TASKS = "tests.support.confined_tasks"
-LIMITS = Limits(cpu_s=20, memory_bytes=256 << 20, file_bytes=4 << 20, wall_s=60)
+LIMITS = Limits(cpu_s=60, memory_bytes=256 << 20, file_bytes=4 << 20, wall_s=PATIENCE_S)
 Run = Callable[..., Awaitable[dict[str, Any]]]
 CarryOut = Callable[..., Awaitable[dict[str, Any]]]
 
@@ -175,7 +176,7 @@ async def test_other_errors_come_out_with_their_name(run: Run) -> None:
 @pytest.mark.parametrize(
     ("task", "limits", "limit"),
     [
-        ("loop", Limits(1, 256 << 20, 1 << 20, wall_s=60), "cpu_s"),
+        ("loop", Limits(1, 256 << 20, 1 << 20, wall_s=PATIENCE_S), "cpu_s"),
         ("allocate", LIMITS, "memory_bytes"),
     ],
 )
@@ -283,7 +284,7 @@ from framekiln.kit.confined.order import Order
 from framekiln.kit.confined.run import run_in
 from framekiln.kit.processes import foreign_children
 
-limits = Limits(cpu_s=20, memory_bytes=256 << 20, file_bytes=1 << 20, wall_s=60)
+limits = Limits(cpu_s=20, memory_bytes=256 << 20, file_bytes=1 << 20, wall_s=600)
 order = Order("tests.support.confined_tasks:sleep", {}, limits, Path(sys.argv[2]))
 say = lambda told: print(*foreign_children(), flush=True)
 asyncio.run(run_in(Cage(Walls(sys.argv[1]), ""), order, say))
@@ -318,7 +319,7 @@ def test_how_children_are_confined_is_told() -> None:
 
 
 async def _until_gone(sessions: set[int]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE_S
     while _alive_in(sessions):
         assert time.monotonic() < deadline, f"still there: {_alive_in(sessions)}"
         await asyncio.sleep(0.02)

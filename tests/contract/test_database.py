@@ -17,11 +17,14 @@ from procrastinate.schema import SchemaManager
 from psycopg.conninfo import conninfo_to_dict
 
 from framekiln.db import migrate as migrate_module
+from framekiln.db import notify as notify_module
+from framekiln.db import pool
 from framekiln.db.conninfo import DatabaseUrlInvalid
 from framekiln.db.migrate import MigrationFailed, migrate, pending
 from framekiln.db.notify import Notifications, notify
 from framekiln.db.pool import Database, DatabaseUnavailable
-from tests.support.jobs import PATIENCE_S, eventually, opened_database
+from tests.support.jobs import eventually, opened_database
+from tests.support.patience import PATIENCE_S
 from tests.support.postgres import PostgresServer
 
 
@@ -66,8 +69,9 @@ class TestPool:
         assert row == {"t": None}
 
     async def test_full_pool_of_dead_connections_survives_a_crash(
-        self, fragile_postgres: PostgresServer
+        self, fragile_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr(pool, "ACQUIRE_TIMEOUT_S", PATIENCE_S)
         async with opened_database(fragile_postgres.conninfo) as database:
             await asyncio.gather(*(_hold(database) for _ in range(8)))
             await asyncio.to_thread(fragile_postgres.restart)
@@ -76,7 +80,7 @@ class TestPool:
         assert row == {"one": 1}
 
     async def test_every_failure_of_a_dead_server_is_database_unavailable(
-        self, fragile_postgres: PostgresServer
+        self, fragile_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         async with opened_database(fragile_postgres.conninfo) as database:
             assert await database.is_ready()
@@ -88,10 +92,12 @@ class TestPool:
 
             with pytest.raises(DatabaseUnavailable, match="lost"):
                 await lose_the_server()
-            assert not await database.is_ready()
-            with pytest.raises(DatabaseUnavailable, match="it is down"):
-                async with database.connection():
-                    pass
+            with monkeypatch.context() as hasty:
+                hasty.setattr(pool, "ACQUIRE_TIMEOUT_S", 0.2)
+                assert not await database.is_ready()
+                with pytest.raises(DatabaseUnavailable, match="it is down"):
+                    async with database.connection():
+                        pass
             await asyncio.to_thread(fragile_postgres.start)
             await eventually(database.is_ready)
 
@@ -112,7 +118,10 @@ class TestPool:
                 await end_among_many()
             assert await database.is_ready()
 
-    async def test_opening_without_a_server(self, tmp_path: Path) -> None:
+    async def test_opening_without_a_server(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(pool, "ACQUIRE_TIMEOUT_S", 0.2)
         database = Database(f"host={tmp_path}")
         with pytest.raises(DatabaseUnavailable, match="is it running"):
             await database.open()
@@ -253,8 +262,9 @@ class TestNotifications:
                     assert await follower.wait(PATIENCE_S)
 
     async def test_crash_wakes_all_followers_and_listening_goes_on(
-        self, fragile_postgres: PostgresServer
+        self, fragile_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr(pool, "ACQUIRE_TIMEOUT_S", PATIENCE_S)
         async with (
             opened_database(fragile_postgres.conninfo) as database,
             _open_notifications(fragile_postgres.conninfo) as notifications,
@@ -266,7 +276,10 @@ class TestNotifications:
                 await notify(connection, "render:1")
             assert await follower.wait(PATIENCE_S)
 
-    async def test_opening_without_a_server(self, tmp_path: Path) -> None:
+    async def test_opening_without_a_server(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(notify_module, "OPEN_TIMEOUT_S", 0.2)
         with pytest.raises(DatabaseUnavailable):
             await Notifications(f"host={tmp_path}").open()
 

@@ -15,10 +15,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from framekiln.db import embedded
 from framekiln.db.embedded import EmbeddedPostgres, PostgresMissing, socket_folder
 from framekiln.kit.processes import Child, Program, running_in
+from tests.support.patience import PATIENCE_S
 
-READY_WITHIN_S = 60
 STARTER = """
 import asyncio, signal, sys
 from pathlib import Path
@@ -30,7 +31,7 @@ async def main():
     await postgres.prepare()
     program = Program("postgres", postgres.command(), folder="/", stop_signal=signal.SIGINT)
     await Child.start(program, lambda name, line: None)
-    await postgres.wait_ready(60)
+    await postgres.wait_ready(300)
     print("ready", flush=True)
     await asyncio.sleep(600)
 
@@ -57,7 +58,7 @@ def owner_of(path: Path) -> int:
 
 def start_stranger(uid: int) -> subprocess.Popen[bytes]:
     become = ["setpriv", f"--reuid={uid}", "--clear-groups"] if os.geteuid() == 0 else []
-    return subprocess.Popen([*become, "sleep", "60"], cwd="/")
+    return subprocess.Popen([*become, "sleep", "3600"], cwd="/")
 
 
 def start_starter(folder: Path) -> subprocess.Popen[bytes]:
@@ -66,7 +67,7 @@ def start_starter(folder: Path) -> subprocess.Popen[bytes]:
 
 
 async def wait_gone(cluster: Path) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             if not running_in(cluster, name="postgres"):
                 return
@@ -83,10 +84,16 @@ def start(postgres: EmbeddedPostgres) -> subprocess.Popen[bytes]:
 async def running(folder: Path) -> AsyncIterator[EmbeddedPostgres]:
     postgres = EmbeddedPostgres(folder)
     await postgres.prepare()
-    program = Program("postgres", postgres.command(), folder="/", stop_signal=signal.SIGINT)
+    program = Program(
+        "postgres",
+        postgres.command(),
+        folder="/",
+        stop_signal=signal.SIGINT,
+        stop_timeout_s=PATIENCE_S,
+    )
     child = await Child.start(program, lambda _name, _line: None)
     try:
-        await postgres.wait_ready(READY_WITHIN_S)
+        await postgres.wait_ready(PATIENCE_S)
         yield postgres
     finally:
         await child.stop()
@@ -125,7 +132,7 @@ async def test_data_outlives_a_stop_and_a_crash(open_folder: Path) -> None:
     again = EmbeddedPostgres(folder)
     await again.prepare()
     process = start(again)
-    await again.wait_ready(READY_WITHIN_S)
+    await again.wait_ready(PATIENCE_S)
     assert await read_notes(again) == ["first"]
     await write_note(again, "second")
     process.kill()
@@ -163,12 +170,15 @@ async def test_pid_file_of_a_stranger_does_not_block(open_folder: Path) -> None:
         stranger.wait()
 
 
-async def test_orphaned_server_is_ended_before_the_next(open_folder: Path) -> None:
+async def test_orphaned_server_is_ended_before_the_next(
+    open_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "_ORDERS_TO_END", ((signal.SIGINT, PATIENCE_S),))
     folder = open_folder / "pg"
     first = EmbeddedPostgres(folder)
     await first.prepare()
     orphan = start(first)
-    await first.wait_ready(READY_WITHIN_S)
+    await first.wait_ready(PATIENCE_S)
     await write_note(first, "by the orphan")
     async with running(folder) as postgres:
         assert await asyncio.to_thread(orphan.wait) == 0, "it was not asked, but killed"

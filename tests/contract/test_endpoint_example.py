@@ -17,6 +17,7 @@ from PIL import Image, ImageDraw
 from framekiln.pipelines.outputs.output import Output
 from framekiln.pipelines.outputs.output_check import check_output
 from framekiln.webhooks.signing import new_secret, standard_headers
+from tests.support.patience import PATIENCE_S
 from tests.support.receiver import Answer, ReceivedRequest, Receiver
 
 pytestmark = pytest.mark.spec("4.7")
@@ -68,6 +69,10 @@ def signed(body: bytes, secret: str = SECRET) -> dict[str, str]:
     return standard_headers(body.decode(), message_id="a_1", now=datetime.now(UTC), keys=[secret])
 
 
+def post(url: str, body: bytes, headers: dict[str, str]) -> httpx.Response:
+    return httpx.post(url, content=body, headers=headers, timeout=PATIENCE_S)
+
+
 def serve(request: ReceivedRequest) -> Answer:
     if request.method == "POST":
         return Answer(200, b"{}")
@@ -85,7 +90,7 @@ def test_finds_the_red_thing_and_calls_back_once(example: str) -> None:
         ours.answer_by(serve)
         body = order(ours, "once")
         for _ in range(2):
-            assert httpx.post(example, content=body, headers=signed(body)).status_code == 202
+            assert post(example, body, signed(body)).status_code == 202
         [callback] = called_back(ours, len(TIMES_MS) + 1)
         time.sleep(0.2)
         assert len(ours.requests) == len(TIMES_MS) + 1
@@ -108,7 +113,7 @@ def test_refuses_what_is_not_signed(example: str) -> None:
     with Receiver() as ours:
         body = order(ours, "forged")
         for headers in ({}, signed(body, new_secret()), signed(body + b" ")):
-            assert httpx.post(example, content=body, headers=headers).status_code == 401
+            assert post(example, body, headers).status_code == 401
         assert ours.requests == []
 
 
@@ -116,7 +121,7 @@ def test_says_when_it_failed(example: str) -> None:
     with Receiver() as ours:
         ours.answer_by(lambda each: Answer(200 if each.method == "POST" else 404))
         body = order(ours, "missing")
-        httpx.post(example, content=body, headers=signed(body))
+        post(example, body, signed(body))
         [callback] = called_back(ours, 2)
     assert callback["status"] == "failed"
     assert callback["error"]["retryable"] is True

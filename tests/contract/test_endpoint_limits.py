@@ -16,7 +16,8 @@ import pytest
 
 from tests.contract.conftest import TEMPLATE
 from tests.support.endpoint_desk import Desk, TlsReceiver, open_desk, sender
-from tests.support.jobs import PATIENCE_S, QUICK
+from tests.support.jobs import QUICK, sweep_dead, worker_ids
+from tests.support.patience import PATIENCE_S
 from tests.support.pipelines import step
 from tests.support.postgres import PostgresServer
 from tests.support.receiver import Answer, ReceivedRequest
@@ -25,6 +26,7 @@ pytestmark = pytest.mark.spec("4.7")
 
 RUNS = 30
 OF_ENDPOINT, OF_NARROW, OF_WIDE = 5, 2, 4
+LONGEST_MS = 600_000
 WORKER = """
 import asyncio, sys
 from pathlib import Path
@@ -53,6 +55,7 @@ class Counting:
         self.accepted: list[str] = []
         self.is_full = Event()
         self.may_answer = Event()
+        self.is_idle = Event()
         self._now: Counter[str] = Counter()
         self._lock = Lock()
 
@@ -70,6 +73,8 @@ class Counting:
         time.sleep(0.02)
         with self._lock:
             self._now.subtract(names)
+            if not self._now["all"]:
+                self.is_idle.set()
             if body["step_key"] == "narrow":
                 return Answer(200)
             self.accepted.append(body["callback"]["url"])
@@ -86,7 +91,9 @@ async def test_two_workers_one_of_them_killed(desk: Desk, tmp_path: Path) -> Non
     line, counting = desk.line, Counting()
     with TlsReceiver(desk.certificate) as theirs:
         theirs.answer_by(counting.answer)
-        endpoint = await desk.endpoint(theirs.url(), max_concurrency=OF_ENDPOINT)
+        endpoint = await desk.endpoint(
+            theirs.url(), max_concurrency=OF_ENDPOINT, timeout_ms=LONGEST_MS
+        )
         steps = {
             name: step("endpoint", with_={"endpoint_id": endpoint["id"], "max_concurrency": limit})
             for name, limit in (("narrow", OF_NARROW), ("wide", OF_WIDE))
@@ -97,35 +104,38 @@ async def test_two_workers_one_of_them_killed(desk: Desk, tmp_path: Path) -> Non
         try:
             # All slots are the victim's when it dies.
             assert await asyncio.to_thread(counting.is_full.wait, PATIENCE_S)
+            dead = await worker_ids(line.kiln.services.database)
             async with working(desk), working(desk):
                 victim.kill()
                 await asyncio.to_thread(victim.wait)
                 counting.may_answer.set()
-                await everything_called_back(desk, counting)
+                # Nobody has a slot before the dead worker's jobs are given back.
+                assert await asyncio.to_thread(counting.is_idle.wait, PATIENCE_S)
+                await everything_called_back(desk, counting, dead)
         finally:
             counting.may_answer.set()
             victim.kill()
             victim.wait()
     assert {(await line.shown(run))["status"] for run in runs} == {"succeeded"}
     assert counting.most["all"] == OF_ENDPOINT
-    assert counting.most["narrow"] == OF_NARROW
+    assert counting.most["narrow"] <= OF_NARROW
     assert counting.most["wide"] <= OF_WIDE
     # What the victim had under way came again, with the key that it had; but for what was called
     # back before that.
     assert len(counting.keys) == 2 * RUNS
     again = [count - 1 for count in counting.keys.values() if count > 1]
-    assert OF_NARROW <= len(again) <= OF_ENDPOINT
+    assert OF_ENDPOINT - OF_WIDE <= len(again) <= OF_ENDPOINT
     assert set(again) == {1}
     rows = await line.run_sql("SELECT number, state FROM pipeline_attempt")
     assert {(row["number"], row["state"]) for row in rows} == {(1, "done")}
 
 
-async def everything_called_back(desk: Desk, counting: Counting) -> None:
+async def everything_called_back(desk: Desk, counting: Counting, dead: list[int]) -> None:
     """Call back for what was accepted, and give the dead worker's jobs back, until all is done."""
-    called: set[str] = set()
+    services, called = desk.line.kiln.services, set[str]()
     async with asyncio.timeout(2 * PATIENCE_S):
         while await desk.line.run_sql("SELECT id FROM pipeline_run WHERE status = 'running'"):
-            await desk.line.kiln.services.jobs.sweep_stalled(1.0)
+            await sweep_dead(services.jobs, services.database, dead)
             for url in set(counting.accepted) - called:
                 answer = await desk.call_back(url, {"status": "succeeded"})
                 assert answer.status_code == 200, answer.text

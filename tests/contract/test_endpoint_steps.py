@@ -21,9 +21,10 @@ from tests.support.endpoint_desk import (
     sender,
     sent,
 )
+from tests.support.patience import PATIENCE_S
 from tests.support.pipelines import Told, step
 from tests.support.postgres import PostgresServer
-from tests.support.receiver import Answer, ReceivedRequest
+from tests.support.receiver import NO_ANSWER, Answer, ReceivedRequest
 
 pytestmark = pytest.mark.spec("4.7")
 
@@ -236,7 +237,7 @@ class TestAnswers:
         assert (await desk.line.shown(run))["status"] == "succeeded"
 
     async def test_an_endpoint_that_takes_too_long(self, desk: Desk, theirs: TlsReceiver) -> None:
-        theirs.answer(Answer(200, delay_s=10))
+        theirs.answer(NO_ANSWER)
         run = await desk.run(await desk.endpoint(theirs.url(), timeout_ms=1000))
         await desk.send()
         ask = await desk.ask(run)
@@ -284,7 +285,7 @@ class TestAnswers:
 
         def answer(_: ReceivedRequest) -> Answer:
             cancel = desk.line.made(f"pipeline-runs/{run['id']}/cancel")
-            asyncio.run_coroutine_threadsafe(cancel, desk.loop).result(10)
+            asyncio.run_coroutine_threadsafe(cancel, desk.loop).result(PATIENCE_S)
             return DONE
 
         theirs.answer_by(answer)
@@ -310,10 +311,10 @@ class TestDeadWorkers:
 
     async def test_a_lost_job_is_missed(self, desk: Desk, theirs: TlsReceiver) -> None:
         theirs.answer(DONE)
-        run = await desk.run(await desk.endpoint(theirs.url(), timeout_ms=1000))
+        run = await desk.run(await desk.endpoint(theirs.url(), timeout_ms=300_000))
         [job] = await desk.jobs()
         await killed_while_it_waits(desk, theirs, job)
-        desk.line.clock.advance(timedelta(minutes=10))
+        desk.line.clock.advance(timedelta(minutes=15))
         await desk.line.tick()
         [other] = await desk.jobs()
         theirs.answer(DONE)

@@ -22,8 +22,9 @@ from framekiln.kit.confined.run import run_confined
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.processes import foreign_children
 from tests.support.clips import Clip, make_clip
+from tests.support.patience import PATIENCE_S
 
-LIMITS = Limits(cpu_s=20, memory_bytes=400 << 20, file_bytes=16 << 20, wall_s=60)
+LIMITS = Limits(cpu_s=60, memory_bytes=400 << 20, file_bytes=16 << 20, wall_s=PATIENCE_S)
 LITTLE_BYTES = 250 << 20
 MEASURED = "tests.support.measured_task:measured"
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:x="http://www.w3.org/1999/xlink">{}</svg>'

@@ -10,27 +10,30 @@ from pathlib import Path
 
 import pytest
 
+from framekiln.db import pool
 from framekiln.db.migrate import migrate
 from framekiln.db.pool import Database
 from framekiln.jobs.model import JobStatus, WorkerPace
 from framekiln.jobs.queue import JobQueue
 from tests.support.forgetful_proxy import ForgetfulProxy
 from tests.support.jobs import (
-    PATIENCE_S,
     QUICK,
     Notebook,
     Stuck,
     defer,
     eventually,
+    gives_back,
     is_empty,
     job,
     opened_database,
     opened_queue,
+    seem_dead,
+    sweep_dead,
+    worker_ids,
     working,
 )
+from tests.support.patience import PATIENCE_S
 from tests.support.postgres import PostgresServer
-
-STALLED_AFTER_S = 1.5
 
 WORKER_PROCESS = """
 import asyncio, sys
@@ -62,10 +65,11 @@ class TestCrashes:
         await defer(queue, database, job("hold"))
         victim = await asyncio.to_thread(_start_and_kill_worker, conninfo)
         assert victim == "started 1"
+        dead = await worker_ids(database)
         notebook = Notebook()
         async with working(queue, hold=notebook):
             assert notebook.runs == []
-            await eventually(_sweeps(queue, 1))
+            await eventually(gives_back(queue, database, dead))
             await eventually(is_empty(queue))
         assert [run.attempt for run in notebook.runs] == [2]
 
@@ -74,8 +78,9 @@ class TestCrashes:
         await defer(queue, database, job())
         async with working(queue, note=stuck):
             await asyncio.wait_for(stuck.started.wait(), PATIENCE_S)
-            await asyncio.sleep(STALLED_AFTER_S * 1.5)
-            assert await queue.sweep_stalled(STALLED_AFTER_S) == 0
+            await seem_dead(database, await worker_ids(database))
+            await eventually(_all_are_heard(database))
+            assert await sweep_dead(queue, database, dead=[]) == 0
             stuck.release.set()
             await eventually(is_empty(queue))
         assert len(stuck.runs) == 1
@@ -89,8 +94,9 @@ class TestCrashes:
         await defer(queue, database, job(n=1))
         async with working(queue, pace=slow, note=zombie):
             await asyncio.wait_for(zombie.started.wait(), PATIENCE_S)
+            dead = await worker_ids(database)
             async with working(queue, note=heir):
-                await eventually(_sweeps(queue, 1))
+                await eventually(gives_back(queue, database, dead))
                 await asyncio.wait_for(heir.started.wait(), PATIENCE_S)
                 zombie.release.set()
                 # The zombie is free again: as it has one slot, its next job proves it.
@@ -108,9 +114,10 @@ class TestCrashes:
         await defer(queue, database, job("hold", dedupe_key="k"))
         await asyncio.to_thread(_start_and_kill_worker, conninfo)
         (twin,) = await defer(queue, database, job("hold", dedupe_key="k"))
+        dead = await worker_ids(database)
 
         async def only_the_twin_is_left() -> bool:
-            assert await queue.sweep_stalled(STALLED_AFTER_S) == 0
+            assert await sweep_dead(queue, database, dead) == 0
             return [record.job_id for record in await queue.list_jobs()] == [twin]
 
         await eventually(only_the_twin_is_left)
@@ -146,11 +153,12 @@ class TestCrashes:
             await asyncio.wait_for(lasting.started.wait(), PATIENCE_S)
             await asyncio.to_thread(fragile.kill)
             ending.release.set()
-            await asyncio.sleep(STALLED_AFTER_S * 1.5)
+            await asyncio.sleep(QUICK.heartbeat_s * 5)
             await asyncio.to_thread(fragile.start)
             await eventually(database.is_ready)
             # Its heartbeats could not be heard: that does not make the worker dead.
-            assert await queue.sweep_stalled(STALLED_AFTER_S) == 0
+            await seem_dead(database, await worker_ids(database))
+            assert await queue.sweep_stalled(PATIENCE_S) == 0
             lasting.release.set()
             await eventually(is_empty(queue))
         assert [run.attempt for run in ending.runs + lasting.runs] == [1, 1]
@@ -167,27 +175,36 @@ class TestCrashes:
             assert proxy.has_lost
         assert [(run.args["n"], run.attempt) for run in notebook.runs] == [(1, 1), (2, 1)]
 
-    async def test_stopping_while_the_database_is_away(self, fragile: PostgresServer) -> None:
+    async def test_stopping_while_the_database_is_away(
+        self, fragile: PostgresServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         stuck = Stuck()
         async with (
             opened_queue(fragile.conninfo) as queue,
             opened_database(fragile.conninfo) as database,
         ):
-            async with working(queue, note=stuck):
-                await defer(queue, database, job())
-                await asyncio.wait_for(stuck.started.wait(), PATIENCE_S)
-                await asyncio.to_thread(fragile.kill)
+            with monkeypatch.context() as hasty:
+                async with working(queue, note=stuck):
+                    await defer(queue, database, job())
+                    await asyncio.wait_for(stuck.started.wait(), PATIENCE_S)
+                    await asyncio.to_thread(fragile.kill)
+                    hasty.setattr(pool, "ACQUIRE_TIMEOUT_S", 0.2)
             assert stuck.cancelled == 1
             await asyncio.to_thread(fragile.start)
             await eventually(database.is_ready)
-            await eventually(_sweeps(queue, 1))
+            await eventually(gives_back(queue, database, await worker_ids(database)))
 
 
-def _sweeps(queue: JobQueue, count: int) -> Callable[[], Awaitable[bool]]:
-    async def sweeps() -> bool:
-        return await queue.sweep_stalled(STALLED_AFTER_S) == count
+def _all_are_heard(database: Database) -> Callable[[], Awaitable[bool]]:
+    async def answer() -> bool:
+        async with database.connection() as connection:
+            cursor = await connection.execute(
+                "SELECT id FROM procrastinate_workers"
+                " WHERE last_heartbeat < now() - interval '30 minutes'"
+            )
+            return not await cursor.fetchall()
 
-    return sweeps
+    return answer
 
 
 def _start_and_kill_worker(conninfo: str) -> str:

@@ -19,17 +19,8 @@ from framekiln.jobs.model import (
 )
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.errors import CompositionFailed, RemoteFailed
-from tests.support.jobs import (
-    PATIENCE_S,
-    Notebook,
-    Stuck,
-    defer,
-    eventually,
-    is_empty,
-    is_failed,
-    job,
-    working,
-)
+from tests.support.jobs import Notebook, Stuck, defer, eventually, is_empty, is_failed, job, working
+from tests.support.patience import PATIENCE_S
 
 
 class TestDeferring:

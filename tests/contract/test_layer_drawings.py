@@ -17,7 +17,7 @@ from framekiln.engine.slices import Slice
 from framekiln.media.writing.join import join
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
-from tests.support.layer_films import LIMITS, config_of, film_of, mean_colour, staged
+from tests.support.layer_films import config_of, film_of, mean_colour, staged
 from tests.support.layer_media import (
     BROKEN,
     CAPTIONS,
@@ -33,6 +33,7 @@ from tests.support.layer_media import (
 )
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
 from tests.support.looks import decode_frames, probe
+from tests.support.patience import FILM_LIMITS
 from tests.support.sounds import av_offset_ms, beep_times, decode_sound, rms
 
 
@@ -229,7 +230,7 @@ class TestWholeFilms:
         whole, parts = tmp_path / "whole.mp4", [tmp_path / f"{n}.mp4" for n in range(2)]
         silence = tmp_path / "sound.mp4"
         make_clip(silence, Clip(video_codec=None))
-        with open_layers(order, browser, LIMITS) as stage:
+        with open_layers(order, browser, FILM_LIMITS) as stage:
             stage.film(Slice(0, 0, 60), tmp_path / "one.mp4", lambda _: None)
             # The later one first: workers take what is free.
             stage.film(Slice(1, 30, 30), parts[1], lambda _: None)

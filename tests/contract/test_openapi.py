@@ -21,6 +21,7 @@ from framekiln.api.app import create_app
 from framekiln.services import Services
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import Kiln, open_kiln
+from tests.support.patience import PATIENCE_S
 from tests.support.pipelines import Line, Told, enable, open_line, step
 from tests.support.postgres import PostgresServer
 
@@ -85,7 +86,7 @@ def address(
     folder = tmp_path_factory.mktemp("kiln")
     thread = threading.Thread(target=lambda: asyncio.run(serve(postgres, folder, ready)))
     thread.start()
-    server, address = ready.result(timeout=60)
+    server, address = ready.result(timeout=PATIENCE_S)
     try:
         yield address
     finally:
@@ -119,6 +120,7 @@ def test_made_up_requests(
         base_url=address.url,
         headers=key,
         session=session,
+        timeout=60,
         excluded_checks=[positive_data_acceptance],
     )
 

@@ -15,6 +15,7 @@ from framekiln.capture.errors import PageThrew
 from framekiln.capture.network import PageNetwork, Resource, nothing
 from framekiln.capture.page import Page, PageFacts, Size, open_page
 from framekiln.capture.page_scripts import EPOCH_MS
+from tests.support.patience import PATIENCE_S
 
 VERSION = 2
 Load = Callable[..., tuple[Page, PageFacts]]
@@ -28,7 +29,7 @@ def load(browser: Browser) -> Iterator[Load]:
         def load(html: str) -> tuple[Page, PageFacts]:
             page = stack.enter_context(open_page(browser, Size(320, 180)))
             document = Resource(f"<!doctype html>{html}".encode(), "text/html; charset=utf-8")
-            return page, page.load(PageNetwork(document, nothing), settle_within_s=20)
+            return page, page.load(PageNetwork(document, nothing), settle_within_s=PATIENCE_S)
 
         yield load
 
@@ -134,7 +135,7 @@ def test_every_clock_starts_at_zero_and_moves_by_frames(load: Load) -> None:
     )
     assert page.evaluate("[performance.now(), seen.length]") == [0, 0]
     fps = Fraction(30000, 1001)
-    page.begin(fps, frame_within_s=20)
+    page.begin(fps, frame_within_s=PATIENCE_S)
     for n in range(4):
         page.show(n, round(n * 1_000_000 / fps))
     times_ms = [n * 1000 * 1001 / 30000 for n in range(4)]
@@ -159,7 +160,7 @@ def test_timers_keep_their_manners(load: Load) -> None:
         });
         </script>"""
     )
-    page.begin(Fraction(10), frame_within_s=20)
+    page.begin(Fraction(10), frame_within_s=PATIENCE_S)
     for n in range(3):
         page.show(n, n * 100_000)
     assert page.evaluate("seen") == [

@@ -26,13 +26,14 @@ from tests.support.app import Kiln, open_kiln
 from tests.support.clips import Clip, make_clip
 from tests.support.clock import SettableClock
 from tests.support.jobs import eventually
+from tests.support.patience import PATIENCE_S
 from tests.support.playing import ClipServer, Player, open_playing_kiln
 from tests.support.postgres import PostgresServer
 from tests.support.uploads import media_worker, processed, upload_file
 
 # Nine segments.
 CLIP = Clip(duration_s=Fraction(31))
-LIMITS = Limits(cpu_s=60, memory_bytes=2 << 30, file_bytes=16 << 20, wall_s=60)
+LIMITS = Limits(cpu_s=120, memory_bytes=2 << 30, file_bytes=16 << 20, wall_s=PATIENCE_S)
 
 
 @pytest.fixture(scope="module")

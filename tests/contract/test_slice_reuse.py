@@ -22,11 +22,12 @@ from framekiln.renders.reuse.reusing import Reuse
 from framekiln.renders.slices.store import TakenSlice
 from framekiln.timeline import Timeline
 from tests.contract.conftest import TEMPLATE
-from tests.support.app import PATIENCE_S, Kiln, open_kiln
+from tests.support.app import Kiln, open_kiln
 from tests.support.clips import Clip, make_clip
 from tests.support.clock import SettableClock
 from tests.support.frame_codes import read_frame_code
 from tests.support.looks import colour_at, decode_frames, packets_of
+from tests.support.patience import PATIENCE_S
 from tests.support.postgres import PostgresServer
 from tests.support.videos import VIDEOS, MediaHost, made, plain_config, video_of
 

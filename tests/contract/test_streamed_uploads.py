@@ -29,6 +29,7 @@ from tests.support.clock import SettableClock
 from tests.support.frame_codes import read_frame_code
 from tests.support.looks import decode_frames
 from tests.support.odd_clips import HEVC, make_pictures
+from tests.support.patience import PATIENCE_S
 from tests.support.streams import begin, digest, put, put_pieces, refused, seal, state
 from tests.support.uploads import FILES, blob_names, create, detail, keeps_only, media_worker
 from tests.support.uploads import processed as ended
@@ -48,7 +49,7 @@ async def kiln(kiln: Kiln) -> AsyncIterator[Kiln]:
 async def client(kiln: Kiln) -> AsyncIterator[Client]:
     """Our own client, over a real socket; its calls block, so they go into threads."""
     async with serving(kiln) as url:
-        with Client(url, kiln.key, patience_s=10) as client:
+        with Client(url, kiln.key, patience_s=PATIENCE_S) as client:
             yield client
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from framekiln.cli.supervisor import RestartPolicy
 from framekiln.kit.folder_lock import FolderInUse, locked
+from tests.support.patience import PATIENCE_S
 
 # Writes its pid and waits; with "stubborn" it ignores the request to end. It has a child of its
 # own which leaves the process group, as a browser does.
@@ -23,9 +24,9 @@ folder, name, stubborn = sys.argv[1], sys.argv[2], "stubborn" in sys.argv
 if stubborn:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 inner = subprocess.Popen(["sleep", "600"], start_new_session=True)
+print(name, "is up", flush=True)
 open(f"{folder}/{name}.tmp", "w").write(f"{os.getpid()} {inner.pid}")
 os.rename(f"{folder}/{name}.tmp", f"{folder}/{name}.{os.getpid()}")
-print(name, "is up", flush=True)
 time.sleep(600)
 """
 
@@ -81,7 +82,7 @@ class Watched:
 
     async def started(self, name: str, *, besides: set[int] | None = None) -> int:
         """Wait for a start of the program that is not among `besides`."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE_S):
             while True:
                 if fresh := self.seen(name) - (besides or set()):
                     return fresh.pop()
@@ -89,7 +90,7 @@ class Watched:
 
     async def output(self) -> str:
         """Return what the supervisor wrote, once it has ended."""
-        return (await asyncio.to_thread(self.process.communicate, timeout=30))[0]
+        return (await asyncio.to_thread(self.process.communicate, timeout=PATIENCE_S))[0]
 
 
 @contextlib.contextmanager
@@ -116,7 +117,7 @@ def is_running(pid: int) -> bool:
 
 async def all_gone(pids: set[int], *, counting_zombies: bool = False) -> None:
     counts = (lambda pid: Path(f"/proc/{pid}").exists()) if counting_zombies else is_running
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             if not any(map(counts, pids)):
                 return
@@ -204,7 +205,11 @@ async def main():
 asyncio.run(main())
 """
     done = await asyncio.to_thread(
-        subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True, timeout=60
+        subprocess.run,
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
     )
     assert "broken ended 3 times while starting" in done.stdout
     assert "exit code 3" in done.stdout
@@ -225,7 +230,7 @@ def run_serve(folder: Path, port: int) -> subprocess.CompletedProcess[str]:
         check=False,
         env=environment,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
     )
 
 

@@ -26,6 +26,7 @@ from framekiln.files.uploads import Target
 from framekiln.kit.ids import FileId, OrganizationId
 from tests.support.app import Kiln
 from tests.support.jobs import eventually
+from tests.support.patience import PATIENCE_S
 from tests.support.uploads import FILES, blob_names, create, detail, send_chunk, upload
 
 pytestmark = pytest.mark.spec("4.4")
@@ -333,7 +334,7 @@ class TestBrokenConnections:
             "Authorization": f"Bearer {kiln.key}",
             "Content-Range": f"bytes={8 * MIB}-{16 * MIB - 1}/{16 * MIB}",
         }
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=PATIENCE_S) as client:
             answer = await client.post(
                 f"{url}{FILES}/{record['id']}/upload", content=bytes(8 * MIB), headers=headers
             )
@@ -348,7 +349,7 @@ class TestBrokenConnections:
             for _ in range(size // len(piece)):
                 yield piece
 
-        async with httpx.AsyncClient(timeout=120) as client:
+        async with httpx.AsyncClient(timeout=PATIENCE_S) as client:
             answer = await client.post(
                 f"{url}{FILES}/{record['id']}/upload",
                 content=pieces(),

@@ -8,6 +8,7 @@ import os
 import signal
 import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,9 +23,11 @@ from framekiln.kit.confined.order import Order
 from framekiln.kit.confined.run import run_in, run_warm
 from framekiln.kit.confined.warm import Room, WarmCage, open_room
 from framekiln.kit.processes import foreign_children
+from tests.support.jobs import eventually
+from tests.support.patience import PATIENCE_S
 
 TASKS = "tests.support.confined_tasks"
-LIMITS = Limits(cpu_s=20, memory_bytes=256 << 20, file_bytes=4 << 20, wall_s=60)
+LIMITS = Limits(cpu_s=60, memory_bytes=256 << 20, file_bytes=4 << 20, wall_s=PATIENCE_S)
 Zygotes = Callable[[], set[int]]
 
 
@@ -120,7 +123,9 @@ async def test_modules_that_cannot_be_imported_leave_the_plain_way(room: Room) -
 
 
 @pytest.mark.parametrize("way", ["started", "forked"])
-async def test_a_child_under_the_brake_stands_still(warm: WarmCage, way: str) -> None:
+async def test_a_child_under_the_brake_stands_still(
+    warm: WarmCage, zygotes: Zygotes, way: str
+) -> None:
     folder, started = Path(tempfile.mkdtemp(dir=warm.room.work)), asyncio.Event()
     order = Order(f"{TASKS}:wait_for", {"name": "go"}, LIMITS, folder)
     brake = Brake()
@@ -128,13 +133,29 @@ async def test_a_child_under_the_brake_stands_still(warm: WarmCage, way: str) ->
     running = asyncio.create_task(carry_out(order, lambda _: started.set(), brake=brake))
     await started.wait()
     brake.pull()
-    # The signal is on its way.
-    await asyncio.sleep(0.1)
+
+    async def is_stopped() -> bool:
+        return states_of_leaves(zygotes()) == {"T"}
+
+    await eventually(is_stopped)
     (folder / "go").touch()
-    await asyncio.sleep(0.3)
+    await asyncio.sleep(0.1)
     assert not running.done()
     brake.release()
     assert await running == {"found": True}
+
+
+def states_of_leaves(roots: set[int]) -> set[str]:
+    """Return the states of those processes below that have no children themselves."""
+    parents, states = {}, {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            state, parent = (entry / "stat").read_text().rpartition(")")[2].split()[:2]
+            parents[int(entry.name)], states[int(entry.name)] = int(parent), state
+    below = set(roots)
+    while more := {pid for pid, parent in parents.items() if parent in below} - below:
+        below |= more
+    return {states[pid] for pid in below - set(parents.values()) if pid in states}
 
 
 async def test_a_brake_that_was_pulled_before_holds_from_the_start(warm: WarmCage) -> None:

@@ -1,7 +1,9 @@
-"""A real Chromium that films pages, and the films to look at."""
+"""A real Chromium that films pages, the films to look at, and running services to share."""
 
+import json
+import signal
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
@@ -10,15 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner, Result
 
 from framekiln.capture.browser import Browser, open_browser
+from framekiln.cli import app
 from framekiln.engine.film import make_film
-from framekiln.engine.order import Film, FilmLimits, FilmOrder
+from framekiln.engine.order import Film, FilmOrder
+from tests.conftest import SHARED, SURVIVAL, group_of
 from tests.support.frame_codes import Picture
 from tests.support.looks import DecodedFrame, decode_frames
+from tests.support.patience import FILM_LIMITS
+from tests.support.service import Account, Service, running_service
 
 WIDTH, HEIGHT = 640, 360
-LIMITS = FilmLimits(settle_s=20, frame_s=20, whole_s=120)
 
 
 @dataclass(frozen=True)
@@ -54,8 +60,119 @@ class Camera:
             "duration_ms": 1000,
         }
         path = self._folder / f"{next(self._numbers)}.mp4"
-        film = make_film(FilmOrder(html, **asked | order), self.browser, path, limits=LIMITS)
+        film = make_film(FilmOrder(html, **asked | order), self.browser, path, limits=FILM_LIMITS)
         return Take(film, path)
+
+
+class SharedServices:
+    """One service for each group of files: started at its first use, stopped after its last."""
+
+    def __init__(self, folders: pytest.TempPathFactory) -> None:
+        self._folders = folders
+        self._running: dict[str, tuple[Service, ExitStack]] = {}
+
+    def get(self, group: str) -> Service:
+        """Return the service of a group, which may have to be started."""
+        if group not in self._running:
+            stack = ExitStack()
+            folder = self._folders.mktemp("service")
+            # Other people's servers are servers of the tests, on ports that nobody knows yet.
+            service = running_service(folder, FRAMEKILN_FETCH_ALLOW="127.0.0.1")
+            self._running[group] = stack.enter_context(service), stack
+        return self._running[group][0]
+
+    def stop(self, group: str) -> None:
+        """Stop the service of a group, if there is one."""
+        if group in self._running:
+            _, stack = self._running.pop(group)
+            stack.close()
+
+    def stop_all(self) -> None:
+        for group in [*self._running]:
+            self.stop(group)
+
+
+SERVICES = pytest.StashKey[SharedServices]()
+
+
+@pytest.fixture(scope="session")
+def services(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[SharedServices]:
+    services = request.config.stash[SERVICES] = SharedServices(tmp_path_factory)
+    yield services
+    services.stop_all()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Iterator[None]:
+    """Stop a service when the next test is of another group: an idle one costs time, too."""
+    yield
+    group = group_of(item.nodeid)
+    following = nextitem and group_of(nextitem.nodeid)
+    if group != following and SERVICES in item.config.stash:
+        item.config.stash[SERVICES].stop(group)
+
+
+@pytest.fixture(scope="module")
+def shared_service(services: SharedServices) -> Service:
+    """A running service that others use before and after: harm nothing, use an `account`."""
+    return services.get(SHARED)
+
+
+@pytest.fixture(scope="module")
+def killable_service(services: SharedServices) -> Service:
+    """A running service whose processes may be killed; leave it running."""
+    return services.get(SURVIVAL)
+
+
+@pytest.fixture(scope="module")
+def account(shared_service: Service, request: pytest.FixtureRequest) -> Iterator[Account]:
+    """An organization for one file of tests, on the shared service."""
+    with shared_service.open_account(request.node.name) as account:
+        yield account
+
+
+class Terminal:
+    """Somebody who types commands; they run in this process."""
+
+    def __init__(self, account: Account, folder: Path) -> None:
+        self._environment = {**account.environment, "FRAMEKILN_DATA": str(folder)}
+        self._folder = folder
+
+    def type(self, *words: str) -> Result:
+        """Run a command, whatever comes of it."""
+        return CliRunner().invoke(app, list(words), env=self._environment)
+
+    def ask(self, *words: str) -> Any:
+        """Run a command that succeeds, and return the JSON that it writes."""
+        result = self.type(*words, "--json")
+        assert result.exit_code == 0, result.output
+        return json.loads(result.stdout)
+
+    def write(self, name: str, value: Any) -> str:
+        """Put JSON into a file and return where."""
+        path = self._folder / name
+        path.write_text(json.dumps(value))
+        return str(path)
+
+    def pipeline(self, name: str, **steps: Any) -> Any:
+        """Make a pipeline."""
+        definition = self.write("definition.json", {"steps": steps})
+        return self.ask("pipelines", "create", name, "--definition", definition)
+
+
+@pytest.fixture
+def own_sigterm() -> Iterator[None]:
+    """Put SIGTERM back: commands take it for themselves, and here share a process with tests."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def terminal(account: Account, tmp_path: Path, own_sigterm: None) -> Terminal:
+    return Terminal(account, tmp_path)
 
 
 @pytest.fixture(scope="module")

@@ -8,14 +8,12 @@ The tests do it for a few runs. By hand it takes any number, and says what it sa
 import argparse
 import hashlib
 import json
-import os
 import random
-import signal
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
@@ -28,7 +26,7 @@ from tests.support.clips import Clip, make_clip
 from tests.support.endpoint_process import EndpointProcess, running_endpoint
 from tests.support.noting_endpoint import AT_ONCE, BOX, CALM, LATER
 from tests.support.pipelines import step
-from tests.support.service import API_KEY, Service, running_service
+from tests.support.service import Service, running_service
 
 SEED = 6
 LIMITS = {AT_ONCE: 2, LATER: 3}
@@ -136,16 +134,16 @@ class Storm:
             self._spare_last_attempts()
             self.endpoint.kill()
         else:
-            self._kill_process(*VICTIMS[victim])
+            self.service.kill(*VICTIMS[victim])
         self.kills[victim] += 1
 
     def films(self) -> list[Path]:
         """Return the films that all redactions together have left."""
-        return [*self.folder.glob("data/**/renders/*/output-*.mp4")]
+        return [film for each in self.redactions() for film in each.parent.glob("output-*.mp4")]
 
     def redactions(self) -> list[Path]:
         """Return the orders of all redactions."""
-        return [*self.folder.glob("data/**/renders/*/redaction.json")]
+        return [*self.service.data.glob("**/renders/*/redaction.json")]
 
     def _spare_last_attempts(self) -> None:
         """Wait: three attempts without an answer are a failure, and rightly so."""
@@ -153,15 +151,6 @@ class Storm:
         while any(_is_at_its_last(each) for run in self._runs() for each in run.steps):
             assert time.monotonic() < deadline, f"no end of it:\n{self.service.log_tail()}"
             time.sleep(_PAUSE_S)
-
-    def _kill_process(self, *words: str) -> None:
-        deadline = time.monotonic() + self.patience_s
-        while True:
-            with suppress(AssertionError, ProcessLookupError):
-                os.kill(self.service.find_process(*words), signal.SIGKILL)
-                return
-            assert time.monotonic() < deadline, f"no {words}:\n{self.service.log_tail()}"
-            time.sleep(0.1)
 
     def _runs(self) -> Iterator[RemoteRun]:
         return self.client.runs.list(limit=100)
@@ -208,12 +197,12 @@ class Reviewer(Thread):
 
 
 @contextmanager
-def open_storm(folder: Path, *, patience_s: float) -> Iterator[Storm]:
-    """Start everything, with a film uploaded and ready, and a reviewer at work."""
+def open_storm(service: Service, folder: Path, *, patience_s: float) -> Iterator[Storm]:
+    """Prepare everything on a service: a film that is ready, an endpoint, a reviewer at work."""
     with (
         running_endpoint(folder) as endpoint,
-        running_service(folder, FRAMEKILN_FETCH_ALLOW="127.0.0.1") as service,
-        Client(service.url, API_KEY, patience_s=patience_s) as client,
+        service.open_account("storm") as account,
+        Client(service.url, account.api_key, patience_s=patience_s) as client,
         Reviewer(client),
     ):
         registered = [
@@ -322,7 +311,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as passing:
         folder = asked.folder or Path(passing)
         folder.mkdir(parents=True, exist_ok=True)
-        with open_storm(folder, patience_s=asked.patience) as storm:
+        with (
+            running_service(folder, FRAMEKILN_FETCH_ALLOW="127.0.0.1") as service,
+            open_storm(service, folder, patience_s=asked.patience) as storm,
+        ):
             report = check_storm(storm, run_count=asked.runs, kill_count=asked.kills)
     print(json.dumps(report, indent=2))  # noqa: T201  # for whoever started it
 

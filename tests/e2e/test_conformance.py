@@ -26,9 +26,10 @@ from tests.e2e.conformance import (
     scene,
     shown_s,
 )
-from tests.e2e.conftest import LIMITS, Camera
+from tests.e2e.conftest import Camera
 from tests.support.frame_codes import Picture
 from tests.support.looks import colour_at, decode_frames, probe, psnr
+from tests.support.patience import FILM_LIMITS
 
 FADES = """<style>
 @keyframes in { from { opacity: 0 } to { opacity: 1 } }
@@ -174,7 +175,7 @@ def test_case_29_slices_show_what_the_whole_film_shows(
     for slice_ in reversed(cut(whole.film.timeline, 1000)):
         path = tmp_path / f"slice-{slice_.number}.mp4"
         with open_stage(
-            FilmOrder(html, width_px=WIDTH, height_px=HEIGHT), camera.browser, LIMITS
+            FilmOrder(html, width_px=WIDTH, height_px=HEIGHT), camera.browser, FILM_LIMITS
         ) as stage:
             stage.film(slice_, path, lambda _number: None)
         pictures = [frame.rgb for frame in decode_frames(path)] + pictures

@@ -12,9 +12,10 @@ from framekiln.capture.framebuffer import Pixels
 from framekiln.engine.order import FilmOrder, StillMoment
 from framekiln.engine.stage import open_stage
 from tests.e2e.conformance import bar, film, scene
-from tests.e2e.conftest import LIMITS, Camera
+from tests.e2e.conftest import Camera
 from tests.support.clips import write_picture
 from tests.support.looks import colour_at
+from tests.support.patience import FILM_LIMITS
 
 LARGE_PX = (4000, 3000)
 QUARTERS = ((255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0))
@@ -124,7 +125,7 @@ def still(camera: Camera, html: str, at_ms: int, *, is_transparent: bool = True)
     """Take a still and return it as RGBA."""
     moment = StillMoment(at_ms, is_transparent=is_transparent)
     order = FilmOrder(MOVED + html, width_px=320, height_px=180, still=moment)
-    with open_stage(order, camera.browser, LIMITS) as stage:
+    with open_stage(order, camera.browser, FILM_LIMITS) as stage:
         return stage.still(moment)[..., [2, 1, 0, 3]]
 
 
@@ -152,7 +153,7 @@ def test_case_25_a_still_may_have_odd_sides(camera: Camera, tmp_path: Path) -> N
     moment = StillMoment(100, is_transparent=False)
     html = "<body style='background:#0f0'>"
     order = FilmOrder(html, width_px=321, height_px=181, fps=Fraction(10), still=moment)
-    with open_stage(order, camera.browser, LIMITS) as stage:
+    with open_stage(order, camera.browser, FILM_LIMITS) as stage:
         picture = stage.still(moment)
         assert stage.warnings() == ()
     assert picture.shape == (181, 321, 4)

@@ -13,7 +13,7 @@ from PIL import Image
 
 from tests.support.golden import compare
 from tests.support.golden_videos import FOLDER, Filmed, GoldenVideo, cells, golden_videos
-from tests.support.service import API_KEY, running_service
+from tests.support.service import Account
 
 ROOT = Path(__file__).parents[2]
 GUIDE = ROOT / "docs" / "howto" / "layer-examples.md"
@@ -21,27 +21,26 @@ TYPED = ("lower-third", "subtitled-clip", "personalised-greeting")
 
 
 @pytest.fixture(scope="module")
-def typed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def typed(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder in which the commands of the guide were typed."""
     folder = tmp_path_factory.mktemp("examples")
     for name in ("docs", "tests"):
         (folder / name).symlink_to(ROOT / name)
     blocks = re.findall(r"```sh\n(.*?)```", GUIDE.read_text("utf-8"), re.DOTALL)
-    with running_service(folder) as service:
-        script = "\n".join(["set -euo pipefail", *blocks])
-        result = subprocess.run(
-            ["bash", "-c", script.replace("http://127.0.0.1:8080", service.url)],
-            cwd=folder,
-            env={**os.environ, "FRAMEKILN_API_KEY": API_KEY},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert result.returncode == 0, result.stdout + result.stderr + service.log_tail()
-        (folder / "said.txt").write_text(result.stdout)
-        yield folder
+    script = "\n".join(["set -euo pipefail", *blocks])
+    result = subprocess.run(
+        ["bash", "-c", script.replace("http://127.0.0.1:8080", account.url)],
+        cwd=folder,
+        env={**os.environ, **account.environment},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = result.stdout + result.stderr
+    assert result.returncode == 0, told + account.service.log_tail()
+    (folder / "said.txt").write_text(result.stdout)
+    return folder
 
 
 @pytest.mark.parametrize("name", TYPED)

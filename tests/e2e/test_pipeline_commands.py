@@ -1,73 +1,26 @@
 """Pipelines at the command line, against a whole service: a film is looked at, reviewed, shown."""
 
 import json
-import signal
-from collections.abc import Iterator
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import CliRunner
 
 from framekiln.cli import app
+from tests.e2e.conftest import Terminal
 from tests.support.clips import make_clip
+from tests.support.patience import PATIENCE_S
 from tests.support.pipelines import step
-from tests.support.service import API_KEY, Service, running_service
+from tests.support.service import POLL_S, Service
 
 SHORT = {"path": "look.metadata.duration_ms", "op": "lt", "value": 60_000}
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    # Commands take SIGTERM for themselves; here they share a process with the tests.
-    before = signal.getsignal(signal.SIGTERM)
-    allow = {"FRAMEKILN_FETCH_ALLOW": "127.0.0.1"}
-    with running_service(tmp_path_factory.mktemp("commands"), **allow) as service:
-        yield service
-    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture
 def film(tmp_path: Path) -> Path:
     return make_clip(tmp_path / "film.mp4")
-
-
-class Terminal:
-    """Somebody who types commands."""
-
-    def __init__(self, service: Service, folder: Path) -> None:
-        self._environment = {
-            "FRAMEKILN_BASE_URL": service.url,
-            "FRAMEKILN_API_KEY": API_KEY,
-            "FRAMEKILN_DATA": str(folder),
-        }
-        self._folder = folder
-
-    def type(self, *words: str) -> Result:
-        """Run a command, whatever comes of it."""
-        return CliRunner().invoke(app, list(words), env=self._environment)
-
-    def ask(self, *words: str) -> Any:
-        """Run a command that succeeds, and return the JSON that it writes."""
-        result = self.type(*words, "--json")
-        assert result.exit_code == 0, result.output
-        return json.loads(result.stdout)
-
-    def write(self, name: str, value: Any) -> str:
-        """Put JSON into a file and return where."""
-        path = self._folder / name
-        path.write_text(json.dumps(value))
-        return str(path)
-
-    def pipeline(self, name: str, **steps: Any) -> Any:
-        """Make a pipeline."""
-        definition = self.write("definition.json", {"steps": steps})
-        return self.ask("pipelines", "create", name, "--definition", definition)
-
-
-@pytest.fixture
-def terminal(service: Service, tmp_path: Path) -> Terminal:
-    return Terminal(service, tmp_path)
 
 
 def test_a_run_is_watched_to_its_end(terminal: Terminal, film: Path) -> None:
@@ -174,12 +127,13 @@ def test_a_batch(terminal: Terminal, film: Path, tmp_path: Path) -> None:
     assert [each["id"] for each in terminal.ask("batches", "list")] == [made["id"]]
 
 
-def test_commands_without_a_key_leave_one_row_at_most(service: Service, film: Path) -> None:
+@pytest.mark.usefixtures("own_sigterm")
+def test_commands_without_a_key_leave_one_row_at_most(shared_service: Service, film: Path) -> None:
     """It was a revoked key for every command."""
     local = {
-        "FRAMEKILN_BASE_URL": service.url,
+        "FRAMEKILN_BASE_URL": shared_service.url,
         "FRAMEKILN_API_KEY": None,
-        "FRAMEKILN_DATA": str(service.log.with_name("data")),
+        "FRAMEKILN_DATA": str(shared_service.data),
     }
 
     def type_(*words: str) -> Any:
@@ -197,8 +151,10 @@ def test_commands_without_a_key_leave_one_row_at_most(service: Service, film: Pa
 
 
 def _pending(terminal: Terminal, run_id: str) -> str:
-    for _ in range(200):
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
         found = terminal.ask("reviews", "list", "--status", "pending", "--run-id", run_id)
         if found:
             return str(found[0]["id"])
+        time.sleep(POLL_S)
     raise AssertionError("no review was opened")

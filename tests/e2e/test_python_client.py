@@ -3,7 +3,7 @@
 import inspect
 import io
 import re
-import signal
+import time
 from collections.abc import Iterator
 from contextlib import redirect_stdout
 from fractions import Fraction
@@ -14,30 +14,16 @@ import pytest
 from standardwebhooks import Webhook
 
 from framekiln.client import Client
-from tests.e2e.test_pipeline_commands import Terminal
+from tests.e2e.conftest import Terminal
 from tests.support.clips import Clip, make_clip
 from tests.support.looks import decode_frames
+from tests.support.patience import PATIENCE_S
 from tests.support.pipelines import step
 from tests.support.receiver import Answer, Receiver
-from tests.support.service import API_KEY, Service, running_service
+from tests.support.service import POLL_S, Account
 
 GUIDE = Path(__file__).parents[2] / "docs" / "howto" / "python-client.md"
 FILM = Clip(duration_s=Fraction(3), keyframe_every=30)
-
-
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    # Commands take SIGTERM for themselves; here they share a process with the tests.
-    before = signal.getsignal(signal.SIGTERM)
-    allow = {"FRAMEKILN_FETCH_ALLOW": "127.0.0.1"}
-    with running_service(tmp_path_factory.mktemp("client"), **allow) as service:
-        yield service
-    signal.signal(signal.SIGTERM, before)
-
-
-@pytest.fixture
-def terminal(service: Service, tmp_path: Path) -> Terminal:
-    return Terminal(service, tmp_path)
 
 
 @pytest.fixture
@@ -47,11 +33,11 @@ def theirs() -> Iterator[Receiver]:
 
 
 def test_the_guide(
-    service: Service, theirs: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    account: Account, theirs: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("FRAMEKILN_BASE_URL", service.url)
-    monkeypatch.setenv("FRAMEKILN_API_KEY", API_KEY)
+    for name, value in account.environment.items():
+        monkeypatch.setenv(name, value)
     make_clip(tmp_path / "film.mp4", FILM)
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
     program = "\n".join(blocks)
@@ -68,7 +54,7 @@ def test_the_guide(
     assert len(decode_frames(tmp_path / "hello.mp4")) == 5
     assert any(line.startswith("complete ") for line in lines)
     assert "succeeded {'facts': 'succeeded', 'check': 'succeeded', 'out': 'succeeded'}" in lines
-    assert any(line.startswith(f"{service.url}/") and ".m3u8" in line for line in lines)
+    assert any(line.startswith(f"{account.url}/") and ".m3u8" in line for line in lines)
     assert "succeeded 3 windows" in lines
     assert "render.completed is on its way to 1 webhook" in lines
     assert lines[-1].startswith("404 file_not_found ")
@@ -128,10 +114,12 @@ def test_webhooks_at_the_command_line(terminal: Terminal, theirs: Receiver) -> N
 
 
 def _newest(terminal: Terminal, webhook_id: str) -> dict[str, Any]:
-    for _ in range(200):
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
         [newest, *_] = terminal.ask("webhooks", "deliveries", "list", webhook_id)
         if newest["last_attempt"] is not None:
             return dict(newest)
+        time.sleep(POLL_S)
     raise AssertionError("nothing was sent")
 
 

@@ -7,13 +7,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
-from typer.testing import CliRunner
+from typer.testing import CliRunner, Result
 
 from framekiln.cli import app
+from tests.e2e.conftest import processes_under
 from tests.support.looks import colour_at, decode_frames, probe
+from tests.support.patience import PATIENCE_S
 
 PAGE = """<!doctype html><html data-width=320 data-height=180 data-fps=10 data-duration-ms=500>
 <body style="margin:0;background:#0f0">"""
@@ -30,24 +31,28 @@ def page(tmp_path: Path) -> Path:
 AS_IN_A_TERMINAL = ("env", "--default-signal=INT")
 
 
-def start(*arguments: object, **options: Any) -> subprocess.Popen[str]:
+def start(*arguments: object) -> subprocess.Popen[str]:
     command = [*AS_IN_A_TERMINAL, sys.executable, "-m", "framekiln", "render", *map(str, arguments)]
-    environment = {**os.environ, "FRAMEKILN_SETTLE_TIMEOUT_S": "5", "COLUMNS": "200"}
     return subprocess.Popen(
         command,
-        stdin=options.get("stdin", subprocess.DEVNULL),
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=environment,
+        env={**os.environ, "COLUMNS": "200"},
     )
 
 
-def run(*arguments: object, typed: str | None = None) -> tuple[int, str, str]:
+def run(*arguments: object, typed: str = "") -> tuple[int, str, str]:
     """Return exit code, standard output and standard error."""
-    process = start(*arguments, stdin=None if typed is None else subprocess.PIPE)
-    output, errors = process.communicate(typed, timeout=120)
+    process = start(*arguments)
+    output, errors = process.communicate(typed, timeout=PATIENCE_S)
     return process.returncode, output, errors
+
+
+def run_here(*arguments: object, typed: str = "") -> Result:
+    """Run the command in this process: loading it again takes longer than what is tested."""
+    return CliRunner().invoke(app, ["render", *map(str, arguments)], input=typed)
 
 
 def test_a_page_becomes_a_film(page: Path, tmp_path: Path) -> None:
@@ -60,13 +65,13 @@ def test_a_page_becomes_a_film(page: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in tmp_path.iterdir()) == ["film.mp4", "page.html"]
 
 
-def test_options_win_over_the_page_and_json_says_so(page: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("own_sigterm")
+def test_options_win_over_a_page_from_standard_input_and_json_says_so(tmp_path: Path) -> None:
     film = tmp_path / "film.mp4"
     asked = ["--width", 640, "--height", 360, "--fps", "30000/1001", "--duration-ms", 200]
-    code, output, errors = run(page, "-o", film, *asked, "--json")
-    assert (code, errors) == (0, "")
-    told = json.loads(output)
-    assert told == {
+    result = run_here("-", "-o", film, *asked, "--json", typed=PAGE)
+    assert (result.exit_code, result.stderr) == (0, "")
+    assert json.loads(result.stdout) == {
         "output": str(film),
         "width": 640,
         "height": 360,
@@ -80,24 +85,14 @@ def test_options_win_over_the_page_and_json_says_so(page: Path, tmp_path: Path) 
     video = probe(film).video
     assert video is not None
     assert (video.width, video.height, video.frame_count) == (640, 360, 6)
-
-
-def test_a_page_may_come_from_standard_input(tmp_path: Path) -> None:
-    film = tmp_path / "film.mp4"
-    code, _, _ = run("-", "-o", film, typed=PAGE)
-    assert code == 0
-    assert len(decode_frames(film)) == 5
-
-
-def test_an_odd_size_is_one_line(page: Path, tmp_path: Path) -> None:
-    film = tmp_path / "film.mp4"
-    code, output, errors = run(page, "-o", film, "--width", 321)
-    assert (code, output) == (1, "")
-    assert errors == "error: --width 321 is odd: H.264 needs even sizes\n"
-    assert not film.exists()
+    assert colour_at(decode_frames(film)[0].rgb, 9, 9) == (0, 255, 1)
 
 
 REFUSED: dict[str, tuple[list[str], str]] = {
+    "odd width": (
+        ["page.html", "-o", "film.mp4", "--width", "321"],
+        "--width 321 is odd: H.264 needs even sizes\n",
+    ),
     "odd height": (["page.html", "-o", "film.mp4", "--height", "181"], "--height 181 is odd"),
     "no page": (["none.html", "-o", "film.mp4"], "cannot read none.html: "),
     "no text": (["bytes.html", "-o", "film.mp4"], "cannot read bytes.html: "),
@@ -110,14 +105,14 @@ REFUSED: dict[str, tuple[list[str], str]] = {
 }
 
 
+@pytest.mark.usefixtures("own_sigterm")
 @pytest.mark.parametrize(("arguments", "reason"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_is_one_line(
     page: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], reason: str
 ) -> None:
-    """In this process: starting another for each would take most of the time."""
     monkeypatch.chdir(page.parent)
     Path("bytes.html").write_bytes(b"\xff\xfe")
-    result = CliRunner().invoke(app, ["render", *arguments])
+    result = run_here(*arguments)
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(f"error: {reason}")
     assert result.stderr.count("\n") == 1
@@ -135,21 +130,32 @@ def test_a_page_that_throws_leaves_what_was_there(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["film.mp4"]
 
 
-ENDINGS = [signal.SIGINT, signal.SIGTERM]
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_render_leaves_nothing(
     tmp_path: Path, page: Path, ending: signal.Signals
 ) -> None:
     film = tmp_path / "film.mp4"
     process = start(page, "-o", film, "--duration-ms", 3_600_000)
-    give_up_at = time.monotonic() + 60
-    while not list(tmp_path.glob(".film.mp4.*")) and time.monotonic() < give_up_at:
-        time.sleep(0.05)
-    time.sleep(0.5)
+    wait_for_page(process)
+    assert list(tmp_path.glob(".film.mp4.*"))
     process.send_signal(ending)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode != 0
     assert "Traceback" not in errors
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+def wait_for_page(process: subprocess.Popen[str]) -> None:
+    """Return when the browser of a render has a page open."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not any(is_page(pid) for pid in processes_under(process.pid)):
+        assert process.poll() is None, "the render ended by itself"
+        assert time.monotonic() < deadline, "no page was opened"
+        time.sleep(0.05)
+
+
+def is_page(pid: int) -> bool:
+    try:
+        return b"--type=renderer" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False

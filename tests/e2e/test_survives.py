@@ -4,23 +4,27 @@ import json
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import httpx
+import psycopg
 import pytest
 
+from framekiln.db.embedded import EmbeddedPostgres
 from framekiln.engine.slices import cut
 from framekiln.timeline import Timeline
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code
 from tests.support.looks import colour_at, iter_frames, packets_of
-from tests.support.service import Service, running_service
+from tests.support.patience import PATIENCE_S
+from tests.support.service import POLL_S, Service
 
 FPS = Fraction(30)
-FRAMES = 360
+FRAMES = 120
 VICTIMS = {
     "api": ("framekiln", " api"),
     "render worker": ("framekiln", " worker", "render"),
@@ -30,60 +34,116 @@ VICTIMS = {
     "database": ("postgres", "-D"),
 }
 
-
+# Two slices: the first with the box, the second the same in all films.
+CLIP = Clip(fps=FPS, duration_s=Fraction(5))
 BOXES = {
     "#ff0000": (True, False, False),
     "#00ff00": (False, True, False),
     "#0000ff": (False, False, True),
     "#00ffff": (False, True, True),
 }
+# Whoever takes a slice counts its fence up.
+TAKEN = "SELECT render_id, number, fence FROM render_slice WHERE status = 'taken'"
+LOOK_EVERY_S = 0.02
 
 
-@pytest.fixture(scope="module")
-def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
-    with running_service(tmp_path_factory.mktemp("survives")) as service:
-        yield service
+class Interrupter:
+    """Kills processes of a service in the middle of the work on a slice."""
+
+    def __init__(self, service: Service) -> None:
+        self._service = service
+        self._conninfo = EmbeddedPostgres(service.data / "pg").conninfo
+        self._seen: set[tuple[Any, ...]] = set()
+
+    def kill(self, victim: str, is_over: Callable[[], bool]) -> bool:
+        """Kill while a slice is made that no earlier kill has hit; False when all was over."""
+        workers = self._service.wait_for(
+            lambda: self._service.find_processes(*VICTIMS["render worker"]), "no render worker"
+        )
+        while not self._kill_at_work(workers[0], victim):
+            if is_over():
+                return False
+            time.sleep(LOOK_EVERY_S)
+        self._service.wait_ready()
+        return True
+
+    def _kill_at_work(self, worker: int, victim: str) -> bool:
+        if not self._new_slices():
+            return False
+        # While the only worker stands still, what it is at stays unfinished.
+        with standing_still(worker):
+            hit = self._new_slices()
+            if hit:
+                self._service.kill(*VICTIMS[victim])
+        self._seen |= hit
+        return bool(hit)
+
+    def _new_slices(self) -> set[tuple[Any, ...]]:
+        with psycopg.connect(self._conninfo) as database:
+            return {*database.execute(TAKEN)} - self._seen
+
+
+@contextmanager
+def standing_still(pid: int) -> Iterator[None]:
+    """Stop a process for a moment; it may be killed meanwhile."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
 
 
 @pytest.mark.parametrize("victim", VICTIMS)
 @pytest.mark.spec("3.1")
-def test_render_completes_after_kill_9_of(victim: str, service: Service, tmp_path: Path) -> None:
-    page = frame_code_page(PageDriver.RAF_DOM, FPS, frame_count=FRAMES)
-    render_id = service.create_render(
-        html=page, width=1280, height=720, fps=30, duration_ms=FRAMES * 1000 // 30
-    )
-    service.wait_for_status(render_id, "rendering", within_s=30)
-    time.sleep(0.5)
-    os.kill(service.find_process(*VICTIMS[victim]), signal.SIGKILL)
-
-    service.wait_ready(within_s=30)
-    info = service.wait_for_status(render_id, "complete", "failed", within_s=120)
-
+def test_render_completes_after_kill_9_of(
+    victim: str, killable_service: Service, tmp_path: Path
+) -> None:
+    service = killable_service
+    render_id = _interrupted_render(service, victim)
+    info = service.wait_ended(render_id)
     assert info["status"] == "complete", info
     film = service.download(render_id, tmp_path / "out.mp4")
     codes = [read_frame_code(frame.rgb) for frame in iter_frames(film)]
     assert codes == list(range(FRAMES))
 
 
+def _interrupted_render(service: Service, victim: str) -> str:
+    """Begin a render of four slices, and kill somebody while one of them is made."""
+    page = frame_code_page(PageDriver.RAF_DOM, FPS, frame_count=FRAMES)
+    asked = {"width": 320, "height": 180, "fps": 30, "work_slice_ms": 1000}
+    interrupter = Interrupter(service)
+    while True:
+        render_id = service.create_render(html=page, duration_ms=FRAMES * 1000 // 30, **asked)
+
+        def is_over(render_id: str = render_id) -> bool:
+            info = service.render_info(render_id)
+            return info is not None and info["status"] in ("complete", "failed")
+
+        if interrupter.kill(victim, is_over):
+            return render_id
+
+
 def test_variants_that_share_slices_complete_after_kill_9_of_workers(
-    service: Service, tmp_path: Path
+    killable_service: Service, tmp_path: Path
 ) -> None:
-    clip = make_clip(tmp_path / "clip.mp4", Clip(fps=FPS, duration_s=Fraction(FRAMES, 30)))
-    client = service.http
+    clip = make_clip(tmp_path / "clip.mp4", CLIP)
+    client = killable_service.http
     first = _video(client, clip, "#ffffff")
     _wait_made(client, [first])
     variants = [_video(client, clip, colour) for colour in BOXES]
+    interrupter = Interrupter(killable_service)
     for victim in ("render worker", "control worker", "render worker"):
-        time.sleep(0.7)
-        os.kill(service.find_process(*VICTIMS[victim]), signal.SIGKILL)
-        service.wait_ready(within_s=60)
+        assert interrupter.kill(victim, lambda: _are_made(client, variants)), "nothing to interrupt"
     _wait_made(client, variants)
     films = [_fetch(client, each, tmp_path / f"{each}.mp4") for each in (first, *variants)]
-    slice_frames = cut(Timeline(FPS, FRAMES))[0].frame_count
+    frame_count = len(CLIP.frame_numbers)
+    slice_frames = cut(Timeline(FPS, frame_count))[0].frame_count
+    assert slice_frames < frame_count
     packets = [packets_of(path) for path in films]
     for path, each, colour in zip(films[1:], packets[1:], BOXES.values(), strict=True):
         frames = list(iter_frames(path))
-        assert [read_frame_code(frame.rgb) for frame in frames] == list(range(FRAMES))
+        assert [read_frame_code(frame.rgb) for frame in frames] == CLIP.frame_numbers
         red, green, blue = colour_at(frames[30].rgb, 160, 220)
         assert (red > 128, green > 128, blue > 128) == colour
         # What is the same in all of them is the same to the bit, whoever made it.
@@ -115,14 +175,16 @@ def _video(client: httpx.Client, clip: Path, colour: str) -> str:
 
 
 def _wait_made(client: httpx.Client, video_ids: list[str]) -> None:
-    deadline = time.monotonic() + 180
-    while True:
-        videos = [client.get(f"/v2/videos/{each}").json() for each in video_ids]
-        assert not any(each["is_failed"] for each in videos), videos
-        if all(each["is_ready"] for each in videos):
-            return
-        assert time.monotonic() < deadline, videos
-        time.sleep(0.2)
+    deadline = time.monotonic() + PATIENCE_S
+    while not _are_made(client, video_ids):
+        assert time.monotonic() < deadline, video_ids
+        time.sleep(POLL_S)
+
+
+def _are_made(client: httpx.Client, video_ids: list[str]) -> bool:
+    videos = [client.get(f"/v2/videos/{each}").json() for each in video_ids]
+    assert not any(each["is_failed"] for each in videos), videos
+    return all(each["is_ready"] for each in videos)
 
 
 def _fetch(client: httpx.Client, video_id: str, path: Path) -> Path:
@@ -131,21 +193,28 @@ def _fetch(client: httpx.Client, video_id: str, path: Path) -> Path:
     return path
 
 
-def test_stopping_leaves_no_process_behind(tmp_path: Path) -> None:
-    with running_service(tmp_path) as service:
-        everything = service.process_tree()
-        assert len(everything) > 5
-    deadline = time.monotonic() + 10
-    while left := [pid for pid in everything if Path(f"/proc/{pid}").exists()]:
+def test_stopping_leaves_no_process_behind_and_the_next_start_has_the_same_data(
+    killable_service: Service, tmp_path: Path
+) -> None:
+    service = killable_service
+    render_id = service.create_render(
+        html="<body style='background:#0a0'>", width=320, height=180, fps=30, duration_ms=500
+    )
+    assert service.wait_ended(render_id)["status"] == "complete"
+    before = service.download(render_id, tmp_path / "before.mp4").read_bytes()
+    everything = {pid: _started_at(pid) for pid in service.process_tree()}
+    assert len(everything) > 5
+    service.stop()
+    deadline = time.monotonic() + PATIENCE_S
+    while left := [pid for pid, at in everything.items() if at and _started_at(pid) == at]:
         assert time.monotonic() < deadline, f"still there: {left}"
-        time.sleep(0.1)
+        time.sleep(POLL_S)
+    service.start()
+    assert service.download(render_id, tmp_path / "after.mp4").read_bytes() == before
 
 
-def test_second_start_continues_with_the_same_data(tmp_path: Path) -> None:
-    with running_service(tmp_path) as service:
-        render_id = service.create_render(
-            html="<body style='background:#0a0'>", width=320, height=180, fps=30, duration_ms=500
-        )
-        service.wait_for_status(render_id, "complete", within_s=60)
-    with running_service(tmp_path) as service:
-        assert service.download(render_id, tmp_path / "out.mp4").stat().st_size > 500
+def _started_at(pid: int) -> str | None:
+    """Return when a process was started; None when it is gone. Numbers are used again."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19]
+    return None

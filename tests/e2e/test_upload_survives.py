@@ -18,11 +18,12 @@ import pytest
 
 from framekiln.client import Client
 from tests.support.clips import make_clip
-from tests.support.service import API_KEY, Service, running_service
+from tests.support.service import API_KEY, Service
 from tests.support.troubled_line import Trouble, TroubledLine
 
 MIB = 1 << 20
-FILE_BYTES = 200 * MIB
+FILE_BYTES = 128 * MIB
+"""So large that an upload from the start again would be seen in what was sent."""
 CHUNK_BYTES = 8 * MIB
 SEED = 20
 WAYS = ["connection"] * 5 + ["client"] * 2 + ["database"] * 2 + ["api"]
@@ -76,7 +77,7 @@ def troubled(service: Service, uploader: Uploader, size_bytes: int) -> Iterator[
 
     def kill(name: str) -> Callable[[], bool]:
         def happen() -> bool:
-            os.kill(service.find_process(*PROCESSES[name]), signal.SIGKILL)
+            service.kill(*PROCESSES[name])
             return False
 
         return happen
@@ -94,22 +95,24 @@ def troubled(service: Service, uploader: Uploader, size_bytes: int) -> Iterator[
 
 
 @pytest.mark.spec("4.4")
-def test_an_upload_interrupted_ten_times_arrives_whole(tmp_path: Path) -> None:
+def test_an_upload_interrupted_ten_times_arrives_whole(
+    killable_service: Service, tmp_path: Path
+) -> None:
+    service = killable_service
     film = large_film(tmp_path / "film.mp4", FILE_BYTES)
     uploader = Uploader(film)
-    with running_service(tmp_path) as service:
-        with troubled(service, uploader, FILE_BYTES) as line:
-            found = uploader.run(line.url)
-        assert sorted(line.happened) == sorted(WAYS)
-        # Each time it went on where it had stopped: an interruption costs a chunk at most.
-        assert FILE_BYTES <= line.sent_bytes < FILE_BYTES + len(WAYS) * (CHUNK_BYTES + MIB)
-        with Client(service.url, API_KEY) as client:
-            ready = client.files.wait_ready(found["id"])
-            assert (ready.status, ready.byte_size) == ("ready", FILE_BYTES)
-        md5 = hashlib.md5(usedforsecurity=False)
-        with service.http.stream("GET", f"/api/v1/files/{found['id']}/content") as answer:
-            for piece in answer.iter_bytes():
-                md5.update(piece)
-        with film.open("rb") as file:
-            sent = hashlib.file_digest(file, "md5").hexdigest()
-        assert md5.hexdigest() == sent == ready.md5
+    with troubled(service, uploader, FILE_BYTES) as line:
+        found = uploader.run(line.url)
+    assert sorted(line.happened) == sorted(WAYS)
+    # Each time it went on where it had stopped: an interruption costs a chunk at most.
+    assert FILE_BYTES <= line.sent_bytes < FILE_BYTES + len(WAYS) * (CHUNK_BYTES + MIB)
+    with Client(service.url, API_KEY) as client:
+        ready = client.files.wait_ready(found["id"])
+        assert (ready.status, ready.byte_size) == ("ready", FILE_BYTES)
+    md5 = hashlib.md5(usedforsecurity=False)
+    with service.http.stream("GET", f"/api/v1/files/{found['id']}/content") as answer:
+        for piece in answer.iter_bytes():
+            md5.update(piece)
+    with film.open("rb") as file:
+        sent = hashlib.file_digest(file, "md5").hexdigest()
+    assert md5.hexdigest() == sent == ready.md5

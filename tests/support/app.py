@@ -19,11 +19,10 @@ from framekiln.api.app import create_app
 from framekiln.services import Services
 from framekiln.settings import Settings
 from framekiln.worker.loop import run_worker
+from tests.support.patience import PATIENCE_S
 from tests.support.postgres import PostgresServer
 
 BASE_URL = "http://kiln.test"
-# Longer than anything takes; only a failing test waits this long.
-PATIENCE_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -52,10 +51,10 @@ class Kiln:
         """The same application, seen by another organization."""
         return Kiln(self.services, self.app, key=await new_key(self.services))
 
-    async def writes(self, path: str) -> Writes:
-        """GET a path and return the answer as it was written."""
+    async def writes(self, path: str, parts: list[bytes] | None = None) -> Writes:
+        """GET a path and return the answer as it was written; `parts` has what came so far."""
         started: dict[str, Any] = {}
-        parts: list[bytes] = []
+        parts = [] if parts is None else parts
         asked = iter([{"type": "http.request", "body": b"", "more_body": False}])
 
         async def receive() -> dict[str, Any]:
@@ -144,9 +143,10 @@ async def open_kiln(
     """Run the application on a database of its own; `changes` are settings."""
     name = f"test_{uuid4().hex}"
     conninfo = postgres.create_database(name, template=template)
-    settings = Settings(data=folder, base_url=BASE_URL, settle_timeout_s=20, **changes)
+    settings = Settings(data=folder, base_url=BASE_URL, settle_timeout_s=int(PATIENCE_S), **changes)
     try:
         async with Services.open(settings, conninfo) as services:
+            services.playback._wait_s = PATIENCE_S
             kiln = Kiln(services, create_app(services), key=await new_key(services))
             async with working(services, workers=workers):
                 yield kiln

@@ -21,6 +21,7 @@ from framekiln.capture.page import Page, PageFacts, Size, open_page
 from framekiln.composition.document import as_document
 from framekiln.media.imaging.stills import decode_bgra
 from tests.support.frame_codes import Picture, draw_frame_code, read_frame_code
+from tests.support.patience import PATIENCE_S
 
 FPS = Fraction(30)
 CLIP = "https://media.example/clip.mp4"
@@ -138,8 +139,8 @@ def showing(browser: Browser, html: str, *, size: Size | None = None) -> Iterato
     host = MediaHost()
     document = Resource(as_document(html).encode(), "text/html; charset=utf-8")
     with open_page(browser, size or Size(320, 240)) as page:
-        facts = page.load(PageNetwork(document, host.answer), settle_within_s=20)
-        page.begin(FPS, frame_within_s=20)
+        facts = page.load(PageNetwork(document, host.answer), settle_within_s=PATIENCE_S)
+        page.begin(FPS, frame_within_s=PATIENCE_S)
         yield Showing(page, facts, host)
 
 

@@ -25,10 +25,10 @@ from framekiln.pipelines.sending.delivery import SendAttempt
 from framekiln.pipelines.sending.media_urls import MediaUrls
 from framekiln.services import Services
 from tests.support.app import BASE_URL, Kiln, open_kiln
-from tests.support.jobs import PATIENCE_S
+from tests.support.patience import PATIENCE_S
 from tests.support.pipelines import Line, Told, enable, step
 from tests.support.postgres import PostgresServer
-from tests.support.receiver import Answer, ReceivedRequest, Receiver
+from tests.support.receiver import NO_ANSWER, Answer, ReceivedRequest, Receiver
 
 OUTPUT = {
     "metadata": {"faces": 1},
@@ -211,7 +211,7 @@ async def accepted(desk: Desk, theirs: TlsReceiver, **settings: Any) -> tuple[An
 
 async def killed_while_it_waits(desk: Desk, theirs: TlsReceiver, job: dict[str, Any]) -> None:
     """Do a job until the endpoint has the request, and then no further."""
-    theirs.answer(Answer(200, delay_s=30))
+    theirs.answer(NO_ANSWER)
     before = len(theirs.requests)
     task = asyncio.create_task(desk.do(job))
     await asyncio.to_thread(theirs.wait_for, before + 1)

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.support.endpoint_notes import EndpointNotes
+from tests.support.patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 
@@ -40,7 +41,7 @@ class EndpointProcess:
     def _start(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "tests.support.noting_endpoint"]
         process = subprocess.Popen([*command, str(self._notes), str(self.port)], cwd=ROOT)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while not self._answers():
             assert process.poll() is None, "the endpoint ended by itself"
             assert time.monotonic() < deadline, "the endpoint does not listen"

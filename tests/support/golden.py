@@ -17,15 +17,15 @@ from PIL import Image
 from framekiln.capture.browser import Browser
 from framekiln.engine.assets import Assets
 from framekiln.engine.film import make_film
-from framekiln.engine.order import FilmLimits, FilmOrder, StillMoment
+from framekiln.engine.order import FilmOrder, StillMoment
 from framekiln.media.imaging.stills import PngFormat
 from framekiln.renders.still import Still
 from tests.support.frame_codes import Picture
 from tests.support.libraries import with_libraries
 from tests.support.looks import decode_still, iter_frames, ssim
+from tests.support.patience import FILM_LIMITS
 
 FOLDER = Path(__file__).parents[1] / "e2e" / "renders"
-LIMITS = FilmLimits(settle_s=30, frame_s=30, whole_s=120)
 GOLDEN_QUALITY = 95
 # A golden of a still is made smaller than the picture itself.
 LARGEST_GOLDEN_PX = 480
@@ -144,14 +144,14 @@ def render(composition: Composition, browser: Browser, folder: Path, *, assets: 
     if composition.expected.fps is None:
         (at_ms,) = composition.expected.pictures_ms
         order = FilmOrder(html, assets=assets, still=StillMoment(at_ms, is_transparent=False))
-        still = Still(order, LIMITS, PngFormat())
+        still = Still(order, FILM_LIMITS, PngFormat())
         still.shoot(browser, lambda: None)
         path = folder / f"{composition.name}.png"
         path.write_bytes(still.data)
         record = still.made(output_key=path.name).record
         return Rendered(composition, path, tuple(record["warnings"]))
     path = folder / f"{composition.name}.mp4"
-    film = make_film(FilmOrder(html, assets=assets), browser, path, limits=LIMITS)
+    film = make_film(FilmOrder(html, assets=assets), browser, path, limits=FILM_LIMITS)
     return Rendered(composition, path, film.warnings)
 
 

@@ -21,13 +21,13 @@ from framekiln.composition.layers import LayerConfig, ReadingOptions, read_confi
 from framekiln.composition.templates import fill_template, read_template
 from framekiln.engine.assets import Assets
 from framekiln.engine.film import make_film
-from framekiln.engine.order import FilmLimits, FilmOrder
+from framekiln.engine.order import FilmOrder
 from tests.support.frame_codes import Picture
 from tests.support.looks import decode_frames
+from tests.support.patience import FILM_LIMITS
 from tests.support.sounds import decode_sound, rms
 
 FOLDER = Path(__file__).parents[1] / "e2e" / "videos"
-LIMITS = FilmLimits(settle_s=30, frame_s=30, whole_s=120)
 COLUMNS, ROWS = 3, 2
 LONGEST_CELL_PX = 240
 QUALITY = 93
@@ -151,7 +151,7 @@ def film_video(video: GoldenVideo, browser: Browser, folder: Path, *, assets: As
     """Make the film of a folder's config."""
     path = folder / f"{video.name}.mp4"
     order = FilmOrder(layers=video.config, assets=assets)
-    film = make_film(order, browser, path, limits=LIMITS)
+    film = make_film(order, browser, path, limits=FILM_LIMITS)
     return Filmed(video, path, film.warnings)
 
 

@@ -7,9 +7,8 @@ from contextlib import asynccontextmanager, suppress
 from framekiln.db.pool import Database
 from framekiln.jobs.model import Handler, JobContext, JobStatus, NewJob, RetryPolicy, WorkerPace
 from framekiln.jobs.queue import JobQueue
+from tests.support.patience import PATIENCE_S
 
-# Longer than anything takes; only a failing test waits this long.
-PATIENCE_S = 30.0
 QUICK = WorkerPace(heartbeat_s=0.2, poll_s=0.1, retries=RetryPolicy(first_delay_s=0.01))
 
 
@@ -100,6 +99,52 @@ async def eventually(is_true: Callable[[], Awaitable[bool]]) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while not await is_true():  # noqa: ASYNC110 - what is asked lives in the database
             await asyncio.sleep(0.05)
+
+
+async def worker_ids(database: Database) -> list[int]:
+    """Return which workers there are, living or dead."""
+    async with database.connection() as connection:
+        cursor = await connection.execute("SELECT id FROM procrastinate_workers")
+        return [row["id"] for row in await cursor.fetchall()]
+
+
+async def seem_dead(database: Database, workers: list[int]) -> None:
+    """Let workers look as if nothing had been heard of them for an hour.
+
+    Who still lives is heard again with its next heartbeat.
+    """
+    async with database.connection() as connection:
+        await connection.execute(
+            "UPDATE procrastinate_workers SET last_heartbeat = now() - interval '1 hour'"
+            " WHERE id = ANY(%s)",
+            (workers,),
+        )
+
+
+async def sweep_dead(queue: JobQueue, database: Database, dead: list[int]) -> int:
+    """Sweep these workers, and nobody who lives; return how many jobs were given back.
+
+    Swept is who has not been heard of since the server was started: however late heartbeats are on
+    this machine, those of the living came after that. What the server still does for a process that
+    was killed may hide its jobs for a moment, so ask until they were found.
+    """
+    await seem_dead(database, dead)
+    async with database.connection() as connection:
+        cursor = await connection.execute(
+            "SELECT extract(epoch FROM now() - pg_postmaster_start_time())::float AS age_s"
+        )
+        row = await cursor.fetchone()
+    assert row is not None
+    return await queue.sweep_stalled(row["age_s"])
+
+
+def gives_back(
+    queue: JobQueue, database: Database, dead: list[int]
+) -> Callable[[], Awaitable[bool]]:
+    async def answer() -> bool:
+        return await sweep_dead(queue, database, dead) > 0
+
+    return answer
 
 
 def is_empty(queue: JobQueue) -> Callable[[], Awaitable[bool]]:

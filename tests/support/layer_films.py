@@ -17,10 +17,9 @@ from framekiln.engine.assets import Assets
 from framekiln.engine.film import make_film
 from framekiln.engine.layers.stage import LayerStage, open_layers
 from framekiln.engine.layers.tinting import colour_of
-from framekiln.engine.order import FilmLimits, FilmOrder
+from framekiln.engine.order import FilmOrder
 from tests.support.frame_codes import Picture, read_frame_code
-
-LIMITS = FilmLimits(settle_s=20, frame_s=20, whole_s=120)
+from tests.support.patience import FILM_LIMITS
 
 
 def config_of(*layers: dict[str, Any], **top: Any) -> dict[str, Any]:
@@ -67,14 +66,14 @@ class LayerFilm:
 def staged(config: dict[str, Any], browser: Browser | None, assets: Assets) -> Iterator[LayerFilm]:
     """Open a config; without a browser, for those that must not need one."""
     order = FilmOrder(layers=read_config(config).config, assets=assets)
-    with open_layers(order, browser, LIMITS) as stage:  # type: ignore[arg-type]
+    with open_layers(order, browser, FILM_LIMITS) as stage:  # type: ignore[arg-type]
         yield LayerFilm(stage)
 
 
 def film_of(config: dict[str, Any], browser: Browser, assets: Assets, path: Path) -> Path:
     """Make the whole film, pictures and sound."""
     order = FilmOrder(layers=read_config(config).config, assets=assets)
-    make_film(order, browser, path, limits=LIMITS)
+    make_film(order, browser, path, limits=FILM_LIMITS)
     return path
 
 

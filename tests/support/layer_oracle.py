@@ -28,6 +28,7 @@ from tests.support.frame_codes import Picture
 from tests.support.layer_films import config_of, staged
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets, Maker
 from tests.support.looks import decode_frames, ssim
+from tests.support.patience import PATIENCE_S
 
 BUNNY = Path(__file__).parent / "media" / "bigbuckbunny.mp4"
 PHOTO, LOGO, CLIP, TURNS, SAID = (
@@ -96,8 +97,8 @@ def _filmed(
     resource = Resource(f"{HEAD}{css}</style>{html}".encode(), "text/html; charset=utf-8")
     pictures: list[Picture] = []
     with open_page(browser, Size(320, 240)) as page, PageHost(assets, browser) as host:
-        page.load(PageNetwork(resource, host.lookup), settle_within_s=20)
-        page.begin(Fraction(FPS), frame_within_s=20)
+        page.load(PageNetwork(resource, host.lookup), settle_within_s=PATIENCE_S)
+        page.begin(Fraction(FPS), frame_within_s=PATIENCE_S)
         if numbers[0] != 0:
             page.show(0, 0)
         for number in numbers:

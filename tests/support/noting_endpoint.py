@@ -36,6 +36,7 @@ FOUND = {
 _SLOW_S = 0.4
 """Long enough to be killed meanwhile, on either side."""
 _PAUSE_S = 0.5
+_PATIENCE_S = 300.0
 _DROP_ONE_IN = 6
 
 _opener = build_opener(ProxyHandler({}))
@@ -92,7 +93,7 @@ def _post_until_heard(url: str, body: dict[str, Any]) -> int:
     while True:
         request = Request(url, json.dumps(body).encode(), headers, method="POST")
         try:
-            with _opener.open(request, timeout=60) as answer:
+            with _opener.open(request, timeout=_PATIENCE_S) as answer:
                 return int(answer.status)
         except HTTPError as error:
             error.close()

@@ -13,6 +13,7 @@ import httpx
 from framekiln.services import Services
 from framekiln.worker.loop import run_worker
 from tests.support.app import Kiln, open_kiln
+from tests.support.patience import PATIENCE_S
 from tests.support.postgres import PostgresServer
 from tests.support.receiver import Answer, ReceivedRequest, Receiver
 
@@ -52,7 +53,7 @@ class Player:
 
     async def get(self, path: str, **options: Any) -> httpx.Response:
         query = urlencode({"url": self.url}, quote_via=quote, safe="")
-        return await self.kiln.client.get(f"{ROUTE}/{path}?{query}", timeout=60, **options)
+        return await self.kiln.client.get(f"{ROUTE}/{path}?{query}", timeout=PATIENCE_S, **options)
 
     async def bytes(self, path: str) -> bytes:
         answer = await self.get(path)

@@ -17,8 +17,9 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import make_conninfo
 
+from tests.support.patience import PATIENCE_S
+
 UNPRIVILEGED = "nobody"
-READY_WITHIN_S = 60.0
 POLL_S = 0.02
 # Only the machine's death could lose data with these off, and then the test is over anyway.
 # synchronous_commit stays on: without it kill() would lose what was just committed.
@@ -133,7 +134,7 @@ class PostgresServer:
 
     def _wait_until_ready(self) -> None:
         assert self._process is not None
-        give_up_at = time.monotonic() + READY_WITHIN_S
+        give_up_at = time.monotonic() + PATIENCE_S
         while True:
             try:
                 psycopg.connect(self.conninfo).close()

@@ -4,14 +4,18 @@ Stands in for other people's servers: webhook receivers and pipeline endpoints. 
 its own, so it serves sync and async tests alike; from async tests call `wait_for` in a thread.
 """
 
+import socket
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Condition, Event, Thread
+from threading import Condition, Event, Lock, Thread
 from types import TracebackType
-from typing import Self
+from typing import Any, Final, Self
+
+from tests.support.patience import PATIENCE_S
 
 
 @dataclass(frozen=True)
@@ -34,6 +38,9 @@ class Answer:
     delay_s: float = 0
     drop: bool = False
 
+
+NO_ANSWER: Final = Answer(delay_s=3600)
+"""Comes when the receiver is closed."""
 
 Responder = Callable[[ReceivedRequest], Answer]
 
@@ -63,6 +70,7 @@ class Receiver:
         self._closing.set()
         self._server.shutdown()
         self._thread.join()
+        self._server.stop_reading()
         # Waits for the threads of open requests; their delays end at once.
         self._server.server_close()
 
@@ -93,7 +101,7 @@ class Receiver:
         with self._changed:
             self._respond = respond
 
-    def wait_for(self, count: int, *, timeout_s: float = 10) -> list[ReceivedRequest]:
+    def wait_for(self, count: int, *, timeout_s: float = PATIENCE_S) -> list[ReceivedRequest]:
         """Return once `count` requests have arrived; raise TimeoutError when they do not."""
         until_s = time.monotonic() + timeout_s
         with self._changed:
@@ -123,7 +131,29 @@ class _Server(ThreadingHTTPServer):
 
     def __init__(self, receiver: Receiver) -> None:
         self.receiver = receiver
+        self._open: set[socket.socket] = set()
+        self._lock = Lock()
         super().__init__(("127.0.0.1", 0), _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Serve a connection in a thread of its own."""
+        with self._lock:
+            self._open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        """End a connection."""
+        with self._lock:
+            self._open.discard(request)
+        super().shutdown_request(request)
+
+    def stop_reading(self) -> None:
+        """Wait no longer for clients that opened a connection and said nothing."""
+        with self._lock:
+            for each in self._open:
+                # Not the method of a TLS socket: that would make its answer plain text.
+                with suppress(OSError):
+                    socket.socket.shutdown(each, socket.SHUT_RD)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Stay quiet: clients that hang up are part of the tests."""
@@ -133,8 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
     """Reads one request per connection (HTTP/1.0 closes after the answer)."""
 
     server: _Server
-    # A client that opens a connection and says nothing must not hold up the end of a test.
-    timeout = 5
+    timeout = PATIENCE_S
 
     def handle_any(self) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}

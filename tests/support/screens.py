@@ -17,6 +17,7 @@ from framekiln.capture.page import Page, Size, open_page
 from framekiln.capture.page_clock import Shown
 from framekiln.composition.document import as_document
 from framekiln.media.imaging.stills import decode_bgra
+from tests.support.patience import PATIENCE_S
 
 FPS = Fraction(30)
 FADE = "<style>@keyframes fade { from { opacity: 0 } to { opacity: 1 } }</style>"
@@ -28,7 +29,7 @@ class Screen:
     def __init__(self, page: Page) -> None:
         self.page = page
         self._shown = -1
-        page.begin(FPS, frame_within_s=20)
+        page.begin(FPS, frame_within_s=PATIENCE_S)
 
     def at(self, ms: float, expression: str) -> Any:
         """Show the frame at that time, if it is not shown already, and evaluate in it."""
@@ -94,7 +95,7 @@ def loader(browser: Browser, host: Host) -> Iterator[Load]:
         def load(html: str) -> Screen:
             page = stack.enter_context(open_page(browser, Size(640, 360)))
             document = Resource(as_document(html).encode(), "text/html; charset=utf-8")
-            page.load(PageNetwork(document, host), settle_within_s=20)
+            page.load(PageNetwork(document, host), settle_within_s=PATIENCE_S)
             return Screen(page)
 
         yield load

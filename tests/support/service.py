@@ -1,31 +1,104 @@
 """The whole service as a user starts it: `framekiln serve` in a folder of its own."""
 
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+from uuid import uuid4
 
 import httpx
+from typer.testing import CliRunner
+
+from framekiln.cli import app
+from tests.support.patience import PATIENCE_S
 
 API_KEY = "ef_e2esecret_e2ekey"
+POLL_S = 0.1
+Found = TypeVar("Found")
+
+
+class Account:
+    """An organization on a running service, and a key of it."""
+
+    def __init__(self, service: "Service", api_key: str) -> None:
+        self.service = service
+        self.url = service.url
+        self.api_key = api_key
+        self.http = httpx.Client(
+            base_url=self.url, headers={"Authorization": f"Bearer {api_key}"}, timeout=PATIENCE_S
+        )
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Return what programs need that use the service."""
+        return {"FRAMEKILN_BASE_URL": self.url, "FRAMEKILN_API_KEY": self.api_key}
 
 
 class Service:
-    """A running service and the processes below it."""
+    """A service and the processes below it; it can be stopped and started again."""
 
-    def __init__(self, process: subprocess.Popen[bytes], url: str, log: Path) -> None:
-        self.process = process
-        self.url = url
-        self.log = log
-        self.http = httpx.Client(
-            base_url=url, headers={"Authorization": f"Bearer {API_KEY}"}, timeout=30
-        )
+    def __init__(self, folder: Path, **environment: str) -> None:
+        port = _free_port()
+        self.folder = folder
+        self.data = folder / "data"
+        self.url = f"http://127.0.0.1:{port}"
+        self.log = folder / "serve.log"
+        self._environment = {
+            "FRAMEKILN_PORT": str(port),
+            "FRAMEKILN_DATA": str(self.data),
+            "FRAMEKILN_API_KEY": API_KEY,
+            **environment,
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+        self.http = Account(self, API_KEY).http
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        """The process of `framekiln serve`."""
+        assert self._process is not None, "the service is not running"
+        return self._process
+
+    def start(self) -> None:
+        """Start the service and wait until it is ready."""
+        with self.log.open("ab") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "framekiln", "serve"],
+                env={**os.environ, **self._environment},
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        self.wait_ready()
+
+    def stop(self) -> None:
+        """Stop the service with SIGTERM, as `kill` does; does nothing when it is not running."""
+        if self._process is None:
+            return
+        process, self._process = self._process, None
+        process.send_signal(signal.SIGTERM)
+        try:
+            process.wait(PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise
+
+    @contextmanager
+    def open_account(self, name: str) -> Iterator[Account]:
+        """Make an organization of its own, so that nobody else's things are in its lists."""
+        name = f"{name} {uuid4()}"
+        self._command("orgs", "create", name, "--pipelines")
+        account = Account(self, self._command("keys", "create", "--org", name)["api_key"])
+        try:
+            yield account
+        finally:
+            account.http.close()
 
     def create_render(self, **body: Any) -> str:
         """Ask for a render and return its id."""
@@ -41,15 +114,14 @@ class Service:
             return None
         return dict(answer.json()) if answer.status_code == 200 else None
 
-    def wait_for_status(self, render_id: str, *statuses: str, within_s: float) -> dict[str, Any]:
-        """Poll until the render is in one of the states."""
-        deadline = time.monotonic() + within_s
-        while time.monotonic() < deadline:
+    def wait_ended(self, render_id: str) -> dict[str, Any]:
+        """Poll until the render is complete or has failed, and return what is said of it."""
+
+        def ended() -> dict[str, Any] | None:
             info = self.render_info(render_id)
-            if info is not None and info["status"] in statuses:
-                return info
-            time.sleep(0.2)
-        raise AssertionError(f"still {self.render_info(render_id)}; log:\n{self.log_tail()}")
+            return info if info and info["status"] in ("complete", "failed") else None
+
+        return self.wait_for(ended, f"render {render_id} has not ended")
 
     def download(self, render_id: str, path: Path) -> Path:
         """Fetch the output of a finished render."""
@@ -58,26 +130,46 @@ class Service:
         path.write_bytes(answer.content)
         return path
 
-    def wait_ready(self, *, within_s: float) -> None:
+    def wait_ready(self) -> None:
         """Poll /readyz until it says 200."""
-        deadline = time.monotonic() + within_s
-        while time.monotonic() < deadline:
-            try:
-                if self.http.get("/readyz").status_code == 200:
-                    return
-            except httpx.TransportError:
-                pass
+
+        def is_ready() -> bool:
             assert self.process.poll() is None, f"serve ended:\n{self.log_tail()}"
-            time.sleep(0.2)
-        raise AssertionError(f"not ready after {within_s} s; log:\n{self.log_tail()}")
+            with suppress(httpx.TransportError):
+                return self.http.get("/readyz").status_code == 200
+            return False
+
+        self.wait_for(is_ready, "the service is not ready")
+
+    def wait_for(self, ask: Callable[[], Found | None], message: str) -> Found:
+        """Ask again and again until the answer is true, and return it."""
+        deadline = time.monotonic() + PATIENCE_S
+        while not (found := ask()):
+            assert time.monotonic() < deadline, f"{message}; log:\n{self.log_tail()}"
+            time.sleep(POLL_S)
+        return found
+
+    def kill(self, *words: str) -> None:
+        """kill -9 of the process with these words; of the next one, if it is just restarted."""
+
+        def kill() -> bool:
+            with suppress(AssertionError, ProcessLookupError):
+                os.kill(self.find_process(*words), signal.SIGKILL)
+                return True
+            return False
+
+        self.wait_for(kill, f"no process with {words}")
 
     def find_process(self, *words: str) -> int:
         """Return the process of this service whose command line has all the words."""
-        for pid in self.process_tree():
-            command = _command_line(pid)
-            if all(word in command for word in words):
-                return pid
-        raise AssertionError(f"no process with {words}")
+        found = self.find_processes(*words)
+        assert found, f"no process with {words}"
+        return found[0]
+
+    def find_processes(self, *words: str) -> list[int]:
+        """Return the processes of this service whose command lines have all the words."""
+        commands = {pid: _command_line(pid) for pid in self.process_tree()}
+        return [pid for pid, text in commands.items() if all(word in text for word in words)]
 
     def process_tree(self) -> list[int]:
         """Return all processes below `serve`, itself first."""
@@ -99,38 +191,23 @@ class Service:
         """Return the end of what the service wrote."""
         return self.log.read_text(errors="replace")[-4000:]
 
+    def _command(self, *words: str) -> dict[str, Any]:
+        """Run a command on the data of this service, in this process; return its JSON."""
+        result = CliRunner().invoke(app, [*words, "--json"], env=self._environment)
+        assert result.exit_code == 0, result.output
+        return dict(json.loads(result.stdout))
+
 
 @contextmanager
 def running_service(folder: Path, **environment: str) -> Iterator[Service]:
     """Start the service, wait until it is ready, and stop it with SIGTERM."""
-    port = _free_port()
-    url = f"http://127.0.0.1:{port}"
-    log = folder / "serve.log"
-    settings = {
-        "FRAMEKILN_PORT": str(port),
-        "FRAMEKILN_DATA": str(folder / "data"),
-        "FRAMEKILN_API_KEY": API_KEY,
-        **environment,
-    }
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "framekiln", "serve"],
-            env={**os.environ, **settings},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-        service = Service(process, url, log)
-        try:
-            service.wait_ready(within_s=180)
-            yield service
-        finally:
-            service.http.close()
-            process.send_signal(signal.SIGTERM)
-            try:
-                process.wait(30)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
+    service = Service(folder, **environment)
+    try:
+        service.start()
+        yield service
+    finally:
+        service.http.close()
+        service.stop()
 
 
 def _free_port() -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 from framekiln.capture.browser import find_chromium
 from framekiln.capture.cdp import Connection
+from tests.support.patience import PATIENCE_S
 
 FLAGS = (
     "--headless",
@@ -22,7 +23,6 @@ FLAGS = (
     "--disable-background-networking",
     "--no-proxy-server",
 )
-PATIENCE_S = 90.0
 
 
 class Tab:

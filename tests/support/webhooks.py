@@ -29,7 +29,8 @@ from framekiln.webhooks.sending import SendWebhook, complaint
 from framekiln.webhooks.service import Webhooks
 from framekiln.webhooks.work import WebhookWork
 from tests.support.clock import SettableClock
-from tests.support.jobs import PATIENCE_S, QUICK
+from tests.support.jobs import QUICK
+from tests.support.patience import PATIENCE_S
 from tests.support.receiver import ReceivedRequest, Receiver
 
 LOOPBACK = GuardedFetcher(frozenset({"127.0.0.1"}))
@@ -128,7 +129,9 @@ class PostOffice:
         return [str(each.status) for each in await self.deliveries(subscription)]
 
     @asynccontextmanager
-    async def working(self, *, concurrency: int = 8, within_s: float = 20.0) -> AsyncIterator[None]:
+    async def working(
+        self, *, concurrency: int = 8, within_s: float = PATIENCE_S
+    ) -> AsyncIterator[None]:
         """Let workers send during the block."""
         handler = SendWebhook(self.work, self.fetcher, clock=self.clock, within_s=within_s)
         task = asyncio.create_task(

@@ -15,7 +15,8 @@ from framekiln.webhooks.signing import body_signature
 from framekiln.webhooks.topics import TOPICS
 from framekiln.worker.loop import run_worker
 from tests.contract.conftest import TEMPLATE
-from tests.support.app import PATIENCE_S, Kiln, open_kiln
+from tests.support.app import Kiln, open_kiln
+from tests.support.patience import PATIENCE_S
 from tests.support.postgres import PostgresServer
 from tests.support.receiver import Answer, Receiver
 from tests.support.videos import NEW, complete, made, plain_config, video_of

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.support.app import PATIENCE_S, Kiln
+from tests.support.app import Kiln
+from tests.support.patience import PATIENCE_S
 from tests.support.videos import VIDEOS, made
 
 pytestmark = pytest.mark.spec("4.2")

@@ -10,10 +10,11 @@ from typing import Any
 import m3u8
 import pytest
 
-from tests.support.app import PATIENCE_S, Kiln
+from tests.support.app import Kiln
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
 from tests.support.looks import colour_at, decode_frames, decode_still, probe
+from tests.support.patience import PATIENCE_S
 from tests.support.sounds import beep_times
 from tests.support.videos import VIDEOS, MediaHost, made, plain_config
 

@@ -16,6 +16,7 @@ from framekiln.services import Services
 from framekiln.worker.schedule import reap
 from tests.support.app import Kiln, working
 from tests.support.clock import SettableClock
+from tests.support.patience import PATIENCE_S
 
 pytestmark = pytest.mark.spec("4.3")
 
@@ -150,10 +151,9 @@ async def test_a_finished_render_keeps_only_what_is_needed(empty: Kiln) -> None:
         info = await empty.render("<p>x", **{**SMALL, "duration_ms": 2500}, work_slice_ms=1000)
         assert info["status"] == "complete"
         # The parts are cleared away after that, by a worker that must not be stopped meanwhile.
-        for _ in range(200):
-            if len(files_of(empty, info["id"])) == 2:
-                break
-            await asyncio.sleep(0.05)
+        async with asyncio.timeout(PATIENCE_S):
+            while len(files_of(empty, info["id"])) != 2:  # noqa: ASYNC110 - they lie in a folder
+                await asyncio.sleep(0.05)
     assert files_of(empty, info["id"]) == ["composition.html", "output-1.mp4"]
     assert (await empty.client.delete(f"{RENDERS}/{info['id']}")).status_code == 200
     assert blobs_of(empty, info["id"]) == []

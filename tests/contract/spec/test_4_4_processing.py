@@ -10,6 +10,7 @@ import sys
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -161,11 +162,16 @@ async def test_what_is_wrong_with_a_video_is_told(
 async def test_progress_grows(idle: Kiln, clip: bytes) -> None:
     uploaded = await upload_file(idle, clip)
     file_id = FileId(UUID(uploaded["id"]))
-    follow = asyncio.create_task(idle.writes(f"{FILES}/{file_id}/progress"))
-    for permille in (100, 400, 300, 5000):
-        await asyncio.sleep(0.1)
+    parts: list[bytes] = []
+    follow = asyncio.create_task(idle.writes(f"{FILES}/{file_id}/progress", parts))
+
+    async def has_told(progress: float) -> bool:
+        return f'data: {{"progress":{progress}}}'.encode() in b"".join(parts)
+
+    await eventually(partial(has_told, 0.0))
+    for permille, progress in ((100, 0.1), (400, 0.4), (300, 0.4), (5000, 0.99)):
         await idle.services.file_work.report(file_id, permille)
-    await asyncio.sleep(0.1)
+        await eventually(partial(has_told, progress))
     async with media_worker(idle.services):
         events = b"".join((await follow).parts).decode().split("\n\n")
     told = [float(event.split(":")[-1].rstrip("}")) for event in events if "progress" in event]

@@ -22,7 +22,8 @@ from framekiln.webhooks.topics import TOPICS
 from framekiln.worker.loop import run_worker
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import Kiln, open_kiln
-from tests.support.jobs import PATIENCE_S, eventually
+from tests.support.jobs import eventually
+from tests.support.patience import PATIENCE_S
 from tests.support.postgres import PostgresServer
 from tests.support.receiver import Answer, Receiver
 from tests.support.webhooks import arrivals
@@ -288,7 +289,7 @@ async def test_the_receivers_in_the_documents_work(
     try:
         await listening(port)
         forged = {"webhook-id": "1", "webhook-timestamp": "1", "webhook-signature": "v1,AAAA"}
-        async with httpx.AsyncClient() as client:
+        async with httpx.AsyncClient(timeout=PATIENCE_S) as client:
             for headers in ({}, forged):
                 answer = await client.post(
                     f"http://127.0.0.1:{port}/", headers=headers, content="{}"

@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 
 from framekiln.client import Client
+from tests.support.patience import PATIENCE_S
 
 
 def step(key: str, status: str, **more: Any) -> dict[str, Any]:
@@ -36,7 +37,11 @@ class Desk:
         self.pauses_s: list[float] = []
         transport = httpx.MockTransport(self._answer)
         self.client = Client(
-            "http://desk", "ef_a_b", patience_s=5, transport=transport, sleep=self.pauses_s.append
+            "http://desk",
+            "ef_a_b",
+            patience_s=PATIENCE_S,
+            transport=transport,
+            sleep=self.pauses_s.append,
         )
 
     @property

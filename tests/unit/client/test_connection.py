@@ -8,6 +8,7 @@ import pytest
 
 from framekiln.client import Client
 from framekiln.client.errors import ServiceRefused, ServiceUnreachable
+from tests.support.patience import PATIENCE_S
 
 RENDER = {"id": "r", "status": "complete"}
 
@@ -23,7 +24,7 @@ def client(*answers: httpx.Response | Exception) -> tuple[Client, list[httpx.Req
         return answer
 
     options = {"transport": httpx.MockTransport(service), "sleep": lambda _: None}
-    return Client("http://service", "ef_secret_id", patience_s=5, **options), asked
+    return Client("http://service", "ef_secret_id", patience_s=PATIENCE_S, **options), asked
 
 
 def test_every_request_has_the_key() -> None:

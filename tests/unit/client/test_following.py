@@ -6,6 +6,7 @@ import pytest
 from framekiln.client.connection import Connection
 from framekiln.client.errors import EndedBadly
 from framekiln.client.following import follow
+from tests.support.patience import PATIENCE_S
 
 HALF = b'event: progress\ndata: {"progress": 0.5}\n\n'
 HEARTBEAT = b'event: heartbeat\ndata: {"status": "processing"}\n\n'
@@ -17,7 +18,7 @@ def followed(*answers: httpx.Response) -> list[float]:
     connection = Connection(
         "http://service",
         "k",
-        patience_s=5,
+        patience_s=PATIENCE_S,
         transport=httpx.MockTransport(lambda _: waiting.pop(0)),
         sleep=lambda _: None,
     )

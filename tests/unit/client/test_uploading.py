@@ -12,6 +12,7 @@ from framekiln.client.connection import Connection
 from framekiln.client.errors import LocalFileUnusable, ServiceRefused, ServiceUnreachable
 from framekiln.client.files import type_of
 from framekiln.client.uploading import md5_of, send_file, size_of
+from tests.support.patience import PATIENCE_S
 from tests.unit.client.upload_desk import UploadDesk
 
 DATA = random.Random(1).randbytes(1000)
@@ -34,7 +35,7 @@ def send(path: Path, monkeypatch: pytest.MonkeyPatch) -> Send:
         connection = Connection(
             "http://desk",
             "ef_a_b",
-            patience_s=5,
+            patience_s=PATIENCE_S,
             transport=httpx.MockTransport(desk),
             sleep=lambda _: None,
         )
