@@ -32,6 +32,7 @@ from tests.e2e.conftest import processes_under
 from tests.support.busy_chromium import letting_fall
 from tests.support.looks import decode_frames
 from tests.support.patience import FILM_LIMITS, PATIENCE_S
+from tests.support.raw_pixels import require_raw_pixels
 
 SIZE = Size(320, 180)
 ORDER = FilmOrder("<p>x", width_px=320, height_px=180, fps=Fraction(10), duration_ms=1000)
@@ -72,7 +73,7 @@ def caged_pid(browser: Browser) -> int:
 @pytest.fixture
 def namespaces(browser: Browser) -> int:
     if browser.confinement is Confinement.UNPRIVILEGED_USER:
-        pytest.skip("this machine does not allow bubblewrap")
+        pytest.skip("this machine does not allow bubblewrap, Chromium's outer sandbox")
     return caged_pid(browser)
 
 
@@ -116,7 +117,7 @@ def test_the_cage_holds_no_privilege(namespaces: int) -> None:
 def test_no_process_is_left_after_closing(confinement: Confinement) -> None:
     cages = list(Confinement)
     if cages.index(confinement) < cages.index(strongest_confinement()):
-        pytest.skip(f"this machine does not allow {confinement}")
+        pytest.skip(f"this machine does not allow the sandbox {confinement.name}")
     with open_browser(confinement=confinement) as browser, loaded(browser, "<p>x"):
         pids = [browser.pid, *processes_under(browser.pid)]
         assert len(pids) > 2
@@ -243,6 +244,7 @@ def running_browsers() -> set[int]:
 def test_raw_memory_shows_what_the_page_shows(browser: Browser) -> None:
     with open_page(browser, SIZE) as page:
         grabber, reason = prepare_grabber(page, decode_bgra, raw=True)
+        require_raw_pixels(browser, reason)
         assert (grabber.method, reason) == (Grabbing.RAW, None)
         load(page, "<body style='background:rgb(10,20,30)'>")
         pixels = empty()

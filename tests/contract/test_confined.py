@@ -111,7 +111,7 @@ async def test_the_child_sees_what_it_was_given_and_nothing_else(
     walls: Walls, way: str, room: Room, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if strongest_cage().walls is not Walls.NAMESPACES_AND_USER and walls is not Walls.NONE:
-        pytest.skip("only root can make all kinds of walls")
+        pytest.skip("children are confined in all ways only by root, with user namespaces")
     monkeypatch.setenv("DATABASE_URL", "postgresql://somebody:secret@host/db")
     # Another's source, of another organization, in the same room.
     given, secret = room.sources / "given", room.sources / "secret"
@@ -151,7 +151,7 @@ async def test_given_files_and_those_in_the_folder_can_be_read(
 
 async def test_the_child_of_root_is_not_root(folder: Path) -> None:
     if strongest_cage().walls is Walls.NONE:
-        pytest.skip("no namespaces here")
+        pytest.skip("this machine has no user namespaces, so children are not confined")
     args = {"secret": "/none/none", "given": "/none/none", "other": "/none/none", "port": 1}
     seen = await run_confined(f"{TASKS}:look_around", args, limits=LIMITS, folder=folder)
     assert seen["user"] == STRANGER_ID

@@ -207,7 +207,9 @@ async def test_folder_name_with_odd_signs(open_folder: Path) -> None:
         assert await read_notes(postgres) == ["odd"]
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root lends the server another user")
+@pytest.mark.skipif(
+    os.geteuid() != 0, reason="not run by root, who alone can give PostgreSQL a user of its own"
+)
 async def test_closed_ancestor_is_neither_an_obstacle_nor_opened(open_folder: Path) -> None:
     closed = open_folder / "closed"
     closed.mkdir(mode=0o700)

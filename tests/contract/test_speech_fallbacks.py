@@ -134,7 +134,7 @@ def test_the_last_resort_hears_the_same_twice(usual: SpeechSettings) -> None:
 
 def test_a_song_that_is_not_english_harms_nobody(moonshine: Speech, tmp_path: Path) -> None:
     if not LENA.exists():
-        pytest.skip("the packages of the e2e tests are not installed")
+        pytest.skip("the npm packages of the e2e tests are not installed: make test installs them")
     write_samples(LENA, 0, tmp_path / "samples")
     samples = np.fromfile(tmp_path / "samples", "<i2").astype(np.float32) / np.float32(32_768)
     check_times(moonshine.transcribe(samples), len(samples) // 16)
@@ -253,7 +253,7 @@ def test_a_language_only_the_missing_engine_knows_is_no_rubbish(
 
 
 def test_the_child_finds_known_words_also_those_no_dictionary_has() -> None:
-    pytest.importorskip("pocketsphinx")
+    pytest.importorskip("pocketsphinx", reason="no pocketsphinx for this version of Python")
     clip = read_clip("austen_0870")
     texts = clip.text.split()
     # A name nobody has, in the place of another.

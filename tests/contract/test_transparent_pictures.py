@@ -95,5 +95,5 @@ def test_thumbnails_made_on_the_way_are_those_made_by_themselves(
     assert told["thumbnails"] == sheet.as_json()
     a, b = (np.asarray(Image.open(path)) for path in (on_the_way, tmp_path / "alone.jpg"))
     assert a.shape == b.shape
-    # One is turned before it is made smaller, the other after: chroma of odd sides differs a little.
+    # One is turned before it is made smaller, the other after: chroma of odd sides differs.
     assert psnr(a, b) > 32

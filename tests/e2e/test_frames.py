@@ -23,6 +23,7 @@ from tests.support.frame_codes import (
 )
 from tests.support.looks import VideoFacts, colour_at, decode_still, probe, psnr
 from tests.support.patience import PATIENCE_S
+from tests.support.raw_pixels import require_raw_pixels
 
 RATES = (Fraction(30), Fraction(30000, 1001), Fraction(60))
 RED_PIXEL = "R0lGODlhAQABAIAAAP8AAP///yH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=="
@@ -45,6 +46,7 @@ def test_every_frame_once_in_order_at_its_time(
     expected = range(int(Fraction(3, 2) * fps))
     assert [read_frame_code(picture) for picture in take.pictures] == list(expected)
     assert [frame.pts for frame in take.frames] == [n / fps for n in expected]
+    require_raw_pixels(camera.browser, take.film.fallback_reason)
     assert take.film.grabbing is Grabbing.RAW
     assert take.film.fallback_reason is None
 
@@ -105,6 +107,7 @@ def test_same_page_same_bytes_in_any_process(camera: Camera, driver: PageDriver)
 @pytest.mark.parametrize("driver", [PageDriver.WAAPI, PageDriver.RAF_CANVAS, PageDriver.TIMEOUT])
 def test_screenshots_show_what_raw_memory_shows(camera: Camera, driver: PageDriver) -> None:
     raw = film_codes(camera, driver, Fraction(30))
+    require_raw_pixels(camera.browser, raw.film.fallback_reason)
     shots = film_codes(camera, driver, Fraction(30), grabbing=Grabbing.SCREENSHOT)
     assert (raw.film.grabbing, shots.film.grabbing) == (Grabbing.RAW, Grabbing.SCREENSHOT)
     assert shots.path.read_bytes() == raw.path.read_bytes()

@@ -358,7 +358,7 @@ def test_nothing_comes_out_of_any_cage(tmp_path: Path, confinement: Confinement)
     """Also not where there is no network namespace to keep it in."""
     cages = list(Confinement)
     if cages.index(confinement) < cages.index(strongest_confinement()):
-        pytest.skip(f"this machine does not allow {confinement}")
+        pytest.skip(f"this machine does not allow the sandbox {confinement.name}")
     with listening() as (port, came), open_browser(confinement=confinement) as browser:
         html = REACHING_OUT.format(host=f"127.0.0.1:{port}")
         order = FilmOrder(html, width_px=320, height_px=180, duration_ms=3000)

@@ -34,7 +34,8 @@ def name_of(colours: Colours) -> str:
 
 EVERYWHERE = "5813ac6ff54f7be48bdc17ab8e31741e1e461cc45b95162207cd774f7352d17b"
 needs_kernel = pytest.mark.skipif(
-    not conversion.is_native(), reason="no native kernel: no C compiler when `make setup` ran"
+    not conversion.is_native(),
+    reason="the native kernel was not built: no C compiler when `make setup` ran",
 )
 
 
