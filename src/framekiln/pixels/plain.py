@@ -94,7 +94,8 @@ def _rounded(numerator: _Numbers, denominator: int) -> Pixels:
 
 
 def _cut(fixed: _Numbers) -> Pixels:
-    return np.clip(fixed >> FRACTION, 0, 255).astype(np.uint8)
+    whole: _Numbers = np.clip(fixed >> FRACTION, 0, 255)
+    return whole.astype(np.uint8)
 
 
 def _sums(values: _Numbers) -> _Numbers:
@@ -118,14 +119,15 @@ def cover(plane: Pixels, alpha: Pixels) -> Pixels:
 
 def over(plane: Pixels, alpha: Pixels, below: Pixels) -> Pixels:
     """Return a plane that is multiplied by its alpha, laid over another one."""
-    total = plane.astype(np.int64) + cover(below, 255 - alpha)
+    total: _Numbers = plane.astype(np.int64) + cover(below, 255 - alpha)
     return np.minimum(total, 255).astype(np.uint8)
 
 
 def weighted(one: Pixels, one_weight: int, other: Pixels, other_weight: int) -> Pixels:
     """Return the sum of both; weights have 16 bits behind the point."""
     total = one.astype(np.int64) * one_weight + other.astype(np.int64) * other_weight
-    return np.clip((total + (1 << 15)) >> 16, 0, 255).astype(np.uint8)
+    whole: _Numbers = np.clip((total + (1 << 15)) >> 16, 0, 255)
+    return whole.astype(np.uint8)
 
 
 def uncover(plane: Pixels, alpha: Pixels, nothing: int) -> Pixels:
