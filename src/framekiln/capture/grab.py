@@ -7,27 +7,22 @@ ends raw reading for this page; frames since the last check may be wrong, so the
 
 import base64
 from collections.abc import Callable
-from enum import StrEnum
 from typing import Final
 
 import numpy as np
 
 from framekiln.capture.frame_strip import FrameStrip
 from framekiln.capture.framebuffer import Framebuffer, FramebufferNotFound, Pixels, locate
+from framekiln.capture.grabbing import Grabbing
 from framekiln.capture.page import Page
+
+__all__ = ["Grabber", "Grabbing", "RawPixelsDiffer", "prepare_grabber"]
 
 DecodePng = Callable[[bytes], Pixels]
 
 # Frames between two checks; the offset inside each stretch varies so that no rhythm hides.
 _CHECK_EVERY: Final = 240
 _SCREENSHOT: Final = {"format": "png", "optimizeForSpeed": True}
-
-
-class Grabbing(StrEnum):
-    """How frames are taken."""
-
-    RAW = "raw-memory"
-    SCREENSHOT = "begin-frame-screenshot"
 
 
 class RawPixelsDiffer(Exception):

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from signal import SIGINT
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -18,8 +19,10 @@ from framekiln.db.migrate import migrate, pending
 from framekiln.kit.errors import Unavailable
 from framekiln.kit.folder_lock import FolderInUse, locked
 from framekiln.kit.processes import Program
-from framekiln.services import Services
 from framekiln.settings import Settings
+
+if TYPE_CHECKING:
+    from framekiln.services import Services
 
 _FIRST_START_WITHIN_S = 60
 _RUNNING_ANSWERS_WITHIN_S = 5
@@ -72,8 +75,11 @@ async def open_conninfo(settings: Settings) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def open_services(settings: Settings) -> AsyncIterator[Services]:
+async def open_services(settings: Settings) -> AsyncIterator["Services"]:
     """Yield the application on the command's database."""
+    # All domains together take longest to load; whoever only needs a database does without.
+    from framekiln.services import Services  # noqa: PLC0415
+
     async with open_conninfo(settings) as conninfo, Services.open(settings, conninfo) as services:
         yield services
 

@@ -1,31 +1,51 @@
-"""Commands are imported when they are asked for: rendering a page needs no database driver."""
+"""Commands are imported when they are run: rendering a page needs no database driver.
+
+The list of commands is shown without importing any, so their help texts are repeated here.
+"""
 
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import typer
+from typer.core import TyperCommand
 from typer.main import get_command
 
 from framekiln.cli.output import OneLineErrors
 
-# A function is a command of its own; `app` is a group of commands.
-_COMMANDS: Final = {
-    "serve": "serve:serve",
-    "render": "render:render",
-    "upload": "upload:upload",
-    "pipelines": "pipelines:app",
-    "runs": "runs:app",
-    "reviews": "reviews:app",
-    "batches": "batches:app",
-    "webhooks": "webhooks:app",
-    "doctor": "doctor:doctor",
-    "api": "processes:api",
-    "worker": "processes:worker",
-    "migrate": "processes:migrate",
-    "keys": "keys:app",
-    "orgs": "orgs:app",
-    "users": "users:app",
-    "jobs": "jobs:app",
+
+class Listed(NamedTuple):
+    """Where a command is, and what the list of commands says about it."""
+
+    place: str
+    """A function is a command of its own; `app` is a group of commands."""
+    help: str
+    """The same as the command says itself; a test compares them."""
+
+
+COMMANDS: Final = {
+    "serve": Listed("serve:serve", "Run everything on this machine: database, api and workers."),
+    "render": Listed(
+        "render:render", "Render an HTML file to an MP4; what is not given comes from the page."
+    ),
+    "upload": Listed(
+        "upload:upload",
+        "Upload a file to the service at FRAMEKILN_BASE_URL; run it again to go on where it broke.",
+    ),
+    "pipelines": Listed("pipelines:app", "Pipelines."),
+    "runs": Listed("runs:app", "Runs of pipelines."),
+    "reviews": Listed("reviews:app", "Review tasks."),
+    "batches": Listed("batches:app", "Batches of runs."),
+    "webhooks": Listed("webhooks:app", "Webhooks."),
+    "doctor": Listed(
+        "doctor:doctor", "Check programs, fonts, sandbox, data folder, port and database."
+    ),
+    "api": Listed("processes:api", "Answer HTTP requests, and nothing else."),
+    "worker": Listed("processes:worker", "Do the jobs of some queues."),
+    "migrate": Listed("processes:migrate", "Bring the database to what this version needs."),
+    "keys": Listed("keys:app", "API keys."),
+    "orgs": Listed("orgs:app", "Organizations."),
+    "users": Listed("users:app", "Users."),
+    "jobs": Listed("jobs:app", "Jobs."),
 }
 
 
@@ -34,19 +54,28 @@ class LazyCommands(OneLineErrors):
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names, in the order of the help text."""
-        return list(_COMMANDS)
+        return list(COMMANDS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Import one command."""
-        if cmd_name not in _COMMANDS:
-            return None
-        module, name = _COMMANDS[cmd_name].split(":")
-        found = getattr(import_module(f"framekiln.cli.{module}"), name)
-        if isinstance(found, typer.Typer):
-            command = get_command(found)
-        else:
-            alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-            alone.command(cmd_name)(found)
-            command = get_command(alone)
-        command.name = cmd_name
-        return command
+        """Return what the list of commands shows of a command; it cannot be run."""
+        listed = COMMANDS.get(cmd_name)
+        return listed and TyperCommand(cmd_name, help=listed.help)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Import the command that is to be run."""
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, load_command(name) if name and listed else None, rest
+
+
+def load_command(name: str) -> Any:
+    """Import one command."""
+    module, _, attribute = COMMANDS[name].place.partition(":")
+    found = getattr(import_module(f"framekiln.cli.{module}"), attribute)
+    if isinstance(found, typer.Typer):
+        command = get_command(found)
+    else:
+        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        alone.command(name)(found)
+        command = get_command(alone)
+    command.name = name
+    return command

@@ -11,8 +11,6 @@ from datetime import datetime
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.table import Table
 from typer.core import TyperGroup
 
 from framekiln.kit.errors import FramekilnError
@@ -63,6 +61,10 @@ def write_json(value: Any) -> None:
 
 def write_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Write rows under their column names; cells are plain text, never markup."""
+    # Every command imports this module, and few write a table.
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
     console = Console(file=sys.stdout)
     # Piped to another program, a row must not be folded to the width of no terminal.
     if not console.is_terminal:

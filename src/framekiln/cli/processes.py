@@ -5,46 +5,26 @@ commands take to run.
 """
 
 import asyncio
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 import typer
-import uvicorn
 
 from framekiln.cli.connection import open_server, open_services
 from framekiln.cli.environment import load_settings
 from framekiln.cli.output import JsonFlag, write_json, write_line
 from framekiln.cli.port import require_free_port
-from framekiln.cli.signals import on_ending_signal, until_signal
+from framekiln.cli.signals import END_WITHIN_S, until_signal
 from framekiln.db.migrate import migrate as apply_migrations
 from framekiln.kit.errors import InvalidInput
 from framekiln.settings import Settings
 
 QUEUES = ("control", "io", "render", "media", "files", "speech", "playback", "steps", "endpoints")
-# Open progress streams would hold the door for as long as renders take.
-_LAST_ANSWERS_WITHIN_S = 5
-# Orphaned, nobody would end us for good.
-_END_WITHIN_S = 30
 
 
 class UnknownQueue(InvalidInput):
     """A worker was asked to serve a queue that nothing is ever put into."""
 
     code = "unknown_queue"
-
-
-class ApiServer(uvicorn.Server):
-    """uvicorn, but signals are ours: it would raise them again and skip our own clean-up."""
-
-    @contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        """Let our own handler end the server."""
-        on_ending_signal(self._end, end_within_s=_END_WITHIN_S)
-        yield
-
-    def _end(self) -> None:
-        self.should_exit = True
 
 
 def api() -> None:
@@ -56,17 +36,10 @@ def api() -> None:
 
 async def _api(settings: Settings) -> None:
     from framekiln.api.app import create_app  # noqa: PLC0415
+    from framekiln.cli.api_server import serve_app  # noqa: PLC0415
 
     async with open_services(settings) as services:
-        config = uvicorn.Config(
-            create_app(services),
-            host=settings.host,
-            port=settings.port,
-            log_config=None,
-            access_log=False,
-            timeout_graceful_shutdown=_LAST_ANSWERS_WITHIN_S,
-        )
-        await ApiServer(config).serve()
+        await serve_app(create_app(services), settings)
 
 
 def worker(
@@ -79,7 +52,7 @@ def worker(
     settings = load_settings()
     names = parse_queues(queues)
     work = _worker(settings, names, concurrency or settings.slots)
-    asyncio.run(until_signal(work, end_within_s=_END_WITHIN_S))
+    asyncio.run(until_signal(work, end_within_s=END_WITHIN_S))
 
 
 async def _worker(settings: Settings, queues: list[str], concurrency: int) -> None:

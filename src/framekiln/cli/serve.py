@@ -2,14 +2,17 @@
 
 Order: own the data folder, database, migrations, first key and user, api and workers, ready,
 greeting.
-Ends when asked to, and takes everything it started along.
+Ends when asked to, and takes everything it started along. It does no work of the service itself,
+so it imports none of the domains but identity.
 """
 
 import asyncio
 import os
+import ssl
 import sys
+from http import HTTPStatus
+from urllib.parse import urlsplit
 
-import httpx
 import typer
 
 from framekiln.capture.browser import find_chromium
@@ -21,15 +24,22 @@ from framekiln.cli.port import local_url, require_free_port
 from framekiln.cli.signals import until_signal
 from framekiln.cli.supervisor import Supervisor
 from framekiln.db.migrate import migrate
+from framekiln.db.pool import Database
+from framekiln.identity.model import IssuedKey, IssuedUser
+from framekiln.identity.people.passwords import Passwords
+from framekiln.identity.people.users import Users
+from framekiln.identity.service import Identity
+from framekiln.kit.clock import SystemClock
 from framekiln.kit.errors import Unavailable
 from framekiln.kit.folder_lock import locked
 from framekiln.kit.processes import LineSink, Program
-from framekiln.services import Services
 from framekiln.settings import Settings
+from framekiln.storage.blob_store import open_blob_store
 
 IO_CONCURRENCY = 20
-_READY_WITHIN_S = 60
+_READY_WITHIN_S = 300
 _POLL_S = 0.1
+_ANSWER_WITHIN_S = 5
 
 
 class NotReady(Unavailable):
@@ -56,9 +66,8 @@ async def _run(settings: Settings, supervisor: Supervisor, *, as_json: bool) -> 
     async with supervisor:
         conninfo = settings.database_url or await _start_database(settings, supervisor)
         await asyncio.to_thread(migrate, conninfo)
-        async with Services.open(settings, conninfo) as services:
-            issued = await services.identity.ensure_default(settings.api_key)
-            user = await services.users.ensure_first()
+        _check_for_children(settings)
+        issued, user = await _first_access(settings, conninfo)
         await _start_service(settings, supervisor, conninfo)
         key = issued.text if issued else None
         greeting = Greeting(settings, issued_key=key, pid=os.getpid(), issued_user=user)
@@ -73,6 +82,27 @@ async def _start_database(settings: Settings, supervisor: Supervisor) -> str:
     postgres = embedded(settings)
     await start_postgres(supervisor, postgres)
     return postgres.conninfo
+
+
+def _check_for_children(settings: Settings) -> None:
+    """Raise here what every child would fail with, once instead of three times each."""
+    open_blob_store(settings.storage_url, folder=settings.data / "blobs")
+    if settings.fetch_ca_file is not None:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(settings.fetch_ca_file)
+
+
+async def _first_access(
+    settings: Settings, conninfo: str
+) -> tuple[IssuedKey | None, IssuedUser | None]:
+    """Make the first key and the first user, where there are none."""
+    clock, database = SystemClock(), Database(conninfo)
+    await database.open()
+    try:
+        issued = await Identity(database, clock).ensure_default(settings.api_key)
+        user = await Users(database, passwords=Passwords(), clock=clock).ensure_first()
+    finally:
+        await database.close()
+    return issued, user
 
 
 async def _start_service(settings: Settings, supervisor: Supervisor, conninfo: str) -> None:
@@ -127,15 +157,28 @@ def _sink(settings: Settings) -> LineSink:
 
 async def _wait_ready(url: str) -> None:
     last = "no answer"
-    async with httpx.AsyncClient(trust_env=False, timeout=5) as client:
-        for _ in range(int(_READY_WITHIN_S / _POLL_S)):
-            try:
-                answer = await client.get(f"{url}/readyz")
-            except httpx.HTTPError as error:
-                last = str(error) or type(error).__name__
-            else:
-                if answer.status_code == httpx.codes.OK:
-                    return
-                last = f"status {answer.status_code}"
-            await asyncio.sleep(_POLL_S)
+    for _ in range(int(_READY_WITHIN_S / _POLL_S)):
+        try:
+            async with asyncio.timeout(_ANSWER_WITHIN_S):
+                status = await _status_of(url, "/readyz")
+        except (OSError, ValueError, IndexError) as error:
+            last = str(error) or type(error).__name__
+        else:
+            if status == HTTPStatus.OK:
+                return
+            last = f"status {status}"
+        await asyncio.sleep(_POLL_S)
     raise NotReady(f"the api at {url} did not get ready within {_READY_WITHIN_S} s: {last}")
+
+
+async def _status_of(url: str, path: str) -> int:
+    """Ask for `path` and return the status; a client library would take longer to import."""
+    address = urlsplit(url)
+    reader, writer = await asyncio.open_connection(address.hostname, address.port)
+    try:
+        request = f"GET {path} HTTP/1.1\r\nHost: {address.netloc}\r\nConnection: close\r\n\r\n"
+        writer.write(request.encode())
+        answer = await reader.read()
+        return int(answer.split(b" ", 2)[1])
+    finally:
+        writer.close()

@@ -6,6 +6,8 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+END_WITHIN_S = 30
+"""For the parts of the service: orphaned, nobody would end them for good."""
 
 
 def on_ending_signal(react: Callable[[], None], *, end_within_s: int = 0) -> None:

@@ -30,6 +30,8 @@ NAME = "framekiln"
 # sun_path holds 108 bytes with its end; the server appends "/.s.PGSQL.5432".
 _SOCKET_FOLDER_LIMIT_BYTES = 107 - len("/.s.PGSQL.5432.lock")
 _POLL_S = 0.05
+# What a leftover server is told, and how many seconds it has to follow.
+_ORDERS_TO_END = ((signal.SIGINT, 5), (signal.SIGQUIT, 3), (signal.SIGKILL, 2))
 _SERVER_SETTINGS = {
     "listen_addresses": "",
     "cluster_name": NAME,
@@ -160,7 +162,7 @@ class EmbeddedPostgres:
         The file alone proves nothing: after a reboot its number may be anybody's, and Postgres
         would refuse to start. Its processes are those that work inside the cluster's folder.
         """
-        for order, patience_s in ((signal.SIGINT, 5), (signal.SIGQUIT, 3), (signal.SIGKILL, 2)):
+        for order, patience_s in _ORDERS_TO_END:
             left = self._processes()
             if not left:
                 break

@@ -7,17 +7,13 @@ processes may start at once and one killed half-way leaves nothing behind.
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import psycopg
 import structlog
-from psycopg.conninfo import conninfo_to_dict
-from yoyo import read_migrations
-from yoyo.backends.core.postgresql import PostgresqlPsycopgBackend
-from yoyo.connections import DatabaseURI
-from yoyo.migrations import default_migration_table
+from psycopg import sql
 
 from framekiln.db.conninfo import complete_conninfo
 from framekiln.db.pool import DatabaseUnavailable
@@ -26,6 +22,8 @@ from framekiln.kit.errors import FramekilnError
 FOLDER = Path(__file__).parent / "migrations"
 LOCK_KEY = 0x6672616D656B696C  # "framekil": any number, as long as it never changes
 CLIENT_CHECK_EVERY_MS = 1000
+# yoyo's own name and columns: it must find in it what earlier versions applied.
+_TABLE: Final = "_yoyo_migration"
 
 log = structlog.get_logger(__name__)
 
@@ -38,11 +36,36 @@ class MigrationFailed(FramekilnError):
 
 def migrate(conninfo: str) -> list[str]:
     """Apply what is missing and return the names, in the order they were applied."""
-    with _open(conninfo) as backend:
+    # Asked first: most processes find nothing to do, and need not import what does it.
+    return _apply_missing(conninfo) if pending(conninfo) else []
+
+
+def pending(conninfo: str) -> list[str]:
+    """Return the names `migrate` would apply; changes nothing."""
+    known = sorted(path.stem for path in FOLDER.iterdir() if path.suffix in {".sql", ".py"})
+    with _connecting(), psycopg.connect(complete_conninfo(conninfo)) as connection:
+        applied = _applied(connection)
+    return [name for name in known if name not in applied]
+
+
+def _applied(connection: psycopg.Connection) -> set[str]:
+    there = connection.execute("SELECT to_regclass(%s) IS NOT NULL", (_TABLE,)).fetchone()
+    if there != (True,):
+        return set()
+    rows = connection.execute(sql.SQL("SELECT migration_id FROM {}").format(sql.Identifier(_TABLE)))
+    return {name for (name,) in rows}
+
+
+def _apply_missing(conninfo: str) -> list[str]:
+    from framekiln.db.yoyo_backend import open_backend  # noqa: PLC0415
+
+    with _connecting():
+        opened = open_backend(complete_conninfo(conninfo), table=_TABLE)
+    with opened as backend:
         # Else the server would finish a dead client's statement, and hold the lock until then.
         backend.execute(f"SET client_connection_check_interval = {CLIENT_CHECK_EVERY_MS}")
         backend.execute(f"SELECT pg_advisory_lock({LOCK_KEY})")
-        missing = list(backend.to_apply(read_migrations(str(FOLDER))))
+        missing = backend.missing_from(FOLDER)
         for migration in missing:
             log.info("migration.applying", name=migration.id)
             try:
@@ -55,45 +78,9 @@ def migrate(conninfo: str) -> list[str]:
         return [migration.id for migration in missing]
 
 
-def pending(conninfo: str) -> list[str]:
-    """Return the names `migrate` would apply; changes nothing."""
-    with _open(conninfo) as backend:
-        known = read_migrations(str(FOLDER))
-        if backend.migration_table in backend.list_tables():
-            known = backend.to_apply(known)
-        return [migration.id for migration in known]
-
-
-class _Backend(PostgresqlPsycopgBackend):  # type: ignore[misc]  # yoyo has no types
-    """yoyo's own backend, made safe against being killed at any moment."""
-
-    def lock(self, timeout: float = 10) -> nullcontext[None]:
-        """Take no lock: yoyo's is a row, which a killed process would leave behind."""
-        return nullcontext()
-
-    def apply_one(self, migration: Any, force: bool = False, mark: bool = True) -> None:
-        """Apply and record in one transaction; yoyo does it in two."""
-        with self.transaction():
-            migration.process_steps(self, "apply", force=force)
-            self.mark_one(migration, log=False)
-
-
 @contextmanager
-def _open(conninfo: str) -> Iterator[_Backend]:
-    # Everything libpq understands goes through `args`: sockets and several hosts included.
-    arguments = conninfo_to_dict(complete_conninfo(conninfo))
-    uri = DatabaseURI(
-        scheme="postgresql+psycopg",
-        username=None,
-        password=None,
-        hostname=None,
-        port=None,
-        database=arguments.pop("dbname", None),
-        args=arguments,
-    )
+def _connecting() -> Iterator[None]:
     try:
-        backend = _Backend(uri, default_migration_table)
+        yield
     except psycopg.OperationalError as error:
         raise DatabaseUnavailable(f"PostgreSQL cannot be reached: {error}") from error
-    with backend:
-        yield backend

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from framekiln.capture.grab import Grabbing
+from framekiln.capture.grabbing import Grabbing
 from framekiln.capture.page import Size
 from framekiln.composition.layers import LayerConfig
 from framekiln.engine.assets import Assets, NoAssets

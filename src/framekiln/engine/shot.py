@@ -15,8 +15,7 @@ from framekiln.engine.order import (
     FilmOrder,
 )
 from framekiln.kit.errors import InvalidInput
-from framekiln.media.mixing.mastering import AS_IT_IS, Mastering
-from framekiln.media.mixing.sound_writer import SoundCoding
+from framekiln.media.mixing.choices import AS_IT_IS, Mastering, SoundCoding
 from framekiln.timeline import Timeline, exact_rate
 
 

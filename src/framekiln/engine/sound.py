@@ -10,9 +10,8 @@ from framekiln.engine.assets import Assets
 from framekiln.engine.heard import HeardPiece, MediaWindow
 from framekiln.media.hearing.pcm import write_wav
 from framekiln.media.hearing.sound import sample_at
-from framekiln.media.mixing.mastering import AS_IT_IS, Mastering
+from framekiln.media.mixing.choices import AS_IT_IS, Mastering, SoundCoding
 from framekiln.media.mixing.mix import SoundClip, mix, mixed_blocks
-from framekiln.media.mixing.sound_writer import SoundCoding
 from framekiln.media.probe import probe
 from framekiln.timeline import Timeline
 

@@ -8,7 +8,6 @@ from typing import Any, Protocol
 from framekiln.capture.browser import Browser
 from framekiln.capture.framebuffer import Pixels
 from framekiln.engine.digests import FilmDigests
-from framekiln.engine.layers.stage import open_layers
 from framekiln.engine.order import FilmLimits, FilmOrder, StillMoment
 from framekiln.engine.shot import Shot
 from framekiln.engine.slices import Slice
@@ -63,5 +62,9 @@ def open_stage_for(
     order: FilmOrder, browser: Browser, limits: FilmLimits, *, fallback_reason: str | None = None
 ) -> AbstractContextManager[AnyStage]:
     """Open what the order is made of, ready to film its first frame."""
-    open_ = open_stage if order.layers is None else open_layers
-    return open_(order, browser, limits, fallback_reason=fallback_reason)
+    if order.layers is None:
+        return open_stage(order, browser, limits, fallback_reason=fallback_reason)
+    # The compositor and all it draws with; pages need none of it.
+    from framekiln.engine.layers.stage import open_layers  # noqa: PLC0415
+
+    return open_layers(order, browser, limits, fallback_reason=fallback_reason)

@@ -40,7 +40,6 @@ from framekiln.files.tracks import store as track_store
 from framekiln.identity.model import Caller
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import FileId, OrganizationId, new_uuid
-from framekiln.media.remaking.reuniting import reunite
 from framekiln.storage.blob_store import BlobStore
 
 REMEMBERED: Final = timedelta(days=30)
@@ -140,6 +139,9 @@ class Files:
         parts = [path.with_name(f"{path.name}-{track.track_id}") for track in firsts]
         for track, part in zip(firsts, parts, strict=True):
             await self.fetch_track(file, track.track_id, part)
+        # Seldom asked for, and it brings the libraries of FFmpeg.
+        from framekiln.media.remaking.reuniting import reunite  # noqa: PLC0415
+
         await asyncio.to_thread(reunite, parts, path)
         for part in parts:
             part.unlink()

@@ -6,6 +6,7 @@ use any port. Proxies and credentials from the environment are never used.
 """
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -89,9 +90,9 @@ class GuardedFetcher:
     ) -> None:
         self._rules = Rules(allow)
         self._resolve = resolve
-        self._ssl = httpx.create_ssl_context(trust_env=False)
-        if ca_file is not None:
-            self._ssl.load_verify_locations(cafile=ca_file)
+        # Reading all authorities takes long, and many processes never ask anybody. A file of the
+        # operator is read at once, so that a wrong one is told at the start.
+        self._ssl = None if ca_file is None else _trusting(ca_file)
 
     async def download(
         self,
@@ -178,6 +179,8 @@ class GuardedFetcher:
             return
 
     def _client(self, within_s: float) -> httpx.AsyncClient:
+        if self._ssl is None:
+            self._ssl = _trusting(None)
         return httpx.AsyncClient(
             transport=GuardedTransport(self._rules, self._resolve, self._ssl),
             trust_env=False,
@@ -186,6 +189,14 @@ class GuardedFetcher:
             # Compressed answers would make the size cap meaningless.
             headers={"accept-encoding": "identity", "user-agent": "framekiln"},
         )
+
+
+def _trusting(ca_file: Path | None) -> ssl.SSLContext:
+    """Return a context that trusts the usual authorities, and those in a file."""
+    context = httpx.create_ssl_context(trust_env=False)
+    if ca_file is not None:
+        context.load_verify_locations(cafile=ca_file)
+    return context
 
 
 @asynccontextmanager

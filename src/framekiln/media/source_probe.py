@@ -7,7 +7,6 @@ film. Nothing is believed that its name or its server says.
 import json
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
@@ -23,60 +22,11 @@ from framekiln.media.imaging.image_facts import (
     image_facts,
 )
 from framekiln.media.probe import probe
+from framekiln.media.probed_source import ANIMATION, CAPTIONS, IMAGE, MEDIA, ProbedSource
 from framekiln.media.sniff import HEAD_BYTES, sniff
-
-TASK: Final = "framekiln.media.source_probe:task"
-
-MEDIA: Final = "media"
-IMAGE: Final = "image"
-CAPTIONS: Final = "captions"
-ANIMATION: Final = "animation"
 
 _AVIF: Final = "image/avif"
 _MOST_JSON_BYTES: Final = 16 << 20
-
-
-@dataclass(frozen=True)
-class ProbedSource:
-    """What was found; rates and lengths are exact. None where there is no such thing."""
-
-    size_bytes: int
-    codec: str | None = None
-    width_px: int | None = None
-    height_px: int | None = None
-    duration_s: Fraction | None = None
-    fps: Fraction | None = None
-    sound_codec: str | None = None
-    rate_hz: int | None = None
-    channels: int | None = None
-
-    @property
-    def has_sound(self) -> bool:
-        """Whether anything can be heard."""
-        return self.sound_codec is not None
-
-    @property
-    def bits_per_s(self) -> int | None:
-        """The mean rate of the whole file."""
-        return round(8 * self.size_bytes / self.duration_s) if self.duration_s else None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return it as plain JSON; fractions are text."""
-        exact = {name: value and str(value) for name, value in self._fractions.items()}
-        return {**asdict(self), **exact}
-
-    @classmethod
-    def from_json(cls, value: dict[str, Any]) -> "ProbedSource":
-        """Read what `to_json` wrote."""
-        exact = {name: Fraction(value[name]) for name in _FRACTIONS if value[name]}
-        return cls(**{**value, **exact})
-
-    @property
-    def _fractions(self) -> dict[str, Fraction | None]:
-        return {name: getattr(self, name) for name in _FRACTIONS}
-
-
-_FRACTIONS: Final = ("duration_s", "fps")
 
 
 def task(args: dict[str, Any], _report: Callable[[dict[str, Any]], None]) -> dict[str, Any]:

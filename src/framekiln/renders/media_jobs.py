@@ -8,7 +8,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from framekiln.engine.assets import Assets
-from framekiln.engine.layers.stage import COPYING
+from framekiln.engine.copied import COPYING
 from framekiln.engine.site import SiteAssets
 from framekiln.engine.sound import mix_sounds
 from framekiln.engine.watched_assets import WatchedAssets

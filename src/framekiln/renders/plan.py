@@ -9,8 +9,7 @@ from framekiln.capture.page import Size
 from framekiln.engine.digests import FilmDigests
 from framekiln.engine.heard import HeardPiece, MediaWindow
 from framekiln.engine.shot import Shot
-from framekiln.media.mixing.mastering import AS_IT_IS, Mastering
-from framekiln.media.mixing.sound_writer import SoundCoding
+from framekiln.media.mixing.choices import AS_IT_IS, Mastering, SoundCoding
 from framekiln.timeline import Timeline
 
 

@@ -1,15 +1,17 @@
 """What was said and when: values only."""
 
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 from unicodedata import name
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 SAMPLE_HZ: Final = 16_000
 
-Samples = NDArray[np.float32]
+# Text, since most who know what was said need no numpy.
+Samples: TypeAlias = "NDArray[np.float32]"
 """One channel at 16 kHz, -1 to 1."""
 
 # Written without spaces between words.

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import onnxruntime  # type: ignore[import-untyped, unused-ignore]
 from numpy.typing import NDArray
 
 from framekiln.speech.errors import SpeechModelDamaged
@@ -26,6 +25,9 @@ class Network:
     """One network; the same input gives the same output. Safe to run from several threads."""
 
     def __init__(self, path: Path, *, threads: int) -> None:
+        # A worker that may have to listen does not yet need the runtime.
+        import onnxruntime  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
+
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1

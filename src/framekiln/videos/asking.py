@@ -16,7 +16,7 @@ from framekiln.composition.layers import (
 )
 from framekiln.composition.layers.reading import parse_config
 from framekiln.composition.layers.values import Extension
-from framekiln.media.imaging.stills import JpegFormat, PngFormat, WebpFormat
+from framekiln.media.imaging.still_formats import JpegFormat, PngFormat, WebpFormat
 from framekiln.renders.output import (
     GifFormat,
     MovFormat,

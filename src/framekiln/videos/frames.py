@@ -11,8 +11,6 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
-import numpy as np
-
 from framekiln.composition.layers import Finding, InvalidConfig
 from framekiln.composition.layers.stored import read_stored_config
 from framekiln.composition.layers.values import Extension
@@ -21,8 +19,7 @@ from framekiln.identity.model import Caller
 from framekiln.jobs.ending import Failure
 from framekiln.kit.errors import CompositionFailed, InvalidInput, Unavailable
 from framekiln.kit.ids import OrganizationId
-from framekiln.media.imaging.stills import Pixels, StillFormat, encode_still
-from framekiln.media.watching.frames import FrameSource
+from framekiln.media.imaging.still_formats import StillFormat
 from framekiln.renders.model import Render, render_prefix
 from framekiln.renders.output import FilmFormat, media_type_of
 from framekiln.renders.service import Renders
@@ -37,7 +34,6 @@ _MADE_WITHIN_S: Final = 30.0
 _POLL_S: Final = 5.0
 _THUMBNAIL_PX: Final = 640
 _THUMBNAIL_AT_S: Final = 1
-_RED_AND_BLUE_SWAPPED: Final = [2, 1, 0, 3]
 
 
 class FrameTookTooLong(Unavailable):
@@ -152,26 +148,14 @@ class Frames:
     async def _picture(
         self, render: Render, time_s: Fraction, size: tuple[int, int], format_: StillFormat
     ) -> bytes:
+        # Seldom asked for, and it brings the libraries of FFmpeg.
+        from framekiln.videos.film_pictures import film_picture  # noqa: PLC0415
+
         assert render.made is not None
         with tempfile.TemporaryDirectory(prefix="framekiln-frame-") as folder:
             path = Path(folder) / "film.mp4"
             await self.blobs.get_to_file(render.made.output_key, path)
-            return await asyncio.to_thread(_decode, path, time_s, size, format_)
-
-
-def _decode(path: Path, time_s: Fraction, size: tuple[int, int], format_: StillFormat) -> bytes:
-    with FrameSource(path, width_px=size[0], height_px=size[1]) as pictures:
-        pixels = pictures.rgba_at(time_s * 1000)
-    if not getattr(format_, "transparency", False):
-        pixels = _on_black(pixels)
-    return encode_still(pixels[..., _RED_AND_BLUE_SWAPPED], format_)
-
-
-def _on_black(rgba: Pixels) -> Pixels:
-    """Return a picture as it looks in a film without alpha."""
-    alpha = rgba[..., 3:].astype(np.uint16)
-    colours = (rgba[..., :3] * alpha + 127) // 255
-    return np.dstack([colours.astype(np.uint8), np.full_like(rgba[..., 3], 255)])
+            return await asyncio.to_thread(film_picture, path, time_s, size, format_)
 
 
 def _out_of_film(duration_ms: int) -> InvalidInput:

@@ -4,7 +4,7 @@ from enum import StrEnum
 from typing import Any
 
 from framekiln.kit.errors import InvalidInput
-from framekiln.media.source_probe import IMAGE, MEDIA, ProbedSource
+from framekiln.media.probed_source import IMAGE, MEDIA, ProbedSource
 
 
 class LookedAs(StrEnum):

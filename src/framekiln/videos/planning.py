@@ -22,7 +22,7 @@ from framekiln.composition.layers.numbers import as_json_number
 from framekiln.composition.layers.transform import mapped
 from framekiln.composition.layers.values import SubtitlesLayer, TextLayer, Visual
 from framekiln.kit.ids import OrganizationId
-from framekiln.media.source_probe import ProbedSource
+from framekiln.media.probed_source import ProbedSource
 from framekiln.videos.asking import Accepted
 from framekiln.videos.sources import FoundSources, SourceFinder
 

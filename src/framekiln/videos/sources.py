@@ -19,7 +19,7 @@ from framekiln.kit.errors import Blame, FramekilnError, RemoteFailed
 from framekiln.kit.fetch import FetchTooLarge
 from framekiln.kit.guarded_transport import FetchRefused
 from framekiln.kit.ids import OrganizationId
-from framekiln.media.source_probe import (
+from framekiln.media.probed_source import (
     ANIMATION,
     CAPTIONS,
     IMAGE,

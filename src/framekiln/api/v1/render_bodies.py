@@ -10,7 +10,7 @@ from framekiln.api.v1.numbers import NUMBER, WHOLE
 from framekiln.engine.order import LARGEST_SIDE_PX, LONGEST_MS
 from framekiln.engine.slices import DEFAULT_SLICE_MS
 from framekiln.kit.errors import InvalidInput
-from framekiln.media.imaging.stills import JpegFormat, PngFormat, WebpFormat
+from framekiln.media.imaging.still_formats import JpegFormat, PngFormat, WebpFormat
 from framekiln.renders.model import Asked, NewRender, Render, RenderStatus
 from framekiln.renders.output import Mp4Format, OutputFormat, container_of
 from framekiln.timeline import exact_rate

@@ -11,7 +11,7 @@ from framekiln.api.v2.shapes import LOOK_AT_FILE
 from framekiln.composition.layers.kinds import address_problem
 from framekiln.identity.model import Caller
 from framekiln.kit.errors import FramekilnError
-from framekiln.media.source_probe import ProbedSource
+from framekiln.media.probed_source import ProbedSource
 from framekiln.videos.looking import LookedAs, describe
 from framekiln.videos.sources import code_of, is_at_fault, probe_file
 

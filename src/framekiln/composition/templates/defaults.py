@@ -5,7 +5,8 @@ from typing import Any
 
 from framekiln.composition.layers.findings import Finding
 from framekiln.composition.templates.filling import Filler
-from framekiln.composition.templates.liquid_text import LiquidFault, holds_liquid, parse
+from framekiln.composition.templates.liquid_faults import LiquidFault
+from framekiln.composition.templates.liquid_text import holds_liquid, parse
 
 
 def fill_defaults(

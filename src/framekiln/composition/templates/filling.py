@@ -6,7 +6,7 @@ and `index` in scope. Values are put in once and not looked at again: data canno
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from framekiln.composition.layers.findings import Finding, joined
 from framekiln.composition.templates.leaves import (
@@ -15,12 +15,11 @@ from framekiln.composition.templates.leaves import (
     parse_leaf,
     unknown_name,
 )
-from framekiln.composition.templates.liquid_text import (
-    MAX_TEXT_CHARS,
-    LiquidFault,
-    LiquidText,
-    holds_liquid,
-)
+from framekiln.composition.templates.liquid_faults import MAX_TEXT_CHARS, LiquidFault
+from framekiln.composition.templates.liquid_text import holds_liquid
+
+if TYPE_CHECKING:
+    from framekiln.composition.templates.liquid_engine import LiquidText
 
 MAX_LAYERS: Final = 500
 _MAX_FILLED_CHARS: Final = 8 * MAX_TEXT_CHARS
@@ -116,7 +115,7 @@ class Filler:
             return self._issue(path, fault.code, fault.message)
         return self._filled(parsed, values, path)
 
-    def _filled(self, parsed: LiquidText, values: Mapping[str, Any], path: str) -> Any:
+    def _filled(self, parsed: "LiquidText", values: Mapping[str, Any], path: str) -> Any:
         unknown = unknown_name(path, parsed, self.known | (IN_REPEAT & values.keys()))
         if unknown is not None:
             return self._issue(path, unknown.code, unknown.message, unknown.hint)

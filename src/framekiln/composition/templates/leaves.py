@@ -1,29 +1,28 @@
 """The texts of a template's config: how each is parsed, and whether it names only what there is."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from framekiln.composition.layers.findings import Finding, joined
 from framekiln.composition.layers.near_names import nearest
-from framekiln.composition.templates.liquid_text import (
-    LiquidFault,
-    LiquidText,
-    holds_liquid,
-    parse,
-)
+from framekiln.composition.templates.liquid_faults import LiquidFault
+from framekiln.composition.templates.liquid_text import holds_liquid, parse
+
+if TYPE_CHECKING:
+    from framekiln.composition.templates.liquid_engine import LiquidText
 
 IN_REPEAT: Final = frozenset({"item", "index"})
 """What a repeated layer may name besides the inputs."""
 
 
-def parse_leaf(text: str) -> LiquidText:
+def parse_leaf(text: str) -> "LiquidText":
     """Return a text of the config; spaces around a single placeholder do not make it a string."""
     inner = text.strip()
     is_one = inner.startswith("{{") and inner.endswith("}}") and inner.count("{{") == 1
     return parse(inner if is_one else text)
 
 
-def parse_expression(text: str, *, is_condition: bool) -> LiquidText:
+def parse_expression(text: str, *, is_condition: bool) -> "LiquidText":
     """Return what `when` or `repeat` says, with or without its braces."""
     inner = text.strip()
     if inner.startswith("{{") and inner.endswith("}}"):
@@ -38,7 +37,7 @@ def parse_expression(text: str, *, is_condition: bool) -> LiquidText:
         return parse("{% if " + inner + " %}true{% endif %}")
 
 
-def unknown_name(path: str, parsed: LiquidText, allowed: frozenset[str]) -> Finding | None:
+def unknown_name(path: str, parsed: "LiquidText", allowed: frozenset[str]) -> Finding | None:
     """Return what to say about a name that is no input, if the text holds one."""
     unknown = sorted(parsed.names - allowed)
     if not unknown:

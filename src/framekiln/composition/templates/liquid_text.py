@@ -1,109 +1,15 @@
-"""Liquid, locked in: no other templates, no clock, few tags and filters, bounded work.
+"""Texts with Liquid in them: which do, and how they are parsed.
 
-The only module that knows python-liquid. A text is parsed once (`parse`), then either rendered or,
-when it is nothing but one placeholder, evaluated so that its value keeps its type.
+Most texts have none, so the library behind `liquid_engine` is imported with the first that has.
 """
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from decimal import Decimal
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
-import liquid
-from liquid.builtin.output import OutputNode
-from liquid.exceptions import LiquidError
-from liquid.undefined import is_undefined
+if TYPE_CHECKING:
+    from framekiln.composition.templates.liquid_engine import LiquidText
 
-from framekiln.composition.layers.near_names import nearest
-from framekiln.composition.templates.liquid_filters import bounded, date
-
-LARGEST: Final = 10**15
-MAX_TEXT_CHARS: Final = 1_000_000
-MAX_LIST_ITEMS: Final = 10_000
-_TAGS: Final = {"if", "unless", "case", "for", "break", "continue", "assign", "capture", "comment"}
-_ALWAYS: Final = {"raw", "content", "output", "illegal"}
-_TEXT_FILTERS: Final = (
-    *("default", "upcase", "downcase", "capitalize", "strip", "truncate", "replace", "append"),
-    *("prepend", "escape", "url_encode", "join", "first", "last", "size"),
-)
-_NUMBER_FILTERS: Final = ("round", "ceil", "floor", "plus", "minus", "times", "divided_by")
 _MAY_HOLD_LIQUID: Final = re.compile(r"\{\{|\{%")
-
-
-class LiquidFault(Exception):
-    """A text that is no Liquid, or that cannot be rendered; `code` is that of an issue."""
-
-    def __init__(self, code: str, message: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-
-
-class _Missing(liquid.FalsyStrictUndefined):
-    """Refused when printed, but false in a condition and replaceable by `default`."""
-
-    force_liquid_default = True
-    __hash__ = liquid.FalsyStrictUndefined.__hash__
-
-
-class _Environment(liquid.Environment):
-    loop_iteration_limit = 10_000
-    local_namespace_limit = 1_000_000
-    output_stream_limit = MAX_TEXT_CHARS
-    block_nesting_limit = 20
-    context_depth_limit = 20
-
-
-def _environment() -> liquid.Environment:
-    environment = _Environment(undefined=_Missing, strict_filters=True)
-    environment.tags = {
-        name: tag
-        for name, tag in environment.tags.items()
-        if name in _TAGS or name in _ALWAYS or name.lower() in _ALWAYS
-    }
-    filters: dict[str, Callable[..., Any]] = environment.filters
-    environment.filters = {
-        name: bounded(name, filters[name]) for name in (*_TEXT_FILTERS, *_NUMBER_FILTERS)
-    }
-    environment.filters["date"] = date
-    return environment
-
-
-_LIQUID: Final = _environment()
-
-
-@dataclass(frozen=True)
-class LiquidText:
-    """A parsed text."""
-
-    template: liquid.BoundTemplate
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The names it takes from outside, without what follows their first point."""
-        return frozenset(self.template.analyze(include_partials=False).globals)
-
-    @property
-    def filters(self) -> frozenset[str]:
-        """The filters it uses; the library itself looks them up only when they run."""
-        return frozenset(self.template.analyze(include_partials=False).filters)
-
-    def fill(self, values: Mapping[str, Any]) -> Any:
-        """Return the text with its placeholders replaced.
-
-        Nothing but one placeholder gives the value itself: a number stays a number.
-        """
-        nodes = self.template.nodes
-        try:
-            if len(nodes) == 1 and isinstance(nodes[0], OutputNode):
-                context = liquid.RenderContext(self.template, globals=values)
-                return _plain(nodes[0].expression.evaluate(context))
-            return self.template.render(**values)
-        except LiquidError as error:
-            raise _fault(error) from None
-        except (ArithmeticError, ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise LiquidFault("template_syntax", f"cannot be filled in: {error}") from None
 
 
 def holds_liquid(text: str) -> bool:
@@ -111,45 +17,8 @@ def holds_liquid(text: str) -> bool:
     return _MAY_HOLD_LIQUID.search(text) is not None
 
 
-def parse(text: str) -> LiquidText:
+def parse(text: str) -> "LiquidText":
     """Return the parsed text, or raise `LiquidFault`."""
-    if len(text) > MAX_TEXT_CHARS:
-        raise LiquidFault("template_syntax", "is too long to be a template")
-    try:
-        parsed = LiquidText(_LIQUID.from_string(text))
-        unknown = sorted(parsed.filters - _LIQUID.filters.keys())
-        if unknown:
-            near = nearest(unknown[0], _LIQUID.filters)
-            hint = f", did you mean {near}?" if near else ""
-            raise LiquidFault("template_syntax", f"{unknown[0][:60]} is no filter here{hint}")
-        return parsed
-    except LiquidError as error:
-        raise _fault(error) from None
-    except (ValueError, RecursionError, AssertionError):
-        raise LiquidFault("template_syntax", "is no Liquid") from None
+    from framekiln.composition.templates import liquid_engine  # noqa: PLC0415
 
-
-def _fault(error: LiquidError) -> LiquidFault:
-    words = str(error).splitlines()[0] if str(error) else type(error).__name__
-    if isinstance(error, liquid.exceptions.UndefinedError):
-        return LiquidFault("unknown_input", f"holds a name without a value: {words[:200]}")
-    return LiquidFault("template_syntax", f"is no Liquid that can be filled in: {words[:200]}")
-
-
-def _plain(value: object) -> Any:
-    """Return a value of Liquid as JSON."""
-    if is_undefined(value):
-        raise LiquidFault("unknown_input", "holds a name without a value")
-    if isinstance(value, Decimal):
-        return float(value)
-    if isinstance(value, str):
-        return str(value)
-    if isinstance(value, int) and abs(value) > LARGEST:
-        raise LiquidFault("template_syntax", "gives a number that is too large")
-    if value is None or isinstance(value, bool | int | float | Mapping):
-        return value
-    if isinstance(value, list | tuple | range):
-        if len(value) > MAX_LIST_ITEMS:
-            raise LiquidFault("template_syntax", f"is a list of more than {MAX_LIST_ITEMS} items")
-        return [_plain(item) for item in value]
-    return str(value)[:MAX_TEXT_CHARS]
+    return liquid_engine.parse(text)

@@ -5,8 +5,7 @@ from typing import Final
 
 from framekiln.capture.page import Size
 from framekiln.composition.layers.values import Extension, LayerConfig, MixSettings, Quality
-from framekiln.media.mixing.mastering import Mastering
-from framekiln.media.mixing.sound_writer import SoundCoding
+from framekiln.media.mixing.choices import Mastering, SoundCoding
 from framekiln.media.writing.codings import PictureCoding
 from framekiln.media.writing.encode import Layout, VideoSettings
 

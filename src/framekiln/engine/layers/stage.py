@@ -23,6 +23,7 @@ from framekiln.compositor.emitting import emit, planes_in
 from framekiln.compositor.picture import rgba_of
 from framekiln.compositor.rect import Rect
 from framekiln.compositor.scene import Scene
+from framekiln.engine import copied
 from framekiln.engine.assets import Assets
 from framekiln.engine.digests import FilmDigests, sound_digest
 from framekiln.engine.errors import FilmTookTooLong
@@ -49,7 +50,7 @@ from framekiln.engine.watched_assets import WatchedAssets
 from framekiln.media.writing.encode import FilmEncoder, VideoSettings
 
 GRABBING: Final = "layers"
-COPYING: Final = "copied"
+COPYING: Final = copied.COPYING
 FrameShown = Callable[[int], None]
 
 

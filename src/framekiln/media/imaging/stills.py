@@ -1,7 +1,6 @@
 """Single pictures: decoding and encoding image files."""
 
 import io
-from dataclasses import dataclass
 from typing import Final
 
 import av
@@ -10,6 +9,23 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from framekiln.kit.errors import FramekilnError
+from framekiln.media.imaging.still_formats import (
+    JpegFormat,
+    PngFormat,
+    StillFormat,
+    WebpFormat,
+)
+
+__all__ = [
+    "JpegFormat",
+    "Pixels",
+    "PngFormat",
+    "StillFormat",
+    "UnreadableImage",
+    "WebpFormat",
+    "decode_bgra",
+    "encode_still",
+]
 
 Pixels = NDArray[np.uint8]
 
@@ -20,48 +36,6 @@ class UnreadableImage(FramekilnError):
     """The bytes are not a picture we can decode."""
 
     code = "unreadable_image"
-
-
-@dataclass(frozen=True)
-class JpegFormat:
-    """JPEG: full range, 4:2:0. `quality` 1 to 100 is that of libjpeg."""
-
-    quality: int = 80
-
-    def __post_init__(self) -> None:
-        _require("quality", self.quality, 1, 100)
-
-
-@dataclass(frozen=True)
-class PngFormat:
-    """PNG: loses nothing. `compression` 1 is fastest, 100 smallest."""
-
-    compression: int = 80
-    transparency: bool = False
-
-    def __post_init__(self) -> None:
-        _require("compression", self.compression, 1, 100)
-
-    @property
-    def zlib_level(self) -> int:
-        """The effort as zlib counts it, 1 to 9."""
-        return 1 + round((self.compression - 1) * 8 / 99)
-
-
-@dataclass(frozen=True)
-class WebpFormat:
-    """Lossy WebP. `quality` 1 to 100; `compression` 0 is fastest, 6 smallest."""
-
-    quality: int = 80
-    compression: int = 4
-    transparency: bool = False
-
-    def __post_init__(self) -> None:
-        _require("quality", self.quality, 1, 100)
-        _require("compression", self.compression, 0, 6)
-
-
-StillFormat = JpegFormat | PngFormat | WebpFormat
 
 
 def encode_still(pixels_bgra: Pixels, format_: StillFormat) -> bytes:
@@ -100,8 +74,3 @@ def _picture(pixels_bgra: Pixels, *, keeps_alpha: bool) -> Image.Image:
     if pixels_bgra[..., 3].min(initial=255) < 255:
         picture = Image.alpha_composite(Image.new("RGBA", picture.size, _WHITE), picture)
     return picture.convert("RGB")
-
-
-def _require(name: str, value: int, lowest: int, highest: int) -> None:
-    if not lowest <= value <= highest:
-        raise ValueError(f"{name} is {value}; it must be {lowest} to {highest}")

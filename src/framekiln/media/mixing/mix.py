@@ -13,8 +13,9 @@ from typing import Final
 import numpy as np
 
 from framekiln.media.hearing.sound import CHANNELS, Samples, Stretch, read_sound, sample_at
-from framekiln.media.mixing.mastering import AS_IT_IS, Mastering, finished, gain_for
-from framekiln.media.mixing.sound_writer import SoundCoding, SoundWriter
+from framekiln.media.mixing.choices import AS_IT_IS, Mastering, SoundCoding
+from framekiln.media.mixing.mastering import finished, gain_for
+from framekiln.media.mixing.sound_writer import SoundWriter
 from framekiln.media.mixing.stretching import read_stretched
 
 # About a second, in whole AAC frames.

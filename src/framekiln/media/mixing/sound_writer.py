@@ -4,7 +4,6 @@ An encoder's delay is written as well (an edit list in MP4, the codec delay in W
 sample given plays at exactly zero. The same sound gives the same bytes.
 """
 
-from enum import Enum
 from fractions import Fraction
 from pathlib import Path
 from types import TracebackType
@@ -17,23 +16,9 @@ from av.audio.stream import AudioStream
 from numpy.typing import NDArray
 
 from framekiln.media.hearing.sound import RATE_HZ
+from framekiln.media.mixing.choices import SoundCoding
 
 _BITS_PER_S: Final = 192_000
-
-
-class SoundCoding(Enum):
-    """How sound is kept: container, codec, sample format, samples in a frame."""
-
-    AAC = ("mp4", "aac", "fltp", 1024)
-    OPUS = ("webm", "libopus", "flt", 960)
-    PCM = ("mov", "pcm_s16le", "s16", 1024)
-    """As it is, for those who go on working with it."""
-
-    def __init__(self, container: str, codec: str, samples: str, frame_samples: int) -> None:
-        self.container = container
-        self.codec = codec
-        self.samples = samples
-        self.frame_samples = frame_samples
 
 
 class SoundWriter:

@@ -9,10 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice
 from pathlib import Path
-from typing import Final
-
-import av
-from av.container import InputContainer
+from typing import TYPE_CHECKING, Final
 
 from framekiln.media.segmenting.cmaf import (
     Picture,
@@ -23,6 +20,9 @@ from framekiln.media.segmenting.cmaf import (
     init_segment,
     media_segment,
 )
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
 
 _OURS: Final = {"format_whitelist": "mov,mp4", "protocol_whitelist": "file"}
 AAC_FRAME: Final = 1024
@@ -127,7 +127,7 @@ def sound_bounds(frame_counts: Sequence[int], *, fps: Fraction, rate_hz: int) ->
     return bounds
 
 
-def _frames(container: InputContainer, fps: Fraction) -> Iterator[tuple[int, bytes, bool]]:
+def _frames(container: "InputContainer", fps: Fraction) -> Iterator[tuple[int, bytes, bool]]:
     """Yield each coded picture with its place in the order shown, in the order of decoding."""
     for packet in container.demux(container.streams.video[0]):
         if packet.pts is not None:
@@ -136,5 +136,8 @@ def _frames(container: InputContainer, fps: Fraction) -> Iterator[tuple[int, byt
             yield int(shown), bytes(packet), packet.is_keyframe
 
 
-def _open(path: Path) -> InputContainer:
+def _open(path: Path) -> "InputContainer":
+    # The api plans with this module and seldom opens a film.
+    import av  # noqa: PLC0415
+
     return av.open(f"file:{path}", "r", options=dict(_OURS))

@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 
 from framekiln.engine.slices import cut
 from framekiln.kit.errors import NotFound
-from framekiln.media.hearing.sound import RATE_HZ
+from framekiln.media.hearing.rate import RATE_HZ
 from framekiln.media.segmenting.film_segments import (
     picture_header,
     picture_segments,

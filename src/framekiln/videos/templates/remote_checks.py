@@ -14,7 +14,7 @@ from framekiln.composition.templates import InvalidData, RemoteCheck
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.guarded_transport import Resolve
 from framekiln.kit.ids import OrganizationId
-from framekiln.media.source_probe import IMAGE, MEDIA, ProbedSource
+from framekiln.media.probed_source import IMAGE, MEDIA, ProbedSource
 from framekiln.videos.sources import UNSUPPORTED, SourceFinder, code_of, is_at_fault
 
 _RESOLVED_WITHIN_S: Final = 5.0

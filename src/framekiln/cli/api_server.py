@@ -1,0 +1,39 @@
+"""The HTTP server of the api process; only that process imports it."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import uvicorn
+from fastapi import FastAPI
+
+from framekiln.cli.signals import END_WITHIN_S, on_ending_signal
+from framekiln.settings import Settings
+
+# Open progress streams would hold the door for as long as renders take.
+_LAST_ANSWERS_WITHIN_S = 5
+
+
+class ApiServer(uvicorn.Server):
+    """uvicorn, but signals are ours: it would raise them again and skip our own clean-up."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Let our own handler end the server."""
+        on_ending_signal(self._end, end_within_s=END_WITHIN_S)
+        yield
+
+    def _end(self) -> None:
+        self.should_exit = True
+
+
+async def serve_app(app: FastAPI, settings: Settings) -> None:
+    """Answer requests until asked to end."""
+    config = uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=_LAST_ANSWERS_WITHIN_S,
+    )
+    await ApiServer(config).serve()

@@ -1,0 +1,47 @@
+"""yoyo, which applies migrations: the only module that knows it, imported only to apply some.
+
+Nearly every process finds nothing to apply, and yoyo takes long to import.
+"""
+
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from psycopg.conninfo import conninfo_to_dict
+from yoyo import read_migrations
+from yoyo.backends.core.postgresql import PostgresqlPsycopgBackend
+from yoyo.connections import DatabaseURI
+
+
+class Backend(PostgresqlPsycopgBackend):  # type: ignore[misc]  # yoyo has no types
+    """yoyo's own backend, made safe against being killed at any moment."""
+
+    def lock(self, timeout: float = 10) -> nullcontext[None]:
+        """Take no lock: yoyo's is a row, which a killed process would leave behind."""
+        return nullcontext()
+
+    def apply_one(self, migration: Any, force: bool = False, mark: bool = True) -> None:
+        """Apply and record in one transaction; yoyo does it in two."""
+        with self.transaction():
+            migration.process_steps(self, "apply", force=force)
+            self.mark_one(migration, log=False)
+
+    def missing_from(self, folder: Path) -> list[Any]:
+        """Return the migrations in `folder` that were not applied yet, in their order."""
+        return list(self.to_apply(read_migrations(str(folder))))
+
+
+def open_backend(conninfo: str, *, table: str) -> Backend:
+    """Connect; `table` is where applied migrations are recorded."""
+    # Everything libpq understands goes through `args`: sockets and several hosts included.
+    arguments = conninfo_to_dict(conninfo)
+    uri = DatabaseURI(
+        scheme="postgresql+psycopg",
+        username=None,
+        password=None,
+        hostname=None,
+        port=None,
+        database=arguments.pop("dbname", None),
+        args=arguments,
+    )
+    return Backend(uri, table)

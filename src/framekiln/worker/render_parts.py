@@ -1,0 +1,15 @@
+"""What handlers of renders have in common."""
+
+from framekiln.renders.assets import Sources
+from framekiln.renders.reuse.reusing import Reuse
+from framekiln.services import Services
+
+
+def render_reuse(services: Services) -> Reuse:
+    """Return what renders ask before they make something."""
+    return Reuse(services.render_work, services.blobs, services.kept_parts)
+
+
+def render_sources(services: Services) -> Sources:
+    """Return where the sources of renders come from."""
+    return Sources(services.ingest, services.files, services.transcripts, services.blobs)

@@ -1,0 +1,62 @@
+"""What a process imports: each pays for it at every start. Times are not measured here."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from framekiln.cli.lazy import COMMANDS, load_command
+
+DOMAINS = (
+    "framekiln.services",
+    "framekiln.pipelines",
+    "framekiln.renders",
+    "framekiln.composition",
+)
+MEDIA = ("numpy", "av", "PIL", "cv2", "onnxruntime")
+SERVER = ("fastapi", "uvicorn", "starlette")
+
+_TELL = "import json, sys; print(json.dumps(sorted(sys.modules)))"
+
+
+def imported_by(statement: str) -> set[str]:
+    """Return the modules that a new process has after a statement."""
+    command = [sys.executable, "-P", "-c", f"{statement}\n{_TELL}"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True)
+    return set(json.loads(told.stdout.splitlines()[-1]))
+
+
+def run(*words: str) -> str:
+    """Return the statement that runs our command line with some words."""
+    return (
+        "from framekiln.cli import app\n"
+        f"try: app({list(words)!r}, prog_name='framekiln')\n"
+        "except SystemExit as end: assert not end.code"
+    )
+
+
+@pytest.mark.parametrize(
+    ("statement", "unwanted"),
+    [
+        (run("--help"), ("pydantic", "structlog", "psycopg", "asyncio", *MEDIA, *SERVER)),
+        (run("render", "--help"), ("psycopg", "yoyo", "liquid", "cv2", *SERVER)),
+        (
+            "import framekiln.cli.serve",
+            ("yoyo", "procrastinate", "httpx", "liquid", *DOMAINS, *MEDIA, *SERVER),
+        ),
+        ("import framekiln.cli.processes", ("yoyo", *DOMAINS, *MEDIA, *SERVER)),
+        ("import framekiln.services", ("yoyo", "liquid", *MEDIA, *SERVER)),
+        ("import framekiln.worker.loop", ("yoyo", "liquid", *MEDIA, *SERVER)),
+        ("import framekiln.api.app", ("yoyo", "liquid", *MEDIA)),
+        ("import framekiln.worker.media_handlers", ("cv2", "onnxruntime")),
+        ("import framekiln.worker.hearing_handlers", ("cv2", "onnxruntime")),
+    ],
+)
+def test_a_process_does_without(statement: str, unwanted: tuple[str, ...]) -> None:
+    assert imported_by(statement).isdisjoint(unwanted)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_list_of_commands_says_what_each_says_itself(name: str) -> None:
+    assert load_command(name).help == COMMANDS[name].help
