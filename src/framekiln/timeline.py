@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 
+SOUND_RATE_HZ = 48_000
+"""Samples in a second of all sound that we mix and write."""
+
 # The rates people write as decimals but mean as fractions.
 _BROADCAST_RATES = {
     round(Fraction(n * 1000, 1001), 3): Fraction(n * 1000, 1001) for n in (24, 30, 48, 60, 120)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from framekiln.engine.layers.stage import COPYING, GRABBING, LayerStage
-from framekiln.engine.slices import Slice, cut
+from framekiln.engine.layers.stage import GRABBING, LayerStage
+from framekiln.engine.slices import COPYING, Slice, cut
 from framekiln.media.writing.join import join
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code

@@ -6,6 +6,8 @@ from fractions import Fraction
 from framekiln.timeline import Timeline
 
 DEFAULT_SLICE_MS = 4000
+COPYING = "copied"
+"""How frames were made that came from another film, not from drawing."""
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from framekiln.engine.assets import Assets
-from framekiln.engine.copied import COPYING
 from framekiln.engine.site import SiteAssets
+from framekiln.engine.slices import COPYING
 from framekiln.engine.sound import mix_sounds
 from framekiln.engine.watched_assets import WatchedAssets
 from framekiln.jobs.ending import patiently

@@ -23,7 +23,6 @@ from framekiln.compositor.emitting import emit, planes_in
 from framekiln.compositor.picture import rgba_of
 from framekiln.compositor.rect import Rect
 from framekiln.compositor.scene import Scene
-from framekiln.engine import copied
 from framekiln.engine.assets import Assets
 from framekiln.engine.digests import FilmDigests, sound_digest
 from framekiln.engine.errors import FilmTookTooLong
@@ -45,12 +44,11 @@ from framekiln.engine.layers.tinting import colour_of
 from framekiln.engine.missing_media import AssetMissing, AssetUnavailable
 from framekiln.engine.order import FilmLimits, FilmOrder, StillMoment
 from framekiln.engine.shot import Shot
-from framekiln.engine.slices import Slice
+from framekiln.engine.slices import COPYING, Slice
 from framekiln.engine.watched_assets import WatchedAssets
 from framekiln.media.writing.encode import FilmEncoder, VideoSettings
 
 GRABBING: Final = "layers"
-COPYING: Final = copied.COPYING
 FrameShown = Callable[[int], None]
 
 

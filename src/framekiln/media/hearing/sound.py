@@ -20,14 +20,14 @@ from av.packet import Packet
 from numpy.typing import NDArray
 
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.hearing import rate
 from framekiln.media.opening import open_media, require_decoder, unreadable_as_ours
 from framekiln.media.source_time import timeline_shift
+from framekiln.timeline import SOUND_RATE_HZ
 
 Samples = NDArray[np.float32]
 Exactly = Callable[[Fraction], Fraction]
 
-RATE_HZ: Final = rate.RATE_HZ
+RATE_HZ: Final = SOUND_RATE_HZ
 CHANNELS: Final = 2
 
 # Others say only roughly where a packet lies; their packets are read from the start, and those on

@@ -15,7 +15,6 @@ from typing import Final, TypeVar
 
 from framekiln.engine.slices import cut
 from framekiln.kit.errors import NotFound
-from framekiln.media.hearing.rate import RATE_HZ
 from framekiln.media.segmenting.film_segments import (
     picture_header,
     picture_segments,
@@ -29,6 +28,7 @@ from framekiln.renders.service import Renders
 from framekiln.renders.slices.store import DoneSlice
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
+from framekiln.timeline import SOUND_RATE_HZ
 from framekiln.videos.model import NotAFilm, Video
 from framekiln.videos.service import not_ready
 from framekiln.videos.streaming.package import Package
@@ -76,10 +76,10 @@ class _Watched:
     def durations_s(self, track: str) -> list[Fraction]:
         if track == PICTURE:
             return [count / self.fps for count in self.frame_counts[: self.count]]
-        bounds = sound_bounds(self.frame_counts, fps=self.fps, rate_hz=RATE_HZ)
+        bounds = sound_bounds(self.frame_counts, fps=self.fps, rate_hz=SOUND_RATE_HZ)
         # A last slice of a moment may have its sound in the segment before it.
         return [
-            Fraction(end - start, RATE_HZ)
+            Fraction(end - start, SOUND_RATE_HZ)
             for start, end in pairwise(bounds[: self.count + 1])
             if end > start
         ]
@@ -192,7 +192,7 @@ class Streams:
         return await self._package(film, PICTURE, film.render.made.output_key, pack)
 
     async def _sound(self, film: _Watched) -> Package:
-        bounds = sound_bounds(film.frame_counts, fps=film.fps, rate_hz=RATE_HZ)
+        bounds = sound_bounds(film.frame_counts, fps=film.fps, rate_hz=SOUND_RATE_HZ)
 
         def pack(path: Path, out: Path) -> Package:
             return Package.write(out, sound_header(path), sound_segments(path, bounds))
