@@ -10,6 +10,7 @@ from scripts.spec_report import read_clauses
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from tests.support import hypothesis_profile  # noqa: F401
+from tests.support.browsers import SharedBrowser
 from tests.support.clips import make_clip
 from tests.support.clock import SettableClock
 from tests.support.receiver import Receiver
@@ -97,6 +98,14 @@ def _check_group(item: pytest.Item) -> None:
 def _reason(report: pytest.TestReport | pytest.CollectReport) -> str:
     text = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
     return text.removeprefix("Skipped: ")
+
+
+@pytest.fixture(scope="session")
+def shared_browser() -> Iterator[SharedBrowser]:
+    """A Chromium for whoever does it no harm."""
+    shared = SharedBrowser()
+    yield shared
+    shared.close()
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pytest
 
 from framekiln.api import health
 from framekiln.capture import browser as browser_module
-from framekiln.capture.browser import Browser, open_browser
+from framekiln.capture.browser import Browser
 from framekiln.db import pool
 from framekiln.db.migrate import migrate
 from framekiln.db.pool import Database
@@ -20,6 +20,7 @@ from framekiln.jobs.queue import JobQueue
 from framekiln.kit.confined import forked
 from framekiln.videos import frames
 from tests.support.app import Kiln, open_kiln
+from tests.support.browsers import SharedBrowser
 from tests.support.endpoint_desk import Desk, TlsReceiver, open_desk
 from tests.support.jobs import opened_database, opened_queue
 from tests.support.patience import PATIENCE_S
@@ -131,10 +132,9 @@ async def line(
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """A Chromium of the module's own."""
-    with open_browser() as browser:
-        yield browser
+def browser(shared_browser: SharedBrowser) -> Browser:
+    """A Chromium; a test that harms browsers opens its own."""
+    return shared_browser.get()
 
 
 @pytest.fixture

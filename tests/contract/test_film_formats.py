@@ -1,6 +1,5 @@
 """Films that are no MP4, and how many bytes they take: made of configs, then decoded."""
 
-from collections.abc import Iterator
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from framekiln.capture.browser import Browser, open_browser
+from framekiln.capture.browser import Browser
 from framekiln.media.watching.frames import FrameSource
 from tests.support.clips import write_picture
 from tests.support.layer_films import config_of, film_of
@@ -24,12 +23,6 @@ SIZE = {"dimensions": {"width": 160, "height": 96}}
 # Longer than a slice, at a rate that no millisecond fits.
 LONG = {**SIZE, "duration": 4.5, "fps": 29.97}
 FRAMES = 135
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

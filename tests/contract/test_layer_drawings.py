@@ -1,13 +1,12 @@
 """Layers that Chromium draws, failures that name their layer, and whole films with sound."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from framekiln.capture.browser import Browser, open_browser
+from framekiln.capture.browser import Browser
 from framekiln.composition.layers import read_config
 from framekiln.engine.layers.errors import LayerFailed
 from framekiln.engine.layers.stage import open_layers
@@ -40,12 +39,6 @@ from tests.support.sounds import av_offset_ms, beep_times, decode_sound, rms
 @pytest.fixture(scope="module")
 def assets(tmp_path_factory: pytest.TempPathFactory) -> LocalAssets:
     return layer_media(tmp_path_factory.mktemp("media"))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as browser:
-        yield browser
 
 
 class TestDrawnByChromium:

@@ -1,20 +1,12 @@
 """What is laid over a whole film: the watermark, and the filter that draws edges."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
-from framekiln.capture.browser import Browser, open_browser
+from framekiln.capture.browser import Browser
 from tests.support.layer_films import config_of, staged
 from tests.support.layer_media import STILL, image, layer_media, rect, video
 from tests.support.local_assets import LocalAssets
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 import re
 import subprocess
 import wave
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from framekiln.capture.browser import Browser, open_browser
+from framekiln.capture.browser import Browser
 from tests.support.layer_films import config_of, film_of
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
 from tests.support.sounds import decode_sound, rms
@@ -39,12 +38,6 @@ def noise(path: Path, level: float) -> None:
 
 def tone(path: Path, seconds: float = 4) -> None:
     write(path, 0.25 * np.sin(2 * np.pi * 440 * np.arange(round(seconds * RATE)) / RATE))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as started:
-        yield started
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from framekiln.capture.browser import Browser, open_browser
+from framekiln.capture.browser import Browser
 from framekiln.engine.digests import FilmDigests
 from framekiln.engine.layers.stage import LayerStage
 from framekiln.engine.slices import cut
@@ -36,12 +36,6 @@ BOX = (10.0, 10.0, 60.0, 40.0)
 @pytest.fixture(scope="module")
 def media(tmp_path_factory: pytest.TempPathFactory) -> LocalAssets:
     return layer_media(tmp_path_factory.mktemp("media"))
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as browser:
-        yield browser
 
 
 @contextmanager

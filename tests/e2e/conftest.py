@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
-from framekiln.capture.browser import Browser, open_browser
+from framekiln.capture.browser import Browser
 from framekiln.cli import app
 from framekiln.engine.film import make_film
 from framekiln.engine.order import Film, FilmOrder
 from tests.conftest import SHARED, SURVIVAL, group_of
+from tests.support.browsers import SharedBrowser
 from tests.support.frame_codes import Picture
 from tests.support.looks import DecodedFrame, decode_frames
 from tests.support.patience import FILM_LIMITS
@@ -176,10 +177,9 @@ def terminal(account: Account, tmp_path: Path, own_sigterm: None) -> Terminal:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """One Chromium a module; a test that harms browsers opens its own."""
-    with open_browser() as browser:
-        yield browser
+def browser(shared_browser: SharedBrowser) -> Browser:
+    """A Chromium; a test that harms browsers opens its own."""
+    return shared_browser.get()
 
 
 @pytest.fixture

@@ -40,6 +40,13 @@ BLUE, GREEN = (1, 0, 255), (0, 255, 1)
 Colour = tuple[int, int, int]
 
 
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """A Chromium of its own: pages here do harm."""
+    with open_browser() as browser:
+        yield browser
+
+
 class Patient:
     """A warm browser and the films it made."""
 
