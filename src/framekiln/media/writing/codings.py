@@ -51,6 +51,8 @@ _VP9_HIGHEST_CRF: Final = 63
 _VP9_STEPS: Final = _VP9_HIGHEST_CRF / 51
 # Zero would be lossless, which is another profile that players do not know.
 _LOWEST_H264_CRF: Final = 1
+# Without it x264 decides by arithmetic that each processor rounds in its own way. Costs nothing.
+_SAME_EVERYWHERE: Final = "cpu-independent=1"
 _PEAK: Final = (3, 2)
 _BUFFER_S: Final = 2
 
@@ -70,13 +72,16 @@ def options_of(coding: PictureCoding, effort: Effort, *, has_alpha: bool) -> dic
 def _h264_rate(effort: Effort) -> dict[str, str]:
     rate = effort.bits_per_s
     if rate is None:
-        return {"crf": f"{max(_LOWEST_H264_CRF, effort.crf):g}"}
+        return {
+            "crf": f"{max(_LOWEST_H264_CRF, effort.crf):g}",
+            "x264-params": _SAME_EVERYWHERE,
+        }
     # Each slice has to come near the rate by itself, so the encoder may wander less than usual.
     return {
         "b": str(rate),
         "maxrate": str(rate * _PEAK[0] // _PEAK[1]),
         "bufsize": str(rate * _BUFFER_S),
-        "x264-params": "ratetol=0.1",
+        "x264-params": f"{_SAME_EVERYWHERE}:ratetol=0.1",
     }
 
 
