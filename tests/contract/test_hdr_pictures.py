@@ -10,11 +10,12 @@ import pytest
 from PIL import Image
 
 from framekiln.media.splitting.split import process_video, track_path
+from framekiln.media.watching.conversion import Conversion
 from framekiln.media.watching.frames import FrameSource
 from framekiln.media.watching.pictures import light_of
 from framekiln.media.watching.tone_mapping import Light
 from framekiln.media.watching.video_decoder import VideoDecoder
-from tests.support.lit_clips import PATCH_PX, Nits, make_patches, patch_centres
+from tests.support.lit_clips import PATCH_PX, Nits, make_patches, patch_centres, picture_of
 from tests.support.looks import decode_frames, probe
 
 GREY_OF = {0.0: 0, 26.0: 108, 100.0: 190, 203.0: 230, 1000.0: 255}
@@ -52,6 +53,18 @@ def test_a_frame_of_a_page_or_layer(film: Path) -> None:
         wanted = [16 + level * 219 / 255 for level in GREY_OF.values()]
         assert np.abs(middle[: len(GREYS)] - wanted).max() <= 3
         assert planes.alpha is None
+
+
+@pytest.mark.parametrize("width", [214, 213, 100])
+def test_the_last_columns_of_a_scaled_picture_are_the_first_of_the_mirrored_one(width: int) -> None:
+    dots = np.random.default_rng(0).choice([64, 940], (180, 320)).astype(np.uint16)
+    rows = []
+    for luma in (dots, dots[:, ::-1]):
+        frame = picture_of(np.stack([luma, *np.full((2, 180, 320), 512, np.uint16)]))
+        # BT.2020, PQ.
+        frame.color_primaries, frame.color_trc, frame.colorspace = 9, 16, 9
+        rows.append(Conversion(width, 120).to_rgba(frame)[..., 0].astype(int))
+    assert np.abs(rows[0] - rows[1][:, ::-1]).max() <= 12
 
 
 def test_its_tracks_and_thumbnails(film: Path, tmp_path: Path) -> None:

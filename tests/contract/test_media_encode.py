@@ -5,8 +5,10 @@ from pathlib import Path
 
 import av
 import numpy as np
+import pytest
 
 from framekiln.compositor.picture import picture_of_rgba
+from framekiln.media.writing.codings import PictureCoding
 from framekiln.media.writing.encode import FilmEncoder, Layout, VideoSettings
 from tests.support.frame_codes import draw_frame_code, read_frame_code
 
@@ -40,3 +42,27 @@ def test_planes_are_encoded_as_they_are_and_repeated_after_their_buffer_went_on(
                 encoder.repeat()
             wanted += [number] * (1 + number % 3)
     assert codes_of(path) == wanted
+
+
+@pytest.mark.parametrize("layout", [Layout.YUV420P, Layout.YUVA420P])
+def test_the_last_columns_of_a_prores_film_show_what_the_others_show(
+    tmp_path: Path, layout: Layout
+) -> None:
+    has_alpha = layout is Layout.YUVA420P
+    settings = VideoSettings(
+        100, 60, Fraction(25), coding=PictureCoding.PRORES, has_alpha=has_alpha
+    )
+    path = tmp_path / "flat.mov"
+    with FilmEncoder(path, settings, layout) as encoder:
+        buffer = encoder.buffer()
+        buffer[...] = 120
+        encoder.write(buffer)
+    with av.open(str(path)) as container:
+        frame = next(container.decode(video=0))
+    for plane in frame.planes:
+        rows = np.frombuffer(memoryview(plane), np.uint16).reshape(plane.height, -1)
+        levels = rows[:, : plane.width].astype(int)
+        assert np.ptp(levels) <= 4
+    luma = np.frombuffer(memoryview(frame.planes[0]), np.uint16)
+    deep = 12 if "12" in frame.format.name else 10
+    assert abs(int(luma[0]) - (120 << deep - 8)) <= 4 << deep - 10

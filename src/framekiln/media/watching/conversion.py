@@ -15,7 +15,7 @@ from av.video.reformatter import ColorRange, Colorspace, Interpolation, VideoRef
 
 from framekiln.media.watching.pictures import colours_of, has_alpha, light_of
 from framekiln.media.watching.planes import Pixels, plane_of, planes_of
-from framekiln.media.watching.sdr_planes import IN_FORMAT, planes_for
+from framekiln.media.watching.sdr_planes import DEEP_FORMAT, IN_FORMAT, planes_for
 from framekiln.media.watching.tone_mapping import Light
 from framekiln.pixels.colours import SCREEN, Colours
 from framekiln.pixels.conversion import change_colours, rgba_to_yuv420, yuv_to_rgba
@@ -74,7 +74,11 @@ class Conversion:
     def _ordinary(self, frame: VideoFrame) -> VideoFrame:
         light = self._light_of(frame)
         assert light is not None, "only pictures in BT.2020 have to be made ordinary"
-        wide = self._sized(frame, IN_FORMAT, wanted_range=ColorRange.MPEG)
+        # On aarch64 swscale fills the last columns with rubbish when it scales to 10 bits.
+        is_sized = (frame.width, frame.height) == self._size and frame.format.name == IN_FORMAT
+        wide = self._sized(
+            frame, IN_FORMAT if is_sized else DEEP_FORMAT, wanted_range=ColorRange.MPEG
+        )
         made = planes_for(light).convert(wide)
         return _with_alpha(made, self._sized(frame, _WITH_ALPHA)) if has_alpha(frame) else made
 

@@ -16,11 +16,13 @@ from framekiln.media.watching.planes import Pixels, plane_of
 from framekiln.media.watching.tone_mapping import LUMA_709, Light, Numbers, ToneMapping
 
 IN_FORMAT: Final = "yuv420p10le"
+DEEP_FORMAT: Final = "yuv420p16le"
 OUT_FORMAT: Final = "yuv420p"
 
 _Codes = NDArray[np.uint16]
 
 _LEVELS: Final = 1024
+_HIGHEST_DEEP: Final = np.uint16(1023 << 6)
 # Below, grey is too dark to tell how much brighter or darker than the mean a pixel is.
 _DARK: Final = 0.02
 _LEAST_GAIN: Final = 0.5
@@ -40,8 +42,8 @@ class SdrPlanes:
         self._grey_codes = 219 * self._grey_of_four[::4]
 
     def convert(self, frame: VideoFrame) -> VideoFrame:
-        """Return a picture of `IN_FORMAT` as one of `OUT_FORMAT`."""
-        luma, blue, red = (plane_of(frame, n, np.uint16) for n in range(3))
+        """Return a picture of `IN_FORMAT` or `DEEP_FORMAT` as one of `OUT_FORMAT`."""
+        luma, blue, red = (_codes(frame, n) for n in range(3))
         made = VideoFrame(frame.width, frame.height, OUT_FORMAT)
         targets = [plane_of(made, n, np.uint8) for n in range(3)]
         height, width = (2 * side for side in blue.shape)
@@ -75,6 +77,15 @@ class SdrPlanes:
         squares += np.repeat(base, 2, axis=1)[:, None]
         height, width = targets[0].shape
         targets[0][:] = np.clip(codes, 16, 235)[:height, :width]
+
+
+def _codes(frame: VideoFrame, number: int) -> _Codes:
+    """Return a plane as codes of 10 bits."""
+    codes = plane_of(frame, number, np.uint16)
+    if frame.format.name == IN_FORMAT:
+        return codes
+    rounded: _Codes = np.minimum(codes, _HIGHEST_DEEP) + np.uint16(32)
+    return rounded >> np.uint16(6)
 
 
 @cache

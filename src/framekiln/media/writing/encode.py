@@ -28,7 +28,7 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from framekiln.media.watching.conversion import EXACTLY
-from framekiln.media.watching.planes import planes_of
+from framekiln.media.watching.planes import plane_of, planes_of
 from framekiln.media.writing.codings import Effort, PictureCoding, options_of
 from framekiln.pixels.conversion import bgra_to_yuv420
 
@@ -40,6 +40,8 @@ _LIMITED_RANGE: Final = 1
 _ENCODER_THREADS: Final = 2
 _FRAMES_IN_FLIGHT: Final = 5
 _KEYFRAME_EVERY_S: Final = 2
+_ALPHA_PLANE: Final = 3
+_TEN_BITS: Final = "10le"
 
 
 @dataclass(frozen=True)
@@ -187,6 +189,12 @@ class FilmEncoder:
         frame = self._planes(pixels)
         if frame.format.name == wanted:
             return frame
+        planes = self._repacked(reformatter, frame, wanted.removesuffix(_TEN_BITS))
+        return _deepened(planes, wanted) if wanted.endswith(_TEN_BITS) else planes
+
+    def _repacked(
+        self, reformatter: VideoReformatter, frame: VideoFrame, wanted: str
+    ) -> VideoFrame:
         return reformatter.reformat(
             frame,
             format=wanted,
@@ -209,6 +217,21 @@ class FilmEncoder:
             # Copied: without a copy PyAV takes every height for a multiple of four.
             return VideoFrame.from_ndarray(pixels, format=self._layout.value)
         return VideoFrame.from_numpy_buffer(pixels, format=self._layout.value)
+
+
+def _deepened(frame: VideoFrame, wanted: str) -> VideoFrame:
+    """Return planes of 8 bits as such of 10.
+
+    swscale would do it, but fills the last columns with rubbish on aarch64 unless there are 8 n.
+    """
+    made = VideoFrame(frame.width, frame.height, wanted)
+    # The encoder of ProRes takes these from the picture.
+    made.colorspace, made.color_range = frame.colorspace, frame.color_range
+    for number in range(len(frame.planes)):
+        levels = plane_of(frame, number, np.uint8).astype(np.uint16)
+        is_alpha = number == _ALPHA_PLANE
+        plane_of(made, number, np.uint16)[:] = levels << 2 | (levels >> 6 if is_alpha else 0)
+    return made
 
 
 def _with_alpha(pixels: Pixels, settings: VideoSettings) -> VideoFrame:
