@@ -10,12 +10,20 @@ import pytest
 from PIL import Image
 
 from framekiln.media.splitting.split import process_video, track_path
-from framekiln.media.watching.conversion import Conversion
+from framekiln.media.watching.conversion import Conversion, rgba_of
 from framekiln.media.watching.frames import FrameSource
 from framekiln.media.watching.pictures import light_of
 from framekiln.media.watching.tone_mapping import Light
 from framekiln.media.watching.video_decoder import VideoDecoder
-from tests.support.lit_clips import PATCH_PX, Nits, make_patches, patch_centres, picture_of
+from framekiln.pixels.colours import SCREEN
+from tests.support.lit_clips import (
+    PATCH_PX,
+    Nits,
+    make_patches,
+    patch_centres,
+    picture_of,
+    pq_signal,
+)
 from tests.support.looks import decode_frames, probe
 
 GREY_OF = {0.0: 0, 26.0: 108, 100.0: 190, 203.0: 230, 1000.0: 255}
@@ -65,6 +73,21 @@ def test_the_last_columns_of_a_scaled_picture_are_the_first_of_the_mirrored_one(
         frame.color_primaries, frame.color_trc, frame.colorspace = 9, 16, 9
         rows.append(Conversion(width, 120).to_rgba(frame)[..., 0].astype(int))
     assert np.abs(rows[0] - rows[1][:, ::-1]).max() <= 12
+
+
+@pytest.mark.parametrize("size", [(64, 32), (32, 16)])
+def test_a_picture_in_rgb_is_mapped_as_one_in_planes(size: tuple[int, int]) -> None:
+    for nits, wanted in zip(COLOURS, np.eye(3) * COLOUR_LEVEL, strict=True):
+        codes = np.rint(1023 * pq_signal(np.array(nits))).astype(np.uint16)
+        frame = av.VideoFrame(64, 32, "gbrp10le")
+        for plane, number in zip(frame.planes, (1, 2, 0), strict=True):
+            plane.update(np.full(plane.buffer_size // 2, codes[number], np.uint16).tobytes())
+        # BT.2020, PQ.
+        frame.color_primaries, frame.color_trc = 9, 16
+        conversion = Conversion(*size)
+        planes = conversion.to_planes(frame)
+        for rgba in (conversion.to_rgba(frame), rgba_of(planes, SCREEN)):
+            assert np.abs(rgba[..., :3] - wanted).max() <= 16
 
 
 def test_its_tracks_and_thumbnails(film: Path, tmp_path: Path) -> None:

@@ -46,14 +46,11 @@ class Conversion:
 
     def to_rgba(self, frame: VideoFrame) -> Pixels:
         """Return the picture as height x width x RGBA of full range, alpha straight."""
+        if self._light_of(frame) is not None:
+            return rgba_of(self._ordinary(frame), SCREEN)
         if _is_rgb(frame.format):
             return pixels_of(self._sized(frame, _RGBA))
-        if self._light_of(frame) is not None:
-            planes, colours = self._ordinary(frame), SCREEN
-        else:
-            planes = self._sized(frame, _planar(frame.format))
-            colours = colours_of(frame)
-        return rgba_of(planes, colours)
+        return rgba_of(self._sized(frame, _planar(frame.format)), colours_of(frame))
 
     def to_planes(self, frame: VideoFrame) -> VideoFrame:
         """Return the picture as 4:2:0 planes of limited range, with alpha if it has any."""
@@ -77,15 +74,26 @@ class Conversion:
         # On aarch64 swscale fills the last columns with rubbish when it scales to 10 bits.
         is_sized = (frame.width, frame.height) == self._size and frame.format.name == IN_FORMAT
         wide = self._sized(
-            frame, IN_FORMAT if is_sized else DEEP_FORMAT, wanted_range=ColorRange.MPEG
+            frame,
+            IN_FORMAT if is_sized else DEEP_FORMAT,
+            matrix=Colorspace.BT2020,
+            wanted_range=ColorRange.MPEG,
         )
         made = planes_for(light).convert(wide)
         return _with_alpha(made, self._sized(frame, _WITH_ALPHA)) if has_alpha(frame) else made
 
     def _sized(
-        self, frame: VideoFrame, layout: str, *, wanted_range: ColorRange | None = None
+        self,
+        frame: VideoFrame,
+        layout: str,
+        *,
+        matrix: Colorspace = Colorspace.ITU709,
+        wanted_range: ColorRange | None = None,
     ) -> VideoFrame:
-        """Return the picture in its size and another layout; its colours keep their meaning."""
+        """Return the picture in its size and another layout; its colours keep their meaning.
+
+        The matrix counts only where RGB becomes planes: planes stay those of their own matrix.
+        """
         levels = ColorRange.JPEG if colours_of(frame).is_full_range else ColorRange.MPEG
         width, height = self._size
         return self._scaler.reformat(
@@ -93,9 +101,8 @@ class Conversion:
             width=width,
             height=height,
             format=layout,
-            # Which matrix it is does not matter, as long as it is the same.
-            src_colorspace=Colorspace.ITU709,
-            dst_colorspace=Colorspace.ITU709,
+            src_colorspace=matrix,
+            dst_colorspace=matrix,
             src_color_range=levels,
             dst_color_range=wanted_range or levels,
             interpolation=self._interpolation | EXACTLY,
