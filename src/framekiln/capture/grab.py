@@ -13,7 +13,7 @@ import numpy as np
 
 from framekiln.capture.frame_strip import FrameStrip
 from framekiln.capture.framebuffer import Framebuffer, FramebufferNotFound, Pixels, locate
-from framekiln.capture.grabbing import Grabbing
+from framekiln.capture.grab_method import Grabbing
 from framekiln.capture.page import Page
 
 __all__ = ["Grabber", "Grabbing", "RawPixelsDiffer", "prepare_grabber"]

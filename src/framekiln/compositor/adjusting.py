@@ -14,7 +14,7 @@ import cv2
 import numpy as np
 
 from framekiln.compositor.picture import Colour, Picture, Plane, picture_of_rgba, rgba_of
-from framekiln.pixels.blending import weighted
+from framekiln.pixels.blend import weighted
 
 _LEVELS: Final = np.arange(256, dtype=np.float64)
 # Luma and both chroma of red, green and blue, and back (BT.709); all from 0 to 1.

@@ -5,7 +5,7 @@ import numpy as np
 
 from framekiln.compositor.picture import BLACK, Colour, Picture, Plane, cut
 from framekiln.compositor.rect import Rect
-from framekiln.pixels.blending import over, weighted
+from framekiln.pixels.blend import over, weighted
 
 
 class Canvas:

@@ -12,7 +12,7 @@ import numpy as np
 
 from framekiln.compositor.adjusting import Adjustment, adjust
 from framekiln.compositor.picture import Picture, Plane
-from framekiln.pixels.blending import weighted
+from framekiln.pixels.blend import weighted
 
 _HIGHEST_LUMA: Final = 235
 _LOWEST_LUMA: Final = 16

@@ -7,7 +7,7 @@ from framekiln.compositor.canvas import Canvas
 from framekiln.compositor.picture import Picture, cut
 from framekiln.compositor.placing import Placed
 from framekiln.compositor.rect import Rect
-from framekiln.pixels.blending import weighted
+from framekiln.pixels.blend import weighted
 
 
 def dissolved(one: Placed, other: Placed, *, shares: tuple[float, float], within: Rect) -> Placed:

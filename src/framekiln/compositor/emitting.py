@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from framekiln.compositor.picture import BLACK, Picture, Plane
-from framekiln.pixels.blending import uncover
+from framekiln.pixels.blend import uncover
 
 
 def emit(picture: Picture, buffer: Plane) -> None:

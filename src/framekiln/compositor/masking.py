@@ -8,7 +8,7 @@ import cv2
 import numpy as np
 
 from framekiln.compositor.picture import Colour, Picture, Plane
-from framekiln.pixels.blending import cover
+from framekiln.pixels.blend import cover
 
 _FINER: Final = 4
 """Edges are drawn this much larger and averaged."""

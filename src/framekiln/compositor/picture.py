@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from framekiln.compositor.rect import Rect
-from framekiln.pixels.blending import cover
+from framekiln.pixels.blend import cover
 from framekiln.pixels.colours import SCREEN
 from framekiln.pixels.conversion import (
     Planes,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from framekiln.capture.grabbing import Grabbing
+from framekiln.capture.grab_method import Grabbing
 from framekiln.capture.page import Size
 from framekiln.composition.layers import LayerConfig
 from framekiln.engine.assets import Assets, NoAssets

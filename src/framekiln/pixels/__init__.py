@@ -1,5 +1,5 @@
 """Colour conversion and blending of 8-bit pictures: the same bytes on every processor.
 
-`conversion` and `blending` are what others call. They use `kernel.c` where that was built, and
+`conversion` and `blend` are what others call. They use `kernel.c` where that was built, and
 `plain` elsewhere; both give the same bytes. Knows no file, no codec and no frame.
 """
