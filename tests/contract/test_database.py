@@ -68,6 +68,27 @@ class TestPool:
                 row = await (await connection.execute("SELECT to_regclass('note') t")).fetchone()
         assert row == {"t": None}
 
+    @pytest.mark.parametrize("steps", range(12))
+    async def test_a_cancellation_that_comes_with_the_connection_is_not_lost(
+        self, conninfo: str, steps: int
+    ) -> None:
+        """On Python 3.11 the pool drops it at one of these steps of the event loop."""
+
+        async def use(database: Database) -> None:
+            async with database.connection():
+                await asyncio.sleep(0)
+
+        async with opened_database(conninfo, max_connections=1) as database:
+            async with database.connection():
+                waiting = asyncio.create_task(use(database))
+                await asyncio.sleep(0.01)
+            for _ in range(steps):
+                await asyncio.sleep(0)
+            if waiting.cancel():
+                await asyncio.wait([waiting])
+                assert waiting.cancelled()
+            await use(database)
+
     async def test_full_pool_of_dead_connections_survives_a_crash(
         self, fragile_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:

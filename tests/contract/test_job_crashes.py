@@ -77,7 +77,7 @@ class TestCrashes:
         stuck = Stuck()
         await defer(queue, database, job())
         async with working(queue, note=stuck):
-            await asyncio.wait_for(stuck.started.wait(), PATIENCE_S)
+            await stuck.has_started()
             await seem_dead(database, await worker_ids(database))
             await eventually(_all_are_heard(database))
             assert await sweep_dead(queue, database, dead=[]) == 0
@@ -93,11 +93,11 @@ class TestCrashes:
         slow = WorkerPace(heartbeat_s=600, poll_s=0.1)
         await defer(queue, database, job(n=1))
         async with working(queue, pace=slow, note=zombie):
-            await asyncio.wait_for(zombie.started.wait(), PATIENCE_S)
+            await zombie.has_started()
             dead = await worker_ids(database)
             async with working(queue, note=heir):
                 await eventually(gives_back(queue, database, dead))
-                await asyncio.wait_for(heir.started.wait(), PATIENCE_S)
+                await heir.has_started()
                 zombie.release.set()
                 # The zombie is free again: as it has one slot, its next job proves it.
                 zombie_next = await defer(queue, database, job(n=2))
@@ -149,8 +149,8 @@ class TestCrashes:
             working(queue, concurrency=2, ending=ending, lasting=lasting),
         ):
             await defer(queue, database, job("ending"), job("lasting"))
-            await asyncio.wait_for(ending.started.wait(), PATIENCE_S)
-            await asyncio.wait_for(lasting.started.wait(), PATIENCE_S)
+            await ending.has_started()
+            await lasting.has_started()
             await asyncio.to_thread(fragile.kill)
             ending.release.set()
             await asyncio.sleep(QUICK.heartbeat_s * 5)
@@ -186,7 +186,7 @@ class TestCrashes:
             with monkeypatch.context() as hasty:
                 async with working(queue, note=stuck):
                     await defer(queue, database, job())
-                    await asyncio.wait_for(stuck.started.wait(), PATIENCE_S)
+                    await stuck.has_started()
                     await asyncio.to_thread(fragile.kill)
                     hasty.setattr(pool, "ACQUIRE_TIMEOUT_S", 0.2)
             assert stuck.cancelled == 1

@@ -20,7 +20,6 @@ from framekiln.jobs.model import (
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.errors import CompositionFailed, RemoteFailed
 from tests.support.jobs import Notebook, Stuck, defer, eventually, is_empty, is_failed, job, working
-from tests.support.patience import PATIENCE_S
 
 
 class TestDeferring:
@@ -79,8 +78,8 @@ class TestWorking:
         left, right = Stuck(), Stuck()
         async with working(queue, note=left), working(queue, note=right):
             await defer(queue, database, *(job(n=n) for n in range(2)))
-            await asyncio.wait_for(left.started.wait(), PATIENCE_S)
-            await asyncio.wait_for(right.started.wait(), PATIENCE_S)
+            await left.has_started()
+            await right.has_started()
             left.release.set()
             right.release.set()
             await defer(queue, database, *(job(n=n) for n in range(2, 20)))
@@ -207,7 +206,7 @@ class TestRetrying:
 
         await defer(queue, database, job(dedupe_key="k", n=1))
         async with working(queue, note=fail_after_release):
-            await asyncio.wait_for(stuck.started.wait(), PATIENCE_S)
+            await stuck.has_started()
             await defer(queue, database, job(dedupe_key="k", n=2))
             stuck.release.set()
             await eventually(is_empty(queue))
@@ -261,7 +260,7 @@ class TestCancelling:
         stuck = Stuck()
         (job_id,) = await defer(queue, database, job())
         async with working(queue, note=stuck):
-            await asyncio.wait_for(stuck.started.wait(), PATIENCE_S)
+            await stuck.has_started()
             assert await queue.cancel(job_id)
             await eventually(is_empty(queue))
         assert (len(stuck.runs), stuck.cancelled) == (1, 1)
@@ -272,7 +271,7 @@ class TestCancelling:
         first, second = Stuck(), Notebook()
         await defer(queue, database, job())
         async with working(queue, note=first):
-            await asyncio.wait_for(first.started.wait(), PATIENCE_S)
+            await first.has_started()
         (record,) = await queue.list_jobs()
         assert (record.status, record.attempts, first.cancelled) == (JobStatus.TODO, 1, 1)
         async with working(queue, note=second):

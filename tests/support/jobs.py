@@ -50,6 +50,11 @@ class Stuck(Notebook):
             self.cancelled += 1
             raise
 
+    async def has_started(self) -> None:
+        """Wait for the first run."""
+        async with asyncio.timeout(PATIENCE_S):
+            await self.started.wait()
+
 
 @asynccontextmanager
 async def working(
@@ -79,8 +84,8 @@ async def opened_queue(conninfo: str) -> AsyncIterator[JobQueue]:
 
 
 @asynccontextmanager
-async def opened_database(conninfo: str) -> AsyncIterator[Database]:
-    database = Database(conninfo)
+async def opened_database(conninfo: str, *, max_connections: int = 8) -> AsyncIterator[Database]:
+    database = Database(conninfo, max_connections=max_connections)
     await database.open()
     try:
         yield database

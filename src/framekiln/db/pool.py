@@ -9,7 +9,7 @@ import math
 import select
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, contextmanager
 
 import psycopg
 from psycopg.rows import DictRow, dict_row
@@ -61,8 +61,12 @@ class Database:
             open=False,
         )
         try:
-            await pool.open(wait=True, timeout=ACQUIRE_TIMEOUT_S)
-        except psycopg.OperationalError as error:
+            with _no_lost_cancellation():
+                await pool.open(wait=True, timeout=ACQUIRE_TIMEOUT_S)
+        except BaseException as error:
+            await pool.close()
+            if not isinstance(error, psycopg.OperationalError):
+                raise
             raise DatabaseUnavailable(
                 f"PostgreSQL did not answer within {ACQUIRE_TIMEOUT_S:g} s: is it running,"
                 " and is the database URL right?"
@@ -71,9 +75,10 @@ class Database:
 
     async def close(self) -> None:
         """Close every connection; closing twice is harmless."""
-        if self._pool is not None:
-            await self._pool.close()
-            self._pool = None
+        pool, self._pool = self._pool, None
+        if pool is not None:
+            with _no_lost_cancellation():
+                await pool.close()
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
@@ -119,7 +124,7 @@ async def _acquire(pool: AsyncConnectionPool[_PooledConnection]) -> _PooledConne
     give_up_at = time.monotonic() + ACQUIRE_TIMEOUT_S
     while True:
         try:
-            connection = await pool.getconn(timeout=give_up_at - time.monotonic())
+            connection = await _take(pool, timeout_s=give_up_at - time.monotonic())
         except psycopg.OperationalError as error:
             raise DatabaseUnavailable(
                 f"No connection to PostgreSQL within {ACQUIRE_TIMEOUT_S:g} s: it is down,"
@@ -136,6 +141,35 @@ async def _acquire(pool: AsyncConnectionPool[_PooledConnection]) -> _PooledConne
             raise
         else:
             return connection
+
+
+async def _take(
+    pool: AsyncConnectionPool[_PooledConnection], *, timeout_s: float
+) -> _PooledConnection:
+    connection: _PooledConnection | None = None
+    try:
+        with _no_lost_cancellation():
+            connection = await pool.getconn(timeout=timeout_s)
+    except asyncio.CancelledError:
+        if connection is not None:
+            await pool.putconn(connection)
+        raise
+    return connection
+
+
+@contextmanager
+def _no_lost_cancellation() -> Iterator[None]:
+    """Raise the cancellation that the block was sent but did not raise.
+
+    The pool waits with `asyncio.wait_for`, which on Python 3.11 drops a cancellation that comes
+    together with what it waits for. Whoever cancelled the task would wait for it for ever.
+    """
+    task = asyncio.current_task()
+    assert task is not None
+    before = task.cancelling()
+    yield
+    if task.cancelling() > before:
+        raise asyncio.CancelledError
 
 
 def _has_just_worked(connection: _PooledConnection) -> bool:

@@ -109,7 +109,8 @@ class Child:
         """Ask the program to end, and end it when it does not."""
         self.ask_to_end()
         try:
-            await asyncio.wait_for(self._process.wait(), self.program.stop_timeout_s)
+            async with asyncio.timeout(self.program.stop_timeout_s):
+                await self._process.wait()
         except TimeoutError:
             self.kill()
         await self.wait()

@@ -59,7 +59,9 @@ class Zygote:
             stack.pop_all()
         zygote = cls(process, ours)
         try:
-            if not await asyncio.wait_for(zygote._ready, _START_S):
+            async with asyncio.timeout(_START_S):
+                is_ready = await zygote._ready
+            if not is_ready:
                 raise ConfinedFailed("its children could not be kept apart here")
         except BaseException:
             await asyncio.shield(zygote.close())
@@ -109,7 +111,8 @@ class Zygote:
         self.has_crashed = self.has_crashed or crashed
         child.signal(signal.SIGKILL)
         try:
-            await asyncio.wait_for(asyncio.shield(child.end), _LEAVING_S)
+            async with asyncio.timeout(_LEAVING_S):
+                await asyncio.shield(child.end)
         except TimeoutError:
             log.warning("a zygote does not answer; it is ended")
             await self.close()

@@ -139,7 +139,8 @@ def _refuse_constant(name: str) -> NoReturn:
 async def _raise_end(child: Child, order: Order) -> NoReturn:
     """Raise for a child that has ended, or closed its pipe, without an answer."""
     try:
-        code = await asyncio.wait_for(child.wait(), _LEAVING_S)
+        async with asyncio.timeout(_LEAVING_S):
+            code = await child.wait()
     except TimeoutError:
         raise ConfinedFailed(f"{order.task} closed the pipe for its answer") from None
     await _log_end(child, order)
