@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Final
 
+from framekiln.kit.near_names import did_you_mean
 from framekiln.webhooks import samples
 from framekiln.webhooks.errors import UnknownTopic
 
@@ -132,6 +132,6 @@ def check_patterns(patterns: Iterable[str]) -> tuple[str, ...]:
 
 
 def _unknown(name: str, known: Iterable[str], *, field: str) -> UnknownTopic:
-    near = get_close_matches(name[:100], sorted(known), n=1)
-    hint = f": did you mean {near[0]}?" if near else "; GET /api/v1/webhook-topics lists them"
+    question = did_you_mean(name, known)
+    hint = f": {question}" if question else "; GET /api/v1/webhook-topics lists them"
     return UnknownTopic(f"{field}: there is no topic {name[:100]!r}{hint}", field=field)

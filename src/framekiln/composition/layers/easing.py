@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from framekiln.composition.layers.near_names import nearest
+from framekiln.kit.near_names import nearest
 
 _PERIOD: Final = 0.3
 _FUNCTION: Final = re.compile(r"(cubic-bezier|steps)\(([^()]{1,100})\)")

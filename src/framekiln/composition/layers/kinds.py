@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 
 from framekiln.composition.layers.colours import Colour, read_colour
 from framekiln.composition.layers.limits import MAX_JSON_DEPTH, MAX_TIME_S, MAX_URL_CHARS
-from framekiln.composition.layers.near_names import nearest
 from framekiln.composition.layers.numbers import (
     LARGEST,
     as_json_number,
@@ -23,6 +22,7 @@ from framekiln.composition.layers.numbers import (
 )
 from framekiln.composition.layers.place import Place
 from framekiln.composition.layers.schema import REFUSED, Refused, Schema, said
+from framekiln.kit.near_names import did_you_mean
 
 # Cannot be stored, or cannot be sent.
 _BROKEN_TEXT: Final = re.compile("[\x00\ud800-\udfff]")
@@ -168,11 +168,10 @@ class Choice:
             if member.value.lower() == value.strip().lower():
                 return member
         names = [member.value for member in self.words]
-        near = nearest(value, names)
         place.issue(
             "unknown_value",
             f"must be one of {', '.join(names)}",
-            f"did you mean {near}?" if near else None,
+            did_you_mean(value, names),
         )
         return REFUSED
 

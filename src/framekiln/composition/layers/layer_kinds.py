@@ -23,7 +23,6 @@ from framekiln.composition.layers.layer_fields import (
     LoopKind,
 )
 from framekiln.composition.layers.limits import MAX_NESTING
-from framekiln.composition.layers.near_names import nearest
 from framekiln.composition.layers.numbers import is_number
 from framekiln.composition.layers.place import Place
 from framekiln.composition.layers.schema import REFUSED, Field, Refused, Schema, said
@@ -52,6 +51,7 @@ from framekiln.composition.layers.values import (
     VideoLayer,
     WaveformLayer,
 )
+from framekiln.kit.near_names import did_you_mean
 
 _MAX_LOTTIE_BYTES: Final = 8 * 1024 * 1024
 # Ids of layers without one: the same config must give the same ids.
@@ -189,11 +189,10 @@ def _read_type(value: Mapping[str, object], place: Place) -> LayerType | None:
     elif name.strip().lower() in known:
         return LayerType(name.strip().lower())
     else:
-        near = nearest(name, known)
         place.at("type").issue(
             "unknown_layer_type",
             f"must be one of {', '.join(known)}",
-            f"did you mean {near}?" if near else None,
+            did_you_mean(name, known),
         )
     return None
 

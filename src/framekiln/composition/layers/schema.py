@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from framekiln.composition.layers.near_names import nearest
 from framekiln.composition.layers.place import Place
+from framekiln.kit.near_names import nearest
 
 Value = TypeVar("Value")
 

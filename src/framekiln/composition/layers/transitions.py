@@ -19,9 +19,9 @@ from framekiln.composition.layers.limits import (
     MAX_TRANSITIONS,
     MAX_TRANSITIONS_IN_ALL,
 )
-from framekiln.composition.layers.near_names import nearest
 from framekiln.composition.layers.place import Place
 from framekiln.composition.layers.schema import REFUSED, Field, Refused, Schema, said
+from framekiln.kit.near_names import did_you_mean
 
 
 class Property(StrEnum):
@@ -209,11 +209,10 @@ def _read_one(
 ) -> tuple[Transition, ...] | Refused:
     exact_name = _BY_LOWER_CASE.get(name.strip().lower())
     if exact_name is None:
-        near = nearest(name, TYPES)
         place.issue(
             "unknown_value",
             f"{name[:60]} is no transition; there are {', '.join(TYPES)}",
-            f"did you mean {near}?" if near else None,
+            did_you_mean(name, TYPES),
         )
         return REFUSED
     if exact_name in _FADES:

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from framekiln.composition.layers.findings import Finding, joined
-from framekiln.composition.layers.near_names import nearest
 from framekiln.composition.templates.liquid_faults import LiquidFault
 from framekiln.composition.templates.liquid_text import holds_liquid, parse
+from framekiln.kit.near_names import did_you_mean
 
 if TYPE_CHECKING:
     from framekiln.composition.templates.liquid_engine import LiquidText
@@ -42,8 +42,7 @@ def unknown_name(path: str, parsed: "LiquidText", allowed: frozenset[str]) -> Fi
     unknown = sorted(parsed.names - allowed)
     if not unknown:
         return None
-    near = nearest(unknown[0], allowed)
-    hint = f"did you mean {near}?" if near else None
+    hint = did_you_mean(unknown[0], allowed)
     return Finding(path, "unknown_input", f"{unknown[0][:100]} is no input", hint)
 
 

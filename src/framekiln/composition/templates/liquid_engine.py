@@ -15,9 +15,9 @@ from liquid.builtin.output import OutputNode
 from liquid.exceptions import LiquidError
 from liquid.undefined import is_undefined
 
-from framekiln.composition.layers.near_names import nearest
 from framekiln.composition.templates.liquid_faults import MAX_TEXT_CHARS, LiquidFault
 from framekiln.composition.templates.liquid_filters import bounded, date
+from framekiln.kit.near_names import nearest
 
 LARGEST: Final = 10**15
 MAX_LIST_ITEMS: Final = 10_000

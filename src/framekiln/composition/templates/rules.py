@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from framekiln.composition.layers.near_names import nearest
 from framekiln.composition.templates import checks
 from framekiln.composition.templates.patterns import Pattern, UnusablePattern
 from framekiln.composition.templates.subject import Subject, number_of
+from framekiln.kit.near_names import did_you_mean
 
 Check = Callable[[Subject, Sequence[str]], bool]
 _ANY_NUMBER: Final = 1000
@@ -86,9 +86,8 @@ def _parse_one(word: str) -> Rule:
     name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name.strip()).lower()
     kind = KINDS.get(name)
     if kind is None:
-        near = nearest(name, KINDS)
         shown = name[:60] or "an empty rule"
-        raise UnknownRule(f"{shown} is no rule", f"did you mean {near}?" if near else None)
+        raise UnknownRule(f"{shown} is no rule", did_you_mean(name, KINDS))
     if not has_arguments:
         arguments: tuple[str, ...] = ()
     elif name in ("regex", "not_regex", "date_format"):

@@ -11,7 +11,6 @@ from typing import Any
 from framekiln.composition.layers.findings import MAX_FINDINGS, Finding, InvalidConfig
 from framekiln.composition.layers.kinds import FrozenJson, json_problem
 from framekiln.composition.layers.limits import Limits
-from framekiln.composition.layers.near_names import nearest
 from framekiln.composition.layers.reading import ReadingOptions, parse_config, read_config
 from framekiln.composition.templates.defaults import fill_defaults
 from framekiln.composition.templates.filling import Filler
@@ -23,6 +22,7 @@ from framekiln.composition.templates.inputs import (
 )
 from framekiln.composition.templates.leaves import faults_in
 from framekiln.kit.errors import InvalidInput
+from framekiln.kit.near_names import did_you_mean
 
 
 class InvalidTemplate(InvalidInput):
@@ -149,8 +149,7 @@ def fill_template(template: Template, data: object) -> FilledTemplate:
 def _unknown(data: Mapping[str, Any], names: frozenset[str]) -> Iterable[Finding]:
     for name in data:
         if name not in names:
-            near = nearest(str(name), names)
-            hint = f"did you mean {near}?" if near else None
+            hint = did_you_mean(str(name), names)
             shown = str(name)[:100]
             yield Finding(f"data.{shown}", "unknown_field", f"{shown} is no input", hint)
 

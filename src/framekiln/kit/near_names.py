@@ -1,10 +1,16 @@
-"""The name that was probably meant: the nearest by single-letter edits."""
+"""The name that was probably meant, where somebody wrote one that nobody knows."""
 
 from collections.abc import Iterable
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str | None:
+    """Return the question to ask about an unknown name, or None when no known one is near."""
+    near = nearest(name, known)
+    return f"did you mean {near}?" if near else None
+
+
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name few edits away, or None when none is near."""
+    """Return the known name fewest single-letter edits away, or None when none is near."""
     wanted = name.lower()[:100]
     if len(wanted) < 2:
         return None
