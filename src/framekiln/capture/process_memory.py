@@ -50,10 +50,20 @@ def find_blocks(leader: int, kind: str, *, start: bytes, size_bytes: int) -> lis
         for low, high in _writable_regions(pid, at_least=size_bytes):
             head = np.empty(min(high - low, _SEARCHED_BYTES), np.uint8)
             length = _copied(_libc.process_vm_readv, Block(pid, low), head)
-            offset = head[:length].tobytes().find(start)
-            if offset >= 0 and low + offset + size_bytes <= high:
-                found.append(Block(pid, low + offset))
+            found += [
+                Block(pid, low + offset)
+                for offset in _places_of(start, head[:length].tobytes())
+                if low + offset + size_bytes <= high
+            ]
     return found
+
+
+def _places_of(start: bytes, memory: bytes) -> Iterator[int]:
+    """Yield all of them: the first may be a copy of what is looked for."""
+    offset = memory.find(start)
+    while offset >= 0:
+        yield offset
+        offset = memory.find(start, offset + len(start))
 
 
 def _copied(call: "ctypes._NamedFuncPointer", block: Block, pixels: NDArray[np.uint8]) -> int:
