@@ -12,6 +12,7 @@ import { registerElements } from "./elements/register.ts";
 import { timeTree } from "./elements/timed.ts";
 import { asyncWork } from "./elements/timegroup.ts";
 import { useHost, type HostConfig } from "./host.ts";
+import { joiningPieces } from "./large_answers.ts";
 import { replaceDrawing } from "./native_drawing.ts";
 import { NativeMedia } from "./native_media.ts";
 import { installPageTime, restartAnimations } from "./page_time.ts";
@@ -34,6 +35,7 @@ function installHosted(config: HostConfig): void {
   const frames = installPageTime(clock, config.epochMs);
   const activity = new AuthorActivity();
   activity.install();
+  window.fetch = joiningPieces(window.fetch.bind(window));
   Math.random = seededRandom(config.seed);
 
   const loop = new FrameLoop(requestFrame, (roughMs) => clock.enterFrame(roughMs));

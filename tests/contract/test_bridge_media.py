@@ -1,5 +1,6 @@
 """Bundles with a runtime of their own play the service's media while they are filmed."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
@@ -11,13 +12,19 @@ from uuid import UUID, uuid4
 import pytest
 
 from framekiln.capture.browser import open_browser
-from framekiln.capture.network import LARGEST_BODY_BYTES, PageNetwork, Resource
+from framekiln.capture.network import (
+    LARGEST_BODY_BYTES,
+    PageNetwork,
+    Resource,
+    file_resource,
+)
 from framekiln.capture.page import Size, open_page
 from framekiln.kit.ids import FileId
 from framekiln.speech.captions import to_json
 from framekiln.speech.model import Segment, Transcript, Word
 from framekiln.transcripts.model import Ask, slice_key
 from framekiln.transcripts.work import PreparedSound
+from framekiln.worker.page_service import BlobContent
 from tests.support.app import Kiln
 from tests.support.clips import Clip, make_clip, make_still
 from tests.support.frame_codes import read_frame_code
@@ -100,6 +107,8 @@ async def render(kiln: Kiln, bundle: bytes, *, duration_ms: int) -> dict[str, An
 async def test_files_and_sources_are_played(kiln: Kiln, stock: Stock, tmp_path: Path) -> None:
     await say(kiln, stock.video_id, Word("hello", 1000, 1400, 0.9), Word("you", 1500, 1800, 0.9))
     bundle = packed_player(
+        {"media/own clip.mp4": stock.clip},
+        inside="./media/own%20clip.mp4",
         video=stock.video_id,
         image=stock.image_id,
         url=stock.url,
@@ -111,10 +120,10 @@ async def test_files_and_sources_are_played(kiln: Kiln, stock: Stock, tmp_path: 
     path = tmp_path / "film.mp4"
     path.write_bytes(await kiln.output(info))
     codes = [
-        [read_frame_code(frame.rgb[:, left : left + 320]) for left in (0, 320, 640)]
+        [read_frame_code(frame.rgb[:, left : left + 320]) for left in (0, 320, 640, 960)]
         for frame in decode_frames(path)
     ]
-    assert codes == [[n, n, 42] for n in range(50)]
+    assert codes == [[n, n, 42, n] for n in range(50)]
     assert info["warnings"] == []
 
 
@@ -133,14 +142,14 @@ async def test_what_is_not_there_is_told_in_the_words_of_the_service(
         f"files/{stock.image_id}/transcription": ("transcription_not_found", "file"),
         f"transcriptions/{nobodys}/fragments/0": ("transcription_not_found", "there is no"),
         "transcode/manifest.json": ("invalid_request", "url: name the source"),
-        "transcode/manifest.json?url=http://127.0.0.1/a.mp4": ("not_found", "http://127.0.0.1/a"),
+        "transcode/manifest.json?url=http://127.0.0.1/a.mp4": ("invalid_request", "the bundle has"),
         f"transcode/manifest.json?url={url}x": ("fetch_failed", "127.0.0.1: answered with"),
         f"transcode/any/init.m4s?url={url}": ("init_segment_not_found", "Init segment not found"),
         f"transcode/any/1.m4s?url={url}": ("rendition_not_found", "Track not found"),
         f"transcode/high/9.m4s?url={url}": ("segment_not_found", "Media segment not found"),
         "renders": ("not_found", "/api/v1/renders is not"),
     }
-    info = await render(kiln, packed_player(refused=list(refused)), duration_ms=100)
+    info = await render(kiln, packed_player({}, refused=list(refused)), duration_ms=100)
     told = json.loads(info["error"]["message"].removeprefix("the page's own runtime reported: "))
     assert [(status, code) for status, code, _ in told] == [
         (404, code) for code, _ in refused.values()
@@ -149,16 +158,40 @@ async def test_what_is_not_there_is_told_in_the_words_of_the_service(
         assert message.startswith(begins)
 
 
-LARGE = """<!doctype html><script>window.renderReady = fetch("https://elsewhere.example/large")
-  .then(() => { throw new Error("it came") }, () => {});</script>"""
+LARGE = """<!doctype html><script>
+async function compare() {
+  const whole = await (await fetch("https://elsewhere.example/large")).arrayBuffer();
+  const marks = new DataView(whole);
+  const told = [whole.byteLength, marks.getUint32(0), marks.getUint32(whole.byteLength - 4)];
+  const part = await fetch("https://elsewhere.example/large", { headers: { Range: "bytes=4-7" } });
+  told.push(part.status, new DataView(await part.arrayBuffer()).getUint32(0));
+  document.title = told.join();
+}
+window.renderReady = compare();</script>"""
 
 
-def test_what_is_too_large_for_the_browser_is_refused() -> None:
-    """Once, an answer of 90 MiB hung the film for ever."""
-    body = bytes(LARGEST_BODY_BYTES + 1)
+@pytest.mark.spec("4.4")
+def test_files_over_64_mib_come_whole_and_in_parts(tmp_path: Path) -> None:
+    """Once, an answer of 90 MiB hung the film for ever; then, it was refused."""
+    size = LARGEST_BODY_BYTES + (1 << 20) + 1
+    path = tmp_path / "large"
+    with path.open("wb") as file:
+        file.write(b"\0\0\0\7\0\0\0\x08")
+        file.truncate(size)
+        file.seek(size - 4)
+        file.write(b"\0\0\0\x09")
     network = PageNetwork(
-        Resource(LARGE.encode(), "text/html"), lambda _url: Resource(body, "video/mp4")
+        Resource(LARGE.encode(), "text/html"), lambda _url: file_resource(path, "video/mp4")
     )
     with open_browser() as browser, open_page(browser, Size(320, 180)) as page:
         page.load(network, settle_within_s=PATIENCE_S)
-    assert network.refused == ["https://elsewhere.example/large"]
+        assert page.evaluate("document.title") == f"{size},7,9,206,8"
+    assert network.refused == []
+
+
+async def test_large_tracks_are_read_from_the_store_piece_by_piece(kiln: Kiln) -> None:
+    blobs = kiln.services.blobs
+    await blobs.put("org/x/track", bytes(range(256)) * 8)
+    content = BlobContent(blobs, "org/x/track", 2048, asyncio.get_running_loop())
+    assert await asyncio.to_thread(content.read, 255, 258) == bytes([255, 0, 1])
+    assert await asyncio.to_thread(content.read, 2047, 2048) == bytes([255])

@@ -129,7 +129,7 @@ async function visitTheService() {
   const headers = { "Content-Type": "application/json" };
   const told = await fetch(`${service}/telemetry`, { method: "POST", body, headers });
   if (told.status !== 204) throw new Error(`telemetry: ${told.status}`);
-  for (const path of ["files/8c0f0f4e/index", "transcode/manifest.json?url=x"]) {
+  for (const path of ["renders", "files/8c0f0f4e/transcription"]) {
     for (const host of [service, "/api/v1"]) {
       const answer = await fetch(`${host}/${path}`);
       const { error } = await answer.json();

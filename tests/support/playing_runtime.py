@@ -1,17 +1,21 @@
-"""A bundle whose runtime plays media of the service behind it: a stand-in of our own.
+"""Bundles whose runtime plays media, of the service behind it and of their own: stand-ins of ours.
 
-It takes videos to pieces and decodes them itself, as such bundles do: one by its file id, with
-index and track, one by its address, with manifest, header and segments. In frame n it draws what
-each shows then, and a picture, side by side.
+They take videos to pieces and decode them themselves, as such bundles do: one by its file id, with
+index and track, others by address, with manifest, header and segments. In frame n they draw what
+each shows then side by side.
 """
 
 import io
 import json
 import tarfile
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-WIDTH, HEIGHT = 960, 240
-"""Of the film: three pictures of 320 by 240."""
+from framekiln.engine.site import Site
+
+WIDTH, HEIGHT = 1280, 240
+"""Of the film: four pictures of 320 by 240."""
 
 _DECODING = """
 function* boxes(view, start = 0, end = view.byteLength) {
@@ -112,7 +116,7 @@ async function decode(codec, headerBytes, segments) {
 }
 """
 
-_PLAYING = """
+_ASKING = """
 const service = "https://service.example/api/v1";
 
 async function get(address) {
@@ -122,21 +126,6 @@ async function get(address) {
 }
 const json = async (address) => (await get(address)).json();
 const bytes = async (address) => (await get(address)).arrayBuffer();
-
-async function byFileId(id) {
-  const index = await json(`${service}/files/${id}/index`);
-  for (const track of Object.values(index).filter((each) => each.type === "audio")) {
-    const { offset, size } = track.segments.at(-1);
-    const { byteLength } = await bytes(`${service}/files/${id}/tracks/${track.track}`);
-    if (byteLength < offset + size) throw new Error(`sound ends at ${byteLength}`);
-  }
-  const scrub = await bytes(`${service}/files/${id}/tracks/-1`);
-  if (readHeader(scrub).timescale === 0) throw new Error("no scrub track");
-  const video = Object.values(index).find((each) => each.type === "video" && each.track > 0);
-  const track = await bytes(`${service}/files/${id}/tracks/${video.track}`);
-  const cut = ({ offset, size }) => track.slice(offset, offset + size);
-  return decode(video.codec, cut(video.initSegment), video.segments.map(cut));
-}
 
 async function byAddress(url) {
   const manifest = await json(`${service}/transcode/manifest.json?url=${encodeURIComponent(url)}`);
@@ -154,6 +143,23 @@ async function byAddress(url) {
     throw new Error("an .mp4 is a header and a segment");
   }
   return decode(video.codec, header, segments);
+}
+"""
+
+_PLAYING = """
+async function byFileId(id) {
+  const index = await json(`${service}/files/${id}/index`);
+  for (const track of Object.values(index).filter((each) => each.type === "audio")) {
+    const { offset, size } = track.segments.at(-1);
+    const { byteLength } = await bytes(`${service}/files/${id}/tracks/${track.track}`);
+    if (byteLength < offset + size) throw new Error(`sound ends at ${byteLength}`);
+  }
+  const scrub = await bytes(`${service}/files/${id}/tracks/-1`);
+  if (readHeader(scrub).timescale === 0) throw new Error("no scrub track");
+  const video = Object.values(index).find((each) => each.type === "video" && each.track > 0);
+  const track = await bytes(`${service}/files/${id}/tracks/${video.track}`);
+  const cut = ({ offset, size }) => track.slice(offset, offset + size);
+  return decode(video.codec, cut(video.initSegment), video.segments.map(cut));
 }
 
 async function picture(id) {
@@ -193,7 +199,12 @@ async function prepare() {
   if (own.refused) await refusals(own.refused);
   await checkDetails();
   await checkWords(own.video, own.said);
-  return [await byFileId(own.video), await byAddress(own.url), await picture(own.image)];
+  return [
+    await byFileId(own.video),
+    await byAddress(own.url),
+    await picture(own.image),
+    await byAddress(own.inside),
+  ];
 }
 
 window.EF_REGISTERED = true;
@@ -212,18 +223,119 @@ window.FRAMEGEN_BRIDGE.onBeginFrame((n) => {
 });
 """
 
+_OWN_FILES = """
+/* Some of a source by address: the segments around a stretch of it. */
+async function stretch(url, fromMs, toMs) {
+  const manifest = await json(`${service}/transcode/manifest.json?url=${encodeURIComponent(url)}`);
+  const { initSegment, mediaSegment } = manifest.endpoints;
+  const read = async ({ id, segmentDurationsMs }) => {
+    const parts = [await bytes(initSegment.replace("{rendition}", id))];
+    let startMs = 0;
+    let partMs = null;
+    for (const [place, lengthMs] of segmentDurationsMs.entries()) {
+      if (startMs < toMs && startMs + lengthMs > fromMs) {
+        partMs ??= startMs;
+        const named = mediaSegment.replace("{rendition}", id).replace("{segmentId}", place + 1);
+        parts.push(await bytes(named));
+      }
+      startMs += lengthMs;
+    }
+    return { parts, partMs };
+  };
+  const [video] = manifest.videoRenditions;
+  const { parts: [header, ...segments] } = await read(video);
+  const sound = await read({ ...manifest.audioRenditions[0], id: "audio" });
+  const heard = await listen(sound.parts);
+  return { pictures: await decode(video.codec, header, segments), heard, heardMs: sound.partMs };
+}
+
+/* A whole source by the index and the tracks of it. */
+async function byIndex(src) {
+  const query = `src=${encodeURIComponent(src)}`;
+  const tracks = Object.values(await json(`/api/v1/files/index?${query}`));
+  const read = async (type) => {
+    const track = tracks.find((each) => each.type === type);
+    const whole = await bytes(`/api/v1/files/track?${query}&trackId=${track.track}`);
+    const cut = ({ offset, size }) => whole.slice(offset, offset + size);
+    return { codec: track.codec, parts: [track.initSegment, ...track.segments].map(cut) };
+  };
+  const { codec, parts: [header, ...segments] } = await read("video");
+  const heard = await listen((await read("audio")).parts);
+  return { pictures: await decode(codec, header, segments), heard, heardMs: 0 };
+}
+
+async function listen(parts) {
+  const whole = await new Blob(parts).arrayBuffer();
+  return new OfflineAudioContext(2, 1, 48000).decodeAudioData(whole);
+}
+
+async function prepare() {
+  if (own.by === "index") return byIndex(own.src);
+  return stretch(own.src, own.fromMs, own.fromMs + own.lengthMs);
+}
+
+window.EF_REGISTERED = true;
+const canvas = document.querySelector("canvas").getContext("2d");
+let shown = null;
+let lastUs = 0;
+window.FRAMEGEN_BRIDGE.onInitialize(({ encoderOptions }) => {
+  lastUs = encoderOptions.alignedToUs;
+  const begun = prepare().then((found) => { shown = found; });
+  // A source that is not there is nothing to stop for: that is what makes it easy to overlook.
+  begun.catch((reason) => console.warn(String(reason)))
+    .then(() => window.FRAMEGEN_BRIDGE.initialized());
+});
+
+function sound() {
+  const samples = new Float32Array(2 * Math.round(lastUs * 0.048));
+  const first = Math.round((own.fromMs - shown.heardMs) * 48);
+  const [left, right] = [0, 1].map((side) =>
+    shown.heard.getChannelData(Math.min(side, shown.heard.numberOfChannels - 1)));
+  for (let at = 0; 2 * at < samples.length; at += 1) {
+    samples.set([left[first + at] ?? 0, right[first + at] ?? 0], 2 * at);
+  }
+  return samples.buffer;
+}
+
+window.FRAMEGEN_BRIDGE.onBeginFrame((n, isLast) => {
+  const now = shown?.pictures.findLast(({ ms }) => ms <= own.fromMs + n * 100 + 1);
+  if (now) canvas.drawImage(now.picture, 0, 0);
+  window.FRAMEGEN_BRIDGE.frameReady(n, isLast && shown ? sound() : null);
+});
+"""
+
 _PAGE = """<!doctype html><meta charset="utf-8"><style>body {{ margin: 0 }}</style>
 <canvas width="{width}" height="{height}"></canvas>
 <script type="module">const own = {own};{script}</script>"""
 
 
-def packed_player(**own: Any) -> bytes:
-    """Return the bundle, told what to play, as it is uploaded."""
-    script = _DECODING + _PLAYING
+def packed_player(files: Mapping[str, bytes], **own: Any) -> bytes:
+    """Return the bundle, with files beside its page and told what to play, as it is uploaded."""
+    script = _DECODING + _ASKING + _PLAYING
     page = _PAGE.format(width=WIDTH, height=HEIGHT, own=json.dumps(own), script=script).encode()
+    return packed({**files, "index.html": page})
+
+
+def packed(files: Mapping[str, bytes]) -> bytes:
+    """Return files as a bundle."""
     file = io.BytesIO()
     with tarfile.open(fileobj=file, mode="w:gz") as tar:
-        entry = tarfile.TarInfo("./index.html")
-        entry.size = len(page)
-        tar.addfile(entry, io.BytesIO(page))
+        for name, content in files.items():
+            entry = tarfile.TarInfo(f"./{name}")
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
     return file.getvalue()
+
+
+def one_source_page(src: str, *, by: str = "address", from_ms: int = 0, length_ms: int) -> str:
+    """Return a page of 320 by 240 that plays a stretch of one source, with its sound."""
+    own = {"src": src, "by": by, "fromMs": from_ms, "lengthMs": length_ms}
+    script = _DECODING + _ASKING + _OWN_FILES
+    return _PAGE.format(width=320, height=240, own=json.dumps(own), script=script)
+
+
+def one_source_site(folder: Path, page: str) -> Site:
+    """Return the bundle of such a page; further files may be put into its folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "index.html").write_text(page)
+    return Site(folder)

@@ -8,8 +8,9 @@ render's record can say what the page wanted and did not get.
 import base64
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, Protocol
 
 from framekiln.capture.cdp import Connection, Params
 
@@ -17,14 +18,51 @@ from framekiln.capture.cdp import Connection, Params
 PAGE_URL: Final = "http://127.0.0.1/"
 LARGEST_BODY_BYTES: Final = 64 << 20
 """Chromium takes messages of 100 MiB, and a body is a third larger in one; after that it hangs."""
+PIECE_BYTES: Final = 8 << 20
+"""How much of a larger file is sent at a time."""
 _REMEMBERED: Final = 100
+_OK: Final = 200
+_PARTIAL: Final = 206
+_NO_SUCH_PART: Final = 416
+_RANGE: Final = re.compile(r"bytes=([0-9]{1,15})-([0-9]{0,15})")
+
+
+class Content(Protocol):
+    """A body that may be too large for one message, and is read piece by piece."""
+
+    @property
+    def size_bytes(self) -> int:
+        """How long it is."""
+        ...
+
+    def read(self, start: int, end: int) -> bytes:
+        """Return the bytes from `start` up to, not including, `end`; both lie in it."""
+        ...
+
+
+@dataclass(frozen=True)
+class FileContent:
+    """A file of this machine as a body."""
+
+    path: Path
+
+    @property
+    def size_bytes(self) -> int:
+        """How long it is."""
+        return self.path.stat().st_size
+
+    def read(self, start: int, end: int) -> bytes:
+        """Return a part of it."""
+        with self.path.open("rb") as file:
+            file.seek(start)
+            return file.read(end - start)
 
 
 @dataclass(frozen=True)
 class Resource:
     """The answer to one request."""
 
-    body: bytes
+    body: bytes | Content
     content_type: str
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
@@ -52,7 +90,10 @@ class PageNetwork:
         connection.call("Fetch.enable", patterns, session=session, within_s=10)
 
     def _answer(self, connection: Connection, session: str, params: Params) -> None:
-        resource = self._find(params["request"]["url"], str(params.get("resourceType")))
+        request = params["request"]
+        resource = self._find(request["url"], str(params.get("resourceType")))
+        if resource is not None:
+            resource = _part_of(resource, _range_in(request))
         if resource is None:
             reply: dict[str, Any] = {
                 "requestId": params["requestId"],
@@ -64,7 +105,7 @@ class PageNetwork:
             "requestId": params["requestId"],
             "responseCode": resource.status,
             "responseHeaders": _headers(resource),
-            "body": base64.b64encode(resource.body).decode("ascii"),
+            "body": base64.b64encode(_bytes_of(resource)).decode("ascii"),
         }
         connection.abandon(connection.post("Fetch.fulfillRequest", reply, session=session))
 
@@ -74,8 +115,8 @@ class PageNetwork:
             return self.document
         # Only the composition itself is a document: a page may not navigate away.
         found = None if kind == "Document" else self.lookup(url)
-        if found is not None and len(found.body) > LARGEST_BODY_BYTES:
-            found = None
+        if found is not None and isinstance(found.body, bytes):
+            found = found if len(found.body) <= LARGEST_BODY_BYTES else None
         # Chromium asks for an icon by itself; no page means it.
         if found is None and url != PAGE_URL + "favicon.ico":
             self._remember(url if len(url) <= 300 else url[:297] + "...")
@@ -85,6 +126,51 @@ class PageNetwork:
         # A page may ask without end.
         if len(self.refused) < _REMEMBERED and url not in self.refused:
             self.refused.append(url)
+
+
+def file_resource(path: Path, content_type: str) -> Resource:
+    """Return a file of this machine as an answer; a large one is read as it is sent."""
+    content = FileContent(path)
+    is_small = content.size_bytes <= PIECE_BYTES
+    return Resource(path.read_bytes() if is_small else content, content_type)
+
+
+def _range_in(request: Params) -> tuple[int, int | None] | None:
+    """Return the part that a request asks for: its first byte, and the one after its last."""
+    told = next((v for k, v in request["headers"].items() if k.lower() == "range"), "")
+    match = _RANGE.fullmatch(told.replace(" ", ""))
+    if match is None:
+        return None
+    return int(match[1]), int(match[2]) + 1 if match[2] else None
+
+
+def _part_of(resource: Resource, asked: tuple[int, int | None] | None) -> Resource:
+    """Return the part of an answer that was asked for, or the first piece of a large one.
+
+    A page that has not asked for a part gets the rest by `runtime/src/large_answers.ts`.
+    """
+    body = resource.body
+    is_large = not isinstance(body, bytes) and body.size_bytes > PIECE_BYTES
+    if resource.status != _OK or (asked is None and not is_large):
+        return resource
+    size = len(body) if isinstance(body, bytes) else body.size_bytes
+    start, stop = asked or (0, None)
+    if start >= size:
+        total = ("Content-Range", f"bytes */{size}")
+        return replace(resource, body=b"", status=_NO_SUCH_PART, headers=(*resource.headers, total))
+    end = min(stop or size, size, start + (PIECE_BYTES if is_large else LARGEST_BODY_BYTES))
+    part = body[start:end] if isinstance(body, bytes) else body.read(start, end)
+    told = (
+        ("Content-Range", f"bytes {start}-{end - 1}/{size}"),
+        ("Accept-Ranges", "bytes"),
+        ("Access-Control-Expose-Headers", "Content-Range, Accept-Ranges"),
+    )
+    return replace(resource, body=part, status=_PARTIAL, headers=resource.headers + told)
+
+
+def _bytes_of(resource: Resource) -> bytes:
+    body = resource.body
+    return body if isinstance(body, bytes) else body.read(0, body.size_bytes)
 
 
 def _headers(resource: Resource) -> list[dict[str, str]]:

@@ -19,6 +19,7 @@ from framekiln.engine.film import make_film
 from framekiln.engine.order import LARGEST_SIDE_PX, LONGEST_MS, Film, FilmLimits, FilmOrder
 from framekiln.kit.errors import InvalidInput
 from framekiln.kit.fetch import GuardedFetcher
+from framekiln.playback.page_player import PlayerWithoutService
 from framekiln.settings import Settings
 from framekiln.timeline import exact_rate
 
@@ -49,6 +50,7 @@ def render(
             fps=None if fps is None else _rate(fps),
             duration_ms=duration_ms,
             assets=FetchedAssets(fetcher, Path(folder)),
+            service=PlayerWithoutService(Path(folder)),
         )
         film = _make(order, output, settings, quiet=as_json)
     _tell(film, output, as_json=as_json)

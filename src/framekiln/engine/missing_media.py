@@ -55,6 +55,11 @@ def check_images(page: Page, reasons: Reasons) -> None:
         )
 
 
+def missing_source(address: str, reason: FramekilnError) -> FramekilnError:
+    """Return the error for a source that a page's own runtime asked for in vain."""
+    return _missing(f"{address[:_SHOWN_URL_CHARACTERS]} cannot be played: {reason.message}", reason)
+
+
 def find_missing(thrown: PageThrew, reasons: Reasons) -> FramekilnError | None:
     """Return which source a page's complaint is about, if it is about one that failed."""
     for url, reason in reasons.items():

@@ -1,21 +1,36 @@
 """What a page with a runtime of its own asks its service for, whatever host it names.
 
 Such a page plays in an editor, too, where a service stands behind it. While it is filmed nobody
-does but us: what it names by address is fetched, reports are swallowed, and everything else is
-asked of whoever answers for the service, or said to be missing.
+does but us: what it names by address, on the web or in its bundle, is fetched and played from
+here, reports are swallowed, and everything else is asked of whoever answers for the service, or
+said to be missing.
 """
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final, Protocol
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from framekiln.capture.network import PAGE_URL, Resource
-from framekiln.engine.assets import LocalAsset
-from framekiln.kit.errors import InvalidInput, NotFound
+from framekiln.engine.assets import FILE_ID, LocalAsset
+from framekiln.kit.errors import FramekilnError, InvalidInput, NotFound
 
 API_PREFIX: Final = "/api/v1/"
-Fetch = Callable[[str], Resource]
+FILES_PATH: Final = "/api/v1/files/"
+
+# Requests that name a source by address, and where in the query they do.
+_PLAYED: Final = (
+    (re.compile(r"transcode/.+"), "url"),
+    (re.compile(r"files/(index|track)"), "src"),
+)
+# Without these an element has nothing to show.
+_SOURCES: Final = re.compile(
+    r"transcode/manifest\.json|files/(?!md5$)[^/]+(/index)?|assets/(image|captions)"
+)
+# Players also try the segment after the last, and tracks that not every file has.
+_PARTS: Final = re.compile(r"transcode/[^/]+/.+|files/track|files/[^/]+/tracks/.+")
 
 
 class ServiceAnswers(Protocol):
@@ -27,9 +42,13 @@ class ServiceAnswers(Protocol):
         """
         ...
 
+    def play(self, path: str, query: Mapping[str, str], source: LocalAsset) -> Resource | None:
+        """Return the same for a path at which a source by address is played, from its file."""
+        ...
+
 
 class NoService:
-    """For films that are made without a service."""
+    """For films that are made without a service, of pages that play nothing."""
 
     def answer(self, path: str, query: Mapping[str, str]) -> Resource | None:
         """Refuse."""
@@ -37,36 +56,62 @@ class NoService:
             f"{API_PREFIX}{path[:200]} is answered by a service, and this film is made without one"
         )
 
+    def play(self, path: str, query: Mapping[str, str], source: LocalAsset) -> Resource | None:
+        """Refuse."""
+        return self.answer(path, query)
 
+
+@dataclass(frozen=True)
 class PageApi:
-    """Answers requests below `API_PREFIX`; `by_address` are those for what `src` names."""
+    """Answers requests below `API_PREFIX`.
 
-    def __init__(self, service: ServiceAnswers, by_address: Mapping[str, Fetch]) -> None:
-        self._service = service
-        self._by_address = by_address
+    `fetch` gets what lies at an address; `by_address` are answers about what `src` names.
+    """
+
+    service: ServiceAnswers
+    fetch: Callable[[str], LocalAsset]
+    by_address: Mapping[str, Callable[[str], Resource]]
 
     def answer(self, path: str, query: Mapping[str, str]) -> Resource:
         """Return the answer to a request, or raise why there is none."""
         if path == "telemetry" or path.startswith("telemetry/"):
             return Resource(b"", "text/plain", status=204)
-        if fetch := self._by_address.get(path):
+        if about := self.by_address.get(path):
             if "src" not in query:
                 raise InvalidInput(f"{API_PREFIX}{path} needs src", field="src")
-            return fetch(urljoin(PAGE_URL, query["src"]))
-        if _lies_in_bundle(query.get("url", "")):
-            raise NotFound(
-                f"{query['url'][:200]} lies in the bundle, and no service can play it from there:"
-                " upload it and name it by file-id, or name an https address"
-            )
-        answer = self._service.answer(path, query)
+            return about(urljoin(PAGE_URL, query["src"]))
+        address = _played_address(path, query)
+        if address is None:
+            answer = self.service.answer(path, query)
+        else:
+            answer = self.service.play(path, query, self.fetch(address))
         if answer is None:
             raise NotFound(f"{API_PREFIX}{path[:200]} is not answered while a page is filmed")
         return answer
 
 
-def _lies_in_bundle(url: str) -> bool:
-    # Files of the service seem to lie on the page's own host, too.
-    return url.startswith(PAGE_URL) and not url.startswith(urljoin(PAGE_URL, API_PREFIX))
+def is_needed(path: str, error: FramekilnError) -> bool:
+    """Tell whether a film is wrong without what a page asked for below `API_PREFIX` in vain."""
+    if _PARTS.fullmatch(path):
+        return not isinstance(error, NotFound | InvalidInput)
+    return _SOURCES.fullmatch(path) is not None
+
+
+def _played_address(path: str, query: Mapping[str, str]) -> str | None:
+    """Return the address of the source that is played; None if it is a file of the service."""
+    for pattern, name in _PLAYED:
+        if pattern.fullmatch(path) and (named := query.get(name)):
+            address = urljoin(PAGE_URL, named)
+            is_stored = address.startswith(FILE_ID) or _path_of(address).startswith(FILES_PATH)
+            return None if is_stored else address
+    return None
+
+
+def _path_of(address: str) -> str:
+    try:
+        return urlsplit(address).path
+    except ValueError:
+        return ""
 
 
 def md5_of(asset: LocalAsset) -> str:

@@ -6,7 +6,8 @@ everything else is an asset by URL. The page side is `runtime/src/host.ts`.
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
@@ -17,10 +18,19 @@ from typing import Any, Final, Self
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from framekiln.capture.browser import Browser
-from framekiln.capture.network import PAGE_URL, Resource
+from framekiln.capture.errors import PageNeverSettled
+from framekiln.capture.network import PAGE_URL, Resource, file_resource
 from framekiln.capture.page_buffers import PageBuffers
 from framekiln.engine.assets import FILE_ID, TRANSCRIPTION_OF, Assets, LocalAsset
-from framekiln.engine.page_api import API_PREFIX, PageApi, ServiceAnswers, md5_of
+from framekiln.engine.missing_media import missing_source
+from framekiln.engine.page_api import (
+    API_PREFIX,
+    FILES_PATH,
+    PageApi,
+    ServiceAnswers,
+    is_needed,
+    md5_of,
+)
 from framekiln.engine.site import Site
 from framekiln.kit.errors import FramekilnError, InvalidInput
 from framekiln.media.captions import read_captions
@@ -31,7 +41,6 @@ from framekiln.media.watching.frames import FrameSource
 Query = dict[str, str]
 
 PREFIX: Final = "/__framekiln/"
-FILES_PATH: Final = "/api/v1/files/"
 _LARGEST_FRAME_PX: Final = 8192
 _LONGEST_WINDOW: Final = 1 << 20
 _MOST_WARNINGS: Final = 20
@@ -41,7 +50,7 @@ _DECIMAL: Final = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,9})?")
 _CREDENTIALS: Final = (
     ("Access-Control-Allow-Origin", PAGE_URL.rstrip("/")),
     ("Access-Control-Allow-Credentials", "true"),
-    ("Access-Control-Allow-Headers", "Authorization, Content-Type"),
+    ("Access-Control-Allow-Headers", "Authorization, Content-Type, Range"),
 )
 # Page times have five decimals and source times are often whole milliseconds: a picture that is
 # due within half of one is meant.
@@ -76,7 +85,8 @@ class PageHost:
             "assets/captions": lambda url: self._captions({"src": url}),
             "files/md5": lambda url: _json({"md5": md5_of(self._fetch(url))}),
         }
-        self._api = PageApi(service, by_address) if service else None
+        self._api = PageApi(service, self._fetch, by_address) if service else None
+        self._needed: dict[str, FramekilnError] = {}
         self._answers: dict[str, Callable[[Query], Resource]] = {
             "media": self._media,
             "frame": self._frame,
@@ -122,6 +132,24 @@ class PageHost:
             for url, error in islice(self.reasons.items(), _MOST_WARNINGS)
         )
 
+    @contextmanager
+    def naming_missing_sources(self) -> Iterator[None]:
+        """Raise what is missing if the page asks for it in the block, or waits for it in vain."""
+        try:
+            yield
+        except PageNeverSettled:
+            self.check_sources()
+            raise
+        self.check_sources()
+
+    def check_sources(self) -> None:
+        """Raise if the page's own runtime asked for a source that cannot be had.
+
+        Such runtimes go on without it, and nobody would know that something is missing.
+        """
+        for url, error in self._needed.items():
+            raise missing_source(url, error)
+
     def _answer(self, what: str, query: str) -> Resource | None:
         answer = self._answers.get(what)
         if answer is None:
@@ -135,16 +163,20 @@ class PageHost:
 
     def _answer_api(self, api: PageApi, url: str) -> Resource:
         parts = urlsplit(url)
+        path = unquote(parts.path.removeprefix(API_PREFIX))
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         try:
-            answer = api.answer(unquote(parts.path.removeprefix(API_PREFIX)), query)
+            answer = api.answer(path, query)
         except FramekilnError as error:
+            if is_needed(path, error):
+                self._needed[query.get("url") or query.get("src") or parts.path] = error
             # One that was fetched in vain is noted by its own address.
             if all(error is not known for known in self.reasons.values()):
                 self.reasons[url] = error
             answer = _problem(error)
         else:
             self.reasons.pop(url, None)
+            self._needed.pop(query.get("url") or query.get("src") or parts.path, None)
         return replace(answer, headers=(*answer.headers, *_CREDENTIALS))
 
     def _file(self, address: str) -> Resource:
@@ -152,7 +184,7 @@ class PageHost:
             asset = self._fetch(address)
         except FramekilnError as error:
             return _problem(error)
-        return Resource(asset.path.read_bytes(), asset.content_type)
+        return file_resource(asset.path, asset.content_type)
 
     def _media(self, query: Query) -> Resource:
         facts = self._probe(_source(query))

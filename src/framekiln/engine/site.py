@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from framekiln.capture.network import PAGE_URL, Resource
+from framekiln.capture.network import PAGE_URL, Resource, file_resource
 from framekiln.engine.assets import Assets, LocalAsset
 from framekiln.kit.errors import InvalidInput
 
@@ -42,7 +42,7 @@ class Site:
     def find(self, url_path: str) -> Resource | None:
         """Return the file at a path of the page's origin; None outside the folder."""
         path = self.locate(url_path)
-        return None if path is None else Resource(path.read_bytes(), _type_of(path))
+        return None if path is None else file_resource(path, _type_of(path))
 
     def locate(self, url_path: str) -> Path | None:
         """Return where that file lies; a page may ask for anything."""

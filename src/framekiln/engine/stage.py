@@ -76,7 +76,7 @@ class Stage:
         self._go_to(slice_.first_frame)
         size, timeline = self.shot.size, self.shot.timeline
         settings = VideoSettings(size.width_px, size.height_px, timeline.fps)
-        with FilmEncoder(path, settings) as encoder:
+        with FilmEncoder(path, settings) as encoder, self.host.naming_missing_sources():
             for number in range(slice_.first_frame, slice_.end_frame):
                 self._check_deadline()
                 pixels = encoder.buffer()
@@ -102,6 +102,7 @@ class Stage:
         if moment.is_transparent:
             self.page.make_transparent()
         shown = self.page.show(last, at_us, screenshot=_LOSSLESS)
+        self.host.check_sources()
         assert shown.screenshot is not None
         return decode_bgra(base64.b64decode(shown.screenshot))[: self.shot.size.height_px]
 
@@ -174,7 +175,8 @@ def open_stage(
             network = _network(order, host)
             shot = plan_shot(order, _load(page, network, host, order=order, limits=limits))
             if shot.size == viewport:
-                initialize(page, order, shot, within_s=limits.settle_s)
+                with host.naming_missing_sources():
+                    initialize(page, order, shot, within_s=limits.settle_s)
                 page.begin(shot.timeline.fps, frame_within_s=limits.frame_s)
                 reason = fallback_reason or missing
                 yield Stage(page, grabber, shot, limits, reason, network, host)
@@ -197,9 +199,10 @@ def _load(
     page: Page, network: PageNetwork, host: PageHost, *, order: FilmOrder, limits: FilmLimits
 ) -> PageFacts:
     try:
-        facts = page.load(
-            network, settle_within_s=limits.settle_s, has_files=order.site is not None
-        )
+        with host.naming_missing_sources():
+            facts = page.load(
+                network, settle_within_s=limits.settle_s, has_files=order.site is not None
+            )
     except PageThrew as thrown:
         if missing := find_missing(thrown, host.reasons):
             raise missing from thrown

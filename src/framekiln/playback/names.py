@@ -2,8 +2,13 @@
 
 from typing import Final
 
-from framekiln.media.segmenting.renditions import Outline
-from framekiln.playback.model import InitNotFound, SegmentName, SegmentNotFound
+from framekiln.media.segmenting.renditions import Outline, Rendition
+from framekiln.playback.model import (
+    InitNotFound,
+    RenditionNotFound,
+    SegmentName,
+    SegmentNotFound,
+)
 
 SEGMENT_TYPE: Final = "video/iso.segment"
 WHOLE_TYPE: Final = "video/mp4"
@@ -18,6 +23,24 @@ def find_init(outline: Outline, rendition_id: str, extension: str) -> bytes:
         offered = ", ".join(each.id for each in outline.renditions)
         raise InitNotFound(f"Init segment not found: this source is offered as {offered}")
     return found.init
+
+
+def find_rendition(outline: Outline, rendition_id: str) -> Rendition:
+    """Return a rendition by its name."""
+    found = outline.find(rendition_id)
+    if found is None:
+        offered = ", ".join(each.id for each in outline.renditions)
+        raise RenditionNotFound(f"Track not found: this source is offered as {offered}")
+    return found
+
+
+def check_segment(rendition: Rendition, name: SegmentName) -> None:
+    """Refuse a segment that the rendition does not have."""
+    if not 1 <= name.number <= rendition.segment_count:
+        raise SegmentNotFound(
+            f"Media segment not found: {name.rendition_id} has segments 1 to"
+            f" {rendition.segment_count}"
+        )
 
 
 def segment_named(rendition_id: str, number: str, extension: str) -> SegmentName:

@@ -14,19 +14,18 @@ from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.confined.errors import rebuild_error
 from framekiln.kit.ids import FileId, OrganizationId
-from framekiln.media.segmenting.renditions import AUDIO, Outline, Rendition
+from framekiln.media.segmenting.renditions import AUDIO, Outline
 from framekiln.playback import store
 from framekiln.playback.addresses import address_of
 from framekiln.playback.jobs import segment_job
 from framekiln.playback.model import (
     MadeSegment,
-    RenditionNotFound,
     SegmentName,
-    SegmentNotFound,
     Source,
     segment_key,
     source_prefix,
 )
+from framekiln.playback.names import check_segment, find_rendition
 from framekiln.playback.sources import FAILURES_LAST, Sources
 from framekiln.playback.waiting import until
 from framekiln.storage.blob_store import BlobStore
@@ -81,12 +80,8 @@ class Playback:
 
     async def segment(self, source: Source, name: SegmentName) -> str:
         """Return the blob key of a segment; it is made if nobody has done so before."""
-        rendition = find_rendition(source, name.rendition_id)
-        if not 1 <= name.number <= rendition.segment_count:
-            raise SegmentNotFound(
-                f"Media segment not found: {name.rendition_id} has segments 1 to"
-                f" {rendition.segment_count}"
-            )
+        assert source.outline is not None
+        check_segment(find_rendition(source.outline, name.rendition_id), name)
         missing = await self._missing(source, name)
         # All at once, so that whoever waits has nothing to wait for afterwards.
         await self._have_made(source, name, missing)
@@ -139,7 +134,8 @@ class Playback:
 
         What could not be made before it was asked for is left until somebody asks.
         """
-        rendition = find_rendition(source, name.rendition_id)
+        assert source.outline is not None
+        rendition = find_rendition(source.outline, name.rendition_id)
         last = min(name.number + ahead, rendition.segment_count)
         async with self._database.connection() as connection:
             found = await store.find_segments(
@@ -181,13 +177,3 @@ class Playback:
             if key is not None and await self._blobs.info(key) is None:
                 return False
         return True
-
-
-def find_rendition(source: Source, rendition_id: str) -> Rendition:
-    """Return a rendition of a source that was opened."""
-    assert source.outline is not None
-    found = source.outline.find(rendition_id)
-    if found is None:
-        offered = ", ".join(each.id for each in source.outline.renditions)
-        raise RenditionNotFound(f"Track not found: this source is offered as {offered}")
-    return found

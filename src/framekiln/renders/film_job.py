@@ -45,8 +45,10 @@ class FilmRenders:
     studio: Studio
     limits: FilmLimits
     reuse: Reuse
-    service_of: Callable[[OrganizationId, asyncio.AbstractEventLoop], ServiceAnswers]
-    """What answers, for an organization, the pages that expect a service behind them."""
+    service_of: Callable[[OrganizationId, asyncio.AbstractEventLoop, Path], ServiceAnswers]
+    """What answers, for an organization, the pages that expect a service behind them; it may write
+    into the folder.
+    """
 
     async def __call__(self, job: JobContext) -> None:
         """Film what can be filmed now."""
@@ -80,7 +82,7 @@ class FilmRenders:
             duration_ms=render.asked.duration_ms,
             assets=assets,
             still=still_moment(render),
-            service=self.service_of(render.organization_id, asyncio.get_running_loop()),
+            service=self.service_of(render.organization_id, asyncio.get_running_loop(), folder),
         )
         if render.source_kind is SourceKind.LAYERS:
             stored = await self.blobs.get(render.source_key)

@@ -2,11 +2,11 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from functools import partial
 
 from framekiln.engine.order import FilmLimits
 from framekiln.engine.studio import Studio
 from framekiln.jobs.model import Handler
+from framekiln.playback.page_player import PagePlayer
 from framekiln.renders.film_job import FilmRenders
 from framekiln.renders.jobs import FILM_RENDER
 from framekiln.services import Services
@@ -34,5 +34,7 @@ def _film_handler(services: Services, studio: Studio) -> FilmRenders:
         studio=studio,
         limits=FilmLimits.of(services.settings),
         reuse=render_reuse(services),
-        service_of=partial(PageService, services),
+        service_of=lambda organization_id, loop, folder: PageService(
+            services, organization_id, loop, PagePlayer(folder)
+        ),
     )

@@ -2,20 +2,23 @@
 
 Answers what a player asks of the interface, from the same domains and in the same words, for the
 organization whose render it is. Nothing is changed here but that playback makes what is missing.
+Sources by address are played from their files, see `playback/page_player.py`.
 """
 
 import asyncio
 import json
 import re
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any, Final
 
-from framekiln.capture.network import LARGEST_BODY_BYTES, PAGE_URL, Resource
+from framekiln.capture.network import PAGE_URL, Resource
+from framekiln.engine.assets import LocalAsset
 from framekiln.files.detail import detail as file_detail
 from framekiln.files.ids import file_id_of, track_id_of
 from framekiln.files.model import File, FileType, index_key, source_key, track_key
-from framekiln.kit.errors import InvalidInput, TooLarge
+from framekiln.kit.errors import InvalidInput
 from framekiln.kit.ids import OrganizationId
 from framekiln.playback.links import Links
 from framekiln.playback.manifests import json as json_manifest
@@ -23,12 +26,14 @@ from framekiln.playback.names import (
     SEGMENT_TYPE,
     WHOLE_TYPE,
     find_init,
+    find_rendition,
     is_whole,
     segment_named,
 )
-from framekiln.playback.service import find_rendition
+from framekiln.playback.page_player import PagePlayer
 from framekiln.services import Services
 from framekiln.speech.captions import as_page_captions
+from framekiln.storage.blob_store import BlobStore
 from framekiln.transcripts.detail import detail_for_file
 from framekiln.transcripts.ids import fragment_number_of, transcription_id_of
 
@@ -40,12 +45,36 @@ _UNKNOWN: Final = "application/octet-stream"
 
 
 @dataclass(frozen=True)
+class BlobContent:
+    """A blob as the body of an answer; read from the film's thread, however large it is."""
+
+    blobs: BlobStore
+    key: str
+    size_bytes: int
+    loop: asyncio.AbstractEventLoop
+
+    def read(self, start: int, end: int) -> bytes:
+        """Return a part of it."""
+        reading = asyncio.run_coroutine_threadsafe(self._read(start, end), self.loop)
+        return reading.result(_ANSWERED_WITHIN_S)
+
+    async def _read(self, start: int, end: int) -> bytes:
+        async with aclosing(self.blobs.stream(self.key, start=start, end=end)) as chunks:
+            return b"".join([chunk async for chunk in chunks])
+
+
+@dataclass(frozen=True)
 class PageService:
     """Answers for one organization: from the film's thread, by the event loop of the worker."""
 
     services: Services
     organization_id: OrganizationId
     loop: asyncio.AbstractEventLoop
+    player: PagePlayer
+
+    def play(self, path: str, query: Query, source: LocalAsset) -> Resource | None:
+        """Return what lies at a path of the interface for a source by address."""
+        return self.player.play(path, query, source)
 
     def answer(self, path: str, query: Query) -> Resource | None:
         """Return what lies at a path of the interface; blocks the film's thread."""
@@ -74,19 +103,13 @@ class PageService:
         return Resource(await self.services.blobs.get(key), _JSON)
 
     async def track(self, _query: Query, file_id: str, track_id: str) -> Resource:
-        """Return a whole track."""
+        """Return a track, which is read from the store as it is sent."""
         number = track_id_of(track_id)
         file = await self._readable(file_id)
         track = await self.services.files.complete_track(file, number)
-        if track.byte_size > LARGEST_BODY_BYTES:
-            raise TooLarge(
-                f"track {number} of file {file.id} has {track.byte_size} bytes, and a page that is"
-                f" filmed can be given {LARGEST_BODY_BYTES}: name the source by"
-                f" src=/api/v1/files/{file.id} instead, which is played in segments",
-                limit_bytes=LARGEST_BODY_BYTES,
-            )
         key = track_key(file.organization_id, file.id, number)
-        return Resource(await self.services.blobs.get(key), f"{track.type}/mp4")
+        content = BlobContent(self.services.blobs, key, track.byte_size, self.loop)
+        return Resource(content, f"{track.type}/mp4")
 
     async def transcription(self, _query: Query, file_id: str) -> Resource:
         """Return where the newest transcription of a file stands."""
@@ -118,8 +141,8 @@ class PageService:
     async def segment(self, query: Query, rendition: str, number: str, extension: str) -> Resource:
         """Return one segment, made now if need be."""
         playback = self.services.playback
-        source, _ = await playback.open(self.organization_id, _source_url(query))
-        init = find_rendition(source, rendition).init
+        source, outline = await playback.open(self.organization_id, _source_url(query))
+        init = find_rendition(outline, rendition).init
         key = await playback.segment(source, segment_named(rendition, number, extension))
         data = await self.services.blobs.get(key)
         if is_whole(extension):

@@ -22,10 +22,10 @@ from framekiln.playback.names import (
     SEGMENT_TYPE,
     WHOLE_TYPE,
     find_init,
+    find_rendition,
     is_whole,
     segment_named,
 )
-from framekiln.playback.service import find_rendition
 
 router = APIRouter(prefix="/api/v1/transcode", tags=["playback"])
 
@@ -95,8 +95,8 @@ async def get_playlist(
     request: Request, reader: MediaReader, rendition: str, *, url: SourceUrl
 ) -> Response:
     """List the segments of one rendition for HLS players."""
-    source, _ = await services_of(request).playback.open(reader.organization_id, url)
-    text = hls.media_playlist(find_rendition(source, rendition), _links(request, url))
+    _, outline = await services_of(request).playback.open(reader.organization_id, url)
+    text = hls.media_playlist(find_rendition(outline, rendition), _links(request, url))
     return _kept(text.encode(), hls.MEDIA_TYPE, MANIFEST_AGE_S)
 
 
@@ -119,8 +119,8 @@ async def get_segment(
 ) -> Response:
     """Send one segment, made now if need be; as .mp4 with its header, playable by itself."""
     services = services_of(request)
-    source, _ = await services.playback.open(reader.organization_id, url)
-    found = find_rendition(source, rendition)
+    source, outline = await services.playback.open(reader.organization_id, url)
+    found = find_rendition(outline, rendition)
     key = await services.playback.segment(source, segment_named(rendition, number, extension))
     if is_whole(extension):
         return _kept(found.init + await services.blobs.get(key), WHOLE_TYPE, SEGMENT_AGE_S)

@@ -69,11 +69,14 @@ def track_path(folder: Path, track_id: int) -> Path:
     return folder / TRACKS_FOLDER / f"{track_id}.mp4"
 
 
-def process_video(source: Path, folder: Path, *, report: Report) -> ProcessedVideo:
+def process_video(
+    source: Path, folder: Path, *, report: Report, has_overview: bool = True
+) -> ProcessedVideo:
     """Write the track files and the index of `source` into `folder`.
 
-    `report` gets the part of the work that is done, growing, and 1 at the end. Raises
-    `UnreadableMedia` with what is wrong with the file.
+    Without `has_overview` there is no track for scrubbing and no thumbnail. `report` gets the part
+    of the work that is done, growing, and 1 at the end. Raises `UnreadableMedia` with what is wrong
+    with the file.
     """
     done = WorkDone(report)
     tallies = survey(source, lambda part: done.read(part, share=_READING_SHARE))
@@ -84,7 +87,7 @@ def process_video(source: Path, folder: Path, *, report: Report) -> ProcessedVid
     making = _Making(source, folder, done)
     scrub: ProcessedTrack | None = None
     if plan.video is not None and facts.video is not None:
-        scrub = making.make_video(plan.video, facts, facts.video)
+        scrub = making.make_video(plan.video, facts, facts.video, has_overview=has_overview)
     for job in plan.sounds:
         making.make_sound(job)
     making.write_index()
@@ -123,25 +126,33 @@ class _Making:
         self._index: Index = {}
         self.tracks: list[ProcessedTrack] = []
 
-    def make_video(self, job: TrackJob, facts: MediaFacts, video: VideoFacts) -> ProcessedTrack:
+    def make_video(
+        self, job: TrackJob, facts: MediaFacts, video: VideoFacts, *, has_overview: bool
+    ) -> ProcessedTrack | None:
         """Make the track of pictures, thumbnails and the track for scrubbing, which is returned."""
         job = self._copy(job)
-        sheet = SheetViewer(facts)
-        scrub_out = track_path(self._folder, SCRUB_TRACK_ID)
-        orders = [PictureOrder.scrub(scrub_out, video.width_px, video.height_px)]
-        units = job.scrub_units
+        orders: list[PictureOrder] = []
+        units = 0
+        if has_overview:
+            scrub_out = track_path(self._folder, SCRUB_TRACK_ID)
+            orders.append(PictureOrder.scrub(scrub_out, video.width_px, video.height_px))
+            units += job.scrub_units
         if job.reason is not None:
             out = track_path(self._folder, job.track_id)
             orders.append(PictureOrder.whole(out, video.width_px, video.height_px))
             units += job.packet_units
-        encode_pictures(
-            PictureSource(self._source, video.fps),
-            orders,
-            tick=lambda: self._done.add(units),
-            viewer=sheet.see,
-        )
-        sheet.write(self._folder / THUMBNAILS)
+        sheet = SheetViewer(facts) if has_overview else None
+        if orders:
+            encode_pictures(
+                PictureSource(self._source, video.fps),
+                orders,
+                tick=lambda: self._done.add(units),
+                viewer=sheet.see if sheet else None,
+            )
         self.tracks.append(self._describe(job.track_id, job.reason, job.language))
+        if sheet is None:
+            return None
+        sheet.write(self._folder / THUMBNAILS)
         return self._describe(SCRUB_TRACK_ID, "small pictures for scrubbing", None)
 
     def make_sound(self, job: TrackJob) -> None:

@@ -1,0 +1,123 @@
+"""Plays sources that lie on this machine for a page that is filmed: its bundle's own files, and
+what was fetched for it.
+
+The page asks in the words of the interface and gets what players get: manifests and segments, or
+an index and tracks. Nothing is stored or shared: it is made here and now, for as long as the film
+is made.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Final
+
+from framekiln.capture.network import PAGE_URL, Resource, file_resource
+from framekiln.engine.assets import LocalAsset
+from framekiln.engine.page_api import NoService
+from framekiln.files.errors import TrackNotFound
+from framekiln.files.ids import track_id_of
+from framekiln.media.segmenting.renditions import Outline
+from framekiln.media.segmenting.segments import make_segment
+from framekiln.media.segmenting.source_outline import outline_of
+from framekiln.media.splitting.split import INDEX_NAME, process_video, track_path
+from framekiln.playback.links import Links
+from framekiln.playback.manifests import json as json_manifest
+from framekiln.playback.names import (
+    SEGMENT_TYPE,
+    WHOLE_TYPE,
+    check_segment,
+    find_init,
+    find_rendition,
+    is_whole,
+    segment_named,
+)
+
+Query = Mapping[str, str]
+
+_JSON: Final = "application/json"
+
+
+class PagePlayer:
+    """Owned by the film's thread; tracks are written below `folder`, which is the film's own."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._outlines: dict[Path, Outline] = {}
+        self._split: dict[Path, Path] = {}
+
+    def play(self, path: str, query: Query, source: LocalAsset) -> Resource | None:
+        """Return what lies at a path of the interface for a source; None if nothing does."""
+        for pattern, route in _ROUTES:
+            if match := pattern.fullmatch(path):
+                return route(self, source.path, query, *match.groups())
+        return None
+
+    def manifest(self, source: Path, query: Query) -> Resource:
+        """Return what the source is offered as; its addresses lead back to the page's own host."""
+        links = Links(query["url"])
+        public_url = PAGE_URL.rstrip("/")
+        told = json_manifest.manifest(self._outline(source), links, public_url=public_url)
+        return Resource(json.dumps(told).encode(), _JSON)
+
+    def init(self, source: Path, _query: Query, rendition: str, extension: str) -> Resource:
+        """Return the header of a rendition."""
+        return Resource(find_init(self._outline(source), rendition, extension), WHOLE_TYPE)
+
+    def segment(
+        self, source: Path, _query: Query, rendition: str, number: str, extension: str
+    ) -> Resource:
+        """Return one segment."""
+        name = segment_named(rendition, number, extension)
+        found = find_rendition(self._outline(source), rendition)
+        check_segment(found, name)
+        data = make_segment(source, found, name.number)
+        if is_whole(extension):
+            return Resource(found.init + data, WHOLE_TYPE)
+        return Resource(data, SEGMENT_TYPE)
+
+    def index(self, source: Path, _query: Query) -> Resource:
+        """Return where what lies in the tracks."""
+        return Resource((self._tracks(source) / INDEX_NAME).read_bytes(), _JSON)
+
+    def track(self, source: Path, query: Query) -> Resource:
+        """Return one track."""
+        number = track_id_of(query.get("trackId", ""))
+        path = track_path(self._tracks(source), number)
+        if not path.is_file():
+            raise TrackNotFound(f"Track not found: the source has no track {number}")
+        return file_resource(path, WHOLE_TYPE)
+
+    def _outline(self, source: Path) -> Outline:
+        if source not in self._outlines:
+            self._outlines[source] = outline_of(source, source)
+        return self._outlines[source]
+
+    def _tracks(self, source: Path) -> Path:
+        """Return the folder with the tracks of a source, and make them the first time."""
+        if source not in self._split:
+            folder = self._folder / f"tracks-{len(self._split)}"
+            process_video(source, folder, report=lambda _part: None, has_overview=False)
+            self._split[source] = folder
+        return self._split[source]
+
+
+class PlayerWithoutService(NoService, PagePlayer):
+    """For films that are made without a service: plays what is named by address."""
+
+    play = PagePlayer.play
+
+
+Route = Callable[..., Resource]
+
+# The first that fits: a header has the form of a segment, too.
+_ROUTES: Final[tuple[tuple[re.Pattern[str], Route], ...]] = tuple(
+    (re.compile(pattern.replace("*", "([^/]+)")), route)
+    for pattern, route in (
+        (r"transcode/manifest\.json", PagePlayer.manifest),
+        (r"transcode/*/init\.*", PagePlayer.init),
+        (r"transcode/*/*\.*", PagePlayer.segment),
+        (r"files/index", PagePlayer.index),
+        (r"files/track", PagePlayer.track),
+    )
+)

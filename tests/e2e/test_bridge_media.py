@@ -1,0 +1,101 @@
+"""Bundles with a runtime of their own play the media files that lie in them."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+from framekiln.capture.browser import Browser
+from framekiln.engine.assets import NoAssets
+from framekiln.engine.film import make_film
+from framekiln.engine.order import FilmOrder
+from framekiln.engine.site import SiteAssets
+from framekiln.kit.errors import CompositionFailed
+from framekiln.playback.page_player import PlayerWithoutService
+from tests.support.clips import Clip, make_clip
+from tests.support.frame_codes import read_frame_code
+from tests.support.looks import decode_frames
+from tests.support.patience import FILM_LIMITS
+from tests.support.playing_runtime import one_source_page, one_source_site
+from tests.support.sounds import decode_sound, find_beeps
+
+CLIP = Clip(fps=Fraction(10), duration_s=Fraction(5), keyframe_every=10)
+FOREIGN = Clip(
+    fps=Fraction(10), duration_s=Fraction(3), video_codec="libvpx-vp9", audio_codec="libopus"
+)
+
+pytestmark = pytest.mark.spec("4.3")
+
+
+def order_of(
+    folder: Path, page: str, make: Callable[[Path], object], *, duration_ms: int
+) -> FilmOrder:
+    site = one_source_site(folder / "bundle", page)
+    make(site.folder)
+    return FilmOrder(
+        page,
+        width_px=320,
+        height_px=240,
+        fps=Fraction(10),
+        duration_ms=duration_ms,
+        site=site,
+        assets=SiteAssets(site, NoAssets()),
+        service=PlayerWithoutService(folder),
+    )
+
+
+def codes_in(path: Path) -> list[int | None]:
+    return [read_frame_code(frame.rgb) for frame in decode_frames(path)]
+
+
+@pytest.mark.parametrize(
+    ("src", "by"),
+    [("./clip.mp4", "address"), ("http://127.0.0.1/clip.mp4", "address"), ("/clip.mp4", "index")],
+)
+def test_a_clip_in_the_bundle_is_seen_and_heard(
+    browser: Browser, tmp_path: Path, src: str, by: str
+) -> None:
+    page = one_source_page(src, by=by, from_ms=2000, length_ms=2500)
+    order = order_of(
+        tmp_path, page, lambda folder: make_clip(folder / "clip.mp4", CLIP), duration_ms=2500
+    )
+    film = make_film(order, browser, tmp_path / "film.mp4", limits=FILM_LIMITS)
+    assert codes_in(tmp_path / "film.mp4") == list(range(20, 45))
+    sound = decode_sound(tmp_path / "film.mp4")
+    assert find_beeps(sound.mono, sound.rate_hz) == pytest.approx([0, 1, 2], abs=0.005)
+    assert film.warnings == ()
+
+
+def test_a_clip_that_browsers_cannot_take_as_it_is_is_encoded(
+    browser: Browser, tmp_path: Path
+) -> None:
+    page = one_source_page("clip.webm", from_ms=900, length_ms=1000)
+    order = order_of(
+        tmp_path, page, lambda folder: make_clip(folder / "clip.webm", FOREIGN), duration_ms=1000
+    )
+    make_film(order, browser, tmp_path / "film.mp4", limits=FILM_LIMITS)
+    assert codes_in(tmp_path / "film.mp4") == list(range(9, 19))
+    sound = decode_sound(tmp_path / "film.mp4")
+    assert find_beeps(sound.mono, sound.rate_hz) == pytest.approx([0.1], abs=0.005)
+
+
+MISSING = {
+    "not there": (lambda _folder: None, "the bundle has no file /clip.mp4"),
+    "not a video": (
+        lambda folder: (folder / "clip.mp4").write_bytes(b"not a video at all" * 99),
+        "not readable as video or sound",
+    ),
+}
+
+
+@pytest.mark.parametrize("by", ["address", "index"])
+@pytest.mark.parametrize(("make", "reason"), MISSING.values(), ids=MISSING)
+def test_a_source_that_cannot_be_had_fails_the_film(
+    browser: Browser, tmp_path: Path, make: Callable[[Path], object], reason: str, by: str
+) -> None:
+    """Once, the film was complete, and black."""
+    page = one_source_page("./clip.mp4", by=by, length_ms=1000)
+    order = order_of(tmp_path, page, make, duration_ms=1000)
+    with pytest.raises(CompositionFailed, match=rf"^\./clip\.mp4 cannot be played: .*{reason}"):
+        make_film(order, browser, tmp_path / "film.mp4", limits=FILM_LIMITS)
