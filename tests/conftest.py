@@ -24,6 +24,7 @@ GROUPS: Final = {
         "test_players.py",
         "test_layer_examples.py",
         "test_python_client.py",
+        "test_service_commands.py",
     ),
 }
 """Files of tests/e2e whose tests use the same service, one after the other in one process."""

@@ -1,7 +1,8 @@
 """What a command works on: the settings, and a database that answers.
 
 The database is DATABASE_URL's; else that of a running `framekiln serve` on the same data folder;
-else the embedded one, started for as long as the command takes.
+else the embedded one, started for as long as the command takes. Only `serve` and `migrate` make one
+where there is none: an empty database would answer every question, and wrongly.
 """
 
 import asyncio
@@ -13,10 +14,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from framekiln.cli.port import is_service_at, local_url
 from framekiln.cli.supervisor import AT_ONCE, Supervisor
 from framekiln.db.embedded import EmbeddedPostgres
 from framekiln.db.migrate import migrate, pending
-from framekiln.kit.errors import Unavailable
+from framekiln.kit.errors import Conflict, Unavailable
 from framekiln.kit.folder_lock import FolderInUse, locked
 from framekiln.kit.processes import Program
 from framekiln.settings import Settings
@@ -35,6 +37,19 @@ class DatabaseOutdated(Unavailable):
     retryable = False
 
 
+class DatabaseMissing(Unavailable):
+    """There is no database in the data folder."""
+
+    code = "database_missing"
+    retryable = False
+
+
+class OtherService(Conflict):
+    """The service that runs here has another database than the command."""
+
+    code = "other_service"
+
+
 @dataclass(frozen=True)
 class Server:
     """A database server that answers."""
@@ -45,12 +60,14 @@ class Server:
 
 
 @asynccontextmanager
-async def open_server(settings: Settings) -> AsyncIterator[Server]:
+async def open_server(settings: Settings, *, may_create: bool = False) -> AsyncIterator[Server]:
     """Yield the database server, whatever state its schema is in."""
     if settings.database_url:
         yield Server(settings.database_url, is_private=False)
         return
     postgres = embedded(settings)
+    if not may_create and not postgres.exists():
+        raise await asyncio.to_thread(_missing, settings)
     async with AsyncExitStack() as stack:
         try:
             stack.enter_context(locked(settings.data))
@@ -58,6 +75,8 @@ async def open_server(settings: Settings) -> AsyncIterator[Server]:
             await postgres.wait_ready(_RUNNING_ANSWERS_WITHIN_S)
             yield Server(postgres.conninfo, is_private=False)
             return
+        if not may_create:
+            await asyncio.to_thread(_refuse_beside_another, settings)
         supervisor = await stack.enter_async_context(Supervisor(sink=to_stderr))
         await start_postgres(supervisor, postgres)
         yield Server(postgres.conninfo, is_private=True)
@@ -103,6 +122,26 @@ def to_stderr(name: str, line: str) -> None:
     # A terminal that was closed is no reason to stop reading what children write.
     with suppress(OSError):
         typer.echo(f"{name:<14}| {line}", err=True)
+
+
+def _missing(settings: Settings) -> DatabaseMissing:
+    url = local_url(settings.host, settings.port)
+    elsewhere = f"; the service at {url} keeps its data elsewhere"
+    return DatabaseMissing(
+        f"there is no database in {settings.data}: set FRAMEKILN_DATA to the data folder of the"
+        " service, or DATABASE_URL to its database; only framekiln serve and framekiln migrate make"
+        f" a new one{elsewhere if is_service_at(settings.host, settings.port) else ''}"
+    )
+
+
+def _refuse_beside_another(settings: Settings) -> None:
+    """Raise if a service runs here: it does not use this folder, or it would hold the lock."""
+    if is_service_at(settings.host, settings.port):
+        raise OtherService(
+            f"the service at {local_url(settings.host, settings.port)} does not use"
+            f" {settings.data}: set FRAMEKILN_DATA to its data folder or DATABASE_URL to its"
+            f" database; or, if you mean {settings.data}, set FRAMEKILN_PORT to another port"
+        )
 
 
 async def _require_up_to_date(conninfo: str) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from framekiln.capture.process_memory import Block
 from framekiln.capture.sandbox import Confinement, strongest_confinement
 from framekiln.cli.connection import embedded
-from framekiln.cli.port import require_free_port
+from framekiln.cli.port import is_service_at, require_free_port
 from framekiln.db.embedded import OLDEST_MAJOR, installed_servers
 from framekiln.db.migrate import pending
 from framekiln.kit.confined.run import confinement
@@ -93,10 +93,11 @@ def machine_findings() -> Iterator[Finding]:
 async def place_findings(settings: Settings) -> list[Finding]:
     """Check what the settings name: data folder, port, database, speech engine."""
     is_serving = await asyncio.to_thread(_is_serving, settings)
+    is_answering = await asyncio.to_thread(is_service_at, settings.host, settings.port)
     return [
         check_data_folder(settings.data),
-        check_port(settings, is_serving=is_serving),
-        await check_database(settings, is_serving=is_serving),
+        check_port(settings, is_serving=is_serving, is_answering=is_answering),
+        await check_database(settings, is_serving=is_serving, is_answering=is_answering),
         await asyncio.to_thread(check_speech, SpeechSettings.of(settings)),
         await asyncio.to_thread(check_voice, SpeechSettings.of(settings)),
     ]
@@ -204,11 +205,12 @@ def check_data_folder(folder: Path) -> Finding:
     return Finding("data folder", State.OK, detail)
 
 
-def check_port(settings: Settings, *, is_serving: bool) -> Finding:
-    """Look whether we could listen."""
+def check_port(settings: Settings, *, is_serving: bool, is_answering: bool) -> Finding:
+    """Look whether we could listen, or do already."""
     address = f"{settings.host}:{settings.port}"
-    if is_serving:
-        return Finding("port", State.OK, f"{address}, framekiln serve is running")
+    if is_answering:
+        whose = "this service" if is_serving else "a Framekiln service with another data folder"
+        return Finding("port", State.OK, f"{address} is in use by {whose}")
     try:
         require_free_port(settings.host, settings.port)
     except FramekilnError as error:
@@ -217,10 +219,10 @@ def check_port(settings: Settings, *, is_serving: bool) -> Finding:
     return Finding("port", State.OK, f"{address} is free")
 
 
-async def check_database(settings: Settings, *, is_serving: bool) -> Finding:
+async def check_database(settings: Settings, *, is_serving: bool, is_answering: bool) -> Finding:
     """Ask the database, when there should be one."""
     if settings.database_url is None and not is_serving:
-        return Finding("database", State.OK, "embedded; framekiln serve starts it")
+        return _idle_database(settings, is_answering=is_answering)
     conninfo = settings.database_url or embedded(settings).conninfo
     try:
         missing = await asyncio.to_thread(pending, conninfo)
@@ -232,6 +234,19 @@ async def check_database(settings: Settings, *, is_serving: bool) -> Finding:
             "database", State.WARN, f"{len(missing)} migrations to apply", "framekiln migrate"
         )
     return Finding("database", State.OK, "answers, up to date")
+
+
+def _idle_database(settings: Settings, *, is_answering: bool) -> Finding:
+    if is_answering:
+        detail = f"the running service does not use {settings.data}"
+        fix = "set FRAMEKILN_DATA to its data folder, or DATABASE_URL to its database"
+        return Finding("database", State.WARN, detail, fix)
+    try:
+        exists = embedded(settings).exists()
+    except FramekilnError as error:
+        return Finding("database", State.MISSING, error.message, "set FRAMEKILN_DATA")
+    does = "starts" if exists else "makes"
+    return Finding("database", State.OK, f"embedded; framekiln serve {does} it")
 
 
 def check_speech(settings: SpeechSettings) -> Finding:

@@ -1,9 +1,18 @@
-"""The address we serve at: whether it is free, and how to reach ourselves on it."""
+"""The address we serve at: whether it is free, who answers there, and how to reach it."""
 
 import errno
+import http.client
+import json
 import socket
+from typing import Final
+from urllib.parse import urlsplit
 
 from framekiln.kit.errors import Unavailable
+
+_ANSWER_WITHIN_S: Final = 10
+_LONGEST_ANSWER_BYTES: Final = 4096
+# What no other program answers to /readyz; see `api/health.py`.
+_OUR_CHECKS: Final = {"database", "storage"}
 
 
 class PortUnavailable(Unavailable):
@@ -32,6 +41,21 @@ def local_url(host: str, port: int) -> str:
     """Return an address at which this machine reaches a server listening on `host`."""
     reachable = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104
     return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
+
+
+def is_service_at(host: str, port: int) -> bool:
+    """Tell whether a Framekiln service answers at this address."""
+    reachable = urlsplit(local_url(host, port)).hostname
+    assert reachable is not None, "a host was given"
+    connection = http.client.HTTPConnection(reachable, port, timeout=_ANSWER_WITHIN_S)
+    try:
+        connection.request("GET", "/readyz")
+        told = json.loads(connection.getresponse().read(_LONGEST_ANSWER_BYTES))
+        return set(told["checks"]) == _OUR_CHECKS
+    except (OSError, http.client.HTTPException, ValueError, TypeError, KeyError):
+        return False
+    finally:
+        connection.close()
 
 
 def _explain(error: OSError, host: str, port: int) -> str:

@@ -87,5 +87,5 @@ def migrate(as_json: JsonFlag = False) -> None:
 
 
 async def _migrate(settings: Settings) -> list[str]:
-    async with open_server(settings) as server:
+    async with open_server(settings, may_create=True) as server:
         return await asyncio.to_thread(apply_migrations, server.conninfo)

@@ -37,7 +37,7 @@ def _key(settings: Settings) -> Iterator[str]:
         yield settings.api_key
         return
     # They bring the database along, which a client of another machine does not need.
-    from framekiln.cli.connection import open_services  # noqa: PLC0415
+    from framekiln.cli.connection import DatabaseMissing, open_services  # noqa: PLC0415
     from framekiln.cli.orgs import find_organization  # noqa: PLC0415
     from framekiln.identity.model import IssuedKey  # noqa: PLC0415
     from framekiln.identity.service import DEFAULT_ORGANIZATION  # noqa: PLC0415
@@ -51,7 +51,10 @@ def _key(settings: Settings) -> Iterator[str]:
         async with open_services(settings) as services:
             await services.identity.revoke_key(key_id)
 
-    lent = asyncio.run(borrow())
+    try:
+        lent = asyncio.run(borrow())
+    except DatabaseMissing as error:
+        raise DatabaseMissing(f"FRAMEKILN_API_KEY is not set, and {error.message}") from error
     try:
         yield lent.text
     finally:

@@ -76,6 +76,16 @@ class EmbeddedPostgres:
         """The address of the database, as a URL."""
         return f"postgresql://{NAME}@/{NAME}?host={quote(str(self._sockets), safe='')}"
 
+    def exists(self) -> bool:
+        """Tell whether the cluster was made; changes nothing."""
+        try:
+            return self._cluster.exists()
+        except PermissionError as error:
+            raise PostgresFailed(
+                f"cannot look into {self._folder}: {error.strerror}; run this as the user who runs"
+                " the service, or choose another FRAMEKILN_DATA"
+            ) from error
+
     async def prepare(self) -> None:
         """Make ready to start: folders, a cluster when there is none, nobody else on it."""
         account = choose_account(self._cluster)

@@ -1,0 +1,61 @@
+"""Commands beside a running service: on its data folder, and on another one."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from framekiln.cli import app
+from framekiln.cli.doctor_checks import Finding, State, place_findings
+from framekiln.settings import Settings
+from tests.support.service import Service
+
+
+async def findings(service: Service, data: Path) -> dict[str, Finding]:
+    settings = Settings.model_validate({"port": int(service.url.rpartition(":")[2]), "data": data})
+    return {each.name: each for each in await place_findings(settings)}
+
+
+async def test_doctor_knows_the_service_that_runs(shared_service: Service, tmp_path: Path) -> None:
+    address = shared_service.url.removeprefix("http://")
+    ours = await findings(shared_service, shared_service.data)
+    assert ours["port"] == Finding("port", State.OK, f"{address} is in use by this service")
+    assert ours["database"] == Finding("database", State.OK, "answers, up to date")
+    other = await findings(shared_service, tmp_path / "other")
+    assert other["port"].state is State.OK
+    assert other["port"].detail.endswith("in use by a Framekiln service with another data folder")
+    assert other["database"].state is State.WARN
+    assert other["database"].detail == f"the running service does not use {tmp_path / 'other'}"
+    assert not (tmp_path / "other").exists()
+
+
+@pytest.mark.usefixtures("own_sigterm")
+def test_a_command_on_another_data_folder_does_not_look_fine(
+    shared_service: Service, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+
+    def type_(*words: str) -> Result:
+        environment = {
+            "FRAMEKILN_DATA": str(other),
+            "FRAMEKILN_PORT": shared_service.url.rpartition(":")[2],
+            "FRAMEKILN_BASE_URL": shared_service.url,
+        }
+        return CliRunner().invoke(app, list(words), env=environment)
+
+    result = type_("jobs", "depths")
+    assert (result.exit_code, result.stdout) == (1, "")
+    elsewhere = f"the service at {shared_service.url} keeps its data elsewhere\n"
+    assert result.stderr.endswith(elsewhere)
+    result = type_("webhooks", "list")
+    assert result.stderr.startswith(
+        f"error: FRAMEKILN_API_KEY is not set, and there is no database in {other}: "
+    )
+    assert not other.exists()
+    # It may be made on purpose, but then still is not that of the service.
+    assert type_("migrate").exit_code == 0
+    result = type_("jobs", "depths")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr.startswith(
+        f"error: the service at {shared_service.url} does not use {other}: set FRAMEKILN_DATA"
+    )
