@@ -85,8 +85,11 @@ class TestDrawnByChromium:
             assert sizes[2].height == 60
             assert not any("larger than its box" in each for each in film.stage.warnings())
 
-    def test_an_svg_and_a_path(self, browser: Browser, assets: LocalAssets) -> None:
-        disc = image(SVG, size={"width": 200}, position={"x": 21, "y": 20})
+    @pytest.mark.parametrize("layer_type", ["image", "video"])
+    def test_an_svg_and_a_path(
+        self, browser: Browser, assets: LocalAssets, layer_type: str
+    ) -> None:
+        disc = image(SVG, type=layer_type, size={"width": 200}, position={"x": 21, "y": 20})
         path = {
             "type": "shape",
             "shape": {"kind": "path", "color": "#ff0000", "path": "M 0 0 L 60 0 L 0 60 Z"},

@@ -10,14 +10,15 @@ from framekiln.files.errors import WrongContent
 from framekiln.files.model import MAX_BYTES, Facts, FileType
 from framekiln.kit.confined.limits import Limits
 from framekiln.kit.confined.run import run_confined
+from framekiln.kit.media_kind import MediaKind
 from framekiln.media.errors import UnreadableCaptions
-from framekiln.media.sniff import HEAD_BYTES, Kind, sniff
+from framekiln.media.sniff import HEAD_BYTES, sniff
 
 # Sound is a video without pictures.
-_KINDS: Final[dict[FileType, tuple[Kind, ...]]] = {
-    FileType.VIDEO: (Kind.VIDEO, Kind.AUDIO),
-    FileType.IMAGE: (Kind.IMAGE,),
-    FileType.CAPTION: (Kind.CAPTION,),
+_KINDS: Final[dict[FileType, tuple[MediaKind, ...]]] = {
+    FileType.VIDEO: (MediaKind.VIDEO, MediaKind.AUDIO),
+    FileType.IMAGE: (MediaKind.IMAGE,),
+    FileType.CAPTION: (MediaKind.CAPTION,),
 }
 _EXAMPLES: Final[dict[FileType, str]] = {
     FileType.VIDEO: "MP4, MOV, WebM, MKV or sound",

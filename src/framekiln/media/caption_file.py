@@ -10,9 +10,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from framekiln.kit.media_kind import MediaKind
 from framekiln.media.captions import LARGEST_BYTES, read_captions
 from framekiln.media.errors import UnreadableCaptions
-from framekiln.media.sniff import HEAD_BYTES, Kind, sniff
+from framekiln.media.sniff import HEAD_BYTES, sniff
 
 MOST_CUES: Final = 100_000
 # In milliseconds thirty years: beyond it somebody has miscounted.
@@ -37,7 +38,7 @@ def task(args: dict[str, Any], _report: Callable[[dict[str, Any]], None]) -> dic
 def check_captions(data: bytes) -> CaptionFacts:
     """Return what a caption file is, or raise `UnreadableCaptions` that names the place."""
     sniffed = sniff(data[:HEAD_BYTES])
-    if sniffed.kind is not Kind.CAPTION or sniffed.mime_type is None:
+    if sniffed.kind is not MediaKind.CAPTION or sniffed.mime_type is None:
         raise UnreadableCaptions(_not_captions(data, sniffed.mime_type))
     if sniffed.mime_type == "application/json":
         count = _count_json(data)

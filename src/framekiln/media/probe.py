@@ -21,8 +21,9 @@ from framekiln.media.watching.pictures import has_alpha, orientation_of
 from framekiln.media.watching.video_decoder import VideoDecoder
 
 # Their headers need not hold a length; FFmpeg then guesses it from the bit rate.
-_LENGTH_MAY_BE_A_GUESS: Final = {"aac", "mp3"}
-# A stated length leaves out the encoder's padding, so it may be this much shorter than measured.
+_LENGTH_MAY_BE_A_GUESS: Final = {"aac", "mp3", "gif"}
+# A stated length of sound leaves out the encoder's padding: it may be this much shorter than
+# measured. That of a GIF counts pictures that say they last no time as if they did.
 _PADDING_MS: Final = 100
 
 
@@ -113,7 +114,8 @@ def _duration_ms(container: InputContainer, streams: list[Stream]) -> Fraction:
     if stated_ms and container.format.name not in _LENGTH_MAY_BE_A_GUESS:
         return stated_ms
     measured_ms = _measured_ms(container, streams)
-    if stated_ms and 0 <= measured_ms - stated_ms <= _PADDING_MS:
+    is_padded = any(stream.type == "audio" for stream in streams)
+    if is_padded and stated_ms and 0 <= measured_ms - stated_ms <= _PADDING_MS:
         return stated_ms
     return measured_ms
 

@@ -7,29 +7,20 @@ well. Decoding decides, in a confined child; this only says which decoder is to 
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
+from framekiln.kit.media_kind import MediaKind
 from framekiln.media.sniff_sound import is_adts, is_mp3, skip_id3
 
 HEAD_BYTES: Final = 64 << 10
 """How much of a file `sniff` wants to see; more is not looked at, less may leave it unsure."""
 
 
-class Kind(StrEnum):
-    """What a file is for. Sound alone is a kind here, though files of it are of type video."""
-
-    VIDEO = "video"
-    AUDIO = "audio"
-    IMAGE = "image"
-    CAPTION = "caption"
-
-
 @dataclass(frozen=True)
 class Sniffed:
     """What was found. Without `kind` it is nothing we take, though `mime_type` may have a name."""
 
-    kind: Kind | None
+    kind: MediaKind | None
     mime_type: str | None
 
 
@@ -37,10 +28,10 @@ UNKNOWN: Final = Sniffed(None, None)
 
 # Of ISO media files: by their major brand, else by one of the compatible ones.
 _BRANDS: Final = {
-    b"qt  ": Sniffed(Kind.VIDEO, "video/quicktime"),
-    b"M4A ": Sniffed(Kind.AUDIO, "audio/mp4"),
-    b"M4B ": Sniffed(Kind.AUDIO, "audio/mp4"),
-    b"M4P ": Sniffed(Kind.AUDIO, "audio/mp4"),
+    b"qt  ": Sniffed(MediaKind.VIDEO, "video/quicktime"),
+    b"M4A ": Sniffed(MediaKind.AUDIO, "audio/mp4"),
+    b"M4B ": Sniffed(MediaKind.AUDIO, "audio/mp4"),
+    b"M4P ": Sniffed(MediaKind.AUDIO, "audio/mp4"),
     b"avif": Sniffed(None, "image/avif"),
     b"avis": Sniffed(None, "image/avif"),
     b"heic": Sniffed(None, "image/heic"),
@@ -51,23 +42,23 @@ _BRANDS: Final = {
     b"crx ": Sniffed(None, "image/x-canon-cr3"),
     b"jp2 ": Sniffed(None, "image/jp2"),
 }
-_MP4: Final = Sniffed(Kind.VIDEO, "video/mp4")
+_MP4: Final = Sniffed(MediaKind.VIDEO, "video/mp4")
 _QUICKTIME_FIRST: Final = {b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot"}
 _RIFF: Final = {
-    b"AVI ": Sniffed(Kind.VIDEO, "video/x-msvideo"),
-    b"WAVE": Sniffed(Kind.AUDIO, "audio/wav"),
-    b"WEBP": Sniffed(Kind.IMAGE, "image/webp"),
+    b"AVI ": Sniffed(MediaKind.VIDEO, "video/x-msvideo"),
+    b"WAVE": Sniffed(MediaKind.AUDIO, "audio/wav"),
+    b"WEBP": Sniffed(MediaKind.IMAGE, "image/webp"),
 }
 _DOCUMENT_TYPES: Final = {
-    b"webm": Sniffed(Kind.VIDEO, "video/webm"),
-    b"matroska": Sniffed(Kind.VIDEO, "video/x-matroska"),
+    b"webm": Sniffed(MediaKind.VIDEO, "video/webm"),
+    b"matroska": Sniffed(MediaKind.VIDEO, "video/x-matroska"),
 }
 _MAGIC: Final = {
-    b"\xff\xd8\xff": Sniffed(Kind.IMAGE, "image/jpeg"),
-    b"\x89PNG\r\n\x1a\n": Sniffed(Kind.IMAGE, "image/png"),
-    b"GIF87a": Sniffed(Kind.IMAGE, "image/gif"),
-    b"GIF89a": Sniffed(Kind.IMAGE, "image/gif"),
-    b"fLaC": Sniffed(Kind.AUDIO, "audio/flac"),
+    b"\xff\xd8\xff": Sniffed(MediaKind.IMAGE, "image/jpeg"),
+    b"\x89PNG\r\n\x1a\n": Sniffed(MediaKind.IMAGE, "image/png"),
+    b"GIF87a": Sniffed(MediaKind.IMAGE, "image/gif"),
+    b"GIF89a": Sniffed(MediaKind.IMAGE, "image/gif"),
+    b"fLaC": Sniffed(MediaKind.AUDIO, "audio/flac"),
     # Named only so that a refusal can say what it was.
     b"%PDF-": Sniffed(None, "application/pdf"),
     b"PK\x03\x04": Sniffed(None, "application/zip"),
@@ -110,7 +101,7 @@ def _iso_media(head: bytes) -> Sniffed | None:
         return Sniffed(None, "video/iso.segment")
     # QuickTime files of old begin with any box. A size of 1 means that a longer one follows.
     if name in _QUICKTIME_FIRST and (size in (0, 1) or size >= 8):
-        return Sniffed(Kind.VIDEO, "video/quicktime")
+        return Sniffed(MediaKind.VIDEO, "video/quicktime")
     return None
 
 
@@ -144,8 +135,8 @@ def _ogg(head: bytes) -> Sniffed | None:
         return None
     has_picture = b"\x80theora" in head[:4096] or b"BBCD\0" in head[:4096]
     if has_picture:
-        return Sniffed(Kind.VIDEO, "video/ogg")
-    return Sniffed(Kind.AUDIO, "audio/ogg")
+        return Sniffed(MediaKind.VIDEO, "video/ogg")
+    return Sniffed(MediaKind.AUDIO, "audio/ogg")
 
 
 def _by_magic(head: bytes) -> Sniffed | None:
@@ -156,12 +147,12 @@ def _bare_sound(head: bytes) -> Sniffed | None:
     """Look for sound without a container, which has no magic, behind its tags."""
     at = skip_id3(head)
     if at and head[at : at + 4] == b"fLaC":
-        return Sniffed(Kind.AUDIO, "audio/flac")
+        return Sniffed(MediaKind.AUDIO, "audio/flac")
     if is_adts(head[at:]):
-        return Sniffed(Kind.AUDIO, "audio/aac")
+        return Sniffed(MediaKind.AUDIO, "audio/aac")
     # Pictures of covers are often larger than what we see: then the tag must do.
     if is_mp3(head[at:]) or at >= len(head) > 0:
-        return Sniffed(Kind.AUDIO, "audio/mpeg")
+        return Sniffed(MediaKind.AUDIO, "audio/mpeg")
     return None
 
 
@@ -173,11 +164,11 @@ def _text(head: bytes) -> Sniffed | None:
     if "\0" in text:
         return None
     looks: tuple[tuple[Callable[[str], object], Sniffed], ...] = (
-        (_is_vtt, Sniffed(Kind.CAPTION, "text/vtt")),
-        (_SRT.match, Sniffed(Kind.CAPTION, "application/x-subrip")),
+        (_is_vtt, Sniffed(MediaKind.CAPTION, "text/vtt")),
+        (_SRT.match, Sniffed(MediaKind.CAPTION, "application/x-subrip")),
         (_is_html, Sniffed(None, "text/html")),
-        (_is_svg, Sniffed(Kind.IMAGE, "image/svg+xml")),
-        (_is_json, Sniffed(Kind.CAPTION, "application/json")),
+        (_is_svg, Sniffed(MediaKind.IMAGE, "image/svg+xml")),
+        (_is_json, Sniffed(MediaKind.CAPTION, "application/json")),
         (_is_playlist, Sniffed(None, "application/vnd.apple.mpegurl")),
         (bool, Sniffed(None, "text/plain")),
     )

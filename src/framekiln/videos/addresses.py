@@ -1,18 +1,8 @@
 """What a config fetches: every address, and whether they are all it depends on. Pure."""
 
-from collections.abc import Iterable, Iterator
-
 from framekiln.composition.layers import LayerConfig
-from framekiln.composition.layers.sources import addresses_of
-from framekiln.composition.layers.values import GroupLayer, HtmlLayer, Layer, SequenceLayer
-
-
-def every_layer(layers: Iterable[Layer]) -> Iterator[Layer]:
-    """Yield layers and all that are in them, groups before their children."""
-    for layer in layers:
-        yield layer
-        if isinstance(layer, GroupLayer | SequenceLayer):
-            yield from every_layer(layer.layers)
+from framekiln.composition.layers.sources import addresses_of, every_layer
+from framekiln.composition.layers.values import HtmlLayer
 
 
 def addresses_in(config: LayerConfig) -> set[str]:

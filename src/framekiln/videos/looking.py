@@ -4,7 +4,8 @@ from enum import StrEnum
 from typing import Any
 
 from framekiln.kit.errors import InvalidInput
-from framekiln.media.probed_source import IMAGE, MEDIA, ProbedSource
+from framekiln.kit.media_kind import MediaKind
+from framekiln.media.probed_source import ProbedSource
 
 
 class LookedAs(StrEnum):
@@ -14,16 +15,11 @@ class LookedAs(StrEnum):
     AUDIO = "audio"
     IMAGE = "image"
 
-    @property
-    def kind(self) -> str:
-        """Who is to look at it."""
-        return IMAGE if self is LookedAs.IMAGE else MEDIA
-
 
 def describe(found: ProbedSource, looked_as: LookedAs) -> dict[str, Any]:
     """Return what is known; seconds and bits per second. Raises if it is something else."""
+    _require_fit(found, looked_as)
     if looked_as is LookedAs.AUDIO:
-        _require(found.has_sound, looked_as)
         return {
             "bitrate": found.bits_per_s,
             "codec": found.sound_codec,
@@ -32,7 +28,6 @@ def describe(found: ProbedSource, looked_as: LookedAs) -> dict[str, Any]:
             "channels": found.channels,
             "size": found.size_bytes,
         }
-    _require(found.width_px is not None, looked_as)
     picture = {
         "codec": found.codec,
         "height": found.height_px,
@@ -53,8 +48,14 @@ def _number(value: Any, digits: int) -> float | None:
     return None if value is None else round(float(value), digits)
 
 
-def _require(holds: bool, looked_as: LookedAs) -> None:
+def _require_fit(found: ProbedSource, looked_as: LookedAs) -> None:
+    """Raise unless it is what it is taken for; pictures that move are videos too."""
+    holds, wanted = {
+        LookedAs.AUDIO: (found.has_sound, "has no sound"),
+        LookedAs.IMAGE: (found.kind is MediaKind.IMAGE, "is no picture"),
+        LookedAs.VIDEO: (found.is_moving, "has no moving picture"),
+    }[looked_as]
     if not holds:
-        wanted = "sound" if looked_as is LookedAs.AUDIO else "a picture"
-        issue = {"path": "type", "code": "asset_unsupported", "message": f"it has no {wanted}"}
-        raise InvalidInput(f"type: the file has no {wanted}", field="type", issues=[issue])
+        message = f"the file {wanted}: it is of kind {found.kind}"
+        issue = {"path": "type", "code": "asset_unsupported", "message": message}
+        raise InvalidInput(f"type: {message}", field="type", issues=[issue])

@@ -13,6 +13,7 @@ import pytest
 from tests.support.app import Kiln
 from tests.support.clips import Clip, make_clip, make_still
 from tests.support.receiver import Receiver
+from tests.support.source_stock import lottie, moving
 from tests.support.videos import MediaHost, plain_config, template_body
 
 pytestmark = pytest.mark.spec("2.4", "4.2")
@@ -116,6 +117,22 @@ async def test_sizes_taken_from_the_only_source(kiln: Kiln, host: MediaHost) -> 
     found = await plan(kiln, json.dumps(config))
     assert found["dimensions"] == {"width": 320, "height": 240}
     assert found["duration"] == 2
+
+
+async def test_moving_pictures_have_the_length_that_they_have_in_the_film(
+    kiln: Kiln, host: MediaHost
+) -> None:
+    moving(host.folder / "moving.gif", "GIF")
+    lottie(host.folder / "no-ip.json", ip=None)
+    layers = [
+        {"type": "image", "file": host.url("/moving.gif")},
+        {"type": "lottie", "file": host.url("/no-ip.json"), "timeline": {"start": 1}},
+    ]
+    found = await plan(kiln, plain_config(layers=layers, duration=None))
+    assert found["duration"] == 2
+    gif = found["sources"][host.url("/moving.gif")]
+    assert (gif["duration"], gif["fps"], gif["width"]) == (0.6, 5, 60)
+    assert found["sources"][host.url("/no-ip.json")]["duration"] == 1
 
 
 async def test_warnings_of_reading_and_of_the_timeline(kiln: Kiln, host: MediaHost) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from framekiln.media.sniff import HEAD_BYTES, UNKNOWN, Kind, Sniffed, sniff
+from framekiln.kit.media_kind import MediaKind
+from framekiln.media.sniff import HEAD_BYTES, UNKNOWN, Sniffed, sniff
 from tests.support.clips import Clip, make_clip
 
 SHORT = Fraction(1, 5)
@@ -16,17 +17,17 @@ SHORT = Fraction(1, 5)
 @pytest.mark.parametrize(
     ("ending", "video", "audio", "expected"),
     [
-        ("mp4", "libx264", "aac", Sniffed(Kind.VIDEO, "video/mp4")),
-        ("mov", "libx264", "aac", Sniffed(Kind.VIDEO, "video/quicktime")),
-        ("webm", "libvpx", None, Sniffed(Kind.VIDEO, "video/webm")),
-        ("mkv", "libx264", None, Sniffed(Kind.VIDEO, "video/x-matroska")),
-        ("avi", "libx264", None, Sniffed(Kind.VIDEO, "video/x-msvideo")),
-        ("mp3", None, "libmp3lame", Sniffed(Kind.AUDIO, "audio/mpeg")),
-        ("wav", None, "pcm_s16le", Sniffed(Kind.AUDIO, "audio/wav")),
-        ("ogg", None, "libopus", Sniffed(Kind.AUDIO, "audio/ogg")),
-        ("flac", None, "flac", Sniffed(Kind.AUDIO, "audio/flac")),
-        ("aac", None, "aac", Sniffed(Kind.AUDIO, "audio/aac")),
-        ("m4a", None, "aac", Sniffed(Kind.AUDIO, "audio/mp4")),
+        ("mp4", "libx264", "aac", Sniffed(MediaKind.VIDEO, "video/mp4")),
+        ("mov", "libx264", "aac", Sniffed(MediaKind.VIDEO, "video/quicktime")),
+        ("webm", "libvpx", None, Sniffed(MediaKind.VIDEO, "video/webm")),
+        ("mkv", "libx264", None, Sniffed(MediaKind.VIDEO, "video/x-matroska")),
+        ("avi", "libx264", None, Sniffed(MediaKind.VIDEO, "video/x-msvideo")),
+        ("mp3", None, "libmp3lame", Sniffed(MediaKind.AUDIO, "audio/mpeg")),
+        ("wav", None, "pcm_s16le", Sniffed(MediaKind.AUDIO, "audio/wav")),
+        ("ogg", None, "libopus", Sniffed(MediaKind.AUDIO, "audio/ogg")),
+        ("flac", None, "flac", Sniffed(MediaKind.AUDIO, "audio/flac")),
+        ("aac", None, "aac", Sniffed(MediaKind.AUDIO, "audio/aac")),
+        ("m4a", None, "aac", Sniffed(MediaKind.AUDIO, "audio/mp4")),
     ],
 )
 def test_what_encoders_write_is_known(
@@ -41,7 +42,7 @@ def test_what_encoders_write_is_known(
 def test_pictures_are_known(name: str) -> None:
     file = io.BytesIO()
     Image.new("RGB", (8, 8), "red").save(file, name)
-    assert sniff(file.getvalue()) == Sniffed(Kind.IMAGE, f"image/{name.lower()}")
+    assert sniff(file.getvalue()) == Sniffed(MediaKind.IMAGE, f"image/{name.lower()}")
 
 
 @pytest.mark.parametrize(
@@ -56,7 +57,7 @@ def test_pictures_are_known(name: str) -> None:
     ],
 )
 def test_captions_are_known(text: str, mime_type: str) -> None:
-    assert sniff(text.encode()) == Sniffed(Kind.CAPTION, mime_type)
+    assert sniff(text.encode()) == Sniffed(MediaKind.CAPTION, mime_type)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +72,7 @@ def test_captions_are_known(text: str, mime_type: str) -> None:
     ],
 )
 def test_svg_is_known_behind_what_may_stand_before_it(text: str) -> None:
-    assert sniff(text.encode()) == Sniffed(Kind.IMAGE, "image/svg+xml")
+    assert sniff(text.encode()) == Sniffed(MediaKind.IMAGE, "image/svg+xml")
 
 
 def test_text_that_ends_inside_a_letter_is_still_text() -> None:
@@ -129,7 +130,7 @@ def test_what_nobody_knows_is_unknown(head: bytes) -> None:
     ],
 )
 def test_long_runs_of_anything_do_not_stop_the_look(head: bytes) -> None:
-    assert sniff(head).kind in (None, Kind.CAPTION)
+    assert sniff(head).kind in (None, MediaKind.CAPTION)
 
 
 def test_a_cover_larger_than_the_head_does_not_hide_the_sound() -> None:
@@ -144,5 +145,5 @@ def test_old_quicktime_without_a_type_box_is_video() -> None:
 
 
 def test_a_heif_brand_beside_those_of_video_does_not_make_a_video_a_picture() -> None:
-    assert sniff(b"\0\0\0\x18ftypiso5\0\0\0\0iso5mif1").kind is Kind.VIDEO
+    assert sniff(b"\0\0\0\x18ftypiso5\0\0\0\0iso5mif1").kind is MediaKind.VIDEO
     assert sniff(b"\0\0\0\x14ftypXXXX\0\0\0\0mif1").kind is None

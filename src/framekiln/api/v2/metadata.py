@@ -25,25 +25,25 @@ async def look_at_file(request: Request, caller: AuthenticatedCaller) -> dict[st
         looked_as = _looked_as(form)
         where = "file" if "file" in form.files else "url"
         try:
-            return describe(await _probe(request, caller, form, looked_as), looked_as)
+            return describe(await _probe(request, caller, form), looked_as)
         except FramekilnError as error:
             if error.details.get("issues") or not is_at_fault(error):
                 raise
             raise wrong(where, code_of(error), f"{where}: {error.message}") from error
 
 
-async def _probe(request: Request, caller: Caller, form: Form, looked_as: LookedAs) -> ProbedSource:
+async def _probe(request: Request, caller: Caller, form: Form) -> ProbedSource:
     file = form.files.get("file")
     if file is not None:
         async with on_disk(file) as upload:
-            return await probe_file(upload.path, looked_as.kind)
+            return await probe_file(upload.path)
     url = form.require_text("url", longest=8192).strip()
     problem = address_problem(url)
     if problem is not None:
         code, message = problem
         raise wrong("url", code, f"url {message}")
     sources = services_of(request).v2.sources
-    return await sources.probe(caller.organization.id, url, looked_as.kind)
+    return await sources.probe(caller.organization.id, url)
 
 
 def _looked_as(form: Form) -> LookedAs:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from framekiln.composition.layers.filters import FilterKind
 from framekiln.composition.layers.geometry import POSITION, Align, Position
 from framekiln.composition.layers.html_page import HtmlKind, with_html_object
-from framekiln.composition.layers.kinds import Flag, FreeObject, FrozenJson, Nested
+from framekiln.composition.layers.kinds import Flag, FreeObject, Nested
 from framekiln.composition.layers.layer_fields import (
     BOX,
     CHROMA_KEY,
@@ -23,7 +23,6 @@ from framekiln.composition.layers.layer_fields import (
     LoopKind,
 )
 from framekiln.composition.layers.limits import MAX_NESTING
-from framekiln.composition.layers.numbers import is_number
 from framekiln.composition.layers.place import Place
 from framekiln.composition.layers.schema import REFUSED, Field, Refused, Schema, said
 from framekiln.composition.layers.styles import (
@@ -51,6 +50,7 @@ from framekiln.composition.layers.values import (
     VideoLayer,
     WaveformLayer,
 )
+from framekiln.kit.lottie import NoLottie, lottie_facts
 from framekiln.kit.near_names import did_you_mean
 
 _MAX_LOTTIE_BYTES: Final = 8 * 1024 * 1024
@@ -92,13 +92,12 @@ def _check_lottie(layer: LottieLayer, place: Place) -> LottieLayer | Refused:
             return layer
         place.at("lottie").issue("required", "lottie or file is missing")
         return REFUSED
-    animation = layer.animation.thaw()
-    wrong = [key for key in ("w", "h", "fr", "op") if not is_number(animation.get(key))]
-    wrong += [key for key in ("w", "h", "fr") if key not in wrong and animation[key] <= 0]
-    if not wrong:
-        return layer
-    place.at("lottie").issue("type", f"is no lottie animation: {wrong[0]} must be a number above 0")
-    return REFUSED
+    try:
+        lottie_facts(layer.animation.thaw())
+    except NoLottie as error:
+        place.at("lottie").issue("type", f"is no lottie animation: {error}")
+        return REFUSED
+    return layer
 
 
 def _schema(make: Callable[..., Any], *fields: Field, **more: Any) -> Schema[Any]:
@@ -207,11 +206,3 @@ def _read_id(value: Mapping[str, object], place: Place) -> str:
         place.at("id").issue("duplicate_id", f"another layer has the id {layer_id}")
     place.reading.used_ids.add(layer_id)
     return layer_id
-
-
-def animation_of(layer: LottieLayer) -> dict[str, Any] | None:
-    """Return the animation that stands in the config itself, if it does."""
-    if not isinstance(layer.animation, FrozenJson):
-        return None
-    animation: dict[str, Any] = layer.animation.thaw()
-    return animation

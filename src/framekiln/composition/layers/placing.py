@@ -11,13 +11,10 @@ from typing import Final
 from framekiln.composition.layers.anchors import in_order
 from framekiln.composition.layers.fades import fades_of
 from framekiln.composition.layers.findings import Finding, Findings
-from framekiln.composition.layers.layer_kinds import animation_of
 from framekiln.composition.layers.numbers import seconds
 from framekiln.composition.layers.sources import (
     Media,
-    PixelSize,
     Source,
-    SourceFacts,
     find_source,
 )
 from framekiln.composition.layers.values import (
@@ -128,29 +125,29 @@ class Survey:
         if isinstance(layer, GroupLayer | SequenceLayer):
             return _container_extent(layer, children)
         if isinstance(layer, LottieLayer):
-            return _lottie_extent(layer, source.facts)
+            return _lottie_extent(layer, source.duration_s)
         if isinstance(layer, VideoLayer | AudioLayer | WaveformLayer) and source.address:
-            return self._media_extent(layer, source.facts)
+            return self._media_extent(layer, source.duration_s)
         window = SourceWindow(layer.trim.start_s)
         if layer.trim.end_s is not None:
             length_s = layer.trim.end_s - layer.trim.start_s
             return Extent(length_s, length_s, window=window)
-        return Extent(None, hint_s=source.facts.duration_s or _ZERO, window=window)
+        return Extent(None, hint_s=source.duration_s or _ZERO, window=window)
 
     def _media_extent(
-        self, layer: VideoLayer | AudioLayer | WaveformLayer, facts: SourceFacts
+        self, layer: VideoLayer | AudioLayer | WaveformLayer, media_s: Fraction | None
     ) -> Extent:
-        if not self._starts_within(layer, facts.duration_s):
+        if not self._starts_within(layer, media_s):
             return Extent(_ZERO)
         if isinstance(layer, VideoLayer | AudioLayer):
-            return self._played_extent(layer, facts)
-        window = SourceWindow(layer.trim.start_s, self._clipped_end(layer, facts.duration_s))
+            return self._played_extent(layer, media_s)
+        window = SourceWindow(layer.trim.start_s, self._clipped_end(layer, media_s))
         return Extent(None, window=window) if window.out_s is None else _definite(window)
 
-    def _played_extent(self, layer: VideoLayer | AudioLayer, facts: SourceFacts) -> Extent:
+    def _played_extent(self, layer: VideoLayer | AudioLayer, media_s: Fraction | None) -> Extent:
         freezes = isinstance(layer, VideoLayer) and layer.freeze
         stays = freezes or layer.loop.plays != 1
-        media_s, wanted_s = facts.duration_s, layer.trim.end_s
+        wanted_s = layer.trim.end_s
         outlasts = media_s is not None and wanted_s is not None and wanted_s > media_s
         end_s = media_s if stays and outlasts else self._clipped_end(layer, media_s)
         window = SourceWindow(layer.trim.start_s, end_s, layer.speed, layer.loop.plays)
@@ -192,25 +189,12 @@ class Survey:
 _NEEDS_END = "is missing: only the last layer of a sequence may go on for ever"
 
 
-def natural_size(layer: Layer, source: Source | None) -> PixelSize | None:
-    """Return the size a source brings, if it does."""
-    if isinstance(layer, LottieLayer):
-        animation = animation_of(layer)
-        if animation is not None:
-            return PixelSize(float(animation["w"]), float(animation["h"]))
-    return source.facts.size if source else None
-
-
 def _definite(window: SourceWindow) -> Extent:
     length_s = seconds((window.play_s or _ZERO) * (window.plays or 1))
     return Extent(length_s, length_s, window=window)
 
 
-def _lottie_extent(layer: LottieLayer, facts: SourceFacts) -> Extent:
-    media_s, animation = facts.duration_s, animation_of(layer)
-    if animation is not None:
-        frames = Fraction(animation["op"]) - Fraction(animation.get("ip") or 0)
-        media_s = seconds(frames / Fraction(animation["fr"]))
+def _lottie_extent(layer: LottieLayer, media_s: Fraction | None) -> Extent:
     # A trim gives the length on the timeline; the animation holds its last frame beyond its end.
     ends = [end for end in (media_s, layer.trim.end_s) if end is not None]
     end_s = min(ends, default=None)

@@ -1,20 +1,26 @@
 """What is known about sources: told by whoever fetched and probed them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 from framekiln.composition.layers.findings import Finding, Findings
+from framekiln.composition.layers.kinds import FrozenJson
+from framekiln.composition.layers.numbers import seconds
 from framekiln.composition.layers.values import (
     AudioLayer,
+    GroupLayer,
     ImageLayer,
     Layer,
     LottieLayer,
     OnError,
+    SequenceLayer,
     SubtitlesLayer,
     VideoLayer,
     WaveformLayer,
 )
+from framekiln.kit.lottie import lottie_facts
+from framekiln.kit.media_kind import MediaKind
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,7 @@ class PixelSize:
 class SourceFacts:
     """A source that can be used. Sides are as shown: turned, with square pixels."""
 
+    kind: MediaKind
     size: PixelSize | None = None
     """None if it has no picture."""
     duration_s: Fraction | None = None
@@ -53,11 +60,26 @@ class Source:
     """What a layer shows or plays; without `address` it needs none, or is a placeholder."""
 
     address: str | None
-    facts: SourceFacts
+    facts: SourceFacts | None = None
     is_placeholder: bool = False
 
+    @property
+    def size(self) -> PixelSize | None:
+        """The size it brings, if it does."""
+        return self.facts.size if self.facts else None
 
-_SKIPPED = Source(None, SourceFacts())
+    @property
+    def duration_s(self) -> Fraction | None:
+        """How long it lasts, if it does."""
+        return self.facts.duration_s if self.facts else None
+
+    @property
+    def has_sound(self) -> bool:
+        """Whether anything can be heard."""
+        return self.facts is not None and self.facts.has_sound
+
+
+_NO_SOURCE = Source(None)
 
 
 def find_source(layer: Layer, media: Media, findings: Findings) -> Source | None:
@@ -65,9 +87,11 @@ def find_source(layer: Layer, media: Media, findings: Findings) -> Source | None
 
     A source that cannot be used is an issue, unless the layer says what to do then.
     """
+    if isinstance(layer, LottieLayer) and layer.animation is not None:
+        return Source(None, _inline_facts(layer.animation))
     addresses = addresses_of(layer)
     if not addresses:
-        return _SKIPPED
+        return _NO_SOURCE
     problem = Unusable("asset_unreachable", "was not fetched")
     for address in addresses:
         facts = media.get(address, problem)
@@ -89,13 +113,27 @@ def find_source(layer: Layer, media: Media, findings: Findings) -> Source | None
     )
     if layer.on_error is OnError.SKIP or isinstance(layer, AudioLayer):
         return None
-    return Source(None, SourceFacts(), is_placeholder=True)
+    return Source(None, is_placeholder=True)
+
+
+def _inline_facts(animation: FrozenJson) -> SourceFacts:
+    facts = lottie_facts(animation.thaw())
+    size = PixelSize(facts.width_px, facts.height_px)
+    return SourceFacts(MediaKind.LOTTIE, size, seconds(facts.duration_s))
 
 
 _REMEDY = {
     OnError.SKIP: "the layer is left out",
     OnError.PLACEHOLDER: "a placeholder is shown",
 }
+
+
+def every_layer(layers: Iterable[Layer]) -> Iterator[Layer]:
+    """Yield layers and all that are in them, groups before their children."""
+    for layer in layers:
+        yield layer
+        if isinstance(layer, GroupLayer | SequenceLayer):
+            yield from every_layer(layer.layers)
 
 
 def addresses_of(layer: Layer) -> list[str]:
@@ -112,9 +150,31 @@ def addresses_of(layer: Layer) -> list[str]:
 
 
 def _unfit(layer: Layer, facts: SourceFacts) -> Unusable | None:
-    needs_picture = isinstance(layer, VideoLayer | ImageLayer | LottieLayer)
-    if needs_picture and (facts.size is None or min(facts.size.width, facts.size.height) <= 0):
+    """Return why a layer cannot show or play this source, if it cannot."""
+    kinds = next(kinds for type_, kinds in _KINDS.items() if isinstance(layer, type_))
+    if facts.kind not in kinds:
+        return Unusable("asset_unsupported", _MISFITS[facts.kind])
+    is_seen = isinstance(layer, VideoLayer | ImageLayer | LottieLayer)
+    if is_seen and (facts.size is None or min(facts.size.width, facts.size.height) <= 0):
         return Unusable("asset_unsupported", "the source has no picture")
     if isinstance(layer, AudioLayer | WaveformLayer) and not facts.has_sound:
         return Unusable("asset_unsupported", "the source has no sound")
     return None
+
+
+_PICTURES = (MediaKind.VIDEO, MediaKind.IMAGE)
+_KINDS: Mapping[type[Layer], tuple[MediaKind, ...]] = {
+    VideoLayer: _PICTURES,
+    ImageLayer: _PICTURES,
+    LottieLayer: (MediaKind.LOTTIE,),
+    AudioLayer: (MediaKind.VIDEO, MediaKind.AUDIO),
+    WaveformLayer: (MediaKind.VIDEO, MediaKind.AUDIO),
+    SubtitlesLayer: (MediaKind.CAPTION,),
+}
+_MISFITS = {
+    MediaKind.VIDEO: "the source is a video: use a video layer",
+    MediaKind.AUDIO: "the source has no picture, only sound: use an audio layer",
+    MediaKind.IMAGE: "the source is a picture without sound: use an image layer",
+    MediaKind.CAPTION: "the source has captions: use a subtitles layer",
+    MediaKind.LOTTIE: "the source is a Lottie animation: use a lottie layer",
+}

@@ -11,7 +11,7 @@ from framekiln.composition.layers.dissolves import with_dissolves
 from framekiln.composition.layers.fades import fades_of, ramp
 from framekiln.composition.layers.findings import Finding, Findings
 from framekiln.composition.layers.limits import Limits
-from framekiln.composition.layers.placing import Placed, Survey, natural_size
+from framekiln.composition.layers.placing import Placed, Survey
 from framekiln.composition.layers.reading import even, sized_layers
 from framekiln.composition.layers.resolved import Dissolve, ResolvedLayer, ResolvedTimeline
 from framekiln.composition.layers.sounds import Sound, ducked
@@ -99,9 +99,7 @@ def _duration(
 
 def _taken_over(placed: Sequence[Placed], findings: Findings, limits: Limits) -> Dimensions:
     with_size = sized_layers(tuple(each.layer for each in placed))
-    sizes = [
-        natural_size(each.layer, each.source) for each in placed if each.layer in with_size[:1]
-    ]
+    sizes = [each.source.size for each in placed if each.source and each.layer in with_size[:1]]
     size = sizes[0] if sizes else None
     if size is None:
         message = "is missing, and the only video or image has no size"
@@ -180,7 +178,7 @@ class _Film:
             gains=(*container.gains, *_gains(layer)),
             is_heard=container.is_heard and each.layer.is_visible,
         )
-        if each.source is not None and each.source.facts.has_sound:
+        if each.source is not None and each.source.has_sound:
             self._hear(layer, inside)
         if isinstance(each.layer, SequenceLayer) and _is_plain(each.layer):
             return self._settle_each(each.children, inside)
@@ -207,7 +205,7 @@ class _Film:
             window=each.extent.window,
             source=each.source.address,
             is_placeholder=each.source.is_placeholder,
-            natural=self.measured.get(each.layer.id) or natural_size(each.layer, each.source),
+            natural=self.measured.get(each.layer.id) or each.source.size,
             fades=fades.within(end_s - start_s),
             curves=curves_of(each.layer.transitions),
         )

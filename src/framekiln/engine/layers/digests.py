@@ -21,7 +21,6 @@ from framekiln.composition.layers.values import (
     GroupLayer,
     HtmlLayer,
     HtmlPage,
-    ImageLayer,
     Layer,
     LottieLayer,
     SequenceLayer,
@@ -36,6 +35,7 @@ from framekiln.engine.slices import Slice
 from framekiln.engine.version import engine_version
 from framekiln.engine.watched_assets import WatchedAssets
 from framekiln.kit.errors import FramekilnError
+from framekiln.kit.media_kind import MediaKind
 
 # Settled before any frame is shown, and counted as what came of it.
 _PLAIN: Final = Layer(path="", id="")
@@ -144,8 +144,8 @@ class SliceDigests:
         """Tell whether it matters which instant of its source is shown."""
         if layer.is_placeholder or isinstance(layer.layer, _TIMELESS):
             return False
-        facts = self.palette.gathered.media.get(layer.source or "")
-        is_still = isinstance(layer.layer, ImageLayer) and not getattr(facts, "duration_s", None)
+        found = self.palette.gathered.probed.get(layer.source or "")
+        is_still = found is not None and found.kind is MediaKind.IMAGE and not found.duration_s
         return not is_still
 
     def _require_no_expressions(self, layer: ResolvedLayer, value: LottieLayer) -> None:

@@ -8,7 +8,6 @@ from pathlib import Path
 from framekiln.capture.browser import Browser
 from framekiln.capture.page import Size
 from framekiln.composition.layers import PixelSize, ResolvedLayer, ResolvedTimeline, text_room_px
-from framekiln.composition.layers.layer_kinds import animation_of
 from framekiln.composition.layers.styles import ShapeKind
 from framekiln.composition.layers.values import (
     AudioLayer,
@@ -42,7 +41,7 @@ from framekiln.engine.layers.sources.shape import ShapePainter
 from framekiln.engine.layers.sources.still import StillPainter, placeholder
 from framekiln.engine.layers.sources.video import VideoPainter
 from framekiln.engine.layers.sources.waveform import WaveformPainter
-from framekiln.engine.layers.sourcing import Gathered, read_animation
+from framekiln.engine.layers.sourcing import Gathered
 from framekiln.engine.layers.text_markup import (
     path_markup,
     picture_markup,
@@ -50,9 +49,10 @@ from framekiln.engine.layers.text_markup import (
 )
 from framekiln.engine.order import FilmLimits
 from framekiln.engine.sound import mix_to_wav
+from framekiln.kit.media_kind import MediaKind
 from framekiln.media.captions import read_captions
 from framekiln.media.hearing.mono_samples import MonoSamples
-from framekiln.media.imaging.images import SVG_TYPE, image_type
+from framekiln.media.source_probe import read_lottie
 from framekiln.timeline import Timeline
 
 
@@ -121,10 +121,11 @@ class Palette:
         )
 
     def _lottie_order(self, layer: ResolvedLayer, value: LottieLayer) -> PageOrder:
-        animation = animation_of(value)
-        if animation is None:
+        if value.animation is not None:
+            animation = value.animation.thaw()
+        else:
             assert layer.source is not None
-            animation = read_animation(self.gathered.path(layer.source))
+            animation = read_lottie(self.gathered.path(layer.source))
         return PageOrder(
             document=lottie_document(animation),
             size=Size(*largest_side_px(layer)),
@@ -155,7 +156,7 @@ class Palette:
         if not isinstance(layer.layer, VideoLayer | ImageLayer) or layer.source is None:
             return None
         path = self.gathered.path(layer.source)
-        is_picture = image_type(path) is not None and isinstance(layer.layer, ImageLayer)
+        is_picture = self.gathered.probed[layer.source].kind is MediaKind.IMAGE
         return ImagePainter(layer, path) if is_picture else VideoPainter(layer, path)
 
 
@@ -206,7 +207,7 @@ def _piece(layer: ResolvedLayer, name: str, palette: Palette) -> Piece | None:
         state = next(looks(layer))
         markup, rules = path_markup(value.shape, name, PixelSize(state.width, state.height))
         return Piece(markup, rules, largest_scale(layer))
-    if isinstance(value, ImageLayer) and layer.source is not None:
+    if isinstance(value, ImageLayer | VideoLayer) and layer.source is not None:
         return _svg_piece(layer, name, palette)
     return None
 
@@ -214,7 +215,7 @@ def _piece(layer: ResolvedLayer, name: str, palette: Palette) -> Piece | None:
 def _svg_piece(layer: ResolvedLayer, name: str, palette: Palette) -> Piece | None:
     assert layer.source is not None
     path = palette.gathered.path(layer.source)
-    if image_type(path) != SVG_TYPE:
+    if palette.gathered.probed[layer.source].codec != "svg":
         return None
     width, height = still_raster(layer)
     markup, rules = picture_markup(path.read_bytes(), name, PixelSize(width, height))
@@ -223,6 +224,6 @@ def _svg_piece(layer: ResolvedLayer, name: str, palette: Palette) -> Piece | Non
 
 def _look(drawn: Drawn, layer: ResolvedLayer) -> Look:
     # A picture fills what the state says; a text brings its own area.
-    if isinstance(layer.layer, ImageLayer):
+    if isinstance(layer.layer, ImageLayer | VideoLayer):
         return Look("drawn", sheet=drawn.sheet)
     return Look("drawn", sheet=drawn.sheet, area=drawn.area)

@@ -5,29 +5,45 @@ than draw. Imports neither FFmpeg nor numpy: it is on the way of every picture t
 """
 
 import warnings
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
 from PIL import Image
 
 from framekiln.kit.errors import InvalidInput, TooLarge
+from framekiln.media.imaging.frame_times import (
+    MOST_FRAMES,
+    FrameTimes,
+    TooManyFrames,
+    frame_times,
+    shown_ms,
+)
 from framekiln.media.imaging.image_header import stated_size
 from framekiln.media.imaging.svg import check_svg
-from framekiln.media.sniff import HEAD_BYTES, Kind, sniff
+from framekiln.media.sniff import HEAD_BYTES, sniff
 
 LARGEST_SIDE_PX: Final = 16_384
 MOST_PIXELS: Final = 8192 * 8192
 
-_DECODERS: Final = {
+DECODERS: Final = {
     "image/jpeg": "JPEG",
     "image/png": "PNG",
     "image/gif": "GIF",
     "image/webp": "WEBP",
+    "image/avif": "AVIF",
 }
+SVG_TYPE: Final = "image/svg+xml"
 _ORIENTATION_TAG: Final = 0x0112
 _ON_ITS_SIDE: Final = {5, 6, 7, 8}
+# Counter-clockwise; those that are mirrored besides count as they are turned.
+_TURNED_DEGREES: Final = {3: 180, 4: 180, 5: 270, 6: 270, 7: 90, 8: 90}
+
+
+_STILL: Final = FrameTimes()
 
 
 class BrokenImage(InvalidInput):
@@ -51,74 +67,110 @@ class ImageFacts:
     mime_type: str
     has_alpha: bool
     is_animated: bool
+    rotation_degrees: int = 0
+    """Counter-clockwise, already applied to the sides."""
+    times: FrameTimes = _STILL
+    """Of an animation whose pictures are decoded here; drawings have none."""
+
+    @property
+    def duration_ms(self) -> Fraction | None:
+        """How long an animation lasts that is played once; None for a still."""
+        return sum(self.times.frame_ms, Fraction(0)) or None
 
 
 def task(args: dict[str, Any], _report: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Return the facts of the picture at `source`, for `run_confined`."""
-    return asdict(image_facts(Path(args["source"])))
+    """Return size and type of the picture at `source`, for `run_confined`."""
+    facts = image_facts(Path(args["source"]))
+    return {
+        "width_px": facts.width_px,
+        "height_px": facts.height_px,
+        "mime_type": facts.mime_type,
+        "has_alpha": facts.has_alpha,
+        "is_animated": facts.is_animated,
+    }
 
 
 def image_facts(path: Path) -> ImageFacts:
     """Return what a picture is, or say why it cannot be taken."""
     with path.open("rb") as file:
-        sniffed = sniff(file.read(HEAD_BYTES))
-    if sniffed.kind is not Kind.IMAGE or sniffed.mime_type is None:
-        found = f" (it looks like {sniffed.mime_type})" if sniffed.mime_type else ""
-        raise BrokenImage(f"the file is no JPEG, PNG, GIF, WebP or SVG picture{found}")
-    if sniffed.mime_type == "image/svg+xml":
+        mime_type = sniff(file.read(HEAD_BYTES)).mime_type
+    if mime_type == SVG_TYPE:
         return _svg_facts(path)
-    size = stated_size(path, sniffed.mime_type)
-    if size is None:
-        raise BrokenImage("the header of the picture is damaged or cut off")
-    _check_size(*size)
-    return _decode(path, sniffed.mime_type)
+    if mime_type not in DECODERS:
+        found = f" (it looks like {mime_type})" if mime_type else ""
+        raise BrokenImage(f"the file is no JPEG, PNG, GIF, WebP, AVIF or SVG picture{found}")
+    if mime_type != "image/avif":
+        size = stated_size(path, mime_type)
+        if size is None:
+            raise BrokenImage("the header of the picture is damaged or cut off")
+        check_size(*size)
+    return _decode(path, mime_type)
 
 
 def _svg_facts(path: Path) -> ImageFacts:
     drawing = check_svg(path.read_bytes())
-    _check_size(drawing.size.width_px, drawing.size.height_px)
+    check_size(drawing.size.width_px, drawing.size.height_px)
     return ImageFacts(
         width_px=drawing.size.width_px,
         height_px=drawing.size.height_px,
-        mime_type="image/svg+xml",
+        mime_type=SVG_TYPE,
         has_alpha=True,
         is_animated=drawing.is_animated,
     )
 
 
 def _decode(path: Path, mime_type: str) -> ImageFacts:
+    with reading_image(), Image.open(path, formats=[DECODERS[mime_type]]) as picture:
+        check_size(*picture.size)
+        is_animated = bool(getattr(picture, "is_animated", False))
+        picture.load()
+        width, height = picture.size
+        orientation = picture.getexif().get(_ORIENTATION_TAG, 1)
+        if orientation in _ON_ITS_SIDE:
+            width, height = height, width
+        return ImageFacts(
+            width_px=width,
+            height_px=height,
+            mime_type=mime_type,
+            has_alpha=picture.has_transparency_data,
+            is_animated=is_animated,
+            rotation_degrees=_TURNED_DEGREES.get(orientation, 0),
+            times=_times(path, picture, mime_type),
+        )
+
+
+def _times(path: Path, picture: Image.Image, mime_type: str) -> FrameTimes:
+    if mime_type != "image/avif":
+        return frame_times(path, mime_type)
+    # Its times lie deep in the file: they are told picture by picture.
+    count = int(getattr(picture, "n_frames", 1))
+    if count > MOST_FRAMES:
+        raise TooManyFrames(f"the animation has more than {MOST_FRAMES:,} pictures")
+    lengths: list[Fraction] = []
+    for number in range(count if count > 1 else 0):
+        picture.seek(number)
+        picture.load()
+        lengths.append(shown_ms(Fraction(round(picture.info.get("duration", 0)))))
+    return FrameTimes(tuple(lengths))
+
+
+@contextmanager
+def reading_image() -> Iterator[None]:
+    """Turn what decoders of pictures raise inside the block into errors of ours."""
     try:
         # PIL warns of harmless oddities as well; what matters raises.
-        with (
-            warnings.catch_warnings(action="ignore"),
-            Image.open(path, formats=[_DECODERS[mime_type]]) as picture,
-        ):
-            _check_size(*picture.size)
-            is_animated = bool(getattr(picture, "is_animated", False))
-            picture.load()
-            return _facts(picture, mime_type, is_animated=is_animated)
+        with warnings.catch_warnings(action="ignore"):
+            yield
     except Image.DecompressionBombError as error:
         raise ImageTooLarge(f"the picture has more than {MOST_PIXELS:,} pixels") from error
-    except MemoryError:
-        raise
+    except TooManyFrames as error:
+        raise ImageTooLarge(str(error)) from error
     except (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError) as error:
         raise BrokenImage(f"the picture is damaged or cut off: {error}") from error
 
 
-def _facts(picture: Image.Image, mime_type: str, *, is_animated: bool) -> ImageFacts:
-    width, height = picture.size
-    if picture.getexif().get(_ORIENTATION_TAG) in _ON_ITS_SIDE:
-        width, height = height, width
-    return ImageFacts(
-        width_px=width,
-        height_px=height,
-        mime_type=mime_type,
-        has_alpha=picture.has_transparency_data,
-        is_animated=is_animated,
-    )
-
-
-def _check_size(width_px: int, height_px: int) -> None:
+def check_size(width_px: int, height_px: int) -> None:
+    """Refuse a picture with more pixels than are decoded."""
     if min(width_px, height_px) < 1:
         raise BrokenImage(f"the picture is {width_px}x{height_px} pixels")
     if max(width_px, height_px) > LARGEST_SIDE_PX or width_px * height_px > MOST_PIXELS:

@@ -11,11 +11,13 @@ from urllib.parse import urlsplit
 
 from framekiln.composition.layers import Finding
 from framekiln.composition.templates import InvalidData, RemoteCheck
+from framekiln.engine.layers.source_facts import UNSUPPORTED
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.guarded_transport import Resolve
 from framekiln.kit.ids import OrganizationId
-from framekiln.media.probed_source import IMAGE, MEDIA, ProbedSource
-from framekiln.videos.sources import UNSUPPORTED, SourceFinder, code_of, is_at_fault
+from framekiln.kit.media_kind import MediaKind
+from framekiln.media.probed_source import ProbedSource
+from framekiln.videos.sources import SourceFinder, code_of, is_at_fault
 
 _RESOLVED_WITHIN_S: Final = 5.0
 # What resolvers say when a name does not exist; everything else may be different in a minute.
@@ -67,7 +69,7 @@ class RemoteChecks:
     async def _media(self, organization_id: OrganizationId, check: RemoteCheck) -> Finding | None:
         kinds = set(check.arguments) if check.rule == "media" else set()
         try:
-            found = await self._probe(organization_id, check.url, kinds)
+            found = await self.sources.probe(organization_id, check.url)
         except FramekilnError as error:
             if not is_at_fault(error):
                 raise
@@ -80,24 +82,12 @@ class RemoteChecks:
             return Finding(check.path, "out_of_range", message)
         return None
 
-    async def _probe(
-        self, organization_id: OrganizationId, url: str, kinds: set[str]
-    ) -> ProbedSource:
-        if kinds != {"image"}:
-            try:
-                return await self.sources.probe(organization_id, url, MEDIA)
-            except FramekilnError as error:
-                if "image" not in kinds or code_of(error) != UNSUPPORTED:
-                    raise
-        return await self.sources.probe(organization_id, url, IMAGE)
-
 
 def _is_any(found: ProbedSource, kinds: set[str]) -> bool:
-    has_picture, moves = found.width_px is not None, found.duration_s is not None
     return (
-        ("video" in kinds and has_picture and moves)
+        ("video" in kinds and found.is_moving)
         or ("audio" in kinds and found.has_sound)
-        or ("image" in kinds and has_picture and not found.has_sound)
+        or ("image" in kinds and found.kind is MediaKind.IMAGE)
     )
 
 

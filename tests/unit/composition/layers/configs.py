@@ -15,14 +15,17 @@ from framekiln.composition.layers import (
     read_config,
     resolve,
 )
+from framekiln.kit.media_kind import MediaKind
 
 VIDEO = "https://media.example/clip.mp4"
 MUSIC = "https://media.example/music.mp3"
 PICTURE = "https://media.example/picture.png"
+CAPTIONS = "https://media.example/said.vtt"
 MEDIA = {
-    VIDEO: SourceFacts(PixelSize(640, 360), Fraction(10), has_sound=True),
-    MUSIC: SourceFacts(None, Fraction(3), has_sound=True),
-    PICTURE: SourceFacts(PixelSize(400, 200)),
+    VIDEO: SourceFacts(MediaKind.VIDEO, PixelSize(640, 360), Fraction(10), has_sound=True),
+    MUSIC: SourceFacts(MediaKind.AUDIO, None, Fraction(3), has_sound=True),
+    PICTURE: SourceFacts(MediaKind.IMAGE, PixelSize(400, 200)),
+    CAPTIONS: SourceFacts(MediaKind.CAPTION),
 }
 
 

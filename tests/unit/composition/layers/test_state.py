@@ -10,7 +10,7 @@ from framekiln.composition.layers import LayerState, PixelSize, state_at, text_r
 from framekiln.composition.layers.easing import LINEAR, NAMES, Easing, read_easing
 from framekiln.composition.layers.geometry import Length, read_origin
 from framekiln.composition.layers.transform import mapped
-from tests.unit.composition.layers.configs import film, image, layer_of, text, video
+from tests.unit.composition.layers.configs import CAPTIONS, film, image, layer_of, text, video
 
 
 def state(layer: dict[str, Any], time: float = 1, **top: Any) -> LayerState:
@@ -342,7 +342,7 @@ def test_text_is_placed_by_the_size_it_turns_out_to_have() -> None:
 
 
 def test_captions_are_placed_block_by_block() -> None:
-    layer = {"type": "subtitles", "file": "https://media.example/picture.png"}
+    layer = {"type": "subtitles", "file": CAPTIONS}
     (captions,) = film(layer, duration=4).layers
     found = state_at(captions, Fraction(1), content=PixelSize(300, 50))
     assert (found.x, found.y) == pytest.approx((490, 612))

@@ -15,6 +15,7 @@ from framekiln.composition.layers import (
     resolve,
     state_at,
 )
+from framekiln.kit.media_kind import MediaKind
 from tests.unit.composition.layers.configs import (
     MEDIA,
     MUSIC,
@@ -255,7 +256,7 @@ def test_a_sequence_that_fades_is_a_group() -> None:
 
 
 def test_dimensions_can_come_from_the_only_source() -> None:
-    media = {VIDEO: SourceFacts(PixelSize(639, 360.4), Fraction(1))}
+    media = {VIDEO: SourceFacts(MediaKind.VIDEO, PixelSize(639, 360.4), Fraction(1))}
     resolved = resolve(read_config({"layers": [video()]}).config, media)
     assert (resolved.dimensions.width_px, resolved.dimensions.height_px) == (640, 360)
 
@@ -282,7 +283,7 @@ def test_what_cannot_be_placed_is_named() -> None:
 def test_sources_that_cannot_be_used_are_named_with_their_layer() -> None:
     media = {
         VIDEO: Unusable("asset_unreachable", "the server answered 404"),
-        PICTURE: SourceFacts(None, has_sound=True),
+        PICTURE: SourceFacts(MediaKind.AUDIO, None, has_sound=True),
     }
     assert issues([video(), image()], media) == {
         "layers.0.file": "asset_unreachable",

@@ -1,0 +1,56 @@
+"""Size, rate and length of a Lottie animation, as its JSON says. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+# Beyond it nothing can be drawn or awaited, and fractions would grow without need.
+_LARGEST: Final = 10**9
+
+
+class NoLottie(ValueError):
+    """The value is no Lottie animation; the text names the field and the remedy."""
+
+
+@dataclass(frozen=True)
+class LottieFacts:
+    """Exact: 29.97 frames a second are 2997/100."""
+
+    width_px: float
+    height_px: float
+    fps: Fraction
+    duration_s: Fraction
+
+
+def lottie_facts(animation: object) -> LottieFacts:
+    """Return what an animation says of itself, or raise `NoLottie`. Without `ip` it starts at 0."""
+    if not isinstance(animation, Mapping):
+        raise NoLottie("it must be an object")
+    width, height, fps = (_above_0(animation, name) for name in ("w", "h", "fr"))
+    first = _number(animation, "ip") if animation.get("ip") is not None else Fraction(0)
+    end = _number(animation, "op")
+    if end <= first:
+        raise NoLottie("op must be more than ip, where the animation starts")
+    return LottieFacts(_side(width), _side(height), fps, (end - first) / fps)
+
+
+def _side(length: Fraction) -> float:
+    return int(length) if length.denominator == 1 else float(length)
+
+
+def _above_0(animation: Mapping[str, object], name: str) -> Fraction:
+    number = _number(animation, name)
+    if number <= 0:
+        raise NoLottie(f"{name} must be a number above 0")
+    return number
+
+
+def _number(animation: Mapping[str, object], name: str) -> Fraction:
+    value = animation.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise NoLottie(f"{name} must be a number above 0")
+    # Not-a-number is not within the bounds either.
+    if not -_LARGEST <= value <= _LARGEST:
+        raise NoLottie(f"{name} must be at most {_LARGEST}")
+    return Fraction(str(value))

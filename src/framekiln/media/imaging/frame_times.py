@@ -1,0 +1,149 @@
+"""How long each picture of an animated GIF, WebP or PNG lasts, read without decoding any.
+
+Times are those that browsers use: a picture that says it lasts 10 ms or less lasts 100.
+"""
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import BinaryIO, Final
+
+MOST_FRAMES: Final = 5_000
+_SHORTEST_MS: Final = 10
+_USUAL_MS: Final = Fraction(100)
+_LOOPING: Final = ([b"NETSCAPE2.0"], [b"ANIMEXTS1.0"])
+_MOST_CHUNKS: Final = 1_000_000
+
+
+class TooManyFrames(ValueError):
+    """The animation has more pictures than are played."""
+
+
+@dataclass(frozen=True)
+class FrameTimes:
+    """The times of an animation; those of a still are empty."""
+
+    frame_ms: tuple[Fraction, ...] = ()
+    """How long each picture lasts, in order."""
+    plays: int | None = None
+    """How often it is played; None is for ever."""
+
+
+def frame_times(path: Path, mime_type: str) -> FrameTimes:
+    """Return the times of a picture file of this type; pictures that are cut off do not count."""
+    readers = {"image/gif": _gif, "image/webp": _webp, "image/png": _png}
+    read = readers.get(mime_type)
+    if read is None:
+        return FrameTimes()
+    with path.open("rb") as file:
+        found = read(file)
+    return found if len(found.frame_ms) > 1 else FrameTimes()
+
+
+def shown_ms(stated_ms: Fraction) -> Fraction:
+    """Return how long a picture is shown that states this time."""
+    return stated_ms if stated_ms > _SHORTEST_MS else _USUAL_MS
+
+
+def _checked(frames: list[Fraction]) -> tuple[Fraction, ...]:
+    if len(frames) > MOST_FRAMES:
+        raise TooManyFrames(f"the animation has more than {MOST_FRAMES:,} pictures")
+    return tuple(frames)
+
+
+def _gif(file: BinaryIO) -> FrameTimes:
+    frames: list[Fraction] = []
+    plays: int | None = 1
+    delay_ms = Fraction(0)
+    head = file.read(13)
+    _skip_palette(file, head[10:11])
+    while len(frames) <= MOST_FRAMES and (mark := file.read(1)) not in (b"", b";"):
+        if mark == b"!":
+            label, blocks = file.read(1), _gif_blocks(file) or []
+            if label == b"\xf9" and blocks:
+                delay_ms = Fraction(10 * int.from_bytes(blocks[0][1:3], "little"))
+            elif label == b"\xff" and blocks[:1] in _LOOPING:
+                plays = _gif_plays(blocks[1:], plays)
+        elif mark == b",":
+            _skip_palette(file, file.read(9)[8:])
+            # Behind the size of its codes.
+            file.seek(1, 1)
+            if _gif_blocks(file) is None:
+                break
+            frames.append(shown_ms(delay_ms))
+            delay_ms = Fraction(0)
+    return FrameTimes(_checked(frames), plays)
+
+
+def _skip_palette(file: BinaryIO, flags: bytes) -> None:
+    if flags and flags[0] & 0x80:
+        file.seek(3 << (1 + (flags[0] & 7)), 1)
+
+
+def _gif_blocks(file: BinaryIO) -> list[bytes] | None:
+    """Pass a row of blocks; return the first two, or None if it is cut off."""
+    first: list[bytes] = []
+    while (size := file.read(1)) not in (b"", b"\0"):
+        if len(first) < 2:
+            first.append(file.read(size[0]))
+        else:
+            file.seek(size[0], 1)
+    return first if size else None
+
+
+def _gif_plays(blocks: list[bytes], plays: int | None) -> int | None:
+    """Read how often it is repeated; 0 is for ever."""
+    if not blocks or len(blocks[0]) != 3 or blocks[0][0] != 1:
+        return plays
+    repeats = int.from_bytes(blocks[0][1:], "little")
+    return None if repeats == 0 else repeats + 1
+
+
+def _webp(file: BinaryIO) -> FrameTimes:
+    frames: list[Fraction] = []
+    plays: int | None = None
+    file.seek(12)
+    for name, size in _chunks(file, "<4sI", frames):
+        if name == b"ANIM" and size >= 6:
+            plays = int.from_bytes(file.read(6)[4:], "little") or None
+        elif name == b"ANMF" and size >= 16:
+            stated = file.read(15)[12:]
+            if len(stated) == 3:
+                frames.append(shown_ms(Fraction(int.from_bytes(stated, "little"))))
+    return FrameTimes(_checked(frames), plays)
+
+
+def _png(file: BinaryIO) -> FrameTimes:
+    frames: list[Fraction] = []
+    stated_count, plays = 0, None
+    file.seek(8)
+    for name, _ in _chunks(file, ">I4s", frames):
+        if name == b"IDAT" and not stated_count:
+            break
+        if name == b"acTL":
+            body = file.read(8)
+            if len(body) == 8:
+                stated_count, repeats = struct.unpack(">II", body)
+                plays = repeats or None
+        elif name == b"fcTL":
+            body = file.read(24)
+            if len(body) == 24:
+                part, whole = struct.unpack(">HH", body[20:24])
+                frames.append(shown_ms(Fraction(1000 * part, whole or 100)))
+    return FrameTimes(_checked(frames[:stated_count]), plays)
+
+
+def _chunks(file: BinaryIO, form: str, frames: list[Fraction]) -> Iterator[tuple[bytes, int]]:
+    """Yield name and size of each chunk of a RIFF (`<4sI`) or PNG (`>I4s`) file."""
+    is_riff = form.startswith("<")
+    for _ in range(_MOST_CHUNKS):
+        head = file.read(8)
+        if len(head) < 8 or len(frames) > MOST_FRAMES:
+            return
+        name, size = struct.unpack(form, head) if is_riff else struct.unpack(form, head)[::-1]
+        start = file.tell()
+        yield name, size
+        # Chunks of RIFF are padded to even sizes; those of PNG have a checksum.
+        file.seek(start + size + (size & 1 if is_riff else 4))
