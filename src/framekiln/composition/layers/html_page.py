@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from framekiln.composition.layers.kinds import Address, Flag, Text
+from framekiln.composition.layers.kinds import Address, Flag, Text, as_filled_text
 from framekiln.composition.layers.limits import MAX_PAGE_CHARS
 from framekiln.composition.layers.place import Place
 from framekiln.composition.layers.schema import REFUSED, Field, Refused, Schema
@@ -25,7 +25,7 @@ class _PageKind:
     """`{body, styles}`, or a whole document as a string."""
 
     def read(self, value: object, place: Place) -> _Page | Refused:
-        text = Text(MAX_PAGE_CHARS)
+        text, value = Text(MAX_PAGE_CHARS), as_filled_text(value, place)
         if isinstance(value, str):
             document = text.read(value, place)
             return document if isinstance(document, Refused) else _Page(document=document)
@@ -73,6 +73,7 @@ class HtmlKind:
 
     def read(self, value: object, place: Place) -> HtmlPage | Refused:
         """Return the page; a plain string is a whole document."""
+        value = as_filled_text(value, place)
         return _HTML.read({"page": value} if isinstance(value, str) else value, place)
 
     def write(self, value: HtmlPage) -> dict[str, Any]:

@@ -127,6 +127,13 @@ class Flag:
         return value
 
 
+def as_filled_text(value: object, place: Place) -> object:
+    """Return a number or boolean that was filled into a template as Liquid would write it."""
+    if not place.reading.reads_numeric_strings or not isinstance(value, int | float):
+        return value
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 @dataclass(frozen=True)
 class Text:
     """A string; `is_css` refuses what could leave a style declaration."""
@@ -136,6 +143,7 @@ class Text:
 
     def read(self, value: object, place: Place) -> str | Refused:
         """Return the string."""
+        value = as_filled_text(value, place)
         if not isinstance(value, str):
             place.issue("type", f"must be a string, not {said(value)}")
         elif len(value) > self.longest:

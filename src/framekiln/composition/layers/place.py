@@ -13,7 +13,7 @@ class Reading:
 
     limits: Limits = field(default_factory=Limits)
     reads_numeric_strings: bool = False
-    """Filled templates may hold numbers as text."""
+    """Filled templates may hold numbers as text, and text as numbers."""
     uploads: Mapping[str, str] = field(default_factory=dict)
     """Sources that came with the request, by layer id; their addresses are ours and trusted."""
     findings: Findings = field(default_factory=Findings)

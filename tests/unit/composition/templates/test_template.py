@@ -94,6 +94,37 @@ def test_mixed_text_is_text() -> None:
     assert texts(made) == ["2 of a-b"]
 
 
+@pytest.mark.spec("2.4")
+@pytest.mark.parametrize(
+    ("value", "text"), [(2025, "2025"), (2.5, "2.5"), (True, "true"), (False, "false")]
+)
+def test_numbers_and_booleans_fill_every_field_that_is_text(value: object, text: str) -> None:
+    config = config_of(
+        text_layer("{{ value }}", name="{{ value }}"),
+        {"type": "text", "text": {"lines": ["{{ value }}", "of {{ value }}"]}},
+        {"type": "html", "html": {"page": {"body": "{{ value }}"}}},
+        {"type": "html", "html": "{{ value }}"},
+        filename="{{ value }}",
+        metadata={"as it is": "{{ value }}"},
+    )
+    options = ReadingOptions(is_filled_template=True)
+    parsed = write_config(read_config(filled(config, value=value), options).config)
+    first, second, third, fourth = parsed["layers"]
+    assert (first["text"]["text"], first["name"], parsed["filename"]) == (text, text, text)
+    assert second["text"]["text"] == f"{text}\nof {text}"
+    assert (third["html"]["page"]["body"], fourth["html"]["page"]) == (text, text)
+    assert parsed["metadata"] == {"as it is": value}
+
+
+def test_lists_and_objects_do_not_become_text() -> None:
+    for value in ([1], {"a": 1}):
+        with pytest.raises(InvalidConfig, match=r"layers\.0\.text\.text: must be a string"):
+            read_config(
+                filled(config_of(text_layer("{{ value }}")), value=value),
+                ReadingOptions(is_filled_template=True),
+            )
+
+
 def test_values_cannot_leave_their_string_or_be_templates() -> None:
     bad = '"}], "layers": [] {{ other }}'
     made = filled(config_of(text_layer("{{ value }} and {{ value }}")), value=bad, other="x")
