@@ -4,7 +4,7 @@ Paths are dotted, from the top of the config: `layers.2.position.x`.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from framekiln.kit.errors import InvalidInput
@@ -59,6 +59,14 @@ class Findings:
         """Note what the author should know."""
         if len(self.warnings) < MAX_FINDINGS:
             self.warnings.append(finding)
+
+    def hint_at_warned(self, code: str, hint: str) -> None:
+        """Give issues a hint where a warning of this code tells what was meant."""
+        warned = {each.path for each in self.warnings if each.code == code}
+        self.issues = [
+            replace(each, hint=hint) if each.path in warned and each.hint is None else each
+            for each in self.issues
+        ]
 
     def raise_issues(self) -> None:
         """Raise `InvalidConfig` if there is any issue."""

@@ -1,6 +1,7 @@
 """From JSON to `LayerConfig`. Everything wrong is collected before anything is raised."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -45,6 +46,11 @@ from framekiln.composition.layers.values import (
 )
 from framekiln.timeline import exact_rate
 
+_PLACEHOLDER: Final = re.compile(r"\{\{[^{}]{1,200}\}\}|\{%[^{}]{1,200}%\}")
+# Not shown as text, or spoken of elsewhere.
+_FREE_FIELDS: Final = frozenset({"metadata", "lottie", "when", "repeat"})
+_TO_FILL: Final = "create a template of this config (POST /v2/templates) and render it with data"
+
 
 @dataclass(frozen=True)
 class ReadConfig:
@@ -60,7 +66,7 @@ class ReadingOptions:
 
     limits: Limits = field(default_factory=Limits)
     is_filled_template: bool = False
-    """Numbers and booleans may then stand as text."""
+    """Numbers and booleans may then stand as text, and the other way round."""
     uploads: Mapping[str, str] = field(default_factory=dict)
     """Sources that came with the request: layer id to an address of ours."""
 
@@ -79,6 +85,9 @@ def read_config(value: object, options: ReadingOptions | None = None) -> ReadCon
     config = _schema(options.limits).read(value, place)
     if isinstance(config, LayerConfig):
         _check_whole(config, place)
+    if not options.is_filled_template:
+        _warn_of_placeholders(value, place)
+        reading.findings.hint_at_warned("templates_only", _TO_FILL)
     reading.findings.raise_issues()
     assert isinstance(config, LayerConfig)
     return ReadConfig(config, tuple(reading.findings.warnings))
@@ -107,6 +116,25 @@ def depth_of(value: object) -> int:
         depth += 1
         level = [inner for item in level for inner in _inside(item)]
     return depth
+
+
+def _warn_of_placeholders(value: object, place: Place) -> None:
+    """Tell the author of texts that only a template would fill in."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            if name not in _FREE_FIELDS:
+                _warn_of_placeholders(inner, place.at(name))
+    elif isinstance(value, list | tuple):
+        for number, inner in enumerate(value):
+            _warn_of_placeholders(inner, place.at(number))
+    elif isinstance(value, str) and (found := _PLACEHOLDER.search(value)):
+        if "<script" in value:
+            return  # It may fill in its page itself.
+        place.warn(
+            "templates_only",
+            f"{found.group()[:60]} is not filled in here and stays as it is written",
+            _TO_FILL,
+        )
 
 
 def _inside(item: object) -> Iterator[object]:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from framekiln.composition.layers import (
+    InvalidConfig,
     Limits,
     ReadingOptions,
     config_digest,
@@ -328,6 +329,31 @@ def test_values_that_are_moved_inside_are_told() -> None:
 
 def test_when_and_repeat_are_for_templates() -> None:
     assert warnings_of(config_of(video(when="x")))["layers.0.when"].code == "templates_only"
+
+
+def test_placeholders_outside_of_templates_are_warned_of_by_field() -> None:
+    config = config_of(
+        text(text={"text": "Hi {{ name }}"}),
+        {"type": "html", "html": {"page": {"body": "{% if a %}x{% endif %}"}}},
+        {"type": "html", "html": {"page": {"body": "<script>fill()</script>{{ mine }}"}}},
+        metadata={"note": "{{ kept }}"},
+        duration=1,
+    )
+    found = warnings_of(config)
+    assert set(found) == {"layers.0.text.text", "layers.1.html.page.body"}
+    warning = found["layers.0.text.text"]
+    assert warning.code == "templates_only"
+    assert warning.message == "{{ name }} is not filled in here and stays as it is written"
+    assert "POST /v2/templates" in (warning.hint or "")
+    assert read_config(config, ReadingOptions(is_filled_template=True)).warnings == ()
+
+
+def test_a_field_refused_for_its_placeholder_names_templates_as_the_remedy() -> None:
+    with pytest.raises(InvalidConfig) as refused:
+        read_config(config_of(video(file="{{ source }}", speed="{{ speed }}")))
+    issues = {issue.path: issue for issue in refused.value.issues}
+    for path in ("layers.0.file", "layers.0.speed"):
+        assert "POST /v2/templates" in (issues[path].hint or "")
 
 
 def test_filled_templates_may_hold_numbers_as_text() -> None:
