@@ -6,6 +6,7 @@ answer that changes between check and use gains nothing. Built on the extension 
 """
 
 import asyncio
+import re
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -77,11 +78,33 @@ class Rules:
         if self.allows(host, port):
             return
         if url.scheme == "http":
-            raise FetchRefused(f"{host}: use https instead of http.", rule="scheme", host=host)
+            raise FetchRefused(_no_http(host, port), rule="scheme", host=host)
         if port not in _PORTS:
             raise FetchRefused(
-                f"{host}: port {port} is not fetched from, only 443 and 80.", rule="port", host=host
+                f"{host}: port {port} is not fetched from, only 443 and 80."
+                f" {_to_allow(host, port)}",
+                rule="port",
+                host=host,
             )
+
+
+def _no_http(host: str, port: int) -> str:
+    # Names without a dot are known in a private network only.
+    is_private = not is_public(host) if _is_address(host) else "." not in host
+    if is_private:
+        return f"{host} is not a public host. {_to_allow(host, port)}"
+    return f"{host}: use https instead of http. {_to_allow(host, port)}"
+
+
+def _to_allow(host: str, port: int) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return (
+        f"To fetch from it all the same, the operator adds {shown}:{port} to FRAMEKILN_FETCH_ALLOW."
+    )
+
+
+def _is_address(host: str) -> bool:
+    return ":" in host or re.fullmatch(r"[0-9.]+", host) is not None
 
 
 class _CheckedConnections(httpcore.AsyncNetworkBackend):
@@ -123,8 +146,7 @@ async def _addresses(rules: Rules, resolve: Resolve, *, host: str, port: int) ->
     private = [address for address in addresses if not is_public(address)]
     if private:
         raise FetchRefused(
-            f"{host}: its address {private[0]} is not public. To fetch from it all the same, "
-            "the operator adds it to the allow list.",
+            f"{host}: its address {private[0]} is not public. {_to_allow(host, port)}",
             rule="address",
             host=host,
         )
