@@ -22,13 +22,16 @@ export class BridgeSound {
 
   /** Some of it as base64: the way out of a page is text. */
   piece(from: number, to: number): string {
-    const wanted = this.bytes.subarray(from, to);
-    let text = "";
-    for (let at = 0; at < wanted.length; at += PIECE_BYTES) {
-      text += String.fromCharCode(...wanted.subarray(at, at + PIECE_BYTES));
-    }
-    return encodeText(text);
+    return base64Of(this.bytes.subarray(from, to));
   }
+}
+
+export function base64Of(bytes: Uint8Array): string {
+  let text = "";
+  for (let at = 0; at < bytes.length; at += PIECE_BYTES) {
+    text += String.fromCharCode(...bytes.subarray(at, at + PIECE_BYTES));
+  }
+  return encodeText(text);
 }
 
 function bytesOfView(view: ArrayBufferView): Uint8Array {

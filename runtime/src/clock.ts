@@ -80,6 +80,11 @@ export class ExactClock {
     return this.knownMs;
   }
 
+  /** Called between two frames, at an instant that the renderer knows exactly. */
+  enterInstant(exactMs: number): void {
+    this.knownMs = this.snap(exactMs) ?? exactMs;
+  }
+
   /** Frame 0 comes next: what has passed until here does not count. */
   begin(zero: Zero, rate: FrameRate): void {
     this.rate = rate;

@@ -23,6 +23,8 @@ import { seededRandom } from "./random.ts";
 import { Readiness } from "./readiness.ts";
 import { placeRoot } from "./root_box.ts";
 import { Tailwind } from "./tailwind.ts";
+import { replaceTimerWorkers } from "./timer_worker.ts";
+import { WebAudio } from "./web_audio/web_audio.ts";
 
 const VERSION = 2;
 
@@ -43,21 +45,27 @@ function installHosted(config: HostConfig): void {
   const driver = new Driver(natives);
   loop.driver = driver;
   const tailwind = new Tailwind();
+  const webAudio = new WebAudio(clock);
   if (config.definesElements !== false) {
     natives.install();
+    webAudio.install();
+    replaceTimerWorkers();
     replaceDrawing();
     registerElements();
     tailwind.watch();
   }
   timeTree.onAdd = () => loop.wake();
   const bridge = installBridge(config);
-  const readiness = new Readiness(bridge === null ? [driver, tailwind] : [bridge]);
+  const readiness = new Readiness(bridge === null ? [driver, tailwind, webAudio] : [bridge]);
   let hasDrawn = false;
   publish({
     pending: () => readiness.pending(),
     failure: () => readiness.failure(),
-    plan: () => bridge?.plan() ?? makePlan(natives, activity.hasAny),
+    plan: () => bridge?.plan() ?? makePlan(natives, activity.hasAny || webAudio.hasAny),
     ...(bridge === null ? {} : bridgeContract(bridge)),
+    advanceSound: (atMs: number) => webAudio.advance(atMs),
+    soundState: () => webAudio.state(),
+    takeSound: () => webAudio.take(),
     frameDone: () => asyncWork.pending().length === 0,
     repeat: () => {
       loop.repeat();
@@ -67,6 +75,7 @@ function installHosted(config: HostConfig): void {
     step: () => frames.step(),
     begin: (zero: Zero, rate: FrameRate) => {
       clock.begin(zero, rate);
+      webAudio.begin();
       if (zero.tickMs > 0) restartAnimations(zero.tickMs);
       placeRoot();
       // An animated image moves on in time only in frames that the page's thread takes part in.

@@ -122,13 +122,13 @@ def test_a_slice_begins_anywhere(browser: Browser, tmp_path: Path, driven_by: st
         stage.film(Slice(0, 0, 10), whole, lambda _number: None)
     with open_stage(order, browser, FILM_LIMITS) as stage:
         stage.film(Slice(1, 4, 3), path, lambda _number: None)
-        assert not stage.save_sound(tmp_path / "early.wav")
+        assert stage.save_sounds(tmp_path) == ()
         assert codes([frame.rgb for frame in decode_frames(path)]) == [4, 5, 6]
         stage.film(Slice(2, 8, 2), path, lambda _number: None)
         assert codes([frame.rgb for frame in decode_frames(path)]) == [8, 9]
-        assert stage.save_sound(tmp_path / "sound.wav")
+        (sound,) = stage.save_sounds(tmp_path)
     assert codes([frame.rgb for frame in decode_frames(whole)]) == list(range(10))
-    assert decode_sound(tmp_path / "sound.wav").mono.size == 48_000
+    assert decode_sound(sound.path).mono.size == 48_000
 
 
 def test_a_still_shows_its_instant(browser: Browser, tmp_path: Path) -> None:

@@ -17,7 +17,9 @@ SCRIPTS = {
     "chart": "chart.js/dist/chart.umd.min.js",
     "d3": "d3/dist/d3.min.js",
     "gsap": "gsap/dist/gsap.min.js",
+    "howler": "howler/dist/howler.min.js",
     "lottie": "lottie-web/build/player/lottie.min.js",
+    "tone": "tone/build/Tone.js",
 }
 MODULES = ("three/build/three.module.js", "three/build/three.core.js")
 PLACEHOLDER = re.compile(r'<script data-library="([a-z0-9]+)"></script>')

@@ -11,7 +11,7 @@ class InnerFrames:
 
     def __init__(self, connection: Connection, session: str, *, main_frame: str) -> None:
         self._main_frame = main_frame
-        self._contexts: dict[str, None] = {}
+        self._contexts: dict[str, int] = {}
         self._new: list[str] = []
         heard = {
             "Runtime.executionContextCreated": self._on_created,
@@ -25,6 +25,10 @@ class InnerFrames:
         """Return the contexts that are there now."""
         return list(self._contexts)
 
+    def find(self, number: int) -> str | None:
+        """Return the context that events call by a number; None for the page's own."""
+        return next((name for name, known in self._contexts.items() if known == number), None)
+
     def take_new(self) -> list[str]:
         """Return the contexts that came since the last call and are still there."""
         new = [context for context in self._new if context in self._contexts]
@@ -35,7 +39,7 @@ class InnerFrames:
         context = params["context"]
         facts = context.get("auxData", {})
         if facts.get("isDefault") and facts.get("frameId") != self._main_frame:
-            self._contexts[context["uniqueId"]] = None
+            self._contexts[context["uniqueId"]] = context["id"]
             self._new.append(context["uniqueId"])
 
     def _on_destroyed(self, params: Params) -> None:

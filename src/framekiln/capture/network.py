@@ -21,6 +21,7 @@ LARGEST_BODY_BYTES: Final = 64 << 20
 PIECE_BYTES: Final = 8 << 20
 """How much of a larger file is sent at a time."""
 _REMEMBERED: Final = 100
+_WEB_AUDIO: Final = re.compile(rb"(?<!Offline)AudioContext")
 _OK: Final = 200
 _PARTIAL: Final = 206
 _NO_SUCH_PART: Final = 416
@@ -79,6 +80,8 @@ class PageNetwork:
     document: Resource
     lookup: Lookup
     refused: list[str] = field(default_factory=list)
+    mentions_web_audio: bool = field(default=False, init=False)
+    """Whether the document, or a script that was asked for until now, has the word for it."""
     _document_sent: bool = False
 
     def attach(self, connection: Connection, session: str) -> None:
@@ -110,6 +113,14 @@ class PageNetwork:
         connection.abandon(connection.post("Fetch.fulfillRequest", reply, session=session))
 
     def _find(self, url: str, kind: str) -> Resource | None:
+        found = self._look_up(url, kind)
+        if found is not None and kind in ("Document", "Script"):
+            # A script that is too large to be looked through may well be one for sound.
+            body = found.body if isinstance(found.body, bytes) else b"AudioContext"
+            self.mentions_web_audio |= _WEB_AUDIO.search(body) is not None
+        return found
+
+    def _look_up(self, url: str, kind: str) -> Resource | None:
         if re.split("[?#]", url, maxsplit=1)[0] == PAGE_URL and not self._document_sent:
             self._document_sent = True
             return self.document

@@ -20,6 +20,7 @@ from framekiln.capture.network import PAGE_URL, PageNetwork
 from framekiln.capture.page_clock import CREEP_US, PageClock, Shown
 from framekiln.capture.page_scripts import REWIND, runtime_script
 from framekiln.capture.page_session import PageSession
+from framekiln.capture.page_sound import ContextSound, PageSound
 from framekiln.capture.settling import finish_tasks, settle
 from framekiln.kit.errors import FramekilnError
 
@@ -59,6 +60,7 @@ class Page:
         self._profile = profile
         self._session = PageSession(browser, target=target, session=session)
         self._clock = PageClock(self._session)
+        self._sound = PageSound(self._session, self._clock)
         self._url = PAGE_URL
         self._runtime_options: dict[str, bool] = {}
         self._rate = ""
@@ -79,12 +81,16 @@ class Page:
         """
         self._session.within_s = settle_within_s
         self._session.attach(network)
+        self._sound.listen()
         self._clock.stop()
         runtime = runtime_script(has_files=has_files, **self._runtime_options)
         self._session.call("Page.addScriptToEvaluateOnNewDocument", {"source": runtime})
         self._session.post("Page.navigate", {"url": self._url})
         settle(self._session, self._clock, within_s=settle_within_s)
         plan = self.evaluate("__framekiln.plan()")
+        if not plan.get("mixesSound") and (self._sound.has_begun or network.mentions_web_audio):
+            # Any frame may make a sound, and all that follow hang on it.
+            plan |= {"mixesSound": True, "isDeclarative": False}
         self._has_tasks = plan["kind"] == "composition" and not plan["isDeclarative"]
         return PageFacts(
             width_px=plan["widthPx"],
@@ -113,7 +119,7 @@ class Page:
     def show(self, number: int, at_us: int, *, screenshot: Params | None = None) -> Shown:
         """Move both clocks to the frame's time and draw it."""
         self._session.activity = f"drawing frame {number}"
-        self._clock.advance_to(at_us)
+        self._sound.advance_to(at_us)
         # A frame that was added since has a clock that began later: it gets the film's time.
         since = f"performance.now() - {at_us / 1000}"
         late = f"__framekiln.begin({{virtualMs: {since}, tickMs: {since}}}, {self._rate})"
@@ -134,6 +140,17 @@ class Page:
         self.evaluate("0")
         self._session.raise_failure()
 
+    @property
+    def script_sound(self) -> PageSound:
+        """What its scripts make heard."""
+        return self._sound
+
+    def finish_sound(self, end_us: int) -> list[ContextSound]:
+        """Return what scripts of the page have made heard until the end of the film."""
+        self._session.activity = "rendering the sound of its scripts"
+        self._sound.finish(end_us)
+        return self._sound.sounds()
+
     def redraw(self, *, screenshot: Params | None = None) -> Shown:
         """Draw once more without letting any time pass that a page could notice."""
         return self._clock.draw_after(CREEP_US, screenshot=screenshot)
@@ -149,6 +166,7 @@ class Page:
 
     def close(self) -> None:
         """End the tab and all it opened or kept; a browser that is gone already is fine."""
+        self._sound.close()
         with suppress(FramekilnError):
             self._session.forget()
             dispose = {"browserContextId": self._profile}

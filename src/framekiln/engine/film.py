@@ -61,8 +61,7 @@ class _Work:
             )
             timeline = stage.shot.timeline
             slices = [self._film(stage, each) for each in cut(timeline)]
-            page_sound = self._folder / "page.wav"
-            has_page_sound = stage.save_sound(page_sound)
+            page_sounds = stage.save_sounds(self._folder)
             film = Film(
                 size=stage.shot.size,
                 timeline=timeline,
@@ -76,7 +75,7 @@ class _Work:
             timeline,
             self._order.assets,
             sound,
-            page_sound=page_sound if has_page_sound else None,
+            page_sounds=page_sounds,
             mastering=stage.shot.mastering,
             coding=stage.shot.sound_coding,
         )

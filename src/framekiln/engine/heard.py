@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from framekiln.engine.assets import FILE_ID
@@ -40,6 +41,14 @@ class MediaWindow:
             source_in_ms=source_in_ms,
             gain=float(entry["gain"]),
         )
+
+
+@dataclass(frozen=True)
+class PageSound:
+    """What a page itself has mixed, heard from `start_ms` of the film."""
+
+    path: Path
+    start_ms: Fraction = Fraction(0)
 
 
 @dataclass(frozen=True)

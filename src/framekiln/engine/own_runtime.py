@@ -1,11 +1,10 @@
-"""Films of pages that bring a runtime of their own: how they open, begin, and what they sound like.
+"""Films of pages that bring a runtime of their own: how they open and begin.
 
 All of it does nothing for a page that uses our elements.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 from framekiln.capture.bridged_page import BridgedPage, Window, open_bridged_page
 from framekiln.capture.browser import Browser
@@ -13,7 +12,6 @@ from framekiln.capture.page import Page, Size, open_page
 from framekiln.composition.own_runtime import brings_own_runtime
 from framekiln.engine.order import FilmOrder
 from framekiln.engine.shot import Shot
-from framekiln.media.hearing.pcm import write_wav
 
 
 def has_own_runtime(order: FilmOrder) -> bool:
@@ -47,8 +45,3 @@ def initialize(page: Page, order: FilmOrder, shot: Shot, *, within_s: float) -> 
     else:
         window = Window(shot.size, fps, 1, from_ms=order.still.at_ms, is_still=True)
     page.initialize(window, within_s=within_s)
-
-
-def save_sound(page: Page, path: Path) -> bool:
-    """Write the sound that came with the film's last frame; False when there is none."""
-    return isinstance(page, BridgedPage) and write_wav(page.sound(), path) > 0

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from framekiln.engine.assets import Assets
-from framekiln.engine.heard import HeardPiece, MediaWindow
+from framekiln.engine.heard import HeardPiece, MediaWindow, PageSound
 from framekiln.media.hearing.pcm import write_wav
 from framekiln.media.hearing.sound import sample_at
 from framekiln.media.mixing.choices import AS_IT_IS, Mastering, SoundCoding
@@ -22,16 +22,16 @@ def mix_sounds(  # noqa: PLR0913 - what is mixed, and how
     assets: Assets,
     path: Path,
     *,
-    page_sound: Path | None = None,
+    page_sounds: Iterable[PageSound] = (),
     mastering: Mastering = AS_IT_IS,
     coding: SoundCoding = SoundCoding.AAC,
 ) -> None:
     """Mix all that is heard into one track of the film's length; silence where there is none.
 
-    `page_sound` is what the page itself has mixed, if it does that.
+    `page_sounds` is what the page itself has mixed, if it does that.
     """
     film_ms = Fraction(timeline.frame_count * 1000) / timeline.fps
-    clips = [] if page_sound is None else [SoundClip(page_sound, Fraction(0), film_ms)]
+    clips = [SoundClip(sound.path, sound.start_ms, film_ms) for sound in page_sounds]
     clips += clips_of(heard, assets)
     mix(clips, duration_ms=timeline.duration_ms, out=path, mastering=mastering, coding=coding)
 

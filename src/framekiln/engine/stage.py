@@ -21,10 +21,12 @@ from framekiln.capture.page import Page, PageFacts, Size
 from framekiln.composition.document import as_document
 from framekiln.engine.digests import FilmDigests
 from framekiln.engine.errors import FilmTookTooLong, SizeUnsettled
+from framekiln.engine.heard import PageSound
 from framekiln.engine.missing_media import check_images, find_missing
 from framekiln.engine.order import DEFAULT_SIZE, FilmLimits, FilmOrder, StillMoment
-from framekiln.engine.own_runtime import initialize, open_page_for, save_sound
+from framekiln.engine.own_runtime import initialize, open_page_for
 from framekiln.engine.page_host import PageHost
+from framekiln.engine.page_sound import save_sounds
 from framekiln.engine.shot import Shot, plan_shot
 from framekiln.engine.slices import Slice
 from framekiln.media.imaging.stills import decode_bgra
@@ -37,6 +39,10 @@ FrameShown = Callable[[int], None]
 _OPENINGS: Final = 3
 # Lossless either way: the file that is kept is compressed later, and as asked for.
 _LOSSLESS: Final = {"format": "png", "optimizeForSpeed": True}
+_UNHEARD: Final = (
+    "an AudioContext that nobody could foresee is not heard: make it while the page loads, or write"
+    " AudioContext into the page or one of its scripts"
+)
 
 
 @dataclass
@@ -106,9 +112,9 @@ class Stage:
         assert shown.screenshot is not None
         return decode_bgra(base64.b64decode(shown.screenshot))[: self.shot.size.height_px]
 
-    def save_sound(self, path: Path) -> bool:
-        """Write the sound that the page itself delivered with the last frame; False if none."""
-        return save_sound(self.page, path)
+    def save_sounds(self, folder: Path) -> tuple[PageSound, ...]:
+        """Write what the page's scripts made heard, or its own runtime has delivered."""
+        return save_sounds(self.page, folder, self.shot.timeline)
 
     def take_captured(self) -> int:
         """Return how many frames' pixels were taken since the last call."""
@@ -117,7 +123,16 @@ class Stage:
 
     def warnings(self) -> tuple[str, ...]:
         """Return what the film's owner should know."""
-        return (*self.shot.warnings, *self.host.warnings, *_refusals(self.network))
+        unheard = (
+            () if self.shot.has_page_sound or not self.page.script_sound.has_begun else (_UNHEARD,)
+        )
+        return (
+            *self.shot.warnings,
+            *self.host.warnings,
+            *self.page.script_sound.warnings,
+            *unheard,
+            *_refusals(self.network),
+        )
 
     def record(self) -> dict[str, Any]:
         """Return how the frames were taken."""

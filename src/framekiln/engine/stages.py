@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from framekiln.capture.browser import Browser
 from framekiln.capture.framebuffer import Pixels
 from framekiln.engine.digests import FilmDigests
+from framekiln.engine.heard import PageSound
 from framekiln.engine.order import FilmLimits, FilmOrder, StillMoment
 from framekiln.engine.shot import Shot
 from framekiln.engine.slices import Slice
@@ -41,8 +42,8 @@ class AnyStage(Protocol):
         """Return one picture as BGRA."""
         ...
 
-    def save_sound(self, path: Path) -> bool:
-        """Write the sound that the stage itself has mixed; False if it does not."""
+    def save_sounds(self, folder: Path) -> tuple[PageSound, ...]:
+        """Write what the stage itself has mixed into files, once its last frame was filmed."""
         ...
 
     def take_captured(self) -> int:

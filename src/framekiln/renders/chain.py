@@ -117,15 +117,15 @@ class Chain:
         path.unlink()
 
     def _keep_sound(self, stage: AnyStage, *, fence: int) -> None:
-        """Keep the sound that the page itself has mixed, and came with its last frame."""
-        raw, path = self.folder / "page.wav", self.folder / "sound.mp4"
-        page_sound = raw if stage.save_sound(raw) else None
-        mix_sounds((), stage.shot.timeline, self.order.assets, path, page_sound=page_sound)
+        """Mix what is heard with what the page itself has made heard until its last frame."""
+        path = self.folder / "sound.mp4"
+        own, shot = stage.save_sounds(self.folder), stage.shot
+        mix_sounds(shot.sounds, shot.timeline, self.order.assets, path, page_sounds=own)
         key = sound_key(self.render, attempt=fence)
         self._wait(self.parts.blobs.put_file(key, path))
         self._wait(self.parts.work.finish_sound(self.render.id, blob_key=key))
-        path.unlink()
-        raw.unlink(missing_ok=True)
+        for file in (path, *(sound.path for sound in own)):
+            file.unlink()
 
     async def _keep(self, taken: TakenSlice, path: Path, record: dict[str, Any]) -> None:
         key = slice_key(self.render, number=taken.slice.number, fence=taken.fence)

@@ -26,7 +26,7 @@ from framekiln.compositor.scene import Scene
 from framekiln.engine.assets import Assets
 from framekiln.engine.digests import FilmDigests, sound_digest
 from framekiln.engine.errors import FilmTookTooLong
-from framekiln.engine.heard import HeardPiece
+from framekiln.engine.heard import HeardPiece, PageSound
 from framekiln.engine.layers.coding import (
     layout_for,
     mastering_of,
@@ -149,9 +149,9 @@ class LayerStage:
         scene.show(self.composer.things(int(number)))
         return np.ascontiguousarray(rgba_of(scene.picture)[..., [2, 1, 0, 3]])
 
-    def save_sound(self, path: Path) -> bool:
+    def save_sounds(self, folder: Path) -> tuple[PageSound, ...]:
         """Layers have no sound but what is mixed."""
-        return False
+        return ()
 
     def take_captured(self) -> int:
         """Return how many frames were composed since the last call; the others were repeated."""

@@ -1,4 +1,4 @@
-"""Raw sound as a WAV file: float32, two channels in turn, 48 kHz."""
+"""Raw sound as a WAV file: float32, two channels in turn."""
 
 import struct
 from collections.abc import Iterable
@@ -17,21 +17,21 @@ _LONGEST_BYTES: Final = (1 << 32) - 1024
 _LOUDEST: Final = 16.0
 
 
-def write_wav(pieces: Iterable[bytes], path: Path) -> int:
+def write_wav(pieces: Iterable[bytes], path: Path, *, rate_hz: int = RATE_HZ) -> int:
     """Write the sound, cut to what a WAV file can hold, and return how many samples there are.
 
     What is not a number is silence.
     """
     length = 0
     with path.open("wb") as file:
-        file.write(_header(0))
+        file.write(_header(0, rate_hz))
         for piece in _whole_samples(pieces):
             heard = piece[: _LONGEST_BYTES - length]
             values = np.frombuffer(heard, "<f4")
             np.nan_to_num(values, nan=0.0).clip(-_LOUDEST, _LOUDEST).tofile(file)
             length += len(heard)
         file.seek(0)
-        file.write(_header(length))
+        file.write(_header(length, rate_hz))
     return length // _SAMPLE_BYTES
 
 
@@ -44,9 +44,9 @@ def _whole_samples(pieces: Iterable[bytes]) -> Iterable[bytes]:
         yield data[:end]
 
 
-def _header(length: int) -> bytes:
+def _header(length: int, rate_hz: int) -> bytes:
     form = struct.pack(
-        "<HHIIHH", _FLOAT, CHANNELS, RATE_HZ, RATE_HZ * _SAMPLE_BYTES, _SAMPLE_BYTES, 32
+        "<HHIIHH", _FLOAT, CHANNELS, rate_hz, rate_hz * _SAMPLE_BYTES, _SAMPLE_BYTES, 32
     )
     parts = (
         b"WAVE",

@@ -1,0 +1,163 @@
+"""The sound that scripts make with Web Audio: let it come as far as the film, and keep it.
+
+Chromium renders it in threads of its own, in real time, so the page's clocks wait for it. The page
+side is `runtime/src/web_audio`. Costs nothing until a page makes its first AudioContext.
+"""
+
+import base64
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import IO, Any, Final
+
+from framekiln.capture.cdp import Params
+from framekiln.capture.errors import PageNeverSettled, PageThrew, ProtocolError
+from framekiln.capture.page_clock import CREEP_US, PageClock
+from framekiln.capture.page_session import PageSession
+
+_TELL: Final = "__framekilnSound"
+# Scripts learn what was heard, and that a sound has ended, after each step: in slow films, too.
+_LONGEST_STEP_US: Final = 40_000
+# What waiting for a step may take of the page's time; the frame itself is drawn on time.
+_MARGIN_US: Final = 50
+_MOST_HELD_BYTES: Final = 4 << 20
+_SAMPLE_BYTES: Final = 8
+_COPIED_BYTES: Final = 1 << 20
+
+
+@dataclass(frozen=True)
+class ContextSound:
+    """What one AudioContext made: float32, two channels in turn, from sample `first` of the film.
+
+    `rate_hz` counts the samples; between pieces there is silence.
+    """
+
+    rate_hz: int
+    first: int
+    _file: IO[bytes] = field(repr=False)
+
+    def add(self, place: int, samples: bytes) -> None:
+        """Keep a piece that begins at sample `place` of the film."""
+        self._file.seek((place - self.first) * _SAMPLE_BYTES)
+        self._file.write(samples)
+
+    def samples(self) -> Iterator[bytes]:
+        """Yield all of it, piece by piece."""
+        self._file.seek(0)
+        while piece := self._file.read(_COPIED_BYTES):
+            yield piece
+
+    def close(self) -> None:
+        """Forget the sound."""
+        self._file.close()
+
+
+class PageSound:
+    """Owned by the page's thread."""
+
+    def __init__(self, session: PageSession, clock: PageClock) -> None:
+        self._session = session
+        self._clock = clock
+        # The frames of the page that make sound; None is the page itself.
+        self._frames: list[str | None] = []
+        self._sounds: dict[tuple[str | None, int], ContextSound] = {}
+        self._warnings: dict[str, None] = {}
+        self._at_us = 0
+
+    def listen(self) -> None:
+        """Be told when a script makes its first AudioContext; called before the page is loaded."""
+        self._session.listen("Runtime.bindingCalled", self._on_begun)
+        self._session.call("Runtime.addBinding", {"name": _TELL})
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether the page has made an AudioContext."""
+        return bool(self._frames)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What is not heard as a script meant it."""
+        return tuple(self._warnings)
+
+    def advance_to(self, at_us: int) -> None:
+        """Move the page's clock to an instant of the film, with all sound until there."""
+        while self.has_begun and self._at_us + _LONGEST_STEP_US < at_us:
+            step_us = (self._at_us // _LONGEST_STEP_US + 1) * _LONGEST_STEP_US
+            self._clock.advance_to(step_us)
+            self._render(step_us)
+        self._clock.advance_to(at_us - _MARGIN_US if self.has_begun else at_us)
+        self._render(at_us)
+        self._clock.advance_to(at_us)
+
+    def finish(self, at_us: int) -> None:
+        """Let sound come to the end of the film, at which no script runs any more."""
+        self._render(at_us)
+        self._fetch()
+
+    def sounds(self) -> list[ContextSound]:
+        """Return what was heard until now."""
+        return list(self._sounds.values())
+
+    def close(self) -> None:
+        """Forget all sound."""
+        for sound in self._sounds.values():
+            sound.close()
+
+    def _render(self, at_us: int) -> None:
+        self._at_us = at_us
+        if not self.has_begun:
+            return
+        for frame in [*self._frames]:
+            self._ask(frame, f"advanceSound({at_us / 1000})")
+        deadline = time.monotonic() + self._session.within_s
+        # What Chromium's threads have done reaches the page only when its clock moves.
+        self._clock.advance(CREEP_US)
+        while not self._is_done():
+            if time.monotonic() > deadline:
+                raise PageNeverSettled(
+                    f"while {self._session.activity}, the sound of the page's AudioContext was not"
+                    f" rendered within {self._session.within_s:g} s",
+                    waiting_for=["AudioContext"],
+                )
+            self._clock.advance(CREEP_US)
+
+    def _is_done(self) -> bool:
+        states = [state for frame in [*self._frames] if (state := self._ask(frame, "soundState()"))]
+        for state in states:
+            if state["failure"]:
+                raise PageThrew(str(state["failure"]))
+            self._warnings |= dict.fromkeys(state["warnings"])
+        if not all(state["isDone"] for state in states):
+            return False
+        if sum(state["bytes"] for state in states) > _MOST_HELD_BYTES:
+            self._fetch()
+        return True
+
+    def _fetch(self) -> None:
+        for frame in [*self._frames]:
+            for piece in self._ask(frame, "takeSound()") or ():
+                key = frame, int(piece["context"])
+                place = int(piece["place"])
+                if key not in self._sounds:
+                    # Closed with the page.
+                    file = tempfile.TemporaryFile()  # noqa: SIM115
+                    self._sounds[key] = ContextSound(int(piece["rateHz"]), place, file)
+                self._sounds[key].add(place, base64.b64decode(piece["samples"]))
+
+    def _ask(self, frame: str | None, what: str) -> Any:
+        try:
+            return self._session.evaluate(f"__framekiln.{what}", context=frame)
+        except ProtocolError:
+            # A frame inside the page may have gone, with all that would have sounded.
+            if frame is None:
+                raise
+            self._frames.remove(frame)
+            return None
+
+    def _on_begun(self, params: Params) -> None:
+        if params["name"] != _TELL:
+            return
+        frame = self._session.inner.find(params["executionContextId"])
+        if frame not in self._frames:
+            self._frames.append(frame)

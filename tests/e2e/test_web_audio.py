@@ -1,0 +1,318 @@
+"""Sound that scripts make with Web Audio: heard at its sample, in step with the picture."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from framekiln.capture.browser import Browser
+from framekiln.engine.order import FilmOrder
+from framekiln.engine.slices import Slice
+from framekiln.engine.stage import open_stage
+from tests.e2e.conftest import Camera, Take
+from tests.support.libraries import with_libraries
+from tests.support.looks import colour_at, decode_frames
+from tests.support.patience import FILM_LIMITS
+from tests.support.sounds import Samples, av_offset_ms, decode_sound, find_beeps, rms
+
+RATE_HZ = 48_000
+SIZE: dict[str, Any] = {"width_px": 64, "height_px": 36}
+FPS = Fraction(25)
+
+
+def page(script: str) -> str:
+    return f"<body style='margin:0;background:#000'><script>{script}</script>"
+
+
+def heard(browser: Browser, script: str, folder: Path, *, ms: int = 1000) -> Samples:
+    """Return what one context made, sample by sample on the film's timeline; before any coding."""
+    order = FilmOrder(page(script), **SIZE, fps=FPS, duration_ms=ms)
+    samples = np.zeros((2, ms * RATE_HZ // 1000 + RATE_HZ), np.float32)
+    with open_stage(order, browser, FILM_LIMITS) as stage:
+        count = stage.shot.timeline.frame_count
+        stage.film(Slice(0, 0, count), folder / "film.mp4", lambda _number: None)
+        for sound in stage.save_sounds(folder):
+            decoded = decode_sound(sound.path)
+            assert decoded.rate_hz == RATE_HZ
+            first = round(sound.start_ms * RATE_HZ / 1000)
+            samples[:, first : first + decoded.samples.shape[1]] += decoded.samples
+    return samples[:, : ms * RATE_HZ // 1000]
+
+
+def sounding(samples: Samples) -> tuple[int, int]:
+    """Return the first and the last sample that is not silent."""
+    places = np.flatnonzero(samples.any(axis=0))
+    return int(places[0]), int(places[-1])
+
+
+def pitch_hz(samples: Samples) -> float:
+    spectrum = np.abs(np.fft.rfft(samples * np.hanning(samples.size)))
+    return float(spectrum.argmax()) * RATE_HZ / samples.size
+
+
+SOURCE = """
+const context = new AudioContext();
+const steady = (when, until, into = context.destination) => {
+  const source = new ConstantSourceNode(context, { offset: 0.5 });
+  source.connect(into);
+  source.start(when);
+  source.stop(until);
+  return source;
+};
+"""
+
+
+def test_an_oscillator_has_its_pitch_from_its_first_sample_to_its_last(
+    browser: Browser, tmp_path: Path
+) -> None:
+    script = """const context = new AudioContext(), tone = context.createOscillator();
+      tone.frequency.value = 1000;
+      tone.connect(context.createGain()).connect(context.destination);
+      tone.start(0.25); tone.stop(0.75);
+      // Nobody hears what leads nowhere.
+      new OscillatorNode(context, { frequency: 5000 }).start()"""
+    samples = heard(browser, script, tmp_path)
+    # A sine begins and ends with a zero.
+    assert sounding(samples) == (12_001, 35_999)
+    assert pitch_hz(samples[0, 12_000:36_000]) == pytest.approx(1000, abs=1)
+    assert np.array_equal(samples[0], samples[1])
+
+
+def test_gains_ramp_and_filters_work_as_in_a_player(browser: Browser, tmp_path: Path) -> None:
+    script = f"""{SOURCE}
+      const fade = context.createGain(), right = new StereoPannerNode(context, {{ pan: 1 }});
+      fade.gain.setValueAtTime(0, 0.1);
+      fade.gain.linearRampToValueAtTime(1, 0.6);
+      fade.connect(new DelayNode(context, {{ delayTime: 0.1 }})).connect(right)
+        .connect(context.destination);
+      steady(0.1, 1, fade)"""
+    left, right = heard(browser, script, tmp_path)
+    line = 0.5 * np.clip((np.arange(RATE_HZ) / RATE_HZ - 0.2) / 0.5, 0, 1)
+    # A panner takes one channel for both, and gives all of it to one.
+    assert np.abs(right - line).max() < 1e-4
+    assert np.abs(left).max() < 1e-9
+
+
+def test_a_buffer_is_played_from_its_offset(browser: Browser, tmp_path: Path) -> None:
+    script = """const context = new AudioContext(), data = new AudioBuffer(
+        { length: 24000, numberOfChannels: 2, sampleRate: 48000 });
+      for (const channel of [0, 1]) {
+        const values = data.getChannelData(channel);
+        for (let at = 0; at < 24000; at += 1) values[at] = (channel + 1) * at / 65536;
+      }
+      const source = new AudioBufferSourceNode(context, { buffer: data });
+      source.connect(context.destination);
+      source.start(0.5, 0.125, 0.25)"""
+    samples = heard(browser, script, tmp_path)
+    expected = np.zeros_like(samples)
+    ramp = np.arange(6000, 18_000, dtype=np.float32) / 65536
+    expected[:, 24_000:36_000] = ramp, 2 * ramp
+    assert np.array_equal(samples, expected)
+
+
+def test_what_a_timer_starts_begins_at_its_own_sample(browser: Browser, tmp_path: Path) -> None:
+    script = f"""{SOURCE}
+      setTimeout(() => {{
+        const source = steady(context.currentTime, context.currentTime + 0.1);
+        source.onended = () => setTimeout(() => {{
+          // A second context counts from its own beginning.
+          const other = new AudioContext();
+          const late = new ConstantSourceNode(other, {{ offset: 0.25 }});
+          late.connect(other.destination);
+          late.start();
+          if (context.currentTime !== 0.5 || other.currentTime !== 0) throw new Error("clocks");
+        }}, 500 - performance.now());
+      }}, 133)"""
+    samples = heard(browser, script, tmp_path)
+    expected = np.zeros(RATE_HZ, np.float32)
+    expected[6384:11_184] = 0.5
+    expected[24_000:] = 0.25
+    assert np.array_equal(samples[0], expected)
+
+
+def test_a_suspended_context_is_silent_and_goes_on_later(browser: Browser, tmp_path: Path) -> None:
+    script = f"""{SOURCE}
+      const states = [];
+      context.onstatechange = () => states.push(context.state);
+      const at = (ms, call) => setTimeout(call, ms);
+      steady(0, 0.4);
+      at(160, () => context.suspend());
+      at(480, () => context.resume());
+      at(800, () => context.close().then(() => {{
+        if (states.join() !== "running,suspended,running,closed") throw new Error(states.join());
+        if (context.currentTime !== 0.48) throw new Error(context.currentTime);
+      }}))"""
+    samples = heard(browser, script, tmp_path)
+    expected = np.zeros(RATE_HZ, np.float32)
+    expected[:7680] = 0.5
+    expected[23_040 : 23_040 + 19_200 - 7680] = 0.5
+    assert np.array_equal(samples[0], expected)
+
+
+def test_worklets_decoded_files_and_offline_rendering_are_waited_for(
+    browser: Browser, tmp_path: Path
+) -> None:
+    script = """const context = new AudioContext();
+      const code = `registerProcessor("half", class extends AudioWorkletProcessor {
+        process(_, [[out]]) { out.fill(0.5); return true; } })`;
+      const play = (buffer, when) => {
+        const source = new AudioBufferSourceNode(context, { buffer });
+        source.connect(context.destination);
+        source.start(when);
+      };
+      const module = URL.createObjectURL(new Blob([code], { type: "text/javascript" }));
+      context.audioWorklet.addModule(module).then(() => {
+        const node = new AudioWorkletNode(context, "half");
+        node.connect(context.destination);
+        setTimeout(() => node.disconnect(), 200);
+      });
+      const length = 9600, wav = new DataView(new ArrayBuffer(44 + 2 * length));
+      [0x52494646, 0, 0x57415645, 0x666d7420].forEach((word, at) => wav.setUint32(4 * at, word));
+      wav.setUint32(4, 36 + 2 * length, true);
+      [16, 0x10001, 48000, 96000, 0x100002].forEach((v, at) => wav.setUint32(16 + 4 * at, v, true));
+      wav.setUint32(36, 0x64617461);
+      wav.setUint32(40, 2 * length, true);
+      for (let at = 0; at < length; at += 1) wav.setInt16(44 + 2 * at, 8192, true);
+      context.decodeAudioData(wav.buffer).then((buffer) => play(buffer, 0.4));
+      const offline = new OfflineAudioContext(1, 4800, 48000);
+      const source = new ConstantSourceNode(offline, { offset: 0.75 });
+      source.connect(offline.destination);
+      source.start();
+      offline.startRendering().then((buffer) => play(buffer, 0.8))"""
+    samples = heard(browser, script, tmp_path)
+    expected = np.zeros(RATE_HZ, np.float32)
+    expected[:9600] = 0.5
+    expected[19_200:28_800] = 0.25
+    expected[38_400:43_200] = 0.75
+    assert np.abs(samples[0] - expected).max() < 1e-4
+
+
+VISUALIZER = f"""{SOURCE}
+const analyser = new AnalyserNode(context, {{ fftSize: 256 }}), wave = new Float32Array(256);
+analyser.connect(context.destination);
+for (let beat = 0; beat < 4; beat += 1) steady(0.12 + beat / 2, 0.32 + beat / 2, analyser);
+(function draw() {{
+  requestAnimationFrame(draw);
+  analyser.getFloatTimeDomainData(wave);
+  document.body.style.background = wave[255] > 0.4 ? "#fff" : "#000";
+}})()"""
+
+
+def test_slices_made_apart_look_and_sound_like_one(browser: Browser, tmp_path: Path) -> None:
+    order = FilmOrder(page(VISUALIZER), **SIZE, fps=FPS, duration_ms=2000)
+    whole, part = tmp_path / "whole", tmp_path / "part"
+    for folder, slices in ((whole, [Slice(0, 0, 50)]), (part, [Slice(1, 10, 5), Slice(2, 30, 20)])):
+        folder.mkdir()
+        with open_stage(order, browser, FILM_LIMITS) as stage:
+            assert stage.shot.has_page_sound
+            for each in slices:
+                stage.film(each, folder / f"{each.number}.mp4", lambda _number: None)
+            (sound,) = stage.save_sounds(folder)
+            assert sound.start_ms == 120
+    assert (part / "page-0.wav").read_bytes() == (whole / "page-0.wav").read_bytes()
+    lit = [colour_at(frame.rgb, 32, 18)[0] > 128 for frame in decode_frames(whole / "0.mp4")]
+    # The wave at a frame ends with the sample before it: light comes a frame after its beat.
+    assert [n for n, is_lit in enumerate(lit) if is_lit and not lit[n - 1]] == [4, 16, 29, 41]
+    late = [colour_at(frame.rgb, 32, 18)[0] > 128 for frame in decode_frames(part / "2.mp4")]
+    assert late == lit[30:]
+
+
+def flashing(when: str) -> str:
+    return page(f"""{SOURCE}
+      const beep = () => {{
+        const tone = new OscillatorNode(context, {{ frequency: 1000 }});
+        tone.connect(context.destination);
+        tone.start();
+        tone.stop(context.currentTime + 0.1);
+      }};
+      let was = false;
+      (function draw() {{
+        requestAnimationFrame(draw);
+        const is = performance.now() % 1000 >= {when} && performance.now() % 1000 < {when} + 100;
+        document.body.style.background = is ? "#fff" : "#000";
+        if (is && !was) beep();
+        was = is;
+      }})()""")
+
+
+def test_sound_and_picture_are_in_step(camera: Camera) -> None:
+    take = camera.film(flashing("400"), **SIZE, fps=Fraction(30000, 1001), duration_ms=2000)
+    assert av_offset_ms(take.path) == pytest.approx(0, abs=1)
+
+
+def test_frames_inside_the_page_and_other_rates_are_heard(camera: Camera) -> None:
+    def tone(rate: int, when: float) -> str:
+        return (
+            f"const c = new AudioContext({{sampleRate: {rate}}}), o = c.createOscillator();"
+            "o.frequency.value = 1000; o.connect(c.destination);"
+            f"o.start({when}); o.stop({when} + 0.1)"
+        )
+
+    inner = f'<iframe srcdoc="<script>{tone(44_100, 0.3)}</script>"></iframe>'
+    take = camera.film(inner + page(tone(22_050, 0.7)), **SIZE)
+    sound = decode_sound(take.path)
+    assert find_beeps(sound.mono, RATE_HZ) == pytest.approx([0.3, 0.7], abs=0.001)
+
+
+TONE = """<body><script data-library="tone"></script><script>
+const synth = new Tone.Synth({ oscillator: { type: "sine" } }).toDestination();
+new Tone.Sequence((time, note) => synth.triggerAttackRelease(note, 0.1, time), ["A5", "E6"], 0.25)
+  .start(0.25);
+Tone.getTransport().start(0);
+</script>"""
+
+
+def test_tone_plays_a_sequence_the_same_in_every_run(camera: Camera) -> None:
+    """Its timers tick in a worker, which would otherwise run by the wall clock."""
+    takes = [camera.film(with_libraries(TONE), **SIZE) for _ in range(2)]
+    assert takes[0].path.read_bytes() == takes[1].path.read_bytes()
+    samples = decode_sound(takes[0].path).mono
+    assert rms(samples[:11_900]) < 0.001
+    notes = [pitch_hz(samples[at : at + 4800]) for at in (12_000, 24_000, 36_000)]
+    assert notes == pytest.approx([880, 1318.5, 880], abs=10)
+
+
+HOWLER = """<body><script data-library="howler"></script><script>
+const length = 24000, wav = new DataView(new ArrayBuffer(44 + 2 * length));
+[0x52494646, 0, 0x57415645, 0x666d7420].forEach((word, at) => wav.setUint32(4 * at, word));
+wav.setUint32(4, 36 + 2 * length, true);
+[16, 0x10001, 48000, 96000, 0x100002].forEach((v, at) => wav.setUint32(16 + 4 * at, v, true));
+wav.setUint32(36, 0x64617461);
+wav.setUint32(40, 2 * length, true);
+for (let at = 0; at < length; at += 1) {
+  wav.setInt16(44 + 2 * at, 9000 * Math.sin(at * Math.PI / 24), true);
+}
+const text = Array.from(new Uint8Array(wav.buffer), (byte) => String.fromCharCode(byte)).join("");
+const src = "data:audio/wav;base64," + btoa(text);
+const sound = new Howl({ src: [src], sprite: { beep: [0, 100] },
+  onload: () => { sound.play("beep"); setTimeout(() => sound.play("beep"), 500) },
+  onloaderror: (_, problem) => { throw new Error(problem) } });
+</script>"""
+
+
+def test_howler_plays_what_it_has_decoded(camera: Camera) -> None:
+    take = camera.film(with_libraries(HOWLER), **SIZE)
+    sound = decode_sound(take.path)
+    assert find_beeps(sound.mono, RATE_HZ) == pytest.approx([0, 0.5], abs=0.001)
+
+
+def test_what_nobody_could_foresee_is_said(browser: Browser, tmp_path: Path) -> None:
+    hidden = page("setTimeout(() => { new window['Audio' + 'Context']() }, 100)")
+    order = FilmOrder(hidden, **SIZE, fps=FPS, duration_ms=200)
+    with open_stage(order, browser, FILM_LIMITS) as stage:
+        stage.film(Slice(0, 0, 5), tmp_path / "film.mp4", lambda _number: None)
+        assert not stage.shot.has_page_sound
+        (warning,) = stage.warnings()
+    assert warning.startswith("an AudioContext that nobody could foresee is not heard")
+
+
+def test_a_page_cannot_make_contexts_without_end(camera: Camera) -> None:
+    script = """let made = 0;
+      try { for (;;) { new AudioContext(); made += 1 } } catch (error) {
+        const isRefused = error.name === "NotSupportedError" && made === 64;
+        if (isRefused) document.body.style.background = "#fff";
+      }"""
+    take: Take = camera.film(page(script), **SIZE, duration_ms=100)
+    assert min(colour_at(take.pictures[0], 32, 18)) > 240
