@@ -13,7 +13,7 @@ from typing import Final
 from framekiln.media.versions import library_versions
 
 _PACKAGES: Final = ("capture", "composition", "compositor", "engine", "media", "pixels")
-_MODULES: Final = ("timeline.py",)
+_MODULES: Final = ("timeline.py", "kit/lottie.py", "kit/media_kind.py")
 _ENDINGS: Final = (".py", ".js", ".c")
 _LIBRARIES: Final = ("numpy", "opencv-python-headless", "pillow")
 

@@ -171,6 +171,8 @@ async def test_sources_that_cannot_be_used(kiln: Kiln, host: MediaHost) -> None:
     ]
     assert "404" in found[0][2]
     assert "layer a" in found[0][2]
+    assert "is not a public host" in found[2][2]
+    assert "FRAMEKILN_FETCH_ALLOW" in found[2][2]
 
 
 async def test_a_layer_may_be_left_out(kiln: Kiln, host: MediaHost) -> None:
