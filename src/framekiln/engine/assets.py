@@ -12,16 +12,21 @@ from typing import Final, Protocol
 
 from framekiln.kit.errors import InvalidInput
 from framekiln.kit.fetch import GuardedFetcher
+from framekiln.kit.ranged_source import SourceParts, open_ranged
 
 FILE_ID: Final = "file-id:"
 TRANSCRIPTION_OF: Final = "transcription-of:"
 MAX_ASSET_BYTES: Final = 1 << 30
 DOWNLOAD_WITHIN_S: Final = 600.0
+UNKNOWN_TYPE: Final = "application/octet-stream"
 
 
 @dataclass(frozen=True)
 class LocalAsset:
-    """A file on this machine, for as long as the film is made."""
+    """A file on this machine, for as long as the film is made.
+
+    It may be a `RangedPath`: then its bytes are fetched when Python reads them.
+    """
 
     path: Path
     content_type: str
@@ -44,7 +49,9 @@ class NoAssets:
 
 
 class FetchedAssets:
-    """Downloads each URL once into a folder: for films made without a service."""
+    """Fetches each URL once into a folder, of large ones only what is read: for films made without
+    a service.
+    """
 
     def __init__(self, fetcher: GuardedFetcher, folder: Path) -> None:
         self._fetcher = fetcher
@@ -52,18 +59,22 @@ class FetchedAssets:
         self._known: dict[str, LocalAsset] = {}
 
     def fetch(self, url: str) -> LocalAsset:
-        """Download through the guarded fetcher."""
+        """Fetch through the guarded fetcher."""
         if url.startswith((FILE_ID, TRANSCRIPTION_OF)):
             raise InvalidInput(
                 f"{url[:200]} is kept by a service, and this film is made without one"
             )
         if url not in self._known:
             path = self._folder / f"asset-{hashlib.sha256(url.encode()).hexdigest()[:32]}"
-            fetched = asyncio.run(
-                self._fetcher.download(
-                    url, path, max_bytes=MAX_ASSET_BYTES, within_s=DOWNLOAD_WITHIN_S
-                )
-            )
-            content_type = fetched.content_type or "application/octet-stream"
-            self._known[url] = LocalAsset(path, content_type)
+            self._known[url] = asyncio.run(self._fetch(url, path))
         return self._known[url]
+
+    async def _fetch(self, url: str, path: Path) -> LocalAsset:
+        parts = SourceParts(self._fetcher, url, DOWNLOAD_WITHIN_S)
+        ranged = await open_ranged(parts, path, run=asyncio.run, max_bytes=MAX_ASSET_BYTES)
+        if ranged is not None:
+            return LocalAsset(ranged.path, ranged.content_type or UNKNOWN_TYPE)
+        fetched = await self._fetcher.download(
+            url, path, max_bytes=MAX_ASSET_BYTES, within_s=DOWNLOAD_WITHIN_S
+        )
+        return LocalAsset(path, fetched.content_type or UNKNOWN_TYPE)

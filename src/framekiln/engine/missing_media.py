@@ -6,6 +6,7 @@ from typing import Final
 from framekiln.capture.errors import PageThrew
 from framekiln.capture.page import Page
 from framekiln.engine.assets import FILE_ID, TRANSCRIPTION_OF
+from framekiln.kit.content_version import SourceChanged
 from framekiln.kit.errors import CompositionFailed, FramekilnError, RemoteFailed
 
 Reasons = Mapping[str, FramekilnError]
@@ -77,6 +78,6 @@ def _as_quoted(address: str) -> str:
 
 
 def _missing(message: str, reason: FramekilnError) -> FramekilnError:
-    if isinstance(reason, CompositionFailed):
+    if isinstance(reason, CompositionFailed | SourceChanged):
         return type(reason)(message)
     return AssetUnavailable(message) if reason.retryable else AssetMissing(message)

@@ -32,7 +32,7 @@ from framekiln.engine.page_api import (
     md5_of,
 )
 from framekiln.engine.site import Site
-from framekiln.kit.errors import FramekilnError, InvalidInput
+from framekiln.kit.errors import FramekilnError, InvalidInput, RemoteFailed
 from framekiln.media.captions import read_captions
 from framekiln.media.hearing.mono_samples import MonoSamples
 from framekiln.media.probe import MediaFacts, probe
@@ -41,6 +41,7 @@ from framekiln.media.watching.frames import FrameSource
 Query = dict[str, str]
 
 PREFIX: Final = "/__framekiln/"
+_READING: Final = ("frame", "peaks")
 _LARGEST_FRAME_PX: Final = 8192
 _LONGEST_WINDOW: Final = 1 << 20
 _MOST_WARNINGS: Final = 20
@@ -154,9 +155,13 @@ class PageHost:
         answer = self._answers.get(what)
         if answer is None:
             return None
+        asked = {name: values[0] for name, values in parse_qs(query).items()}
         try:
-            return answer({name: values[0] for name, values in parse_qs(query).items()})
+            return answer(asked)
         except FramekilnError as error:
+            if what in _READING and isinstance(error, RemoteFailed):
+                # It was there when the film began: no fault of the page, which need not hear of it.
+                raise missing_source(_source(asked), error) from error
             return _problem(error)
         except KeyError as missing:
             return _problem(InvalidInput(f"{what} needs {missing}"))

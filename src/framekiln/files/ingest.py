@@ -38,11 +38,11 @@ class Ingest:
 
     async def get(self, organization_id: OrganizationId, url: str) -> IngestedAsset:
         """Return the asset behind a URL; raises what the fetcher raises."""
-        if found := await self._find(organization_id, url):
+        if found := await self.find(organization_id, url):
             return found
         async with self._places, store.only_one(self._database, organization_id, url):
             # Another may have finished it while we waited for our turn.
-            return await self._find(organization_id, url) or await self._download(
+            return await self.find(organization_id, url) or await self._download(
                 organization_id, url
             )
 
@@ -56,7 +56,8 @@ class Ingest:
             await self._blobs.delete(key)
         return len(keys)
 
-    async def _find(self, organization_id: OrganizationId, url: str) -> IngestedAsset | None:
+    async def find(self, organization_id: OrganizationId, url: str) -> IngestedAsset | None:
+        """Return what was downloaded from a URL before and is still kept."""
         async with self._database.connection() as connection:
             return await store.find_valid(connection, organization_id, url, now=self._clock.now())
 

@@ -16,6 +16,7 @@ from typing import Final
 import httpcore
 import httpx
 
+from framekiln.kit.content_version import Version, version_of_part
 from framekiln.kit.errors import RemoteFailed, TooLarge
 from framekiln.kit.guarded_transport import (
     FetchRefused,
@@ -35,6 +36,7 @@ _CHUNK_BYTES: Final = 256 * 1024
 _OWN_HEADERS: Final = frozenset({"connection", "content-length", "host", "transfer-encoding"})
 """Headers that frame or route a message; a caller that sets them could smuggle another."""
 _WORTH_RETRYING: Final = frozenset({408, 425, 429})
+_NO_SUCH_PART: Final = 416
 
 
 class FetchFailed(RemoteFailed):
@@ -63,6 +65,15 @@ class Fetched:
     content_type: str | None
     size_bytes: int
     status: int
+
+
+@dataclass(frozen=True)
+class FetchedPart:
+    """Some of the content at an address, and of which version of it."""
+
+    content: bytes
+    version: Version
+    content_type: str | None
 
 
 @dataclass(frozen=True)
@@ -116,6 +127,41 @@ class GuardedFetcher:
                 size_bytes=await _deliver(response, write, max_bytes),
                 status=response.status_code,
             )
+
+    async def download_part(
+        self,
+        url: str,
+        start: int,
+        end: int,
+        *,
+        version: Version | None = None,
+        within_s: float,
+        max_redirects: int = 3,
+    ) -> FetchedPart | None:
+        """Return the bytes from `start` up to, not including, `end`, or to the content's own end.
+
+        None if the server sends no parts. With `version`, raises `SourceChanged` if the content is
+        another one by now.
+        """
+        headers = {"range": f"bytes={start}-{end - 1}"}
+        if version is not None and version.condition:
+            headers["if-range"] = version.condition
+        body = bytearray()
+        async with (
+            _guarding(url, within_s),
+            self._client(within_s) as client,
+            _following(client, url, max_redirects, headers) as response,
+        ):
+            part = version_of_part(response.status_code, response.headers, start)
+            if version is not None:
+                version.check(part, host_of(response.url))
+            if part is None:
+                return None
+            await _deliver(response, _in_place(body.extend), end - start)
+            if len(body) != min(end, part.size_bytes) - start:
+                host = host_of(response.url)
+                raise FetchFailed(f"{host}: sent {len(body)} bytes of a part.", host=host)
+        return FetchedPart(bytes(body), part, response.headers.get("content-type"))
 
     async def request(
         self,
@@ -219,14 +265,19 @@ async def _guarding(url: str, within_s: float) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _following(
-    client: httpx.AsyncClient, url: str, max_redirects: int
+    client: httpx.AsyncClient,
+    url: str,
+    max_redirects: int,
+    headers: Mapping[str, str] | None = None,
 ) -> AsyncIterator[httpx.Response]:
     """Ask, and ask where redirects lead, until there is content or an end to it."""
     target = httpx.URL(url)
     for _ in range(max_redirects + 1):
-        async with client.stream("GET", target) as response:
+        async with client.stream("GET", target, headers=headers) as response:
             if not response.has_redirect_location:
-                _check_status(response)
+                # A part of nothing, for one: whoever asks for the whole is told what is wrong.
+                if headers is None or response.status_code != _NO_SUCH_PART:
+                    _check_status(response)
                 yield response
                 return
             target = response.url.join(response.headers["location"])

@@ -1,4 +1,4 @@
-"""Opens media files for reading: local files of known formats only, never what they point to.
+"""Opens media files for reading: files of known formats only, never what they point to.
 
 A playlist named .mp4 is refused before any of its lines is followed. All of FFmpeg's complaints
 about a file become `UnreadableMedia` here.
@@ -14,6 +14,7 @@ from av.container import InputContainer
 from av.stream import Disposition, Stream
 from av.video.stream import VideoStream
 
+from framekiln.kit.ranged_path import RangedPath, RangedReader
 from framekiln.media.errors import UnreadableMedia
 
 LARGEST_SIDE_PX: Final = 8192
@@ -27,11 +28,14 @@ _OPTIONS: Final = {
 }
 
 
-def open_media(path: Path) -> InputContainer:
-    """Return the opened file; the caller closes it."""
+def open_media(path: Path, reader: RangedReader | None = None) -> InputContainer:
+    """Return the opened file; the caller closes it. `reader` is to be used for one elsewhere."""
+    if reader is None and isinstance(path, RangedPath):
+        reader = path.reader()
     with unreadable_as_ours(path):
         # With its scheme spelled out, no file name can be taken for another protocol.
-        container = av.open(f"file:{path}", "r", options=dict(_OPTIONS), metadata_errors="replace")
+        source = reader or f"file:{path}"
+        container = av.open(source, "r", options=dict(_OPTIONS), metadata_errors="replace")
     try:
         _check_limits(container, path)
     except UnreadableMedia:

@@ -1,24 +1,39 @@
 """The assets of a render, for its film thread, as local files: sources from elsewhere, uploaded
 files, what is said in them, and bundles.
+
+Inline HTML has its sources downloaded whole, once an hour (`Ingest`). Bundles read large ones where
+they lie, part by part.
 """
 
 import asyncio
 import hashlib
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
-from framekiln.engine.assets import DOWNLOAD_WITHIN_S, FILE_ID, TRANSCRIPTION_OF, LocalAsset
+from framekiln.engine.assets import (
+    DOWNLOAD_WITHIN_S,
+    FILE_ID,
+    MAX_ASSET_BYTES,
+    TRANSCRIPTION_OF,
+    UNKNOWN_TYPE,
+    LocalAsset,
+)
 from framekiln.engine.site import Site
 from framekiln.files.ids import file_id_of
 from framekiln.files.ingest import Ingest
 from framekiln.files.service import Files
+from framekiln.kit.fetch import GuardedFetcher
 from framekiln.kit.ids import FileId, OrganizationId
+from framekiln.kit.ranged_source import SourceParts, open_ranged
 from framekiln.renders.bundle import unpack
 from framekiln.renders.model import Render
+from framekiln.renders.source_versions import SourceVersions
 from framekiln.storage.blob_store import BlobStore
 
 _MARGIN_S: Final = 60.0
+_SHOWN_URL_CHARACTERS: Final = 200
 
 
 class Spoken(Protocol):
@@ -37,23 +52,21 @@ class Sources:
     files: Files
     spoken: Spoken
     blobs: BlobStore
+    fetcher: GuardedFetcher
+    versions: SourceVersions
 
 
 class RenderAssets:
-    """Fetches for the render's organization; each file once per job."""
+    """Fetches for a render; each file once per job."""
 
     def __init__(
-        self,
-        sources: Sources,
-        organization_id: OrganizationId,
-        *,
-        folder: Path,
-        loop: asyncio.AbstractEventLoop,
+        self, sources: Sources, render: Render, *, folder: Path, loop: asyncio.AbstractEventLoop
     ) -> None:
         self._sources = sources
-        self._organization_id = organization_id
+        self._render = render
         self._folder = folder
         self._loop = loop
+        self._ranged: dict[str, LocalAsset] = {}
 
     def fetch(self, url: str) -> LocalAsset:
         """Return the file at an address; blocks the film's thread, not the event loop."""
@@ -63,21 +76,46 @@ class RenderAssets:
     async def fetch_soon(self, url: str) -> LocalAsset:
         """Return the file at an address."""
         path = self._folder / f"asset-{hashlib.sha256(url.encode()).hexdigest()[:32]}"
+        owner = self._render.organization_id
         if url.startswith(FILE_ID):
             return await self._fetch_file(file_id_of(url.removeprefix(FILE_ID)), path)
         if url.startswith(TRANSCRIPTION_OF):
             file_id = file_id_of(url.removeprefix(TRANSCRIPTION_OF))
-            said = await self._sources.spoken.captions_json(self._organization_id, file_id)
+            said = await self._sources.spoken.captions_json(owner, file_id)
             await asyncio.to_thread(path.write_bytes, said)
             return LocalAsset(path, "application/json")
-        asset = await self._sources.ingest.get(self._organization_id, url)
+        if self._render.is_bundle and (ranged := await self._open_ranged(url, path)):
+            return ranged
+        asset = await self._sources.ingest.get(owner, url)
         await self._sources.blobs.get_to_file(asset.blob_key, path)
         return LocalAsset(path, asset.content_type)
 
+    async def _open_ranged(self, url: str, path: Path) -> LocalAsset | None:
+        """Return a large source, to be read where it lies; None if it is to be downloaded."""
+        if url in self._ranged:
+            return self._ranged[url]
+        sources, render_id = self._sources, self._render.id
+        pinned = await sources.versions.find(render_id, url)
+        if pinned is None and await sources.ingest.find(self._render.organization_id, url):
+            return None
+        parts = SourceParts(sources.fetcher, url, DOWNLOAD_WITHIN_S, version=pinned)
+        source = await open_ranged(
+            parts, path, run=self._run, max_bytes=MAX_ASSET_BYTES, is_pinned=pinned is not None
+        )
+        if source is None:
+            return None
+        first = await sources.versions.keep(render_id, url, source.version)
+        first.check(source.version, url[:_SHOWN_URL_CHARACTERS])
+        self._ranged[url] = LocalAsset(source.path, source.content_type or UNKNOWN_TYPE)
+        return self._ranged[url]
+
+    def _run(self, reading: Coroutine[Any, Any, bytes]) -> bytes:
+        return asyncio.run_coroutine_threadsafe(reading, self._loop).result()
+
     async def _fetch_file(self, file_id: FileId, path: Path) -> LocalAsset:
-        file = await self._sources.files.get(self._organization_id, file_id)
+        file = await self._sources.files.get(self._render.organization_id, file_id)
         await self._sources.files.fetch_media(file, path)
-        return LocalAsset(path, file.media_type or "application/octet-stream")
+        return LocalAsset(path, file.media_type or UNKNOWN_TYPE)
 
 
 async def fetch_site(render: Render, blobs: BlobStore, folder: Path) -> Site:

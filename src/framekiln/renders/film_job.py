@@ -63,7 +63,7 @@ class FilmRenders:
         loop = asyncio.get_running_loop()
         with tempfile.TemporaryDirectory(prefix="framekiln-film-") as name:
             folder = Path(name)
-            assets = RenderAssets(self.sources, render.organization_id, folder=folder, loop=loop)
+            assets = RenderAssets(self.sources, render, folder=folder, loop=loop)
             order = await self._order(render, assets, folder)
             if order.still is not None:
                 await self._shoot_still(render, order, job)

@@ -58,7 +58,7 @@ class MixSound:
             folder = Path(name)
             assets: Assets = RenderAssets(
                 self.sources,
-                render.organization_id,
+                render,
                 folder=folder,
                 loop=asyncio.get_running_loop(),
             )

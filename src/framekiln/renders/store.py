@@ -1,5 +1,6 @@
 """The SQL of renders. Every read carries the organization; every write of a worker the fence."""
 
+import hashlib
 from collections.abc import Sequence
 from datetime import datetime
 from fractions import Fraction
@@ -9,6 +10,7 @@ from psycopg.types.json import Jsonb
 
 from framekiln.db.pool import Connection
 from framekiln.jobs.ending import Failure
+from framekiln.kit.content_version import Version
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
 from framekiln.renders.model import (
     Asked,
@@ -351,3 +353,28 @@ def _failure(row: Row) -> Failure | None:
     if row["error_code"] is None:
         return None
     return Failure(code=row["error_code"], message=row["error_message"])
+
+
+async def find_source(connection: Connection, render_id: RenderId, url: str) -> Version | None:
+    """Return the version of a source that a render is made of, if it is known."""
+    cursor = await connection.execute(
+        "SELECT * FROM render_source WHERE render_id = %s AND url_sha256 = %s",
+        (render_id, hashlib.sha256(url.encode()).digest()),
+    )
+    row = await cursor.fetchone()
+    return Version(row["size_bytes"], row["etag"], row["modified"]) if row else None
+
+
+async def put_source(
+    connection: Connection, render_id: RenderId, url: str, version: Version
+) -> None:
+    """Record the version of a source; what was recorded before stays."""
+    digest = hashlib.sha256(url.encode()).digest()
+    await connection.execute(
+        """
+        INSERT INTO render_source (render_id, url_sha256, size_bytes, etag, modified)
+        SELECT id, %s, %s, %s, %s FROM render WHERE id = %s
+        ON CONFLICT (render_id, url_sha256) DO NOTHING
+        """,
+        (digest, version.size_bytes, version.etag, version.modified, render_id),
+    )

@@ -2,6 +2,7 @@
 
 from framekiln.renders.assets import Sources
 from framekiln.renders.reuse.reusing import Reuse
+from framekiln.renders.source_versions import SourceVersions
 from framekiln.services import Services
 
 
@@ -12,4 +13,11 @@ def render_reuse(services: Services) -> Reuse:
 
 def render_sources(services: Services) -> Sources:
     """Return where the sources of renders come from."""
-    return Sources(services.ingest, services.files, services.transcripts, services.blobs)
+    return Sources(
+        ingest=services.ingest,
+        files=services.files,
+        spoken=services.transcripts,
+        blobs=services.blobs,
+        fetcher=services.fetcher,
+        versions=SourceVersions(services.database),
+    )

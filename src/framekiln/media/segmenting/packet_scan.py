@@ -1,6 +1,7 @@
 """Reads all packets of a track, once, without decoding: when frames are shown, where to cut.
 
-Also decides whether the packets themselves can be sent to browsers as they are.
+Also decides whether the packets themselves can be sent to browsers as they are. Of a source that is
+read where it lies only the tables are fetched, if it has any: then a packet is a time and a size.
 """
 
 from collections.abc import Iterator
@@ -12,9 +13,11 @@ from typing import Any, Final
 
 from av.audio.frame import AudioFrame
 from av.audio.stream import AudioStream
+from av.container import InputContainer
 from av.packet import Packet
 from av.video.stream import VideoStream
 
+from framekiln.kit.ranged_path import RangedPath, RangedReader
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.opening import open_media, unreadable_as_ours, video_stream
 from framekiln.media.probe import VideoFacts
@@ -23,6 +26,10 @@ from framekiln.media.splitting.copy_rules import LONGEST_GROUP_S, is_interlaced
 from framekiln.media.splitting.key_pictures import is_clean_start
 from framekiln.media.watching.pictures import HDR_CURVES
 
+_HEADER: Final = 8
+_LONG_HEADER: Final = 16
+# Others are taken to pieces by what is in them.
+_KNOWN_BY_TABLES: Final = {"aac", "h264", "hevc", "mjpeg", "prores"}
 _LONGEST_DELAY_S: Final = 1
 _PLAYABLE_PROFILES: Final = {66, 77, 100}
 _PLAYABLE_PIXELS: Final = {"yuv420p", "yuvj420p"}
@@ -97,17 +104,19 @@ class _Seen:
 
 def scan_pictures(path: Path, facts: VideoFacts) -> PictureScan:
     """Read the video track."""
-    with open_media(path) as container, unreadable_as_ours(path):
+    reader = path.reader() if isinstance(path, RangedPath) else None
+    with open_media(path, reader) as container, unreadable_as_ours(path):
         stream = video_stream(container)
         assert stream is not None, "the probe has found a picture"
         parameter_sets = bytes(stream.codec_context.extradata or b"")
         may_copy = _is_playable(stream, parameter_sets) and _is_shown_as_stored(stream, facts)
         seen: list[_Seen] = []
-        for packet in container.demux(stream):
+        for packet in _packets(container, stream, reader):
             if packet.pts is None:
                 may_copy = may_copy and packet.size == 0
                 continue
-            if may_copy and not _is_copyable(packet):
+            is_here = reader is None or not reader.is_hollow or _is_here(packet, reader)
+            if may_copy and not _is_copyable(packet, is_here=is_here):
                 may_copy = False
             seen.append(_remember(packet))
         ticks = Fraction(stream.time_base or 0)
@@ -136,13 +145,14 @@ def scan_pictures(path: Path, facts: VideoFacts) -> PictureScan:
 
 def scan_sound(path: Path) -> SoundScan:
     """Read the first sound track."""
-    with open_media(path) as container, unreadable_as_ours(path):
+    reader = path.reader() if isinstance(path, RangedPath) else None
+    with open_media(path, reader) as container, unreadable_as_ours(path):
         stream = container.streams.audio[0]
         shift = timeline_shift(stream)
         config = bytes(stream.codec_context.extradata or b"")
         may_copy = _is_plain_aac(stream, config)
         seen: list[_Seen] = []
-        for packet in container.demux(stream):
+        for packet in _packets(container, stream, reader):
             if packet.pts is None:
                 continue
             # Samples to be left out belong before time zero, or nobody would know.
@@ -165,6 +175,57 @@ def scan_sound(path: Path) -> SoundScan:
         channels=channels,
         grid=grid,
     )
+
+
+def _packets(
+    container: InputContainer, stream: VideoStream | AudioStream, reader: RangedReader | None
+) -> Iterator["Packet[Any]"]:
+    """Yield all packets of a track, without their content where the tables say enough."""
+    if reader is None or not _has_tables(container, stream, reader):
+        yield from container.demux(stream)
+        return
+    keyframes = {entry.pos for entry in stream.index_entries if entry.is_keyframe}
+    reader.is_hollow = True
+    for packet in container.demux(stream):
+        # FFmpeg looks for it in what the packet holds.
+        packet.is_keyframe = packet.pos in keyframes
+        yield packet
+
+
+def _has_tables(
+    container: InputContainer, stream: VideoStream | AudioStream, reader: RangedReader
+) -> bool:
+    """Tell whether times and sizes of all packets stand in one table: an MP4 without fragments."""
+    name = stream.codec_context.codec.canonical_name
+    is_plain = name in _KNOWN_BY_TABLES or name.startswith("pcm_")
+    if container.format.name != _MP4 or not is_plain:
+        return False
+    place = reader.tell()
+    types = set(_outer_boxes(reader))
+    reader.seek(place)
+    return b"moov" in types and b"moof" not in types
+
+
+def _outer_boxes(reader: RangedReader) -> Iterator[bytes]:
+    """Yield the types of the outermost boxes, up to the first fragment."""
+    at = 0
+    while True:
+        reader.seek(at)
+        head = reader.read(_LONG_HEADER)
+        if len(head) < _HEADER:
+            return
+        size, kind = int.from_bytes(head[:4]), head[4:8]
+        if size == 1:
+            size = int.from_bytes(head[8:16])
+        yield kind
+        if kind == b"moof" or size < _HEADER:
+            return
+        at += size
+
+
+def _is_here(packet: "Packet[Any]", reader: RangedReader) -> bool:
+    """Tell whether the bytes of a packet are the source's own, and not made up."""
+    return packet.pos is not None and reader.has(packet.pos, packet.pos + packet.size)
 
 
 def _remember(packet: "Packet[Any]") -> _Seen:
@@ -191,12 +252,14 @@ def _is_shown_as_stored(stream: VideoStream, facts: VideoFacts) -> bool:
     return is_same and is_plain and facts.rotation_degrees == 0
 
 
-def _is_copyable(packet: "Packet[Any]") -> bool:
+def _is_copyable(packet: "Packet[Any]", *, is_here: bool) -> bool:
     if packet.is_discard or packet.is_corrupt or packet.has_sidedata("new_extradata"):
         return False
-    # Only a picture that forgets all before it may begin a segment.
+    # Only a picture that forgets all before it may begin a segment. Where it is not fetched yet, it
+    # is looked at when its segment is made.
     parameter_sets = packet.stream.codec_context.extradata or b""
-    return not packet.is_keyframe or is_clean_start("h264", parameter_sets, bytes(packet))
+    is_checked = packet.is_keyframe and is_here
+    return not is_checked or is_clean_start("h264", parameter_sets, bytes(packet))
 
 
 def _closed_groups(seen: list[_Seen], tick_s: Fraction) -> list[list[_Seen]]:

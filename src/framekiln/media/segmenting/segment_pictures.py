@@ -18,10 +18,12 @@ from av.video.codeccontext import VideoCodecContext
 from av.video.frame import PictureType, VideoFrame
 from av.video.stream import VideoStream
 
+from framekiln.kit.ranged_path import RangedPath
 from framekiln.media.errors import SlicesDiffer, UnreadableMedia
 from framekiln.media.opening import open_media, unreadable_as_ours, video_stream
 from framekiln.media.segmenting.cmaf import Sample, as_avcc, as_length_prefixed
 from framekiln.media.segmenting.renditions import SCRUB, Rendition, Size
+from framekiln.media.splitting.key_pictures import is_clean_start
 from framekiln.media.watching.conversion import Conversion
 from framekiln.media.watching.pictures import Orientation, orientation_of
 from framekiln.media.watching.video_decoder import VideoDecoder
@@ -103,10 +105,21 @@ def copy_pictures(path: Path, rendition: Rendition, number: int) -> list[Sample]
             assert packet.pts is not None
             if packet.is_keyframe and packet.pts * scale >= end:
                 break
+            if not samples and isinstance(path, RangedPath):
+                _check_start(packet, path)
             # The very first is shown from zero, also if it begins later.
             at = packet.pts * scale if samples else start
             samples.append(Sample(bytes(packet), at, packet.is_keyframe))
     return samples
+
+
+def _check_start(packet: "Packet[VideoStream]", path: RangedPath) -> None:
+    """Refuse a keyframe that needs pictures before it: nobody has looked at it until now."""
+    parameter_sets = packet.stream.codec_context.extradata or b""
+    if not is_clean_start("h264", parameter_sets, bytes(packet)):
+        raise UnreadableMedia(
+            f"{path.name}: its keyframes cannot be played from; upload it and name it by file-id"
+        )
 
 
 def _packets_from(

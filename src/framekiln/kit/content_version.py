@@ -1,0 +1,56 @@
+"""Which content lies at an address, so that parts of it, asked for one by one, fit together."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from framekiln.kit.errors import RemoteFailed
+
+_PARTIAL: Final = 206
+_CONTENT_RANGE: Final = re.compile(r"bytes ([0-9]{1,15})-([0-9]{1,15})/([0-9]{1,15})")
+
+
+class SourceChanged(RemoteFailed):
+    """What lies at an address is not what lay there when reading it began."""
+
+    code = "source_changed"
+    retryable = False
+
+
+@dataclass(frozen=True)
+class Version:
+    """What a server tells of the content; two parts with the same are of the same content."""
+
+    size_bytes: int
+    etag: str | None
+    modified: str | None
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether a change would be noticed; a size alone says too little."""
+        return bool(self.etag or self.modified)
+
+    @property
+    def condition(self) -> str | None:
+        """What `If-Range` may be asked with: no weak tag."""
+        is_strong = self.etag is not None and not self.etag.startswith("W/")
+        return self.etag if is_strong else self.modified
+
+    def check(self, found: "Version | None", host: str) -> None:
+        """Raise `SourceChanged` unless that is what was found."""
+        if found != self:
+            raise SourceChanged(
+                f"{host}: the source was changed while a film was made of it, so its parts do not"
+                " fit together. Leave it as it is until the render has ended, or upload it and"
+                " name it by file-id.",
+                host=host,
+            )
+
+
+def version_of_part(status: int, headers: Mapping[str, str], start: int) -> Version | None:
+    """Return what a part is of; None if the answer is not the part that begins at `start`."""
+    told = _CONTENT_RANGE.fullmatch(headers.get("content-range", "").strip())
+    if status != _PARTIAL or told is None or int(told[1]) != start:
+        return None
+    return Version(int(told[3]), headers.get("etag"), headers.get("last-modified"))

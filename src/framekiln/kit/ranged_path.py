@@ -1,0 +1,162 @@
+"""Files elsewhere that are read like files here: what is read is fetched, the rest is not.
+
+A `RangedPath` is the path of a sparse copy. Whoever opens it through `open`, or reads it by any
+method of `Path`, gets the bytes of the original: blocks that are missing are fetched first, and
+stay. Several threads may read at once. What goes around Python (a path given to another program)
+would see holes: `media/opening.py` is where FFmpeg is given a reader instead.
+"""
+
+import io
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from pathlib import Path, PosixPath
+from typing import IO, Any, Final
+
+BLOCK_BYTES: Final = 256 << 10
+MOST_AHEAD: Final = 16
+"""Blocks that are fetched in one go by whoever reads on and on: 4 MiB."""
+
+GetPart = Callable[[int, int], bytes]
+"""Fetches the bytes from one place up to, not including, another; may block."""
+
+
+class RangedPath(PosixPath):
+    """Made by `ranged_path`. Paths derived from it are ordinary ones."""
+
+    blocks: "Blocks | None" = None
+
+    def open(self, mode: str = "r", *args: Any, **options: Any) -> IO[Any]:  # type: ignore[override]
+        """Open it for reading as it is at its origin."""
+        if self.blocks is None:
+            return super().open(mode, *args, **options)
+        if mode != "rb":
+            raise ValueError(f"{self}: is read as bytes only, not as {mode!r}")
+        return io.BufferedReader(RangedReader(self.blocks), BLOCK_BYTES)
+
+    def reader(self) -> "RangedReader":
+        """Return what fetches as it reads; for FFmpeg."""
+        assert self.blocks is not None
+        return RangedReader(self.blocks)
+
+
+def ranged_path(path: Path, blocks: "Blocks") -> RangedPath:
+    """Return the path of a sparse copy, to be read by way of its blocks."""
+    ranged = RangedPath(path)
+    ranged.blocks = blocks
+    return ranged
+
+
+class Blocks:
+    """The sparse copy itself, and which of its blocks are there."""
+
+    def __init__(self, path: Path, size_bytes: int, get: GetPart) -> None:
+        self.size_bytes = size_bytes
+        self._get = get
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        weakref.finalize(self, os.close, self._file)
+        os.ftruncate(self._file, size_bytes)
+        self._have = bytearray(-(-size_bytes // BLOCK_BYTES))
+        self._lock = threading.Lock()
+
+    def put(self, start: int, data: bytes) -> None:
+        """Keep bytes that begin with a block, and end with one or with the file."""
+        os.pwrite(self._file, data, start)
+        first, end = start // BLOCK_BYTES, -(-(start + len(data)) // BLOCK_BYTES)
+        self._have[first:end] = b"\1" * (end - first)
+
+    def read(self, start: int, count: int, *, ahead: int) -> bytes:
+        """Return bytes from `start` on, at least one unless it is the end.
+
+        Of what is missing, `ahead` blocks are fetched at once.
+        """
+        count = min(count, self.size_bytes - start)
+        if count <= 0:
+            return b""
+        number = start // BLOCK_BYTES
+        with self._lock:
+            if not self._have[number]:
+                self._fetch(number, ahead)
+        end = number + 1
+        while end * BLOCK_BYTES < start + count and self._have[end]:
+            end += 1
+        return os.pread(self._file, min(count, end * BLOCK_BYTES - start), start)
+
+    def has(self, start: int, end: int) -> bool:
+        """Tell whether all bytes from `start` up to, not including, `end` are there."""
+        return all(self._have[start // BLOCK_BYTES : -(-end // BLOCK_BYTES)])
+
+    def _fetch(self, first: int, ahead: int) -> None:
+        end = first + 1
+        while end < min(first + ahead, len(self._have)) and not self._have[end]:
+            end += 1
+        start = first * BLOCK_BYTES
+        self.put(start, self._get(start, min(end * BLOCK_BYTES, self.size_bytes)))
+
+
+class RangedReader(io.RawIOBase):
+    """Reads on from where it stands. Owned by one thread.
+
+    The longer it goes on without a jump, the more it fetches at once.
+    """
+
+    def __init__(self, blocks: Blocks) -> None:
+        self._blocks = blocks
+        self._at = 0
+        self._missed_at = -1
+        self._ahead = 1
+        self.is_hollow = False
+        """Whether what is missing is read as zeros, and not fetched."""
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def tell(self) -> int:
+        """Return where it stands."""
+        return self._at
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """Go to a place."""
+        base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._blocks.size_bytes}
+        self._at = max(0, base[whence] + offset)
+        return self._at
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes: all of them, or at most `size`."""
+        if size < 0:
+            return self.readall()
+        data = self._next(size)
+        self._at += len(data)
+        return data
+
+    def has(self, start: int, end: int) -> bool:
+        """Tell whether bytes are there without being fetched."""
+        return self._blocks.has(start, end)
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill a buffer, or a part of it."""
+        data = self.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def _next(self, size: int) -> bytes:
+        blocks, at = self._blocks, self._at
+        if at >= blocks.size_bytes or blocks.has(at, at + 1):
+            return blocks.read(at, size, ahead=1)
+        if self.is_hollow:
+            left = min(blocks.size_bytes, (at // BLOCK_BYTES + 1) * BLOCK_BYTES) - at
+            return bytes(min(size, left))
+        self._ahead = min(2 * self._ahead, MOST_AHEAD) if self._reads_on(at) else 1
+        self._missed_at = at
+        return blocks.read(at, size, ahead=self._ahead)
+
+    def _reads_on(self, at: int) -> bool:
+        """Tell whether this miss comes soon after what the last one has fetched."""
+        passed = at - self._missed_at
+        return self._missed_at >= 0 and 0 <= passed <= (self._ahead + 1) * BLOCK_BYTES

@@ -1,0 +1,121 @@
+"""Files elsewhere, read like files here."""
+
+import hashlib
+import random
+from pathlib import Path
+
+import pytest
+
+from framekiln.engine.assets import LocalAsset
+from framekiln.engine.page_api import md5_of
+from framekiln.kit.content_version import SourceChanged, Version, version_of_part
+from framekiln.kit.ranged_path import BLOCK_BYTES, MOST_AHEAD, Blocks, RangedPath, ranged_path
+
+CONTENT = random.Random(7).randbytes(40 * BLOCK_BYTES + 123)
+
+
+class Origin:
+    """Where the content lies; notes what is fetched from it."""
+
+    def __init__(self, path: Path) -> None:
+        self.fetched: list[tuple[int, int]] = []
+        self.path = ranged_path(path, Blocks(path, len(CONTENT), self._get))
+
+    @property
+    def blocks(self) -> list[tuple[int, int]]:
+        """What was fetched: the first block, and how many."""
+        return [
+            (start // BLOCK_BYTES, -(-(end - start) // BLOCK_BYTES)) for start, end in self.fetched
+        ]
+
+    def _get(self, start: int, end: int) -> bytes:
+        self.fetched.append((start, end))
+        return CONTENT[start:end]
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Origin:
+    return Origin(tmp_path / "copy")
+
+
+def test_every_way_to_read_it_gives_its_bytes(origin: Origin) -> None:
+    assert origin.path.stat().st_size == len(CONTENT)
+    assert origin.path.read_bytes() == CONTENT
+    asset = LocalAsset(origin.path, "video/mp4")
+    assert md5_of(asset).replace("-", "") == hashlib.md5(CONTENT).hexdigest()
+    # The second time, all of it is there.
+    assert sum(end - start for start, end in origin.fetched) == len(CONTENT)
+
+
+def test_only_what_is_read_is_fetched(origin: Origin) -> None:
+    with origin.path.open("rb") as file:
+        file.seek(-50, 2)
+        assert file.read() == CONTENT[-50:]
+        file.seek(10 * BLOCK_BYTES + 5)
+        assert file.read(100) == CONTENT[10 * BLOCK_BYTES + 5 :][:100]
+    assert origin.blocks == [(40, 1), (10, 1)]
+
+
+def test_who_reads_on_and_on_fetches_more_at_once(origin: Origin) -> None:
+    reader = origin.path.reader()
+    read = b"".join(iter(lambda: reader.read(5000), b""))
+    assert read == CONTENT
+    counts = [count for _, count in origin.blocks]
+    assert counts == [1, 2, 4, 8, MOST_AHEAD, 10]
+
+
+def test_random_reads_are_right(origin: Origin) -> None:
+    reader, chance = origin.path.reader(), random.Random(11)
+    for _ in range(300):
+        start, count = chance.randrange(len(CONTENT)), chance.randrange(1, 2 * BLOCK_BYTES)
+        reader.seek(start)
+        data = reader.read(count)
+        assert data
+        assert data == CONTENT[start : start + len(data)]
+
+
+def test_a_hollow_reader_fetches_nothing(origin: Origin) -> None:
+    reader = origin.path.reader()
+    assert reader.read(10) == CONTENT[:10]
+    reader.is_hollow = True
+    reader.seek(BLOCK_BYTES - 5)
+    assert reader.read(10) == CONTENT[BLOCK_BYTES - 5 : BLOCK_BYTES]
+    assert reader.read(10) == bytes(10)
+    assert origin.blocks == [(0, 1)]
+
+
+def test_paths_beside_it_are_ordinary_ones(origin: Origin) -> None:
+    beside = origin.path.with_name("other")
+    beside.write_text("here")
+    assert beside.read_text() == "here"
+    assert not isinstance(beside, RangedPath) or beside.blocks is None
+
+
+def test_a_part_says_of_which_content_it_is() -> None:
+    headers = {"content-range": "bytes 5-9/100", "etag": '"a"'}
+    assert version_of_part(206, headers, 5) == Version(100, '"a"', None)
+    assert version_of_part(206, headers, 4) is None
+    assert version_of_part(200, headers, 5) is None
+    assert version_of_part(206, {"content-range": "bytes 5-9/*"}, 5) is None
+
+
+@pytest.mark.parametrize(
+    ("version", "condition"),
+    [
+        (Version(1, '"a"', "Mon"), '"a"'),
+        (Version(1, 'W/"a"', "Mon"), "Mon"),
+        (Version(1, 'W/"a"', None), None),
+    ],
+)
+def test_no_weak_tag_is_a_condition(version: Version, condition: str | None) -> None:
+    assert version.condition == condition
+    assert version.is_certain
+
+
+def test_another_version_is_refused() -> None:
+    version = Version(100, '"a"', None)
+    assert not Version(100, None, None).is_certain
+    version.check(Version(100, '"a"', None), "x.example")
+    for other in (None, Version(101, '"a"', None), Version(100, '"b"', None)):
+        with pytest.raises(SourceChanged, match=r"x\.example: the source was changed"):
+            version.check(other, "x.example")
