@@ -50,7 +50,8 @@ export class WebAudio {
     startAtExactTimes((context) => this.contexts.get(context)?.currentTime ?? null);
     this.awaitAll(BaseAudioContext.prototype, "decodeAudioData");
     this.awaitAll(OfflineAudioContext.prototype, "startRendering");
-    this.awaitAll(AudioWorklet.prototype, "addModule");
+    // Frames inside the page may be without: worklets are for trustworthy origins.
+    if (typeof AudioWorklet === "function") this.awaitAll(AudioWorklet.prototype, "addModule");
   }
 
   get hasAny(): boolean {
