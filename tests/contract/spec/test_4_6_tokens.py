@@ -171,6 +171,25 @@ async def test_a_token_for_something_else_is_a_401(stage: Stage) -> None:
         )
 
 
+async def test_a_token_that_a_key_signed_opens_everything_below_its_prefix(stage: Stage) -> None:
+    for prefix in ("/", "/api/v1", f"{BASE_URL}/api/v1/renders", "/api/v1/renders/"):
+        answer = await stage.ask(stage.path, await stage.sign(prefix))
+        assert (answer.status_code, answer.content) == (200, CONTENT)
+    manifest = "/api/v1/transcode/manifest.m3u8"
+    token = await stage.sign("/api/v1/transcode")
+    assert (await stage.ask(manifest, token, params={"url": "https://a.example/"})).is_success
+    # Neither siblings nor params that were signed otherwise.
+    assert refusal(await stage.ask(stage.path, await stage.sign("/api/v1/render")))
+    assert refusal(await stage.ask(stage.path, await stage.sign("/api/v1/renders?a=1")))
+    assert refusal(await stage.ask(stage.path, token))
+
+
+async def test_a_token_that_a_session_signed_opens_one_thing_only(stage: Stage) -> None:
+    for prefix, is_opened in (("/api/v1/renders", False), (stage.path, True)):
+        token = await stage.tokens.sign_url(stage.organization_id, prefix)
+        assert (await stage.ask(stage.path, token)).is_success is is_opened
+
+
 async def test_the_token_of_another_organization_is_a_401(stage: Stage) -> None:
     stranger = await stage.kiln.stranger()
     signed = await stranger.client.post(SIGN, json={"url": stage.path})

@@ -1,5 +1,7 @@
 """What a token covers, and the tricks it must not fall for."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -76,6 +78,29 @@ def test_a_broad_path_opens_nothing_below_it(url: str) -> None:
     assert covers(f"https://evil.example{url}", url)
     for path in (FILE, f"{FILE}/index", f"{url}/a", f"{url}/a/b/c/d"):
         assert not covers(f"https://evil.example{url}", path)
+
+
+@pytest.mark.parametrize(
+    ("path", "is_covered"),
+    [
+        ("/api/v1/files", True),
+        (FILE, True),
+        (f"{FILE}/tracks/1", True),
+        ("/api/v1/files2", False),
+        ("/api/v1/files.mp4", False),
+        ("/api/v1/renders/1.mp4", False),
+        ("/api/v1", False),
+        ("/api/v1/files/../renders/1.mp4", False),
+        ("/api/v1/files/./1", False),
+        ("/api/v1/files//1", False),
+        ("/api/v1/files/..\\renders", False),
+    ],
+)
+def test_a_wide_scope_covers_what_is_below_it_and_no_siblings(path: str, is_covered: bool) -> None:
+    scope = replace(read_scope("/api/v1/files?v=1"), is_wide=True)
+    assert (scope.mismatch(Asked(path, [("v", "1")])) is None) is is_covered
+    for query in ([], [("v", "2")], [("v", "1"), ("v", "1")], [("v", "1"), ("v", "2")]):
+        assert scope.mismatch(Asked(path, query)) is not None
 
 
 def test_transcoding_without_a_source_opens_nothing_below_it() -> None:

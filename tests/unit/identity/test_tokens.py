@@ -72,6 +72,16 @@ async def test_it_opens_what_it_was_signed_for(tokens: Tokens) -> None:
             await tokens.read_url(token, asked)
 
 
+async def test_signed_by_a_key_it_opens_everything_below_its_prefix(tokens: Tokens) -> None:
+    for prefix in ("/", "/api/v1", "/api/v1/files", "/api/v1/transcode"):
+        wide = await tokens.sign_url(ORG, prefix, signed_by=KEY)
+        narrow = await tokens.sign_url(ORG, prefix)
+        asked = Asked("/api/v1/transcode/manifest.m3u8" if "transcode" in prefix else HERE.path)
+        assert await tokens.read_url(wide, asked) == ORG
+        with pytest.raises(TokenElsewhere, match="signed for"):
+            await tokens.read_url(narrow, asked)
+
+
 async def test_it_lives_an_hour(tokens: Tokens, clock: SettableClock) -> None:
     token = await tokens.sign_url(ORG, FILE)
     clock.advance(URL_TOKEN_LIFETIME - timedelta(seconds=1))
@@ -171,13 +181,13 @@ async def test_a_media_token_ends_when_it_was_said_to(tokens: Tokens, clock: Set
 
 async def test_uploads_need_a_key_and_a_place_to_upload_to(tokens: Tokens) -> None:
     upload = Asked(f"{FILE}/upload")
-    allowed = await tokens.sign_url(ORG, upload.path, uploads_for=KEY)
+    allowed = await tokens.sign_url(ORG, upload.path, signed_by=KEY)
     assert await tokens.read_upload(allowed, upload) == KEY
     with pytest.raises(TokenElsewhere, match=FILE):
         await tokens.read_upload(allowed, Asked("/api/v1/files/2/upload"))
     for token in (
         await tokens.sign_url(ORG, upload.path),
-        await tokens.sign_url(ORG, FILE, uploads_for=KEY),
+        await tokens.sign_url(ORG, FILE, signed_by=KEY),
     ):
         with pytest.raises(TokenElsewhere, match="only reads"):
             await tokens.read_upload(token, upload)

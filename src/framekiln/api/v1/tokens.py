@@ -1,4 +1,4 @@
-"""POST /api/v1/url-token: a token that opens one address, and what lies below it, for an hour."""
+"""POST /api/v1/url-token: a token that opens an address, and what lies below it, for an hour."""
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
@@ -40,13 +40,13 @@ async def sign(request: Request, response: Response, caller: Caller) -> SignedUr
     """Read what is to be signed, and sign it for the caller's organization."""
     services = services_of(request)
     body = await read_json(request, SignUrl, max_bytes=MAX_BODY_BYTES)
-    # Players sign whatever a page names: a token for another host must not let it write here.
+    # Players sign whatever a page names: a token for another host must not open much to it.
     is_ours = names_us(body.url, request.headers, services.settings)
     token = await services.tokens.sign_url(
         caller.organization.id,
         body.url,
         body.params,
-        uploads_for=caller.api_key_id if is_ours else None,
+        signed_by=caller.api_key_id if is_ours else None,
     )
     response.headers["Cache-Control"] = "no-store"
     return SignedUrl(token=token)

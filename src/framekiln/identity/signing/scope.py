@@ -36,6 +36,8 @@ class Scope:
 
     segments: Segments
     params: Mapping[str, Sequence[str]]
+    is_wide: bool = False
+    """Whether everything below the path is covered, whatever the path is."""
 
     @property
     def path(self) -> str:
@@ -76,11 +78,13 @@ class Scope:
 
     @property
     def _has_below(self) -> bool:
-        """Whether paths below are covered: below one thing, never below a whole collection.
+        """Whether paths below are covered: unless it is wide, only those below one thing.
 
-        Players have any address signed that a page names. A token for `/` or `/api/v1/files` must
-        not open everything to whoever got it that way.
+        Players have any address signed that a page names. A token that they got for `/` or
+        `/api/v1/files` must not open everything to whoever wrote the page.
         """
+        if self.is_wide:
+            return True
         if self.segments[:3] == TRANSCODE:
             return "url" in self.params
         if self.segments[:2] == V2_VIDEOS:

@@ -59,17 +59,18 @@ class Tokens:
         url: str,
         params: Mapping[str, str] | None = None,
         *,
-        uploads_for: ApiKeyId | None = None,
+        signed_by: ApiKeyId | None = None,
     ) -> str:
         """Return a URL token for an address; raise `UnsignableUrl` when it is ambiguous.
 
-        `uploads_for` is the key in whose name the token may also upload, if what is signed is a
-        place to upload to; without it the token only reads.
+        `signed_by` is the API key that signs an address of ours. Then the token covers everything
+        below the address, and uploads in the key's name if the address is one to upload to.
+        Without it the token covers what lies below one thing, and only reads.
         """
         scope = read_scope(url, params)
         claims = {"url": scope.path, "params": scope.params, "org": str(organization_id)}
-        if uploads_for is not None and scope.is_for_uploads:
-            claims["key"] = str(uploads_for)
+        if signed_by is not None:
+            claims["key"] = str(signed_by)
         return await self._sign(
             claims, URL_AUDIENCE, expires_at=self._clock.now() + URL_TOKEN_LIFETIME
         )
@@ -95,7 +96,7 @@ class Tokens:
     async def read_upload(self, token: str, asked: Asked) -> ApiKeyId:
         """Return the key in whose name a URL token uploads here, or raise `Unauthenticated`."""
         claims = await self._claims(token, audience=URL_AUDIENCE, name="URL token")
-        if claims.api_key_id is None:
+        if claims.api_key_id is None or not claims.scope.is_for_uploads:
             raise TokenElsewhere(
                 "this URL token only reads: for an upload, sign its own path here with an API key"
             )
@@ -126,10 +127,12 @@ class Tokens:
     async def _claims(self, token: str, *, audience: str, name: str) -> _Claims:
         payload = await self._verified(token, audience=audience, name=name)
         try:
+            api_key_id = ApiKeyId(UUID(payload["key"])) if "key" in payload else None
+            segments = read_scope(payload["url"]).segments
             claims = _Claims(
                 organization_id=OrganizationId(UUID(payload["org"])),
-                scope=Scope(read_scope(payload["url"]).segments, payload["params"]),
-                api_key_id=ApiKeyId(UUID(payload["key"])) if "key" in payload else None,
+                scope=Scope(segments, payload["params"], is_wide=api_key_id is not None),
+                api_key_id=api_key_id,
             )
             is_over = self._clock.now().timestamp() >= payload["exp"]
         except (KeyError, TypeError, ValueError) as error:
