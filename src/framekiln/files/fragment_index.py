@@ -1,10 +1,12 @@
 """Checks a fragment index that a caller made: whatever it points at must lie in the tracks.
 
-Runs in a confined child (`task`), because an index may be large. Pure but for the two files.
-Fields that we do not know are kept: players may.
+Of tracks that have not come yet it says how many bytes they need to have. Runs in a confined child
+(`task`), because an index may be large. Pure but for the two files. Fields that we do not know are
+kept: players may.
 """
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -15,18 +17,27 @@ from framekiln.files.errors import InvalidIndex
 _SCRUB: Final = "-1"
 _TYPES: Final = ("audio", "video")
 _SEGMENT_FIELDS: Final = ("cts", "dts", "duration", "offset", "size")
+_TRACK_ID: Final = re.compile(r"[1-9][0-9]{0,3}|10000")
+_MAX_TRACKS: Final = 64
 _LARGEST: Final = (1 << 53) - 1
+_LARGEST_SIDE_PX: Final = 1 << 16
 
 
 def task(args: dict[str, Any], report: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Read `uploaded`, write what is accepted to `accepted`; `sizes` has bytes by track."""
-    index = check_index(Path(args["uploaded"]).read_bytes(), args["sizes"])
+    """Read `uploaded`, write what is accepted to `accepted`; `sizes` has bytes by track.
+
+    With `may_wait` it may name tracks that are not in `sizes`.
+    """
+    sizes = args["sizes"]
+    raw = Path(args["uploaded"]).read_bytes()
+    index = check_index(raw, sizes, may_wait=args["may_wait"])
     text = json.dumps(index, separators=(",", ":"), allow_nan=False)
     Path(args["accepted"]).write_text(text, encoding="ascii")
-    return {"tracks": [int(key) for key in index], **facts_of(index)}
+    needs = {key: bytes_needed(entry) for key, entry in index.items() if key not in sizes}
+    return {"tracks": [int(key) for key in index], "needs": needs, **facts_of(index)}
 
 
-def check_index(raw: bytes, sizes: Mapping[str, int]) -> dict[str, Any]:
+def check_index(raw: bytes, sizes: Mapping[str, int], *, may_wait: bool = False) -> dict[str, Any]:
     """Return the index as it will be served, or raise `InvalidIndex`."""
     index = _parse(raw)
     if not isinstance(index, dict):
@@ -37,10 +48,18 @@ def check_index(raw: bytes, sizes: Mapping[str, int]) -> dict[str, Any]:
     if not index:
         _refuse("has no track")
     for key, entry in index.items():
-        if key not in sizes:
+        if key not in sizes and not (may_wait and _TRACK_ID.fullmatch(key)):
             _refuse(f"names track {key[:20]!r}, which has not been uploaded")
-        _check_entry(key, entry, sizes[key])
+        _check_entry(key, entry, sizes.get(key))
+    if len(index) > _MAX_TRACKS:
+        _refuse(f"names more than {_MAX_TRACKS} tracks")
     return index
+
+
+def bytes_needed(entry: Mapping[str, Any]) -> int:
+    """Return how long a track must be for everything that its entry points at."""
+    spans = [entry["initSegment"], *entry["segments"]]
+    return max(int(span["offset"] + span["size"]) for span in spans)
 
 
 def facts_of(index: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,7 +82,7 @@ def _parse(raw: bytes) -> Any:
         _refuse("is not JSON")
 
 
-def _check_entry(key: str, entry: Any, size: int) -> None:
+def _check_entry(key: str, entry: Any, size: int | None) -> None:
     where = f"track {key}"
     if not isinstance(entry, dict):
         _refuse(f"{where} must be an object")
@@ -75,7 +94,7 @@ def _check_entry(key: str, entry: Any, size: int) -> None:
     _check_number(entry, "duration", where)
     for side in ("width", "height"):
         if entry.get(side) is not None:
-            _check_number(entry, side, where)
+            _check_number(entry, side, where, most=_LARGEST_SIDE_PX)
     _check_span(entry.get("initSegment"), f"{where}: initSegment", size)
     segments = entry.get("segments")
     if not isinstance(segments, list):
@@ -84,27 +103,29 @@ def _check_entry(key: str, entry: Any, size: int) -> None:
         _check_segment(segment, f"{where}: segment {number}", size)
 
 
-def _check_segment(segment: Any, where: str, size: int) -> None:
+def _check_segment(segment: Any, where: str, size: int | None) -> None:
     _check_span(segment, where, size)
     for name in _SEGMENT_FIELDS:
         # A first picture may come before time zero.
         _check_number(segment, name, where, least=-_LARGEST)
 
 
-def _check_span(span: Any, where: str, size: int) -> None:
+def _check_span(span: Any, where: str, size: int | None) -> None:
     if not isinstance(span, dict):
         _refuse(f"{where} must be an object")
     _check_number(span, "offset", where)
     _check_number(span, "size", where, least=1)
-    if span["offset"] + span["size"] > size:
+    if size is not None and span["offset"] + span["size"] > size:
         _refuse(f"{where} ends at byte {span['offset'] + span['size']}; the track has {size}")
 
 
-def _check_number(entry: dict[str, Any], name: str, where: str, least: int = 0) -> None:
+def _check_number(
+    entry: dict[str, Any], name: str, where: str, *, least: int = 0, most: int = _LARGEST
+) -> None:
     value = entry.get(name)
     # True is an int to Python.
-    if type(value) is not int or not least <= value <= _LARGEST:
-        _refuse(f"{where}: `{name}` must be a whole number, at least {least}")
+    if type(value) is not int or not least <= value <= most:
+        _refuse(f"{where}: `{name}` must be a whole number, {least} to {most}")
 
 
 def _refuse_constant(name: str) -> NoReturn:

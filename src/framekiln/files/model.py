@@ -1,6 +1,6 @@
 """A file: what a caller registered, where it stands, what its content turned out to be."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -44,6 +44,16 @@ class FileStatus(StrEnum):
     def takes_content(self) -> bool:
         """Whether its bytes may still be uploaded."""
         return self in (FileStatus.CREATED, FileStatus.UPLOADING)
+
+    @property
+    def can_await_tracks(self) -> bool:
+        """Whether nothing else is made of it, so that an index may wait for tracks."""
+        return self.takes_content or self is FileStatus.FAILED
+
+    @property
+    def is_all_sent(self) -> bool:
+        """Whether nothing is left to be sent, be it as bytes, as tracks or as fragments."""
+        return not self.takes_content and self is not FileStatus.RECEIVING
 
 
 _S = FileStatus
@@ -145,6 +155,11 @@ class Track:
     probe_info: dict[str, Any]
 
 
+def complete_ids(tracks: Sequence[Track]) -> set[int]:
+    """Return the numbers of those tracks whose bytes are all here."""
+    return {track.track_id for track in tracks if track.is_complete}
+
+
 def first_of_each(tracks: Sequence[Track]) -> list[Track]:
     """Return the tracks that are seen and heard: the first picture and the first sound."""
     usable = [track for track in tracks if track.is_complete and track.track_id > 0]
@@ -160,6 +175,15 @@ class Facts:
     width_px: int | None = None
     height_px: int | None = None
     duration_ms: int | None = None
+
+
+@dataclass(frozen=True)
+class WaitingIndex:
+    """An index that came before some of its tracks: what it says, and needs of each of them."""
+
+    facts: Facts
+    needs: Mapping[int, int]
+    """Bytes, by the number of the track."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from framekiln.files.errors import (
     TrackExists,
     TrackNotFound,
 )
-from framekiln.files.index_check import check_uploaded_index
+from framekiln.files.index_check import CheckedIndex, check_uploaded_index
 from framekiln.files.model import (
     MAX_TRACKS,
     File,
@@ -27,6 +27,8 @@ from framekiln.files.model import (
     NewFile,
     NewTrack,
     Track,
+    WaitingIndex,
+    complete_ids,
     file_prefix,
     first_of_each,
     index_key,
@@ -37,6 +39,7 @@ from framekiln.files.model import (
 from framekiln.files.news import FileNews
 from framekiln.files.parts import store as part_store
 from framekiln.files.tracks import store as track_store
+from framekiln.files.waiting_index import use_index
 from framekiln.identity.model import Caller
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import FileId, OrganizationId, new_uuid
@@ -185,27 +188,40 @@ class Files:
     async def accept_index(
         self, organization_id: OrganizationId, file_id: FileId, uploaded: Path
     ) -> File:
-        """Check a fragment index and keep it: the file is ready then.
+        """Check a fragment index and keep it: with the last track that it names, the file is ready.
 
         `uploaded` lies in a folder of its own, which is handed to the checking child.
         """
-        file = await self.get(organization_id, file_id)
-        self._check_alive(file)
-        tracks = await self.tracks(organization_id, file_id)
-        checked = await check_uploaded_index(file, tracks, uploaded, blobs=self._blobs)
-        key = index_key(organization_id, file_id)
-        await self._blobs.put_file(key, checked.path)
-        async with self._database.transaction() as connection:
-            is_ready = await store.set_ready(
-                connection, file_id, checked.facts, has_source=False, now=self._clock.now()
-            )
-            await notify(connection, topic(file_id))
-            if is_ready:
-                await self._news.tell(connection, file_id)
-        if not is_ready:
-            await self._blobs.delete(key)
-            raise no_file(file_id)
+        is_kept = False
+        while not is_kept:
+            file = await self.get(organization_id, file_id)
+            self._check_alive(file)
+            tracks = await self.tracks(organization_id, file_id)
+            checked = await check_uploaded_index(file, tracks, uploaded, blobs=self._blobs)
+            is_kept = await self._keep_index(file, tracks, checked)
         return await self.get(organization_id, file_id)
+
+    async def _keep_index(self, file: File, tracks: list[Track], checked: CheckedIndex) -> bool:
+        """Store a checked index; False when it must be checked again, because a track has come."""
+        async with self._database.transaction() as connection:
+            current = await store.lock(connection, file.organization_id, file.id)
+            if current is None:
+                raise no_file(file.id)
+            self._check_alive(current)
+            here = await track_store.list_all(connection, file.id)
+            is_outdated = complete_ids(here) != complete_ids(tracks)
+            if checked.needs and (is_outdated or not current.status.can_await_tracks):
+                return False
+            # Under the lock, so that it is the index of the row that is written.
+            await self._blobs.put_file(index_key(file.organization_id, file.id), checked.path)
+            await use_index(
+                connection,
+                file.id,
+                WaitingIndex(checked.facts, checked.needs),
+                news=self._news,
+                now=self._clock.now(),
+            )
+        return True
 
     async def delete(self, organization_id: OrganizationId, file_id: FileId) -> None:
         """Remove a file and all that was kept for it; a worker that has it notices."""

@@ -193,7 +193,8 @@ async def set_ready(
         """
         UPDATE file SET status = 'ready', completed_at = %(now)s, media_type = %(media_type)s,
             width_px = %(width_px)s, height_px = %(height_px)s, duration_ms = %(duration_ms)s,
-            has_source = has_source OR %(has_source)s, error_code = NULL, error_message = NULL,
+            has_source = has_source OR %(has_source)s, next_byte = coalesce(byte_size, next_byte),
+            error_code = NULL, error_message = NULL,
             failed_at = NULL
         WHERE id = %(id)s AND status = ANY(%(before)s)
             AND (expires_at IS NULL OR expires_at > %(now)s)

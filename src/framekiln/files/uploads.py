@@ -84,7 +84,7 @@ class Upload:
     @property
     def is_complete(self) -> bool:
         """Whether there is nothing left to send."""
-        return self.track.is_complete if self.track else not self.file.status.takes_content
+        return self.track.is_complete if self.track else self.file.status.is_all_sent
 
     @property
     def has_all_bytes(self) -> bool:
@@ -208,6 +208,8 @@ class Uploads:
         await store.advance(connection, file.id, next_byte=next_byte)
         if next_byte == file.byte_size and file.type is FileType.VIDEO:
             await store.set_processing(connection, file.id)
+            # Tracks and index are made of the content now.
+            await track_store.forget_waiting_index(connection, file.id)
             await self._news.tell(connection, file.id)
             await self._jobs.defer(connection, process_job(file))
             await notify(connection, topic(file.id))

@@ -11,6 +11,7 @@ from framekiln.db.notify import notify
 from framekiln.db.pool import Database
 from framekiln.files import store
 from framekiln.files.content import look_at
+from framekiln.files.index_check import begins_as_mp4
 from framekiln.files.joining import check_md5, join_to_file, stream_parts
 from framekiln.files.model import (
     OWN_CONTENT,
@@ -26,6 +27,7 @@ from framekiln.files.news import FileNews
 from framekiln.files.parts import store as part_store
 from framekiln.files.parts.store import Part
 from framekiln.files.tracks import store as track_store
+from framekiln.files.waiting_index import use_track
 from framekiln.jobs.ending import failure_of
 from framekiln.kit.clock import Clock
 from framekiln.kit.errors import CompositionFailed, FramekilnError, InvalidInput, TooLarge
@@ -60,10 +62,14 @@ class WholeUploads:
     async def _finish_track(self, file: File, track: Track, parts: list[Part]) -> None:
         key = track_key(file.organization_id, file.id, track.track_id)
         await self._blobs.put_stream(key, stream_parts(self._blobs, parts))
+        is_mp4 = await begins_as_mp4(self._blobs, key)
+        now = self._clock.now()
         async with self._database.transaction() as connection:
             await store.lock(connection, file.organization_id, file.id)
-            await track_store.set_complete(connection, file.id, track.track_id)
+            is_new = await track_store.set_complete(connection, file.id, track.track_id)
             await part_store.delete_all(connection, file.id, track.track_id)
+            if is_new:
+                await use_track(connection, track, is_mp4=is_mp4, news=self._news, now=now)
 
     async def _finish_small(self, file: File, parts: list[Part]) -> None:
         with tempfile.TemporaryDirectory(prefix="framekiln-file-") as name:

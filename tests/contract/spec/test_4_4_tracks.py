@@ -115,7 +115,88 @@ async def test_tracks_and_an_index_make_a_file_ready(kiln: Kiln, prepared: Prepa
         assert (await kiln.client.get(f"{FILES}/{file_id}/tracks/{number}")).content == data
     assert blob_names(kiln, file_id) == {"index.json", "tracks/1.mp4", "tracks/2.mp4"}
     # Nothing is left to be sent, though the file's own content never came.
-    assert (await kiln.client.get(f"{FILES}/{file_id}/upload")).status_code == 200
+    sent = await kiln.client.get(f"{FILES}/{file_id}/upload")
+    assert (sent.status_code, sent.json()["complete"]) == (200, True)
+    assert sent.json()["next_byte"] == found["next_byte"] == byte_size
+
+
+@pytest.mark.spec("3.2")
+async def test_an_index_that_comes_first_waits_for_its_tracks(
+    kiln: Kiln, prepared: Prepared
+) -> None:
+    file_id = (await create(kiln))["id"]
+    answer = await send_index(kiln, file_id, prepared.index)
+    assert (answer.status_code, answer.json()) == (202, {"id": file_id, "status": "created"})
+    for number, track in prepared.tracks.items():
+        assert (await detail(kiln, file_id))["status"] in ("created", "uploading")
+        assert (await kiln.client.get(f"{FILES}/{file_id}/index")).status_code == 409
+        await add_track(kiln, file_id, track)
+        await upload(kiln, f"{FILES}/{file_id}/tracks/{number}/upload", prepared.data[number])
+    found = await detail(kiln, file_id)
+    assert (found["status"], found["duration_ms"], found["width"]) == ("ready", 1000, 320)
+    served = await kiln.client.get(f"{FILES}/{file_id}/index")
+    assert served.json() == {key: prepared.index[key] for key in ("1", "2")}
+
+
+@pytest.mark.spec("3.2")
+async def test_an_index_between_its_tracks_waits_for_the_rest(
+    kiln: Kiln, prepared: Prepared
+) -> None:
+    file_id = (await create(kiln))["id"]
+    for number, track in prepared.tracks.items():
+        await add_track(kiln, file_id, track)
+        await upload(kiln, f"{FILES}/{file_id}/tracks/{number}/upload", prepared.data[number])
+        # The second time nothing is missing.
+        answer = await send_index(kiln, file_id, prepared.index)
+        expected = (202, "uploading") if number == 1 else (200, "ready")
+        assert (answer.status_code, answer.json()["status"]) == expected
+
+
+@pytest.mark.parametrize("fault", ["too short", "no MP4"])
+async def test_a_track_that_does_not_fit_the_waiting_index_fails_the_file(
+    kiln: Kiln, prepared: Prepared, fault: str
+) -> None:
+    file_id = (await create(kiln))["id"]
+    assert (await send_index(kiln, file_id, {"1": prepared.index["1"]})).status_code == 202
+    whole = prepared.data[1]
+    data = whole[:-1] if fault == "too short" else b"x" * len(whole)
+    await add_track(kiln, file_id, {**prepared.tracks[1], "byte_size": len(data)})
+    answers = await upload(kiln, f"{FILES}/{file_id}/tracks/1/upload", data)
+    assert answers[-1].status_code == 201
+    found = await detail(kiln, file_id)
+    assert (found["status"], found["error"]["code"]) == ("failed", "invalid_index")
+    # Another index, of the track that is there, makes it ready after all.
+    if fault == "too short":
+        entry = {**prepared.index["1"], "segments": prepared.index["1"]["segments"][:-1]}
+        assert (await send_index(kiln, file_id, {"1": entry})).json()["status"] == "ready"
+
+
+async def test_an_index_waits_for_possible_tracks_only(kiln: Kiln, prepared: Prepared) -> None:
+    file_id = (await create(kiln))["id"]
+    first = prepared.index["1"]
+    many = {str(n): {**first, "track": n} for n in range(1, 66)}
+    for index in (
+        {"0": {**first, "track": 0}},
+        {"-1": {**first, "track": -1}},
+        {"01": {**first, "track": 1}},
+        {"10001": {**first, "track": 10001}},
+        {"x": first},
+        {"1": {**first, "width": 1 << 40}},
+        many,
+    ):
+        answer = await send_index(kiln, file_id, index)
+        assert (answer.status_code, answer.json()["error"]) == (400, "invalid_index")
+    assert "index.json" not in blob_names(kiln, file_id)
+
+
+async def test_a_ready_file_takes_no_index_of_tracks_that_are_missing(
+    kiln: Kiln, prepared: Prepared
+) -> None:
+    file_id = await with_tracks(kiln, prepared)
+    await send_index(kiln, file_id, prepared.index)
+    more = {**prepared.index, "3": {**prepared.index["1"], "track": 3}}
+    assert (await send_index(kiln, file_id, more)).status_code == 400
+    assert (await detail(kiln, file_id))["status"] == "ready"
 
 
 async def test_a_scrub_track_may_come_too(kiln: Kiln, prepared: Prepared) -> None:
@@ -194,7 +275,6 @@ async def test_an_index_must_fit_the_tracks(kiln: Kiln, prepared: Prepared) -> N
         b"{}",
         b'{"1": NaN}',
         {"-1": prepared.index["-1"]},
-        {"3": {**first, "track": 3}},
         {"1": {**first, "track": 2}},
         {"1": {**first, "type": "text"}},
         {"1": {**first, "timescale": 0}},

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from framekiln.files.errors import InvalidIndex
-from framekiln.files.fragment_index import check_index, facts_of
+from framekiln.files.fragment_index import bytes_needed, check_index, facts_of
 
 SIZES = {"1": 1000, "2": 500}
 
@@ -37,6 +37,15 @@ def test_a_scrub_track_nobody_uploaded_is_dropped() -> None:
     index = {"-1": entry(-1), "2": entry(2)}
     assert set(check_index(json.dumps(index).encode(), SIZES)) == {"2"}
     assert facts_of({"2": entry(2)}) == {"width": None, "height": None, "duration_ms": 4000}
+
+
+def test_what_has_not_come_must_be_long_enough() -> None:
+    index = {"1": entry(1), "7": entry(7)}
+    raw = json.dumps(index).encode()
+    assert check_index(raw, SIZES, may_wait=True) == index
+    assert bytes_needed(index["7"]) == 500
+    with pytest.raises(InvalidIndex, match="'7', which has not been uploaded"):
+        check_index(raw, SIZES)
 
 
 JSON = st.recursive(

@@ -92,17 +92,23 @@ async def create_track(
     return TrackUploadState.of(await files.add_track(caller.organization.id, file.id, new))
 
 
-@router.post("/files/{file_id}/index/upload", openapi_extra=INDEX, summary="Upload the index")
+@router.post(
+    "/files/{file_id}/index/upload",
+    openapi_extra=INDEX,
+    summary="Upload the index",
+    responses={202: {"model": IndexAccepted, "description": "It waits for tracks that it names"}},
+)
 async def upload_index(
-    request: Request, caller: AuthenticatedCaller, file_id: str
+    request: Request, response: Response, caller: AuthenticatedCaller, *, file_id: str
 ) -> IndexAccepted:
-    """Accept the fragment index of tracks that were made elsewhere; the file is ready then."""
+    """Accept the index of tracks that were made elsewhere; with them the file is ready."""
     files = services_of(request).files
     file = await files.get(caller.organization.id, file_id_of(file_id))
     with tempfile.TemporaryDirectory(prefix="framekiln-index-") as folder:
         uploaded = Path(folder) / "uploaded.json"
         await read_to_file(request, uploaded, max_bytes=MAX_INDEX_BYTES)
         accepted = await files.accept_index(caller.organization.id, file.id, uploaded)
+    response.status_code = 200 if accepted.status is FileStatus.READY else 202
     return IndexAccepted(id=accepted.id, status=accepted.status)
 
 

@@ -107,7 +107,7 @@ class UnprocessedRecord(BaseModel):
             md5=file.md5,
             byte_size=file.byte_size,
             next_byte=file.next_byte,
-            complete=not file.status.takes_content,
+            complete=file.status.is_all_sent,
         )
 
 

@@ -5,7 +5,7 @@ Clients label every body as JSON: the content type is never looked at.
 
 from typing import Final
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 
 from framekiln.api.auth import AuthenticatedCaller, Uploader, services_of
 from framekiln.api.bodies import json_body, read_json
@@ -49,12 +49,13 @@ async def find_isobmff(request: Request, caller: AuthenticatedCaller, md5: str) 
     "/isobmff_files/{file_id}/index/upload",
     openapi_extra=INDEX,
     summary="Upload the index of its tracks",
+    responses={202: {"model": IsobmffRecord, "description": "It waits for tracks that it names"}},
 )
 async def upload_isobmff_index(
-    request: Request, caller: AuthenticatedCaller, file_id: str
+    request: Request, response: Response, caller: AuthenticatedCaller, *, file_id: str
 ) -> IsobmffRecord:
-    """Accept the fragment index; the file is ready then."""
-    accepted = await upload_index(request, caller, file_id)
+    """Accept the fragment index; with its tracks the file is ready."""
+    accepted = await upload_index(request, response, caller, file_id=file_id)
     file = await services_of(request).files.get(caller.organization.id, FileId(accepted.id))
     return IsobmffRecord.of(file)
 

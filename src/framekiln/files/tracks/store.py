@@ -1,4 +1,4 @@
-"""The SQL of tracks. Whoever changes them holds the row of their file."""
+"""The SQL of tracks, and of an index that waits for them. Whoever writes holds the file's row."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from framekiln.db.pool import Connection
-from framekiln.files.model import NewTrack, Track
+from framekiln.files.model import Facts, NewTrack, Track, WaitingIndex
 from framekiln.kit.ids import FileId
 
 
@@ -76,15 +76,52 @@ async def advance(
     )
 
 
-async def set_complete(connection: Connection, file_id: FileId, track_id: int) -> None:
-    """All bytes of a track are stored in one piece."""
-    await connection.execute(
+async def set_complete(connection: Connection, file_id: FileId, track_id: int) -> bool:
+    """All bytes of a track are stored in one piece; False when that was known."""
+    cursor = await connection.execute(
         """
         UPDATE file_track SET is_complete = true
-        WHERE file_id = %s AND track_id = %s AND next_byte = byte_size
+        WHERE file_id = %s AND track_id = %s AND next_byte = byte_size AND NOT is_complete
         """,
         (file_id, track_id),
     )
+    return cursor.rowcount == 1
+
+
+async def put_waiting_index(connection: Connection, file_id: FileId, index: WaitingIndex) -> None:
+    """Keep what an index needs of tracks that have not come, in place of an earlier one."""
+    await connection.execute(
+        """
+        INSERT INTO file_waiting_index (file_id, needs, media_type, width_px, height_px,
+            duration_ms)
+        VALUES (%(file_id)s, %(needs)s, %(media_type)s, %(width_px)s, %(height_px)s,
+            %(duration_ms)s)
+        ON CONFLICT (file_id) DO UPDATE SET needs = %(needs)s, media_type = %(media_type)s,
+            width_px = %(width_px)s, height_px = %(height_px)s, duration_ms = %(duration_ms)s
+        """,
+        {
+            **vars(index.facts),
+            "file_id": file_id,
+            "needs": Jsonb({str(track_id): size for track_id, size in index.needs.items()}),
+        },
+    )
+
+
+async def find_waiting_index(connection: Connection, file_id: FileId) -> WaitingIndex | None:
+    """Return the index of a file that waits for tracks."""
+    cursor = await connection.execute(
+        "SELECT * FROM file_waiting_index WHERE file_id = %s", (file_id,)
+    )
+    row = await cursor.fetchone()
+    if row is None:
+        return None
+    facts = Facts(row["media_type"], row["width_px"], row["height_px"], row["duration_ms"])
+    return WaitingIndex(facts, {int(key): value for key, value in row["needs"].items()})
+
+
+async def forget_waiting_index(connection: Connection, file_id: FileId) -> None:
+    """No index of this file waits any more."""
+    await connection.execute("DELETE FROM file_waiting_index WHERE file_id = %s", (file_id,))
 
 
 def _columns(new: NewTrack) -> dict[str, Any]:
