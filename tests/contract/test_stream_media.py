@@ -155,7 +155,7 @@ async def test_what_cannot_be_had(kiln: Kiln, tracks: list[LocalTrack]) -> None:
     assert (await get(kiln, file_id, to_ms=2000, track_id=1)).status_code == 200
     assert refused(await get(kiln, file_id, to_ms=2000, track_id=3)) == (404, "track_not_found")
     for wrong in ({"from_ms": 5, "to_ms": 5}, {"from_ms": 5}, {"from_ms": -1, "to_ms": 5}):
-        assert refused(await get(kiln, file_id, **wrong)) == (400, "invalid_request")
+        assert refused(await get(kiln, file_id, **wrong)) == (422, "invalid_request")
     whole = await kiln.client.post(
         FILES, json={"filename": "a.mp4", "type": "video", "byte_size": 10}
     )
@@ -178,6 +178,8 @@ async def test_an_endpoint_gets_the_media_of_its_window_while_the_file_arrives(
     assert await desk.send() == 2
     body = next(body for body in map(sent, theirs.requests) if body["window"]["index"] == 1)
     assert body["file"]["status"] == "receiving"
+    # As they are called when the file is ready.
+    assert [each["codec"] for each in body["file"]["tracks"]] == ["h264", "aac"]
     media, window = body["media"], body["window"]
     assert media["index_url"] is None
     asked = {key: parse_qs(urlsplit(media[f"{key}_url"]).query) for key in ("source", "audio")}

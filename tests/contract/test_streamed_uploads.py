@@ -30,6 +30,7 @@ from tests.support.frame_codes import read_frame_code
 from tests.support.looks import decode_frames
 from tests.support.odd_clips import HEVC, make_pictures
 from tests.support.patience import PATIENCE_S
+from tests.support.pipelines import enable
 from tests.support.streams import begin, digest, put, put_pieces, refused, seal, state
 from tests.support.uploads import FILES, blob_names, create, detail, keeps_only, media_worker
 from tests.support.uploads import processed as ended
@@ -41,6 +42,7 @@ FILM = Clip(b_frames=2, duration_s=Fraction(4), keyframe_every=30)
 
 @pytest.fixture(scope="module")
 async def kiln(kiln: Kiln) -> AsyncIterator[Kiln]:
+    await enable(kiln)
     async with media_worker(kiln.services):
         yield kiln
 
@@ -103,6 +105,8 @@ async def test_a_film_from_its_first_fragment_to_ready(
     counts = {f"t{track.track_id}": len(track.fragments) for track in tracks}
     sealed = await seal(kiln, file_id, **counts)
     assert (sealed.status_code, sealed.json()["status"]) == (200, "processing")
+    # Known as soon as it is sealed, and still the same when it is ready.
+    assert (await detail(kiln, file_id))["duration_ms"] == 4000
     found = await ended(kiln, file_id)
     assert (found["status"], found["error"]) == ("ready", None)
     assert (found["width"], found["height"], found["duration_ms"]) == (320, 240, 4000)
@@ -245,6 +249,26 @@ async def test_a_video_that_must_be_encoded_is_refused_before_anything_is_sent(
         await asyncio.to_thread(client.files.upload_streamed, path)
 
 
+async def test_what_still_arrives_is_not_complete(kiln: Kiln) -> None:
+    file_id = await begin(kiln, "video")
+    answer = await kiln.client.get(f"{FILES}/{file_id}/upload")
+    assert (answer.status_code, answer.json()["complete"]) == (202, False)
+
+
+@pytest.mark.spec("5")
+async def test_without_pipelines_there_are_no_streamed_uploads(kiln: Kiln) -> None:
+    stranger, file_id = await kiln.stranger(), await begin(kiln, "video")
+    body = {"filename": "a", "tracks": [{"track_id": 1, "type": "audio"}]}
+    answers = [
+        await stranger.client.post(f"{FILES}/stream", json=body),
+        await stranger.client.get(f"{FILES}/{file_id}/stream"),
+        await seal(stranger, file_id, t1=1),
+        await put(stranger, file_id, "1/init", b"x"),
+        await put(stranger, file_id, "1/0", b"x"),
+    ]
+    assert {refused(answer) for answer in answers} == {(404, "not_found")}
+
+
 async def test_wrong_or_missing_sums(kiln: Kiln, tracks: list[LocalTrack]) -> None:
     file_id = await begin(kiln, "video")
     track = tracks[0]
@@ -253,12 +277,12 @@ async def test_wrong_or_missing_sums(kiln: Kiln, tracks: list[LocalTrack]) -> No
     data = track.read(track.fragments[1])
     path = f"{FILES}/{file_id}/stream/1/1"
     wrong = await kiln.client.put(path, content=data, headers=digest(data[:-1]))
-    assert refused(wrong) == (400, "digest_mismatch")
+    assert refused(wrong) == (422, "digest_mismatch")
     changed = await kiln.client.put(path, content=data[:-1] + b"!", headers=digest(data))
-    assert refused(changed) == (400, "digest_mismatch")
+    assert refused(changed) == (422, "digest_mismatch")
     for header in ({}, {"Content-Digest": "sha-256=:AAAA:"}, {"Content-Digest": "md5=:AAAA:"}):
         answer = await kiln.client.put(path, content=data, headers=header)
-        assert refused(answer) == (400, "invalid_digest")
+        assert refused(answer) == (422, "invalid_digest")
     assert await state(kiln, file_id) == before
     assert len(blob_names(kiln, file_id)) == 1
 
@@ -274,11 +298,11 @@ async def test_fragments_out_of_place(kiln: Kiln, tracks: list[LocalTrack]) -> N
     # Swapped: the second comes first, then the first does not follow it.
     assert (await put(kiln, file_id, "1/0", second)).status_code == 201
     swapped = await put(kiln, file_id, "1/1", first)
-    assert refused(swapped) == (400, "invalid_fragment")
+    assert refused(swapped) == (422, "invalid_fragment")
     assert "in order" in swapped.json()["message"]
     # One left out.
     left_out = await put(kiln, file_id, "1/1", track.read(track.fragments[3]))
-    assert refused(left_out) == (400, "invalid_fragment")
+    assert refused(left_out) == (422, "invalid_fragment")
     assert "missing" in left_out.json()["message"]
     assert (await put(kiln, file_id, "1/1", third)).status_code == 201
     assert (await state(kiln, file_id))["tracks"][0]["next"] == 2
@@ -308,20 +332,20 @@ async def test_other_media_under_the_same_id(
 async def test_tracks_that_a_stream_cannot_have(kiln: Kiln, types: list[str]) -> None:
     listed = [{"track_id": n, "type": kind} for n, kind in enumerate(types, 1)]
     answer = await kiln.client.post(f"{FILES}/stream", json={"filename": "a", "tracks": listed})
-    assert refused(answer) == (400, "invalid_tracks")
+    assert refused(answer) == (422, "invalid_tracks")
 
 
 async def test_as_many_tracks_as_there_may_be_and_each_once(kiln: Kiln) -> None:
     await begin(kiln, "video", *["audio"] * 7)
     twice = [{"track_id": 1, "type": "audio"}] * 2
     answer = await kiln.client.post(f"{FILES}/stream", json={"filename": "a", "tracks": twice})
-    assert refused(answer) == (400, "invalid_tracks")
+    assert refused(answer) == (422, "invalid_tracks")
 
 
 async def test_expiry_is_checked_as_everywhere(kiln: Kiln) -> None:
     body = {"filename": "a", "tracks": [{"track_id": 1, "type": "audio"}]}
     answer = await kiln.client.post(f"{FILES}/stream", json={**body, "expires_at": "1999-01-01T00"})
-    assert refused(answer) == (400, "must_be_future")
+    assert refused(answer) == (422, "must_be_future")
 
 
 async def test_sealing_what_is_not_all_there(kiln: Kiln, tracks: list[LocalTrack]) -> None:
@@ -354,10 +378,10 @@ async def test_init_segments_that_cannot_be_taken(
 ) -> None:
     file_id = await begin(kiln, "video", "audio")
     video, sound = (track.read(track.init) for track in tracks)
-    assert refused(await put(kiln, file_id, "1/init", sound)) == (400, "invalid_fragment")
-    assert refused(await put(kiln, file_id, "1/init", b"")) == (400, "invalid_fragment")
+    assert refused(await put(kiln, file_id, "1/init", sound)) == (422, "invalid_fragment")
+    assert refused(await put(kiln, file_id, "1/init", b"")) == (422, "invalid_fragment")
     whole = video + tracks[0].read(tracks[0].fragments[0])
-    assert refused(await put(kiln, file_id, "1/init", whole)) == (400, "invalid_fragment")
+    assert refused(await put(kiln, file_id, "1/init", whole)) == (422, "invalid_fragment")
     made = make_pictures(tmp_path / "hevc.mp4", HEVC)
     with (
         av.open(made) as source,
@@ -372,7 +396,7 @@ async def test_init_segments_that_cannot_be_taken(
                 target.mux(packet)
     data = (tmp_path / "f.mp4").read_bytes()
     answer = await put(kiln, file_id, "1/init", data[: data.index(b"moof") - 4])
-    assert refused(answer) == (400, "unsupported_coding")
+    assert refused(answer) == (422, "unsupported_coding")
     assert "encoded anew" in answer.json()["message"]
 
 
@@ -390,7 +414,7 @@ async def test_bytes_that_are_no_fragment(kiln: Kiln, tracks: list[LocalTrack]) 
         data + b"\0\0\0\x08free",
         tracks[1].read(tracks[1].fragments[0])[:100],
     ):
-        assert refused(await put(kiln, file_id, "1/0", wrong)) == (400, "invalid_fragment")
+        assert refused(await put(kiln, file_id, "1/0", wrong)) == (422, "invalid_fragment")
     assert blob_names(kiln, file_id) == set()
 
 
@@ -442,6 +466,7 @@ async def test_strangers_and_other_files_have_no_stream(
 ) -> None:
     file_id = await begin(kiln, "video")
     stranger = await kiln.stranger()
+    await enable(stranger)
     init = tracks[0].read(tracks[0].init)
     assert refused(await put(stranger, file_id, "1/init", init)) == (404, "file_not_found")
     answer = await stranger.client.get(f"{FILES}/{file_id}/stream")

@@ -67,8 +67,19 @@ STATUSES: tuple[tuple[type[FramekilnError], int], ...] = (
     (Unavailable, 503),
 )
 
+# Streamed uploads and what steps find out about a file belong to pipelines, too (spec 4.7).
+PIPELINE_PATH = re.compile(r"/api/v1/(pipeline|files/stream$|files/[^/]+/(stream|metadata)(/|$))")
 # Where a value was found is no part of its field's name.
 PLACES = frozenset({"body", "query", "path", "header", "cookie"})
+ISSUE_CODES = {
+    "missing": "required",
+    "extra_forbidden": "unknown_field",
+    "literal_error": "unknown_value",
+    "enum": "unknown_value",
+    "string_pattern_mismatch": "pattern",
+    "int_from_float": "type",
+    "finite_number": "out_of_range",
+}
 SURROGATE = re.compile("[\ud800-\udfff]")
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -151,7 +162,7 @@ def family_of(path: str) -> Family:
     """Return the family of the route at `path`."""
     if path == "/v2" or path.startswith("/v2/"):
         return Family.V2
-    if path.startswith("/api/v1/pipeline"):
+    if PIPELINE_PATH.match(path):
         return Family.PIPELINES
     return Family.V1
 
@@ -343,14 +354,12 @@ def _beside(problem: Problem) -> dict[str, Any]:
 
 
 def _issue_code(error: Mapping[str, Any]) -> str:
-    """Return our word for pydantic's type of error."""
+    """Return our word for pydantic's type of error; its own words never get out."""
     kind = str(error.get("type", "invalid"))
-    if kind == "missing":
-        return "required"
-    if kind == "extra_forbidden":
-        return "unknown_field"
+    if kind in ISSUE_CODES:
+        return ISSUE_CODES[kind]
     if kind.startswith(("greater_than", "less_than", "too_", "string_too_")):
         return "out_of_range"
     if kind.endswith(("_type", "_parsing")):
         return "type"
-    return kind
+    return "invalid"

@@ -22,6 +22,7 @@ from framekiln.api.errors import (
     body_of,
     family_of,
     install_error_handlers,
+    issue_of,
     problem_of,
     safe_json,
     write_problem,
@@ -244,6 +245,45 @@ async def test_invalid_bodies(client: httpx.AsyncClient) -> None:
     assert v2.status_code == 422
     assert list(v2.json()["errors"]) == ["size.width"]
     assert v2.json()["issues"][0]["code"] == "type"
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        ("missing", "required"),
+        ("extra_forbidden", "unknown_field"),
+        ("literal_error", "unknown_value"),
+        ("enum", "unknown_value"),
+        ("string_pattern_mismatch", "pattern"),
+        ("number_type", "type"),
+        ("int_parsing", "type"),
+        ("string_too_long", "out_of_range"),
+        ("value_error", "invalid"),
+        ("something_new_of_the_validator", "invalid"),
+    ],
+)
+def test_issue_codes_are_words_of_ours(kind: str, code: str) -> None:
+    assert issue_of({"type": kind, "loc": ("body", "a"), "msg": "m"}).code == code
+
+
+@pytest.mark.parametrize(
+    ("path", "family"),
+    [
+        ("/api/v1/pipeline-runs", Family.PIPELINES),
+        ("/api/v1/files/stream", Family.PIPELINES),
+        ("/api/v1/files/1/stream", Family.PIPELINES),
+        ("/api/v1/files/1/stream/1/init", Family.PIPELINES),
+        ("/api/v1/files/1/metadata", Family.PIPELINES),
+        ("/api/v1/files/1/metadata/faces", Family.PIPELINES),
+        ("/api/v1/files/1", Family.V1),
+        ("/api/v1/files/1/streams", Family.V1),
+        ("/api/v1/files/stream/upload", Family.V1),
+        ("/api/v1/renders/1/metadata", Family.V1),
+        ("/v2/videos", Family.V2),
+    ],
+)
+def test_which_routes_belong_to_pipelines(path: str, family: Family) -> None:
+    assert family_of(path) is family
 
 
 async def test_invalid_parameters(client: httpx.AsyncClient) -> None:

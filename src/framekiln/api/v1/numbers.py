@@ -7,17 +7,18 @@ the type and come out right in the OpenAPI document.
 from typing import Any, Final
 
 from pydantic import BeforeValidator
+from pydantic_core import PydanticCustomError
 
 
 def _number(value: Any) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError("must be a number")
+        raise PydanticCustomError("number_type", "must be a number")
     return value
 
 
 def _whole(value: Any) -> Any:
     if isinstance(_number(value), float) and not value.is_integer():
-        raise ValueError("must be a whole number")
+        raise PydanticCustomError("number_type", "must be a whole number")
     return int(value)
 
 

@@ -7,10 +7,11 @@ from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Header, Request, Response
 
-from framekiln.api.auth import AuthenticatedCaller, services_of
+from framekiln.api.auth import services_of
 from framekiln.api.bodies import json_body, read_json, read_to_file
 from framekiln.api.v1.file_bodies import FileRecord
 from framekiln.api.v1.files import MAX_BODY_BYTES
+from framekiln.api.v1.pipeline_access import PipelineCaller
 from framekiln.api.v1.stream_bodies import (
     CreateStream,
     PieceKept,
@@ -37,7 +38,7 @@ ContentDigest = Annotated[
 ]
 
 
-def place_of(caller: AuthenticatedCaller, file_id: str, track_id: str) -> StreamPlace:
+def place_of(caller: PipelineCaller, file_id: str, track_id: str) -> StreamPlace:
     """Return which track of which stream an address names."""
     return StreamPlace(caller.organization.id, file_id_of(file_id), track_id_of(track_id))
 
@@ -54,7 +55,7 @@ KEPT: Final[dict[int | str, dict[str, Any]]] = {
     openapi_extra=json_body(CreateStream),
     summary="Begin a streamed upload",
 )
-async def create_stream(request: Request, caller: AuthenticatedCaller) -> StreamState:
+async def create_stream(request: Request, caller: PipelineCaller) -> StreamState:
     """Register a video that will come as fragments."""
     services = services_of(request)
     body = await read_json(request, CreateStream, max_bytes=MAX_BODY_BYTES)
@@ -64,7 +65,7 @@ async def create_stream(request: Request, caller: AuthenticatedCaller) -> Stream
 
 
 @router.get("/files/{file_id}/stream", summary="How far a streamed upload is")
-async def get_stream(request: Request, caller: AuthenticatedCaller, file_id: str) -> StreamState:
+async def get_stream(request: Request, caller: PipelineCaller, file_id: str) -> StreamState:
     """Return what is expected next of each track, and the sum of what has come."""
     streams = services_of(request).streams
     return StreamState.describe(await streams.find(caller.organization.id, file_id_of(file_id)))
@@ -75,7 +76,7 @@ async def get_stream(request: Request, caller: AuthenticatedCaller, file_id: str
     openapi_extra=json_body(SealStream),
     summary="End a streamed upload",
 )
-async def seal_stream(request: Request, caller: AuthenticatedCaller, file_id: str) -> FileRecord:
+async def seal_stream(request: Request, caller: PipelineCaller, file_id: str) -> FileRecord:
     """Say that all fragments were sent; the file is processed then."""
     file = file_id_of(file_id)
     body = await read_json(request, SealStream, max_bytes=MAX_BODY_BYTES)

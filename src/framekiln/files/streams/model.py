@@ -16,6 +16,15 @@ MAX_FRAGMENT_BYTES: Final = 64 << 20
 MAX_FRAGMENTS: Final = 20_000
 """Of one track: eleven hours of two seconds each."""
 ABANDONED_AFTER: Final = timedelta(hours=24)
+CODEC_NAMES: Final = {
+    "avc1": "h264",
+    "avc3": "h264",
+    "vp09": "vp9",
+    "av01": "av1",
+    "mp4a": "aac",
+    "opus": "opus",
+}
+"""By the first letters of the codings that can be streamed (RFC 6381)."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +70,11 @@ class StreamTrack:
     """Chain over all that has come: see `chained`."""
     end_dts: int | None
     end_ms: int | None
+
+    @property
+    def codec_name(self) -> str | None:
+        """Its coding by the name that a track has in a file that is ready."""
+        return CODEC_NAMES[self.codec[:4]] if self.codec else None
 
     @property
     def next_number(self) -> int:

@@ -102,8 +102,12 @@ class Streams:
             tracks = await store.list_tracks(connection, file_id)
             _check_complete(file, tracks, counts)
             if file.status is FileStatus.RECEIVING:
-                total = sum(track.byte_size for track in tracks)
-                await store.set_size(connection, file_id, byte_size=total)
+                await store.set_extent(
+                    connection,
+                    file_id,
+                    byte_size=sum(track.byte_size for track in tracks),
+                    duration_ms=max(track.end_ms or 0 for track in tracks),
+                )
                 await file_store.set_processing(connection, file_id)
                 await self._jobs.defer(connection, assemble_job(file))
                 await self._news.tell(connection, file_id, SEALED)

@@ -153,11 +153,16 @@ async def count_bytes(connection: Connection, file_id: FileId) -> int:
     return int(row["n"])
 
 
-async def set_size(connection: Connection, file_id: FileId, *, byte_size: int) -> None:
-    """All of a stream has come, and so much it was."""
+async def set_extent(
+    connection: Connection, file_id: FileId, *, byte_size: int, duration_ms: int
+) -> None:
+    """All of a stream has come, and so much and so long it was."""
     await connection.execute(
-        "UPDATE file SET byte_size = %s, next_byte = %s WHERE id = %s AND status = 'receiving'",
-        (byte_size, byte_size, file_id),
+        """
+        UPDATE file SET byte_size = %(size)s, next_byte = %(size)s, duration_ms = %(duration_ms)s
+        WHERE id = %(id)s AND status = 'receiving'
+        """,
+        {"id": file_id, "size": byte_size, "duration_ms": duration_ms},
     )
 
 

@@ -201,7 +201,12 @@ async def describe_tracks(connection: Connection, file: File) -> list[dict[str, 
         tracks = await track_store.list_all(connection, file.id)
         return [describe_track(each) for each in tracks if each.track_id > 0 and each.is_complete]
     return [
-        {"track_id": each.track_id, "type": each.type, "codec": each.codec, "duration_ms": None}
+        {
+            "track_id": each.track_id,
+            "type": each.type,
+            "codec": each.codec_name,
+            "duration_ms": None,
+        }
         for each in await stream_store.list_tracks(connection, file.id)
     ]
 
