@@ -7,7 +7,7 @@ type is never looked at. A body is refused while it is read, not after, once it 
 import asyncio
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
 
@@ -19,13 +19,15 @@ from framekiln.api.errors import MalformedJson
 from framekiln.kit.errors import TooLarge
 
 MAX_DEPTH = 64
+HEAD_BYTES = 16
+"""So much of a body tells what kind of file it is."""
 REFERENCE = "#/components/schemas/{model}"
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
 async def read_json(request: Request, model: type[Model], *, max_bytes: int) -> Model:
-    """Return the body as `model`; no body at all is `{}`."""
+    """Return the body as `model`, and note fields that it does not have; no body is `{}`."""
     raw = await read_bytes(request, max_bytes=max_bytes) or b"{}"
     parse_json(raw)
     try:
@@ -56,19 +58,25 @@ async def read_bytes(request: Request, *, max_bytes: int) -> bytes:
     return bytes(read).strip(b" \t\r\n")
 
 
-async def read_to_file(request: Request, path: Path, *, max_bytes: int) -> int:
-    """Write the body to a file as it comes, memory flat; return its size."""
+async def read_to_file(
+    request: Request, path: Path, *, max_bytes: int | Callable[[bytes], int]
+) -> bytes:
+    """Write the body to a file as it comes, memory flat; return how it begins.
+
+    How large it may be can depend on how it begins.
+    """
     announced = request.headers.get("content-length", "")
-    if announced.isdecimal() and int(announced) > max_bytes:
-        raise _too_large(max_bytes)
-    size_bytes = 0
+    size_bytes, head = 0, b""
     with path.open("wb") as file:
         async for chunk in request.stream():
             size_bytes += len(chunk)
-            if size_bytes > max_bytes:
-                raise _too_large(max_bytes)
+            head += chunk[: HEAD_BYTES - len(head)]
+            most_bytes = max_bytes if isinstance(max_bytes, int) else max_bytes(head)
+            expected_bytes = int(announced) if announced.isdecimal() else size_bytes
+            if max(size_bytes, expected_bytes) > most_bytes:
+                raise _too_large(most_bytes)
             await asyncio.to_thread(file.write, chunk)
-    return size_bytes
+    return head
 
 
 def parse_json(raw: bytes) -> Any:

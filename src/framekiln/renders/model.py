@@ -51,7 +51,13 @@ class RenderStatus(StrEnum):
 # `recovering`, and its first frame makes it `rendering` again.
 CHANGES: dict[RenderStatus, frozenset[RenderStatus]] = {
     RenderStatus.CREATED: frozenset(
-        {RenderStatus.QUEUED, RenderStatus.RENDERING, RenderStatus.FAILED}
+        {
+            RenderStatus.QUEUED,
+            RenderStatus.RENDERING,
+            # Its output was uploaded.
+            RenderStatus.COMPLETE,
+            RenderStatus.FAILED,
+        }
     ),
     RenderStatus.QUEUED: frozenset({RenderStatus.RENDERING, RenderStatus.FAILED}),
     RenderStatus.RENDERING: frozenset(

@@ -20,6 +20,7 @@ from framekiln.renders.jobs import film_job, redact_job
 from framekiln.renders.model import (
     CANCELLED,
     Asked,
+    Made,
     NewRender,
     Progress,
     Render,
@@ -29,16 +30,18 @@ from framekiln.renders.model import (
     RenderStatus,
     SourceKind,
     layers_key,
+    output_key,
     redaction_key,
     render_prefix,
     source_key,
     topic,
 )
 from framekiln.renders.news import RenderNews
-from framekiln.renders.output import FilmFormat, OutputFormat
+from framekiln.renders.output import FilmFormat, Mp4Format, OutputFormat, container_of
 from framekiln.renders.redaction import Redaction
 from framekiln.renders.slices import store as slice_store
 from framekiln.renders.slices.store import DoneSlice
+from framekiln.renders.uploaded_output import BadFilm, look_at_film
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.recording import recording
 
@@ -191,6 +194,36 @@ class Renders:
             queued = replace(render, status=RenderStatus.QUEUED)
             await self._news.tell(connection, queued, before=render.status)
         return await self.get(organization_id, render_id)
+
+    async def accept_output(
+        self, organization_id: OrganizationId, render_id: RenderId, film: Path
+    ) -> Render:
+        """Keep an uploaded film as the output of a render that waits for its bundle."""
+        render = await self.get(organization_id, render_id)
+        _check_waits(render)
+        if not isinstance(render.output, Mp4Format):
+            container = container_of(render.output)
+            raise BadFilm(f"render {render_id} is a {container}: a film cannot be its output")
+        facts = await look_at_film(film)
+        made = Made(
+            **vars(facts),
+            output_key=output_key(render, attempt=0),
+            byte_size=(await asyncio.to_thread(film.stat)).st_size,
+            record={"uploaded": True},
+        )
+        async with self._database.transaction() as connection:
+            # Under the lock, as a bundle is: of two uploads at once only one is kept.
+            current = await store.lock(connection, render_id)
+            if current is None:
+                raise _no_render(render_id)
+            _check_waits(current)
+            await self._blobs.put_file(made.output_key, film)
+            await store.complete(connection, render_id, made, now=self._clock.now())
+            await notify(connection, topic(render_id))
+            complete = await store.find_any(connection, render_id)
+            assert complete is not None
+            await self._news.tell(connection, complete, before=current.status)
+        return complete
 
     async def find_by_md5(self, organization_id: OrganizationId, md5: str) -> Render:
         """Return the newest render with that sum."""

@@ -20,6 +20,7 @@ from tests.support.app import Kiln
 from tests.support.clips import Clip, make_clip, make_still
 from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code
 from tests.support.looks import colour_at, decode_frames, probe
+from tests.support.odd_clips import HEVC, make_pictures
 from tests.support.sounds import beep_times
 
 pytestmark = pytest.mark.spec("4.3")
@@ -74,6 +75,41 @@ async def render(kiln: Kiln, files: Mapping[str, bytes | None], **asked: Any) ->
     answer = await upload(kiln, render_id, pack(files))
     assert answer.status_code == 200, answer.text
     return await kiln.ended(render_id)
+
+
+class TestFinishedOutputs:
+    """The same route takes an MP4 that was rendered elsewhere."""
+
+    @pytest.fixture
+    def data(self, flash_clip: Path) -> bytes:
+        return flash_clip.read_bytes()
+
+    async def test_an_mp4_is_the_output_itself(self, idle: Kiln, data: bytes) -> None:
+        render_id = await idle.create(metadata={"a": "b"})
+        answer = await upload(idle, render_id, data)
+        assert (answer.status_code, answer.json()["status"]) == (200, "complete")
+        info = await idle.info(render_id)
+        assert (info["width"], info["height"], info["fps"]) == (320, 240, 30)
+        assert (info["duration_ms"], info["byte_size"]) == (2000, len(data))
+        assert info["completed_at"]
+        assert await idle.output(info) == data
+        again = await upload(idle, render_id, data)
+        assert (again.status_code, again.json()["error"]) == (409, "render_has_composition")
+        assert (await idle.client.delete(f"{RENDERS}/{render_id}")).json() == {"success": True}
+
+    async def test_what_no_render_could_have_made_is_refused(
+        self, idle: Kiln, data: bytes, tmp_path: Path
+    ) -> None:
+        hevc = make_pictures(tmp_path / "hevc.mp4", HEVC).read_bytes()
+        render_id = await idle.create()
+        for wrong in (data[:2000], data[:8] + b"x" * 5000, hevc):
+            answer = await upload(idle, render_id, wrong)
+            assert (answer.status_code, answer.json()["error"]) == (400, "invalid_film")
+        still = await idle.create(output={"container": "png"})
+        assert (await upload(idle, still, data)).json()["error"] == "invalid_film"
+        # It waits as before.
+        assert (await idle.info(render_id))["status"] == "created"
+        assert (await upload(idle, render_id, data)).json()["status"] == "complete"
 
 
 async def film_of(kiln: Kiln, info: dict[str, Any], folder: Path) -> Path:

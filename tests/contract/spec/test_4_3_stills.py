@@ -120,6 +120,23 @@ async def test_otherwise_what_is_empty_is_white(kiln: Kiln, container: str, tmp_
     assert min(colour_at(picture, 150, 60)) >= 252
 
 
+async def test_an_ending_that_is_not_its_container_is_a_404(kiln: Kiln) -> None:
+    info, data = await shoot(kiln, HALVES, "png", width=160, height=120)
+    base = f"/api/v1/renders/{info['id']}"
+    for path in (f"{base}.png", f"{base}/png", f"{base}.mp4", f"{base}/mp4"):
+        answer = await kiln.client.get(path)
+        assert (answer.content, answer.headers["content-type"]) == (data, "image/png")
+    for path in (f"{base}.jpeg", f"{base}.webp", f"{base}/jpeg"):
+        answer = await kiln.client.get(path)
+        assert (answer.status_code, answer.json()["error"]) == (404, "not_found")
+        assert f"{base}.png" in answer.json()["message"]
+        assert (await kiln.client.head(path)).status_code == 404
+    # Before it is made, too: what it will be is known.
+    film = await kiln.create()
+    assert (await kiln.client.get(f"/api/v1/renders/{film}.jpeg")).status_code == 404
+    assert (await kiln.client.get(f"/api/v1/renders/{film}.mp4")).status_code == 409
+
+
 OPTIONS: dict[str, tuple[str, dict[str, int], dict[str, int]]] = {
     "jpeg quality": ("jpeg", {"quality": 5}, {"quality": 95}),
     "webp quality": ("webp", {"quality": 5}, {"quality": 95}),

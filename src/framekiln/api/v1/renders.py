@@ -7,17 +7,19 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 
 from framekiln.api import sse
-from framekiln.api.auth import AuthenticatedCaller, MediaReader, services_of
+from framekiln.api.auth import AuthenticatedCaller, MediaReader, Reader, services_of
 from framekiln.api.bodies import json_body, read_json, read_to_file
 from framekiln.api.progress import counted_events
 from framekiln.api.ranges import blob_response
 from framekiln.api.v1.render_bodies import CreatedRender, CreateRender, RenderInfo, Success
-from framekiln.kit.errors import TooLarge
+from framekiln.api.v1.uploads import BINARY
+from framekiln.kit.errors import NotFound, TooLarge
 from framekiln.kit.expiry import parse_expiry
 from framekiln.kit.ids import RenderId, parse_uuid
 from framekiln.renders.bundle import GZIP_MAGIC, MAX_BUNDLE_BYTES, BadBundle
 from framekiln.renders.model import RenderNotComplete, RenderNotFound
 from framekiln.renders.output import container_of, media_type_of
+from framekiln.renders.uploaded_output import MAX_OUTPUT_BYTES, is_mp4
 
 router = APIRouter(prefix="/api/v1", tags=["renders"])
 
@@ -43,21 +45,31 @@ async def create_render(request: Request, caller: AuthenticatedCaller) -> Create
     return CreatedRender.of(await services.renders.create(caller, new))
 
 
-@router.post("/renders/{render_id}/upload", summary="Upload the bundle of a render")
+@router.post(
+    "/renders/{render_id}/upload",
+    openapi_extra=BINARY,
+    summary="Upload the bundle of a render, or its finished output",
+)
 async def upload_bundle(
     request: Request, caller: AuthenticatedCaller, render_id: str
 ) -> CreatedRender:
-    """Accept a gzip tar with index.html at its root; rendering begins."""
+    """Accept a gzip tar with index.html at its root, and begin; or an MP4 as the output itself."""
     renders = services_of(request).renders
     render = await renders.get(caller.organization.id, _render_id(render_id))
     with tempfile.TemporaryDirectory(prefix="framekiln-upload-") as folder:
-        archive = Path(folder) / "bundle.tar.gz"
-        await read_to_file(request, archive, max_bytes=MAX_BUNDLE_BYTES)
-        with archive.open("rb") as file:
-            if file.read(2) != GZIP_MAGIC:
-                raise BadBundle("the upload is not a gzip tar")
-        accepted = await renders.accept_bundle(caller.organization.id, render.id, archive)
+        uploaded = Path(folder) / "uploaded"
+        head = await read_to_file(request, uploaded, max_bytes=_most_bytes)
+        if is_mp4(head):
+            accepted = await renders.accept_output(caller.organization.id, render.id, uploaded)
+        elif head.startswith(GZIP_MAGIC):
+            accepted = await renders.accept_bundle(caller.organization.id, render.id, uploaded)
+        else:
+            raise BadBundle("the upload is not a gzip tar, and no finished MP4 either")
     return CreatedRender.of(accepted)
+
+
+def _most_bytes(head: bytes) -> int:
+    return MAX_BUNDLE_BYTES if head.startswith(GZIP_MAGIC) else MAX_OUTPUT_BYTES
 
 
 @router.get("/renders/{render_id}/progress", response_class=sse.EventStream, summary="Follow it")
@@ -76,10 +88,16 @@ async def find_render(request: Request, caller: AuthenticatedCaller, md5: str) -
     return RenderInfo.describe(render, base_url=services.settings.public_url)
 
 
-async def download_render(request: Request, reader: MediaReader, render_id: str) -> Response:
-    """Send the output, whole or in ranges, under its own type whatever was asked for."""
+async def _download(request: Request, reader: Reader, render_id: str, *, asked: str) -> Response:
+    """Send the output, whole or in ranges; `mp4` stands for any container."""
     services = services_of(request)
     render = await services.renders.get(reader.organization_id, _render_id(render_id))
+    container = container_of(render.output)
+    if asked not in ("mp4", container):
+        raise NotFound(
+            f"the output of render {render.id} is no {asked}: it is at"
+            f" /api/v1/renders/{render.id}.{container}"
+        )
     if render.made is None or render.completed_at is None:
         raise RenderNotComplete(
             f"render {render.id} is {render.status}, so there is no output", status=render.status
@@ -89,7 +107,7 @@ async def download_render(request: Request, reader: MediaReader, render_id: str)
         services.blobs,
         render.made.output_key,
         media_type=media_type_of(render.output),
-        filename=f"{render.id}.{container_of(render.output)}",
+        filename=f"{render.id}.{container}",
         etag=f"{render.id}-{render.made.output_key.rsplit('/', 1)[-1]}",
         last_modified=render.completed_at,
     )
@@ -105,28 +123,36 @@ def _download_answers(container: str) -> dict[int | str, dict[str, Any]]:
     }
 
 
-for _container in CONTAINERS:
+def _add_download_routes(container: str) -> None:
+    async def download_render(request: Request, reader: MediaReader, render_id: str) -> Response:
+        """Send the output, whole or in ranges; `.mp4` sends any, under its own type."""
+        return await _download(request, reader, render_id, asked=container)
+
     router.add_api_route(
-        f"/renders/{{render_id}}.{_container}",
+        f"/renders/{{render_id}}.{container}",
         download_render,
         methods=["GET"],
-        operation_id=f"download_render_{_container}",
-        summary=f"Download the {_container} output",
+        operation_id=f"download_render_{container}",
+        summary=f"Download the {container} output",
         response_class=Response,
-        responses=_download_answers(_container),
+        responses=_download_answers(container),
     )
     router.add_api_route(
-        f"/renders/{{render_id}}.{_container}",
+        f"/renders/{{render_id}}.{container}",
         download_render,
         methods=["HEAD"],
         include_in_schema=False,
     )
     router.add_api_route(
-        f"/renders/{{render_id}}/{_container}",
+        f"/renders/{{render_id}}/{container}",
         download_render,
         methods=["GET", "HEAD"],
         include_in_schema=False,
     )
+
+
+for _container in CONTAINERS:
+    _add_download_routes(_container)
 
 
 @router.get("/renders/{render_id}", summary="What is known about a render")
