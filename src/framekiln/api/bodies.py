@@ -16,6 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 
 from framekiln.api.errors import MalformedJson
+from framekiln.api.unknown_fields import note_unknown_fields
 from framekiln.kit.errors import TooLarge
 
 MAX_DEPTH = 64
@@ -29,7 +30,7 @@ Model = TypeVar("Model", bound=BaseModel)
 async def read_json(request: Request, model: type[Model], *, max_bytes: int) -> Model:
     """Return the body as `model`, and note fields that it does not have; no body is `{}`."""
     raw = await read_bytes(request, max_bytes=max_bytes) or b"{}"
-    parse_json(raw)
+    note_unknown_fields(request, parse_json(raw), model)
     try:
         # From the text again: what JSON may stand for (dates, ids) differs from Python values.
         return model.model_validate_json(raw)

@@ -109,6 +109,8 @@ class NewRender:
     md5: str | None = None
     slice_ms: int = DEFAULT_SLICE_MS
     expires_at: datetime | None = None
+    warnings: tuple[str, ...] = ()
+    """What was noticed about the request itself."""
 
     @property
     def source_kind(self) -> SourceKind:
@@ -170,6 +172,8 @@ class Render:
     expires_at: datetime | None
     sound_digest: str | None = None
     """Of the mixed sound, once it is there; see `engine/digests.py`."""
+    request_warnings: tuple[str, ...] = ()
+    """What was noticed about the request; `made` has what was noticed about the composition."""
 
 
 @dataclass(frozen=True)

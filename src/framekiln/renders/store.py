@@ -42,11 +42,11 @@ async def insert(  # noqa: PLR0913 - one column each
         """
         INSERT INTO render (id, organization_id, api_key_id, status, md5, metadata, source_key,
             source_kind, source_digest, is_bundle, asked_width_px, asked_height_px, asked_fps,
-            asked_duration_ms, output, slice_ms, created_at, expires_at)
+            asked_duration_ms, output, slice_ms, created_at, expires_at, request_warnings)
         VALUES (%(id)s, %(organization_id)s, %(api_key_id)s, 'created', %(md5)s, %(metadata)s,
             %(source_key)s, %(source_kind)s, %(source_digest)s, %(is_bundle)s, %(width_px)s,
             %(height_px)s, %(fps)s, %(duration_ms)s, %(output)s, %(slice_ms)s, %(now)s,
-            %(expires_at)s)
+            %(expires_at)s, %(request_warnings)s)
         ON CONFLICT (id) DO NOTHING
         RETURNING *
         """,
@@ -68,6 +68,7 @@ async def insert(  # noqa: PLR0913 - one column each
             "duration_ms": new.asked.duration_ms,
             "now": now,
             "expires_at": new.expires_at,
+            "request_warnings": Jsonb(new.warnings),
         },
     )
     row = await cursor.fetchone()
@@ -332,6 +333,7 @@ def _render(row: Row) -> Render:
         failed_at=row["failed_at"],
         expires_at=row["expires_at"],
         sound_digest=row["sound_digest"],
+        request_warnings=tuple(row["request_warnings"]),
     )
 
 

@@ -96,6 +96,7 @@ async def test_a_new_render_is_created(idle: Kiln) -> None:
         "status": "created",
         "metadata": {"who": "Zoë"},
         "expires_at": None,
+        "warnings": [],
     }
 
 
@@ -155,11 +156,24 @@ async def test_fields_that_clients_add_are_accepted(idle: Kiln) -> None:
     output = {"container": "mp4", "video": {"codec": "h264"}, "audio": {"codec": "aac"}}
     md5 = "0123abcd-0123-abcd-0123-abcd0123abcd"
     extra = {"strategy": "v1", "work_slice_ms": 4000, "backend": "cpu", "md5": md5}
-    body = {"html": "<p>hi", "output": output, "something_new": [1], **extra}
-    answer = await idle.client.post(RENDERS, json=body)
+    answer = await idle.client.post(RENDERS, json={"html": "<p>hi", "output": output, **extra})
     assert answer.status_code == 201
-    assert answer.json()["md5"] == md5
+    assert (answer.json()["md5"], answer.json()["warnings"]) == (md5, [])
     assert (await idle.client.get(f"{RENDERS}/{answer.json()['id']}")).json()["md5"] == md5
+
+
+async def test_fields_without_effect_are_warnings_of_the_render(idle: Kiln) -> None:
+    body = {"html": "<p>", "durationMs": 300, "output": {"qualty": 5}, "x": {}, "strategy": "v1"}
+    answer = await idle.client.post(RENDERS, json=body)
+    no_field = "is not a field of this request and has no effect"
+    expected = [
+        f"durationMs {no_field}: did you mean duration_ms?",
+        f"output.qualty {no_field}: did you mean quality?",
+        f"x {no_field}",
+    ]
+    assert (answer.status_code, answer.json()["warnings"]) == (201, expected)
+    info = await idle.info(answer.json()["id"])
+    assert info["warnings"] == expected
 
 
 @pytest.mark.parametrize(

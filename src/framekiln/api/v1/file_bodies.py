@@ -5,8 +5,9 @@ from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, Field
 
+from framekiln.api.unknown_fields import RequestBody
 from framekiln.api.v1.numbers import NUMBER, WHOLE
 from framekiln.api.v1.render_bodies import Instant
 from framekiln.files.detail import detail, record
@@ -43,10 +44,8 @@ Md5 = Annotated[
 ]
 
 
-class CreateFile(BaseModel):
-    """The body of POST /api/v1/files. Fields that clients add beyond these are ignored."""
-
-    model_config = ConfigDict(extra="ignore")
+class CreateFile(RequestBody):
+    """The body of POST /api/v1/files."""
 
     filename: Annotated[str, Field(min_length=1, max_length=1024, strict=True)]
     type: Literal["video", "image", "caption"]
@@ -71,15 +70,13 @@ class CreateFile(BaseModel):
         )
 
 
-class CreateTrack(BaseModel):
+class CreateTrack(RequestBody):
     """The body of POST /api/v1/files/:id/tracks."""
-
-    model_config = ConfigDict(extra="ignore")
 
     file_id: str | None = None
     track_id: Annotated[int, Field(ge=-1, le=10_000), WHOLE]
     type: Literal["audio", "video"]
-    probe_info: dict[str, Any] = {}
+    probe_info: dict[str, Any] = Field(default_factory=dict)
     duration_ms: Annotated[float, Field(ge=0, le=_LONGEST_MS), NUMBER]
     codec_name: Annotated[str, Field(min_length=1, max_length=100, strict=True)]
     byte_size: Bytes

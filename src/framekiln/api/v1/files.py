@@ -11,6 +11,7 @@ from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, services_of
 from framekiln.api.bodies import json_body, read_json, read_to_file
 from framekiln.api.progress import last_word, progress_events
+from framekiln.api.unknown_fields import WarningRoute
 from framekiln.api.v1.file_bodies import (
     CreateFile,
     CreateTrack,
@@ -25,7 +26,7 @@ from framekiln.files.model import MAX_INDEX_BYTES, File, FileProgress, FileStatu
 from framekiln.files.service import Files
 from framekiln.kit.expiry import parse_expiry
 
-router = APIRouter(prefix="/api/v1", tags=["files"])
+router = APIRouter(prefix="/api/v1", tags=["files"], route_class=WarningRoute)
 
 MAX_BODY_BYTES: Final = 64 << 10
 # What a probe says of a stream is passed on as it is.

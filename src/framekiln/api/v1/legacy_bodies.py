@@ -3,8 +3,9 @@
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
+from framekiln.api.unknown_fields import RequestBody
 from framekiln.api.v1.file_bodies import Bytes, CreateTrack, Md5, check_size, iso
 from framekiln.api.v1.render_bodies import Instant
 from framekiln.files.model import MAX_BYTES, File, FileStatus, FileType, NewFile
@@ -12,10 +13,8 @@ from framekiln.files.model import MAX_BYTES, File, FileStatus, FileType, NewFile
 Name = Annotated[str, Field(min_length=1, max_length=1024, strict=True)]
 
 
-class CreateTyped(BaseModel):
-    """The body of POST /api/v1/{caption_files,unprocessed_files}; more fields are ignored."""
-
-    model_config = ConfigDict(extra="ignore")
+class CreateTyped(RequestBody):
+    """The body of POST /api/v1/{caption_files,unprocessed_files}."""
 
     filename: Name
     byte_size: Bytes
@@ -35,10 +34,8 @@ class CreateImage(CreateTyped):
     height: Any = None
 
 
-class CreateIsobmff(BaseModel):
+class CreateIsobmff(RequestBody):
     """The body of POST /api/v1/isobmff_files: only tracks will come."""
-
-    model_config = ConfigDict(extra="ignore")
 
     filename: Name
     md5: Md5 | None = None

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, Uploader, services_of
 from framekiln.api.bodies import json_body, read_json
+from framekiln.api.unknown_fields import WarningRoute
 from framekiln.api.v1.file_bodies import FileUploadState
 from framekiln.api.v1.files import MAX_BODY_BYTES, follow_file
 from framekiln.api.v1.legacy_bodies import (
@@ -39,7 +40,7 @@ from framekiln.files.model import File, FileType, NewFile
 from framekiln.files.uploads import Target
 from framekiln.identity.model import Caller
 
-router = APIRouter(prefix="/api/v1", tags=["files by type"])
+router = APIRouter(prefix="/api/v1", tags=["files by type"], route_class=WarningRoute)
 
 
 def _created(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from framekiln.api.auth import AuthenticatedCaller, Uploader, services_of
 from framekiln.api.bodies import json_body, read_json
+from framekiln.api.unknown_fields import WarningRoute
 from framekiln.api.v1.file_bodies import TrackUploadState
 from framekiln.api.v1.files import INDEX, MAX_BODY_BYTES, MAX_TRACK_BODY_BYTES, upload_index
 from framekiln.api.v1.legacy_bodies import CreateIsobmff, CreateIsobmffTrack, IsobmffRecord
@@ -18,7 +19,7 @@ from framekiln.files.ids import file_id_of
 from framekiln.files.model import FileType, NewFile
 from framekiln.kit.ids import FileId
 
-router = APIRouter(prefix="/api/v1", tags=["files by type"])
+router = APIRouter(prefix="/api/v1", tags=["files by type"], route_class=WarningRoute)
 
 
 @router.post(

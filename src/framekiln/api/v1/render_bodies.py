@@ -1,11 +1,13 @@
 """What callers send and get about renders (spec 2.5, 4.3)."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, Field
 
+from framekiln.api.unknown_fields import RequestBody
 from framekiln.api.v1.numbers import NUMBER, WHOLE
 from framekiln.engine.order import LARGEST_SIDE_PX, LONGEST_MS
 from framekiln.engine.slices import DEFAULT_SLICE_MS
@@ -71,10 +73,10 @@ class Output(BaseModel):
         return value
 
 
-class CreateRender(BaseModel):
-    """The body of POST /api/v1/renders. Fields that clients add beyond these are ignored."""
+class CreateRender(RequestBody):
+    """The body of POST /api/v1/renders."""
 
-    model_config = ConfigDict(extra="ignore")
+    EXTRA_FIELDS = frozenset({"backend", "strategy"})
 
     html: Annotated[str, Field(min_length=1, strict=True)] | None = None
     width: Side | None = None
@@ -85,14 +87,16 @@ class CreateRender(BaseModel):
     metadata: Annotated[
         dict[str, Annotated[str, Field(strict=True)]],
         BeforeValidator(lambda value: {} if value is None else value),
-    ] = {}
+    ] = Field(default_factory=dict)
     md5: Annotated[str, Field(max_length=64)] | None = None
     work_slice_ms: Annotated[int, Field(ge=1000, le=60_000), WHOLE] = DEFAULT_SLICE_MS
     expires_at: Annotated[
         Any, Field(json_schema_extra={"type": ["string", "null"], "format": "date-time"})
     ] = None
 
-    def as_new_render(self, *, expires_at: datetime | None) -> NewRender:
+    def as_new_render(
+        self, *, expires_at: datetime | None, warnings: Sequence[str] = ()
+    ) -> NewRender:
         """Return the domain's value, or raise what does not fit the output asked for."""
         output = (self.output or Output()).as_format()
         if isinstance(output, Mp4Format):
@@ -110,6 +114,7 @@ class CreateRender(BaseModel):
             md5=self.md5,
             slice_ms=self.work_slice_ms,
             expires_at=expires_at,
+            warnings=tuple(warnings),
         )
 
     def _check_mp4(self) -> None:
@@ -130,6 +135,8 @@ class CreatedRender(BaseModel):
     status: RenderStatus
     metadata: dict[str, str]
     expires_at: Instant | None
+    warnings: list[str]
+    """Fields of the request without effect; later also what was noticed while it was made."""
 
     @classmethod
     def of(cls, render: Render) -> "CreatedRender":
@@ -140,6 +147,7 @@ class CreatedRender(BaseModel):
             status=render.status,
             metadata=render.metadata,
             expires_at=_iso(render.expires_at),
+            warnings=_warnings(render),
         )
 
 
@@ -163,7 +171,6 @@ class RenderInfo(CreatedRender):
     failed_at: Instant | None
     download_url: str | None
     error: RenderError | None
-    warnings: list[str]
 
     @classmethod
     def describe(cls, render: Render, *, base_url: str) -> "RenderInfo":
@@ -183,7 +190,6 @@ class RenderInfo(CreatedRender):
             failed_at=_iso(render.failed_at),
             download_url=url if made else None,
             error=RenderError(code=failure.code, message=failure.message) if failure else None,
-            warnings=list(made.record.get("warnings", ())) if made else [],
         )
 
 
@@ -191,6 +197,11 @@ class Success(BaseModel):
     """The answer of a deletion."""
 
     success: bool
+
+
+def _warnings(render: Render) -> list[str]:
+    found = render.made.record.get("warnings", ()) if render.made else ()
+    return [*render.request_warnings, *found]
 
 
 def _iso(instant: datetime | None) -> str | None:

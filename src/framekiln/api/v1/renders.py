@@ -11,6 +11,7 @@ from framekiln.api.auth import AuthenticatedCaller, MediaReader, Reader, service
 from framekiln.api.bodies import json_body, read_json, read_to_file
 from framekiln.api.progress import counted_events
 from framekiln.api.ranges import blob_response
+from framekiln.api.unknown_fields import warnings_of
 from framekiln.api.v1.render_bodies import CreatedRender, CreateRender, RenderInfo, Success
 from framekiln.api.v1.uploads import BINARY
 from framekiln.kit.errors import NotFound, TooLarge
@@ -41,7 +42,7 @@ async def create_render(request: Request, caller: AuthenticatedCaller) -> Create
             f"html is larger than {MAX_HTML_BYTES} bytes", field="html", limit_bytes=MAX_HTML_BYTES
         )
     expires_at = parse_expiry(body.expires_at, now=services.clock.now())
-    new = body.as_new_render(expires_at=expires_at)
+    new = body.as_new_render(expires_at=expires_at, warnings=warnings_of(request))
     return CreatedRender.of(await services.renders.create(caller, new))
 
 

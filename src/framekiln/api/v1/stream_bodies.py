@@ -6,8 +6,9 @@ import re
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
+from framekiln.api.unknown_fields import RequestBody
 from framekiln.api.v1.file_bodies import FileRecord
 from framekiln.api.v1.numbers import WHOLE
 from framekiln.files.streams.errors import InvalidDigest
@@ -27,19 +28,15 @@ _SHA256_BYTES: Final = 32
 TrackNumber = Annotated[int, Field(ge=1, le=10_000), WHOLE]
 
 
-class NewStreamedTrack(BaseModel):
+class NewStreamedTrack(RequestBody):
     """A track of a stream that is going to come."""
-
-    model_config = ConfigDict(extra="ignore")
 
     track_id: TrackNumber
     type: Literal["audio", "video"]
 
 
-class CreateStream(BaseModel):
+class CreateStream(RequestBody):
     """The body of POST /api/v1/files/stream; the number of tracks is checked by the domain."""
-
-    model_config = ConfigDict(extra="ignore")
 
     filename: Annotated[str, Field(min_length=1, max_length=1024, strict=True)]
     tracks: Annotated[
@@ -55,18 +52,14 @@ class CreateStream(BaseModel):
         return [NewStreamTrack(each.track_id, each.type) for each in self.tracks]
 
 
-class SealedTrack(BaseModel):
+class SealedTrack(RequestBody):
     """How many fragments a sender has sent of a track."""
-
-    model_config = ConfigDict(extra="ignore")
 
     fragments: Annotated[int, Field(ge=0, le=MAX_FRAGMENTS), WHOLE]
 
 
-class SealStream(BaseModel):
+class SealStream(RequestBody):
     """The body of POST /api/v1/files/:id/stream/seal: fragments by track."""
-
-    model_config = ConfigDict(extra="ignore")
 
     tracks: dict[
         Annotated[str, Field(pattern=r"^[1-9][0-9]{0,4}$")],

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Depends, Header, Request, Response
 
 from framekiln.api.auth import services_of
 from framekiln.api.bodies import json_body, read_json, read_to_file
+from framekiln.api.unknown_fields import WarningRoute
 from framekiln.api.v1.file_bodies import FileRecord
 from framekiln.api.v1.files import MAX_BODY_BYTES
 from framekiln.api.v1.pipeline_access import PipelineCaller
@@ -27,7 +28,7 @@ from framekiln.files.streams.receiving import Piece, StreamPlace
 from framekiln.kit.errors import NotFound
 from framekiln.kit.expiry import parse_expiry
 
-router = APIRouter(prefix="/api/v1", tags=["streamed uploads"])
+router = APIRouter(prefix="/api/v1", tags=["streamed uploads"], route_class=WarningRoute)
 
 ContentDigest = Annotated[
     str | None,

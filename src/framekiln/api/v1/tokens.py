@@ -6,14 +6,15 @@ from pydantic import BaseModel, Field
 from framekiln.api.auth import AuthenticatedCaller, services_of
 from framekiln.api.bodies import json_body, read_json
 from framekiln.api.origins import names_us
+from framekiln.api.unknown_fields import RequestBody, WarningRoute
 from framekiln.identity.model import Caller
 
-router = APIRouter(prefix="/api/v1", tags=["tokens"])
+router = APIRouter(prefix="/api/v1", tags=["tokens"], route_class=WarningRoute)
 
 MAX_BODY_BYTES = 256 << 10
 
 
-class SignUrl(BaseModel):
+class SignUrl(RequestBody):
     """What a token is wanted for."""
 
     url: str = Field(min_length=1, description="An address of ours, or its path.")

@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field
 
+from framekiln.api.unknown_fields import RequestBody
 from framekiln.api.v1.render_bodies import Instant
 from framekiln.kit.ids import FileId
 from framekiln.transcripts.detail import detail, detail_for_file
@@ -44,10 +45,8 @@ Language = Annotated[
 ]
 
 
-class Transcribe(BaseModel):
-    """The body of POST /api/v1/{files,isobmff_files}/:id/transcribe; more fields are ignored."""
-
-    model_config = ConfigDict(extra="ignore")
+class Transcribe(RequestBody):
+    """The body of POST /api/v1/{files,isobmff_files}/:id/transcribe."""
 
     track_id: TrackNumber | None = Field(
         default=None, validation_alias=AliasChoices("trackId", "track_id")

@@ -9,6 +9,7 @@ from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, MediaReader, services_of
 from framekiln.api.bodies import json_body, read_json
 from framekiln.api.progress import counted_events
+from framekiln.api.unknown_fields import WarningRoute
 from framekiln.api.v1.transcription_bodies import (
     Captions,
     CreateTranscription,
@@ -29,7 +30,7 @@ from framekiln.transcripts.ids import fragment_number_of, transcription_id_of
 from framekiln.transcripts.model import Ask, Transcription
 from framekiln.transcripts.page_captions import page_captions
 
-router = APIRouter(prefix="/api/v1", tags=["transcriptions"])
+router = APIRouter(prefix="/api/v1", tags=["transcriptions"], route_class=WarningRoute)
 
 MAX_BODY_BYTES: Final = 64 << 10
 MEDIA_TYPES: Final = {

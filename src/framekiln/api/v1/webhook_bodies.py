@@ -6,6 +6,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from framekiln.api.unknown_fields import RequestBody
 from framekiln.webhooks.log import DeliveryDetail
 from framekiln.webhooks.model import (
     Attempt,
@@ -24,29 +25,23 @@ Patterns = Annotated[
 ]
 
 
-class CreateWebhook(BaseModel):
+class CreateWebhook(RequestBody):
     """The body of POST /api/v1/webhooks."""
-
-    model_config = ConfigDict(extra="ignore")
 
     url: Address
     events: Patterns
     scope: Literal["api_key", "organization"] | None = None
 
 
-class ChangeWebhook(BaseModel):
+class ChangeWebhook(RequestBody):
     """The body of PATCH /api/v1/webhooks/:id; what is not there stays."""
-
-    model_config = ConfigDict(extra="ignore")
 
     url: Address | None = None
     events: Patterns | None = None
 
 
-class TestWebhook(BaseModel):
+class TestWebhook(RequestBody):
     """The body of POST /api/v1/test_webhook."""
-
-    model_config = ConfigDict(extra="ignore")
 
     topic: Annotated[str, Field(min_length=1, max_length=100, strict=True)]
 

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from framekiln.api.auth import AuthenticatedCaller, services_of
 from framekiln.api.bodies import json_body, read_json
+from framekiln.api.unknown_fields import WarningRoute
 from framekiln.api.v1.render_bodies import Success
 from framekiln.api.v1.webhook_bodies import (
     CallbackSecret,
@@ -30,7 +31,7 @@ from framekiln.webhooks.errors import DeliveryNotFound, WebhookNotFound
 from framekiln.webhooks.model import DeliveryId, NewSubscription, SubscriptionId
 from framekiln.webhooks.topics import TOPICS, check_patterns
 
-router = APIRouter(prefix="/api/v1", tags=["webhooks"])
+router = APIRouter(prefix="/api/v1", tags=["webhooks"], route_class=WarningRoute)
 
 MAX_BODY_BYTES: Final = 64 << 10
 

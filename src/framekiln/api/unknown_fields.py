@@ -1,0 +1,114 @@
+"""Fields of a request that nobody reads: most are misspelled, so the caller is told of them.
+
+Bodies of v1 routes are not refused for them, because clients send more than we read. Those extra
+fields stand in `EXTRA_FIELDS` of their model and are no mistakes. A render keeps its warnings; the
+answers of other routes have them as `warnings` (`WarningRoute`).
+"""
+
+import json
+from collections.abc import Callable, Coroutine, Iterator
+from itertools import islice
+from typing import Any, ClassVar, Final, get_args, get_origin
+
+from fastapi import Request, Response
+from fastapi.routing import APIRoute
+from pydantic import AliasChoices, BaseModel, ConfigDict
+from pydantic.fields import FieldInfo
+
+from framekiln.kit.near_names import did_you_mean
+
+MAX_WARNINGS: Final = 20
+_MAX_NAME_CHARS: Final = 60
+
+
+class RequestBody(BaseModel):
+    """The body of a v1 request."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    EXTRA_FIELDS: ClassVar[frozenset[str]] = frozenset()
+    """What published clients send beyond our fields; it has no effect."""
+
+
+class WarningRoute(APIRoute):
+    """A route that tells in its answer of fields without effect, as `warnings`."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler, with warnings added to what it answers."""
+        handle = super().get_route_handler()
+
+        async def handle_and_warn(request: Request) -> Response:
+            response = await handle(request)
+            warnings = warnings_of(request)
+            return _with_warnings(response, warnings) if warnings else response
+
+        return handle_and_warn
+
+
+def note_unknown_fields(request: Request, body: Any, model: type[BaseModel]) -> None:
+    """Remember which fields of a body the model does not have."""
+    # One more than are shown tells that there are more.
+    found = list(islice(_unknown_in(body, model, ""), MAX_WARNINGS + 1))
+    if len(found) > MAX_WARNINGS:
+        found[MAX_WARNINGS:] = ["there are more fields that have no effect"]
+    request.state.unknown_fields = found
+
+
+def warnings_of(request: Request) -> list[str]:
+    """Return what is to be said about the fields of a request that was read."""
+    found: list[str] = getattr(request.state, "unknown_fields", [])
+    return found
+
+
+def _unknown_in(value: Any, kind: Any, path: str) -> Iterator[str]:
+    """Yield a warning for each field that the type of its object does not have."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        if isinstance(value, dict):
+            yield from _unknown_of_model(value, kind, path)
+    elif get_origin(kind) is list and isinstance(value, list):
+        for number, each in enumerate(value):
+            yield from _unknown_in(each, get_args(kind)[0], f"{path}{number}.")
+    elif get_origin(kind) is dict and isinstance(value, dict):
+        for name, each in value.items():
+            yield from _unknown_in(each, get_args(kind)[1], f"{path}{_shown(name)}.")
+    else:
+        # What else there is are unions and annotations around a type.
+        for inner in get_args(kind):
+            yield from _unknown_in(value, inner, path)
+
+
+def _unknown_of_model(value: dict[str, Any], model: type[BaseModel], path: str) -> Iterator[str]:
+    fields = {
+        name: info.annotation
+        for field, info in model.model_fields.items()
+        for name in _names(field, info)
+    }
+    extra = model.EXTRA_FIELDS if issubclass(model, RequestBody) else frozenset()
+    for name, each in value.items():
+        if name in fields:
+            yield from _unknown_in(each, fields[name], f"{path}{name}.")
+        elif name not in extra:
+            question = did_you_mean(name, fields)
+            hint = f": {question}" if question else ""
+            yield f"{path}{_shown(name)} is not a field of this request and has no effect{hint}"
+
+
+def _names(field: str, info: FieldInfo) -> list[str]:
+    """Return the names under which a field is read."""
+    alias = info.validation_alias
+    if isinstance(alias, AliasChoices):
+        return [str(choice) for choice in alias.choices]
+    return [alias if isinstance(alias, str) else field]
+
+
+def _shown(name: str) -> str:
+    return name if len(name) <= _MAX_NAME_CHARS else f"{name[:_MAX_NAME_CHARS]}..."
+
+
+def _with_warnings(response: Response, warnings: list[str]) -> Response:
+    """Put warnings before those that the answer has."""
+    answer = json.loads(bytes(response.body))
+    answer["warnings"] = [*warnings, *answer.get("warnings", ())]
+    response.body = json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode()
+    response.headers["Content-Length"] = str(len(response.body))
+    return response
