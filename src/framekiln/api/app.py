@@ -10,12 +10,14 @@ from fastapi.openapi.utils import get_openapi
 
 from framekiln import __version__
 from framekiln.api import health, metrics, sessions, sse
+from framekiln.api.addresses import RefuseNul
 from framekiln.api.bodies import hoist_definitions
 from framekiln.api.cors import Cors
 from framekiln.api.errors import UnexpectedErrors, install_error_handlers
 from framekiln.api.logs import RequestLog
 from framekiln.api.metrics import CountRequests, Metrics
 from framekiln.api.v1 import (
+    client_reports,
     file_content,
     file_frames,
     file_metadata,
@@ -66,6 +68,7 @@ V1_ROUTERS: tuple[APIRouter, ...] = (
     pipeline_endpoints.router,
     pipeline_reviews.router,
     file_metadata.router,
+    client_reports.router,
 )
 # `video_media` first: /v2/videos/frame is no video's name.
 V2_ROUTERS: tuple[APIRouter, ...] = (
@@ -97,6 +100,7 @@ def create_app(services: "Services") -> FastAPI:
     for router in (*V1_ROUTERS, *V2_ROUTERS, *SESSION_ROUTERS, *OPERATION_ROUTERS):
         app.include_router(router)
     # Added from the inside out: the last one sees a request first.
+    app.add_middleware(RefuseNul)
     app.add_middleware(UnexpectedErrors)
     app.add_middleware(Cors)
     app.add_middleware(CountRequests, metrics=app.state.metrics)

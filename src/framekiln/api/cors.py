@@ -16,12 +16,15 @@ API_PREFIX: Final = ("/api/v1/", "/v2/")
 SESSION_PATHS: Final = frozenset({"/login", "/logout", "/session", "/ef-sign-url", "/@ef-sign-url"})
 
 METHODS: Final = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
+# What routes read, and what readers of event streams and players send on their own.
 ALLOWED: Final = (
-    "Authorization, Content-Range, Content-Type, Idempotency-Key, If-None-Match, If-Range,"
-    f" Last-Event-ID, Range, {REQUEST_ID_HEADER}"
+    "Authorization, Cache-Control, Content-Digest, Content-Range, Content-Type, Idempotency-Key,"
+    " If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Last-Event-ID,"
+    f" Pragma, Range, {REQUEST_ID_HEADER}"
 )
 EXPOSED: Final = (
-    f"Accept-Ranges, Content-Length, Content-Range, ETag, Retry-After, {REQUEST_ID_HEADER}"
+    "Accept-Ranges, Content-Disposition, Content-Length, Content-Range, ETag, Retry-After,"
+    f" {REQUEST_ID_HEADER}"
 )
 MAX_AGE_S: Final = 600
 

@@ -83,14 +83,16 @@ class TestCors:
         asked = {
             **OTHER,
             "Access-Control-Request-Method": "POST",
-            "Access-Control-Request-Headers": "authorization,content-range,content-type",
+            "Access-Control-Request-Headers": "authorization,content-digest,content-type",
         }
         answer = await place.browser().options("/api/v1/files/1/upload", headers=asked)
         assert answer.status_code == 204
         methods = answer.headers["access-control-allow-methods"].split(", ")
         assert {"GET", "HEAD", "POST", "PUT", "DELETE"} <= set(methods)
         names = answer.headers["access-control-allow-headers"].lower().split(", ")
-        assert {"authorization", "content-range", "content-type"} <= set(names)
+        read = {"authorization", "content-range", "content-type", "content-digest", "range"}
+        conditions = {"if-none-match", "if-range", "if-modified-since"}
+        assert read | conditions | {"idempotency-key", "last-event-id"} <= set(names)
         assert "access-control-allow-credentials" not in answer.headers
 
     async def test_errors_can_be_read_too(self, place: Place) -> None:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, TypeVar
 from urllib.parse import urlencode
 
 from fastapi import Depends, Query, Request
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, ConfigDict, Field
 
 from framekiln.api.auth import services_of
 from framekiln.videos.paging import DEFAULT_PER_PAGE, MAX_PAGE, MAX_PER_PAGE, AskedPage, Page
@@ -46,12 +46,18 @@ class Links(BaseModel):
     next: str | None
 
 
-def asked_page(
-    page: Annotated[int, Query(ge=1, le=MAX_PAGE)] = 1,
-    per_page: Annotated[int, Query(ge=1, le=MAX_PER_PAGE)] = DEFAULT_PER_PAGE,
-) -> AskedPage:
+class PageQuery(BaseModel):
+    """The query of a list; a name that nobody knows is refused, as in other lists."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    page: int = Field(default=1, ge=1, le=MAX_PAGE)
+    per_page: int = Field(default=DEFAULT_PER_PAGE, ge=1, le=MAX_PER_PAGE)
+
+
+def asked_page(query: Annotated[PageQuery, Query()]) -> AskedPage:
     """Return which page the query asks for."""
-    return AskedPage(page, per_page)
+    return AskedPage(query.page, query.per_page)
 
 
 Asked = Annotated[AskedPage, Depends(asked_page)]
