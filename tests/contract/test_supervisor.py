@@ -16,13 +16,21 @@ from framekiln.cli.supervisor import RestartPolicy
 from framekiln.kit.folder_lock import FolderInUse, locked
 from tests.support.patience import PATIENCE_S
 
-# Writes its pid and waits; with "stubborn" it ignores the request to end. It has a child of its
-# own which leaves the process group, as a browser does.
+# Writes its pid and waits; with "stubborn" it ignores the request to end, with "slow" it ends when
+# a file called "go" is there. It has a child of its own which leaves the process group, as a
+# browser does.
 PROGRAM = """
 import os, signal, subprocess, sys, time
 folder, name, stubborn = sys.argv[1], sys.argv[2], "stubborn" in sys.argv
-if stubborn:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+def asked(*_):
+    open(f"{folder}/{name}-asked", "w").close()
+    while stubborn or not os.path.exists(f"{folder}/go"):
+        time.sleep(0.02)
+    open(f"{folder}/{name}-clean", "w").close()
+    inner.kill()
+    sys.exit()
+if stubborn or "slow" in sys.argv:
+    signal.signal(signal.SIGTERM, asked)
 inner = subprocess.Popen(["sleep", "600"], start_new_session=True)
 print(name, "is up", flush=True)
 open(f"{folder}/{name}.tmp", "w").write(f"{os.getpid()} {inner.pid}")
@@ -42,14 +50,19 @@ async def run(supervisor):
     async with supervisor:
         for name in names:
             argv = (sys.executable, "-c", program, folder, *name.split("+"))
-            await supervisor.start(Program(name.split("+")[0], argv, stop_timeout_s=0.5))
+            await supervisor.start(Program(
+                name.split("+")[0],
+                argv,
+                stop_timeout_s=600 if "patience" in name else 0.5,
+                is_never_hurried="unhurried" in name,
+            ))
         await asyncio.Event().wait()
 
 def sink(name, line):
     print(f"{name}: {line}", flush=True)
 
 supervisor = Supervisor(sink=sink, policy=RestartPolicy(first_delay_s=0.01))
-asyncio.run(until_signal(run(supervisor)))
+asyncio.run(until_signal(run(supervisor), insist=supervisor.hurry))
 print("stopped", flush=True)
 """
 
@@ -86,6 +99,14 @@ class Watched:
             while True:
                 if fresh := self.seen(name) - (besides or set()):
                     return fresh.pop()
+                await asyncio.sleep(0.02)
+
+    async def wrote(self, name: str) -> None:
+        """Wait for a file that a program leaves."""
+        async with asyncio.timeout(PATIENCE_S):
+            while True:
+                if (self.folder / name).exists():
+                    return
                 await asyncio.sleep(0.02)
 
     async def output(self) -> str:
@@ -155,6 +176,33 @@ async def test_asked_to_end_it_leaves_nothing(
         assert watched.process.returncode == 0
         # No waiting here: when the supervisor is gone, so is everything else.
         assert not [pid for pid in pids if is_running(pid)]
+
+
+@pytest.mark.parametrize("again", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+async def test_another_signal_does_not_cut_the_clean_end_of_the_database(
+    tmp_path: Path, again: signal.Signals
+) -> None:
+    with watch(tmp_path, "database+slow+patience+unhurried", "worker") as watched:
+        await watched.started("database")
+        await watched.started("worker")
+        watched.process.terminate()
+        await watched.wrote("database-asked")
+        for _ in range(3):
+            watched.process.send_signal(again)
+            await asyncio.sleep(0.05)
+        (tmp_path / "go").touch()
+        assert (await watched.output()).endswith("stopped\n")
+        assert (tmp_path / "database-clean").exists()
+
+
+async def test_another_ctrl_c_ends_a_worker_that_takes_its_time(tmp_path: Path) -> None:
+    with watch(tmp_path, "worker+stubborn+patience") as watched:
+        await watched.started("worker")
+        watched.process.send_signal(signal.SIGINT)
+        await watched.wrote("worker-asked")
+        watched.process.send_signal(signal.SIGINT)
+        assert (await watched.output()).endswith("stopped\n")
+        assert not [pid for pid in watched.all_pids() if is_running(pid)]
 
 
 async def test_killed_outright_its_children_follow(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """The HTTP server of the api process; only that process imports it."""
 
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -22,7 +23,7 @@ class ApiServer(uvicorn.Server):
         on_ending_signal(self._end, end_within_s=END_WITHIN_S)
         yield
 
-    def _end(self) -> None:
+    def _end(self, _number: signal.Signals) -> None:
         self.should_exit = True
 
 

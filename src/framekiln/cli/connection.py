@@ -26,6 +26,8 @@ from framekiln.settings import Settings
 if TYPE_CHECKING:
     from framekiln.services import Services
 
+# It writes what it has in memory first. pg_ctl waits as long.
+_DATABASE_ENDS_WITHIN_S = 60
 _FIRST_START_WITHIN_S = 60
 _RUNNING_ANSWERS_WITHIN_S = 5
 
@@ -111,7 +113,14 @@ def embedded(settings: Settings) -> EmbeddedPostgres:
 async def start_postgres(supervisor: Supervisor, postgres: EmbeddedPostgres) -> None:
     """Start the embedded server under the supervisor and wait until it answers."""
     await postgres.prepare()
-    program = Program("postgres", postgres.command(), folder="/", stop_signal=SIGINT)
+    program = Program(
+        "postgres",
+        postgres.command(),
+        folder="/",
+        stop_signal=SIGINT,
+        stop_timeout_s=_DATABASE_ENDS_WITHIN_S,
+        is_never_hurried=True,
+    )
     ward = await supervisor.start(program, before_restart=postgres.prepare, policy=AT_ONCE)
     supervisor.when_stopped(postgres.leave)
     await supervisor.until_ready(ward, postgres.wait_ready(_FIRST_START_WITHIN_S))

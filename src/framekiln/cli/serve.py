@@ -59,7 +59,7 @@ async def _serve(settings: Settings, *, as_json: bool) -> None:
         find_chromium()
         require_free_port(settings.host, settings.port)
         supervisor = Supervisor(sink=_sink(settings))
-        await until_signal(_run(settings, supervisor, as_json=as_json), insist=supervisor.kill_all)
+        await until_signal(_run(settings, supervisor, as_json=as_json), insist=supervisor.hurry)
 
 
 async def _run(settings: Settings, supervisor: Supervisor, *, as_json: bool) -> None:

@@ -132,10 +132,10 @@ class Supervisor:
         """Call `clean_up` once every child has ended."""
         self._when_stopped.append(clean_up)
 
-    def kill_all(self) -> None:
-        """End every child without asking; for an impatient second signal."""
+    def hurry(self) -> None:
+        """End children without asking, but for those that may not be hurried."""
         for ward in self._wards:
-            if ward.child:
+            if ward.child and not ward.program.is_never_hurried:
                 ward.child.kill()
 
     async def stop(self) -> None:

@@ -38,6 +38,8 @@ class Program:
     """Where to run it; ours when not said."""
     stop_signal: signal.Signals = signal.SIGTERM
     stop_timeout_s: float = 10
+    is_never_hurried: bool = False
+    """Whether it ends in its own time, however impatient somebody is: it would leave a mess."""
 
 
 class Child:
