@@ -9,6 +9,7 @@ import { AnimationDriver } from "./animation.ts";
 import { asyncWork, TimegroupElement } from "./elements/timegroup.ts";
 import { followers, timeTree, type TimedElement } from "./elements/timed.ts";
 import type { NativeMedia } from "./native_media.ts";
+import { sizeRoot } from "./root_box.ts";
 import { selectorOf } from "./selector.ts";
 import type { Place } from "./timing/tree.ts";
 
@@ -61,7 +62,7 @@ export class Driver {
   failure(): string {
     if (document.readyState !== "complete") return "";
     const failures = [
-      ...timeTree.all().map(({ element }) => element.failure()),
+      ...timeTree.all().map(({ element }) => element.unreadableTime() || element.failure()),
       ...(this.natives?.all() ?? []).map((clip) => clip.failure()),
     ];
     return failures.find((failure) => failure !== "") ?? "";
@@ -125,7 +126,9 @@ function runTasks(seen: readonly TimedPlace[]): boolean {
 
 /** Outer groups first: an initializer may prepare what an inner one uses. */
 function initialize(): void {
-  for (const { element } of timeTree.all()) {
-    if (element instanceof TimegroupElement) element.initialize();
-  }
+  const groups = timeTree.all().flatMap(({ element }) => {
+    return element instanceof TimegroupElement && element.needsInitializing ? [element] : [];
+  });
+  if (groups.length > 0) sizeRoot();
+  for (const group of groups) group.initialize();
 }

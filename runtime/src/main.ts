@@ -11,8 +11,11 @@ import { Driver, isSeen } from "./driver.ts";
 import { registerElements } from "./elements/register.ts";
 import { timeTree } from "./elements/timed.ts";
 import { asyncWork } from "./elements/timegroup.ts";
+import { FailedScripts } from "./failed_scripts.ts";
+import { HeldAnimations } from "./held_animations.ts";
 import { useHost, type HostConfig } from "./host.ts";
 import { joiningPieces } from "./large_answers.ts";
+import { findMistakes } from "./mistakes.ts";
 import { replaceDrawing } from "./native_drawing.ts";
 import { NativeMedia } from "./native_media.ts";
 import { installPageTime, restartAnimations } from "./page_time.ts";
@@ -40,6 +43,10 @@ function installHosted(config: HostConfig): void {
   window.fetch = joiningPieces(window.fetch.bind(window));
   Math.random = seededRandom(config.seed);
 
+  const failedScripts = new FailedScripts();
+  failedScripts.install();
+  const held = new HeldAnimations();
+
   const loop = new FrameLoop(requestFrame, (roughMs) => clock.enterFrame(roughMs));
   const natives = new NativeMedia(CLOCK, () => loop.wake());
   const driver = new Driver(natives);
@@ -62,6 +69,7 @@ function installHosted(config: HostConfig): void {
     pending: () => readiness.pending(),
     failure: () => readiness.failure(),
     plan: () => bridge?.plan() ?? makePlan(natives, activity.hasAny || webAudio.hasAny),
+    mistakes: () => findMistakes(failedScripts, config.definesElements !== false),
     ...(bridge === null ? {} : bridgeContract(bridge)),
     advanceSound: (atMs: number) => webAudio.advance(atMs),
     soundState: () => webAudio.state(),
@@ -72,7 +80,11 @@ function installHosted(config: HostConfig): void {
       frames.repeat();
     },
     hasDrawn: () => hasDrawn,
-    step: () => frames.step(),
+    step: () => {
+      held.note();
+      frames.step();
+    },
+    rewind: (passedMs: number) => held.rewind(passedMs),
     begin: (zero: Zero, rate: FrameRate) => {
       clock.begin(zero, rate);
       webAudio.begin();

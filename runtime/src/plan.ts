@@ -6,6 +6,7 @@ import { timeTree, type TimedElement } from "./elements/timed.ts";
 import { TimegroupElement } from "./elements/timegroup.ts";
 import type { NativeClip } from "./native_clip.ts";
 import type { NativeMedia } from "./native_media.ts";
+import { sizeRoot } from "./root_box.ts";
 import { selectorOf } from "./selector.ts";
 import type { Place } from "./timing/tree.ts";
 
@@ -43,6 +44,7 @@ interface Window {
 }
 
 export function makePlan(natives: NativeMedia | null, isScripted: boolean): Plan {
+  const sizeWarning = sizeRoot();
   const root = timeTree.all().find(({ element }) => element instanceof TimegroupElement) ?? null;
   const facts = root === null ? pageFacts(natives) : compositionFacts(root);
   const endMs = facts.durationMs ?? Number.POSITIVE_INFINITY;
@@ -51,9 +53,10 @@ export function makePlan(natives: NativeMedia | null, isScripted: boolean): Plan
     ...facts,
     media: [...elementMedia(endMs), ...nativeMedia(natives, endMs)],
     isDeclarative: !isScripted && !drawsByScript(),
-    warnings: timeTree
-      .oddities()
-      .map(({ element, message }) => `${selectorOf(element)} ${message}`),
+    warnings: [
+      ...(sizeWarning === "" ? [] : [sizeWarning]),
+      ...timeTree.oddities().map(({ element, message }) => `${selectorOf(element)} ${message}`),
+    ],
   };
 }
 

@@ -15,6 +15,7 @@ from framekiln.capture.errors import PageThrew
 from framekiln.capture.network import PageNetwork, Resource, nothing
 from framekiln.capture.page import Page, PageFacts, Size, open_page
 from framekiln.capture.page_scripts import EPOCH_MS
+from tests.support.compositions import showing
 from tests.support.patience import PATIENCE_S
 
 VERSION = 2
@@ -193,3 +194,29 @@ def test_what_a_page_throws_when_asked_says_where(load: Load) -> None:
         PageThrew, match=r"line 1, column 1: ReferenceError: nonsense is not defined"
     ):
         page.evaluate("nonsense")
+
+
+ENDED = """<style>body { background: blue }
+@keyframes go { from, to { background: red } }
+#short { animation: go 50ms; position: fixed; inset: 0 }
+#slow { transition: opacity 50ms; opacity: 1 }</style>"""
+HELD = """<script>window.renderReady = new Promise((done) => setTimeout(done, 300));
+requestAnimationFrame(() => { slow.style.opacity = 0.5 })</script>"""
+RED, BLUE = (255, 0, 0), (0, 0, 255)
+AROUND = {
+    "a plain page": ("{}", BLUE),
+    # Where a group times it, its last picture stays.
+    "a composition": ('<ef-timegroup duration="1s">{}</ef-timegroup>', RED),
+}
+
+
+@pytest.mark.parametrize(("around", "after"), AROUND.values(), ids=AROUND)
+def test_an_animation_that_ended_while_the_page_was_awaited_is_seen_from_its_start(
+    browser: Browser, around: str, after: tuple[int, int, int]
+) -> None:
+    inside = around.format("<div id=short></div><i id=slow>x</i>")
+    with showing(browser, f"{ENDED}{inside}{HELD}") as film:
+        assert tuple(film.frame(0)[120, 160]) == RED
+        assert film.page.evaluate("getComputedStyle(slow).opacity") == "0.5"
+        assert tuple(film.frame(1)[120, 160]) == RED
+        assert tuple(film.frame(3)[120, 160]) == after

@@ -137,7 +137,7 @@ class Showing:
 def showing(browser: Browser, html: str, *, size: Size | None = None) -> Iterator[Showing]:
     """Load a composition and stand before its first frame."""
     host = MediaHost()
-    document = Resource(as_document(html).encode(), "text/html; charset=utf-8")
+    document = Resource(as_document(html).text.encode(), "text/html; charset=utf-8")
     with open_page(browser, size or Size(320, 240)) as page:
         facts = page.load(PageNetwork(document, host.answer), settle_within_s=PATIENCE_S)
         page.begin(FPS, frame_within_s=PATIENCE_S)

@@ -94,7 +94,7 @@ def loader(browser: Browser, host: Host) -> Iterator[Load]:
 
         def load(html: str) -> Screen:
             page = stack.enter_context(open_page(browser, Size(640, 360)))
-            document = Resource(as_document(html).encode(), "text/html; charset=utf-8")
+            document = Resource(as_document(html).text.encode(), "text/html; charset=utf-8")
             page.load(PageNetwork(document, host), settle_within_s=PATIENCE_S)
             return Screen(page)
 

@@ -45,6 +45,10 @@ export class TextElement extends TimedElement {
     this.handed = new HandedAnimation(this, shadow);
   }
 
+  override isTime(name: string): boolean {
+    return name === "stagger" || super.isTime(name);
+  }
+
   override connectedCallback(): void {
     super.connectedCallback();
     this.observer.observe(this, { childList: true, characterData: true, subtree: true });

@@ -6,8 +6,9 @@
  * other elements (they depend on it); `ownLengthMs()` of another element is safe.
  */
 
+import { selectorOf } from "../selector.ts";
 import { modeOf, ownLengthMs, type Mode, type Span, type TimeNode } from "../timing/model.ts";
-import { parseTimeMs, spellings } from "../timing/parse.ts";
+import { parseTimeMs, spellings, TIME_FORMS } from "../timing/parse.ts";
 import { TimeTree } from "../timing/tree.ts";
 
 const MODES: readonly string[] = ["fixed", "sequence", "contain", "fit"];
@@ -20,6 +21,8 @@ const TIMES = [
   "trim-start",
   "trim-end",
 ];
+
+const TIME_SPELLINGS = new Set(TIMES.flatMap(spellings));
 
 /** What is not timed itself but follows what is: called last in each frame. */
 export interface Follower {
@@ -181,6 +184,21 @@ export abstract class TimedElement extends HTMLElement {
       if (value !== null) return value;
     }
     return null;
+  }
+
+  /** Whether an attribute of that name is a time. */
+  isTime(name: string): boolean {
+    return TIME_SPELLINGS.has(name);
+  }
+
+  /** Which of its times cannot be read, or "": a film of another length would surprise. */
+  unreadableTime(): string {
+    for (const { name, value } of this.attributes) {
+      if (!this.isTime(name) || value.trim() === "" || parseTimeMs(value) !== null) continue;
+      const said = value.length > 60 ? `${value.slice(0, 57)}...` : value;
+      return `${selectorOf(this)}: ${name}="${said}" is not a time: ${TIME_FORMS}`;
+    }
+    return "";
   }
 
   /** A time attribute in any of its spellings; null when it is missing or no time. */

@@ -12,7 +12,12 @@ const LOOK = `
 :host(:state(nested)) {
   position: absolute; top: 0; left: 0; width: 100%; height: 100%; overflow: initial;
 }
+:host(:state(sizeless)) { width: 100vw; height: 100vh; }
+:host(:state(flat)) { height: 100vh; }
 `;
+
+/** What a group lacks of a size: all of it, or a height that its content does not give it either. */
+export type Lack = "sizeless" | "flat";
 
 type Initializer = (instance: TimegroupElement) => unknown;
 
@@ -45,6 +50,14 @@ export class TimegroupElement extends TimedElement {
     const isNested = this.parentElement instanceof TimegroupElement;
     if (isNested) this.internals.states.add("nested");
     else this.internals.states.delete("nested");
+  }
+
+  /** Fill the window where it lacks a size; anything its author's styles say wins. */
+  fillWindow(lack: Lack | null): void {
+    for (const each of ["sizeless", "flat"] as const) {
+      if (each === lack) this.internals.states.add(each);
+      else this.internals.states.delete(each);
+    }
   }
 
   get hasTasks(): boolean {

@@ -20,6 +20,10 @@ export class VideoElement extends MediaElement {
     return this.timeMs("current-time");
   }
 
+  override isTime(name: string): boolean {
+    return name === "current-time" || name === "currenttime" || super.isTime(name);
+  }
+
   override update(): void {
     this.box.setNaturalSize(this.info?.widthPx ?? 0, this.info?.heightPx ?? 0);
     this.box.followPosition();

@@ -12,6 +12,9 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 
 const TIME = /^([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*([a-z]*)$/;
 
+/** How a time is written, for whoever wrote something else. */
+export const TIME_FORMS = "write 3s, 500ms, 2m, 1h, or a bare number of milliseconds";
+
 /** `5s`, `500ms`, `2.5s`, `2m`, `1min`, `1h`, or a bare number of milliseconds; null if neither. */
 export function parseTimeMs(text: string | null | undefined): number | null {
   const match = TIME.exec((text ?? "").trim().toLowerCase());

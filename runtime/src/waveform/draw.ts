@@ -32,7 +32,7 @@ export type Pen = Pick<
   | "lineJoin"
 >;
 
-const MODES: readonly string[] = [
+export const MODES: readonly string[] = [
   "bars",
   "roundBars",
   "bricks",

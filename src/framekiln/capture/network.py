@@ -16,6 +16,7 @@ from framekiln.capture.cdp import Connection, Params
 
 # A trustworthy origin by definition, so pages get every API that needs a secure context.
 PAGE_URL: Final = "http://127.0.0.1/"
+
 LARGEST_BODY_BYTES: Final = 64 << 20
 """Chromium takes messages of 100 MiB, and a body is a third larger in one; after that it hangs."""
 PIECE_BYTES: Final = 8 << 20
@@ -71,6 +72,13 @@ class Resource:
 
 
 Lookup = Callable[[str], Resource | None]
+AuthorPosition = Callable[[int, int], tuple[int, int]]
+"""Where a line and column of the document stand in its author's own text; all count from 0."""
+
+
+def as_served(line: int, column: int) -> tuple[int, int]:
+    """Return a position as it is: for documents that are their author's text."""
+    return line, column
 
 
 @dataclass
@@ -79,6 +87,8 @@ class PageNetwork:
 
     document: Resource
     lookup: Lookup
+    author_position: AuthorPosition = as_served
+    """Where a position of the document stands in its author's own text."""
     refused: list[str] = field(default_factory=list)
     mentions_web_audio: bool = field(default=False, init=False)
     """Whether the document, or a script that was asked for until now, has the word for it."""

@@ -18,7 +18,7 @@ from framekiln.capture.cdp import Params
 from framekiln.capture.errors import BrowserTimeout
 from framekiln.capture.network import PAGE_URL, PageNetwork
 from framekiln.capture.page_clock import CREEP_US, PageClock, Shown
-from framekiln.capture.page_scripts import REWIND, runtime_script
+from framekiln.capture.page_scripts import runtime_script
 from framekiln.capture.page_session import PageSession
 from framekiln.capture.page_sound import ContextSound, PageSound
 from framekiln.capture.settling import finish_tasks, settle
@@ -67,10 +67,14 @@ class Page:
         self._has_tasks = False
         self._has_drawn = False
 
-    @property
-    def console(self) -> list[str]:
-        """What the page wrote to its console, the first lines of it."""
-        return self._session.console
+    def complaints(self) -> tuple[str, ...]:
+        """Return what the page itself complained of, as its owner is told."""
+        return self._session.complaints()
+
+    def mistakes(self) -> dict[str, Any]:
+        """Return what looks like a mistake of its author; `runtime/src/mistakes.ts` names it."""
+        found: dict[str, Any] = self.evaluate("__framekiln.mistakes()")
+        return found
 
     def load(
         self, network: PageNetwork, *, settle_within_s: float, has_files: bool = False
@@ -106,7 +110,7 @@ class Page:
         session.within_s = frame_within_s
         if self._clock.tick_us > 0:
             # What moved while the page held us up goes back to where it started.
-            rewind = f"({REWIND})({self._clock.tick_us / 1000})"
+            rewind = f"__framekiln.rewind({self._clock.tick_us / 1000})"
             session.evaluate(rewind)
             session.evaluate_inside(inner.contexts(), rewind)
         zero = self._clock.set_zero()

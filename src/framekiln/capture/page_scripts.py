@@ -3,21 +3,20 @@
 import json
 from functools import cache
 from importlib import resources
+from itertools import islice, takewhile
 from typing import Final
 
 from framekiln.capture.cdp import Params
+from framekiln.capture.network import PAGE_URL, AuthorPosition, as_served
 
 # Fixed, so that a page that shows the date draws the same picture in every run.
 EPOCH_MS: Final = 1_735_689_600_000
 _SEED: Final = 20_250_101
-# What runs goes back by the time that has passed, and what started meanwhile to its start.
-REWIND: Final = """(passedMs) => {
-  for (const animation of document.getAnimations()) {
-    const { currentTime, playbackRate, playState } = animation;
-    if (playState === "paused" || typeof currentTime !== "number") continue;
-    animation.currentTime = Math.max(0, currentTime - passedMs * playbackRate);
-  }
-}"""
+RUNTIME_URL: Final = "framekiln-runtime.js"
+"""What our runtime is called in stacks."""
+_MOST_CHARACTERS: Final = 1000
+_LONGEST_URL: Final = 200
+_STACK_LINE: Final = "    at "
 
 
 @cache
@@ -35,20 +34,61 @@ def runtime_script(
             "asksInfo": asks_info,
         }
     )
-    return f"(() => {{ const __FRAMEKILN_CONFIG__ = {config};\n{source}\n}})();"
+    return (
+        f"(() => {{ const __FRAMEKILN_CONFIG__ = {config};\n{source}\n}})();"
+        f"\n//# sourceURL={RUNTIME_URL}"
+    )
 
 
-def thrown_message(details: Params) -> str:
-    """Say what a script threw, and where."""
+def is_rejection(details: Params) -> bool:
+    """Tell a promise that nobody caught from an error that was thrown."""
+    return str(details.get("text", "")).startswith("Uncaught (in promise)")
+
+
+def thrown_message(details: Params, author_position: AuthorPosition = as_served) -> str:
+    """Say what a script threw, and where in the author's text."""
+    place, thrown = _place(details, author_position), _thrown(details)
+    return f"a script of the page threw{place}: {thrown}"
+
+
+def rejection_message(details: Params, author_position: AuthorPosition = as_served) -> str:
+    """Say why a promise was rejected, and where in the author's text."""
+    place, thrown = _place(details, author_position), _thrown(details)
+    return f"a promise of the page was rejected{place}, and nothing caught it: {thrown}"
+
+
+def console_text(params: Params) -> str:
+    """Say what a script wrote to its console, on one line."""
+    parts = [str(a.get("value", a.get("description", ""))) for a in params.get("args", ())]
+    return _without_stack(" ".join(parts))[:500]
+
+
+def _thrown(details: Params) -> str:
     exception = details.get("exception", {})
     thrown = exception.get("description") or json.dumps(exception.get("value"), ensure_ascii=False)
+    return _without_stack(thrown)
+
+
+def _without_stack(text: str) -> str:
     # A page may throw a text of any length.
-    first_lines = " | ".join(line.strip() for line in thrown[:1000].splitlines()[:3])
-    line, column = details.get("lineNumber", 0) + 1, details.get("columnNumber", 0) + 1
-    return f"a script of the page threw at line {line}, column {column}: {first_lines}"
+    lines = text[:_MOST_CHARACTERS].splitlines()
+    first_words = takewhile(lambda line: not line.startswith(_STACK_LINE), lines)
+    return " | ".join(line.strip() for line in islice(first_words, 3))
 
 
-def console_line(params: Params) -> str:
-    """Say what a script wrote to its console."""
-    parts = [str(a.get("value", a.get("description", ""))) for a in params.get("args", ())]
-    return f"{params.get('type')}: {' '.join(parts)}"[:500]
+def _place(details: Params, author_position: AuthorPosition) -> str:
+    """Return where it happened in scripts that are not ours, in words; "" if only in ours."""
+    frames = details.get("stackTrace", {}).get("callFrames", ())
+    for frame in (details, *frames):
+        url = str(frame.get("url", ""))
+        if url == RUNTIME_URL:
+            continue
+        line, column = frame.get("lineNumber", 0), frame.get("columnNumber", 0)
+        script = ""
+        if url.partition("?")[0] == PAGE_URL:
+            line, column = author_position(line, column)
+        elif url:
+            shown = url.removeprefix(PAGE_URL.rstrip("/")) if url.startswith(PAGE_URL) else url
+            script = f" of {shown[:_LONGEST_URL]}"
+        return f" at line {line + 1}, column {column + 1}{script}"
+    return ""

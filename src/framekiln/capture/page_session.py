@@ -19,11 +19,16 @@ from framekiln.capture.errors import (
     ProtocolError,
 )
 from framekiln.capture.inner_frames import InnerFrames
-from framekiln.capture.network import PageNetwork
-from framekiln.capture.page_scripts import console_line, thrown_message
+from framekiln.capture.network import AuthorPosition, PageNetwork, as_served
+from framekiln.capture.page_scripts import (
+    console_text,
+    is_rejection,
+    rejection_message,
+    thrown_message,
+)
 from framekiln.kit.errors import FramekilnError
 
-_MOST_CONSOLE_LINES = 100
+_MOST_COMPLAINTS = 20
 
 
 class PageSession:
@@ -34,7 +39,9 @@ class PageSession:
         """What is being done to the page, as an error tells it."""
         self.within_s = 30.0
         """How long the page may take for one step."""
-        self.console: list[str] = []
+        self._console_errors: dict[str, None] = {}
+        self._rejections: dict[int, str] = {}
+        self._author_position: AuthorPosition = as_served
         self._browser = browser
         self._connection = browser.connection
         self._id = session
@@ -82,12 +89,18 @@ class PageSession:
 
     def attach(self, network: PageNetwork) -> None:
         """Let the page's requests be answered."""
+        self._author_position = network.author_position
         network.attach(self._connection, self._id)
 
     def raise_failure(self) -> None:
         """Raise what has gone wrong since the page was opened."""
         if self._failure is not None:
             raise self._failure
+
+    def complaints(self) -> tuple[str, ...]:
+        """Return promises that nobody caught, and errors on the console: the first of each."""
+        written = (f"the page wrote to its console: {text}" for text in self._console_errors)
+        return (*dict.fromkeys(self._rejections.values()), *written)
 
     def forget(self) -> None:
         """Hear nothing of the page any more."""
@@ -104,6 +117,7 @@ class PageSession:
     def _listen(self) -> None:
         heard = {
             "Runtime.exceptionThrown": self._on_exception,
+            "Runtime.exceptionRevoked": self._on_exception_revoked,
             "Runtime.consoleAPICalled": self._on_console,
             "Page.frameNavigated": self._on_navigation,
             "Page.javascriptDialogOpening": self._on_dialog,
@@ -115,8 +129,17 @@ class PageSession:
             self.call(f"{domain}.enable")
 
     def _on_exception(self, params: Params) -> None:
-        if self._failure is None:
-            self._failure = PageThrew(thrown_message(params["exceptionDetails"]))
+        details = params["exceptionDetails"]
+        if is_rejection(details):
+            if len(self._rejections) < _MOST_COMPLAINTS:
+                told = rejection_message(details, self._author_position)
+                self._rejections[details["exceptionId"]] = told
+        elif self._failure is None:
+            self._failure = PageThrew(thrown_message(details, self._author_position))
+
+    def _on_exception_revoked(self, params: Params) -> None:
+        # Somebody caught it after all.
+        self._rejections.pop(params["exceptionId"], None)
 
     def _on_navigation(self, params: Params) -> None:
         frame = params["frame"]
@@ -131,8 +154,9 @@ class PageSession:
         self._has_document = True
 
     def _on_console(self, params: Params) -> None:
-        if len(self.console) < _MOST_CONSOLE_LINES:
-            self.console.append(console_line(params))
+        is_error = params.get("type") in ("error", "assert")
+        if is_error and len(self._console_errors) < _MOST_COMPLAINTS:
+            self._console_errors[console_text(params)] = None
 
     def _on_dialog(self, _params: Params) -> None:
         # alert() and its like would hold the page until somebody answers.

@@ -30,6 +30,8 @@ class OneLineErrors(TyperGroup):
         except FramekilnError as error:
             if wants_traceback():
                 raise
+            for warning in error.warnings:
+                typer.echo(f"warning: {' '.join(warning.split())}", err=True)
             fail(error.message)
         except KeyboardInterrupt:
             if wants_traceback():

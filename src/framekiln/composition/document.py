@@ -1,6 +1,7 @@
 """What is sent as a composition becomes a whole HTML document."""
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 _WHOLE_DOCUMENT: Final = re.compile(
@@ -15,8 +16,45 @@ _HEAD: Final = (
 _TAIL: Final = "</body></html>"
 
 
-def as_document(html: str) -> str:
+@dataclass(frozen=True)
+class Document:
+    """A whole document, and which parts of it are ours: each from a character up to another."""
+
+    text: str
+    ours: tuple[tuple[int, int], ...] = ()
+
+    def with_inserted(self, inserted: str, at: int) -> "Document":
+        """Return the document with more of ours at a character of it."""
+        moved = tuple(
+            (start + len(inserted), end + len(inserted)) if start >= at else (start, end)
+            for start, end in self.ours
+        )
+        text = self.text[:at] + inserted + self.text[at:]
+        return Document(text, tuple(sorted((*moved, (at, at + len(inserted))))))
+
+    def author_position(self, line: int, column: int) -> tuple[int, int]:
+        """Return where a position stands in the author's own text; all count from 0.
+
+        Columns are those of a browser: UTF-16 code units.
+        """
+        lines = self.text.split("\n")
+        if not self.ours or line >= len(lines):
+            return line, column
+        within = lines[line].encode("utf-16-le")[: 2 * column].decode("utf-16-le", "ignore")
+        at = sum(len(before) + 1 for before in lines[:line]) + len(within)
+        kept, last = [], 0
+        for start, end in (*self.ours, (at, at)):
+            kept.append(self.text[last : max(last, min(start, at))])
+            last = max(last, end)
+        before = "".join(kept)
+        own_line = before[before.rfind("\n") + 1 :]
+        return before.count("\n"), len(own_line.encode("utf-16-le")) // 2
+
+
+def as_document(html: str) -> Document:
     """Return `html` itself when it is a document, else the document around the fragment."""
     if _WHOLE_DOCUMENT.match(html):
-        return html
-    return f"{_HEAD}{html}{_TAIL}"
+        return Document(html)
+    end = len(_HEAD) + len(html)
+    ours = ((0, len(_HEAD)), (end, end + len(_TAIL)))
+    return Document(f"{_HEAD}{html}{_TAIL}", ours)

@@ -15,6 +15,12 @@ class FilmTookTooLong(CompositionFailed):
     code = "render_timeout"
 
 
+class ScriptMissing(CompositionFailed):
+    """A script of the page's own did not run, and nothing is drawn without it."""
+
+    code = "script_missing"
+
+
 class SizeUnsettled(CompositionFailed):
     """The page says another size in every window it is shown in."""
 

@@ -6,7 +6,7 @@ everything else is an asset by URL. The page side is `runtime/src/host.ts`.
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -19,8 +19,15 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.errors import PageNeverSettled
-from framekiln.capture.network import PAGE_URL, Resource, file_resource
+from framekiln.capture.network import (
+    LARGEST_BODY_BYTES,
+    PAGE_URL,
+    PageNetwork,
+    Resource,
+    file_resource,
+)
 from framekiln.capture.page_buffers import PageBuffers
+from framekiln.composition.document import Document
 from framekiln.engine.assets import FILE_ID, TRANSCRIPTION_OF, Assets, LocalAsset
 from framekiln.engine.missing_media import missing_source
 from framekiln.engine.page_api import (
@@ -45,6 +52,7 @@ _READING: Final = ("frame", "peaks")
 _LARGEST_FRAME_PX: Final = 8192
 _LONGEST_WINDOW: Final = 1 << 20
 _MOST_WARNINGS: Final = 20
+_ERROR_STATUS: Final = 400
 _SHORT_NUMBER: Final = re.compile(r"[0-9]{1,9}")
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,9})?")
 # Such a page may name another host, and show itself to it as it would to its own.
@@ -123,14 +131,40 @@ class PageHost:
             return self._file(FILE_ID + unquote(parts.path.removeprefix(FILES_PATH)))
         if self._site is not None and url.startswith(PAGE_URL):
             return self._site.find(parts.path)
-        return self._file(url) if parts.scheme == "https" else None
+        return self._elsewhere(url) if parts.scheme == "https" else None
+
+    def network(self, document: Document) -> PageNetwork:
+        """Return the network of a page with that document."""
+        served = Resource(document.text.encode(), "text/html; charset=utf-8")
+        return PageNetwork(served, self.lookup, document.author_position)
+
+    def refusal(self, url: str) -> str:
+        """Say why a request was refused, and what to do."""
+        parts = urlsplit(url)
+        if url.startswith(PAGE_URL) and self._site is not None:
+            path = unquote(parts.path)[:200]
+            return f"the bundle has no file {path}; add it, or correct the address"
+        if url.startswith(PAGE_URL):
+            return (
+                "inline HTML has no files beside it; write an https address, or send the page and"
+                " its files as a bundle"
+            )
+        if parts.scheme != "https":
+            return "only https addresses are fetched"
+        most = LARGEST_BODY_BYTES >> 20
+        return f"pages inside the page are not loaded, nor anything over {most} MiB"
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """What the film does without: sources that no element fails for, such as backgrounds."""
+        return self.warnings_beside(())
+
+    def warnings_beside(self, told: Collection[str]) -> tuple[str, ...]:
+        """Return the same without addresses that were told of already."""
+        others = ((url, error) for url, error in self.reasons.items() if url not in told)
         return tuple(
             f"{url[:200]} could not be used: {error.message}"
-            for url, error in islice(self.reasons.items(), _MOST_WARNINGS)
+            for url, error in islice(others, _MOST_WARNINGS)
         )
 
     @contextmanager
@@ -183,6 +217,17 @@ class PageHost:
             self.reasons.pop(url, None)
             self._needed.pop(query.get("url") or query.get("src") or parts.path, None)
         return replace(answer, headers=(*answer.headers, *_CREDENTIALS))
+
+    def _elsewhere(self, url: str) -> Resource | None:
+        """Answer as the other server did; None where it could not be asked, so that a `fetch`
+        rejects, as it does in any browser.
+        """
+        try:
+            asset = self._fetch(url)
+        except FramekilnError as error:
+            status = error.details.get("status", 0)
+            return Resource(b"", "text/plain", status=status) if status >= _ERROR_STATUS else None
+        return file_resource(asset.path, asset.content_type)
 
     def _file(self, address: str) -> Resource:
         try:

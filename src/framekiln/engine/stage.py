@@ -13,20 +13,19 @@ from pathlib import Path
 from typing import Any, Final
 
 from framekiln.capture.browser import Browser
-from framekiln.capture.errors import PageThrew
 from framekiln.capture.framebuffer import Pixels
 from framekiln.capture.grab import Grabber, Grabbing, prepare_grabber
-from framekiln.capture.network import PageNetwork, Resource
 from framekiln.capture.page import Page, PageFacts, Size
 from framekiln.composition.document import as_document
 from framekiln.engine.digests import FilmDigests
 from framekiln.engine.errors import FilmTookTooLong, SizeUnsettled
 from framekiln.engine.heard import PageSound
-from framekiln.engine.missing_media import check_images, find_missing
+from framekiln.engine.missing_media import check_images
 from framekiln.engine.order import DEFAULT_SIZE, FilmLimits, FilmOrder, StillMoment
 from framekiln.engine.own_runtime import initialize, open_page_for
 from framekiln.engine.page_host import PageHost
 from framekiln.engine.page_sound import save_sounds
+from framekiln.engine.page_warnings import PageWarnings
 from framekiln.engine.shot import Shot, plan_shot
 from framekiln.engine.slices import Slice
 from framekiln.media.imaging.stills import decode_bgra
@@ -54,7 +53,7 @@ class Stage:
     shot: Shot
     limits: FilmLimits
     fallback_reason: str | None
-    network: PageNetwork
+    notes: PageWarnings
     host: PageHost
     _captured_frames: int = field(default=0, init=False)
     _next_frame: int = field(default=0, init=False)
@@ -126,13 +125,7 @@ class Stage:
         unheard = (
             () if self.shot.has_page_sound or not self.page.script_sound.has_begun else (_UNHEARD,)
         )
-        return (
-            *self.shot.warnings,
-            *self.host.warnings,
-            *self.page.script_sound.warnings,
-            *unheard,
-            *_refusals(self.network),
-        )
+        return (*self.notes.all(), *self.page.script_sound.warnings, *unheard)
 
     def record(self) -> dict[str, Any]:
         """Return how the frames were taken."""
@@ -187,15 +180,17 @@ def open_stage(
             ) as host,
         ):
             grabber, missing = prepare_grabber(page, decode_bgra, raw=raw)
-            network = _network(order, host)
-            shot = plan_shot(order, _load(page, network, host, order=order, limits=limits))
-            if shot.size == viewport:
-                with host.naming_missing_sources():
-                    initialize(page, order, shot, within_s=limits.settle_s)
-                page.begin(shot.timeline.fps, frame_within_s=limits.frame_s)
-                reason = fallback_reason or missing
-                yield Stage(page, grabber, shot, limits, reason, network, host)
-                return
+            notes = PageWarnings(page, host.network(as_document(order.html)), host)
+            with notes.explaining():
+                shot = plan_shot(order, _load(page, notes, host, order=order, limits=limits))
+                notes.planned = shot.warnings
+                if shot.size == viewport:
+                    with host.naming_missing_sources():
+                        initialize(page, order, shot, within_s=limits.settle_s)
+                    page.begin(shot.timeline.fps, frame_within_s=limits.frame_s)
+                    reason = fallback_reason or missing
+                    yield Stage(page, grabber, shot, limits, reason, notes, host)
+                    return
         # The page says another size than it was opened with: open it again as it wants.
         before, viewport = viewport, shot.size
     raise SizeUnsettled(
@@ -205,26 +200,13 @@ def open_stage(
     )
 
 
-def _network(order: FilmOrder, host: PageHost) -> PageNetwork:
-    document = as_document(order.html).encode()
-    return PageNetwork(Resource(document, "text/html; charset=utf-8"), host.lookup)
-
-
 def _load(
-    page: Page, network: PageNetwork, host: PageHost, *, order: FilmOrder, limits: FilmLimits
+    page: Page, notes: PageWarnings, host: PageHost, *, order: FilmOrder, limits: FilmLimits
 ) -> PageFacts:
-    try:
-        with host.naming_missing_sources():
-            facts = page.load(
-                network, settle_within_s=limits.settle_s, has_files=order.site is not None
-            )
-    except PageThrew as thrown:
-        if missing := find_missing(thrown, host.reasons):
-            raise missing from thrown
-        raise
+    with host.naming_missing_sources():
+        facts = page.load(
+            notes.network, settle_within_s=limits.settle_s, has_files=order.site is not None
+        )
+    notes.look()
     check_images(page, host.reasons)
     return facts
-
-
-def _refusals(network: PageNetwork) -> tuple[str, ...]:
-    return tuple(f"request refused: {url}" for url in network.refused[:20])

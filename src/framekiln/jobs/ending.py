@@ -28,6 +28,8 @@ class Failure:
 
     code: str
     message: str
+    warnings: tuple[str, ...] = ()
+    """What was noticed before, and may be the cause."""
 
 
 @asynccontextmanager
@@ -65,6 +67,6 @@ async def patiently(step: Callable[[], Awaitable[Result]]) -> Result:
 def failure_of(error: Exception) -> Failure:
     """Return what the owner is told of an error."""
     if isinstance(error, FramekilnError):
-        return Failure(error.code, error.message)
+        return Failure(error.code, error.message, error.warnings)
     log.error("unexpected error", exc_info=error)
     return Failure("internal_error", f"unexpected error: {type(error).__name__}")

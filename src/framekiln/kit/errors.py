@@ -41,6 +41,8 @@ class FramekilnError(Exception):
         super().__init__(message)
         self.message = message
         self.details = details
+        self.warnings: tuple[str, ...] = ()
+        """What was noticed before it came to this; told to the owner, too."""
 
 
 class InvalidInput(FramekilnError):

@@ -2,6 +2,7 @@
 
 from contextlib import ExitStack
 from dataclasses import replace
+from types import TracebackType
 
 from framekiln.capture.browser import Browser
 from framekiln.engine.order import FilmLimits, FilmOrder
@@ -25,8 +26,14 @@ class ChainStages:
     def __enter__(self) -> "ChainStages":
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self._open.close()
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # The stage hears of the error: it may know the cause.
+        self._open.__exit__(kind, error, traceback)
 
     def at(self, frame: int) -> AnyStage:
         """Return a stage that can still show the frame."""

@@ -175,6 +175,14 @@ class Render:
     request_warnings: tuple[str, ...] = ()
     """What was noticed about the request; `made` has what was noticed about the composition."""
 
+    @property
+    def warnings(self) -> list[str]:
+        """What its owner should know: of the request, and how it ended either way."""
+        noticed = self.made.record.get("warnings", ()) if self.made else ()
+        if self.failure is not None:
+            noticed = self.failure.warnings
+        return [*self.request_warnings, *noticed]
+
 
 @dataclass(frozen=True)
 class Progress:

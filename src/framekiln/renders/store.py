@@ -169,7 +169,7 @@ async def find_progress(connection: Connection, render_id: RenderId) -> Progress
     """
     cursor = await connection.execute(
         """
-        SELECT status, error_code, error_message,
+        SELECT status, error_code, error_message, record,
             coalesce((plan ->> 'frame_count')::integer, 1000) AS frame_count,
             CASE WHEN plan IS NULL THEN (SELECT coalesce(max(frames_done), 0)
                 FROM render_slice_progress WHERE render_id = render.id AND number = -1)
@@ -290,7 +290,7 @@ async def fail(
     cursor = await connection.execute(
         """
         UPDATE render SET status = 'failed', failed_at = %(now)s, error_code = %(code)s,
-            error_message = %(message)s
+            error_message = %(message)s, record = %(record)s
         WHERE id = %(id)s AND status = ANY(%(before)s)
         """,
         {
@@ -299,6 +299,7 @@ async def fail(
             "now": now,
             "code": failure.code,
             "message": failure.message,
+            "record": Jsonb({"warnings": list(failure.warnings)}),
         },
     )
     return cursor.rowcount == 1
@@ -354,7 +355,8 @@ def _made(row: Row) -> Made | None:
 def _failure(row: Row) -> Failure | None:
     if row["error_code"] is None:
         return None
-    return Failure(code=row["error_code"], message=row["error_message"])
+    warnings = (row["record"] or {}).get("warnings", ())
+    return Failure(row["error_code"], row["error_message"], tuple(warnings))
 
 
 async def find_source(connection: Connection, render_id: RenderId, url: str) -> Version | None:

@@ -7,6 +7,7 @@ frame makes it `rendering` again.
 
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, Final
 
 from framekiln.db.notify import notify
@@ -177,8 +178,10 @@ class RenderWork:
 
     async def fail(self, render_id: RenderId, failure: Failure) -> bool:
         """End a render badly; False when it has ended already."""
-        async with self._locked(render_id) as (connection, _):
-            return await self._fail(connection, render_id, failure)
+        async with self._locked(render_id) as (connection, render):
+            planned = render.plan["warnings"] if render and render.plan else ()
+            warnings = tuple(dict.fromkeys((*planned, *failure.warnings)))
+            return await self._fail(connection, render_id, replace(failure, warnings=warnings))
 
     async def _fail(self, connection: Connection, render_id: RenderId, failure: Failure) -> bool:
         return await store.fail(connection, render_id, failure, now=self._clock.now())

@@ -36,6 +36,16 @@ def test_an_error_of_ours_is_one_line() -> None:
     assert (code, told) == (1, "error: it rains; take an umbrella\n")
 
 
+def test_warnings_of_an_error_are_told_before_it() -> None:
+    error = Unavailable("it rains")
+    error.warnings = ("clouds\nabove", "no umbrella")
+    code, told, _ = run_raising(error)
+    assert (code, told) == (
+        1,
+        "warning: clouds above\nwarning: no umbrella\nerror: it rains\n",
+    )
+
+
 def test_an_interrupt_is_one_line() -> None:
     code, told, _ = run_raising(KeyboardInterrupt())
     assert (code, told) == (1, "error: interrupted\n")

@@ -147,7 +147,7 @@ class CreatedRender(BaseModel):
             status=render.status,
             metadata=render.metadata,
             expires_at=_iso(render.expires_at),
-            warnings=_warnings(render),
+            warnings=render.warnings,
         )
 
 
@@ -197,11 +197,6 @@ class Success(BaseModel):
     """The answer of a deletion."""
 
     success: bool
-
-
-def _warnings(render: Render) -> list[str]:
-    found = render.made.record.get("warnings", ()) if render.made else ()
-    return [*render.request_warnings, *found]
 
 
 def _iso(instant: datetime | None) -> str | None:

@@ -176,5 +176,5 @@ def _always(video: Video) -> dict[str, Any]:
 def _warnings(video: Video) -> list[dict[str, str]]:
     """Return what was noticed while reading the config, and then while making the film."""
     read = [dict(each) for each in video.record.warnings]
-    made = video.render.made.record.get("warnings", ()) if video.render.made else ()
+    made = video.render.warnings
     return [*read, *({"path": "", "code": "render", "message": str(each)} for each in made)]

@@ -7,7 +7,7 @@ from html import escape
 from importlib import resources
 from typing import Any, Final
 
-from framekiln.composition.document import as_document
+from framekiln.composition.document import Document, as_document
 from framekiln.composition.layers.values import HtmlPage
 from framekiln.kit.errors import CompositionFailed
 
@@ -25,7 +25,7 @@ class PlayerMissing(CompositionFailed):
     code = "lottie_unavailable"
 
 
-def html_document(page: HtmlPage, fetched: str | None, *, head: str = "") -> str:
+def html_document(page: HtmlPage, fetched: str | None, *, head: str = "") -> Document:
     """Return the page of an html layer; `fetched` is what stood at its url."""
     switch = "on" if page.with_tailwind else "off"
     inside = f'<meta name="framekiln-tailwind" content="{switch}">'
@@ -35,10 +35,12 @@ def html_document(page: HtmlPage, fetched: str | None, *, head: str = "") -> str
         return _with_head(as_document(fetched or page.document or ""), inside)
     styles = (page.styles or "").replace("</", "<\\/")
     margins = "html, body { margin: 0; }"
-    return (
+    start = (
         f'<!doctype html><html><head><meta charset="utf-8">{inside}<style>{head}{margins}</style>'
-        f"<style>{styles}</style></head><body>{page.body}</body></html>"
+        f"<style>{styles}</style></head><body>"
     )
+    # Styles are their author's, too, but nothing in them throws.
+    return Document(f"{start}{page.body}</body></html>", ((0, len(start)),))
 
 
 def only(selector: str) -> str:
@@ -56,10 +58,10 @@ def only(selector: str) -> str:
 }})()"""
 
 
-def lottie_document(animation: dict[str, Any]) -> str:
+def lottie_document(animation: dict[str, Any]) -> Document:
     """Return a page that shows an animation; `framekilnSeek(ms)` brings it to an instant."""
     data = json.dumps(animation).replace("<", "\\u003c")
-    return (
+    return Document(
         '<!doctype html><html><head><meta charset="utf-8">'
         '<meta name="framekiln-tailwind" content="off"><style>html, body, #stage'
         "{ margin: 0; width: 100%; height: 100%; overflow: hidden; }</style></head>"
@@ -87,8 +89,8 @@ def _player() -> str:
     return file.read_text("utf-8").replace("</script", "<\\/script")
 
 
-def _with_head(document: str, inside: str) -> str:
+def _with_head(document: Document, inside: str) -> Document:
     for place in _PLACES:
-        if found := place.search(document):
-            return document[: found.end()] + inside + document[found.end() :]
-    return inside + document
+        if found := place.search(document.text):
+            return document.with_inserted(inside, found.end())
+    return document.with_inserted(inside, 0)

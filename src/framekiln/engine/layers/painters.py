@@ -105,7 +105,14 @@ class Palette:
             make_order = partial(self._lottie_order, layer, value)
         else:
             return None
-        return PagePainter(make_order, self.browser, self.assets, self.limits, raw=self.raw)
+        return PagePainter(
+            make_order,
+            self.browser,
+            self.assets,
+            self.limits,
+            warn=lambda warning: self.warnings.append(f"{value.path}: {warning}"),
+            raw=self.raw,
+        )
 
     def _html_order(self, layer: ResolvedLayer, html: HtmlPage) -> PageOrder:
         fetched = None

@@ -16,8 +16,9 @@ import numpy as np
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.framebuffer import Pixels
-from framekiln.capture.network import PageNetwork, Resource
+from framekiln.capture.network import PageNetwork
 from framekiln.capture.page import Page, Size, open_page
+from framekiln.composition.document import Document
 from framekiln.composition.layers import PixelSize, Rect
 from framekiln.compositor.picture import Rgba, premultiplied
 from framekiln.engine.assets import Assets
@@ -110,7 +111,7 @@ class RasterRoom:
             f"<style>{BASE_CSS}{self._head}@layer fields {{ {rules} }}</style></head>"
             f"<body>{cells}</body></html>"
         )
-        return PageNetwork(Resource(document.encode(), "text/html; charset=utf-8"), host.lookup)
+        return host.network(Document(document))
 
 
 @dataclass(frozen=True)

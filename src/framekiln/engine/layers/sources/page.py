@@ -14,17 +14,17 @@ from typing import Final
 import numpy as np
 
 from framekiln.capture.browser import Browser
-from framekiln.capture.errors import PageThrew
 from framekiln.capture.grab import Grabber, prepare_grabber
-from framekiln.capture.network import PageNetwork, Resource
 from framekiln.capture.page import Page, Size, open_page
+from framekiln.composition.document import Document
 from framekiln.composition.layers import LayerState, PixelSize
 from framekiln.compositor.picture import Rgba, premultiplied
 from framekiln.engine.assets import Assets
 from framekiln.engine.layers.painter import Look
-from framekiln.engine.missing_media import check_images, find_missing
+from framekiln.engine.missing_media import check_images
 from framekiln.engine.order import FilmLimits
 from framekiln.engine.page_host import PageHost
+from framekiln.engine.page_warnings import PageWarnings
 from framekiln.media.imaging.stills import decode_bgra
 
 _LOSSLESS: Final = {"format": "png", "optimizeForSpeed": True}
@@ -36,7 +36,7 @@ Seek = Callable[[Fraction], str]
 class PageOrder:
     """A page to be shown; `prepare` is a script that runs once when it is loaded."""
 
-    document: str
+    document: Document
     size: Size
     fps: Fraction
     is_transparent: bool
@@ -54,12 +54,14 @@ class PagePainter:
         assets: Assets,
         limits: FilmLimits,
         *,
+        warn: Callable[[str], None],
         raw: bool = True,
     ) -> None:
         self._make_order = make_order
         self._browser = browser
         self._assets = assets
         self._limits = limits
+        self._warn = warn
         self._raw = raw
         self._open = ExitStack()
         self._page: _OpenPage | None = None
@@ -97,12 +99,14 @@ class PagePainter:
             page.make_transparent()
         else:
             grabber, _ = prepare_grabber(page, decode_bgra, raw=self._raw)
-        document = Resource(order.document.encode(), "text/html; charset=utf-8")
-        try:
-            facts = page.load(PageNetwork(document, host.lookup), settle_within_s=limits.settle_s)
-        except PageThrew as thrown:
-            raise find_missing(thrown, host.reasons) or thrown from thrown
-        check_images(page, host.reasons)
+        network = host.network(order.document)
+        notes = PageWarnings(page, network, host)
+        with notes.explaining():
+            facts = page.load(network, settle_within_s=limits.settle_s)
+            notes.look()
+            check_images(page, host.reasons)
+        for warning in notes.all():
+            self._warn(warning)
         if order.prepare:
             page.evaluate(order.prepare)
         page.begin(order.fps, frame_within_s=limits.frame_s)

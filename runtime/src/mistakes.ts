@@ -1,0 +1,84 @@
+/**
+ * What looks like a mistake of the page's author, found by one look before frame 0.
+ *
+ * Says only what was found; `engine/page_warnings.py` puts it into words.
+ */
+
+import { CONTROLS, WRAPPERS } from "./elements/inert.ts";
+import { isKnownAttribute, VOCABULARY, wordsMissed } from "./elements/vocabulary.ts";
+import type { FailedScript, FailedScripts } from "./failed_scripts.ts";
+import { missingFonts, type MissingFont } from "./missing_fonts.ts";
+import { selectorOf } from "./selector.ts";
+
+export interface UnknownName {
+  readonly element: string;
+  readonly name: string;
+  /** The value, where that is what is not known; else null. */
+  readonly value: string | null;
+  /** Names that are known there. */
+  readonly known: readonly string[];
+}
+
+export interface Mistakes {
+  readonly elements: readonly UnknownName[];
+  readonly attributes: readonly UnknownName[];
+  readonly fonts: readonly MissingFont[];
+  readonly scripts: readonly FailedScript[];
+  /** Whether scripts failed and nothing is drawn. */
+  readonly isBlank: boolean;
+}
+
+const MOST = 20;
+const LONGEST_VALUE = 80;
+const OTHERS: readonly string[] = ["ef-configuration", ...WRAPPERS, ...CONTROLS];
+
+export function findMistakes(scripts: FailedScripts, hasOurElements: boolean): Mistakes {
+  const ours = hasOurElements ? ownElements() : [];
+  return {
+    elements: unknownElements(ours),
+    attributes: unknownAttributes(ours),
+    fonts: missingFonts(),
+    scripts: scripts.all(),
+    isBlank: scripts.isBlank(),
+  };
+}
+
+function ownElements(): Element[] {
+  return [...document.querySelectorAll("*")].filter((each) => each.localName.startsWith("ef-"));
+}
+
+/** One of each name. */
+function unknownElements(elements: readonly Element[]): UnknownName[] {
+  const found = new Map<string, UnknownName>();
+  const known = [...Object.keys(VOCABULARY), ...OTHERS];
+  for (const element of elements) {
+    const name = element.localName;
+    if (found.size >= MOST || found.has(name) || known.includes(name)) continue;
+    found.set(name, { element: selectorOf(element), name, value: null, known });
+  }
+  return [...found.values()];
+}
+
+/** One of each name and value of each kind of element. */
+function unknownAttributes(elements: readonly Element[]): UnknownName[] {
+  const found = new Map<string, UnknownName>();
+  for (const element of elements) {
+    const vocabulary = VOCABULARY[element.localName];
+    if (vocabulary === undefined) continue;
+    for (const { name, value } of element.attributes) {
+      if (found.size >= MOST) return [...found.values()];
+      const words = wordsMissed(vocabulary, name, value);
+      const isKnown = isKnownAttribute(vocabulary, name);
+      if (isKnown && words === null) continue;
+      const key = `${element.localName} ${name} ${isKnown ? value : ""}`;
+      if (found.has(key)) continue;
+      found.set(key, {
+        element: selectorOf(element),
+        name: name.slice(0, LONGEST_VALUE),
+        value: isKnown ? value.slice(0, LONGEST_VALUE) : null,
+        known: words ?? vocabulary.attributes,
+      });
+    }
+  }
+  return [...found.values()];
+}
