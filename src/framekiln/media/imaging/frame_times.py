@@ -10,11 +10,12 @@ from fractions import Fraction
 from pathlib import Path
 from typing import BinaryIO, Final
 
-MOST_FRAMES: Final = 5_000
+MOST_FRAMES: Final = 20_000
 _SHORTEST_MS: Final = 10
 _USUAL_MS: Final = Fraction(100)
 _LOOPING: Final = ([b"NETSCAPE2.0"], [b"ANIMEXTS1.0"])
-_MOST_CHUNKS: Final = 1_000_000
+# Four million make a GIF of a gigabyte; a file of tiny parts would be read for ever.
+_MOST_PARTS: Final = 10_000_000
 
 
 class TooManyFrames(ValueError):
@@ -31,15 +32,34 @@ class FrameTimes:
     """How often it is played; None is for ever."""
 
 
-def frame_times(path: Path, mime_type: str) -> FrameTimes:
+def frame_times(path: Path, mime_type: str, *, most_parts: int = _MOST_PARTS) -> FrameTimes:
     """Return the times of a picture file of this type; pictures that are cut off do not count."""
     readers = {"image/gif": _gif, "image/webp": _webp, "image/png": _png}
     read = readers.get(mime_type)
     if read is None:
         return FrameTimes()
     with path.open("rb") as file:
-        found = read(file)
+        found = read(_Parts(file, most_parts))
     return found if len(found.frame_ms) > 1 else FrameTimes()
+
+
+@dataclass
+class _Parts:
+    """A file that is read in parts, of which there may be so many only."""
+
+    file: BinaryIO
+    left: int
+
+    def read(self, size: int) -> bytes:
+        """Return the next bytes; fewer where the file ends."""
+        self.left -= 1
+        if self.left < 0:
+            raise TooManyFrames("the picture is cut into too many parts")
+        return self.file.read(size)
+
+    def skip(self, size: int) -> None:
+        """Pass bytes, also beyond the end."""
+        self.file.seek(size, 1)
 
 
 def shown_ms(stated_ms: Fraction) -> Fraction:
@@ -53,7 +73,7 @@ def _checked(frames: list[Fraction]) -> tuple[Fraction, ...]:
     return tuple(frames)
 
 
-def _gif(file: BinaryIO) -> FrameTimes:
+def _gif(file: _Parts) -> FrameTimes:
     frames: list[Fraction] = []
     plays: int | None = 1
     delay_ms = Fraction(0)
@@ -69,7 +89,7 @@ def _gif(file: BinaryIO) -> FrameTimes:
         elif mark == b",":
             _skip_palette(file, file.read(9)[8:])
             # Behind the size of its codes.
-            file.seek(1, 1)
+            file.skip(1)
             if _gif_blocks(file) is None:
                 break
             frames.append(shown_ms(delay_ms))
@@ -77,19 +97,19 @@ def _gif(file: BinaryIO) -> FrameTimes:
     return FrameTimes(_checked(frames), plays)
 
 
-def _skip_palette(file: BinaryIO, flags: bytes) -> None:
+def _skip_palette(file: _Parts, flags: bytes) -> None:
     if flags and flags[0] & 0x80:
-        file.seek(3 << (1 + (flags[0] & 7)), 1)
+        file.skip(3 << (1 + (flags[0] & 7)))
 
 
-def _gif_blocks(file: BinaryIO) -> list[bytes] | None:
+def _gif_blocks(file: _Parts) -> list[bytes] | None:
     """Pass a row of blocks; return the first two, or None if it is cut off."""
     first: list[bytes] = []
     while (size := file.read(1)) not in (b"", b"\0"):
         if len(first) < 2:
             first.append(file.read(size[0]))
         else:
-            file.seek(size[0], 1)
+            file.skip(size[0])
     return first if size else None
 
 
@@ -101,10 +121,10 @@ def _gif_plays(blocks: list[bytes], plays: int | None) -> int | None:
     return None if repeats == 0 else repeats + 1
 
 
-def _webp(file: BinaryIO) -> FrameTimes:
+def _webp(file: _Parts) -> FrameTimes:
     frames: list[Fraction] = []
     plays: int | None = None
-    file.seek(12)
+    file.skip(12)
     for name, size in _chunks(file, "<4sI", frames):
         if name == b"ANIM" and size >= 6:
             plays = int.from_bytes(file.read(6)[4:], "little") or None
@@ -115,10 +135,10 @@ def _webp(file: BinaryIO) -> FrameTimes:
     return FrameTimes(_checked(frames), plays)
 
 
-def _png(file: BinaryIO) -> FrameTimes:
+def _png(file: _Parts) -> FrameTimes:
     frames: list[Fraction] = []
     stated_count, plays = 0, None
-    file.seek(8)
+    file.skip(8)
     for name, _ in _chunks(file, ">I4s", frames):
         if name == b"IDAT" and not stated_count:
             break
@@ -135,15 +155,12 @@ def _png(file: BinaryIO) -> FrameTimes:
     return FrameTimes(_checked(frames[:stated_count]), plays)
 
 
-def _chunks(file: BinaryIO, form: str, frames: list[Fraction]) -> Iterator[tuple[bytes, int]]:
+def _chunks(file: _Parts, form: str, frames: list[Fraction]) -> Iterator[tuple[bytes, int]]:
     """Yield name and size of each chunk of a RIFF (`<4sI`) or PNG (`>I4s`) file."""
     is_riff = form.startswith("<")
-    for _ in range(_MOST_CHUNKS):
-        head = file.read(8)
-        if len(head) < 8 or len(frames) > MOST_FRAMES:
-            return
+    while len(frames) <= MOST_FRAMES and len(head := file.read(8)) == 8:
         name, size = struct.unpack(form, head) if is_riff else struct.unpack(form, head)[::-1]
-        start = file.tell()
+        start = file.file.tell()
         yield name, size
         # Chunks of RIFF are padded to even sizes; those of PNG have a checksum.
-        file.seek(start + size + (size & 1 if is_riff else 4))
+        file.file.seek(start + size + (size & 1 if is_riff else 4))
