@@ -39,6 +39,23 @@ async def test_the_answer_to_a_creation(kiln: Kiln) -> None:
     assert template in listed
 
 
+async def test_a_number_fills_a_text(kiln: Kiln) -> None:
+    layer = {"id": "t", "type": "text", "text": {"text": "{{ year }}"}}
+    body = template_body(
+        config={"dimensions": {"width": 64, "height": 64}, "duration": 1, "layers": [layer]},
+        inputs={"year": "required|integer"},
+        default_values={"year": 2025},
+    )
+    created = await kiln.client.post(TEMPLATES, json=body)
+    assert created.status_code == 201, created.text
+    path = f"{TEMPLATES}/{created.json()['data']['id']}/render"
+    rendered = await kiln.client.post(path, json={"data": {"year": 2026}})
+    assert rendered.status_code == 201, rendered.text
+    plain = await kiln.client.post("/v2/videos/new", json={"config": body["config"]})
+    (warning,) = plain.json()["warnings"]
+    assert (warning["path"], warning["code"]) == ("layers.0.text.text", "templates_only")
+
+
 @pytest.mark.parametrize("style", ["text", "urlencoded", "multipart"])
 async def test_json_as_text_and_in_forms(kiln: Kiln, style: str) -> None:
     body = template_body()
