@@ -236,6 +236,18 @@ async def test_a_source_that_is_gone_is_named_with_its_element(
 
 
 @pytest.mark.spec("4.3", "7")
+async def test_a_render_that_fails_keeps_its_warnings(kiln: Kiln) -> None:
+    cdn = "https://127.0.0.1:1/gsap.js"
+    page = f"<p>x</p><ef-txt>x</ef-txt><script src='{cdn}'></script><script>gsap.to()</script>"
+    info = await kiln.render(page, **SMALL)
+    assert (info["status"], info["error"]["code"]) == ("failed", "page_threw")
+    assert f"gsap is not defined. Likely cause: the script {cdn}" in info["error"]["message"]
+    element, script = info["warnings"]
+    assert element.endswith("did you mean <ef-text>?")
+    assert script.startswith(f"the script {cdn} did not run: ")
+
+
+@pytest.mark.spec("4.3", "7")
 @pytest.mark.parametrize("element", ELEMENTS)
 async def test_a_source_that_is_no_media_is_named(
     kiln: Kiln, media: MediaServer, element: str

@@ -401,18 +401,6 @@ async def test_a_render_that_fails_says_why(kiln: Kiln) -> None:
     assert download.json()["status"] == "failed"
 
 
-@pytest.mark.spec("4.3", "7")
-async def test_a_render_that_fails_keeps_its_warnings(kiln: Kiln) -> None:
-    cdn = "https://127.0.0.1:1/gsap.js"
-    page = f"<p>x</p><ef-txt>x</ef-txt><script src='{cdn}'></script><script>gsap.to()</script>"
-    info = await kiln.render(page, **SMALL)
-    assert (info["status"], info["error"]["code"]) == ("failed", "page_threw")
-    assert f"gsap is not defined. Likely cause: the script {cdn}" in info["error"]["message"]
-    element, script = info["warnings"]
-    assert element.endswith("did you mean <ef-text>?")
-    assert script.startswith(f"the script {cdn} did not run: ")
-
-
 @pytest.mark.spec("6", "7")
 async def test_following_nothing_is_one_error_event(idle: Kiln) -> None:
     for path in (f"{NOBODY}/progress", f"{RENDERS}/nonsense/progress"):
