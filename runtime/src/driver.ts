@@ -25,7 +25,7 @@ export class Driver {
 
   /** Whether there is anything in the page that this driver moves. */
   get hasWork(): boolean {
-    return timeTree.all().length > 0 || (this.natives?.all().length ?? 0) > 0;
+    return timeTree.all().length > 0 || this.natives?.hasAny === true;
   }
 
   /** Show the composition at that time of the film. */
@@ -52,7 +52,7 @@ export class Driver {
   pending(): string[] {
     const waiting = [
       ...timeTree.all().flatMap(({ element }) => element.pending()),
-      ...(this.natives?.all() ?? []).flatMap((clip) => clip.pending()),
+      ...(this.natives?.pending() ?? []),
     ];
     if (waiting.length === 0 && document.readyState === "complete") initialize();
     return [...waiting, ...asyncWork.pending()];
@@ -63,7 +63,7 @@ export class Driver {
     if (document.readyState !== "complete") return "";
     const failures = [
       ...timeTree.all().map(({ element }) => element.unreadableTime() || element.failure()),
-      ...(this.natives?.all() ?? []).map((clip) => clip.failure()),
+      ...(this.natives?.failures() ?? []),
     ];
     return failures.find((failure) => failure !== "") ?? "";
   }

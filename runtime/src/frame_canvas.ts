@@ -6,28 +6,42 @@ import { fetchFrame, keyOf, type MediaInfo, type MediaSource } from "./host.ts";
 export class FrameCanvas {
   readonly canvas: HTMLCanvasElement = document.createElement("canvas");
   private shown = "";
+  private shownMs = 0;
   private buffer: FrameBuffer | null = null;
 
-  /** Draw the picture of that source instant, unless it is the one that is shown. */
-  draw(source: MediaSource, info: MediaInfo, sourceMs: number, needsWhole: boolean): void {
-    if (info.widthPx === null || info.heightPx === null) return;
+  /**
+   * Draw the picture of that source instant, unless it is the one that is shown. Returns when in the
+   * source the picture appears.
+   */
+  draw(source: MediaSource, info: MediaInfo, sourceMs: number, needsWhole: boolean): number {
+    if (info.widthPx === null || info.heightPx === null) return 0;
     const whole = { widthPx: info.widthPx, heightPx: info.heightPx };
     const size = needsWhole ? whole : sizeToAsk(whole, this.canvas);
     const wanted = `${keyOf(source)} ${sourceMs} ${size.widthPx} ${size.heightPx}`;
-    if (wanted === this.shown) return;
+    if (wanted === this.shown) return this.shownMs;
     const sizeBytes = size.widthPx * size.heightPx * 4;
     if (this.buffer?.bytes.length !== sizeBytes) this.buffer = new FrameBuffer(sizeBytes);
-    fetchFrame({ source, sourceMs, ...size }, this.buffer);
-    if (this.canvas.width !== size.widthPx) this.canvas.width = size.widthPx;
-    if (this.canvas.height !== size.heightPx) this.canvas.height = size.heightPx;
-    const picture = new ImageData(this.buffer.bytes, size.widthPx, size.heightPx);
-    // Read back often, in the renderer's words: keeps the canvas in memory, where we write it.
-    this.canvas.getContext("2d", { willReadFrequently: true })?.putImageData(picture, 0, 0);
+    this.shownMs = fetchFrame({ source, sourceMs, ...size }, this.buffer);
+    putPixels(this.canvas, this.buffer.bytes, size);
     this.shown = wanted;
+    return this.shownMs;
   }
 }
 
-interface PictureSize {
+/** Show pixels in a canvas of just their size. */
+export function putPixels(
+  canvas: HTMLCanvasElement,
+  bytes: Uint8ClampedArray<ArrayBuffer>,
+  { widthPx, heightPx }: PictureSize,
+): void {
+  if (canvas.width !== widthPx) canvas.width = widthPx;
+  if (canvas.height !== heightPx) canvas.height = heightPx;
+  // Read back often, in the renderer's words: keeps the canvas in memory, where we write it.
+  const pen = canvas.getContext("2d", { willReadFrequently: true });
+  pen?.putImageData(new ImageData(bytes, widthPx, heightPx), 0, 0);
+}
+
+export interface PictureSize {
   readonly widthPx: number;
   readonly heightPx: number;
 }

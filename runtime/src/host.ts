@@ -92,28 +92,54 @@ export function mediaInfo(source: MediaSource): Promise<MediaInfo> {
   return asked;
 }
 
-/** One decoded picture, now, into `buffer`: a frame of the film waits for it. */
-export function fetchFrame(request: FrameRequest, buffer: FrameBuffer): void {
+/**
+ * One decoded picture, now, into `buffer`: a frame of the film waits for it. Returns when in the
+ * source it appears.
+ */
+export function fetchFrame(request: FrameRequest, buffer: FrameBuffer): number {
+  const exchange = fetchPixels(
+    "frame",
+    {
+      ...sourceParams(request.source),
+      ms: decimal(request.sourceMs),
+      width: `${request.widthPx}`,
+      height: `${request.heightPx}`,
+    },
+    buffer,
+  );
+  const shown = exchange.getResponseHeader("X-Picture-Ms");
+  return shown === null ? request.sourceMs : Number(shown);
+}
+
+/** Pixels that the renderer has, now, into `buffer`. */
+export function fetchPixels(
+  name: string,
+  params: Record<string, string>,
+  buffer: FrameBuffer,
+): XMLHttpRequest {
+  const marked = buffer.mark === null ? params : { ...params, buffer: buffer.mark };
+  const exchange = askNow(name, marked);
+  if (exchange.status === 204) return exchange;
+  const text = exchange.responseText;
+  if (text.length !== buffer.bytes.length) {
+    throw new Error(`${buffer.bytes.length} bytes of a picture came as ${text.length}`);
+  }
+  buffer.bytes.set(bytesOf(text));
+  return exchange;
+}
+
+/** Ask the renderer and wait for its answer; throws its own words when it refuses. */
+export function askNow(name: string, params: Record<string, string>): XMLHttpRequest {
   if (NativeRequest === null) throw new Error("there is no XMLHttpRequest");
-  const { widthPx, heightPx } = request;
   const exchange = new NativeRequest();
-  const params: Record<string, string> = {
-    ms: decimal(request.sourceMs),
-    width: `${widthPx}`,
-    height: `${heightPx}`,
-  };
-  if (buffer.mark !== null) params["buffer"] = buffer.mark;
-  exchange.open("GET", addressOf("frame", { ...sourceParams(request.source), ...params }), false);
+  exchange.open("GET", addressOf(name, params), false);
   // The one way to get bytes synchronously in a document: each character carries one.
   exchange.overrideMimeType("text/plain; charset=x-user-defined");
   exchange.send();
-  if (exchange.status === 204) return;
-  const text = exchange.responseText;
-  if (exchange.status !== 200) throw new Error(refusalOf(exchange.status, bytesOf(text)));
-  if (text.length !== buffer.bytes.length) {
-    throw new Error(`a frame of ${widthPx}x${heightPx} came with ${text.length} bytes`);
+  if (exchange.status !== 200 && exchange.status !== 204) {
+    throw new Error(refusalOf(exchange.status, bytesOf(exchange.responseText)));
   }
-  buffer.bytes.set(bytesOf(text));
+  return exchange;
 }
 
 function bytesOf(text: string): Uint8ClampedArray<ArrayBuffer> {

@@ -6,7 +6,7 @@
 
 import { AuthorActivity } from "./author_activity.ts";
 import { Bridge, type OwnRuntime } from "./bridge.ts";
-import { ExactClock, type FrameRate, type Zero } from "./clock.ts";
+import { ExactClock, frameTimeMs, type FrameRate, type Zero } from "./clock.ts";
 import { Driver, isSeen } from "./driver.ts";
 import { registerElements } from "./elements/register.ts";
 import { timeTree } from "./elements/timed.ts";
@@ -17,9 +17,10 @@ import { useHost, type HostConfig } from "./host.ts";
 import { joiningPieces } from "./large_answers.ts";
 import { findMistakes } from "./mistakes.ts";
 import { replaceDrawing } from "./native_drawing.ts";
+import type { FilmClock } from "./native_clip.ts";
 import { NativeMedia } from "./native_media.ts";
 import { installPageTime, restartAnimations } from "./page_time.ts";
-import { makePlan } from "./plan.ts";
+import { makePlan, plannedMedia } from "./plan.ts";
 import { usePlayback } from "./playback.ts";
 import { Player } from "./player.ts";
 import { seededRandom } from "./random.ts";
@@ -38,6 +39,9 @@ function installHosted(config: HostConfig): void {
   const requestFrame = window.requestAnimationFrame.bind(window);
   const clock = new ExactClock(performance.now.bind(performance));
   const frames = installPageTime(clock, config.epochMs);
+  // By the exact clock, and before what authors set is noticed.
+  const setTimer = window.setTimeout.bind(window);
+  const stopTimer = window.clearTimeout.bind(window);
   const activity = new AuthorActivity();
   activity.install();
   window.fetch = joiningPieces(window.fetch.bind(window));
@@ -48,7 +52,16 @@ function installHosted(config: HostConfig): void {
   const held = new HeldAnimations();
 
   const loop = new FrameLoop(requestFrame, (roughMs) => clock.enterFrame(roughMs));
-  const natives = new NativeMedia(CLOCK, () => loop.wake());
+  let frameRate: FrameRate | null = null;
+  const filmClock: FilmClock = {
+    ...COMPOSITION_CLOCK,
+    nowMs: () => (frameRate === null ? 0 : clock.now()),
+    frameMs: () => (frameRate === null ? 0 : frameTimeMs(1, frameRate)),
+    hasBegun: () => frameRate !== null,
+    after: (delayMs, call) => setTimer(call, delayMs),
+    cancel: (handle) => stopTimer(handle),
+  };
+  const natives = new NativeMedia(filmClock, () => loop.wake());
   const driver = new Driver(natives);
   loop.driver = driver;
   const tailwind = new Tailwind();
@@ -70,6 +83,7 @@ function installHosted(config: HostConfig): void {
     failure: () => readiness.failure(),
     plan: () => bridge?.plan() ?? makePlan(natives, activity.hasAny || webAudio.hasAny),
     mistakes: () => findMistakes(failedScripts, config.definesElements !== false),
+    media: (filmMs: number) => (bridge === null ? plannedMedia(natives, filmMs) : []),
     ...(bridge === null ? {} : bridgeContract(bridge)),
     advanceSound: (atMs: number) => webAudio.advance(atMs),
     soundState: () => webAudio.state(),
@@ -87,6 +101,8 @@ function installHosted(config: HostConfig): void {
     rewind: (passedMs: number) => held.rewind(passedMs),
     begin: (zero: Zero, rate: FrameRate) => {
       clock.begin(zero, rate);
+      frameRate = rate;
+      natives.begin();
       webAudio.begin();
       if (zero.tickMs > 0) restartAnimations(zero.tickMs);
       placeRoot();
@@ -164,13 +180,12 @@ class FrameLoop {
 }
 
 /** What native media needs of the composition's times. */
-const CLOCK = {
+const COMPOSITION_CLOCK = {
   ownMsAround: (element: Element): number | null => {
     const place = timeTree.nearest(element);
     return place === null || !isSeen(place) ? null : timeTree.ownMs(place);
   },
   isTimed: (element: Element): boolean => timeTree.nearest(element) !== null,
-  nowMs: (): number => timeTree.nowMs,
 };
 
 function installPreview(): void {

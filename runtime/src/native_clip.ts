@@ -1,30 +1,73 @@
-/** One native <video> or <audio>: its source, its facts, and where in the source it stands. */
+/**
+ * One native <video> or <audio>: its source, its facts, where in the source it stands, and what it
+ * tells the page. Where a browser would need time to load, fetch or decode, this needs none.
+ */
 
 import { readSource, type Reading } from "./elements/source.ts";
 import { keyOf, mediaInfo, type MediaInfo, type MediaSource } from "./host.ts";
+import { ClipEvents } from "./native_events.ts";
 import { StandIn } from "./native_stand_in.ts";
+import { FrameCanvas } from "./frame_canvas.ts";
+import { VideoFrameCallbacks } from "./native_frame_callbacks.ts";
 import { selectorOf } from "./selector.ts";
+import { GainCurve } from "./timing/gain_curve.ts";
 import { LAST_PICTURE_MS } from "./timing/model.ts";
+import { PlayHead, type Bounds, type Piece } from "./timing/play_head.ts";
+
+/** The film's time, as clips need it. */
+export interface FilmClock {
+  /** Exact also between two frames; 0 until the film begins. */
+  nowMs(): number;
+  frameMs(): number;
+  hasBegun(): boolean;
+  /** The own time of the nearest timed element around, or null without one or while it is hidden. */
+  ownMsAround(element: Element): number | null;
+  isTimed(element: Element): boolean;
+  after(delayMs: number, call: () => void): number;
+  cancel(handle: number): void;
+}
 
 /** What scripts wait for before they use a clip. */
 const LOADED = ["durationchange", "loadedmetadata", "loadeddata", "canplay", "canplaythrough"];
+const SOUGHT = ["timeupdate", "seeked"];
+const ENDED = ["timeupdate", "pause", "ended"];
+/** As often as Chromium says how far a clip is. */
+const UPDATE_MS = 250;
 
 export class NativeClip {
   readonly element: HTMLMediaElement;
-  readonly standIn: StandIn | null;
+  readonly gains: GainCurve;
+  readonly frameCallbacks = new VideoFrameCallbacks();
+  private readonly onAsked: () => void;
   info: MediaInfo | null = null;
-  isPlaying: boolean;
+  isSeeking = false;
+  private readonly clock: FilmClock;
+  private readonly head = new PlayHead();
+  private readonly events: ClipEvents;
+  private readonly frames: FrameCanvas | null;
+  private readonly standIn: StandIn | null;
+  private isStarted = false;
+  private mayAutoplay = true;
   private written = "";
   private askedFor = "";
   private refusal = "";
-  /** The source stood at `baseMs` when the film stood at `sinceMs`. */
-  private baseMs = 0;
-  private sinceMs = 0;
+  private askedAtMs = 0;
+  private endTimer = 0;
+  private updateTimer = 0;
+  private toldMs = Number.NEGATIVE_INFINITY;
+  /** Where the clock of its group stood when it was last seen; null before it is in one. */
+  private groupMs: number | null = null;
 
-  constructor(element: HTMLMediaElement) {
+  /** `onAsked` is called when a script wants to be called for its pictures. */
+  constructor(element: HTMLMediaElement, clock: FilmClock, onAsked: () => void) {
     this.element = element;
-    this.isPlaying = element.autoplay;
-    this.standIn = element instanceof HTMLVideoElement ? new StandIn(element) : null;
+    this.clock = clock;
+    this.onAsked = onAsked;
+    this.gains = new GainCurve(gainOf(element), () => clock.frameMs());
+    this.events = new ClipEvents(element);
+    this.frames = element instanceof HTMLVideoElement ? new FrameCanvas() : null;
+    this.standIn = this.frames && new StandIn(element, this.frames.canvas);
+    this.turn({});
   }
 
   /** The address as written, wherever it was. */
@@ -34,19 +77,7 @@ export class NativeClip {
 
   set src(written: string) {
     this.written = written;
-    this.ask();
-  }
-
-  /** Begin with the source that is written now, unless it is the same as before. */
-  ask(): void {
-    this.baseMs = 0;
-    const { source } = this.reading();
-    const key = source === null ? "" : keyOf(source);
-    if (key === this.askedFor) return;
-    this.askedFor = key;
-    this.info = null;
-    this.refusal = "";
-    if (source !== null) void this.learn(source, key);
+    if (!this.ask()) this.load();
   }
 
   get source(): MediaSource | null {
@@ -57,8 +88,49 @@ export class NativeClip {
     return this.standIn === null ? "audio" : "video";
   }
 
-  get gain(): number {
-    return this.element.muted ? 0 : this.element.volume;
+  /** Whether it plays by itself, or because of the group around it. */
+  get isPlaying(): boolean {
+    return this.isTimed ? this.clock.ownMsAround(this.element) !== null : this.isStarted;
+  }
+
+  get isTimed(): boolean {
+    return this.clock.isTimed(this.element);
+  }
+
+  /** Where it stands now; null while its group is not seen. */
+  get positionMs(): number | null {
+    this.followGroup();
+    const atMs = this.headMs();
+    return atMs === null ? null : this.head.positionMs(atMs, this.bounds);
+  }
+
+  get isOver(): boolean {
+    const { bounds } = this;
+    if (bounds === null || bounds.isLooped) return false;
+    return (this.positionMs ?? 0) >= bounds.lengthMs;
+  }
+
+  /** Begin with the source that is written now; false if it is the same as before. */
+  ask(): boolean {
+    const { source } = this.reading();
+    const key = source === null ? "" : keyOf(source);
+    if (key === this.askedFor) return false;
+    // A script may have set and started the clip before its first source was seen.
+    if (this.askedFor !== "") this.rewind();
+    this.askedFor = key;
+    this.askedAtMs = this.clock.nowMs();
+    this.info = null;
+    this.refusal = "";
+    const { defaultPlaybackRate, playbackRate } = this.element;
+    if (playbackRate === 1) this.element.playbackRate = defaultPlaybackRate;
+    if (source !== null) void this.learn(source, key);
+    return true;
+  }
+
+  /** Begin anew with the same source. */
+  load(): void {
+    this.rewind();
+    if (this.info !== null) this.tellLoaded();
   }
 
   pending(): string[] {
@@ -67,42 +139,179 @@ export class NativeClip {
   }
 
   failure(): string {
-    // One that is in no document shows nothing and sounds nowhere.
+    // One that is in no document shows nothing; what it lacks is told to the script that made it.
     if (!this.element.isConnected) return "";
     const problem = this.reading().problem || this.refusal;
     return problem === "" ? "" : `${selectorOf(this.element)}: ${problem}`;
   }
 
-  setPlaying(isPlaying: boolean, nowMs: number): void {
-    this.baseMs = this.freeMs(nowMs);
-    this.sinceMs = nowMs;
-    this.isPlaying = isPlaying;
+  play(): Promise<void> {
+    if (this.refusal !== "") {
+      return Promise.reject(new DOMException(this.refusal, "NotSupportedError"));
+    }
+    this.mayAutoplay = false;
+    if (this.isTimed) return this.events.whenPlaying(this.info !== null);
+    if (this.isOver) this.seek(0);
+    if (!this.isStarted) {
+      this.isStarted = true;
+      this.turn({});
+      this.events.tell("play");
+      if (this.info !== null) this.events.tell("playing");
+    }
+    return this.events.whenPlaying(this.info !== null);
   }
 
-  seek(sourceMs: number, nowMs: number): void {
-    this.baseMs = Math.max(0, sourceMs);
-    this.sinceMs = nowMs;
+  pause(): void {
+    this.mayAutoplay = false;
+    if (!this.isStarted || this.isTimed) return;
+    this.isStarted = false;
+    this.turn({});
+    this.events.tell("timeupdate", "pause");
+    this.events.giveUpPlaying("pause() was called");
   }
 
-  /** Where it stands when nothing but itself times it. */
-  freeMs(nowMs: number): number {
-    return this.within(this.isPlaying ? this.baseMs + (nowMs - this.sinceMs) : this.baseMs);
+  /** In a group the group decides where it stands; the page is told all the same. */
+  seek(sourceMs: number): void {
+    const most = this.bounds?.lengthMs ?? Number.POSITIVE_INFINITY;
+    if (!this.isTimed) this.turn({ positionMs: Math.min(Math.max(0, sourceMs), most) });
+    this.isSeeking = true;
+    this.events.tell("seeking");
+    this.events.afterwards(() => {
+      this.isSeeking = false;
+    });
+    this.events.tell(...SOUGHT);
   }
 
-  /** A time of the source: round and round with `loop`, else held at its end. */
-  within(sourceMs: number): number {
-    const lengthMs = this.info?.durationMs ?? 0;
-    if (lengthMs <= 0) return Math.max(0, sourceMs);
-    if (this.element.loop) return sourceMs % lengthMs;
-    return Math.min(sourceMs, lengthMs);
+  requestFrame(callback: VideoFrameRequestCallback): number {
+    this.onAsked();
+    return this.frameCallbacks.request(callback);
   }
 
-  show(sourceMs: number): void {
+  /** Volume, speed or pitch may have changed. */
+  readSettings(): void {
+    const gain = gainOf(this.element);
+    if (gain !== this.gains.gain) this.gains.set(this.clock.nowMs(), gain);
+    this.turn({});
+  }
+
+  /** A volume that is set to what it was goes on fading from there. */
+  readGain(): void {
+    this.gains.set(this.clock.nowMs(), gainOf(this.element));
+  }
+
+  /** The film begins: from now on time passes. */
+  begin(): void {
+    this.readSettings();
+    this.schedule();
+  }
+
+  /** What is played of it until an instant of its own clock; silent while its source is unknown. */
+  pieces(untilMs: number): Piece[] {
+    this.followGroup();
+    return this.bounds === null ? [] : this.head.pieces(this.bounds, untilMs);
+  }
+
+  /** One frame of the film. */
+  show(): void {
+    if (gainOf(this.element) !== this.gains.gain) this.readSettings();
+    const { positionMs } = this;
+    if (positionMs === null) return;
+    if (this.isTimed) this.tellOnTheWay(positionMs);
     const { info, source } = this;
-    if (this.standIn === null || source === null || !info?.hasVideo) return;
+    if (this.standIn === null || this.frames === null || source === null || !info?.hasVideo) return;
     this.standIn.place(info);
     const lastMs = Math.max(0, info.durationMs - LAST_PICTURE_MS);
-    this.standIn.draw(source, info, Math.min(sourceMs, lastMs));
+    // In a canvas that gives its own size to its box, fewer pixels would make a smaller box.
+    const shownMs = this.frames.draw(source, info, Math.min(positionMs, lastMs), true);
+    this.frameCallbacks.run(this.clock.nowMs(), shownMs, info);
+  }
+
+  private get bounds(): Bounds | null {
+    if (this.info === null) return null;
+    return { lengthMs: this.info.durationMs, isLooped: this.element.loop };
+  }
+
+  /** The time by which its source moves: that of its group, or the film's. */
+  private headMs(): number | null {
+    return this.isTimed ? this.clock.ownMsAround(this.element) : this.clock.nowMs();
+  }
+
+  /** Go on from here as the element is set now. */
+  private turn(change: { positionMs?: number }): void {
+    const isMoving = this.isStarted || this.isTimed;
+    const { playbackRate, preservesPitch } = this.element;
+    const course = { ...change, rate: isMoving ? playbackRate : 0, keepsPitch: preservesPitch };
+    this.head.turn(this.headMs() ?? this.groupMs ?? 0, course, this.bounds);
+    this.schedule();
+  }
+
+  /** In a group the source begins with the group. */
+  private followGroup(): void {
+    if (!this.isTimed) return;
+    if (this.groupMs === null) {
+      const { playbackRate: rate, preservesPitch: keepsPitch } = this.element;
+      this.head.turn(0, { positionMs: 0, rate, keepsPitch }, this.bounds);
+    }
+    this.groupMs = this.headMs() ?? this.groupMs ?? 0;
+  }
+
+  private rewind(): void {
+    this.isStarted = false;
+    this.mayAutoplay = true;
+    this.events.giveUpPlaying("another source was set");
+    this.element.playbackRate = this.element.defaultPlaybackRate;
+    if (!this.isTimed) this.turn({ positionMs: 0 });
+  }
+
+  /** Wake when the end comes, and now and then on the way. */
+  private schedule(): void {
+    this.clock.cancel(this.endTimer);
+    const { bounds } = this;
+    if (bounds === null || !this.clock.hasBegun() || this.isTimed || !this.isStarted) return;
+    const endMs = this.head.endMs(bounds);
+    if (endMs === null || bounds.lengthMs <= 0) return;
+    const delayMs = Math.max(0, Math.ceil(endMs - this.clock.nowMs()));
+    this.endTimer = this.clock.after(delayMs, () => this.arrive());
+    if (this.updateTimer === 0) this.updateLater();
+  }
+
+  private updateLater(): void {
+    this.updateTimer = this.clock.after(UPDATE_MS, () => {
+      this.updateTimer = 0;
+      if (!this.isStarted || this.isTimed) return;
+      this.events.tell("timeupdate");
+      this.updateLater();
+    });
+  }
+
+  /** At the end of the source; a timer is up to a millisecond late, the sound is not. */
+  private arrive(): void {
+    const { bounds } = this;
+    const endMs = bounds === null ? null : this.head.endMs(bounds);
+    if (bounds === null || endMs === null || !this.isStarted) return;
+    if (endMs > this.clock.nowMs() + 1e-6) {
+      this.schedule();
+      return;
+    }
+    if (bounds.isLooped) {
+      this.head.turn(endMs, { positionMs: 0 }, bounds);
+      this.events.tell("seeking", ...SOUGHT);
+      this.schedule();
+      return;
+    }
+    this.isStarted = false;
+    this.head.turn(endMs, { positionMs: bounds.lengthMs, rate: 0 }, bounds);
+    this.events.tell(...ENDED);
+  }
+
+  /** In a group there are no timers: frames may be left out there. */
+  private tellOnTheWay(positionMs: number): void {
+    if (this.toldMs === Number.NEGATIVE_INFINITY) this.events.tell("play", "playing");
+    if (positionMs === this.toldMs) return;
+    const isOver = this.isOver;
+    if (!isOver && Math.abs(positionMs - this.toldMs) < UPDATE_MS) return;
+    this.toldMs = positionMs;
+    this.events.tell(...(isOver ? ENDED : ["timeupdate"]));
   }
 
   private reading(): Reading {
@@ -117,11 +326,31 @@ export class NativeClip {
       if (key !== this.askedFor) return;
       this.info = info;
       this.standIn?.place(info);
-      for (const name of LOADED) this.element.dispatchEvent(new Event(name));
+      this.tellLoaded();
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error);
       const said = source.fileId === null ? `src="${source.src}"` : `file-id="${source.fileId}"`;
-      if (key === this.askedFor) this.refusal = `${said}: ${reason}`;
+      if (key !== this.askedFor) return;
+      this.refusal = `${said}: ${reason}`;
+      this.events.tell("error");
+      this.events.giveUpPlaying(this.refusal, "NotSupportedError");
     }
   }
+
+  private tellLoaded(): void {
+    this.events.tell(...LOADED);
+    if (this.mayAutoplay && this.element.autoplay && !this.isTimed) {
+      this.isStarted = true;
+      // Loading takes no time.
+      this.head.turn(this.askedAtMs, { rate: this.element.playbackRate }, this.bounds);
+      this.events.tell("play");
+    }
+    if (this.isStarted) this.events.tell("playing");
+    this.events.startPlaying();
+    this.schedule();
+  }
+}
+
+function gainOf(element: HTMLMediaElement): number {
+  return element.muted ? 0 : element.volume;
 }

@@ -4,26 +4,29 @@
  */
 
 import { fileUrl } from "./host.ts";
-import { NativeClip } from "./native_clip.ts";
-
-interface Clock {
-  /** The own time of the nearest timed element around, or null without one or while it is hidden. */
-  ownMsAround(element: Element): number | null;
-  isTimed(element: Element): boolean;
-  nowMs(): number;
-}
+import { NativeClip, type FilmClock } from "./native_clip.ts";
+import { NativePictures } from "./native_pictures.ts";
+import { replaceProperties } from "./native_properties.ts";
 
 /** A stored file, by its id; the second is the older name. */
 const FILE_NAMES = ["file-id", "asset-id"];
 
+/** What happens to a clip by itself, without a script that acts again. */
+const LATE_EVENTS: ReadonlySet<string> = new Set([
+  ...["play", "playing", "pause", "timeupdate", "ended", "seeking", "seeked"],
+]);
+
 export class NativeMedia {
   private readonly clips = new Map<HTMLMediaElement, NativeClip>();
-  private readonly clock: Clock;
+  private readonly pictures: NativePictures;
+  private readonly clock: FilmClock;
   private readonly onAdd: () => void;
+  private isListenedTo = false;
 
-  constructor(clock: Clock, onAdd: () => void) {
+  constructor(clock: FilmClock, onAdd: () => void) {
     this.clock = clock;
     this.onAdd = onAdd;
+    this.pictures = new NativePictures(clock);
   }
 
   /** Watch the document from its very start: a source must be taken before it is loaded. */
@@ -32,49 +35,74 @@ export class NativeMedia {
       for (const record of records) {
         if (record.type === "attributes") this.take(record.target);
         for (const node of record.addedNodes) this.take(node);
+        for (const node of record.removedNodes) this.release(node);
       }
     });
-    const attributeFilter = ["src", ...FILE_NAMES];
+    const attributeFilter = ["src", "srcset", ...FILE_NAMES];
     observer.observe(document, {
       childList: true,
       subtree: true,
       attributes: true,
       attributeFilter,
     });
-    replacePlaying(this, this.clock);
+    replaceProperties((element) => this.clipOf(element));
+    this.noticeListeners();
   }
 
   all(): NativeClip[] {
     return [...this.clips.values()];
   }
 
-  /** Those that are in the document: the others are neither seen nor heard. */
+  /** Those that are in the document: the others are not seen, though they may be heard. */
   present(): NativeClip[] {
     return this.all().filter((clip) => clip.element.isConnected);
+  }
+
+  /** Whether there is anything to do in frames. */
+  get hasAny(): boolean {
+    return this.clips.size > 0 || this.pictures.hasAny;
+  }
+
+  /** Whether scripts wait for what happens to a clip, so that no frame may be left out. */
+  get isScripted(): boolean {
+    const hasHandler = ({ element }: NativeClip): boolean =>
+      [...LATE_EVENTS].some(
+        (name) => (element as unknown as Record<string, unknown>)[`on${name}`] !== null,
+      );
+    return this.isListenedTo || this.all().some(hasHandler);
   }
 
   clipOf(element: HTMLMediaElement): NativeClip {
     const known = this.clips.get(element);
     if (known !== undefined) return known;
-    const clip = new NativeClip(element);
+    const clip = new NativeClip(element, this.clock, () => {
+      this.isListenedTo = true;
+    });
     this.clips.set(element, clip);
     this.onAdd();
+    // One that is never put into the document is not seen by the observer.
+    this.take(element);
     return clip;
   }
 
-  /** One frame: every clip at its time. */
-  update(): void {
-    for (const clip of this.clips.values()) {
-      const sourceMs = this.sourceMsOf(clip);
-      if (sourceMs !== null) clip.show(sourceMs);
-    }
+  /** What has to be known before frame 0. */
+  pending(): string[] {
+    this.pictures.check();
+    return this.all().flatMap((clip) => clip.pending());
   }
 
-  /** Where a clip stands now; null while its group is not seen. */
-  sourceMsOf(clip: NativeClip): number | null {
-    if (!this.clock.isTimed(clip.element)) return clip.freeMs(this.clock.nowMs());
-    const ownMs = this.clock.ownMsAround(clip.element);
-    return ownMs === null ? null : clip.within(ownMs);
+  failures(): string[] {
+    return this.all().map((clip) => clip.failure());
+  }
+
+  begin(): void {
+    for (const clip of this.clips.values()) clip.begin();
+  }
+
+  /** One frame: every clip and animated picture at its time. */
+  update(): void {
+    for (const clip of this.clips.values()) clip.show();
+    this.pictures.update();
   }
 
   private take(node: Node): void {
@@ -84,7 +112,7 @@ export class NativeMedia {
       else if (media instanceof HTMLSourceElement) {
         const owner = media.parentElement;
         if (owner instanceof HTMLMediaElement) this.takeSource(media, owner);
-      } else if (media instanceof HTMLImageElement) showFile(media);
+      } else if (media instanceof HTMLImageElement) this.takePicture(media);
     }
   }
 
@@ -96,8 +124,47 @@ export class NativeMedia {
     const src = holder.getAttribute("src");
     if (src === null) return;
     holder.removeAttribute("src");
-    if (holder === media || clip.src === "") clip.src = src;
+    const isFirst = holder === media || media.querySelector("source") === holder;
+    if (isFirst || clip.src === "") clip.src = src;
   }
+
+  private takePicture(image: HTMLImageElement): void {
+    showFile(image);
+    this.pictures.take(image);
+    this.onAdd();
+  }
+
+  /** A clip that leaves the document stops. */
+  private release(node: Node): void {
+    if (!(node instanceof Element)) return;
+    for (const media of [node, ...node.querySelectorAll("video, audio")]) {
+      if (!(media instanceof HTMLMediaElement) || media.isConnected) continue;
+      this.clips.get(media)?.pause();
+    }
+  }
+
+  private noticeListeners(): void {
+    const native = EventTarget.prototype.addEventListener;
+    const notice = (): void => {
+      this.isListenedTo = true;
+    };
+    EventTarget.prototype.addEventListener = function addEventListener(
+      this: EventTarget,
+      ...args: Parameters<EventTarget["addEventListener"]>
+    ): void {
+      if (LATE_EVENTS.has(args[0]) && concernsClips(this, args[2])) notice();
+      native.apply(this, args);
+    };
+  }
+}
+
+/** These events do not rise: others hear them only on their way down. */
+function concernsClips(
+  target: EventTarget,
+  options: boolean | AddEventListenerOptions | undefined,
+): boolean {
+  if (target instanceof HTMLMediaElement) return true;
+  return typeof options === "object" ? options?.capture === true : options === true;
 }
 
 /** An <img> of a stored file is an <img> from that file's address. */
@@ -106,78 +173,4 @@ function showFile(image: HTMLImageElement): void {
   if (fileId == null) return;
   const url = fileUrl(fileId);
   if (image.getAttribute("src") !== url) image.src = url;
-}
-
-type Getters = Record<string, (clip: NativeClip) => unknown>;
-
-/** Let scripts see clips that are loaded and obey, though the browser knows nothing of them. */
-function replacePlaying(media: NativeMedia, clock: Clock): void {
-  const read = (clip: NativeClip): number => media.sourceMsOf(clip) ?? 0;
-  const isOver = (clip: NativeClip): boolean =>
-    !clip.element.loop && clip.info !== null && read(clip) >= clip.info.durationMs;
-  const getters: Getters = {
-    paused: (clip) => !clip.isPlaying,
-    ended: isOver,
-    duration: (clip) => (clip.info === null ? Number.NaN : clip.info.durationMs / 1000),
-    readyState: (clip) => (clip.info === null ? 0 : HTMLMediaElement.HAVE_ENOUGH_DATA),
-    currentSrc: (clip) => clip.src,
-    seeking: () => false,
-    error: () => null,
-  };
-  const clipOf = (element: HTMLMediaElement): NativeClip => media.clipOf(element);
-  const prototype = HTMLMediaElement.prototype;
-  for (const [name, getter] of Object.entries(getters))
-    defineGetter(prototype, name, clipOf, getter);
-  defineGetter(HTMLVideoElement.prototype, "videoWidth", clipOf, (clip) => clip.info?.widthPx ?? 0);
-  defineGetter(
-    HTMLVideoElement.prototype,
-    "videoHeight",
-    clipOf,
-    (clip) => clip.info?.heightPx ?? 0,
-  );
-  Object.defineProperty(prototype, "src", {
-    configurable: true,
-    enumerable: true,
-    get(this: HTMLMediaElement) {
-      return clipOf(this).src;
-    },
-    set(this: HTMLMediaElement, src: unknown) {
-      clipOf(this).src = String(src);
-    },
-  });
-  Object.defineProperty(prototype, "currentTime", {
-    configurable: true,
-    enumerable: true,
-    get(this: HTMLMediaElement) {
-      return read(clipOf(this)) / 1000;
-    },
-    set(this: HTMLMediaElement, seconds: number) {
-      clipOf(this).seek(seconds * 1000, clock.nowMs());
-    },
-  });
-  prototype.play = function play(this: HTMLMediaElement): Promise<void> {
-    clipOf(this).setPlaying(true, clock.nowMs());
-    this.dispatchEvent(new Event("play"));
-    return Promise.resolve();
-  };
-  prototype.pause = function pause(this: HTMLMediaElement): void {
-    clipOf(this).setPlaying(false, clock.nowMs());
-    this.dispatchEvent(new Event("pause"));
-  };
-  prototype.load = function load(): void {};
-}
-
-function defineGetter(
-  prototype: object,
-  name: string,
-  clipOf: (element: HTMLMediaElement) => NativeClip,
-  getter: (clip: NativeClip) => unknown,
-): void {
-  Object.defineProperty(prototype, name, {
-    configurable: true,
-    enumerable: true,
-    get(this: HTMLMediaElement) {
-      return getter(clipOf(this));
-    },
-  });
 }

@@ -1,12 +1,10 @@
 /**
- * The canvas that stands in the place of a native <video>.
+ * The canvas that stands in the place of a native <video> or an animated <img>.
  *
- * A <video> cannot be told which picture to show, so it is taken out of the flow, unseen but alive
- * (its animations go on), and a canvas with the same computed style takes its place.
+ * Neither can be told which picture to show, so it is taken out of the flow, unseen but alive (its
+ * animations go on), and a canvas with the same computed style takes its place.
  */
 
-import { FrameCanvas } from "./frame_canvas.ts";
-import type { MediaInfo, MediaSource } from "./host.ts";
 import { sheetOf } from "./elements/picture_box.ts";
 
 const REPLACED = "data-framekiln-replaced";
@@ -32,55 +30,59 @@ const COPIED: readonly string[] = [
   ...CORNERS.map((corner) => `border-${corner}-radius`),
 ];
 
-const standIns = new WeakMap<HTMLVideoElement, StandIn>();
+const standIns = new WeakMap<Element, StandIn>();
 let isLookInstalled = false;
 
-export function standInOf(video: HTMLVideoElement): HTMLCanvasElement | null {
-  return standIns.get(video)?.canvas ?? null;
+export function standInOf(element: Element): HTMLCanvasElement | null {
+  return standIns.get(element)?.canvas ?? null;
+}
+
+interface NaturalSize {
+  readonly widthPx: number | null;
+  readonly heightPx: number | null;
 }
 
 export class StandIn {
-  private readonly video: HTMLVideoElement;
-  private readonly frames = new FrameCanvas();
+  readonly canvas: HTMLCanvasElement;
+  private readonly element: HTMLElement;
 
-  constructor(video: HTMLVideoElement) {
-    this.video = video;
-    this.canvas.setAttribute("aria-hidden", "true");
-    standIns.set(video, this);
+  constructor(element: HTMLElement, canvas: HTMLCanvasElement) {
+    this.element = element;
+    this.canvas = canvas;
+    canvas.setAttribute("aria-hidden", "true");
+    standIns.set(element, this);
     installLook();
   }
 
-  get canvas(): HTMLCanvasElement {
-    return this.frames.canvas;
-  }
-
-  /** Take the video's place, as it is styled now. */
-  place(info: MediaInfo): void {
-    if (!this.video.isConnected) {
+  /** Take the element's place, as it is styled now. */
+  place(size: NaturalSize): void {
+    if (!this.element.isConnected) {
       this.canvas.remove();
       return;
     }
-    if (this.canvas.previousSibling !== this.video) this.video.after(this.canvas);
-    this.copyStyle(info);
+    if (this.canvas.previousSibling !== this.element) this.element.after(this.canvas);
+    this.copyStyle(size);
   }
 
-  draw(source: MediaSource, info: MediaInfo, sourceMs: number): void {
-    // In a canvas that gives its own size to its box, fewer pixels would make a smaller box.
-    this.frames.draw(source, info, sourceMs, true);
+  /** Give the place back. */
+  leave(): void {
+    this.canvas.remove();
+    this.element.removeAttribute(REPLACED);
+    standIns.delete(this.element);
   }
 
-  private copyStyle(info: MediaInfo): void {
-    this.video.removeAttribute(REPLACED);
-    const style = this.video.computedStyleMap();
+  private copyStyle(size: NaturalSize): void {
+    this.element.removeAttribute(REPLACED);
+    const style = this.element.computedStyleMap();
     const values = COPIED.map((name) => [name, style.get(name)?.toString() ?? ""] as const);
-    this.video.setAttribute(REPLACED, "");
+    this.element.setAttribute(REPLACED, "");
     for (const [name, value] of values) {
       if (this.canvas.style.getPropertyValue(name) !== value) {
         this.canvas.style.setProperty(name, value, "important");
       }
     }
-    if (this.canvas.width === 300 && info.widthPx !== null) this.canvas.width = info.widthPx;
-    if (this.canvas.height === 150 && info.heightPx !== null) this.canvas.height = info.heightPx;
+    if (this.canvas.width === 300 && size.widthPx !== null) this.canvas.width = size.widthPx;
+    if (this.canvas.height === 150 && size.heightPx !== null) this.canvas.height = size.heightPx;
   }
 }
 

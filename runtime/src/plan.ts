@@ -8,6 +8,7 @@ import type { NativeClip } from "./native_clip.ts";
 import type { NativeMedia } from "./native_media.ts";
 import { sizeRoot } from "./root_box.ts";
 import { selectorOf } from "./selector.ts";
+import type { GainPoint } from "./timing/gain_curve.ts";
 import type { Place } from "./timing/tree.ts";
 
 export interface PlannedMedia {
@@ -22,6 +23,12 @@ export interface PlannedMedia {
   /** Where the source is over: from there on its picture is held and its sound is silent. */
   readonly sourceOutMs: number | null;
   readonly gain: number;
+  /** Times `gain`, at instants of the film; between two it is a straight line. Empty: always 1. */
+  readonly gains: readonly GainPoint[];
+  /** Source time for each unit of the film's time. */
+  readonly rate: number;
+  /** Whether another speed leaves the pitch as it is. */
+  readonly keepsPitch: boolean;
   readonly hasPicture: boolean;
 }
 
@@ -43,6 +50,9 @@ interface Window {
   readonly endMs: number;
 }
 
+const SILENCE: { gain: number; gains: readonly GainPoint[] } = { gain: 0, gains: [] };
+const AS_IT_IS = { rate: 1, keepsPitch: true };
+
 export function makePlan(natives: NativeMedia | null, isScripted: boolean): Plan {
   const sizeWarning = sizeRoot();
   const root = timeTree.all().find(({ element }) => element instanceof TimegroupElement) ?? null;
@@ -51,13 +61,18 @@ export function makePlan(natives: NativeMedia | null, isScripted: boolean): Plan
   return {
     kind: root === null ? "page" : "composition",
     ...facts,
-    media: [...elementMedia(endMs), ...nativeMedia(natives, endMs)],
-    isDeclarative: !isScripted && !drawsByScript(),
+    media: plannedMedia(natives, endMs),
+    isDeclarative: !isScripted && natives?.isScripted !== true && !drawsByScript(),
     warnings: [
       ...(sizeWarning === "" ? [] : [sizeWarning]),
       ...timeTree.oddities().map(({ element, message }) => `${selectorOf(element)} ${message}`),
     ],
   };
+}
+
+/** What was played until now, and will be until the film ends if no script changes it. */
+export function plannedMedia(natives: NativeMedia | null, filmEndMs: number): PlannedMedia[] {
+  return [...elementMedia(filmEndMs), ...nativeMedia(natives, filmEndMs)];
 }
 
 function compositionFacts({ element, span, node }: Place<TimedElement>) {
@@ -113,55 +128,46 @@ function elementMedia(filmEndMs: number): PlannedMedia[] {
       ...window,
       sourceInMs: element.pinnedMs ?? span.sourceInMs + window.startMs - span.startMs,
       sourceOutMs: isPinned ? element.pinnedMs : span.sourceOutMs,
-      gain: isPinned || !info.hasAudio ? 0 : element.gain,
+      ...(isPinned || !info.hasAudio
+        ? SILENCE
+        : element.gains.between(window.startMs, window.endMs)),
+      ...AS_IT_IS,
       hasPicture: element.mediaKind === "video" && info.hasVideo,
     };
   });
 }
 
 function nativeMedia(natives: NativeMedia | null, filmEndMs: number): PlannedMedia[] {
-  return (natives?.present() ?? []).flatMap((clip) => {
+  return (natives?.all() ?? []).flatMap((clip) => {
     const place = timeTree.nearest(clip.element);
-    const startMs = place?.span.startMs ?? 0;
-    const window = place === null ? { startMs, endMs: filmEndMs } : windowOf(place, filmEndMs);
-    return turnsOf(clip, { startMs, window, isHeard: place !== null || clip.isPlaying });
+    const window = place === null ? { startMs: 0, endMs: filmEndMs } : windowOf(place, filmEndMs);
+    return clipMedia(clip, window, place?.span.startMs ?? 0);
   });
 }
 
-interface Heard {
-  readonly startMs: number;
-  readonly window: Window;
-  readonly isHeard: boolean;
-}
-
-/** One entry for each time that a clip is played; with `loop` it begins again and again. */
-function turnsOf(clip: NativeClip, { startMs, window, isHeard }: Heard): PlannedMedia[] {
+/** One entry for each stretch that a clip is played; one without sound for a clip that never is. */
+function clipMedia(clip: NativeClip, window: Window, zeroMs: number): PlannedMedia[] {
   const { info, source } = clip;
-  if (source === null || info === null || info.durationMs <= 0) return [];
-  const turns: PlannedMedia[] = [];
-  const hasEnd = Number.isFinite(window.endMs);
-  const count = clip.element.loop && hasEnd ? (window.endMs - startMs) / info.durationMs : 1;
-  for (let turn = 0; turn < count; turn += 1) {
-    const beginMs = startMs + turn * info.durationMs;
-    const isLast = turn + 1 >= count;
-    const overMs = isLast && hasEnd ? window.endMs : beginMs + info.durationMs;
+  if (source === null || info === null || info.durationMs <= 0 || !isOpen(window)) return [];
+  const facts = {
+    element: selectorOf(clip.element),
+    kind: clip.kind,
+    ...source,
+    sourceOutMs: info.durationMs,
+    hasPicture: clip.kind === "video" && info.hasVideo,
+  };
+  const played = clip.pieces(window.endMs - zeroMs).flatMap(({ startMs, endMs, ...piece }) => {
     const part = {
-      startMs: Math.max(beginMs, window.startMs),
-      endMs: Math.min(overMs, window.endMs),
+      startMs: Math.max(zeroMs + startMs, window.startMs),
+      endMs: Math.min(zeroMs + endMs, window.endMs),
     };
-    if (!isOpen(part)) continue;
-    turns.push({
-      element: selectorOf(clip.element),
-      kind: clip.kind,
-      ...source,
-      ...part,
-      sourceInMs: part.startMs - beginMs,
-      sourceOutMs: info.durationMs,
-      gain: isHeard && info.hasAudio ? clip.gain : 0,
-      hasPicture: clip.kind === "video" && info.hasVideo,
-    });
-  }
-  return turns;
+    if (!isOpen(part)) return [];
+    const sourceInMs = piece.sourceInMs + (part.startMs - zeroMs - startMs) * piece.rate;
+    const loudness = info.hasAudio ? clip.gains.between(part.startMs, part.endMs) : SILENCE;
+    return { ...facts, ...piece, ...part, sourceInMs, ...loudness };
+  });
+  if (played.length > 0) return played;
+  return [{ ...facts, ...window, sourceInMs: clip.positionMs ?? 0, ...AS_IT_IS, ...SILENCE }];
 }
 
 function isOpen(window: Window): boolean {

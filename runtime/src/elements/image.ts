@@ -1,6 +1,7 @@
 /** ef-image: a picture from an address, a data URL or a stored file. */
 
-import { fileUrl } from "../host.ts";
+import { fileUrl, isHosted } from "../host.ts";
+import { MovingPicture } from "../moving_picture.ts";
 import { selectorOf } from "../selector.ts";
 import { PictureBox } from "./picture_box.ts";
 import { readSource, type Reading } from "./source.ts";
@@ -16,6 +17,7 @@ export class ImageElement extends TimedElement {
   private readonly image = document.createElement("img");
   private readonly box = new PictureBox(this, this.image);
   private state: "empty" | "loading" | "loaded" | "failed" = "empty";
+  private moving: MovingPicture | null = null;
 
   override connectedCallback(): void {
     super.connectedCallback();
@@ -45,6 +47,10 @@ export class ImageElement extends TimedElement {
     this.box.followPosition();
   }
 
+  override paint(ownMs: number): void {
+    this.moving?.show(ownMs);
+  }
+
   private reading(): Reading {
     return readSource({
       src: this.getAttribute("src"),
@@ -71,7 +77,17 @@ export class ImageElement extends TimedElement {
   }
 
   private settle(url: string, state: "loaded" | "failed"): void {
-    if (this.image.getAttribute("src") === url) this.state = state;
+    if (this.image.getAttribute("src") !== url) return;
+    this.state = state;
+    this.setMoving(state === "loaded" && isHosted() ? MovingPicture.of(this.image) : null);
+  }
+
+  /** An animated picture stands in the place of the image; its time is the element's own. */
+  private setMoving(moving: MovingPicture | null): void {
+    if (moving === null && this.moving === null) return;
+    moving?.canvas.classList.add("picture");
+    (this.moving?.canvas ?? this.image).replaceWith(moving?.canvas ?? this.image);
+    this.moving = moving;
   }
 }
 

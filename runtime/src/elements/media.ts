@@ -8,21 +8,28 @@
 import { isHosted, keyOf, mediaInfo, type MediaInfo, type MediaSource } from "../host.ts";
 import { NativePlayer } from "../native_player.ts";
 import { selectorOf } from "../selector.ts";
+import { GainCurve } from "../timing/gain_curve.ts";
 import { sourceTimeMs } from "../timing/model.ts";
 import { reflect, TimedElement, timeTree } from "./timed.ts";
 import { readSource, type Reading } from "./source.ts";
 
 const SOURCE_NAMES = ["src", "file-id", "fileid", "asset-id", "assetid"];
+const GAIN_NAMES = ["volume", "mute", "muted"];
 
 export abstract class MediaElement extends TimedElement {
   static override get observedAttributes(): string[] {
-    return [...TimedElement.observedAttributes, ...SOURCE_NAMES, "current-time", "currenttime"];
+    return [
+      ...[...TimedElement.observedAttributes, ...SOURCE_NAMES, ...GAIN_NAMES],
+      ...["current-time", "currenttime"],
+    ];
   }
 
   abstract readonly mediaKind: "video" | "audio";
 
   /** Known once it is not pending; null for an element without a source. */
   info: MediaInfo | null = null;
+  /** How loud it was until now, in the film's time. */
+  readonly gains = new GainCurve(1);
   protected player: NativePlayer | null = null;
   private askedFor = "";
   private refusal = "";
@@ -44,6 +51,7 @@ export abstract class MediaElement extends TimedElement {
 
   override attributeChangedCallback(name: string, before: string | null, after: string | null) {
     super.attributeChangedCallback(name, before, after);
+    if (GAIN_NAMES.includes(name)) this.gains.set(timeTree.nowMs, this.gain);
     if (SOURCE_NAMES.includes(name) && this.isConnected) this.ask();
   }
 

@@ -62,6 +62,7 @@ class _Work:
             timeline = stage.shot.timeline
             slices = [self._film(stage, each) for each in cut(timeline)]
             page_sounds = stage.save_sounds(self._folder)
+            sounds = stage.sounds()
             film = Film(
                 size=stage.shot.size,
                 timeline=timeline,
@@ -71,7 +72,7 @@ class _Work:
             )
         sound = self._folder / "sound.mp4"
         mix_sounds(
-            stage.shot.sounds,
+            sounds,
             timeline,
             self._order.assets,
             sound,

@@ -1,11 +1,17 @@
 """What is heard in a film, and when: values only."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from framekiln.engine.assets import FILE_ID
+from framekiln.kit.errors import InvalidInput
+
+MOST_WINDOWS: Final = 10_000
+"""Each is opened and decoded on its own."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +25,15 @@ class MediaWindow:
     end_ms: float
     source_in_ms: float
     gain: float
+    speed: float = 1.0
+    keeps_pitch: bool = True
+    gains: tuple[tuple[float, float], ...] = ()
+    """Times `gain`: factors at milliseconds of the film, a straight line between two."""
+
+    @property
+    def is_heard(self) -> bool:
+        """Whether it is ever louder than nothing."""
+        return self.gain > 0 and (not self.gains or any(factor > 0 for _, factor in self.gains))
 
     @property
     def source(self) -> str:
@@ -29,9 +44,10 @@ class MediaWindow:
     def from_plan(cls, entry: dict[str, Any], *, film_ms: float) -> "MediaWindow":
         """Read one entry of the page's plan; it sounds no longer than its source lasts."""
         start_ms, source_in_ms = float(entry["startMs"]), float(entry["sourceInMs"])
+        speed = float(entry.get("rate", 1))
         ends_ms = [film_ms if entry["endMs"] is None else float(entry["endMs"])]
         if entry.get("sourceOutMs") is not None:
-            ends_ms.append(start_ms + float(entry["sourceOutMs"]) - source_in_ms)
+            ends_ms.append(start_ms + (float(entry["sourceOutMs"]) - source_in_ms) / speed)
         return cls(
             element=str(entry["element"]),
             src=entry["src"],
@@ -40,7 +56,31 @@ class MediaWindow:
             end_ms=min(ends_ms),
             source_in_ms=source_in_ms,
             gain=float(entry["gain"]),
+            speed=speed,
+            keeps_pitch=bool(entry.get("keepsPitch", True)),
+            gains=_points(entry.get("gains", ())),
         )
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "MediaWindow":
+        """Read what `asdict` made, once it has been JSON."""
+        return cls(**{**value, "gains": _points(value.get("gains", ()))})
+
+
+def heard_windows(entries: Iterable[dict[str, Any]], *, film_ms: float) -> tuple[MediaWindow, ...]:
+    """Return what is heard of the page's plan."""
+    windows = (MediaWindow.from_plan(entry, film_ms=film_ms) for entry in entries)
+    heard = tuple(islice((window for window in windows if window.is_heard), MOST_WINDOWS + 1))
+    if len(heard) > MOST_WINDOWS:
+        raise InvalidInput(
+            f"the page plays, stops or seeks its sounds more than {MOST_WINDOWS:,} times:"
+            " seek less often, or while they are paused"
+        )
+    return heard
+
+
+def _points(values: Iterable[Sequence[float]]) -> tuple[tuple[float, float], ...]:
+    return tuple((float(at_ms), float(factor)) for at_ms, factor in values)
 
 
 @dataclass(frozen=True)

@@ -38,12 +38,14 @@ from framekiln.engine.page_api import (
     is_needed,
     md5_of,
 )
+from framekiln.engine.page_pictures import PagePictures
 from framekiln.engine.site import Site
 from framekiln.kit.errors import FramekilnError, InvalidInput, RemoteFailed
 from framekiln.media.captions import read_captions
 from framekiln.media.hearing.mono_samples import MonoSamples
 from framekiln.media.probe import MediaFacts, probe
 from framekiln.media.watching.frames import FrameSource
+from framekiln.media.watching.planes import Pixels
 
 Query = dict[str, str]
 
@@ -51,6 +53,9 @@ PREFIX: Final = "/__framekiln/"
 _READING: Final = ("frame", "peaks")
 _LARGEST_FRAME_PX: Final = 8192
 _LONGEST_WINDOW: Final = 1 << 20
+_MOST: Final = 1 << 20
+# Browsers look at the bytes where a server does not say what they are.
+_MAY_BE_PICTURES: Final = ("image/", "application/octet-stream", "binary/octet-stream")
 _MOST_WARNINGS: Final = 20
 _ERROR_STATUS: Final = 400
 _SHORT_NUMBER: Final = re.compile(r"[0-9]{1,9}")
@@ -87,6 +92,7 @@ class PageHost:
         self._facts: dict[str, MediaFacts] = {}
         self._frames: dict[tuple[str, int, int], FrameSource] = {}
         self._sounds: dict[str, MonoSamples] = {}
+        self._pictures = PagePictures()
         self.reasons: dict[str, FramekilnError] = {}
         """Why each source that could not be had could not."""
         by_address: dict[str, Callable[[str], Resource]] = {
@@ -102,6 +108,8 @@ class PageHost:
             "captions": self._captions,
             "transcription": self._transcription,
             "peaks": self._peaks,
+            "animations": lambda query: _json(self._pictures.served(query.get("src"))),
+            "picture": self._picture,
             "tailwind.js": lambda _query: _tailwind(),
         }
 
@@ -118,12 +126,20 @@ class PageHost:
             pictures.close()
         for sound in self._sounds.values():
             sound.close()
+        self._pictures.close()
 
     def lookup(self, url: str) -> Resource | None:
         """Answer one request of the page; None refuses it."""
         parts = urlsplit(url)
         if parts.path.startswith(PREFIX):
             return self._answer(parts.path.removeprefix(PREFIX), parts.query)
+        found = self._find(url)
+        if found is not None and found.content_type.startswith(_MAY_BE_PICTURES):
+            self._pictures.note(url, found.body)
+        return found
+
+    def _find(self, url: str) -> Resource | None:
+        parts = urlsplit(url)
         if self._api is not None and parts.path.startswith(API_PREFIX):
             return self._answer_api(self._api, url)
         if parts.path.startswith(FILES_PATH):
@@ -257,10 +273,20 @@ class PageHost:
         if source is None:
             source = FrameSource(self._fetch(url).path, width_px=width, height_px=height)
             self._frames[url, width, height] = source
-        pixels = source.rgba_at(_ms(query) + _GRACE_MS)
+        at_ms = _ms(query) + _GRACE_MS
+        shown = (("X-Picture-Ms", f"{float(source.shown_ms(at_ms)):.6f}"),)
+        return self._pixels(query, source.rgba_at(at_ms), headers=shown)
+
+    def _picture(self, query: Query) -> Resource:
+        number, frame = (_whole(query, name, least=0, most=_MOST) for name in ("id", "number"))
+        return self._pixels(query, self._pictures.rgba(number, frame))
+
+    def _pixels(
+        self, query: Query, pixels: Pixels, *, headers: tuple[tuple[str, str], ...] = ()
+    ) -> Resource:
         if self._buffers.write(query.get("buffer"), pixels):
-            return Resource(b"", "application/octet-stream", status=204)
-        return Resource(pixels.tobytes(), "application/octet-stream")
+            return Resource(b"", "application/octet-stream", status=204, headers=headers)
+        return Resource(pixels.tobytes(), "application/octet-stream", headers=headers)
 
     def _captions(self, query: Query) -> Resource:
         data = self._fetch(_source(query)).path.read_bytes()
@@ -309,12 +335,12 @@ def _source(query: Query) -> str:
     return query["src"] if "src" in query else FILE_ID + query["fileId"]
 
 
-def _whole(query: Query, name: str, *, most: int) -> int:
+def _whole(query: Query, name: str, *, least: int = 1, most: int) -> int:
     """Read a number that the page's own scripts may have written."""
     text = query[name]
-    number = int(text) if _SHORT_NUMBER.fullmatch(text) else 0
-    if not 1 <= number <= most:
-        raise InvalidInput(f"{name} is 1 to {most}, not {text[:20]!r}")
+    number = int(text) if _SHORT_NUMBER.fullmatch(text) else -1
+    if not least <= number <= most:
+        raise InvalidInput(f"{name} is {least} to {most}, not {text[:20]!r}")
     return number
 
 

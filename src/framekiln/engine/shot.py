@@ -6,7 +6,7 @@ from math import ceil
 
 from framekiln.capture.page import PageFacts, Size
 from framekiln.engine.errors import LengthUnknown
-from framekiln.engine.heard import HeardPiece, MediaWindow
+from framekiln.engine.heard import HeardPiece, MediaWindow, heard_windows
 from framekiln.engine.order import (
     DEFAULT_FPS,
     DEFAULT_SIZE,
@@ -51,12 +51,10 @@ def plan_shot(order: FilmOrder, facts: PageFacts) -> Shot:
         raise InvalidInput(f"the page asks for {float(fps):g} fps; 1 to 120 are possible")
     if duration_ms > LONGEST_MS:
         raise InvalidInput(f"{duration_ms:g} ms is longer than the limit of {LONGEST_MS} ms")
-    entries = facts.plan.get("media", ())
-    media = (MediaWindow.from_plan(entry, film_ms=float(duration_ms)) for entry in entries)
     return Shot(
         size=size,
         timeline=Timeline.lasting(Fraction(duration_ms), fps),
-        sounds=tuple(window for window in media if window.gain > 0),
+        sounds=heard_windows(facts.plan.get("media", ()), film_ms=float(duration_ms)),
         is_declarative=bool(facts.plan.get("isDeclarative", False)),
         warnings=(*warnings, *(str(warning) for warning in facts.plan.get("warnings", ()))),
         has_page_sound=bool(facts.plan.get("mixesSound", False)),

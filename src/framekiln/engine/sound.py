@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from framekiln.media.mixing.choices import AS_IT_IS, Mastering, SoundCoding
 from framekiln.media.mixing.mix import SoundClip, mix, mixed_blocks
 from framekiln.media.probe import probe
 from framekiln.timeline import Timeline
+
+# Scripts write 1.1, which is no binary number.
+_SPEED_STEPS: Final = 1_000_000
 
 
 def mix_sounds(  # noqa: PLR0913 - what is mixed, and how
@@ -54,4 +58,11 @@ def clips_of(heard: Iterable[MediaWindow | HeardPiece], assets: Assets) -> Itera
             # Made from facts about the source: it has sound.
             yield SoundClip(source, *times, speed=each.speed, gains=each.gains)
         elif probe(source).audio is not None:
-            yield SoundClip(source, *times, gain=each.gain)
+            yield SoundClip(
+                source,
+                *times,
+                gain=each.gain,
+                speed=Fraction(each.speed).limit_denominator(_SPEED_STEPS),
+                keeps_pitch=each.keeps_pitch,
+                gains=tuple((Fraction(at_ms), factor) for at_ms, factor in each.gains),
+            )

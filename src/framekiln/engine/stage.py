@@ -8,7 +8,7 @@ import base64
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from framekiln.capture.page import Page, PageFacts, Size
 from framekiln.composition.document import as_document
 from framekiln.engine.digests import FilmDigests
 from framekiln.engine.errors import FilmTookTooLong, SizeUnsettled
-from framekiln.engine.heard import PageSound
+from framekiln.engine.heard import HeardPiece, MediaWindow, PageSound, heard_windows
 from framekiln.engine.missing_media import check_images
 from framekiln.engine.order import DEFAULT_SIZE, FilmLimits, FilmOrder, StillMoment
 from framekiln.engine.own_runtime import initialize, open_page_for
@@ -111,6 +111,10 @@ class Stage:
         assert shown.screenshot is not None
         return decode_bgra(base64.b64decode(shown.screenshot))[: self.shot.size.height_px]
 
+    def sounds(self) -> tuple[MediaWindow | HeardPiece, ...]:
+        """Return what is heard, after the last frame: scripts may have changed it on the way."""
+        return self.shot.sounds if self.shot.is_declarative else _heard(self.page, self.shot)
+
     def save_sounds(self, folder: Path) -> tuple[PageSound, ...]:
         """Write what the page's scripts made heard, or its own runtime has delivered."""
         return save_sounds(self.page, folder, self.shot.timeline)
@@ -185,6 +189,8 @@ def open_stage(
                 shot = plan_shot(order, _load(page, notes, host, order=order, limits=limits))
                 notes.planned = shot.warnings
                 if shot.size == viewport:
+                    # Until the order was read the page did not know how long the film is.
+                    shot = replace(shot, sounds=_heard(page, shot))
                     with host.naming_missing_sources():
                         initialize(page, order, shot, within_s=limits.settle_s)
                     page.begin(shot.timeline.fps, frame_within_s=limits.frame_s)
@@ -198,6 +204,11 @@ def open_stage(
         f" {viewport.width_px}x{viewport.height_px}, and so on: give it a fixed size, or ask for"
         " width and height"
     )
+
+
+def _heard(page: Page, shot: Shot) -> tuple[MediaWindow, ...]:
+    film_ms = float(shot.timeline.duration_ms)
+    return heard_windows(page.evaluate(f"__framekiln.media({film_ms})"), film_ms=film_ms)
 
 
 def _load(

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from framekiln.capture.browser import Browser
 from framekiln.capture.framebuffer import Pixels
 from framekiln.engine.digests import FilmDigests
-from framekiln.engine.heard import PageSound
+from framekiln.engine.heard import HeardPiece, MediaWindow, PageSound
 from framekiln.engine.order import FilmLimits, FilmOrder, StillMoment
 from framekiln.engine.shot import Shot
 from framekiln.engine.slices import Slice
@@ -40,6 +40,10 @@ class AnyStage(Protocol):
 
     def still(self, moment: StillMoment) -> Pixels:
         """Return one picture as BGRA."""
+        ...
+
+    def sounds(self) -> tuple[MediaWindow | HeardPiece, ...]:
+        """Return what is heard of sources, once the last frame was shown."""
         ...
 
     def save_sounds(self, folder: Path) -> tuple[PageSound, ...]:

@@ -25,7 +25,7 @@ from framekiln.renders.chain_stages import ChainStages
 from framekiln.renders.jobs import FILM_QUEUE
 from framekiln.renders.model import Render, slice_key, sound_key
 from framekiln.renders.output import output_as_json
-from framekiln.renders.plan import RenderPlan
+from framekiln.renders.plan import RenderPlan, Sounds
 from framekiln.renders.progress import ProgressReports
 from framekiln.renders.reuse.reusing import Reuse
 from framekiln.renders.slices.store import TakenSlice
@@ -110,18 +110,30 @@ class Chain:
             stage = stages.without_raw(first, str(reason))
             stage.film(taken.slice, path, shown)
         # First the sound: the last slice has the film joined.
-        if stage.shot.has_page_sound and taken.slice.end_frame == stage.shot.timeline.frame_count:
-            self._keep_sound(stage, fence=taken.fence)
+        if taken.slice.end_frame == stage.shot.timeline.frame_count:
+            self._settle_sound(stage, fence=taken.fence)
         record = {**stage_record(stage), "digest": _sure_digest(stage, taken.slice)}
         self._wait(self._keep(taken, path, record))
         path.unlink()
 
+    def _settle_sound(self, stage: AnyStage, *, fence: int) -> None:
+        if stage.shot.has_page_sound:
+            self._keep_sound(stage, fence=fence)
+        elif not stage.shot.is_declarative:
+            self._wait(self._change_sounds(stage.sounds()))
+
+    async def _change_sounds(self, sounds: Sounds) -> None:
+        """Have the sound mixed again if scripts have made it another than was planned."""
+        replaced = await self.parts.work.change_sounds(self.render.id, sounds)
+        if replaced is not None:
+            await self.parts.blobs.delete(replaced)
+
     def _keep_sound(self, stage: AnyStage, *, fence: int) -> None:
         """Mix what is heard with what the page itself has made heard until its last frame."""
         path = self.folder / "sound.mp4"
-        own, shot = stage.save_sounds(self.folder), stage.shot
-        mix_sounds(shot.sounds, shot.timeline, self.order.assets, path, page_sounds=own)
-        key = sound_key(self.render, attempt=fence)
+        own, timeline = stage.save_sounds(self.folder), stage.shot.timeline
+        mix_sounds(stage.sounds(), timeline, self.order.assets, path, page_sounds=own)
+        key = sound_key(self.render, job_id=self.job.job_id, attempt=fence)
         self._wait(self.parts.blobs.put_file(key, path))
         self._wait(self.parts.work.finish_sound(self.render.id, blob_key=key))
         for file in (path, *(sound.path for sound in own)):

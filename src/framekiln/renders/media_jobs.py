@@ -43,13 +43,16 @@ class MixSound:
             render = await self.work.get(render_id)
             if render is None or render.plan is None:
                 return
-            key = sound_key(render, attempt=job.attempt)
+            key = sound_key(render, job_id=job.job_id, attempt=job.attempt)
             plan = RenderPlan.from_json(render.plan)
             digest = plan.sound_digest
             if not await self.reuse.sound(render, plan, to_key=key):
                 digest = await self._mix(render, plan, key)
                 await self.reuse.keep(render, digest, key=key, record={})
-            if not await self.work.finish_sound(render_id, blob_key=key, digest=digest):
+            finished = await self.work.finish_sound(
+                render_id, blob_key=key, digest=digest, mixed=plan.sounds
+            )
+            if not finished:
                 await self.blobs.delete(key)
 
     async def _mix(self, render: Render, plan: RenderPlan, key: str) -> str | None:

@@ -254,9 +254,9 @@ def slice_key(render: Render, *, number: int, fence: int) -> str:
     return f"{_prefix(render)}/slices/{number}-{fence}.mp4"
 
 
-def sound_key(render: Render, *, attempt: int) -> str:
-    """Return where the mixed sound goes; another attempt has another key."""
-    return f"{_prefix(render)}/sound-{attempt}.mp4"
+def sound_key(render: Render, *, job_id: int, attempt: int) -> str:
+    """Return where the mixed sound goes; another job or attempt has another key."""
+    return f"{_prefix(render)}/sound-{job_id}-{attempt}.mp4"
 
 
 def output_key(render: Render, *, attempt: int) -> str:

@@ -12,6 +12,8 @@ from framekiln.engine.shot import Shot
 from framekiln.media.mixing.choices import AS_IT_IS, Mastering, SoundCoding
 from framekiln.timeline import Timeline
 
+Sounds = tuple[MediaWindow | HeardPiece, ...]
+
 
 @dataclass(frozen=True)
 class RenderPlan:
@@ -19,7 +21,7 @@ class RenderPlan:
 
     size: Size
     timeline: Timeline
-    sounds: tuple[MediaWindow | HeardPiece, ...]
+    sounds: Sounds
     warnings: tuple[str, ...]
     has_page_sound: bool = False
     """Whether sound comes from the page, with the last slice, and there is nothing to mix."""
@@ -82,4 +84,4 @@ def _sound_as_json(sound: MediaWindow | HeardPiece) -> dict[str, Any]:
 
 
 def _sound_from_json(value: dict[str, Any]) -> MediaWindow | HeardPiece:
-    return HeardPiece.from_json(value) if "layer_id" in value else MediaWindow(**value)
+    return HeardPiece.from_json(value) if "layer_id" in value else MediaWindow.from_json(value)

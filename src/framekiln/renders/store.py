@@ -226,9 +226,9 @@ async def set_plan(connection: Connection, render_id: RenderId, plan: Row) -> No
 
 
 async def set_sound(
-    connection: Connection, render_id: RenderId, blob_key: str, *, digest: str | None
+    connection: Connection, render_id: RenderId, blob_key: str | None, *, digest: str | None
 ) -> None:
-    """Keep where the mixed sound is, and what it was made of."""
+    """Keep where the mixed sound is, and what it was made of; None if it has to be mixed again."""
     await connection.execute(
         "UPDATE render SET sound_key = %s, sound_digest = %s WHERE id = %s",
         (blob_key, digest, render_id),

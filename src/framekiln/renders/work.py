@@ -21,7 +21,7 @@ from framekiln.renders import store
 from framekiln.renders.jobs import film_job, join_job, sound_job
 from framekiln.renders.model import Made, Render, RenderStatus, before, topic
 from framekiln.renders.news import RenderNews
-from framekiln.renders.plan import RenderPlan
+from framekiln.renders.plan import RenderPlan, Sounds
 from framekiln.renders.slices import store as slice_store
 from framekiln.renders.slices.choosing import choose_slice
 from framekiln.renders.slices.store import DoneSlice, TakenSlice
@@ -136,12 +136,38 @@ class RenderWork:
             await self._join_if_whole(connection, render)
             return True
 
-    async def finish_sound(
-        self, render_id: RenderId, *, blob_key: str, digest: str | None = None
-    ) -> bool:
-        """Record the mixed sound; if the pictures are there, the film is joined."""
+    async def change_sounds(self, render_id: RenderId, sounds: Sounds) -> str | None:
+        """Have the sound mixed of something else than was planned; return the key of the old one.
+
+        Done again with the same sounds it changes nothing.
+        """
         async with self._locked(render_id) as (connection, render):
-            if render is None or render.status.is_terminal:
+            if render is None or render.status.is_terminal or render.plan is None:
+                return None
+            plan = RenderPlan.from_json(render.plan)
+            if plan.sounds == sounds:
+                return None
+            await store.set_plan(connection, render_id, replace(plan, sounds=sounds).as_json())
+            await store.set_sound(connection, render_id, None, digest=None)
+            await self._jobs.defer(connection, sound_job(render))
+            return render.sound_key
+
+    async def finish_sound(
+        self,
+        render_id: RenderId,
+        *,
+        blob_key: str,
+        digest: str | None = None,
+        mixed: Sounds | None = None,
+    ) -> bool:
+        """Record the mixed sound; if the pictures are there, the film is joined.
+
+        False if nobody wants it, or if what was `mixed` is not what is planned any more.
+        """
+        async with self._locked(render_id) as (connection, render):
+            if render is None or render.status.is_terminal or render.plan is None:
+                return False
+            if mixed is not None and RenderPlan.from_json(render.plan).sounds != mixed:
                 return False
             await store.set_sound(connection, render_id, blob_key, digest=digest)
             await self._join_if_whole(connection, render)

@@ -1,5 +1,6 @@
 """Clause 3.1, states of a render: who may enter which, and that only the last worker may."""
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from uuid import UUID
@@ -7,6 +8,7 @@ from uuid import UUID
 import pytest
 
 from framekiln.capture.page import Size
+from framekiln.engine.heard import MediaWindow
 from framekiln.engine.slices import cut
 from framekiln.jobs.ending import Failure
 from framekiln.kit.ids import RenderId
@@ -223,6 +225,24 @@ async def test_a_film_is_joined_once_when_its_last_part_is_there(
     assert not await work.finish_slice(dead, blob_key="dead", record={})
     assert not await work.finish_slice(alive, blob_key="again", record={})
     assert (await jobs_of(kiln, render.id)).count("render.join") == 1
+
+
+async def test_sound_that_scripts_have_changed_is_mixed_again(kiln: Kiln, work: RenderWork) -> None:
+    """What is mixed of the old plan comes too late, whether it ends before or after the change."""
+    window = MediaWindow("audio", "https://a.example/a.mp3", None, 0, 500, 0, 1)
+    faded = replace(window, speed=2, gains=((0, 1), (500, 0)))
+    render = await start(work, await create(kiln), job=1)
+    await work.save_plan(render, replace(PLAN, sounds=(window,)), cut(TIMELINE))
+    assert await work.finish_sound(render.id, blob_key="old", mixed=(window,))
+    assert await work.change_sounds(render.id, (faded,)) == "old"
+    assert await work.change_sounds(render.id, (faded,)) is None
+    assert not await work.finish_sound(render.id, blob_key="older", mixed=(window,))
+    assert (await jobs_of(kiln, render.id)).count("render.sound") == 2
+    current = await work.get(render.id)
+    assert current is not None
+    assert current.sound_key is None
+    assert RenderPlan.from_json(current.plan or {}).sounds == (faded,)
+    assert await work.finish_sound(render.id, blob_key="new", mixed=(faded,))
 
 
 async def test_one_worker_at_a_time_is_called_in(kiln: Kiln, work: RenderWork) -> None:

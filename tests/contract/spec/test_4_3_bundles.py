@@ -16,7 +16,7 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from tests.support.app import Kiln
+from tests.support.app import Kiln, working
 from tests.support.clips import Clip, make_clip, make_still
 from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code
 from tests.support.looks import colour_at, decode_frames, probe
@@ -192,6 +192,19 @@ async def test_every_slice_sees_the_whole_bundle(kiln: Kiln, tmp_path: Path) -> 
     info = await render(kiln, {**files, "a.js": b"window.ready = true"}, **asked)
     frames = decode_frames(await film_of(kiln, info, tmp_path))
     assert [read_frame_code(frame.rgb) for frame in frames] == list(range(25))
+
+
+async def test_sound_that_a_script_starts_in_a_later_slice_is_heard(
+    kiln: Kiln, tmp_path: Path
+) -> None:
+    """It was mixed of what played at frame 0. Here two workers film three slices."""
+    sound = make_clip(tmp_path / "a.m4a", Clip(video_codec=None)).read_bytes()
+    page = b"<p>x<script>setTimeout(() => new Audio('a.m4a').play(), 2300)</script>"
+    asked = {**SMALL, "duration_ms": 3000, "work_slice_ms": 1000}
+    async with working(kiln.services):
+        info = await render(kiln, {"index.html": page, "a.m4a": sound}, **asked)
+    path = await film_of(kiln, info, tmp_path)
+    assert beep_times(path) == pytest.approx([2.3], abs=0.005)
 
 
 async def test_a_bundle_may_become_a_still(kiln: Kiln) -> None:

@@ -26,7 +26,7 @@ from framekiln.compositor.scene import Scene
 from framekiln.engine.assets import Assets
 from framekiln.engine.digests import FilmDigests, sound_digest
 from framekiln.engine.errors import FilmTookTooLong
-from framekiln.engine.heard import HeardPiece, PageSound
+from framekiln.engine.heard import HeardPiece, MediaWindow, PageSound
 from framekiln.engine.layers.coding import (
     layout_for,
     mastering_of,
@@ -148,6 +148,10 @@ class LayerStage:
         number = Fraction(moment.at_ms, 1000) * self.shot.timeline.fps
         scene.show(self.composer.things(int(number)))
         return np.ascontiguousarray(rgba_of(scene.picture)[..., [2, 1, 0, 3]])
+
+    def sounds(self) -> tuple[MediaWindow | HeardPiece, ...]:
+        """Return what is heard: it is known from the start."""
+        return self.shot.sounds
 
     def save_sounds(self, folder: Path) -> tuple[PageSound, ...]:
         """Layers have no sound but what is mixed."""

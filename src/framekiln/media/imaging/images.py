@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from framekiln.media.closing import Closing
+from framekiln.media.imaging.gif_pictures import GifPictures
 from framekiln.media.imaging.image_facts import (
     DECODERS,
     BrokenImage,
@@ -21,6 +22,18 @@ from framekiln.media.imaging.image_facts import (
 )
 
 Pixels = NDArray[np.uint8]
+
+
+def may_be_animated(data: bytes) -> bool:
+    """Tell by its first bytes whether a file may be an animated picture; cheap for all others."""
+    if data.startswith(b"GIF8"):
+        return True
+    if data.startswith(b"\x89PNG"):
+        return b"acTL" in data.partition(b"IDAT")[0]
+    if data.startswith(b"RIFF"):
+        # The second of the flags of an extended WebP.
+        return data[12:16] == b"VP8X" and len(data) > 20 and bool(data[20] & 2)
+    return data[4:12] == b"ftypavis"
 
 
 class ImageSource(Closing):
@@ -33,9 +46,11 @@ class ImageSource(Closing):
             raise BrokenImage("a drawing is drawn by a browser, not decoded")
         with reading_image():
             self._image = Image.open(path, formats=[decoder])
-        self._ends_ms = list(accumulate(self.facts.times.frame_ms))
+            self._gif = GifPictures(path.read_bytes()) if decoder == "GIF" else None
+        self.ends_ms = list(accumulate(self.facts.times.frame_ms))
+        """Where each picture of an animation ends, in one run; empty for a still."""
         # A PNG may have a picture before those of its animation, for viewers that show no others.
-        self._first = int(bool(self._ends_ms and getattr(self._image, "default_image", False)))
+        self._first = int(bool(self.ends_ms and getattr(self._image, "default_image", False)))
         self._kept: tuple[int, Pixels] | None = None
 
     def close(self) -> None:
@@ -50,16 +65,19 @@ class ImageSource(Closing):
 
     def number_at(self, ms: Fraction) -> int:
         """Return which picture is on at an instant; animations run for ever."""
-        if not self._ends_ms:
+        if not self.ends_ms:
             return 0
-        return bisect_right(self._ends_ms, ms % self._ends_ms[-1])
+        return bisect_right(self.ends_ms, ms % self.ends_ms[-1])
 
     def rgba(self, number: int) -> Pixels:
         """Return one picture: height x width x RGBA, alpha straight."""
         if self._kept is None or self._kept[0] != number:
             with reading_image():
-                self._image.seek(self._first + number)
-                # Deep pictures and palettes become bytes here.
-                turned = ImageOps.exif_transpose(self._image).convert("RGBA")
-                self._kept = (number, np.asarray(turned, np.uint8))
+                self._kept = (number, self._gif.rgba(number) if self._gif else self._seek(number))
         return self._kept[1]
+
+    def _seek(self, number: int) -> Pixels:
+        self._image.seek(self._first + number)
+        # Deep pictures and palettes become bytes here.
+        turned = ImageOps.exif_transpose(self._image).convert("RGBA")
+        return np.asarray(turned, np.uint8)

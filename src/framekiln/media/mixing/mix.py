@@ -15,6 +15,7 @@ import numpy as np
 from framekiln.media.hearing.sound import CHANNELS, Samples, Stretch, read_sound, sample_at
 from framekiln.media.mixing.choices import AS_IT_IS, Mastering, SoundCoding
 from framekiln.media.mixing.mastering import finished, gain_for
+from framekiln.media.mixing.resampling import read_resampled
 from framekiln.media.mixing.sound_writer import SoundWriter
 from framekiln.media.mixing.stretching import read_stretched
 
@@ -37,6 +38,8 @@ class SoundClip:
     gain: float = 1.0
     speed: Fraction = Fraction(1)
     gains: tuple[tuple[Fraction, float], ...] = ()
+    keeps_pitch: bool = True
+    """Whether another speed leaves the pitch as it is; else it rises and falls with it."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +102,8 @@ class _Voice:
         if clip.speed == 1:
             self._source = read_sound(clip.path, first, end)
         else:
-            self._source = read_stretched(clip.path, first, end, speed=clip.speed)
+            read = read_stretched if clip.keeps_pitch else read_resampled
+            self._source = read(clip.path, first, end, speed=clip.speed)
         self._current: Stretch | None = None
         self.is_over = self.start >= self._end
 

@@ -29,7 +29,7 @@ def read_stretched(
     Sample `first + n` of what comes out is sample `first + n * speed` of the source.
     """
     source_end = first + round((end - first) * speed) + 2 * _HOP
-    source = _Window(_filled(path, first, source_end))
+    source = SoundWindow(filled_sound(path, first, source_end))
     at = first
     for samples in _grains(source, speed):
         audible = samples[:, : end - at]
@@ -39,7 +39,7 @@ def read_stretched(
             return
 
 
-def _grains(source: "_Window", speed: Fraction) -> Iterator[Samples]:
+def _grains(source: "SoundWindow", speed: Fraction) -> Iterator[Samples]:
     """Yield hop after hop of the stretched sound; after the source's end it is silent."""
     start = number = 0
     while True:
@@ -54,7 +54,7 @@ def _grains(source: "_Window", speed: Fraction) -> Iterator[Samples]:
             return
 
 
-def _best_shift(source: "_Window", wanted: int, tail: Samples) -> int:
+def _best_shift(source: "SoundWindow", wanted: int, tail: Samples) -> int:
     """Return how far from its place a grain continues the one before best."""
     around = source.cut(wanted - _SEARCH, _HOP + 2 * _SEARCH).sum(axis=0, dtype=np.float64)
     likeness = np.correlate(around, tail.sum(axis=0, dtype=np.float64), mode="valid")
@@ -69,7 +69,7 @@ def _best_shift(source: "_Window", wanted: int, tail: Samples) -> int:
     return int(best[distance[best].argmin()]) - _SEARCH
 
 
-class _Window:
+class SoundWindow:
     """A moving part of a source, which is silent before its start and after its end."""
 
     def __init__(self, blocks: Iterator[Samples]) -> None:
@@ -116,7 +116,7 @@ class _Window:
             self._kept = np.concatenate(parts, axis=1)
 
 
-def _filled(path: Path, first: int, end: int) -> Iterator[Samples]:
+def filled_sound(path: Path, first: int, end: int) -> Iterator[Samples]:
     """Yield the sound with its gaps as silence: grains know no time stamps."""
     at = first
     for stretch in read_sound(path, first, end):

@@ -1,0 +1,48 @@
+/**
+ * Tells the page what happens to a clip: in order, right after the script that caused it, at the
+ * same instant of the film.
+ */
+
+interface Waiting {
+  readonly resolve: () => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+export class ClipEvents {
+  private readonly element: HTMLMediaElement;
+  private waiting: Waiting[] = [];
+
+  constructor(element: HTMLMediaElement) {
+    this.element = element;
+  }
+
+  tell(...names: readonly string[]): void {
+    for (const name of names) this.afterwards(() => this.element.dispatchEvent(new Event(name)));
+  }
+
+  afterwards(call: () => void): void {
+    queueMicrotask(call);
+  }
+
+  /** The answer to `play()`: kept when the clip plays, after the event that says so. */
+  whenPlaying(isReady: boolean): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.waiting.push({ resolve, reject });
+      if (isReady) this.startPlaying();
+    });
+  }
+
+  startPlaying(): void {
+    const { waiting } = this;
+    this.waiting = [];
+    this.afterwards(() => {
+      for (const { resolve } of waiting) resolve();
+    });
+  }
+
+  giveUpPlaying(reason: string, name = "AbortError"): void {
+    const { waiting } = this;
+    this.waiting = [];
+    for (const { reject } of waiting) reject(new DOMException(reason, name));
+  }
+}

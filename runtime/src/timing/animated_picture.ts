@@ -1,0 +1,45 @@
+/** Which picture of an animated image is on, by time. Knows no DOM. */
+
+export interface AnimatedPicture {
+  /** Where each picture ends, from the start of a run. */
+  readonly endsMs: readonly number[];
+  /** How often it runs; null is for ever. After its last run the last picture stays. */
+  readonly plays: number | null;
+}
+
+/** Sums of fractions are never exact. */
+const SAME_MS = 1e-6;
+
+export function pictureAt({ endsMs, plays }: AnimatedPicture, sinceMs: number): number {
+  const last = endsMs.length - 1;
+  const runMs = endsMs[last] ?? 0;
+  const atMs = Math.max(0, sinceMs) + SAME_MS;
+  if (runMs <= 0 || (plays !== null && atMs >= plays * runMs)) return last;
+  const number = endsMs.findIndex((endMs) => endMs > atMs % runMs);
+  return number === -1 ? last : number;
+}
+
+/** How many characters of a data address are looked at: enough for all that stands in front. */
+const LOOKED_AT = 4096;
+/** Chromium refuses longer addresses, in which it is handed over. */
+const LONGEST_ADDRESS = 1_500_000;
+
+/** Whether a picture in a data address begins like one that may move. */
+export function mayMove(address: string): boolean {
+  const match = /^data:image\/[a-z0-9.+-]+;base64,/i.exec(address);
+  if (match === null || address.length > LONGEST_ADDRESS) return false;
+  const written = address.slice(match[0].length, match[0].length + LOOKED_AT);
+  const head = decoded(written.replace(/\s/g, ""));
+  if (head.startsWith("GIF8")) return true;
+  if (head.startsWith("\x89PNG")) return head.includes("acTL");
+  if (head.startsWith("RIFF")) return head.includes("ANIM");
+  return head.slice(4, 12) === "ftypavis";
+}
+
+function decoded(base64: string): string {
+  try {
+    return atob(base64.slice(0, base64.length - (base64.length % 4)));
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,72 @@
+/**
+ * How loud something was, from its start until now. Knows no DOM.
+ *
+ * Scripts fade by setting a volume in each frame. Between two settings that follow each other so
+ * closely the gain is a straight line; any other is a step, so short that nothing clicks.
+ */
+
+export type GainPoint = readonly [atMs: number, gain: number];
+
+/** Longer than a frame of most films: a fade that skips one is still a fade. */
+const FADE_MS = 60;
+const STEP_MS = 5;
+
+export class GainCurve {
+  private readonly points: [atMs: number, gain: number][];
+  private setAtMs = Number.NEGATIVE_INFINITY;
+  /** The longest time between two settings of one fade. */
+  private readonly fadeMs: () => number;
+
+  constructor(gain: number, frameMs: () => number = () => 0) {
+    this.points = [[0, gain]];
+    this.fadeMs = () => Math.max(FADE_MS, 1.5 * frameMs());
+  }
+
+  get gain(): number {
+    return this.last[1];
+  }
+
+  set(atMs: number, gain: number): void {
+    const { last } = this;
+    const isFade = atMs - this.setAtMs <= this.fadeMs();
+    this.setAtMs = atMs;
+    if (gain === last[1]) {
+      this.hold(atMs);
+      return;
+    }
+    // Nothing was heard before the film began.
+    if (atMs <= 0) {
+      this.points.splice(0, this.points.length, [0, gain]);
+      return;
+    }
+    last[0] = Math.min(last[0], atMs);
+    if (isFade) this.points.push([atMs, gain]);
+    else this.points.push([atMs, last[1]], [atMs + STEP_MS, gain]);
+  }
+
+  /** The gain in a stretch of time: one number, or points with a straight line between two. */
+  between(startMs: number, endMs: number): { gain: number; gains: readonly GainPoint[] } {
+    const { points } = this;
+    let first = 0;
+    while (first + 1 < points.length && (points[first + 1] as GainPoint)[0] <= startMs) first += 1;
+    let end = first;
+    while (end < points.length && (points[end] as GainPoint)[0] < endMs) end += 1;
+    const heard = points.slice(first, end + 1);
+    const gain = heard[0]?.[1] ?? 0;
+    if (heard.every((point) => point[1] === gain)) return { gain, gains: [] };
+    return { gain: 1, gains: heard };
+  }
+
+  /** A fade goes on from here, though this setting changed nothing. */
+  private hold(atMs: number): void {
+    const { last } = this;
+    const before = this.points[this.points.length - 2];
+    if (atMs <= last[0]) return;
+    if (before !== undefined && before[1] === last[1]) last[0] = atMs;
+    else this.points.push([atMs, last[1]]);
+  }
+
+  private get last(): [atMs: number, gain: number] {
+    return this.points[this.points.length - 1] as [number, number];
+  }
+}
