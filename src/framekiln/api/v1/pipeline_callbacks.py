@@ -49,7 +49,6 @@ _ERROR: Final = {
 }
 _OUTPUT: Final = {
     "type": ["object", "null"],
-    "additionalProperties": False,
     "properties": {
         "metadata": {"type": ["object", "null"]},
         "annotations": {"type": ["array", "null"], "items": {"type": "object"}},

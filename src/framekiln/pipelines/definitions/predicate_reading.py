@@ -116,8 +116,7 @@ def _is_path(segments: tuple[str, ...]) -> bool:
 
 def _read_operand(operator: Operator, leaf: dict[Any, Any], place: Place) -> Any:
     if operator in _WITHOUT_VALUE:
-        if "value" in leaf:
-            place.report(Code.NOT_ALLOWED)
+        # Clients that always write all three fields send null.
         return None
     if "value" not in leaf:
         place.report(Code.REQUIRED)

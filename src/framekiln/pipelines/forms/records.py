@@ -4,13 +4,14 @@
     class Settings:
         every_ms: Annotated[int, WholeNumber(100, 600_000)] = 1000
 
-A part without a default is required; one whose default is None may be left out or be null.
+A part without a default is required; one whose default is None may be left out or be null. A field
+without `Annotated` is no part: it is never read.
 """
 
 from collections.abc import Container, Hashable
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from functools import cache
-from typing import Any, TypeVar, get_args, get_type_hints
+from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from framekiln.pipelines.forms.issues import Code, Place
@@ -19,14 +20,20 @@ from framekiln.pipelines.forms.shapes import Shape
 Record = TypeVar("Record", bound=Hashable)
 
 
-def read_record(record: type[Record], value: Any, place: Place) -> Record | None:
-    """Return the record that is written in `value`; or report all that is wrong with it."""
+def read_record(
+    record: type[Record], value: Any, place: Place, *, is_strict: bool = True
+) -> Record | None:
+    """Return the record that is written in `value`; or report all that is wrong with it.
+
+    Unless `is_strict`, fields that nobody knows are ignored.
+    """
     if not isinstance(value, dict):
         place.report(Code.TYPE)
         return None
     issue_count = len(place.issues)
     parts = _parts(record)
-    report_unknown(value, parts, place)
+    if is_strict:
+        report_unknown(value, parts, place)
     found = {
         name: part.read(value.get(name, MISSING), place / name) for name, part in parts.items()
     }
@@ -57,6 +64,7 @@ class ListOf:
     record: type[Any]
     maximum: int | None = None
     minimum: int = 0
+    is_strict: bool = True
 
     def read(self, value: Any, place: Place) -> tuple[Any, ...] | None:
         """Return the records that are right; report the others."""
@@ -68,7 +76,10 @@ class ListOf:
             return None
         if len(value) < self.minimum:
             place.report(Code.EMPTY)
-        read = [read_record(self.record, raw, place / at) for at, raw in enumerate(value)]
+        read = [
+            read_record(self.record, raw, place / at, is_strict=self.is_strict)
+            for at, raw in enumerate(value)
+        ]
         return tuple(each for each in read if each is not None)
 
 
@@ -94,4 +105,5 @@ def _parts(record: type[Any]) -> dict[str, _Part]:
     return {
         each.name: _Part(shape=get_args(hints[each.name])[1], default=each.default)
         for each in fields(record)
+        if get_origin(hints[each.name]) is Annotated
     }

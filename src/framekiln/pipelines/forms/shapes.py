@@ -174,3 +174,42 @@ class SetOf:
             elif member is not None:
                 members.add(member)
         return tuple(sorted(members))
+
+
+@dataclass(frozen=True)
+class FreeJson:
+    """Any JSON value of at most so many levels; the value itself is the first."""
+
+    max_levels: int
+
+    def read(self, value: Any, place: Place) -> Any:
+        """Return the value, numbers plain; or report what cannot be stored or is too deep."""
+        return self._read(value, place, level=1)
+
+    def _read(self, value: Any, place: Place, *, level: int) -> Any:
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, dict | list):
+            if level > self.max_levels:
+                place.report(Code.TOO_DEEP)
+                return None
+            return self._read_members(value, place, level=level + 1)
+        if isinstance(value, str):
+            if not is_storable(value):
+                place.report(Code.PATTERN)
+            return value
+        number = plain_number(value)
+        if number is None:
+            place.report(Code.OUT_OF_RANGE if isinstance(value, int | float) else Code.TYPE)
+        return number
+
+    def _read_members(self, value: dict[Any, Any] | list[Any], place: Place, *, level: int) -> Any:
+        if isinstance(value, list):
+            items = enumerate(value)
+            return [self._read(each, place / index, level=level) for index, each in items]
+        for name in value:
+            if not isinstance(name, str):
+                (place / name).report(Code.TYPE)
+            elif not is_storable(name):
+                (place / name).report(Code.PATTERN)
+        return {name: self._read(each, place / name, level=level) for name, each in value.items()}

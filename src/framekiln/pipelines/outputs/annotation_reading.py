@@ -1,14 +1,20 @@
 """Reads annotations from outside, with every issue: also what their parts cannot say alone."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 from framekiln.pipelines.definitions.windows import Window
 from framekiln.pipelines.forms.issues import Code, Place
 from framekiln.pipelines.forms.records import read_record
-from framekiln.pipelines.outputs.output import MAX_ANNOTATIONS, Annotation, Keyframe
+from framekiln.pipelines.outputs.output import (
+    FREE,
+    MAX_ANNOTATIONS,
+    Annotation,
+    Keyframe,
+    split_fields,
+)
 
 # x + w of two rounded numbers may miss 1 by a hair; whoever draws the box cuts it at the edge.
 _ROUNDING = 1e-9
@@ -33,7 +39,12 @@ class AnnotationReader:
         return tuple(each for each in read if each is not None)
 
     def _read_one(self, value: Any, place: Place) -> Annotation | None:
-        annotation = read_record(Annotation, value, place)
+        if not isinstance(value, dict):
+            place.report(Code.TYPE)
+            return None
+        own, more = split_fields(value)
+        annotation = read_record(Annotation, own, place)
+        kept = None if more is None else FREE.read(more, place)
         if annotation is None:
             return None
         if annotation.end_ms < annotation.start_ms:
@@ -43,7 +54,7 @@ class AnnotationReader:
         if self.track_ids is not None and annotation.track_id not in (None, *self.track_ids):
             (place / "track_id").report(Code.UNKNOWN_TRACK)
         _check_keyframes(annotation, place / "keyframes")
-        return annotation
+        return replace(annotation, keyframes=annotation.keyframes or None, more=kept)
 
 
 def _check_inside(annotation: Annotation, window: Window, place: Place) -> None:

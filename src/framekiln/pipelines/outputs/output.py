@@ -4,17 +4,20 @@ Values only; `output_check` reads what others send. Numbers are kept as they wer
 computes with times makes fractions of them.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Annotated, Any
 
 from framekiln.kit.canonical_json import canonical_json
 from framekiln.pipelines.forms.names import ANNOTATION_KIND
 from framekiln.pipelines.forms.records import ListOf, as_json
-from framekiln.pipelines.forms.shapes import Number, NumberBetween, Text, WholeNumber
+from framekiln.pipelines.forms.shapes import FreeJson, Number, NumberBetween, Text, WholeNumber
 
 MAX_ANNOTATIONS = 10_000
 MAX_OUTPUT_BYTES = 1024 * 1024
 MAX_METADATA_LEVELS = 32
+
+FREE = FreeJson(MAX_METADATA_LEVELS)
+"""What may stand in metadata, and in fields of annotations that are not ours."""
 
 _TIME_MS = NumberBetween(minimum=0)
 _UNIT = NumberBetween(0, 1)
@@ -42,9 +45,34 @@ class Annotation:
     text: Annotated[str | None, Text(minimum=0)] = None
     confidence: Annotated[Number | None, _UNIT] = None
     track_id: Annotated[int | None, WholeNumber(-(2**31), 2**32 - 1)] = None
-    # An empty list is refused: without keyframes sound is muted, with them a box is blurred, and
-    # whoever sends no boxes at all must not get the one for the other.
-    keyframes: Annotated[tuple[Keyframe, ...] | None, ListOf(Keyframe, minimum=1)] = None
+    keyframes: Annotated[tuple[Keyframe, ...] | None, ListOf(Keyframe, is_strict=False)] = None
+    """None when there are none, also when an empty list was sent."""
+    more: dict[str, Any] | None = field(default=None, hash=False)
+    """Fields that only whoever sent them knows."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as it is stored and sent."""
+        written: dict[str, Any] = as_json(self)
+        return {**written.pop("more", {}), **written}
+
+    @classmethod
+    def from_json(cls, stored: dict[str, Any]) -> "Annotation":
+        """Return one that was stored; it is not checked again."""
+        own, more = split_fields(stored)
+        if own.get("keyframes") is not None:
+            own["keyframes"] = tuple(Keyframe(**each) for each in own["keyframes"])
+        return cls(**own, more=more)
+
+
+_OWN = frozenset(each.name for each in fields(Annotation)) - {"more"}
+
+
+def split_fields(annotation: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """Return the fields of an annotation that we know, and the others, if there are any."""
+    if annotation.keys() <= _OWN:
+        return dict(annotation), None
+    own = {name: value for name, value in annotation.items() if name in _OWN}
+    return own, {name: value for name, value in annotation.items() if name not in _OWN}
 
 
 @dataclass(frozen=True)
@@ -56,21 +84,17 @@ class Output:
 
     def to_json(self) -> dict[str, Any]:
         """Return the output as it is stored and sent."""
-        return {"metadata": self.metadata, "annotations": as_json(self.annotations)}
+        return {
+            "metadata": self.metadata,
+            "annotations": [each.to_json() for each in self.annotations],
+        }
 
     @classmethod
     def from_json(cls, stored: dict[str, Any]) -> "Output":
         """Return an output that was stored; it is not checked again."""
-        return cls(stored["metadata"], tuple(map(_annotation, stored["annotations"])))
+        return cls(stored["metadata"], tuple(map(Annotation.from_json, stored["annotations"])))
 
     @property
     def size_bytes(self) -> int:
         """How large it is, as the limit counts: in canonical JSON."""
         return len(canonical_json(self.to_json()))
-
-
-def _annotation(stored: dict[str, Any]) -> Annotation:
-    keyframes = stored.get("keyframes")
-    if keyframes is None:
-        return Annotation(**stored)
-    return Annotation(**{**stored, "keyframes": tuple(Keyframe(**each) for each in keyframes)})

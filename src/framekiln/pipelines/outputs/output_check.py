@@ -1,17 +1,19 @@
 """Checks an output from outside, with every issue.
 
-Unknown fields are refused: what is free belongs into the metadata. Nothing is ever raised.
+Models say more than they are asked for: unknown fields of annotations are kept, those beside
+`metadata` and `annotations` and in keyframes are ignored. Nothing is ever raised.
 """
 
 from collections.abc import Collection
-from typing import Any
+from typing import Any, Final
 
 from framekiln.pipelines.definitions.windows import Window
 from framekiln.pipelines.forms.issues import Code, Issue, Place, sorted_issues
 from framekiln.pipelines.forms.records import report_unknown
-from framekiln.pipelines.forms.shapes import is_storable, plain_number
 from framekiln.pipelines.outputs.annotation_reading import AnnotationReader
-from framekiln.pipelines.outputs.output import MAX_METADATA_LEVELS, MAX_OUTPUT_BYTES, Output
+from framekiln.pipelines.outputs.output import FREE, MAX_OUTPUT_BYTES, Output
+
+_PARTS: Final = ("metadata", "annotations")
 
 
 def check_output(
@@ -26,7 +28,7 @@ def check_output(
     place = Place(issues)
     if not isinstance(value, dict):
         return [Issue("", Code.TYPE)]
-    report_unknown(value, ("metadata", "annotations"), place)
+    _report_unknown(value, place)
     parts = {name: each for name, each in value.items() if each is not None}
     metadata = _read_metadata(parts.get("metadata", {}), place / "metadata")
     reader = AnnotationReader(window, track_ids)
@@ -37,40 +39,15 @@ def check_output(
     return output if output.size_bytes <= MAX_OUTPUT_BYTES else [Issue("", Code.TOO_LARGE)]
 
 
+def _report_unknown(value: dict[Any, Any], place: Place) -> None:
+    """Report fields that nobody knows, if there is nothing else: the output would be lost."""
+    if not any(name in value for name in _PARTS):
+        report_unknown(value, _PARTS, place)
+
+
 def _read_metadata(value: Any, place: Place) -> dict[str, Any]:
     if not isinstance(value, dict):
         place.report(Code.TYPE)
         return {}
-    read: dict[str, Any] = _read_free(value, place, level=1)
+    read: dict[str, Any] = FREE.read(value, place)
     return read
-
-
-def _read_free(value: Any, place: Place, *, level: int) -> Any:
-    """Return any JSON value, numbers plain; or report what cannot be stored or is too deep."""
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, dict | list):
-        if level > MAX_METADATA_LEVELS:
-            place.report(Code.TOO_DEEP)
-            return None
-        return _read_members(value, place, level=level + 1)
-    if isinstance(value, str):
-        if not is_storable(value):
-            place.report(Code.PATTERN)
-        return value
-    number = plain_number(value)
-    if number is None:
-        place.report(Code.OUT_OF_RANGE if isinstance(value, int | float) else Code.TYPE)
-    return number
-
-
-def _read_members(value: dict[Any, Any] | list[Any], place: Place, *, level: int) -> Any:
-    if isinstance(value, list):
-        items = enumerate(value)
-        return [_read_free(each, place / index, level=level) for index, each in items]
-    for name in value:
-        if not isinstance(name, str):
-            (place / name).report(Code.TYPE)
-        elif not is_storable(name):
-            (place / name).report(Code.PATTERN)
-    return {name: _read_free(each, place / name, level=level) for name, each in value.items()}
