@@ -81,7 +81,8 @@ async def test_a_heartbeat_gives_more_time(desk: Desk, theirs: TlsReceiver) -> N
         assert told == clock.now() + timedelta(minutes=1)
     ask = await desk.ask(run)
     assert ask["status"] == "waiting_external"
-    assert datetime.fromisoformat(ask["deadline_at"]) == told
+    # Written in the same way, too.
+    assert ask["deadline_at"] == answer.json()["deadline_at"]
 
 
 async def test_an_early_heartbeat_gives_more_time(desk: Desk, theirs: TlsReceiver) -> None:
@@ -152,6 +153,43 @@ async def test_an_output_that_is_too_large_fails_the_step(desk: Desk, theirs: Tl
     body = {"status": "succeeded", "output": {"metadata": {"a": text}}}
     assert (await desk.call_back(url, body)).status_code == 413
     assert (await desk.ask(run))["error"]["code"] == "invalid_output"
+
+
+@pytest.mark.parametrize("levels", [33, 70, 100_000])
+async def test_an_output_that_is_nested_too_deep_fails_the_step(
+    desk: Desk, theirs: TlsReceiver, levels: int
+) -> None:
+    run, url = await accepted(desk, theirs)
+    nested = "[" * levels + "]" * levels
+    body = f'{{"status": "succeeded", "output": {{"metadata": {{"a": {nested}}}}}}}'
+    answer = await desk.stranger.post(url, content=body)
+    assert answer.status_code == 422
+    assert [each["code"] for each in answer.json()["issues"]] == ["too_deep"]
+    ask = await desk.ask(run)
+    assert (ask["status"], ask["error"]["code"]) == ("failed", "invalid_output")
+
+
+@pytest.mark.parametrize("value", ["NaN", r'"\u0000"', r'"\ud800"', "1e999"])
+async def test_an_output_that_cannot_be_kept_fails_the_step(
+    desk: Desk, theirs: TlsReceiver, value: str
+) -> None:
+    run, url = await accepted(desk, theirs)
+    body = f'{{"status": "succeeded", "output": {{"metadata": {{"a": {value}}}}}}}'
+    answer = await desk.stranger.post(url, content=body)
+    assert answer.status_code == 422
+    assert [each["path"] for each in answer.json()["issues"]] == ["output.metadata.a"]
+    assert (await desk.ask(run))["error"]["code"] == "invalid_output"
+
+
+async def test_fields_that_only_a_model_knows_fail_no_run(desk: Desk, theirs: TlsReceiver) -> None:
+    run, url = await accepted(desk, theirs)
+    found = {"kind": "face", "start_ms": 0, "end_ms": 9, "keyframes": [], "age": {"years": 7}}
+    output = {"annotations": [found], "model": "faces-2"}
+    answer = await desk.call_back(url, {"status": "succeeded", "output": output})
+    assert answer.status_code == 200, answer.text
+    del found["keyframes"]
+    assert await desk.output(run) == {"metadata": {}, "annotations": [found]}
+    assert (await desk.line.shown(run))["status"] == "succeeded"
 
 
 async def test_what_is_no_callback_changes_nothing(desk: Desk, theirs: TlsReceiver) -> None:

@@ -3,14 +3,16 @@
 The address itself is the secret, so no API key is asked for.
 """
 
-from datetime import datetime
+import json
 from typing import Any, Final
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
 from framekiln.api.auth import services_of
-from framekiln.api.bodies import parse_json, read_bytes
+from framekiln.api.bodies import read_bytes
+from framekiln.api.errors import MalformedJson
+from framekiln.api.v1.pipeline_bodies import Instant, iso
 from framekiln.api.v1.pipeline_schemas import described_body
 from framekiln.kit.errors import TooLarge
 from framekiln.pipelines.sending.callback_body import (
@@ -70,7 +72,7 @@ CALLBACK: Final = described_body(
 class CallbackRecorded(BaseModel):
     """The answer to a callback."""
 
-    deadline_at: datetime | None = Field(
+    deadline_at: Instant | None = Field(
         description="When the next callback must have come; null when none is waited for."
     )
 
@@ -88,5 +90,17 @@ async def receive_callback(request: Request, callback_id: str) -> CallbackRecord
     except TooLarge:
         await callbacks.refuse_too_large(callback_id)
         raise
-    callback = read_callback(parse_json(raw or b"{}"))
-    return CallbackRecorded(deadline_at=await callbacks.receive(callback_id, callback))
+    try:
+        value = _parse(raw or b"{}")
+    except RecursionError:
+        await callbacks.refuse_too_deep(callback_id)
+    deadline_at = await callbacks.receive(callback_id, read_callback(value))
+    return CallbackRecorded(deadline_at=iso(deadline_at))
+
+
+def _parse(raw: bytes) -> Any:
+    """Return what was sent. What no output may hold is let through: it must fail the step."""
+    try:
+        return json.loads(raw)
+    except ValueError as error:
+        raise MalformedJson(f"the body is not JSON: {error}"[:200]) from error

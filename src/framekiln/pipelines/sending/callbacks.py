@@ -6,12 +6,14 @@ about to be sent again: then it is kept, and counts as soon as the request has e
 
 import asyncio
 from datetime import datetime
+from typing import NoReturn
 
 from framekiln.db.pool import Database
 from framekiln.files import store as file_store
 from framekiln.jobs.ending import Failure
+from framekiln.kit.errors import InvalidInput
 from framekiln.pipelines.errors import InvalidOutput, invalid_request
-from framekiln.pipelines.forms.issues import Issue
+from framekiln.pipelines.forms.issues import Code, Issue
 from framekiln.pipelines.model.endpoint import Endpoint
 from framekiln.pipelines.running.advance import Advance
 from framekiln.pipelines.running.held import HeldRun
@@ -24,6 +26,7 @@ from framekiln.pipelines.sending.verdict import (
     Ended,
     Failed,
     OutputRules,
+    bad_output,
     judge_output,
     to_json,
 )
@@ -54,12 +57,18 @@ class Callbacks:
         verdict = await self._judge(attempt, callback)
         await self._record(attempt, verdict)
         if isinstance(verdict, Failed) and verdict.issues:
-            raise invalid_request([_below_output(each) for each in verdict.issues])
+            raise _refusal(verdict)
         return None
 
     async def refuse_too_large(self, callback_id: str) -> None:
         """End the step of an endpoint that sent more than any output may have."""
         await self._record(await self._find(callback_id), _TOO_LARGE)
+
+    async def refuse_too_deep(self, callback_id: str) -> NoReturn:
+        """End the step of an endpoint whose output is nested so far that it cannot be read."""
+        verdict = bad_output([Issue("", Code.TOO_DEEP)])
+        await self._record(await self._find(callback_id), verdict)
+        raise _refusal(verdict)
 
     async def _find(self, callback_id: str) -> StoredAttempt:
         async with self._database.connection() as connection:
@@ -128,6 +137,11 @@ async def _endpoint(held: HeldRun, attempt: StoredAttempt) -> Endpoint:
     )
     assert found is not None, "endpoints go only with all their attempts"
     return found
+
+
+def _refusal(verdict: Failed) -> InvalidInput:
+    """Return what whoever sent a wrong output is told."""
+    return invalid_request([_below_output(each) for each in verdict.issues])
 
 
 def _below_output(issue: Issue) -> Issue:
