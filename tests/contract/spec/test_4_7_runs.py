@@ -152,6 +152,25 @@ class TestIdempotency:
         )
         refused(answer, 404, "pipeline_not_found")
 
+    async def test_runs_and_batches_share_the_keys_of_an_organization(self, line: Line) -> None:
+        run = {"pipeline_id": await line.pipeline(), "file_id": await line.file()}
+        batch = {"pipeline_id": run["pipeline_id"], "runs": [{"file_id": run["file_id"]}]}
+        await line.made("pipeline-runs", run, Idempotency_Key="of a run")
+        answer = await line.post("pipeline-batches", batch, Idempotency_Key="of a run")
+        assert "used for a run" in refused(answer, 409, "idempotency_conflict")["message"]
+        await line.made("pipeline-batches", {**batch, "idempotency_key": "of a batch"})
+        answer = await line.post("pipeline-runs", run, Idempotency_Key="of a batch")
+        assert "used for a batch" in refused(answer, 409, "idempotency_conflict")["message"]
+
+    async def test_of_a_run_and_a_batch_at_once_one_gets_the_key(self, line: Line) -> None:
+        run = {"pipeline_id": await line.pipeline(), "file_id": await line.file()}
+        batch = {"pipeline_id": run["pipeline_id"], "runs": [{"file_id": run["file_id"]}]}
+        asked = [("pipeline-runs", run), ("pipeline-batches", batch)] * 2
+        answers = await asyncio.gather(
+            *(line.post(path, body, Idempotency_Key="for one") for path, body in asked)
+        )
+        assert sorted(each.status_code for each in answers) == [200, 201, 409, 409]
+
     @pytest.mark.parametrize(("key", "code"), [("k" * 256, "too_long"), ("", "empty")])
     async def test_wrong_keys(self, line: Line, key: str, code: str) -> None:
         answer = await line.post("pipeline-runs", Idempotency_Key=key)

@@ -34,7 +34,6 @@ class Batch:
     pipeline_id: PipelineId
     pipeline_version: int
     max_in_flight: int
-    request_digest: str
     created_at: datetime
     completed_at: datetime | None
     counts: BatchCounts

@@ -32,7 +32,6 @@ class Run:
     """How many events of it there were."""
     failure: Failure | None
     failed_step_key: str | None
-    request_digest: str
     cancel_requested_at: datetime | None
     created_at: datetime
     started_at: datetime | None

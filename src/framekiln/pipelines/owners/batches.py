@@ -47,11 +47,10 @@ class Batches:
         organization_id, key = caller.organization.id, idempotency_key or asked.idempotency_key
         batch_id, is_new = await make_once(
             self._database,
-            Keyed(organization_id, key, asked.digest),
-            find=store.find_by_key,
-            make=partial(self._insert, caller=caller, asked=asked, key=key),
+            Keyed(organization_id, key, asked.digest, "pipeline_batch"),
+            partial(self._insert, caller=caller, asked=asked, key=key),
         )
-        return await self.get(organization_id, batch_id), is_new
+        return await self.get(organization_id, BatchId(batch_id)), is_new
 
     async def get(self, organization_id: OrganizationId, batch_id: BatchId) -> Batch:
         """Return a batch of the organization."""
@@ -94,7 +93,7 @@ class Batches:
 
     async def _insert(
         self, connection: Connection, *, caller: Caller, asked: BatchRequest, key: str | None
-    ) -> BatchId | None:
+    ) -> BatchId:
         organization_id, pipeline_id = caller.organization.id, PipelineId(asked.pipeline_id)
         number = await open_version(connection, organization_id, pipeline_id, number=asked.version)
         file_ids = [FileId(run.file_id) for run in asked.runs]
@@ -110,8 +109,7 @@ class Batches:
             request_digest=asked.digest,
             created_at=self._clock.now(),
         )
-        if not await store.insert(connection, batch):
-            return None
+        await store.insert(connection, batch)
         await self._insert_runs(connection, batch, asked)
         created = await store.find(connection, organization_id, batch.id)
         assert created is not None

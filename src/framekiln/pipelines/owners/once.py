@@ -1,30 +1,21 @@
-"""Requests with an idempotency key: the first makes something, the same again finds it."""
+"""Requests with an idempotency key: the first makes something, the same again finds it.
+
+Keys of an organization are one space, whatever they are used for: a key that began a run cannot
+begin a batch.
+"""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TypeVar
 from uuid import UUID
 
 from framekiln.db.pool import Connection, Database
 from framekiln.kit.ids import OrganizationId
 from framekiln.pipelines.errors import IdempotencyConflict
+from framekiln.pipelines.tables.rows import store
+from framekiln.pipelines.tables.rows.store import KeyedRow, KeyedTable
 
 Id = TypeVar("Id", bound=UUID)
-Id_co = TypeVar("Id_co", bound=UUID, covariant=True)
-
-
-class Made(Protocol[Id_co]):
-    """What a request made."""
-
-    @property
-    def id(self) -> Id_co:
-        """Its id."""
-        ...
-
-    @property
-    def request_digest(self) -> str:
-        """Of the request that made it."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -34,9 +25,16 @@ class Keyed:
     organization_id: OrganizationId
     key: str | None
     digest: str
+    table: KeyedTable
+    """Where what it makes is kept."""
 
-    def check_made(self, made: Made[UUID]) -> None:
+    def check_made(self, made: KeyedRow) -> None:
         """Raise unless it was this very request that made something with its key."""
+        if made.table != self.table:
+            noun = made.table.removeprefix("pipeline_")
+            raise IdempotencyConflict(
+                f"the Idempotency-Key {self.key!r} was used for a {noun}; take a new one"
+            )
         if made.request_digest != self.digest:
             raise IdempotencyConflict(
                 f"the Idempotency-Key {self.key!r} was used with another body; take a new one"
@@ -44,24 +42,15 @@ class Keyed:
 
 
 async def make_once(
-    database: Database,
-    request: Keyed,
-    *,
-    find: Callable[[Connection, OrganizationId, str], Awaitable[Made[Id] | None]],
-    make: Callable[[Connection], Awaitable[Id | None]],
-) -> tuple[Id, bool]:
-    """Return the id of what was made, now or before, and whether it is new.
-
-    `find` looks for what was made with a key; `make` returns None when the key is taken.
-    """
-    while True:
-        async with database.transaction() as connection:
-            if request.key is not None:
-                found = await find(connection, request.organization_id, request.key)
-                if found is not None:
-                    request.check_made(found)
-                    return found.id, False
-            made_id = await make(connection)
-        if made_id is not None:
-            return made_id, True
-        # Somebody was quicker with the same key: now it can be found.
+    database: Database, request: Keyed, make: Callable[[Connection], Awaitable[Id]]
+) -> tuple[Id | UUID, bool]:
+    """Return the id of what was made, now or before, and whether it is new."""
+    async with database.transaction() as connection:
+        if request.key is not None:
+            found = await store.lock_key(
+                connection, request.organization_id, request.key, table=request.table
+            )
+            if found is not None:
+                request.check_made(found)
+                return found.id, False
+        return await make(connection), True

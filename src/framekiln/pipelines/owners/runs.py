@@ -53,11 +53,10 @@ class Runs:
         organization_id = caller.organization.id
         run_id, is_new = await make_once(
             self._database,
-            Keyed(organization_id, idempotency_key, asked.digest),
-            find=store.find_by_key,
-            make=partial(self._insert, caller=caller, asked=asked, key=idempotency_key),
+            Keyed(organization_id, idempotency_key, asked.digest, "pipeline_run"),
+            partial(self._insert, caller=caller, asked=asked, key=idempotency_key),
         )
-        return await self.get(organization_id, run_id), is_new
+        return await self.get(organization_id, RunId(run_id)), is_new
 
     async def get(self, organization_id: OrganizationId, run_id: RunId) -> RunDetail:
         """Return a run of the organization."""
@@ -111,7 +110,7 @@ class Runs:
 
     async def _insert(
         self, connection: Connection, *, caller: Caller, asked: RunRequest, key: str | None
-    ) -> RunId | None:
+    ) -> RunId:
         organization_id, pipeline_id = caller.organization.id, PipelineId(asked.pipeline_id)
         number = await open_version(connection, organization_id, pipeline_id, number=asked.version)
         file_id = FileId(asked.file_id)
@@ -128,8 +127,7 @@ class Runs:
             request_digest=asked.digest,
             created_at=self._clock.now(),
         )
-        if not await store.insert(connection, new):
-            return None
+        await store.insert(connection, new)
         version = await self._advance.versions.get(connection, pipeline_id, number)
         await unit_store.insert_steps(connection, new_steps([new.id], version.definition))
         await have_windows_cut(connection, [new.id], version.definition)

@@ -54,20 +54,18 @@ class HeldBatch:
     completed_at: datetime | None
 
 
-async def insert(connection: Connection, new: NewBatch) -> bool:
-    """Add a batch; False when its idempotency key is taken."""
-    cursor = await connection.execute(
+async def insert(connection: Connection, new: NewBatch) -> None:
+    """Add a batch; whoever calls it holds its idempotency key."""
+    await connection.execute(
         """
         INSERT INTO pipeline_batch (id, organization_id, api_key_id, pipeline_id,
             pipeline_version, max_in_flight, idempotency_key, request_digest, created_at)
         VALUES (%(id)s, %(organization_id)s, %(api_key_id)s, %(pipeline_id)s,
             %(pipeline_version)s, %(max_in_flight)s, %(idempotency_key)s, %(request_digest)s,
             %(created_at)s)
-        ON CONFLICT DO NOTHING
         """,
         vars(new),
     )
-    return cursor.rowcount == 1
 
 
 async def find(
@@ -77,18 +75,6 @@ async def find(
     cursor = await connection.execute(
         _BATCH + "WHERE pipeline_batch.id = %s AND organization_id = %s",
         (batch_id, organization_id),
-    )
-    row = await cursor.fetchone()
-    return _batch(row) if row else None
-
-
-async def find_by_key(
-    connection: Connection, organization_id: OrganizationId, idempotency_key: str
-) -> Batch | None:
-    """Return the batch that was created with this key."""
-    cursor = await connection.execute(
-        _BATCH + "WHERE organization_id = %s AND idempotency_key = %s",
-        (organization_id, idempotency_key),
     )
     row = await cursor.fetchone()
     return _batch(row) if row else None
@@ -160,7 +146,6 @@ def _batch(row: Row) -> Batch:
         pipeline_id=PipelineId(row["pipeline_id"]),
         pipeline_version=row["pipeline_version"],
         max_in_flight=row["max_in_flight"],
-        request_digest=row["request_digest"],
         created_at=row["created_at"],
         completed_at=row["completed_at"],
         counts=BatchCounts(

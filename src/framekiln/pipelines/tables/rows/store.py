@@ -1,8 +1,9 @@
-"""The SQL for what rows of all nouns have in common: an organization, a position, an archive."""
+"""The SQL for what rows of several nouns share: an organization, a position, an archive, a key."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, LiteralString
+from typing import Any, Literal, LiteralString
 from uuid import UUID
 
 from framekiln.db.pool import Connection
@@ -10,6 +11,17 @@ from framekiln.kit.ids import OrganizationId
 from framekiln.pipelines.model.listing import Stretch
 
 Row = dict[str, Any]
+
+KeyedTable = Literal["pipeline_run", "pipeline_batch"]
+
+
+@dataclass(frozen=True)
+class KeyedRow:
+    """What was made by a request with an idempotency key."""
+
+    table: KeyedTable
+    id: UUID
+    request_digest: str
 
 
 async def list_newest(
@@ -50,3 +62,29 @@ async def archive(
         f"UPDATE {table} SET archived_at = coalesce(archived_at, %s) WHERE id = %s",  # noqa: S608
         (now, row_id),
     )
+
+
+async def lock_key(
+    connection: Connection, organization_id: OrganizationId, key: str, *, table: KeyedTable
+) -> KeyedRow | None:
+    """Let nobody else use an idempotency key until the transaction ends; return what it made.
+
+    If it made several things, as older versions let it, the one in `table` counts.
+    """
+    lock = f"pipeline-key:{organization_id}:{key}"
+    await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (lock,))
+    cursor = await connection.execute(
+        """
+        SELECT * FROM (
+            SELECT 'pipeline_run' AS kept_in, id, request_digest FROM pipeline_run
+            WHERE organization_id = %(organization_id)s AND idempotency_key = %(key)s
+            UNION ALL
+            SELECT 'pipeline_batch', id, request_digest FROM pipeline_batch
+            WHERE organization_id = %(organization_id)s AND idempotency_key = %(key)s
+        ) AS made
+        ORDER BY kept_in = %(table)s DESC LIMIT 1
+        """,
+        {"organization_id": organization_id, "key": key, "table": table},
+    )
+    row = await cursor.fetchone()
+    return KeyedRow(row["kept_in"], row["id"], row["request_digest"]) if row else None

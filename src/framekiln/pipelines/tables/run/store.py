@@ -47,10 +47,9 @@ class NewRun:
     idempotency_key: str | None = None
 
 
-async def insert(connection: Connection, new: NewRun) -> bool:
-    """Add a run; False when its idempotency key is taken."""
-    cursor = await connection.execute(_INSERT + " ON CONFLICT DO NOTHING", vars(new))
-    return cursor.rowcount == 1
+async def insert(connection: Connection, new: NewRun) -> None:
+    """Add a run; whoever calls it holds its idempotency key."""
+    await connection.execute(_INSERT, vars(new))
 
 
 async def insert_many(connection: Connection, runs: Sequence[NewRun]) -> None:
@@ -74,18 +73,6 @@ async def find(
 async def find_any(connection: Connection, run_id: RunId) -> Run | None:
     """Return a run of whatever organization: for workers, who were given its id."""
     cursor = await connection.execute("SELECT * FROM pipeline_run WHERE id = %s", (run_id,))
-    row = await cursor.fetchone()
-    return _run(row) if row else None
-
-
-async def find_by_key(
-    connection: Connection, organization_id: OrganizationId, idempotency_key: str
-) -> Run | None:
-    """Return the run that was created with this key."""
-    cursor = await connection.execute(
-        "SELECT * FROM pipeline_run WHERE organization_id = %s AND idempotency_key = %s",
-        (organization_id, idempotency_key),
-    )
     row = await cursor.fetchone()
     return _run(row) if row else None
 
@@ -188,7 +175,6 @@ def _run(row: Row) -> Run:
         sequence=row["sequence"],
         failure=None if code is None else Failure(code, row["error_message"]),
         failed_step_key=row["error_step_key"],
-        request_digest=row["request_digest"],
         cancel_requested_at=row["cancel_requested_at"],
         created_at=row["created_at"],
         started_at=row["started_at"],
