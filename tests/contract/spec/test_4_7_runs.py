@@ -356,6 +356,7 @@ class TestBatches:
         body = {"pipeline_id": pipeline, "runs": runs}
         refusal = refused(await line.post("pipeline-batches", body), 404, "file_not_found")
         assert refusal["file_ids"] == unknown
+        assert refusal["message"] == "2 of the 3 files do not exist: file_ids names them"
         image = {"file_id": await line.file(kind="image")}
         body["runs"] = [{"file_id": known}, image]
         assert issues(await line.post("pipeline-batches", body)) == {

@@ -26,9 +26,8 @@ async def lock_files(
     found = await store.lock_files(connection, organization_id, file_ids)
     missing = [str(file_id) for file_id in file_ids if file_id not in found]
     if missing:
-        named = f"file {missing[0]}" if len(missing) == 1 else f"{len(missing)} of the files"
         details = {} if paths is None else {"file_ids": missing}
-        raise FileNotFound(f"there is no {named}", **details)
+        raise FileNotFound(_describe_missing(missing, len(file_ids)), **details)
     issues = [
         Issue(path, Code.NOT_ALLOWED)
         for path, file_id in zip(paths or ("file_id",), file_ids, strict=True)
@@ -36,3 +35,9 @@ async def lock_files(
     ]
     if issues:
         raise invalid_request(issues)
+
+
+def _describe_missing(missing: Sequence[str], count: int) -> str:
+    if len(missing) == 1:
+        return f"there is no file {missing[0]}"
+    return f"{len(missing)} of the {count} files do not exist: file_ids names them"
