@@ -3,7 +3,7 @@
 import asyncio
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -353,6 +353,40 @@ class TestEvents:
             "steps": {
                 "look": step("probe"),
                 "check": step("review", "look"),
+    @pytest.mark.spec("3.3", "7")
+    @pytest.mark.parametrize("granularity", ["file", "segment"])
+    async def test_a_run_with_an_archived_endpoint_fails_before_anything_starts(
+        self, line: Line, granularity: str
+    ) -> None:
+        endpoint = await line.made("pipeline-endpoints", {"url": "https://93.184.215.14/"})
+        windows = {"mode": granularity} | ({"window_ms": 1000} if granularity == "segment" else {})
+        asks = step("endpoint", "never", with_={"endpoint_id": endpoint["id"]}, granularity=windows)
+        steps = {"look": step("probe"), "never": keep("nothing"), "ask": asks}
+        pipeline = await line.pipeline({"steps": steps})
+        waiting = await line.run(pipeline, await line.file(status="uploading"))
+        assert waiting["status"] == "pending"
+        await line.made(f"pipeline-endpoints/{endpoint['id']}/archive")
+        run, ended = await line.run(pipeline), {"": "failed", "look": "cancelled"}
+        assert await line.statuses(run) == {**ended, "never": "cancelled", "ask": "failed"}
+        assert run["error"]["code"] == "endpoint_not_found"
+        assert await line.jobs() == []
+        # One that waits for its file has not begun, either.
+        await line.services.advance.advance(RunId(UUID(waiting["id"])))
+        assert (await line.shown(waiting))["error"] == run["error"]
+        again = await line.made(f"pipeline-runs/{run['id']}/retry")
+        assert (again["status"], again["error"]) == ("failed", run["error"])
+
+    async def test_an_endpoint_archived_since_keeps_what_succeeded(self, line: Line) -> None:
+        endpoint = await line.made("pipeline-endpoints", {"url": "https://93.184.215.14/"})
+        asks = step("endpoint", "look", with_={"endpoint_id": endpoint["id"]})
+        run, [job] = await begun(line, {"steps": {"look": step("probe"), "ask": asks}})
+        await line.made(f"pipeline-endpoints/{endpoint['id']}/archive")
+        await line.do(job)
+        ended = {"": "failed", "look": "succeeded", "ask": "failed"}
+        assert await line.statuses(run) == ended
+        await line.made(f"pipeline-runs/{run['id']}/retry")
+        assert await line.statuses(run) == ended
+
                 "out": step("publish", "check"),
             }
         }

@@ -23,7 +23,7 @@ from framekiln.pipelines.running.arrivals import Arrivals, Arrived
 from framekiln.pipelines.running.gate import Gate
 from framekiln.pipelines.running.held import Frame, HeldRun
 from framekiln.pipelines.running.known_versions import KnownVersions
-from framekiln.pipelines.running.starting import Starting
+from framekiln.pipelines.running.starting import Starting, fail_archived
 from framekiln.pipelines.states import scheduling
 from framekiln.pipelines.states.run_state import Media
 from framekiln.pipelines.states.statuses import StepStatus
@@ -123,6 +123,7 @@ class Advance:
     async def _settle(self, held: HeldRun, arrived: Arrived | None) -> set[EndpointId]:
         """Let everything follow that does; return the endpoints at which something new waits."""
         endpoint_ids: set[EndpointId] = set()
+        await fail_archived(held)
         for work in held.again:
             endpoint_ids |= await self._starting.start_again(held, work)
         definition, state = held.frame.definition, held.state()

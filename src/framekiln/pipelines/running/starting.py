@@ -1,7 +1,7 @@
 """How a unit starts that has become ready, by its type.
 
 A filter decides at once, a review opens a task, an endpoint's attempt waits for its turn at the
-gate, and everything else is a job.
+gate, and everything else is a job. A run that names an archived endpoint does not start at all.
 """
 
 import asyncio
@@ -24,12 +24,31 @@ from framekiln.pipelines.running.held import HeldRun
 from framekiln.pipelines.running.jobs import step_job
 from framekiln.pipelines.running.reading import read_inputs
 from framekiln.pipelines.states.run_state import Work
-from framekiln.pipelines.states.statuses import StepStatus
+from framekiln.pipelines.states.statuses import RunStatus, StepStatus
 from framekiln.pipelines.tables.attempt import store as attempt_store
 from framekiln.pipelines.tables.endpoint import store as endpoint_store
 from framekiln.pipelines.tables.review import store as review_store
 
 _NOTHING: Final = -1
+
+
+async def fail_archived(held: HeldRun) -> None:
+    """Fail the steps of a run that has not begun whose endpoints were archived (spec 3.3)."""
+    run = held.run
+    if run.status is not RunStatus.PENDING or not run.is_admitted or run.cancel_requested_at:
+        return
+    named = {
+        step.key: EndpointId(step.settings.endpoint_id)
+        for step in held.frame.definition.steps.values()
+        if isinstance(step.settings, endpoint.Settings)
+        and held.steps[step.key].status is StepStatus.PENDING
+    }
+    if not named:
+        return
+    found = await endpoint_store.find_all(held.connection, run.organization_id, set(named.values()))
+    for key, endpoint_id in named.items():
+        if endpoint_id not in found or found[endpoint_id].archived_at is not None:
+            held.end(UnitName(run.id, key), StepStatus.FAILED, _archived(endpoint_id))
 
 
 class Starting:
@@ -105,8 +124,7 @@ async def _line_up(held: HeldRun, work: Work, *, due_at: datetime) -> set[Endpoi
     endpoint_id, name, run = EndpointId(settings.endpoint_id), held.name_of(work), held.run
     found = await endpoint_store.find(held.connection, run.organization_id, endpoint_id)
     if found is None or found.archived_at is not None:
-        reason = Failure(EndpointNotFound.code, f"endpoint {endpoint_id} was archived")
-        held.end(name, StepStatus.FAILED, reason)
+        held.end(name, StepStatus.FAILED, _archived(endpoint_id))
         return set()
     unit, step = held.find(name), held.steps[work.step_key]
     assert unit is not None
@@ -136,6 +154,10 @@ async def _line_up(held: HeldRun, work: Work, *, due_at: datetime) -> set[Endpoi
 
 
 def _idempotency_key(held: HeldRun, name: UnitName, number: int) -> str:
+def _archived(endpoint_id: EndpointId) -> Failure:
+    return Failure(EndpointNotFound.code, f"endpoint {endpoint_id} was archived")
+
+
     """The same for every delivery of an attempt, and for no other attempt."""
     # Without dots: it is the id of a signed message, and those are joined with dots.
     window = "" if name.window_number is None else f"_{name.window_number}"
