@@ -277,6 +277,22 @@ class TestWaiting:
         await line.services.work.report(taken.taken, done_ms=1500)
         assert (await line.shown(run))["steps"][0]["watermark_ms"] == 1500
 
+    async def test_a_whole_file_step_that_succeeded_is_done_to_the_end_of_the_file(
+        self, line: Line
+    ) -> None:
+        definition = {"steps": {"look": step("probe"), "keep": keep("done"), "drop": keep("x")}}
+        run, [job] = await begun(line, definition)
+        taken = await line.services.work.take(unit_of(job["args"]), job_id=job["id"])
+        assert taken is not None
+        await line.services.work.report(taken.taken, done_ms=1500)
+        assert await line.services.work.succeed(taken.taken, Output({"done": 1}))
+        steps = {each["step_key"]: each for each in (await line.shown(run))["steps"]}
+        assert {key: each["watermark_ms"] for key, each in steps.items()} == {
+            "look": 2000,
+            "keep": 2000,
+            "drop": None,
+        }
+
 
 class TestFilters:
     async def test_both_branches(self, line: Line, probe: Told) -> None:
@@ -337,22 +353,6 @@ class TestEndpoints:
         assert run["status"] == "failed"
         assert (run["error"]["code"], run["error"]["step_key"]) == ("endpoint_not_found", "ask")
 
-
-class TestEvents:
-    async def test_all_that_happens_is_told_in_order(self, line: Line, probe: Told) -> None:
-        key = await line.kiln.services.identity.authenticate(line.kiln.key)
-        await line.kiln.services.webhooks.create(
-            NewSubscription(
-                key.organization.id,
-                key.api_key_id,
-                "http://127.0.0.1:9/",
-                ("pipeline_run.*", "pipeline_step.*", "pipeline_review.*", "pipeline_batch.*"),
-            )
-        )
-        definition = {
-            "steps": {
-                "look": step("probe"),
-                "check": step("review", "look"),
     @pytest.mark.spec("3.3", "7")
     @pytest.mark.parametrize("granularity", ["file", "segment"])
     async def test_a_run_with_an_archived_endpoint_fails_before_anything_starts(
@@ -387,6 +387,22 @@ class TestEvents:
         await line.made(f"pipeline-runs/{run['id']}/retry")
         assert await line.statuses(run) == ended
 
+
+class TestEvents:
+    async def test_all_that_happens_is_told_in_order(self, line: Line, probe: Told) -> None:
+        key = await line.kiln.services.identity.authenticate(line.kiln.key)
+        await line.kiln.services.webhooks.create(
+            NewSubscription(
+                key.organization.id,
+                key.api_key_id,
+                "http://127.0.0.1:9/",
+                ("pipeline_run.*", "pipeline_step.*", "pipeline_review.*", "pipeline_batch.*"),
+            )
+        )
+        definition = {
+            "steps": {
+                "look": step("probe"),
+                "check": step("review", "look"),
                 "out": step("publish", "check"),
             }
         }
@@ -423,6 +439,9 @@ class TestEvents:
         ]
         assert [data["sequence"] for _, data in told] == list(range(1, len(told) + 1))
         assert told[6][1]["review_task_id"] == task["id"]
+        # As it was then, and not as it was when everything had been written.
+        assert [data["status"] for _, data in told[:2]] == ["pending", "running"]
+        assert told[5][1]["watermark_ms"] == 2000
         batches = await self.told(line, batch["id"])
         assert [topic for topic, _ in batches] == [
             "pipeline_batch.created",

@@ -70,19 +70,21 @@ def is_progress_due(step: StepRun, now: datetime) -> bool:
 
 
 def _all(held: HeldRun) -> Iterator[Told]:
-    before, after = held.run_before.status, held.run.status
+    # What follows from an event is no part of it: a run that is created is pending.
+    begun = held.run_retried or held.run_before
     # The first time that anybody looks at a run.
     if held.run.sequence == 0:
-        yield "pipeline_run.created", _run_data(held)
-    if before.is_terminal and not after.is_terminal:
-        yield "pipeline_run.retried", _run_data(held)
-    if after is RunStatus.RUNNING and before is not after:
-        yield _RUN_TOPICS[after], _run_data(held)
+        yield "pipeline_run.created", _run_data(held, held.run_before)
+    if held.run_retried is not None:
+        yield "pipeline_run.retried", _run_data(held, held.run_retried)
+    after = held.run.status
+    if after is RunStatus.RUNNING and begun.status is not after:
+        yield _RUN_TOPICS[after], _run_data(held, held.run)
     yield from held.told
     for key in held.frame.definition.steps:
         yield from _of_step(held, key)
-    if after.is_terminal and before is not after:
-        yield _RUN_TOPICS[after], _run_data(held)
+    if after.is_terminal and begun.status is not after:
+        yield _RUN_TOPICS[after], _run_data(held, held.run)
 
 
 def _of_step(held: HeldRun, key: str) -> Iterator[Told]:
@@ -97,8 +99,7 @@ def _of_step(held: HeldRun, key: str) -> Iterator[Told]:
     yield _STEP_TOPICS[after.status], _step_data(held, after)
 
 
-def _run_data(held: HeldRun) -> dict[str, Any]:
-    run: Run = held.run
+def _run_data(held: HeldRun, run: Run) -> dict[str, Any]:
     return {
         "id": str(run.id),
         "pipeline_id": str(run.pipeline_id),

@@ -43,6 +43,8 @@ class HeldRun:
     def __init__(self, frame: Frame, run: Run, steps: Mapping[str, StepRun]) -> None:
         self.frame = frame
         self.run_before = self.run = run
+        self.run_retried: Run | None = None
+        """As it was when it had just been retried, if it was."""
         self.steps_before = dict(steps)
         self.steps = dict(steps)
         self.again: list[Work] = []
@@ -70,7 +72,7 @@ class HeldRun:
         step = self.steps[name.step_key]
         if name.window_number is None:
             entered = step.entered(unit.status, self.frame.now)
-            self.steps[step.key] = replace(entered, unit=unit)
+            self.steps[step.key] = self._with_whole_watermark(replace(entered, unit=unit))
             return
         windows = dict(step.windows)
         windows[name.window_number] = replace(windows[name.window_number], unit=unit)
@@ -106,6 +108,7 @@ class HeldRun:
             cancel_requested_at=None,
             completed_at=None,
         )
+        self.run_retried = self.run
 
     def state(self) -> RunState:
         """Return the run as scheduling sees it."""
@@ -139,6 +142,13 @@ class HeldRun:
                 written_at=self.frame.now,
             ),
         )
+
+    def _with_whole_watermark(self, step: StepRun) -> StepRun:
+        """Return a step that has succeeded as done up to the end of the file."""
+        file = self.frame.file
+        if step.status is not StepStatus.SUCCEEDED or file is None:
+            return step
+        return replace(step, watermark_ms=file.duration_ms)
 
     def _is_segmented(self, key: str) -> bool:
         return self.frame.definition.steps[key].segments is not None
