@@ -12,8 +12,11 @@ HEAVY_QUEUES: Final = frozenset({"files", "speech", "playback", "steps", "endpoi
 
 # Somebody waits for a segment. Asking an endpoint is nothing but waiting.
 _MORE: Final = {"playback": 1, "endpoints": 63}
-# Whoever makes what is asked for also makes, in other places, what will be.
-_COMPANIONS: Final = {"playback": "ahead"}
+# Independent steps run side by side on the smallest machine, too. Light ones cost next to nothing.
+_LEAST: Final = {"steps": 2, "light_steps": 8}
+# Whoever makes what is asked for also makes, in other places, what will be; whoever does steps also
+# does, in other places, those that never wait for a heavy one.
+_COMPANIONS: Final = {"playback": "ahead", "steps": "light_steps"}
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,10 @@ def crews_of(queues: list[str], *, concurrency: int, slots: int) -> list[Crew]:
     if len(queues) == 1:
         crews = [Crew(tuple(queues), concurrency)]
     else:
-        crews += [Crew((queue,), slots + _MORE.get(queue, 0)) for queue in heavy]
+        crews += [_own_crew(queue, slots) for queue in heavy]
     companions = [_COMPANIONS[queue] for queue in heavy if queue in _COMPANIONS]
-    return crews + [Crew((queue,), slots) for queue in companions]
+    return crews + [_own_crew(queue, slots) for queue in companions]
+
+
+def _own_crew(queue: str, slots: int) -> Crew:
+    return Crew((queue,), max(slots + _MORE.get(queue, 0), _LEAST.get(queue, 1)))

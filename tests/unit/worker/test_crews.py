@@ -20,6 +20,15 @@ def test_only_heavy_queues() -> None:
     ]
 
 
+def test_at_least_two_steps_run_side_by_side_and_light_ones_apart_from_heavy_ones() -> None:
+    assert crews_of(["speech", "steps"], concurrency=1, slots=1) == [
+        Crew(("speech",), 1),
+        Crew(("steps",), 2),
+        Crew(("light_steps",), 8),
+    ]
+    assert Crew(("steps",), 4) in crews_of(["speech", "steps"], concurrency=1, slots=4)
+
+
 def test_what_is_made_ahead_takes_no_place_from_what_is_asked_for() -> None:
     assert crews_of(["playback"], concurrency=7, slots=2) == [
         Crew(("playback",), 7),

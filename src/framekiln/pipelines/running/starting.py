@@ -21,7 +21,7 @@ from framekiln.pipelines.model.review import Review, ReviewStatus
 from framekiln.pipelines.model.run import UnitName
 from framekiln.pipelines.outputs.inputs import view_of
 from framekiln.pipelines.running.held import HeldRun
-from framekiln.pipelines.running.jobs import step_job
+from framekiln.pipelines.running.jobs import queue_of, step_job
 from framekiln.pipelines.running.reading import read_inputs
 from framekiln.pipelines.states.run_state import Work
 from framekiln.pipelines.states.statuses import RunStatus, StepStatus
@@ -67,7 +67,8 @@ class Starting:
         elif kind == endpoint.STEP.name:
             return await _line_up(held, work, due_at=held.frame.now)
         else:
-            job = step_job(held.name_of(work), held.run.organization_id)
+            queue = queue_of(kind, held.frame.media)
+            job = step_job(held.name_of(work), held.run.organization_id, queue)
             await self._jobs.defer(held.connection, job)
         return set()
 
@@ -153,11 +154,11 @@ async def _line_up(held: HeldRun, work: Work, *, due_at: datetime) -> set[Endpoi
     return {endpoint_id}
 
 
-def _idempotency_key(held: HeldRun, name: UnitName, number: int) -> str:
 def _archived(endpoint_id: EndpointId) -> Failure:
     return Failure(EndpointNotFound.code, f"endpoint {endpoint_id} was archived")
 
 
+def _idempotency_key(held: HeldRun, name: UnitName, number: int) -> str:
     """The same for every delivery of an attempt, and for no other attempt."""
     # Without dots: it is the id of a signed message, and those are joined with dots.
     window = "" if name.window_number is None else f"_{name.window_number}"

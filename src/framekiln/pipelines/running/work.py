@@ -21,7 +21,7 @@ from framekiln.pipelines.outputs.output import Output
 from framekiln.pipelines.running import units
 from framekiln.pipelines.running.advance import Advance
 from framekiln.pipelines.running.held import HeldRun
-from framekiln.pipelines.running.jobs import step_job
+from framekiln.pipelines.running.jobs import queue_of, step_job
 from framekiln.pipelines.running.reading import read_inputs
 from framekiln.pipelines.tables.unit import store as unit_store
 
@@ -111,7 +111,9 @@ class RunWork:
             async with self._advance.hold(name.run_id) as held:
                 # Somebody else may have been quicker.
                 if held is not None and units.note_queued(held, name):
-                    job = step_job(name, held.run.organization_id)
+                    kind = held.frame.definition.steps[name.step_key].type
+                    queue = queue_of(kind, held.frame.media)
+                    job = step_job(name, held.run.organization_id, queue)
                     await self._jobs.defer(held.connection, job)
                     queued += 1
         return queued
