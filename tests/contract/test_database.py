@@ -54,6 +54,15 @@ class TestPool:
                 rows = await (await connection.execute("SELECT text FROM note")).fetchall()
         assert rows == [{"text": "kept"}]
 
+    async def test_times_are_read_in_utc_whatever_the_server_is_set_to(self, conninfo: str) -> None:
+        name = conninfo_to_dict(conninfo)["dbname"]
+        async with opened_database(conninfo) as database, database.connection() as connection:
+            await connection.execute(f"ALTER DATABASE \"{name}\" SET timezone TO 'Asia/Tokyo'")
+        async with opened_database(conninfo) as database, database.connection() as connection:
+            row = await (await connection.execute("SELECT now() AS at")).fetchone()
+        assert row is not None
+        assert row["at"].isoformat().endswith("+00:00")
+
     async def test_exception_rolls_back(self, conninfo: str) -> None:
         async with opened_database(conninfo) as database:
 

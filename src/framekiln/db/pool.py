@@ -57,6 +57,7 @@ class Database:
             kwargs={"autocommit": True, "row_factory": dict_row},
             min_size=1,
             max_size=self._max_connections,
+            configure=_read_times_in_utc,
             reconnect_timeout=RECONNECT_TIMEOUT_S,
             open=False,
         )
@@ -113,6 +114,11 @@ class Database:
         except (TimeoutError, DatabaseUnavailable, psycopg.Error):
             return False
         return True
+
+
+async def _read_times_in_utc(connection: _PooledConnection) -> None:
+    """Have times read in UTC, whatever the server is set to: they are written as they are read."""
+    await connection.execute("SET TIME ZONE 'UTC'")
 
 
 async def _acquire(pool: AsyncConnectionPool[_PooledConnection]) -> _PooledConnection:
