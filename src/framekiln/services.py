@@ -131,6 +131,7 @@ class Services:
                 playback=Playback(
                     database,
                     files=files,
+                    renders=renders,
                     jobs=jobs,
                     blobs=blobs,
                     notifications=notifications,

@@ -161,6 +161,7 @@ async def test_waiting_ends(postgres: PostgresServer, server: ClipServer, tmp_pa
         playback = Playback(
             services.database,
             files=services.files,
+            renders=services.renders,
             jobs=services.jobs,
             blobs=services.blobs,
             notifications=services.notifications,
@@ -184,6 +185,7 @@ def later(kiln: Kiln, clock: SettableClock) -> Playback:
     return Playback(
         services.database,
         files=services.files,
+        renders=services.renders,
         jobs=services.jobs,
         blobs=services.blobs,
         notifications=services.notifications,

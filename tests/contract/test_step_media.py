@@ -19,6 +19,7 @@ from framekiln.db.pool import DatabaseUnavailable
 from framekiln.jobs.model import JobContext
 from framekiln.pipelines.outputs.output import Annotation, Keyframe, Output
 from framekiln.pipelines.runners.detect_scenes import DetectScenes
+from framekiln.pipelines.runners.publish import Publish
 from framekiln.pipelines.runners.redact_render import RedactRender
 from framekiln.pipelines.runners.sample_frames import SampleFrames
 from framekiln.pipelines.runners.step import StepRunner
@@ -29,7 +30,9 @@ from tests.contract.conftest import TEMPLATE
 from tests.support.app import BASE_URL
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
+from tests.support.looks import decode_frames
 from tests.support.pipelines import Line, Told, open_line, step
+from tests.support.playing import Player, serving_players
 from tests.support.postgres import PostgresServer
 from tests.support.streams import begin, put_pieces
 from tests.support.transcribing import ready_file
@@ -60,6 +63,7 @@ async def line(
             "sample_frames": SampleFrames(media, parts.files, parts.blobs),
             "detect_scenes": DetectScenes(media),
             "redact_render": RedactRender(parts.files, parts.renders, BASE_URL),
+            "publish": Publish(parts.files, parts.renders, BASE_URL),
         }
         line.handler = RunStep(line.services.work, runners)
         yield line
@@ -224,10 +228,14 @@ REDACT = {
 }
 
 
-class TestRedactRender:
-    async def begin(self, line: Line, told: Told, file_id: str, *found: Annotation) -> Any:
+class Redacting:
+    """Runs that redact, one job after the other."""
+
+    async def begin(
+        self, line: Line, told: Told, file_id: str, *found: Annotation, **more: Any
+    ) -> Any:
         told.answers = [Output({}, found)]
-        run = await line.run(await line.pipeline({"steps": REDACT}), file_id)
+        run = await line.run(await line.pipeline({"steps": {**REDACT, **more}}), file_id)
         await line.work()
         return run
 
@@ -241,6 +249,16 @@ class TestRedactRender:
         await line.tick()
         await line.work()
 
+    async def redact(self, line: Line) -> None:
+        """Have all redactions made that are asked for, and noticed."""
+        parts = line.kiln.services
+        handler = RedactFile(parts.render_work, parts.files, parts.blobs)
+        for job in await self.render_jobs(line):
+            await handler(JobContext(job["id"], "render.redact", job["args"], attempt=1))
+        await self.ask_again(line)
+
+
+class TestRedactRender(Redacting):
     async def test_an_ordinary_render_of_what_was_found(
         self, line: Line, told: Told, file_id: str
     ) -> None:
@@ -353,3 +371,89 @@ class TestRedactRender:
         await line.made(f"pipeline-runs/{run['id']}/retry")
         await line.work()
         assert len(await self.render_jobs(line)) == 1
+
+
+class TestPublish(Redacting):
+    async def published(self, line: Line, run: Any) -> Any:
+        assert (await line.statuses(run))["out"] == "succeeded"
+        [output] = await outputs(line, run, "out")
+        return output["output"]["metadata"]
+
+    async def test_the_nearest_redaction_is_published_and_can_be_played(
+        self, line: Line, told: Told, file_id: str, tmp_path: Path
+    ) -> None:
+        settings = {"source": "redacted", "formats": ["dash", "hls"]}
+        more = {
+            # Farther away, and hiding less.
+            "mute": step("redact_render", "find", with_={"kinds": ["name"]}),
+            "hide": step("redact_render", "mute", with_={"kinds": ["face", "name"]}),
+            "out": step("publish", "hide", with_=settings),
+        }
+        run = await self.begin(line, told, file_id, FACE, NAME, **more)
+        await self.redact(line)
+        await self.redact(line)
+        published = await self.published(line, run)
+        [hidden] = await outputs(line, run, "hide")
+        source_url = hidden["output"]["metadata"]["output_url"]
+        assert published["source_url"] == source_url
+        assert published["source"] == "redacted"
+        assert published["render_id"] == hidden["output"]["metadata"]["render_id"]
+        assert published["file_id"] == file_id
+        async with serving_players(line.kiln.services):
+            for name in ("hls_url", "dash_url"):
+                assert (await line.kiln.client.get(published[name])).status_code == 200
+            player = Player(line.kiln, source_url)
+            frames = decode_frames(await player.whole("high", tmp_path / "whole.mp4"))
+            # The box lies over the number.
+            codes = [read_frame_code(frame.rgb) for frame in frames]
+            assert (len(codes), codes[10], codes[100]) == (120, 10, 100)
+            assert set(codes[15:46]) == {None}
+            stranger = Player(await line.kiln.stranger(), source_url)
+            refused = await stranger.get("manifest.m3u8")
+            assert (refused.status_code, refused.json()["error"]) == (404, "render_not_found")
+
+    async def test_a_redaction_with_nothing_to_hide_does_not_undo_the_one_before(
+        self, line: Line, told: Told, file_id: str
+    ) -> None:
+        more = {
+            "idle": step("redact_render", "hide", with_={"kinds": ["plate"]}),
+            "out": step("publish", "idle", with_={"source": "redacted"}),
+        }
+        run = await self.begin(line, told, file_id, NAME, **more)
+        await self.redact(line)
+        [hidden] = await outputs(line, run, "hide")
+        published = await self.published(line, run)
+        assert published["source_url"] == hidden["output"]["metadata"]["output_url"]
+
+    async def test_where_nothing_was_hidden_the_original_is_published(
+        self, line: Line, told: Told, file_id: str
+    ) -> None:
+        out = step("publish", "hide", with_={"source": "redacted"})
+        run = await self.begin(line, told, file_id, OTHER, out=out)
+        published = await self.published(line, run)
+        assert published["source"] == "original"
+        assert published["source_url"] == f"{BASE_URL}/api/v1/files/{file_id}/content"
+
+    async def test_a_redaction_that_was_deleted_fails_the_step(
+        self, line: Line, told: Told, file_id: str
+    ) -> None:
+        more = {
+            "check": step("review", "hide"),
+            "out": step("publish", "check", with_={"source": "redacted"}),
+        }
+        run = await self.begin(line, told, file_id, NAME, **more)
+        await self.redact(line)
+        [hidden] = await outputs(line, run, "hide")
+        render_id = hidden["output"]["metadata"]["render_id"]
+        await line.kiln.client.delete(f"/api/v1/renders/{render_id}")
+        [task] = (await line.get("pipeline-reviews", run_id=run["id"]))["reviews"]
+        await line.made(f"pipeline-reviews/{task['id']}/approve")
+        await line.work()
+        assert (await line.shown(run))["error"]["code"] == "redaction_failed"
+
+    async def test_a_file_that_is_nowhere_whole_has_no_source_url(self, line: Line) -> None:
+        """It was uploaded as tracks; its manifests play."""
+        file_id = await line.file()
+        _, [output] = await one_step(line, file_id, step("publish"))
+        published = output["output"]["metadata"]
+        assert published.keys() == {"file_id", "source", "hls_url"}

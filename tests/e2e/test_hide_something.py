@@ -145,6 +145,11 @@ def _loudness(sound: Sound) -> NDArray[np.float64]:
     return np.array([rms(each) for each in np.split(sound.mono[: 5 * sound.rate_hz], 100)])
 
 
-def test_the_original_is_published(hidden: Hidden) -> None:
+def test_the_redaction_is_published(hidden: Hidden) -> None:
+    assert hidden.published["source"] == "redacted"
+    assert all(
+        hidden.published["render_id"] in hidden.published[name]
+        for name in ("source_url", "hls_url", "dash_url")
+    )
     assert hidden.published["hls_url"].partition("?")[0].endswith("/manifest.m3u8")
     assert hidden.published["dash_url"].partition("?")[0].endswith("/manifest.mpd")

@@ -113,6 +113,18 @@ def test_every_issue_of_a_definition_is_named(terminal: Terminal) -> None:
     assert "steps.b.needs.0: " in result.stderr
 
 
+def test_a_definition_that_publishes_what_was_hidden_is_warned_of(terminal: Terminal) -> None:
+    hide = step("redact_render", with_={"kinds": ["face"]})
+    definition = terminal.write("w.json", {"steps": {"hide": hide, "out": step("publish", "hide")}})
+    made = terminal.type("pipelines", "create", "warned", "--definition", definition)
+    added = terminal.type("pipelines", "versions", "create", "warned", "--definition", definition)
+    for result in (made, added):
+        assert result.exit_code == 0, result.output
+        assert result.stderr.startswith("warning: steps.out.with.source: ")
+    told = terminal.ask("pipelines", "versions", "create", "warned", "--definition", definition)
+    assert [each["code"] for each in told["warnings"]] == ["original_published"]
+
+
 def test_a_batch(terminal: Terminal, film: Path, tmp_path: Path) -> None:
     terminal.pipeline("batched", look=step("probe"))
     file_id = terminal.ask("upload", str(film), "--wait")["id"]

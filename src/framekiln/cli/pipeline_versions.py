@@ -1,6 +1,6 @@
 """`framekiln pipelines versions`: the definitions of a pipeline, which never change."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 import typer
@@ -46,10 +46,18 @@ def create(pipeline: NameOrId, definition: Definition, as_json: JsonFlag = False
     asked = read_json(definition)
     with open_client() as client:
         found, is_new = client.pipelines.create_version(client.pipelines.find(pipeline).id, asked)
+    show_warnings(found.warnings)
     if as_json:
-        write_json({"version": dict(found.told), "created": is_new})
+        version = {name: each for name, each in found.told.items() if name != "warnings"}
+        write_json({"version": version, "created": is_new, "warnings": list(found.warnings)})
         return
     write_line(f"version {found.number}  {found.digest}{'' if is_new else '  was there before'}")
+
+
+def show_warnings(warnings: Iterable[Mapping[str, str]]) -> None:
+    """Write what may not be meant in a definition to standard error."""
+    for each in warnings:
+        typer.echo(f"warning: {each['path']}: {each['message']}", err=True)
 
 
 def show_steps(definition: Mapping[str, Any]) -> None:

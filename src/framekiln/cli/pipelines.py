@@ -52,6 +52,7 @@ def create(
     with open_client() as client:
         found = client.pipelines.create(name, asked)
     _show(found, as_json=as_json)
+    pipeline_versions.show_warnings(found.warnings)
 
 
 @app.command()

@@ -5,9 +5,11 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import Any, Self
 
 
-def told_as(name: str = "", *, read: Callable[[Any], Any] | None = None) -> Any:
+def told_as(
+    name: str = "", *, read: Callable[[Any], Any] | None = None, default: Any = MISSING
+) -> Any:
     """Return a field that the service calls differently, or that is made by `read`."""
-    return field(metadata={"name": name, "read": read})
+    return field(default=default, metadata={"name": name, "read": read})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,6 +17,8 @@ class RemotePipeline(Answer):
     name: str
     latest_version: int
     archived_at: str | None
+    warnings: tuple[Mapping[str, str], ...] = told_as(read=tuple, default=())
+    """What may not be meant in its definition: `path`, `code`, `message`; told when it is new."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +29,8 @@ class RemoteVersion(Answer):
     number: int = told_as("version")
     digest: str
     created_at: str
+    warnings: tuple[Mapping[str, str], ...] = told_as(read=tuple, default=())
+    """What may not be meant in the definition: `path`, `code`, `message`; told when it is sent."""
 
     @property
     def definition(self) -> Mapping[str, Any]:

@@ -20,7 +20,7 @@ class RemotePipelines:
         self._connection = connection
 
     def create(self, name: str, definition: Mapping[str, Any]) -> RemotePipeline:
-        """Make a pipeline with its first version."""
+        """Make a pipeline with its first version; `warnings` in it say what may not be meant."""
         # Not patiently: a second try would find its own name taken.
         body = {"name": name, "definition": definition}
         answer = self._connection.ask_once("POST", _PIPELINES, json=body)
@@ -56,11 +56,15 @@ class RemotePipelines:
     def create_version(
         self, pipeline_id: str, definition: Mapping[str, Any]
     ) -> tuple[RemoteVersion, bool]:
-        """Return the version with that definition, and whether it is new."""
+        """Return the version with that definition, and whether it is new.
+
+        `warnings` in it say what may not be meant.
+        """
         told = self._connection.ask_json(
             "POST", f"{_PIPELINES}/{pipeline_id}/versions", json={"definition": definition}
         )
-        return RemoteVersion.of(told["version"]), told["created"]
+        warnings = told.get("warnings", [])
+        return RemoteVersion.of({**told["version"], "warnings": warnings}), told["created"]
 
     def versions(self, pipeline_id: str) -> Iterator[RemoteVersion]:
         """Yield the versions of a pipeline, newest first."""

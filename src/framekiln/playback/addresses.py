@@ -1,16 +1,17 @@
-"""What `url` names: a file of ours, by any address of it, or something on the web. Pure."""
+"""What `url` names: a file or a render of ours, or something on the web. Pure."""
 
 import re
 from typing import Final
 from urllib.parse import urlsplit
 
-from framekiln.kit.ids import FileId, parse_uuid
+from framekiln.kit.ids import FileId, RenderId, parse_uuid
 from framekiln.playback.model import SourceAddressInvalid
 
 MAX_ADDRESS_CHARS: Final = 8192
 _FILE_SCHEME: Final = "file-id:"
 # Any host: behind a proxy we do not know our own.
 _FILE_PATH: Final = re.compile(r"/api/v1/files/([0-9a-fA-F-]{36})(?:/|$)")
+_RENDER_PATH: Final = re.compile(r"/api/v1/renders/([0-9a-fA-F-]{36})[./]mp4$")
 
 
 def file_named(url: str) -> FileId | None:
@@ -23,6 +24,13 @@ def file_named(url: str) -> FileId | None:
     match = _FILE_PATH.match(_path_of(url))
     found = parse_uuid(match[1]) if match else None
     return FileId(found) if found else None
+
+
+def render_named(url: str) -> RenderId | None:
+    """Return which render an address names; None if it leads elsewhere."""
+    match = _RENDER_PATH.match(_path_of(url))
+    found = parse_uuid(match[1]) if match else None
+    return RenderId(found) if found else None
 
 
 def address_of(file_id: FileId) -> str:

@@ -28,6 +28,7 @@ from framekiln.playback.model import (
 from framekiln.playback.names import check_segment, find_rendition
 from framekiln.playback.sources import FAILURES_LAST, Sources
 from framekiln.playback.waiting import until
+from framekiln.renders.service import Renders
 from framekiln.storage.blob_store import BlobStore
 
 WAIT_S: Final = 30.0
@@ -46,6 +47,7 @@ class Playback:
         database: Database,
         *,
         files: Files,
+        renders: Renders,
         jobs: JobQueue,
         blobs: BlobStore,
         notifications: Notifications,
@@ -53,7 +55,7 @@ class Playback:
         wait_s: float = WAIT_S,
     ) -> None:
         self._database = database
-        self._sources = Sources(database, files=files, jobs=jobs, clock=clock)
+        self._sources = Sources(database, files=files, renders=renders, jobs=jobs, clock=clock)
         self._jobs = jobs
         self._blobs = blobs
         self._notifications = notifications

@@ -1,5 +1,6 @@
 """From an address to a source: found if it is known and still good, else added and looked at."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -10,9 +11,9 @@ from framekiln.files.service import Files
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.confined.errors import rebuild_error
-from framekiln.kit.ids import OrganizationId, new_uuid
+from framekiln.kit.ids import FileId, OrganizationId, RenderId, new_uuid
 from framekiln.playback import store
-from framekiln.playback.addresses import check_web_address, file_named
+from framekiln.playback.addresses import check_web_address, file_named, render_named
 from framekiln.playback.jobs import look_job
 from framekiln.playback.model import (
     Source,
@@ -21,6 +22,9 @@ from framekiln.playback.model import (
     SourceStatus,
     Tracks,
 )
+from framekiln.renders.model import Render, RenderNotComplete
+from framekiln.renders.output import container_of
+from framekiln.renders.service import Renders
 
 # A player that asks again at once gets the same answer; one that waits, a new try.
 FAILURES_LAST: Final = timedelta(seconds=10)
@@ -30,9 +34,12 @@ _TOUCH_EVERY: Final = timedelta(minutes=5)
 class Sources:
     """The sources of all organizations, by address."""
 
-    def __init__(self, database: Database, *, files: Files, jobs: JobQueue, clock: Clock) -> None:
+    def __init__(
+        self, database: Database, *, files: Files, renders: Renders, jobs: JobQueue, clock: Clock
+    ) -> None:
         self._database = database
         self._files = files
+        self._renders = renders
         self._jobs = jobs
         self._clock = clock
 
@@ -40,15 +47,14 @@ class Sources:
         self, organization_id: OrganizationId, url: str, *, is_ahead: bool = False
     ) -> Source:
         """Return the source behind `url`, which a worker looks at if nobody has done so."""
-        file = await self._file_named(organization_id, url)
-        # A file whose content was replaced is another source.
-        address = f"file-id:{file.id}@{file.completed_at}" if file else url
+        ours = await self._ours(organization_id, url)
+        address = ours.address if ours else url
         now = self._clock.now()
         async with self._database.connection() as connection:
             found = await store.find_newest(connection, organization_id, address, now=now)
         if found is not None and found.status is SourceStatus.READY:
             return found
-        tracks = await self._tracks_of(file) if file else Tracks(None, None)
+        tracks = await self._tracks_of(ours.content) if ours else Tracks(None, None)
         new = _new_source(organization_id, address, tracks, now=now)
         async with self._database.transaction() as connection:
             await store.lock_address(connection, organization_id, address)
@@ -78,23 +84,46 @@ class Sources:
         async with self._database.transaction() as connection:
             await store.touch(connection, source.id, now=now)
 
-    async def _file_named(self, organization_id: OrganizationId, url: str) -> File | None:
-        file_id = file_named(url)
-        if file_id is None:
-            check_web_address(url)
-            return None
+    async def _ours(self, organization_id: OrganizationId, url: str) -> "_Ours | None":
+        """Return what of ours an address names; None if it is to be fetched from the web."""
+        file_id, render_id = file_named(url), render_named(url)
+        if file_id is not None:
+            return await self._file(organization_id, file_id)
+        if render_id is not None:
+            return await self._render(organization_id, render_id)
+        check_web_address(url)
+        return None
+
+    async def _render(self, organization_id: OrganizationId, render_id: RenderId) -> "_Ours":
+        render = await self._renders.get(organization_id, render_id)
+        if render.made is None:
+            raise RenderNotComplete(
+                f"render {render.id} is {render.status}, so there is nothing to play",
+                status=render.status,
+            )
+        if container_of(render.output) != "mp4":
+            raise SourceAddressInvalid(
+                f"url: render {render.id} is no MP4, and no other is played", field="url"
+            )
+        return _Ours(f"render-id:{render.id}@{render.completed_at}", render)
+
+    async def _file(self, organization_id: OrganizationId, file_id: FileId) -> "_Ours":
         file = await self._files.get(organization_id, file_id)
         self._files.check_readable(file)
         if file.type is not FileType.VIDEO:
             raise SourceAddressInvalid(
                 f"url: file {file.id} is of type {file.type}; only videos are played", field="url"
             )
-        return file
+        # A file whose content was replaced is another source.
+        return _Ours(f"file-id:{file.id}@{file.completed_at}", file)
 
-    async def _tracks_of(self, file: File) -> Tracks:
-        """Return the main tracks of a file: the first of each kind."""
+    async def _tracks_of(self, content: File | Render) -> Tracks:
+        """Return the main tracks: the first of each kind, or all of them in one blob."""
+        if isinstance(content, Render):
+            key = content.made.output_key if content.made else None
+            return Tracks(key, key)
         first: dict[str, str] = {}
-        tracks = await self._files.tracks(file.organization_id, file.id)
+        file, tracks = content, await self._files.tracks(content.organization_id, content.id)
         for track in sorted(tracks, key=lambda track: track.track_id):
             if track.track_id > 0 and track.is_complete:
                 key = track_key(file.organization_id, file.id, track.track_id)
@@ -102,6 +131,14 @@ class Sources:
         if not first:
             raise FileNotReady(f"file {file.id} has no complete track", status=file.status)
         return Tracks(first.get("video"), first.get("audio"))
+
+
+@dataclass(frozen=True)
+class _Ours:
+    """A file or a render that is played, and the address that it has as a source."""
+
+    address: str
+    content: File | Render
 
 
 def _is_stale(source: Source, now: datetime) -> bool:

@@ -40,7 +40,7 @@ def step_runners(services: Services, recognizer: Recognizer) -> Runners:
     media = StepMedia(services.database, files, blobs)
     return {
         "probe": Probe(files),
-        "publish": Publish(files, public_url),
+        "publish": Publish(files, services.renders, public_url),
         "transcribe": Transcribe(services.database, media, services.transcripts, recognizer),
         "sample_frames": SampleFrames(media, files, blobs),
         "detect_scenes": DetectScenes(media),

@@ -41,6 +41,7 @@ class TestPipelines:
     async def test_creating_one_makes_version_1(self, line: Line) -> None:
         name = f"p {uuid4()}"
         made = await line.made("pipelines", {"name": name, "definition": PROBE})
+        assert made.pop("warnings") == []
         assert (made["name"], made["latest_version"], made["archived_at"]) == (name, 1, None)
         version = made["version"]
         assert version["version"] == 1
@@ -178,6 +179,21 @@ class TestVersions:
         assert [each["version"] for each in listed["versions"]] == [2, 1]
         first = await line.get(f"pipelines/{pipeline}/versions/1")
         assert first == listed["versions"][1]
+
+    async def test_publishing_the_original_after_a_redaction_is_warned_of(self, line: Line) -> None:
+        hide = step("redact_render", with_={"kinds": ["face"]})
+        unsaid = {"steps": {"hide": hide, "out": step("publish", "hide")}}
+        made = await line.made("pipelines", {"name": "warned", "definition": unsaid})
+        [warning] = made["warnings"]
+        assert (warning["path"], warning["code"]) == ("steps.out.with.source", "original_published")
+        assert '"redacted"' in warning["message"]
+        versions = f"pipelines/{made['id']}/versions"
+        again = await line.made(versions, unsaid)
+        assert (again["created"], again["warnings"]) == (False, [warning])
+        for source, is_new in (("original", False), ("redacted", True)):
+            out = step("publish", "hide", with_={"source": source})
+            said = await line.made(versions, {"steps": {"hide": hide, "out": out}})
+            assert (said["created"], said["warnings"]) == (is_new, [])
 
     @pytest.mark.spec("7")
     async def test_an_archived_pipeline_takes_none(self, line: Line) -> None:

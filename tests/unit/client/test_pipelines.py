@@ -151,6 +151,17 @@ def test_a_batch_has_one_run_for_each_file() -> None:
     assert desk.client.batches.get("b") == batch
 
 
+def test_warnings_come_with_what_was_made() -> None:
+    warning = {"path": "steps.out.with.source", "code": "original_published", "message": "m"}
+    made = Desk({**pipeline("a"), "warnings": [warning]}).client.pipelines.create("a", {})
+    assert made.warnings == (warning,)
+    told = {"version": VERSION, "created": True, "warnings": [warning]}
+    version, _ = Desk(told).client.pipelines.create_version("p", {})
+    assert version.warnings == (warning,)
+    # A service of an older version says nothing.
+    assert Desk(pipeline("a")).client.pipelines.get("p").warnings == ()
+
+
 def test_a_secret_is_shown_to_who_asks_for_it_and_nowhere_else() -> None:
     made = Desk({**ENDPOINT, "signing_secret": "whsec_x"}).client.endpoints.create("https://e.com")
     assert made.signing_secret == "whsec_x"

@@ -59,7 +59,10 @@ SETTINGS: dict[str, st.SearchStrategy[dict[str, Any]]] = {
     ),
     "publish": st.fixed_dictionaries(
         {},
-        optional={"formats": st.lists(st.sampled_from(["hls", "dash"]), min_size=1, unique=True)},
+        optional={
+            "formats": st.lists(st.sampled_from(["hls", "dash"]), min_size=1, unique=True),
+            "source": st.just("original"),
+        },
     ),
 }
 TYPES = ["probe", "transcribe", "filter", *SETTINGS]

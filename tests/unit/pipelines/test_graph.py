@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framekiln.pipelines.definitions.graph import in_cycles, in_order, upstream
+from framekiln.pipelines.definitions.graph import by_distance, in_cycles, in_order, upstream
 
 DIAMOND = {"d": ["b", "c"], "b": ["a"], "c": ["a"], "a": [], "e": []}
 
@@ -13,6 +13,13 @@ def test_upstream_is_all_that_is_needed() -> None:
     assert upstream(DIAMOND, "d") == {"a", "b", "c"}
     assert upstream(DIAMOND, "b") == {"a"}
     assert upstream(DIAMOND, "e") == set()
+
+
+def test_the_nearest_come_first() -> None:
+    needs = {**DIAMOND, "f": ["a", "d"]}
+    assert list(by_distance(needs, "f")) == [["a", "d"], ["b", "c"]]
+    assert list(by_distance(needs, "e")) == []
+    assert list(by_distance({"a": ["b"], "b": ["a"]}, "a")) == [["b"]]
 
 
 def test_the_order_is_by_depth_then_by_key() -> None:

@@ -71,7 +71,7 @@ def test_defaults_are_recorded_and_sets_sorted() -> None:
                 "needs": [],
                 "namespace": "out",
                 "granularity": file,
-                "with": {"formats": ["dash", "hls"]},
+                "with": {"formats": ["dash", "hls"], "source": "original"},
             },
             "f": {
                 "type": "filter",

@@ -60,8 +60,12 @@ def test_these_types_exist() -> None:
             {"instructions": "x" * 2000, "expires_after_ms": 60_000, "on_expiry": "approve"},
         ),
         ("redact_render", {"kinds": ["plate", "face"]}, {"kinds": ["face", "plate"]}),
-        ("publish", {}, {"formats": ["hls"]}),
-        ("publish", {"formats": ["hls", "dash"]}, {"formats": ["dash", "hls"]}),
+        ("publish", {}, {"formats": ["hls"], "source": "original"}),
+        (
+            "publish",
+            {"formats": ["hls", "dash"], "source": "original"},
+            {"formats": ["dash", "hls"], "source": "original"},
+        ),
     ],
 )
 @pytest.mark.spec("2.11")
@@ -110,6 +114,7 @@ def test_settings_are_recorded(kind: str, given: Any, recorded: Any) -> None:
         ("publish", {"formats": ["mp4"]}, "formats.0", "unknown_value"),
         ("publish", {"formats": ["hls", "hls"]}, "formats.1", "duplicate"),
         ("publish", {"formats": "hls"}, "formats", "type"),
+        ("publish", {"source": "blurred"}, "source", "unknown_value"),
     ],
 )
 @pytest.mark.spec("8")

@@ -7,6 +7,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from framekiln.pipelines.definitions.published_source import warnings_of
 from framekiln.pipelines.model.batch import Batch
 from framekiln.pipelines.model.endpoint import Endpoint
 from framekiln.pipelines.model.pipeline import Pipeline, Version
@@ -45,11 +46,25 @@ class VersionInfo(BaseModel):
         )
 
 
+class WarningInfo(BaseModel):
+    """What is allowed in a definition, but perhaps not meant."""
+
+    path: str
+    code: str
+    message: str
+
+    @classmethod
+    def all_of(cls, definition: Mapping[str, Any]) -> "list[WarningInfo]":
+        """Return what is to be said of a definition that was accepted."""
+        return [cls(**vars(each)) for each in warnings_of(definition)]
+
+
 class VersionCreated(BaseModel):
     """A version, and whether it is new."""
 
     version: VersionInfo
     created: bool
+    warnings: list[WarningInfo]
 
 
 class VersionList(BaseModel):
@@ -83,6 +98,12 @@ class PipelineDetail(PipelineInfo):
     def describe(cls, pipeline: Pipeline, latest: Version) -> "PipelineDetail":
         """Return all that is known."""
         return cls(**_pipeline(pipeline), version=VersionInfo.of(latest))
+
+
+class PipelineCreated(PipelineDetail):
+    """A pipeline that was just made."""
+
+    warnings: list[WarningInfo]
 
 
 class PipelineList(BaseModel):

@@ -8,12 +8,14 @@ from framekiln.api.auth import services_of
 from framekiln.api.bodies import read_json_value
 from framekiln.api.v1.pipeline_access import MAX_DEFINITION_BYTES, PipelineCaller, id_in
 from framekiln.api.v1.pipeline_bodies import (
+    PipelineCreated,
     PipelineDetail,
     PipelineInfo,
     PipelineList,
     VersionCreated,
     VersionInfo,
     VersionList,
+    WarningInfo,
 )
 from framekiln.api.v1.pipeline_pages import AskedArchivable, AskedPage
 from framekiln.api.v1.pipeline_schemas import DEFINITION, described_body, record_body
@@ -43,14 +45,15 @@ async def list_pipelines(
     openapi_extra=record_body(PipelineName, definition=DEFINITION),
     summary="Create a pipeline",
 )
-async def create_pipeline(request: Request, caller: PipelineCaller) -> PipelineDetail:
+async def create_pipeline(request: Request, caller: PipelineCaller) -> PipelineCreated:
     """Make a pipeline with its first version."""
     body = await read_json_value(request, max_bytes=MAX_DEFINITION_BYTES)
     name, definition = _named_definition(body)
     created, version = await services_of(request).pipelines.catalogue.create(
         caller.organization.id, name, definition
     )
-    return PipelineDetail.describe(created, version)
+    shown = PipelineDetail.describe(created, version)
+    return PipelineCreated(**vars(shown), warnings=WarningInfo.all_of(definition))
 
 
 @router.get("/pipelines/{pipeline_id}", summary="Show a pipeline")
@@ -105,13 +108,16 @@ async def create_version(
     """Add a version from a definition, sent as it is or as `definition`."""
     body = await read_json_value(request, max_bytes=MAX_DEFINITION_BYTES)
     is_wrapped = isinstance(body, dict) and set(body) == {"definition"}
+    definition = body["definition"] if is_wrapped else body
     version, is_new = await services_of(request).pipelines.catalogue.add_version(
-        caller.organization.id,
-        _pipeline_id(pipeline_id),
-        body["definition"] if is_wrapped else body,
+        caller.organization.id, _pipeline_id(pipeline_id), definition
     )
     response.status_code = 201 if is_new else 200
-    return VersionCreated(version=VersionInfo.of(version), created=is_new)
+    return VersionCreated(
+        version=VersionInfo.of(version),
+        created=is_new,
+        warnings=WarningInfo.all_of(definition),
+    )
 
 
 @router.get("/pipelines/{pipeline_id}/versions/{number}", summary="Show a version")

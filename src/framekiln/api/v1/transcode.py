@@ -36,7 +36,8 @@ SourceUrl = Annotated[
     str,
     Query(
         min_length=1,
-        description="The source: an https address, an address of a file here, or file-id:<id>.",
+        description="The source: an https address, file-id:<id>, or an address of a file or of a"
+        " render's MP4 here.",
     ),
 ]
 

@@ -3,7 +3,7 @@
 Every function takes the same mapping: each step with the steps it needs directly.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 Needs = Mapping[str, Collection[str]]
 
@@ -18,6 +18,15 @@ def upstream(needs: Needs, key: str) -> frozenset[str]:
                 found.add(need)
                 waiting.append(need)
     return frozenset(found)
+
+
+def by_distance(needs: Needs, key: str) -> Iterator[list[str]]:
+    """Yield the steps that a step needs directly, then those one step further away, and so on."""
+    seen = {key}
+    level = [key]
+    while level := sorted({need for each in level for need in needs[each]} - seen):
+        seen.update(level)
+        yield level
 
 
 def in_cycles(needs: Needs) -> frozenset[str]:

@@ -12,6 +12,7 @@ from framekiln.pipelines.definitions import graph
 from framekiln.pipelines.definitions.definition import Definition, Segments, Step
 from framekiln.pipelines.definitions.predicate import Predicate
 from framekiln.pipelines.definitions.predicate_reading import PredicateReader
+from framekiln.pipelines.definitions.published_source import check_sources
 from framekiln.pipelines.definitions.step_type import StepSettings, StepType
 from framekiln.pipelines.definitions.steps import STEP_TYPES
 from framekiln.pipelines.forms.issues import Code, Issue, Place, sorted_issues
@@ -54,8 +55,10 @@ def _read_steps(value: Any, place: Place) -> dict[str, Step]:
     for key in graph.in_cycles(_needs(outlines)):
         (place / key / "needs").report(Code.CYCLE)
     _check_namespaces(outlines, place)
-    steps = {key: _read_step(key, raw_steps[key], outlines, place=place) for key in raw_steps}
-    return {key: step for key, step in steps.items() if step is not None}
+    read = {key: _read_step(key, raw_steps[key], outlines, place=place) for key in raw_steps}
+    steps = {key: step for key, step in read.items() if step is not None}
+    check_sources(steps, _needs(outlines), place)
+    return steps
 
 
 def _raw_steps(value: Any, place: Place) -> dict[str, Any]:

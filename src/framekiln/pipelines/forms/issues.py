@@ -37,7 +37,8 @@ class Code(StrEnum):
     | `unknown_value`    | any other word that is not one of those allowed                   |
     | `unknown_track`    | a track that the file has not                                     |
     | `cycle`            | needs that lead back to their own step                            |
-    | `not_upstream`     | a namespace of no step that this one needs, directly or not       |
+    | `not_upstream`     | a namespace, or a redaction, of no step that this one needs       |
+    | `ambiguous`        | what could be one of several things                               |
     | `not_increasing`   | a time that does not come after the one before                    |
     """
 
@@ -60,6 +61,7 @@ class Code(StrEnum):
     UNKNOWN_TRACK = "unknown_track"
     CYCLE = "cycle"
     NOT_UPSTREAM = "not_upstream"
+    AMBIGUOUS = "ambiguous"
     NOT_INCREASING = "not_increasing"
 
 

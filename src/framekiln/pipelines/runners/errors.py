@@ -14,3 +14,9 @@ class RedactionFailed(CompositionFailed):
     """The render that a step had made failed. There is no automatic retry (spec 2.11)."""
 
     code = "redaction_failed"
+
+
+class AmbiguousRedaction(CompositionFailed):
+    """A step publishes a redaction, and several are equally near."""
+
+    code = "redaction_ambiguous"

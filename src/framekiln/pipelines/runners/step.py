@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from framekiln.files.model import File
-from framekiln.pipelines.definitions.definition import Step
+from framekiln.pipelines.definitions.definition import Definition, Step
 from framekiln.pipelines.definitions.windows import Window
 from framekiln.pipelines.model.ids import StepRunId
 from framekiln.pipelines.model.run import Run
@@ -23,6 +23,7 @@ class StepWork:
     """One attempt at a step, or at one window of it."""
 
     run: Run
+    definition: Definition
     step: Step
     """`settings` in it are those of the type."""
     step_run_id: StepRunId

@@ -72,6 +72,7 @@ class RunStep:
         async with Reports[int](report) as progress:
             work = StepWork(
                 run=begun.run,
+                definition=begun.definition,
                 step=step,
                 step_run_id=begun.taken.step_run_id,
                 file=begun.file,

@@ -1,0 +1,72 @@
+"""Which redaction a publish step shows, and what is said where nobody said which."""
+
+from typing import Any
+
+import pytest
+
+from framekiln.pipelines.definitions.definition import Definition
+from framekiln.pipelines.definitions.published_source import nearest_redactions, warnings_of
+from framekiln.pipelines.definitions.validation import validate
+from tests.support.pipelines import step
+
+pytestmark = pytest.mark.spec("2.11")
+
+REDACTED = {"source": "redacted"}
+
+
+def hide(*needs: str) -> dict[str, Any]:
+    return step("redact_render", *needs, with_={"kinds": ["face"]})
+
+
+def checked(**steps: Any) -> Any:
+    found = validate({"steps": steps})
+    if isinstance(found, Definition):
+        return [[each.key for each in level] for level in nearest_redactions(found, "out")]
+    return [(issue.path, str(issue.code)) for issue in found]
+
+
+def test_the_nearest_redaction_is_the_one_with_the_fewest_steps_between() -> None:
+    out = step("publish", "check", with_=REDACTED)
+    found = checked(first=hide(), second=hide("first"), check=step("review", "second"), out=out)
+    assert found == [["second"], ["first"]]
+
+
+def test_a_redaction_that_the_step_does_not_need_cannot_be_published() -> None:
+    out = step("publish", "look", with_=REDACTED)
+    issue = ("steps.out.with.source", "not_upstream")
+    assert checked(look=step("probe"), hide=hide("look"), out=out) == [issue]
+
+
+def test_two_redactions_equally_near_are_ambiguous() -> None:
+    out = step("publish", "one", "other", with_=REDACTED)
+    assert checked(one=hide(), other=hide(), out=out) == [("steps.out.with.source", "ambiguous")]
+
+
+def test_whether_a_redaction_is_there_is_told_with_all_other_issues() -> None:
+    out = step("publish", "look", with_=REDACTED)
+    assert checked(look=step("probe", when={}), out=out) == [
+        ("steps.look.when", "not_allowed"),
+        ("steps.out.with.source", "not_upstream"),
+    ]
+
+
+def warned(out: dict[str, Any]) -> list[str]:
+    steps = {"hide": hide(), "check": step("review", "hide"), "out": out}
+    return [each.path for each in warnings_of({"steps": steps})]
+
+
+def test_publishing_after_a_redaction_without_a_source_is_warned_of() -> None:
+    assert warned(step("publish", "check")) == ["steps.out.with.source"]
+    assert warned({"type": "publish", "needs": ["hide"]}) == ["steps.out.with.source"]
+    [warning] = warnings_of({"steps": {"hide": hide(), "out": step("publish", "hide")}})
+    assert warning.code == "original_published"
+    assert all(word in warning.message for word in ("out", "hide", '"redacted"', '"original"'))
+
+
+@pytest.mark.parametrize("source", ["original", "redacted"])
+def test_whoever_says_which_source_is_not_warned(source: str) -> None:
+    assert warned(step("publish", "check", with_={"source": source})) == []
+
+
+def test_publishing_beside_a_redaction_is_not_warned_of() -> None:
+    assert warned(step("publish")) == []
