@@ -1,6 +1,7 @@
 """Bundles with a runtime of their own play the media files that lie in them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 from framekiln.capture.browser import Browser
 from framekiln.engine.assets import NoAssets
+from framekiln.engine.errors import FilmTookTooLong
 from framekiln.engine.film import make_film
 from framekiln.engine.order import FilmOrder
 from framekiln.engine.site import SiteAssets
@@ -99,3 +101,13 @@ def test_a_source_that_cannot_be_had_fails_the_film(
     order = order_of(tmp_path, page, make, duration_ms=1000)
     with pytest.raises(CompositionFailed, match=rf"^\./clip\.mp4 cannot be played: .*{reason}"):
         make_film(order, browser, tmp_path / "film.mp4", limits=FILM_LIMITS)
+
+
+def test_a_page_is_answered_only_until_the_time_of_its_film_is_up(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """Time in which a page waits for us is not its own, so there is another end to it."""
+    page = one_source_page("./clip.mp4", length_ms=1000)
+    order = order_of(tmp_path, page, lambda _folder: None, duration_ms=1000)
+    with pytest.raises(FilmTookTooLong, match=r"not finished after 0 s; the page then asked for"):
+        make_film(order, browser, tmp_path / "film.mp4", limits=replace(FILM_LIMITS, whole_s=0))

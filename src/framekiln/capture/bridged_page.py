@@ -8,7 +8,6 @@ see `frame_strip.py`.
 
 import base64
 import json
-import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -151,9 +150,9 @@ class BridgedPage(Page):
 
     def _draw_until_there(self, number: int) -> None:
         within_s = self._session.within_s
-        deadline = time.monotonic() + within_s
+        deadline = self._session.now_s + within_s
         while not self._is_there():
-            if time.monotonic() > deadline:
+            if self._session.now_s > deadline:
                 raise PageNeverSettled(
                     f"while {self._session.activity}, the page's own runtime did not say that the"
                     f" frame is ready within {within_s:g} s: frameReady({number}) was not called",

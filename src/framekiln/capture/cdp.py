@@ -36,6 +36,15 @@ class Connection:
         self._abandoned: set[int] = set()
         self._listeners: dict[tuple[str, str | None], Listener] = {}
         self._dispatching = False
+        self._answering_s = 0.0
+
+    @property
+    def now_s(self) -> float:
+        """A clock for deadlines of the browser: it stands still while a listener works.
+
+        What a page asks for may take us minutes to fetch, and that is no fault of the page.
+        """
+        return time.monotonic() - self._answering_s
 
     def listen(self, event: str, session: str | None, listener: Listener) -> None:
         """Call `listener(params)` for every such event of the session from now on."""
@@ -67,7 +76,7 @@ class Connection:
 
     def wait(self, message_id: int, method: str, *, within_s: float) -> dict[str, Any]:
         """Wait for the result of a posted command."""
-        deadline = time.monotonic() + within_s
+        deadline = self.now_s + within_s
         while message_id not in self._answers:
             if not self._receive(deadline):
                 self._abandoned.add(message_id)
@@ -80,7 +89,7 @@ class Connection:
 
     def pump_until(self, done: Callable[[], bool], *, within_s: float) -> bool:
         """Deliver events until `done()`; False when the time ran out first."""
-        deadline = time.monotonic() + within_s
+        deadline = self.now_s + within_s
         while not done():
             if not self._receive(deadline):
                 return done()
@@ -96,7 +105,7 @@ class Connection:
         if self._dispatching:
             raise RuntimeError("an event listener may not wait for the browser")
         while (message := self._next_message()) is None:
-            remaining_s = deadline - time.monotonic()
+            remaining_s = deadline - self.now_s
             if remaining_s <= 0 or not select.select([self._read_fd], [], [], remaining_s)[0]:
                 return False
             self._read()
@@ -117,10 +126,12 @@ class Connection:
         if listener is None:
             return
         self._dispatching = True
+        begun_s = time.monotonic()
         try:
             listener(message["params"])
         finally:
             self._dispatching = False
+            self._answering_s += time.monotonic() - begun_s
 
     def _next_message(self) -> dict[str, Any] | None:
         end = self._received.find(b"\0", self._scanned)

@@ -158,7 +158,7 @@ def file_resource(path: Path, content_type: str) -> Resource:
 
 def _range_in(request: Params) -> tuple[int, int | None] | None:
     """Return the part that a request asks for: its first byte, and the one after its last."""
-    told = next((v for k, v in request["headers"].items() if k.lower() == "range"), "")
+    told = next((v for k, v in request.get("headers", {}).items() if k.lower() == "range"), "")
     match = _RANGE.fullmatch(told.replace(" ", ""))
     if match is None:
         return None

@@ -180,9 +180,9 @@ class Page:
 
     def _draw_first(self, shown: Shown, at_us: int, *, screenshot: Params | None) -> Shown:
         """Draw until the page takes part: a busy Chromium does nothing at all for a while."""
-        deadline = time.monotonic() + self._session.within_s
+        deadline = self._session.now_s + self._session.within_s
         while not self.evaluate("__framekiln.hasDrawn()"):
-            if time.monotonic() > deadline:
+            if self._session.now_s > deadline:
                 raise BrowserTimeout(f"Chromium drew nothing while {self._session.activity}")
             time.sleep(_FIRST_FRAME_PAUSE_S)
             shown = self._clock.draw_at(at_us, screenshot=screenshot)

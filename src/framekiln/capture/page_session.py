@@ -51,6 +51,11 @@ class PageSession:
         self._has_document = False
         self._listen()
 
+    @property
+    def now_s(self) -> float:
+        """A clock for what the page may take; it stands still while the page waits for us."""
+        return self._connection.now_s
+
     def call(self, method: str, params: Params | None = None) -> dict[str, Any]:
         """Have the page do something, and return its answer."""
         try:

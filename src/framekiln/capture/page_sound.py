@@ -6,7 +6,6 @@ side is `runtime/src/web_audio`. Costs nothing until a page makes its first Audi
 
 import base64
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import IO, Any, Final
@@ -110,11 +109,11 @@ class PageSound:
             return
         for frame in [*self._frames]:
             self._ask(frame, f"advanceSound({at_us / 1000})")
-        deadline = time.monotonic() + self._session.within_s
+        deadline = self._session.now_s + self._session.within_s
         # What Chromium's threads have done reaches the page only when its clock moves.
         self._clock.advance(CREEP_US)
         while not self._is_done():
-            if time.monotonic() > deadline:
+            if self._session.now_s > deadline:
                 raise PageNeverSettled(
                     f"while {self._session.activity}, the sound of the page's AudioContext was not"
                     f" rendered within {self._session.within_s:g} s",

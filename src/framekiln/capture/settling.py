@@ -1,6 +1,5 @@
 """Waiting for a page: until it can be drawn at all, and until its work on one frame is done."""
 
-import time
 from typing import Final
 
 from framekiln.capture.errors import PageNeverSettled, PageThrew
@@ -15,12 +14,12 @@ _NAMED: Final = 10
 
 def settle(session: PageSession, clock: PageClock, *, within_s: float) -> None:
     """Wait until the page waits for nothing any more."""
-    deadline = time.monotonic() + within_s
+    deadline = session.now_s + within_s
     quiet_rounds = 0
     while quiet_rounds < 2:
         pending = _pending(session)
         quiet_rounds = 0 if pending else quiet_rounds + 1
-        if time.monotonic() > deadline:
+        if session.now_s > deadline:
             named = pending[:_NAMED]
             raise PageNeverSettled(
                 f"after {within_s:g} s the page was still waiting for: {', '.join(named)}",
@@ -39,10 +38,10 @@ def settle(session: PageSession, clock: PageClock, *, within_s: float) -> None:
 
 def finish_tasks(session: PageSession, clock: PageClock) -> None:
     """Wait for the page's own work on this frame; it may need timers of a few milliseconds."""
-    deadline = time.monotonic() + session.within_s
+    deadline = session.now_s + session.within_s
     step_us = CREEP_US
     while not session.evaluate("__framekiln.frameDone()"):
-        if time.monotonic() > deadline:
+        if session.now_s > deadline:
             raise PageNeverSettled(
                 f"while {session.activity}, a frame task did not end within {session.within_s:g} s",
                 waiting_for=["frame task"],

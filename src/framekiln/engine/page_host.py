@@ -6,6 +6,7 @@ everything else is an asset by URL. The page side is `runtime/src/host.ts`.
 
 import json
 import re
+import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -29,6 +30,7 @@ from framekiln.capture.network import (
 from framekiln.capture.page_buffers import PageBuffers
 from framekiln.composition.document import Document
 from framekiln.engine.assets import FILE_ID, TRANSCRIPTION_OF, Assets, LocalAsset
+from framekiln.engine.errors import FilmTookTooLong
 from framekiln.engine.missing_media import missing_source
 from framekiln.engine.page_api import (
     API_PREFIX,
@@ -74,7 +76,8 @@ _GRACE_MS: Final = Fraction(1, 2)
 class PageHost:
     """Owned by the page's thread; `with` it, so that decoders are closed.
 
-    `service` is there for pages that bring a runtime of their own, which asks one.
+    `service` is there for pages that bring a runtime of their own, which asks one. After `within_s`
+    nothing is answered any more: a page may ask for one slow source after the other.
     """
 
     def __init__(
@@ -84,8 +87,11 @@ class PageHost:
         site: Site | None = None,
         *,
         service: ServiceAnswers | None = None,
+        within_s: float = float("inf"),
     ) -> None:
         self._assets = assets
+        self._within_s = within_s
+        self._deadline = time.monotonic() + within_s
         self._site = site
         self._buffers = PageBuffers(browser.pid)
         self._fetched: dict[str, LocalAsset] = {}
@@ -130,6 +136,10 @@ class PageHost:
 
     def lookup(self, url: str) -> Resource | None:
         """Answer one request of the page; None refuses it."""
+        if time.monotonic() > self._deadline:
+            raise FilmTookTooLong(
+                f"not finished after {self._within_s:g} s; the page then asked for {url[:200]}"
+            )
         parts = urlsplit(url)
         if parts.path.startswith(PREFIX):
             return self._answer(parts.path.removeprefix(PREFIX), parts.query)

@@ -181,6 +181,7 @@ def open_stage(
                 browser,
                 order.site,
                 service=order.service if has_own_runtime else None,
+                within_s=limits.whole_s,
             ) as host,
         ):
             grabber, missing = prepare_grabber(page, decode_bgra, raw=raw)

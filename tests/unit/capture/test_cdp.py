@@ -222,3 +222,21 @@ def test_what_is_refused_is_remembered_in_bounds(browser: Browser, network: Page
     answers(browser, request(1, "data:" + "x" * 5000))
     assert network.refused[:2] == ["https://b.example/0", "https://b.example/1"]
     assert len(network.refused) == 100
+
+
+def test_time_in_which_the_browser_waits_for_us_does_not_count(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once, a page whose source took long to fetch was said to be in a loop without end."""
+    hours_s = [0.0]
+    monkeypatch.setattr("framekiln.capture.cdp.time.monotonic", lambda: hours_s[0])
+
+    def fetch(_params: dict[str, Any]) -> None:
+        hours_s[0] += 3600
+        browser.says({"id": asked, "result": {"n": 1}})
+
+    browser.connection.listen("Fetch.requestPaused", None, fetch)
+    asked = browser.connection.post("A.a", session=None)
+    browser.says({"method": "Fetch.requestPaused", "params": {}})
+    assert browser.connection.wait(asked, "A.a", within_s=PATIENCE_S) == {"n": 1}
+    assert browser.connection.now_s == 0
