@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from framekiln.capture.browser import Browser
+from framekiln.capture.errors import PageThrew
 from framekiln.engine.order import FilmOrder
 from framekiln.engine.slices import Slice
 from framekiln.engine.stage import open_stage
@@ -316,3 +317,14 @@ def test_a_page_cannot_make_contexts_without_end(camera: Camera) -> None:
       }"""
     take: Take = camera.film(page(script), **SIZE, duration_ms=100)
     assert min(colour_at(take.pictures[0], 32, 18)) > 240
+
+
+def test_a_page_that_cannot_count_any_more_is_told_so(browser: Browser, tmp_path: Path) -> None:
+    script = f"""{SOURCE}
+      const {{ round }} = Math;
+      Math.round = (number) => (round(number) === 33600 ? 1e15 : round(number));
+      steady(0, 1);
+      context.suspend();
+      setTimeout(() => context.resume(), 700)"""
+    with pytest.raises(PageThrew, match="miscounts its samples: 1000000000000000 at 48000 Hz"):
+        heard(browser, script, tmp_path)

@@ -17,7 +17,7 @@ export function defineAudioContext(contexts: Contexts): void {
     if (new.target === undefined) {
       throw new TypeError("Failed to construct 'AudioContext': Please use the 'new' operator.");
     }
-    const { native } = contexts.open(options?.sampleRate ?? DEFAULT_RATE_HZ);
+    const { native } = contexts.open(Math.round(options?.sampleRate ?? DEFAULT_RATE_HZ));
     // It must not look like the offline context it is: libraries treat those differently.
     Object.setPrototypeOf(native, (new.target as { prototype: object }).prototype);
     native.addEventListener("statechange", hideNative);

@@ -23,6 +23,11 @@ _MARGIN_US: Final = 50
 _MOST_HELD_BYTES: Final = 4 << 20
 _SAMPLE_BYTES: Final = 8
 _COPIED_BYTES: Final = 1 << 20
+_MOST_SOUNDS: Final = 256
+# As Chromium allows.
+_RATES_HZ: Final = range(3_000, 768_001)
+_FIRST_PAUSE_S: Final = 0.0002
+_LONGEST_PAUSE_S: Final = 0.02
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ class PageSound:
         self._clock = clock
         # The frames of the page that make sound; None is the page itself.
         self._frames: list[str | None] = []
-        self._sounds: dict[tuple[str | None, int], ContextSound] = {}
+        self._sounds: dict[tuple[str | None, Any], ContextSound] = {}
         self._warnings: dict[str, None] = {}
         self._at_us = 0
 
@@ -112,6 +117,7 @@ class PageSound:
         deadline = self._session.now_s + self._session.within_s
         # What Chromium's threads have done reaches the page only when its clock moves.
         self._clock.advance(CREEP_US)
+        pause_s = _FIRST_PAUSE_S
         while not self._is_done():
             if self._session.now_s > deadline:
                 raise PageNeverSettled(
@@ -119,6 +125,9 @@ class PageSound:
                     f" rendered within {self._session.within_s:g} s",
                     waiting_for=["AudioContext"],
                 )
+            # The page's time passes with each look: look less and less often.
+            time.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
             self._clock.advance(CREEP_US)
 
     def _is_done(self) -> bool:
@@ -136,13 +145,25 @@ class PageSound:
     def _fetch(self) -> None:
         for frame in [*self._frames]:
             for piece in self._ask(frame, "takeSound()") or ():
-                key = frame, int(piece["context"])
-                place = int(piece["place"])
-                if key not in self._sounds:
-                    # Closed with the page.
-                    file = tempfile.TemporaryFile()  # noqa: SIM115
-                    self._sounds[key] = ContextSound(int(piece["rateHz"]), place, file)
-                self._sounds[key].add(place, base64.b64decode(piece["samples"]))
+                self._keep(frame, piece)
+
+    def _keep(self, frame: str | None, piece: dict[str, Any]) -> None:
+        """Keep a piece of sound; scripts may have spoiled what counts its samples."""
+        context, place, rate_hz = (piece.get(name) for name in ("context", "place", "rateHz"))
+        if not (isinstance(rate_hz, int) and isinstance(place, int) and rate_hz in _RATES_HZ):
+            raise _miscounted(place, rate_hz)
+        sound = self._sounds.get((frame, context)) or self._open(frame, context, rate_hz, place)
+        if not 0 <= sound.first <= place <= self._at_us * rate_hz // 1_000_000:
+            raise _miscounted(place, rate_hz)
+        sound.add(place, base64.b64decode(piece["samples"]))
+
+    def _open(self, frame: str | None, context: Any, rate_hz: int, first: int) -> ContextSound:
+        if len(self._sounds) == _MOST_SOUNDS:
+            raise PageThrew(f"the page is heard from more than {_MOST_SOUNDS} AudioContexts")
+        # Closed with the page.
+        sound = ContextSound(rate_hz, first, tempfile.TemporaryFile())  # noqa: SIM115
+        self._sounds[frame, context] = sound
+        return sound
 
     def _ask(self, frame: str | None, what: str) -> Any:
         try:
@@ -160,3 +181,10 @@ class PageSound:
         frame = self._session.inner.find(params["executionContextId"])
         if frame not in self._frames:
             self._frames.append(frame)
+
+
+def _miscounted(place: Any, rate_hz: Any) -> PageThrew:
+    return PageThrew(
+        f"the page's AudioContext miscounts its samples: {place!s:.40} at {rate_hz!s:.40} Hz;"
+        " does a script replace what is built in?"
+    )
