@@ -128,6 +128,12 @@ export function fetchPixels(
   return exchange;
 }
 
+/** Decoded sound at 48 kHz, now: both channels in turn. */
+export function fetchSound(source: MediaSource, first: number, count: number): Float32Array {
+  const params = { ...sourceParams(source), first: `${first}`, count: `${count}` };
+  return new Float32Array(bytesOf(askNow("sound", params).responseText).buffer);
+}
+
 /** Ask the renderer and wait for its answer; throws its own words when it refuses. */
 export function askNow(name: string, params: Record<string, string>): XMLHttpRequest {
   if (NativeRequest === null) throw new Error("there is no XMLHttpRequest");

@@ -20,7 +20,7 @@ import { replaceDrawing } from "./native_drawing.ts";
 import type { FilmClock } from "./native_clip.ts";
 import { NativeMedia } from "./native_media.ts";
 import { installPageTime, restartAnimations } from "./page_time.ts";
-import { makePlan, plannedMedia } from "./plan.ts";
+import { makePlan, plannedMedia, playedOf } from "./plan.ts";
 import { usePlayback } from "./playback.ts";
 import { Player } from "./player.ts";
 import { seededRandom } from "./random.ts";
@@ -65,7 +65,11 @@ function installHosted(config: HostConfig): void {
   const driver = new Driver(natives);
   loop.driver = driver;
   const tailwind = new Tailwind();
-  const webAudio = new WebAudio(clock);
+  const webAudio = new WebAudio(clock, (element, nowMs) => {
+    const clip = natives.clipOf(element);
+    clip.routedMs ??= nowMs;
+    return (untilMs) => playedOf(clip, untilMs);
+  });
   if (config.definesElements !== false) {
     natives.install();
     webAudio.install();

@@ -40,6 +40,8 @@ export class NativeClip {
   readonly frameCallbacks = new VideoFrameCallbacks();
   private readonly onAsked: () => void;
   info: MediaInfo | null = null;
+  /** Since when its sound goes to a node of Web Audio instead of into the film. */
+  routedMs: number | null = null;
   isSeeking = false;
   private readonly clock: FilmClock;
   private readonly head = new PlayHead();

@@ -139,10 +139,23 @@ function elementMedia(filmEndMs: number): PlannedMedia[] {
 
 function nativeMedia(natives: NativeMedia | null, filmEndMs: number): PlannedMedia[] {
   return (natives?.all() ?? []).flatMap((clip) => {
-    const place = timeTree.nearest(clip.element);
-    const window = place === null ? { startMs: 0, endMs: filmEndMs } : windowOf(place, filmEndMs);
-    return clipMedia(clip, window, place?.span.startMs ?? 0);
+    const { routedMs } = clip;
+    const played = playedOf(clip, filmEndMs);
+    if (routedMs === null) return played;
+    // From then on scripts have its sound.
+    return played.map((entry) =>
+      entry.startMs < routedMs
+        ? { ...entry, endMs: Math.min(entry.endMs, routedMs) }
+        : { ...entry, ...SILENCE },
+    );
   });
+}
+
+/** What a clip plays until an instant of the film. */
+export function playedOf(clip: NativeClip, untilMs: number): PlannedMedia[] {
+  const place = timeTree.nearest(clip.element);
+  const window = place === null ? { startMs: 0, endMs: untilMs } : windowOf(place, untilMs);
+  return clipMedia(clip, window, place?.span.startMs ?? 0);
 }
 
 /** One entry for each stretch that a clip is played; one without sound for a clip that never is. */

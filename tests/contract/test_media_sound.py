@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.hearing.mono_samples import MonoSamples
 from framekiln.media.hearing.sound import RATE_HZ, read_sound
+from framekiln.media.hearing.source_samples import SourceSamples
 from framekiln.media.mixing.mix import SoundClip, mix, mixed_blocks
 from tests.support.clips import BEEP_LEVEL, Clip, make_clip
 from tests.support.sounds import beep_times, decode_sound, find_beeps, rms
@@ -213,7 +213,7 @@ def test_samples_before_an_instant(tmp_path: Path, name: str) -> None:
     codec = "aac" if name == "a.m4a" else "libmp3lame"
     source = beeps(name, codec, tmp_path, duration_s=Fraction(22))
     whole = heard([SoundClip(source, Fraction(0), Fraction(22_000))], 22_000).mean(axis=0)
-    with MonoSamples(source) as samples:
+    with SourceSamples(source) as samples:
         # In order, back, and across the borders of what is kept.
         for ms in (1050, 9990, 10_010, 21_050, 33, 10_050, 20_020):
             end = ms * 48

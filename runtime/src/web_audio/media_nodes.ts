@@ -9,8 +9,10 @@ export function elementSource(context: RenderedContext, mediaElement: HTMLMediaE
   if (!(mediaElement instanceof HTMLMediaElement)) {
     throw new TypeError("createMediaElementSource: the parameter is no HTMLMediaElement");
   }
-  context.film.warn("createMediaElementSource: an element is heard as it is, not through its node");
-  return standIn(context, MediaElementAudioSourceNode.prototype, { mediaElement });
+  const prototype = MediaElementAudioSourceNode.prototype;
+  const node = standIn(context, prototype, { mediaElement });
+  context.addElement(node, mediaElement);
+  return node;
 }
 
 export function streamSource(context: RenderedContext, mediaStream: MediaStream): AudioNode {

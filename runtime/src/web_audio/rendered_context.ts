@@ -8,6 +8,7 @@
  */
 
 import { AudioClock, QUANTUM, type Run } from "./audio_clock.ts";
+import { ElementSound, type Played } from "./element_sound.ts";
 import type { SoundPieces } from "./sound_pieces.ts";
 
 /**
@@ -28,6 +29,8 @@ const readTime = Object.getOwnPropertyDescriptor(BaseAudioContext.prototype, "cu
 interface Film {
   nowMs(): number;
   warn(warning: string): void;
+  /** Take the sound of an element out of the film. */
+  route(element: HTMLMediaElement): Played;
 }
 
 export class RenderedContext {
@@ -40,6 +43,7 @@ export class RenderedContext {
   private readonly longestS: number;
   readonly film: Film;
   private readonly taps: AnalyserNode[];
+  private readonly elements: ElementSound[] = [];
   private readonly heard = new Float32Array(LONGEST_STEP);
   private rendering: Promise<AudioBuffer> | null = null;
   private isOver = false;
@@ -69,6 +73,12 @@ export class RenderedContext {
     return this.clock.currentTime(this.film.nowMs());
   }
 
+  /** From now on the sound of an element comes out of a node. */
+  addElement(node: AudioNode, element: HTMLMediaElement): void {
+    const played = this.film.route(element);
+    this.elements.push(new ElementSound(node, played, this.film.nowMs()));
+  }
+
   enter(state: AudioContextState): void {
     this.state = state;
     if (state === "running") this.clock.resume(this.film.nowMs());
@@ -80,8 +90,10 @@ export class RenderedContext {
     for (const run of this.clock.due(nowMs)) {
       for (let from = run.from; from < run.to && !this.isOver; from += LONGEST_STEP) {
         const to = Math.min(from + LONGEST_STEP, run.to);
+        const part = { from, to, place: run.place + from - run.from };
+        for (const element of this.elements) element.feed(part, this.clock.rateHz);
         await this.render(to);
-        this.keep({ from, to, place: run.place + from - run.from }, pieces);
+        this.keep(part, pieces);
       }
     }
   }

@@ -6,6 +6,7 @@
  */
 
 import { defineAudioContext, startAtExactTimes } from "./audio_context.ts";
+import type { Played } from "./element_sound.ts";
 import { replaceMediaNodes } from "./media_nodes.ts";
 import { RenderedContext } from "./rendered_context.ts";
 import { SoundPieces, type SoundPiece } from "./sound_pieces.ts";
@@ -20,6 +21,9 @@ interface Clock {
   enterInstant(exactMs: number): void;
 }
 
+/** Takes the sound of an element out of the film from an instant on. */
+type Routing = (element: HTMLMediaElement, nowMs: number) => Played;
+
 interface SoundState {
   readonly isDone: boolean;
   /** How much sound waits to be fetched. */
@@ -30,6 +34,8 @@ interface SoundState {
 
 export class WebAudio {
   private readonly clock: Clock;
+  private readonly routing: Routing;
+  private readonly routed = new WeakSet<HTMLMediaElement>();
   private readonly contexts = new Map<BaseAudioContext, RenderedContext>();
   private readonly pieces = new SoundPieces();
   private readonly tell: (() => void) | null;
@@ -38,8 +44,9 @@ export class WebAudio {
   private readonly warnings = new Set<string>();
   private problem = "";
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, routing: Routing) {
     this.clock = clock;
+    this.routing = routing;
     this.tell = takeTelling();
   }
 
@@ -84,6 +91,15 @@ export class WebAudio {
     this.contexts.set(context.native, context);
     this.tell?.();
     return context;
+  }
+
+  /** Give the sound of an element to a node, which it can have but one of. */
+  route(element: HTMLMediaElement): Played {
+    if (this.routed.has(element)) {
+      throw new DOMException("the element already has a source node", "InvalidStateError");
+    }
+    this.routed.add(element);
+    return this.routing(element, this.nowMs());
   }
 
   warn(warning: string): void {

@@ -44,7 +44,7 @@ from framekiln.engine.page_pictures import PagePictures
 from framekiln.engine.site import Site
 from framekiln.kit.errors import FramekilnError, InvalidInput, RemoteFailed
 from framekiln.media.captions import read_captions
-from framekiln.media.hearing.mono_samples import MonoSamples
+from framekiln.media.hearing.source_samples import SourceSamples
 from framekiln.media.probe import MediaFacts, probe
 from framekiln.media.watching.frames import FrameSource
 from framekiln.media.watching.planes import Pixels
@@ -97,7 +97,7 @@ class PageHost:
         self._fetched: dict[str, LocalAsset] = {}
         self._facts: dict[str, MediaFacts] = {}
         self._frames: dict[tuple[str, int, int], FrameSource] = {}
-        self._sounds: dict[str, MonoSamples] = {}
+        self._sounds: dict[str, SourceSamples] = {}
         self._pictures = PagePictures()
         self.reasons: dict[str, FramekilnError] = {}
         """Why each source that could not be had could not."""
@@ -114,6 +114,7 @@ class PageHost:
             "captions": self._captions,
             "transcription": self._transcription,
             "peaks": self._peaks,
+            "sound": self._sound,
             "animations": lambda query: _json(self._pictures.served(query.get("src"))),
             "picture": self._picture,
             "tailwind.js": lambda _query: _tailwind(),
@@ -313,10 +314,20 @@ class PageHost:
         window = _whole(query, "window", most=_LONGEST_WINDOW)
         if self._probe(url).audio is None:
             return Resource(bytes(4 * window), "application/octet-stream")
-        if url not in self._sounds:
-            self._sounds[url] = MonoSamples(self._fetch(url).path)
-        samples = self._sounds[url].before(_ms(query), window)
+        samples = self._samples_of(url).before(_ms(query), window)
         return Resource(samples.astype("<f4").tobytes(), "application/octet-stream")
+
+    def _sound(self, query: Query) -> Resource:
+        """Both channels in turn, for scripts that take the sound of an element."""
+        first = _whole(query, "first", least=0, most=_MOST)
+        end = first + _whole(query, "count", most=_LONGEST_WINDOW)
+        samples = self._samples_of(_source(query)).between(first, end)
+        return Resource(samples.T.astype("<f4").tobytes(), "application/octet-stream")
+
+    def _samples_of(self, url: str) -> SourceSamples:
+        if url not in self._sounds:
+            self._sounds[url] = SourceSamples(self._fetch(url).path)
+        return self._sounds[url]
 
     def _probe(self, url: str) -> MediaFacts:
         if url not in self._facts:

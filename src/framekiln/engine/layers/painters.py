@@ -51,7 +51,7 @@ from framekiln.engine.order import FilmLimits
 from framekiln.engine.sound import mix_to_wav
 from framekiln.kit.media_kind import MediaKind
 from framekiln.media.captions import read_captions
-from framekiln.media.hearing.mono_samples import MonoSamples
+from framekiln.media.hearing.source_samples import SourceSamples
 from framekiln.media.source_probe import read_lottie
 from framekiln.timeline import Timeline
 
@@ -148,9 +148,9 @@ class Palette:
         if not isinstance(layer.layer, WaveformLayer):
             return None
         if layer.source is None:
-            return WaveformPainter(layer, lambda: MonoSamples(self.mixed()), is_mix=True)
+            return WaveformPainter(layer, lambda: SourceSamples(self.mixed()), is_mix=True)
         path = self.gathered.path(layer.source)
-        return WaveformPainter(layer, lambda: MonoSamples(path), is_mix=False)
+        return WaveformPainter(layer, lambda: SourceSamples(path), is_mix=False)
 
     def mixed(self) -> Path:
         """Return the sound of the whole film, mixed when it is first asked for."""

@@ -8,9 +8,9 @@ from framekiln.composition.layers.values import WaveformLayer
 from framekiln.engine.layers.geometry import largest_side_px
 from framekiln.engine.layers.painter import Look
 from framekiln.engine.layers.wave_drawing import SAMPLES, draw_wave
-from framekiln.media.hearing.mono_samples import MonoSamples
+from framekiln.media.hearing.source_samples import SourceSamples
 
-OpenSamples = Callable[[], MonoSamples]
+OpenSamples = Callable[[], SourceSamples]
 
 
 class WaveformPainter:
@@ -22,7 +22,7 @@ class WaveformPainter:
         self._open_samples = open_samples
         self._is_mix = is_mix
         self._size = largest_side_px(layer)
-        self._samples: MonoSamples | None = None
+        self._samples: SourceSamples | None = None
         self._time_s = Fraction(0)
 
     def content_at(self, time_s: Fraction) -> PixelSize | None:

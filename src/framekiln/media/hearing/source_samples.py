@@ -1,4 +1,4 @@
-"""Samples of a source just before an instant, as one channel: what a waveform is drawn from.
+"""Samples of a source by their number: what a waveform is drawn from, and what a script filters.
 
 Made for one call per frame in order of time: the sound is decoded once, in pieces, and the last
 few pieces are kept.
@@ -20,7 +20,7 @@ _PIECES_KEPT: Final = 3
 _ENDLESS: Final = 1 << 62
 
 
-class MonoSamples(Closing):
+class SourceSamples(Closing):
     """The sound of one file at 48 kHz. Owned by one thread; close it, or `with` it."""
 
     def __init__(self, path: Path) -> None:
@@ -37,15 +37,19 @@ class MonoSamples(Closing):
         self._kept.clear()
 
     def before(self, ms: Fraction, count: int) -> Samples:
-        """Return the `count` samples that end at source time `ms`; silence outside the source."""
-        end = sample_at(ms)
-        samples = np.zeros(count, np.float32)
-        first = end - count
+        """Return the `count` samples that end at source time `ms`, as one channel."""
+        both = self.between(sample_at(ms) - count, sample_at(ms))
+        mono: Samples = both.sum(axis=0) / CHANNELS
+        return mono
+
+    def between(self, first: int, end: int) -> Samples:
+        """Return samples by their numbers in source time; silence outside the source."""
+        samples = np.zeros((CHANNELS, end - first), np.float32)
         for number in range(max(0, first) // _PIECE_SAMPLES, -(-end // _PIECE_SAMPLES)):
             start = number * _PIECE_SAMPLES
             left, right = max(first, start), min(end, start + _PIECE_SAMPLES)
             piece = self._piece(number)
-            samples[left - first : right - first] = piece[left - start : right - start]
+            samples[:, left - first : right - first] = piece[:, left - start : right - start]
         return samples
 
     def _piece(self, number: int) -> Samples:
@@ -65,12 +69,12 @@ class MonoSamples(Closing):
             self._source = read_sound(self._path, start, _ENDLESS)
             self._left_over = None
         self._next_piece = number + 1
-        piece = np.zeros(_PIECE_SAMPLES, np.float32)
+        piece = np.zeros((CHANNELS, _PIECE_SAMPLES), np.float32)
         for stretch in self._stretches_until(start + _PIECE_SAMPLES):
             heard = stretch.cut(start, start + _PIECE_SAMPLES)
             if heard is not None:
                 at = heard.first - start
-                piece[at : at + heard.samples.shape[1]] = heard.samples.sum(axis=0) / CHANNELS
+                piece[:, at : at + heard.samples.shape[1]] = heard.samples
         return piece
 
     def _stretches_until(self, end: int) -> Iterator[Stretch]:
