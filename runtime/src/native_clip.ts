@@ -33,6 +33,7 @@ const SOUGHT = ["timeupdate", "seeked"];
 const ENDED = ["timeupdate", "pause", "ended"];
 /** As often as Chromium says how far a clip is. */
 const UPDATE_MS = 250;
+const SHORTEST_ROUND_MS = 40;
 
 export class NativeClip {
   readonly element: HTMLMediaElement;
@@ -272,6 +273,9 @@ export class NativeClip {
     if (bounds === null || !this.clock.hasBegun() || this.isTimed || !this.isStarted) return;
     const endMs = this.head.endMs(bounds);
     if (endMs === null || bounds.lengthMs <= 0) return;
+    // Nobody needs to be told of each round; where it stands is known without.
+    const isRestless = bounds.lengthMs < SHORTEST_ROUND_MS * this.element.playbackRate;
+    if (bounds.isLooped && isRestless) return;
     const delayMs = Math.max(0, Math.ceil(endMs - this.clock.nowMs()));
     this.endTimer = this.clock.after(delayMs, () => this.arrive());
     if (this.updateTimer === 0) this.updateLater();

@@ -22,6 +22,8 @@ from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
 from tests.support.looks import decode_frames
 from tests.support.patience import FILM_LIMITS
 
+pytestmark = pytest.mark.spec("4.3")
+
 COLOURS = {"r": (255, 0, 0), "g": (0, 255, 0), "b": (0, 0, 255), "w": (255, 255, 255)}
 MOVING = "rgb"
 # Frame n of a film is at n * 100 ms.

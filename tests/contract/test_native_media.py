@@ -7,6 +7,8 @@ import pytest
 from framekiln.capture.browser import Browser
 from tests.support.compositions import CLIP, SONG, Showing, showing
 
+pytestmark = pytest.mark.spec("4.3")
+
 VIDEO = f'<html data-duration-ms="4000"><video id="v" width="320" src="{CLIP}"></video>'
 
 

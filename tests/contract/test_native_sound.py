@@ -16,6 +16,8 @@ from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
 from tests.support.patience import FILM_LIMITS
 from tests.support.sounds import Samples, decode_sound, rms
 
+pytestmark = pytest.mark.spec("4.3")
+
 RATE = 48_000
 TONE_HZ = 600
 TONE = MEDIA_ORIGIN + "tone.wav"

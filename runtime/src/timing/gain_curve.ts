@@ -46,12 +46,8 @@ export class GainCurve {
 
   /** The gain in a stretch of time: one number, or points with a straight line between two. */
   between(startMs: number, endMs: number): { gain: number; gains: readonly GainPoint[] } {
-    const { points } = this;
-    let first = 0;
-    while (first + 1 < points.length && (points[first + 1] as GainPoint)[0] <= startMs) first += 1;
-    let end = first;
-    while (end < points.length && (points[end] as GainPoint)[0] < endMs) end += 1;
-    const heard = points.slice(first, end + 1);
+    const first = Math.max(0, this.firstAfter(startMs) - 1);
+    const heard = this.points.slice(first, this.firstAfter(endMs) + 1);
     const gain = heard[0]?.[1] ?? 0;
     if (heard.every((point) => point[1] === gain)) return { gain, gains: [] };
     return { gain: 1, gains: heard };
@@ -64,6 +60,18 @@ export class GainCurve {
     if (atMs <= last[0]) return;
     if (before !== undefined && before[1] === last[1]) last[0] = atMs;
     else this.points.push([atMs, last[1]]);
+  }
+
+  /** The number of the first point after an instant; there may be one for each frame of a film. */
+  private firstAfter(atMs: number): number {
+    let low = 0;
+    let high = this.points.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((this.points[middle] as GainPoint)[0] <= atMs) low = middle + 1;
+      else high = middle;
+    }
+    return low;
   }
 
   private get last(): [atMs: number, gain: number] {

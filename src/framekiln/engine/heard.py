@@ -10,7 +10,7 @@ from typing import Any, Final
 from framekiln.engine.assets import FILE_ID
 from framekiln.kit.errors import InvalidInput
 
-MOST_WINDOWS: Final = 10_000
+MOST_WINDOWS: Final = 50_000
 """Each is opened and decoded on its own."""
 
 

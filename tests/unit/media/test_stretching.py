@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from framekiln.media.mixing.resampling import read_resampled
 from framekiln.media.mixing.stretching import read_stretched
 
 RATE = 48_000
@@ -44,6 +45,20 @@ def test_beeps_are_where_they_belong_and_sound_the_same(beeps: Path, speed: Frac
         middle = samples[at + int(0.03 * RATE / speed) :][: int(0.04 * RATE / speed)]
         spectrum = np.abs(np.fft.rfft(middle * np.hanning(len(middle)), 1 << 16))
         assert spectrum.argmax() * RATE / (1 << 16) == pytest.approx(1000, abs=60)
+
+
+@pytest.mark.parametrize("speed", [Fraction(1, 2), Fraction(11, 10), Fraction(4)])
+def test_without_keeping_the_pitch_it_changes_with_the_speed(beeps: Path, speed: Fraction) -> None:
+    length = int(3 * RATE / speed)
+    parts = list(read_resampled(beeps, 0, length, speed=speed))
+    assert [part.first for part in parts] == list(range(0, length, parts[0].samples.shape[1]))
+    samples = np.concatenate([part.samples for part in parts], axis=1)[0]
+    assert len(samples) == length
+    at = np.arange(length) * float(speed) / RATE
+    beeping = (at % 1 > 0.01) & (at % 1 < 0.09)
+    expected = 0.5 * np.sin(2 * np.pi * 1000 * (at % 1))
+    assert np.abs(samples - expected)[beeping].max() < 0.005
+    assert np.abs(samples[(at % 1 > 0.12) & (at % 1 < 0.98)]).max() < 0.005
 
 
 def test_it_can_start_anywhere(beeps: Path) -> None:
