@@ -52,14 +52,12 @@ COMMANDS: Final = {
 class LazyCommands(OneLineErrors):
     """The commands of `framekiln`."""
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """Return the names, in the order of the help text."""
-        return list(COMMANDS)
-
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Return what the list of commands shows of a command; it cannot be run."""
-        listed = COMMANDS.get(cmd_name)
-        return listed and TyperCommand(cmd_name, help=listed.help)
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        # What the list of commands shows of each; these cannot be run.
+        self.commands = {
+            name: TyperCommand(name, help=listed.help) for name, listed in COMMANDS.items()
+        }
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Import the command that is to be run."""

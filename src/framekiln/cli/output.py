@@ -1,6 +1,7 @@
 """How the command line speaks: results on standard output, everything else on standard error.
 
-An error that we raise on purpose is one line; a traceback is shown only to who asks for it.
+An error that we raise on purpose is one line, with `--json` an object like those of the HTTP
+interface; a traceback is shown only to who asks for it.
 """
 
 import json
@@ -13,15 +14,40 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from framekiln.kit.errors import FramekilnError
+from framekiln.kit.errors import Blame, FramekilnError
 
 JsonFlag = Annotated[
     bool, typer.Option("--json", help="Write JSON to standard output.", show_default=False)
 ]
 
 
+class Interrupted(FramekilnError):
+    """Somebody pressed Ctrl-C, or asked the command to end."""
+
+    code = "interrupted"
+    blame = Blame.CALLER
+
+
 class OneLineErrors(TyperGroup):
-    """Runs a command and turns what went wrong into one line and exit code 1."""
+    """Runs a command and turns what went wrong into one line, or one object, and an exit code."""
+
+    wants_json = False
+
+    def main(self, args: Sequence[str] | None = None, **extra: Any) -> Any:  # type: ignore[override]
+        """Run the command line; words that it does not know end with exit code 2."""
+        words = sys.argv[1:] if args is None else list(args)
+        self.wants_json = "--json" in words
+        is_alone = extra.pop("standalone_mode", True)
+        try:
+            code = super().main(words, standalone_mode=False, **extra)
+        except typer.TyperException as error:
+            if not is_alone:
+                raise
+            self._show_usage_error(error)
+            code = error.exit_code
+        if not is_alone:
+            return code
+        sys.exit(code or 0)
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -30,13 +56,45 @@ class OneLineErrors(TyperGroup):
         except FramekilnError as error:
             if wants_traceback():
                 raise
-            for warning in error.warnings:
-                typer.echo(f"warning: {' '.join(warning.split())}", err=True)
-            fail(error.message)
+            self._fail(error)
         except KeyboardInterrupt:
             if wants_traceback():
                 raise
-            fail("interrupted")
+            self._fail(Interrupted("interrupted"))
+
+    def _fail(self, error: FramekilnError) -> None:
+        if self.wants_json:
+            told = {"error": error.code, "message": error.message, **error.details}
+            write_json(
+                {**told, **({"warnings": error.warnings} if error.warnings else {})}, err=True
+            )
+            raise typer.Exit(1)
+        for warning in error.warnings:
+            typer.echo(f"warning: {' '.join(warning.split())}", err=True)
+        typer.echo(f"error: {' '.join(error.message.split())}", err=True)
+        raise typer.Exit(1)
+
+    def _show_usage_error(self, error: typer.TyperException) -> None:
+        context = getattr(error, "ctx", None)
+        if type(error).__name__ == "NoArgsIsHelpError":
+            # Its message is the help text.
+            typer.echo(error.message, err=True)
+            return
+        told = _usage_problem(error)
+        if self.wants_json:
+            write_json({"error": "invalid_usage", "message": told}, err=True)
+            return
+        help_hint = f" See {context.command_path} --help." if context else ""
+        typer.echo(f"error: {told}{help_hint}", err=True)
+
+
+def _usage_problem(error: typer.TyperException) -> str:
+    """Say what is wrong, and which option was perhaps meant."""
+    options: Sequence[str] = getattr(error, "possibilities", None) or ()
+    if options:
+        return f"{error.message}. Did you mean {' or '.join(options)}?"
+    message = " ".join(error.format_message().split())
+    return message if message.endswith((".", "?")) else f"{message}."
 
 
 def wants_traceback() -> bool:
@@ -44,21 +102,14 @@ def wants_traceback() -> bool:
     return os.environ.get("FRAMEKILN_DEBUG", "0") not in ("", "0")
 
 
-def fail(message: str) -> None:
-    """Say what is wrong and end with exit code 1."""
-    one_line = " ".join(message.split())
-    typer.echo(f"error: {one_line}", err=True)
-    raise typer.Exit(1)
-
-
 def write_line(text: str) -> None:
     """Write one line of the result."""
     typer.echo(text)
 
 
-def write_json(value: Any) -> None:
-    """Write the whole result as one JSON document on one line."""
-    typer.echo(json.dumps(value, default=_json_text, ensure_ascii=False))
+def write_json(value: Any, *, err: bool = False) -> None:
+    """Write the whole result, or what went wrong, as one JSON document on one line."""
+    typer.echo(json.dumps(value, default=_json_text, ensure_ascii=False), err=err)
 
 
 def write_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:

@@ -2,13 +2,14 @@
 
 import json
 from datetime import UTC, datetime
+from importlib.metadata import version
 
 import pytest
 import typer
 from typer.testing import CliRunner
 
 from framekiln.cli import app as framekiln
-from framekiln.cli.output import OneLineErrors, write_json, write_table
+from framekiln.cli.output import JsonFlag, OneLineErrors, write_json, write_table
 from framekiln.cli.port import local_url
 from framekiln.cli.processes import UnknownQueue, parse_queues
 from framekiln.cli.serve import child_environment, child_programs
@@ -17,17 +18,17 @@ from framekiln.kit.errors import Unavailable
 from framekiln.settings import Settings
 
 
-def run_raising(error: BaseException, *, debug: str = "0") -> tuple[int, str, object]:
+def run_raising(error: BaseException, *words: str, debug: str = "0") -> tuple[int, str, object]:
     app = typer.Typer(cls=OneLineErrors, pretty_exceptions_enable=False)
 
     @app.callback()
     def root() -> None: ...
 
     @app.command()
-    def raising() -> None:
+    def raising(as_json: JsonFlag = False) -> None:
         raise error
 
-    result = CliRunner().invoke(app, ["raising"], env={"FRAMEKILN_DEBUG": debug})
+    result = CliRunner().invoke(app, ["raising", *words], env={"FRAMEKILN_DEBUG": debug})
     return result.exit_code, result.stderr, result.exception
 
 
@@ -55,6 +56,60 @@ def test_debug_lets_the_error_through() -> None:
     _, told, exception = run_raising(Unavailable("it rains"), debug="1")
     assert isinstance(exception, Unavailable)
     assert told == ""
+
+
+def test_an_error_is_json_for_who_asked_for_json() -> None:
+    code, told, _ = run_raising(Unavailable("it rains", until="noon"), "--json")
+    assert code == 1
+    assert json.loads(told) == {"error": "unavailable", "message": "it rains", "until": "noon"}
+    code, told, _ = run_raising(KeyboardInterrupt(), "--json")
+    assert json.loads(told) == {"error": "interrupted", "message": "interrupted"}
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("rendr",), "No such command 'rendr'. Did you mean 'render'?"),
+        (("keys", "creat"), "No such command 'creat'. Did you mean 'create'?"),
+        (("keys", "create", "--nam", "x"), "No such option: --nam. Did you mean --name?"),
+        (("jobs", "list", "--limit", "many"), "Invalid value for '--limit': "),
+        (("render",), "Missing argument 'page'."),
+    ],
+)
+def test_a_slip_of_the_pen_is_one_line_that_says_what_was_meant(
+    words: tuple[str, ...], told: str
+) -> None:
+    result = CliRunner().invoke(framekiln, list(words))
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {told}")
+    assert result.stderr.endswith(" --help.\n")
+    assert result.stderr.count("\n") == 1
+    result = CliRunner().invoke(framekiln, [*words, "--json"])
+    assert result.exit_code == 2
+    assert json.loads(result.stderr)["error"] == "invalid_usage"
+    assert json.loads(result.stderr)["message"].startswith(told)
+
+
+def test_the_version_is_that_of_the_package() -> None:
+    result = CliRunner().invoke(framekiln, ["--version"])
+    assert (result.exit_code, result.stdout) == (0, f"framekiln {version('framekiln')}\n")
+
+
+def complete(*words: str) -> set[str]:
+    """Return what a shell offers for the last word."""
+    environment = {
+        "_FRAMEKILN_COMPLETE": "complete_bash",
+        "COMP_WORDS": " ".join(("framekiln", *words)),
+        "COMP_CWORD": str(len(words)),
+    }
+    result = CliRunner().invoke(framekiln, env=environment, prog_name="framekiln")
+    return set(result.stdout.split())
+
+
+def test_shells_complete_commands_and_options() -> None:
+    assert complete("re") == {"render", "reviews"}
+    assert complete("keys", "") == {"create", "list", "revoke"}
+    assert complete("render", "--du") == {"--duration-ms"}
 
 
 def test_an_unusable_setting_is_named() -> None:
