@@ -91,7 +91,7 @@ def test_options_win_over_a_page_from_standard_input_and_json_says_so(tmp_path: 
 REFUSED: dict[str, tuple[list[str], str]] = {
     "odd width": (
         ["page.html", "-o", "film.mp4", "--width", "321"],
-        "--width 321 is odd: H.264 needs even sizes\n",
+        "--width 321 is odd: films need even sizes\n",
     ),
     "odd height": (["page.html", "-o", "film.mp4", "--height", "181"], "--height 181 is odd"),
     "no page": (["none.html", "-o", "film.mp4"], "cannot read none.html: "),
@@ -100,6 +100,14 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "no frames": (["page.html", "-o", "film.mp4", "--fps", "0"], "--fps 0: 1 to 120"),
     "too fast": (["page.html", "-o", "film.mp4", "--fps", "121"], "--fps 121: 1 to 120"),
     "no number": (["page.html", "-o", "film.mp4", "--fps", "fast"], "--fps 'fast' is neither"),
+    "unknown ending": (["none.html", "-o", "film.avi"], "--output film.avi: a film ends in .mp4"),
+    "no ending": (["page.html", "-o", "film"], "--output film: a film ends in .mp4"),
+    "a still of a length": (["page.html", "-o", "a.png", "--duration-ms", "9"], "--duration-ms is"),
+    "a film at a time": (["page.html", "-o", "film.mp4", "--at", "1s"], "--at is for stills"),
+    "no time": (["page.html", "-o", "a.png", "--at", "later"], "--at later: say milliseconds"),
+    "no data": (["page.html", "-o", "film.mp4", "--data", "[]"], "--data needs a JSON object"),
+    "one pipe": (["-", "-o", "film.mp4", "--data-file", "-"], "standard input is either"),
+    "no index": ([".", "-o", "film.mp4"], ". has no index.html: name the page"),
     "no fraction": (["page.html", "-o", "film.mp4", "--fps", "30/0"], "--fps '30/0' is neither"),
     "not a number": (["page.html", "-o", "film.mp4", "--fps", "nan"], "--fps 'nan' is neither"),
 }
@@ -116,16 +124,26 @@ def test_what_cannot_be_is_one_line(
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith(f"error: {reason}")
     assert result.stderr.count("\n") == 1
-    assert not Path("film.mp4").exists()
+    assert sorted(path.name for path in Path.cwd().iterdir()) == ["bytes.html", "page.html"]
+
+
+@pytest.mark.usefixtures("own_sigterm")
+def test_a_page_of_no_length_is_told_in_words_of_the_command_line(tmp_path: Path) -> None:
+    result = run_here("-", "-o", tmp_path / "film.mp4", "--json", typed="<p>hello")
+    assert (result.exit_code, result.stdout) == (1, "")
+    problem = json.loads(result.stderr)
+    assert problem["error"] == "duration_unknown"
+    assert problem["message"].startswith("no --duration-ms was given, and the page has neither")
+    assert "data-duration-ms" in problem["message"]
 
 
 def test_a_page_that_throws_leaves_what_was_there(tmp_path: Path) -> None:
     film = tmp_path / "film.mp4"
     film.write_bytes(b"the film before")
     html = PAGE + "<script>setTimeout(() => { throw new Error('boom') }, 300)</script>"
-    code, output, errors = run("-", "-o", film, "--json", typed=html)
+    code, output, errors = run("-", "-o", film, typed=html)
     assert (code, output) == (1, "")
-    assert errors.startswith("error: a script of the page threw")
+    assert "error: a script of the page threw" in errors
     assert film.read_bytes() == b"the film before"
     assert [path.name for path in tmp_path.iterdir()] == ["film.mp4"]
 

@@ -18,7 +18,7 @@ from framekiln.capture.cdp import Params
 from framekiln.capture.errors import BrowserTimeout
 from framekiln.capture.network import PAGE_URL, PageNetwork
 from framekiln.capture.page_clock import CREEP_US, PageClock, Shown
-from framekiln.capture.page_scripts import runtime_script
+from framekiln.capture.page_scripts import data_script, runtime_script
 from framekiln.capture.page_session import PageSession
 from framekiln.capture.page_sound import ContextSound, PageSound
 from framekiln.capture.settling import finish_tasks, settle
@@ -57,6 +57,8 @@ class Page:
     ) -> None:
         self.size = size
         self.browser = browser
+        self.data: str | None = None
+        """The render data that scripts of the page will find: JSON, set before it is loaded."""
         self._profile = profile
         self._session = PageSession(browser, target=target, session=session)
         self._clock = PageClock(self._session)
@@ -88,7 +90,8 @@ class Page:
         self._sound.listen()
         self._clock.stop()
         runtime = runtime_script(has_files=has_files, **self._runtime_options)
-        self._session.call("Page.addScriptToEvaluateOnNewDocument", {"source": runtime})
+        for source in (runtime, *(() if self.data is None else (data_script(self.data),))):
+            self._session.call("Page.addScriptToEvaluateOnNewDocument", {"source": source})
         self._session.post("Page.navigate", {"url": self._url})
         settle(self._session, self._clock, within_s=settle_within_s)
         plan = self.evaluate("__framekiln.plan()")

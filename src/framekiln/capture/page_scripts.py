@@ -40,6 +40,12 @@ def runtime_script(
     )
 
 
+def data_script(data: str) -> str:
+    """The script that gives a page its render data, which is JSON, under both of its names."""
+    # Not as a literal: there `__proto__` would be no ordinary name.
+    return f"window.RENDER_DATA = window.EF_RENDER_DATA = JSON.parse({json.dumps(data)});"
+
+
 def is_rejection(details: Params) -> bool:
     """Tell a promise that nobody caught from an error that was thrown."""
     return str(details.get("text", "")).startswith("Uncaught (in promise)")

@@ -25,7 +25,8 @@ class Listed(NamedTuple):
 COMMANDS: Final = {
     "serve": Listed("serve:serve", "Run everything on this machine: database, api and workers."),
     "render": Listed(
-        "render:render", "Render an HTML file to an MP4; what is not given comes from the page."
+        "render:render",
+        "Render a page, folder or bundle; what is not given comes from the page.",
     ),
     "upload": Listed(
         "upload:upload",

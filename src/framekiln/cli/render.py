@@ -1,7 +1,8 @@
-"""`framekiln render`: a page becomes an MP4 right here, without a server or a database."""
+"""`framekiln render`: a composition becomes a film or a still, without a server or a database."""
 
+import re
 import signal
-import sys
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
@@ -12,52 +13,113 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from framekiln.capture.browser import open_browser
+from framekiln.cli.compositions import read_composition, read_data
 from framekiln.cli.environment import load_settings
+from framekiln.cli.formats import format_of, read_time, still_format
 from framekiln.cli.output import JsonFlag, write_json
-from framekiln.engine.assets import FetchedAssets
-from framekiln.engine.film import make_film
-from framekiln.engine.order import LARGEST_SIDE_PX, LONGEST_MS, Film, FilmLimits, FilmOrder
-from framekiln.kit.errors import InvalidInput
+from framekiln.engine.assets import Assets, FetchedAssets
+from framekiln.engine.film import make_film, make_still
+from framekiln.engine.order import (
+    LARGEST_SIDE_PX,
+    LONGEST_MS,
+    Film,
+    FilmLimits,
+    FilmOrder,
+    StillMoment,
+)
+from framekiln.engine.site import SiteAssets
+from framekiln.kit.errors import CompositionFailed, InvalidInput
 from framekiln.kit.fetch import GuardedFetcher
+from framekiln.media.imaging.still_formats import StillFormat
 from framekiln.playback.page_player import PlayerWithoutService
 from framekiln.settings import Settings
 from framekiln.timeline import exact_rate
 
 Side = Annotated[int | None, typer.Option(min=2, max=LARGEST_SIDE_PX)]
+# How messages of the engine name fields of a request, but not attributes of a page.
+_OPTIONS = (
+    (re.compile(r"(?<![\w-])duration_ms(?!\w)"), "--duration-ms"),
+    (re.compile(r"ask for width and height"), "give --width and --height"),
+)
 
 
 def render(
-    page: Annotated[Path, typer.Argument(help="An HTML file, or - for standard input.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Where the MP4 goes.")],
+    composition: Annotated[
+        Path,
+        typer.Argument(
+            help="An HTML page, a folder with an index.html, a bundle (.tar.gz, .zip), or - for a"
+            " page on standard input."
+        ),
+    ],
+    output: Annotated[
+        Path,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Where it goes; the ending decides: .mp4 .webm .mov .gif .png .jpg .webp.",
+        ),
+    ],
     width: Side = None,
     height: Side = None,
     fps: Annotated[str | None, typer.Option(help="A number or a fraction: 30000/1001.")] = None,
-    duration_ms: Annotated[int | None, typer.Option(min=1, max=LONGEST_MS)] = None,
+    duration_ms: Annotated[
+        int | None, typer.Option(min=1, max=LONGEST_MS, help="How long the film is.")
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option(help="When a still is taken: milliseconds, or 1.5s. [default: 0]")
+    ] = None,
+    transparent: Annotated[
+        bool, typer.Option("--transparent", help="Keep the background of a .png or .webp clear.")
+    ] = False,
+    data: Annotated[
+        str | None, typer.Option(help="A JSON object that the page finds as EF_RENDER_DATA.")
+    ] = None,
+    data_file: Annotated[
+        Path | None, typer.Option(help="The same from a file, or - for standard input.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Render an HTML file to an MP4; what is not given comes from the page."""
+    """Render a page, folder or bundle; what is not given comes from the page."""
     settings = load_settings()
     # A polite end is an interruption like Ctrl-C, so that nothing unfinished stays behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    if "-" == str(composition) == str(data_file):
+        raise InvalidInput("standard input is either the page or the data, not both")
+    format_ = format_of(output)
+    still = still_format(format_, is_transparent=transparent)
     if not output.absolute().parent.is_dir():
         raise InvalidInput(f"--output: there is no folder {output.absolute().parent}")
+    order = FilmOrder(
+        width_px=_side("--width", width, is_film=still is None),
+        height_px=_side("--height", height, is_film=still is None),
+        fps=None if fps is None else _rate(fps),
+        duration_ms=duration_ms,
+        still=_moment(at, still, duration_ms=duration_ms, is_transparent=transparent),
+        container=format_ if still is None else "mp4",
+        data=read_data(data, data_file),
+    )
     with TemporaryDirectory(prefix="framekiln-assets-") as folder:
-        fetcher = GuardedFetcher(settings.fetch_allow, ca_file=settings.fetch_ca_file)
-        order = FilmOrder(
-            html=_read(page),
-            width_px=_even("--width", width),
-            height_px=_even("--height", height),
-            fps=None if fps is None else _rate(fps),
-            duration_ms=duration_ms,
-            assets=FetchedAssets(fetcher, Path(folder)),
-            service=PlayerWithoutService(Path(folder)),
-        )
-        film = _make(order, output, settings, quiet=as_json)
-    _tell(film, output, as_json=as_json)
+        order = _with_composition(order, composition, settings, scratch=Path(folder))
+        film = _make(order, output, settings, still=still, quiet=as_json)
+    _tell(film, output, order.still, as_json=as_json)
 
 
-def _make(order: FilmOrder, output: Path, settings: Settings, *, quiet: bool) -> Film:
-    """Make the film beside the output and move it there, so that it appears whole or not at all."""
+def _with_composition(
+    order: FilmOrder, named: Path, settings: Settings, *, scratch: Path
+) -> FilmOrder:
+    fetcher = GuardedFetcher(settings.fetch_allow, ca_file=settings.fetch_ca_file)
+    assets: Assets = FetchedAssets(fetcher, scratch)
+    found = read_composition(named, scratch=scratch)
+    if found.site is not None:
+        assets = SiteAssets(found.site, assets)
+    service = PlayerWithoutService(scratch)
+    return replace(order, html=found.html, site=found.site, assets=assets, service=service)
+
+
+def _make(
+    order: FilmOrder, output: Path, settings: Settings, *, still: StillFormat | None, quiet: bool
+) -> Film:
+    """Make it beside the output and move it there, so that it appears whole or not at all."""
     limits = FilmLimits.of(settings)
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
@@ -66,55 +128,76 @@ def _make(order: FilmOrder, output: Path, settings: Settings, *, quiet: bool) ->
         NamedTemporaryFile(dir=output.absolute().parent, prefix=f".{output.name}.") as beside,
         open_browser() as browser,
     ):
-        task = bar.add_task("rendering", total=None)
+        task = bar.add_task("rendering", total=None if still is None else 1)
 
         def report(done: int, count: int) -> None:
             bar.update(task, completed=done, total=count)
 
         unfinished = Path(beside.name)
-        film = make_film(order, browser, unfinished, limits=limits, report=report)
-        finished = unfinished.with_name(unfinished.name + ".mp4")
+        try:
+            if still is None:
+                film = make_film(order, browser, unfinished, limits=limits, report=report)
+            else:
+                film = make_still(order, browser, unfinished, still, limits=limits)
+                report(1, 1)
+        except CompositionFailed as error:
+            raise _in_options(error) from error
+        finished = unfinished.with_name(f"{unfinished.name}.whole")
         finished.hardlink_to(unfinished)
         finished.chmod(0o644)
         finished.replace(output)
     return film
 
 
-def _tell(film: Film, output: Path, *, as_json: bool) -> None:
+def _tell(film: Film, output: Path, moment: StillMoment | None, *, as_json: bool) -> None:
     for warning in film.warnings:
         typer.echo(f"warning: {warning}", err=True)
+    size, timeline = film.size, film.timeline
+    length = {"frames": timeline.frame_count, "duration_ms": timeline.duration_ms}
     facts: dict[str, Any] = {
         "output": str(output),
-        "width": film.size.width_px,
-        "height": film.size.height_px,
-        "fps": str(film.timeline.fps),
-        "frames": film.timeline.frame_count,
-        "duration_ms": film.timeline.duration_ms,
+        "width": size.width_px,
+        "height": size.height_px,
+        "fps": str(timeline.fps),
+        **(length if moment is None else {"at_ms": moment.at_ms}),
         "grabbing": film.grabbing,
         "fallback_reason": film.fallback_reason,
         "warnings": list(film.warnings),
     }
     if as_json:
         write_json(facts)
-        return
-    typer.echo(
-        f"{output}: {film.timeline.frame_count} frames, {film.size.width_px}x{film.size.height_px},"
-        f" {film.timeline.fps} fps"
-    )
+    elif moment is None:
+        typer.echo(
+            f"{output}: {timeline.frame_count} frames, {size.width_px}x{size.height_px},"
+            f" {timeline.fps} fps"
+        )
+    else:
+        typer.echo(f"{output}: {size.width_px}x{size.height_px}, at {moment.at_ms} ms")
 
 
-def _read(page: Path) -> str:
-    try:
-        if str(page) == "-":
-            return sys.stdin.buffer.read().decode()
-        return page.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InvalidInput(f"cannot read {page}: {error}") from error
+def _moment(
+    at: str | None, still: StillFormat | None, *, duration_ms: int | None, is_transparent: bool
+) -> StillMoment | None:
+    if still is None:
+        if at is not None:
+            raise InvalidInput("--at is for stills: let --output end in .png, .jpg or .webp")
+        return None
+    if duration_ms is not None:
+        raise InvalidInput("--duration-ms is for films: say --at when a still is taken")
+    return StillMoment(0 if at is None else read_time(at), is_transparent)
 
 
-def _even(option: str, value: int | None) -> int | None:
-    if value is not None and value % 2:
-        raise InvalidInput(f"{option} {value} is odd: H.264 needs even sizes")
+def _in_options(error: CompositionFailed) -> CompositionFailed:
+    """Return the error in the words of the command line."""
+    message = error.message
+    for field, option in _OPTIONS:
+        message = field.sub(option, message)
+    return type(error)(message, **error.details)
+
+
+def _side(option: str, value: int | None, *, is_film: bool) -> int | None:
+    if is_film and value is not None and value % 2:
+        raise InvalidInput(f"{option} {value} is odd: films need even sizes")
     return value
 
 

@@ -1,4 +1,4 @@
-"""One composition becomes one MP4, here and now, by the same stages that workers use.
+"""One composition becomes one film or still, here and now, by the same stages that workers use.
 
 Knows no organization, no database and no HTTP: `framekiln render` calls it.
 """
@@ -14,6 +14,7 @@ from framekiln.engine.order import Film, FilmLimits, FilmOrder
 from framekiln.engine.slices import Slice, cut
 from framekiln.engine.sound import mix_sounds
 from framekiln.engine.stages import AnyStage, open_stage_for
+from framekiln.media.imaging.stills import StillFormat, encode_still
 from framekiln.media.writing.assembling import assemble
 
 Report = Callable[[int, int], None]
@@ -35,6 +36,31 @@ def make_film(
             return work.run(path, fallback_reason=None)
         except RawPixelsDiffer as reason:
             return work.run(path, fallback_reason=str(reason))
+
+
+def make_still(
+    order: FilmOrder,
+    browser: Browser,
+    path: Path,
+    format_: StillFormat,
+    *,
+    limits: FilmLimits | None = None,
+) -> Film:
+    """Write the one picture that the order wants into `path`."""
+    assert order.still is not None, "the order says when the picture is taken"
+    with open_stage_for(order, browser, limits or FilmLimits()) as stage:
+        path.write_bytes(encode_still(stage.still(order.still), format_))
+        return _made(stage)
+
+
+def _made(stage: AnyStage) -> Film:
+    return Film(
+        size=stage.shot.size,
+        timeline=stage.shot.timeline,
+        **stage.record(),
+        captured_frames=stage.take_captured(),
+        warnings=stage.warnings(),
+    )
 
 
 class _Work:
@@ -63,13 +89,7 @@ class _Work:
             slices = [self._film(stage, each) for each in cut(timeline)]
             page_sounds = stage.save_sounds(self._folder)
             sounds = stage.sounds()
-            film = Film(
-                size=stage.shot.size,
-                timeline=timeline,
-                **stage.record(),
-                captured_frames=stage.take_captured(),
-                warnings=stage.warnings(),
-            )
+            film = _made(stage)
         sound = self._folder / "sound.mp4"
         mix_sounds(
             sounds,
@@ -81,7 +101,7 @@ class _Work:
             coding=stage.shot.sound_coding,
         )
         layers = self._order.layers
-        container = "mp4" if layers is None else layers.extension.value
+        container = self._order.container if layers is None else layers.extension.value
         assemble(slices, sound, path, container=container, fps=timeline.fps)
         return film
 

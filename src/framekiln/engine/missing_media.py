@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import urlsplit
 
 from framekiln.capture.errors import PageThrew
+from framekiln.capture.network import PAGE_URL
 from framekiln.capture.page import Page
 from framekiln.engine.assets import FILE_ID, TRANSCRIPTION_OF
+from framekiln.engine.site import Site
 from framekiln.kit.content_version import SourceChanged
 from framekiln.kit.errors import CompositionFailed, FramekilnError, RemoteFailed
 
@@ -41,15 +44,17 @@ class AssetUnavailable(RemoteFailed):
     code = "asset_unavailable"
 
 
-def check_images(page: Page, reasons: Reasons) -> None:
-    """Raise if an <img> of the loaded page has no picture."""
+def check_images(page: Page, reasons: Reasons, site: Site | None = None) -> None:
+    """Raise if an <img> of the loaded page has no picture; `site` has the files beside it."""
     for broken in page.evaluate(_BROKEN_IMAGES):
         url = str(broken["url"])
         shown = f'{broken["element"]}: src="{broken["written"][:_SHOWN_URL_CHARACTERS]}"'
         reason = reasons.get(url)
         if reason is not None:
             raise _missing(f"{shown} could not be fetched: {reason.message}", reason)
-        if url.startswith(("https:", "data:", "blob:")):
+        if site is not None and url.startswith(PAGE_URL) and site.find(urlsplit(url).path) is None:
+            raise AssetMissing(f"{shown} is not there: {site.name} has no such file")
+        if url.startswith(("https:", "data:", "blob:", *([PAGE_URL] if site else []))):
             raise AssetMissing(f"{shown} is not a picture that can be shown")
         raise AssetMissing(
             f"{shown} cannot be reached: write an https address, or put the file into a bundle"

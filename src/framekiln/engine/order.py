@@ -36,6 +36,10 @@ class FilmOrder:
     """The files of a bundle; its index.html is `html`."""
     layers: LayerConfig | None = None
     """A config to be composed instead of a page; size, rate and length are its own."""
+    container: str = "mp4"
+    """What the film of a page is kept in: mp4, webm, mov or gif. Layers say it themselves."""
+    data: str | None = None
+    """What the page finds as its render data: JSON."""
     service: ServiceAnswers = field(default_factory=NoService)
     """What stands behind a page with a runtime of its own."""
 

@@ -16,6 +16,7 @@ from framekiln.engine.order import (
 )
 from framekiln.kit.errors import InvalidInput
 from framekiln.media.mixing.choices import AS_IT_IS, Mastering, SoundCoding
+from framekiln.media.writing.codings import PictureCoding
 from framekiln.timeline import Timeline, exact_rate
 
 
@@ -33,6 +34,7 @@ class Shot:
     """Whether the page mixes its sound itself and delivers it with the last frame."""
     mastering: Mastering = AS_IT_IS
     sound_coding: SoundCoding = SoundCoding.AAC
+    picture_coding: PictureCoding = PictureCoding.H264
 
 
 def plan_shot(order: FilmOrder, facts: PageFacts) -> Shot:
@@ -58,6 +60,8 @@ def plan_shot(order: FilmOrder, facts: PageFacts) -> Shot:
         is_declarative=bool(facts.plan.get("isDeclarative", False)),
         warnings=(*warnings, *(str(warning) for warning in facts.plan.get("warnings", ()))),
         has_page_sound=bool(facts.plan.get("mixesSound", False)),
+        sound_coding=SoundCoding.of(order.container),
+        picture_coding=PictureCoding.of(order.container),
     )
 
 

@@ -1,10 +1,12 @@
-"""The unpacked files of a bundle, served to its page and to nobody else."""
+"""The files beside a page, served to it and to nobody else: an unpacked bundle, or a folder."""
 
 import mimetypes
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from typing import Final
+from urllib.parse import unquote, urljoin, urlsplit
 
 from framekiln.capture.network import PAGE_URL, Resource, file_resource
 from framekiln.engine.assets import Assets, LocalAsset
@@ -25,6 +27,10 @@ _TYPES = {
     ".woff2": "font/woff2",
 }
 _SCRIPTS = {".html", ".htm", ".js", ".mjs", ".cjs"}
+_SCRIPT_ENDING: Final = re.compile(rb"\.(?:[cm]?js|html?)\b")
+_NO_PATH: Final = re.compile(rb"[^\w./@+~%-]")
+_LONGEST_NAME_BYTES: Final = 200
+_MOST_NAMED: Final = 1000
 
 
 @dataclass(frozen=True)
@@ -32,6 +38,11 @@ class Site:
     """A folder whose files answer to their paths."""
 
     folder: Path
+
+    @property
+    def name(self) -> str:
+        """What it is, in messages."""
+        return "the bundle"
 
     def scripts(self) -> Iterator[bytes]:
         """Yield the text of every page and script in it."""
@@ -55,8 +66,36 @@ class Site:
             return None
 
 
+@dataclass(frozen=True)
+class PageFolder(Site):
+    """The folder that a page lies in, on this machine, beside much that the page does not use."""
+
+    page: str
+    """The page itself."""
+
+    @property
+    def name(self) -> str:
+        """What it is, in messages."""
+        return str(self.folder)
+
+    def scripts(self) -> Iterator[bytes]:
+        """Yield the text of scripts and pages that the page names, and those that they name."""
+        seen: set[Path] = set()
+        waiting = [("/", self.page.encode())]
+        while waiting and len(seen) < _MOST_NAMED:
+            named_at, text = waiting.pop()
+            for name in _named_scripts(text):
+                for base in {named_at, "/"}:
+                    url_path = urljoin(base, name)
+                    path = self.locate(urlsplit(url_path).path)
+                    if path is not None and path not in seen:
+                        seen.add(path)
+                        waiting.append((url_path, path.read_bytes()))
+                        yield waiting[-1][1]
+
+
 class SiteAssets:
-    """Assets of a bundle: its own files by their paths, everything else from elsewhere."""
+    """Assets of a site: its own files by their paths, everything else from elsewhere."""
 
     def __init__(self, site: Site, others: Assets) -> None:
         self._site = site
@@ -68,8 +107,18 @@ class SiteAssets:
             return self._others.fetch(url)
         path = self._site.locate(urlsplit(url).path)
         if path is None:
-            raise InvalidInput(f"the bundle has no file {urlsplit(url).path[:200]}")
+            raise InvalidInput(f"{self._site.name} has no file {urlsplit(url).path[:200]}")
         return LocalAsset(path, _type_of(path))
+
+
+def _named_scripts(text: bytes) -> set[str]:
+    """Return whatever may be the path of a script or page in the text of another."""
+    found = set()
+    for ending in _SCRIPT_ENDING.finditer(text):
+        # Looked for from its end: a text may be megabytes of what could be in a name.
+        before = text[max(0, ending.start() - _LONGEST_NAME_BYTES) : ending.end()]
+        found.add(_NO_PATH.split(before)[-1].decode(errors="replace"))
+    return found
 
 
 def _type_of(path: Path) -> str:

@@ -80,7 +80,8 @@ class Stage:
         """Make one slice; it must not lie behind `next_frame`."""
         self._go_to(slice_.first_frame)
         size, timeline = self.shot.size, self.shot.timeline
-        settings = VideoSettings(size.width_px, size.height_px, timeline.fps)
+        coding = self.shot.picture_coding
+        settings = VideoSettings(size.width_px, size.height_px, timeline.fps, coding=coding)
         with FilmEncoder(path, settings) as encoder, self.host.naming_missing_sources():
             for number in range(slice_.first_frame, slice_.end_frame):
                 self._check_deadline()
@@ -184,6 +185,7 @@ def open_stage(
                 within_s=limits.whole_s,
             ) as host,
         ):
+            page.data = order.data
             grabber, missing = prepare_grabber(page, decode_bgra, raw=raw)
             notes = PageWarnings(page, host.network(as_document(order.html)), host)
             with notes.explaining():
@@ -220,5 +222,5 @@ def _load(
             notes.network, settle_within_s=limits.settle_s, has_files=order.site is not None
         )
     notes.look()
-    check_images(page, host.reasons)
+    check_images(page, host.reasons, order.site)
     return facts

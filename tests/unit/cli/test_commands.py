@@ -73,7 +73,7 @@ def test_an_error_is_json_for_who_asked_for_json() -> None:
         (("keys", "creat"), "No such command 'creat'. Did you mean 'create'?"),
         (("keys", "create", "--nam", "x"), "No such option: --nam. Did you mean --name?"),
         (("jobs", "list", "--limit", "many"), "Invalid value for '--limit': "),
-        (("render",), "Missing argument 'page'."),
+        (("render",), "Missing argument 'composition'."),
     ],
 )
 def test_a_slip_of_the_pen_is_one_line_that_says_what_was_meant(
@@ -109,7 +109,7 @@ def complete(*words: str) -> set[str]:
 def test_shells_complete_commands_and_options() -> None:
     assert complete("re") == {"render", "reviews"}
     assert complete("keys", "") == {"create", "list", "revoke"}
-    assert complete("render", "--du") == {"--duration-ms"}
+    assert complete("render", "--data") == {"--data", "--data-file"}
 
 
 def test_an_unusable_setting_is_named() -> None:

@@ -4,25 +4,19 @@ from fractions import Fraction
 from typing import Final
 
 from framekiln.capture.page import Size
-from framekiln.composition.layers.values import Extension, LayerConfig, MixSettings, Quality
-from framekiln.media.mixing.choices import Mastering, SoundCoding
+from framekiln.composition.layers.values import LayerConfig, MixSettings, Quality
+from framekiln.media.mixing.choices import Mastering
 from framekiln.media.writing.codings import PictureCoding
 from framekiln.media.writing.encode import Layout, VideoSettings
 
 _PRESETS: Final = {Quality.DRAFT: "superfast", Quality.STANDARD: "veryfast", Quality.HIGH: "medium"}
 _CRFS: Final = {Quality.DRAFT: 23.0, Quality.STANDARD: 18.0, Quality.HIGH: 16.0}
-_PICTURES: Final = {
-    Extension.WEBM: PictureCoding.VP9,
-    Extension.MOV: PictureCoding.PRORES,
-    Extension.GIF: PictureCoding.LOSSLESS,
-}
-_SOUNDS: Final = {Extension.WEBM: SoundCoding.OPUS, Extension.MOV: SoundCoding.PCM}
 
 
 def video_settings(size: Size, fps: Fraction, config: LayerConfig) -> VideoSettings:
     """Return what the encoder is told; where the format has alpha, the background decides of it."""
     output = config.output
-    coding = _PICTURES.get(config.extension, PictureCoding.H264)
+    coding = PictureCoding.of(config.extension)
     return VideoSettings(
         size.width_px,
         size.height_px,
@@ -38,11 +32,6 @@ def video_settings(size: Size, fps: Fraction, config: LayerConfig) -> VideoSetti
 def layout_for(settings: VideoSettings) -> Layout:
     """Return how the encoder wants its buffers."""
     return Layout.YUVA420P if settings.has_alpha else Layout.YUV420P
-
-
-def sound_coding(extension: Extension) -> SoundCoding:
-    """Return how sound is kept beside such pictures."""
-    return _SOUNDS.get(extension, SoundCoding.AAC)
 
 
 def mastering_of(audio: MixSettings) -> Mastering:

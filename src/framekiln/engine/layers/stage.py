@@ -30,7 +30,6 @@ from framekiln.engine.heard import HeardPiece, MediaWindow, PageSound
 from framekiln.engine.layers.coding import (
     layout_for,
     mastering_of,
-    sound_coding,
     video_settings,
 )
 from framekiln.engine.layers.composing import Composer
@@ -46,6 +45,7 @@ from framekiln.engine.order import FilmLimits, FilmOrder, StillMoment
 from framekiln.engine.shot import Shot
 from framekiln.engine.slices import COPYING, Slice
 from framekiln.engine.watched_assets import WatchedAssets
+from framekiln.media.mixing.choices import SoundCoding
 from framekiln.media.writing.encode import FilmEncoder, VideoSettings
 
 GRABBING: Final = "layers"
@@ -268,5 +268,5 @@ def _shot(film: ResolvedTimeline) -> Shot:
         is_declarative=True,
         warnings=tuple(f"{each.path}: {each.message}" for each in film.warnings),
         mastering=mastering_of(film.config.audio),
-        sound_coding=sound_coding(film.config.extension),
+        sound_coding=SoundCoding.of(film.config.extension),
     )

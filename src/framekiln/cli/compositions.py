@@ -1,0 +1,122 @@
+"""What `framekiln render` takes: a page with the files beside it, a folder, a bundle, or a pipe."""
+
+import json
+import shutil
+import stat
+import sys
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from framekiln.engine.render_data import data_as_text
+from framekiln.engine.site import PageFolder, Site
+from framekiln.kit.errors import InvalidInput
+from framekiln.renders.bundle import (
+    GZIP_MAGIC,
+    MAX_ENTRIES,
+    MAX_UNPACKED_BYTES,
+    BadBundle,
+    BundleTooLarge,
+    read_index,
+    unpack,
+)
+
+_ZIP_MAGIC: Final = b"PK\x03\x04"
+
+
+@dataclass(frozen=True)
+class Composition:
+    """A page, and the files beside it, if there are any."""
+
+    html: str
+    site: Site | None
+
+
+def read_composition(named: Path, *, scratch: Path) -> Composition:
+    """Return what lies there; `-` is standard input, and a bundle is unpacked in `scratch`."""
+    if str(named) == "-":
+        return Composition(_decoded(named, sys.stdin.buffer.read()), None)
+    page = named / "index.html" if named.is_dir() else named
+    if named.is_dir() and not page.is_file():
+        raise InvalidInput(f"{named} has no index.html: name the page, or a folder that has one")
+    try:
+        with page.open("rb") as file:
+            magic = file.read(len(_ZIP_MAGIC))
+            if magic == _ZIP_MAGIC or magic.startswith(GZIP_MAGIC):
+                return _unpacked(page, scratch / "bundle", is_zip=magic == _ZIP_MAGIC)
+            html = _decoded(page, magic + file.read())
+    except OSError as error:
+        raise InvalidInput(f"cannot read {page}: {error}") from error
+    return Composition(html, PageFolder(page.absolute().parent, html))
+
+
+def read_data(text: str | None, file: Path | None) -> str | None:
+    """Return the render data of `--data` or `--data-file` as JSON."""
+    if text is not None and file is not None:
+        raise InvalidInput("--data and --data-file: give one of them")
+    option = "--data" if file is None else f"--data-file {file}"
+    try:
+        if file is not None:
+            text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8")
+        found: Any = None if text is None else json.loads(text)
+    except (OSError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"{option} cannot be read: {error}") from error
+    if text is None:
+        return None
+    if not isinstance(found, dict):
+        raise InvalidInput(f'{option} needs a JSON object, such as {{"title": "Hello"}}')
+    return data_as_text(found)
+
+
+def _decoded(page: Path, data: bytes) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"cannot read {page}: {error}") from error
+
+
+def _unpacked(archive: Path, folder: Path, *, is_zip: bool) -> Composition:
+    folder.mkdir()
+    if is_zip:
+        _unpack_zip(archive, folder)
+    else:
+        unpack(archive, folder)
+    return Composition(read_index(folder), Site(folder))
+
+
+def _unpack_zip(archive: Path, folder: Path) -> None:
+    """Unpack a ZIP under the rules that `unpack` has for a gzip tar."""
+    try:
+        with zipfile.ZipFile(archive) as packed:
+            entries = packed.infolist()
+            if len(entries) > MAX_ENTRIES:
+                raise BundleTooLarge(f"the bundle has more than {MAX_ENTRIES} entries")
+            if sum(entry.file_size for entry in entries) > MAX_UNPACKED_BYTES:
+                raise BundleTooLarge(f"the bundle unpacks to more than {MAX_UNPACKED_BYTES} bytes")
+            for entry in entries:
+                _unpack_entry(packed, entry, folder)
+    # The third is for a file with a password, the last for a way of packing nobody knows.
+    except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError, OSError) as error:
+        raise BadBundle(f"the bundle is not a readable ZIP: {error}") from error
+    if not (folder / "index.html").is_file():
+        raise BadBundle("the bundle has no index.html at its root")
+
+
+def _unpack_entry(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path) -> None:
+    name = PurePosixPath(entry.filename)
+    if name.is_absolute() or ".." in name.parts or "\\" in entry.filename:
+        raise BadBundle(f"the bundle's entry {entry.filename[:200]!r} leads out of the bundle")
+    kind = stat.S_IFMT(entry.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
+        raise BadBundle(
+            f"the bundle's entry {entry.filename[:200]!r} is neither a file nor a folder"
+        )
+    target = folder.joinpath(*name.parts)
+    if entry.is_dir():
+        target.mkdir(parents=True, exist_ok=True)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # zipfile itself ends where the entry says that it does.
+    with packed.open(entry) as content, target.open("xb") as file:
+        shutil.copyfileobj(content, file)
