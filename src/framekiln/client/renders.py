@@ -1,5 +1,6 @@
 """Renders on the service: create them, wait for them, fetch what they made."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, Final
@@ -17,8 +18,13 @@ class RemoteRenders:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def create(self, **body: Any) -> RemoteRender:
-        """Ask for a render; the fields are those of POST /api/v1/renders."""
+    def create(self, *, data: Mapping[str, Any] | None = None, **body: Any) -> RemoteRender:
+        """Ask for a render; the fields are those of POST /api/v1/renders.
+
+        `data` is what the page finds as `window.EF_RENDER_DATA`.
+        """
+        if data is not None:
+            body["data"] = dict(data)
         # Not patiently: a second try could make a second render.
         return RemoteRender.of(as_json(self._connection.ask_once("POST", _RENDERS, json=body)))
 

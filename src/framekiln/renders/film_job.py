@@ -82,6 +82,7 @@ class FilmRenders:
             duration_ms=render.asked.duration_ms,
             assets=assets,
             still=still_moment(render),
+            data=None if render.data_key is None else await self._data(render.data_key),
             service=self.service_of(render.organization_id, asyncio.get_running_loop(), folder),
         )
         if render.source_kind is SourceKind.LAYERS:
@@ -93,6 +94,9 @@ class FilmRenders:
         site = await fetch_site(render, self.blobs, folder)
         html = read_index(site.folder)
         return replace(order, html=html, site=site, assets=SiteAssets(site, assets))
+
+    async def _data(self, key: str) -> str:
+        return (await self.blobs.get(key)).decode()
 
     async def _shoot_still(self, render: Render, order: FilmOrder, job: JobContext) -> None:
         assert not isinstance(render.output, FilmFormat)

@@ -104,6 +104,8 @@ class NewRender:
     """An order to redact a file; see `redacting.py`."""
     source_digest: str | None = None
     """Of the layers: equal ones look and sound alike."""
+    data: str | None = None
+    """What the page finds as its render data, as JSON; see `engine/render_data.py`."""
     output: OutputFormat = field(default_factory=Mp4Format)
     metadata: dict[str, str] = field(default_factory=dict)
     md5: str | None = None
@@ -172,6 +174,8 @@ class Render:
     expires_at: datetime | None
     sound_digest: str | None = None
     """Of the mixed sound, once it is there; see `engine/digests.py`."""
+    data_key: str | None = None
+    """Where the render data of its page is kept, if it has any."""
     request_warnings: tuple[str, ...] = ()
     """What was noticed about the request; `made` has what was noticed about the composition."""
 
@@ -247,6 +251,11 @@ def layers_key(organization: OrganizationId, render: RenderId) -> str:
 def redaction_key(organization: OrganizationId, render: RenderId) -> str:
     """Return where the order of a render is kept that redacts a file."""
     return f"{render_prefix(organization, render)}/redaction.json"
+
+
+def data_key(organization: OrganizationId, render: RenderId) -> str:
+    """Return where the render data of a page is kept."""
+    return f"{render_prefix(organization, render)}/data.json"
 
 
 def slice_key(render: Render, *, number: int, fence: int) -> str:

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -29,6 +29,7 @@ from framekiln.renders.model import (
     RenderNotFound,
     RenderStatus,
     SourceKind,
+    data_key,
     layers_key,
     output_key,
     redaction_key,
@@ -83,9 +84,13 @@ class Renders:
         render_id = RenderId(new_uuid())
         key = _source_key(organization_id, render_id, new.source_kind)
         source = new.source
-        if source is not None:
-            await self._blobs.put(key, source)
-        async with recording(self._blobs, key), self._database.transaction() as connection:
+        data_at = None if new.data is None else data_key(organization_id, render_id)
+        async with AsyncExitStack() as stack:
+            if source is not None:
+                await self._keep(stack, key, source)
+            if data_at is not None and new.data is not None:
+                await self._keep(stack, data_at, new.data.encode())
+            connection = await stack.enter_async_context(self._database.transaction())
             render = await store.insert(
                 connection,
                 render_id,
@@ -93,6 +98,7 @@ class Renders:
                 organization_id=organization_id,
                 api_key_id=caller.api_key_id,
                 source_key=key,
+                data_key=data_at,
                 now=self._clock.now(),
             )
             assert render is not None, "its id is new"
@@ -102,6 +108,11 @@ class Renders:
                 await self._jobs.defer(connection, film_job(render))
             await self._news.tell(connection, render)
         return render
+
+    async def _keep(self, stack: AsyncExitStack, key: str, content: bytes) -> None:
+        """Store a blob, for as long as what comes after it in the stack succeeds."""
+        await self._blobs.put(key, content)
+        await stack.enter_async_context(recording(self._blobs, key))
 
     async def create_from_layers(
         self,

@@ -36,17 +36,19 @@ async def insert(  # noqa: PLR0913 - one column each
     api_key_id: ApiKeyId | None,
     source_key: str,
     now: datetime,
+    data_key: str | None = None,
 ) -> Render | None:
     """Add a render in its first state; None when there is one with this id."""
     cursor = await connection.execute(
         """
         INSERT INTO render (id, organization_id, api_key_id, status, md5, metadata, source_key,
             source_kind, source_digest, is_bundle, asked_width_px, asked_height_px, asked_fps,
-            asked_duration_ms, output, slice_ms, created_at, expires_at, request_warnings)
+            asked_duration_ms, output, slice_ms, created_at, expires_at, request_warnings,
+            data_key)
         VALUES (%(id)s, %(organization_id)s, %(api_key_id)s, 'created', %(md5)s, %(metadata)s,
             %(source_key)s, %(source_kind)s, %(source_digest)s, %(is_bundle)s, %(width_px)s,
             %(height_px)s, %(fps)s, %(duration_ms)s, %(output)s, %(slice_ms)s, %(now)s,
-            %(expires_at)s, %(request_warnings)s)
+            %(expires_at)s, %(request_warnings)s, %(data_key)s)
         ON CONFLICT (id) DO NOTHING
         RETURNING *
         """,
@@ -69,6 +71,7 @@ async def insert(  # noqa: PLR0913 - one column each
             "now": now,
             "expires_at": new.expires_at,
             "request_warnings": Jsonb(new.warnings),
+            "data_key": data_key,
         },
     )
     row = await cursor.fetchone()
@@ -335,6 +338,7 @@ def _render(row: Row) -> Render:
         expires_at=row["expires_at"],
         sound_digest=row["sound_digest"],
         request_warnings=tuple(row["request_warnings"]),
+        data_key=row["data_key"],
     )
 
 

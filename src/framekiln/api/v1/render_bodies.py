@@ -10,6 +10,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 from framekiln.api.unknown_fields import RequestBody
 from framekiln.api.v1.numbers import NUMBER, WHOLE
 from framekiln.engine.order import LARGEST_SIDE_PX, LONGEST_MS
+from framekiln.engine.render_data import data_as_text
 from framekiln.engine.slices import DEFAULT_SLICE_MS
 from framekiln.kit.errors import InvalidInput
 from framekiln.media.imaging.still_formats import JpegFormat, PngFormat, WebpFormat
@@ -84,6 +85,7 @@ class CreateRender(RequestBody):
     fps: Annotated[float, Field(ge=1, le=120), NUMBER] | None = None
     duration_ms: Annotated[int, Field(ge=0, le=LONGEST_MS), WHOLE] | None = None
     output: Output | None = None
+    data: dict[str, Any] | None = None
     metadata: Annotated[
         dict[str, Annotated[str, Field(strict=True)]],
         BeforeValidator(lambda value: {} if value is None else value),
@@ -109,6 +111,7 @@ class CreateRender(RequestBody):
                 fps=None if self.fps is None else exact_rate(self.fps),
                 duration_ms=self.duration_ms,
             ),
+            data=None if self.data is None else data_as_text(self.data),
             output=output,
             metadata=self.metadata,
             md5=self.md5,
