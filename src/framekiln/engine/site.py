@@ -78,6 +78,14 @@ class PageFolder(Site):
         """What it is, in messages."""
         return str(self.folder)
 
+    def locate(self, url_path: str) -> Path | None:
+        """Return where that file lies; hidden ones, such as .env, are not meant for a page."""
+        path = super().locate(url_path)
+        if path is None:
+            return None
+        inside = path.relative_to(self.folder.resolve())
+        return None if any(part.startswith(".") for part in inside.parts) else path
+
     def scripts(self) -> Iterator[bytes]:
         """Yield the text of scripts and pages that the page names, and those that they name."""
         seen: set[Path] = set()

@@ -74,9 +74,13 @@ def test_nothing_outside_the_folder_is_served_not_even_by_a_link(
     (site / "out.txt").symlink_to(tmp_path / "secret.txt")
     (site / "up").symlink_to(tmp_path)
     (site / "in.txt").symlink_to("assets/a.txt")
+    (site / ".env").write_text("hidden")
+    (site / "env.txt").symlink_to(".env")
     found = read_composition(site / "index.html", scratch=tmp_path)
     assert found.site is not None
     for address in ("/out.txt", "/up/secret.txt", "/../secret.txt", "/%2e%2e/secret.txt"):
+        assert found.site.find(address) is None
+    for address in ("/.env", "/%2eenv", "/env.txt"):
         assert found.site.find(address) is None
     assert found.site.find("/in.txt") is not None
     with pytest.raises(InvalidInput, match=f"{site} has no file /gone.mp4"):
