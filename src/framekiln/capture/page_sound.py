@@ -6,6 +6,7 @@ side is `runtime/src/web_audio`. Costs nothing until a page makes its first Audi
 
 import base64
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import IO, Any, Final
