@@ -12,7 +12,7 @@ export interface MissingFont {
 }
 
 const MOST = 5;
-const MOST_TEXTS = 2000;
+const MOST_TEXTS = 500;
 const NO_TEXT = ["script", "style", "noscript", "template", "title"];
 /** Names for whatever the machine has; a list that begins with one is meant to differ. */
 const ANY = new Set([

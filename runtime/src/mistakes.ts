@@ -29,6 +29,7 @@ export interface Mistakes {
 }
 
 const MOST = 20;
+const MOST_ELEMENTS = 1000;
 const LONGEST_VALUE = 80;
 const OTHERS: readonly string[] = ["ef-configuration", ...WRAPPERS, ...CONTROLS];
 
@@ -43,8 +44,11 @@ export function findMistakes(scripts: FailedScripts, hasOurElements: boolean): M
   };
 }
 
+/** Segments are left out: a text makes one for each of its units. */
 function ownElements(): Element[] {
-  return [...document.querySelectorAll("*")].filter((each) => each.localName.startsWith("ef-"));
+  const isMeant = ({ localName }: Element): boolean =>
+    localName.startsWith("ef-") && localName !== "ef-text-segment";
+  return [...document.querySelectorAll("*")].filter(isMeant).slice(0, MOST_ELEMENTS);
 }
 
 /** One of each name. */
@@ -61,24 +65,25 @@ function unknownElements(elements: readonly Element[]): UnknownName[] {
 
 /** One of each name and value of each kind of element. */
 function unknownAttributes(elements: readonly Element[]): UnknownName[] {
-  const found = new Map<string, UnknownName>();
+  const seen = new Set<string>();
+  const found: UnknownName[] = [];
   for (const element of elements) {
     const vocabulary = VOCABULARY[element.localName];
     if (vocabulary === undefined) continue;
     for (const { name, value } of element.attributes) {
-      if (found.size >= MOST) return [...found.values()];
+      const isWord = vocabulary.words?.[name] !== undefined;
+      const key = `${element.localName} ${name} ${isWord ? value : ""}`;
+      if (found.length >= MOST || seen.has(key)) continue;
+      seen.add(key);
       const words = wordsMissed(vocabulary, name, value);
-      const isKnown = isKnownAttribute(vocabulary, name);
-      if (isKnown && words === null) continue;
-      const key = `${element.localName} ${name} ${isKnown ? value : ""}`;
-      if (found.has(key)) continue;
-      found.set(key, {
+      if (words === null && isKnownAttribute(vocabulary, name)) continue;
+      found.push({
         element: selectorOf(element),
         name: name.slice(0, LONGEST_VALUE),
-        value: isKnown ? value.slice(0, LONGEST_VALUE) : null,
+        value: words === null ? null : value.slice(0, LONGEST_VALUE),
         known: words ?? vocabulary.attributes,
       });
     }
   }
-  return [...found.values()];
+  return found;
 }

@@ -11,9 +11,10 @@ import { staggerOffsetMs } from "../text/stagger.ts";
 import { sheetOf } from "./picture_box.ts";
 import { HandedAnimation } from "./text_animation.ts";
 import { TextSegment, type Unit } from "./text_segment.ts";
-import { reflect, TimedElement, timeTree } from "./timed.ts";
+import { reflect, TIME_NAMES, TimedElement, timeTree } from "./timed.ts";
 
 const MS_PER_UNIT = 1000;
+const TEXT_TIME_NAMES = [...TIME_NAMES, "stagger"];
 /** Stands for <br> in the text: whitespace that nobody types. */
 const LINE_BREAK = "\u2028";
 const LOOK = `
@@ -45,8 +46,8 @@ export class TextElement extends TimedElement {
     this.handed = new HandedAnimation(this, shadow);
   }
 
-  override isTime(name: string): boolean {
-    return name === "stagger" || super.isTime(name);
+  override get timeNames(): readonly string[] {
+    return TEXT_TIME_NAMES;
   }
 
   override connectedCallback(): void {

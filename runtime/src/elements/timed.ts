@@ -22,7 +22,7 @@ const TIMES = [
   "trim-end",
 ];
 
-const TIME_SPELLINGS = new Set(TIMES.flatMap(spellings));
+export const TIME_NAMES: readonly string[] = TIMES.flatMap(spellings);
 
 /** What is not timed itself but follows what is: called last in each frame. */
 export interface Follower {
@@ -186,15 +186,16 @@ export abstract class TimedElement extends HTMLElement {
     return null;
   }
 
-  /** Whether an attribute of that name is a time. */
-  isTime(name: string): boolean {
-    return TIME_SPELLINGS.has(name);
+  /** Attributes that are times, in all their spellings. */
+  get timeNames(): readonly string[] {
+    return TIME_NAMES;
   }
 
   /** Which of its times cannot be read, or "": a film of another length would surprise. */
   unreadableTime(): string {
-    for (const { name, value } of this.attributes) {
-      if (!this.isTime(name) || value.trim() === "" || parseTimeMs(value) !== null) continue;
+    for (const name of this.timeNames) {
+      const value = this.getAttribute(name);
+      if (value === null || value.trim() === "" || parseTimeMs(value) !== null) continue;
       const said = value.length > 60 ? `${value.slice(0, 57)}...` : value;
       return `${selectorOf(this)}: ${name}="${said}" is not a time: ${TIME_FORMS}`;
     }

@@ -4,7 +4,9 @@ import { FrameCanvas } from "../frame_canvas.ts";
 import { isHosted } from "../host.ts";
 import { MediaElement } from "./media.ts";
 import { PictureBox } from "./picture_box.ts";
-import { reflect } from "./timed.ts";
+import { reflect, TIME_NAMES } from "./timed.ts";
+
+const VIDEO_TIME_NAMES = [...TIME_NAMES, "current-time", "currenttime"];
 
 export class VideoElement extends MediaElement {
   readonly mediaKind = "video";
@@ -20,8 +22,8 @@ export class VideoElement extends MediaElement {
     return this.timeMs("current-time");
   }
 
-  override isTime(name: string): boolean {
-    return name === "current-time" || name === "currenttime" || super.isTime(name);
+  override get timeNames(): readonly string[] {
+    return VIDEO_TIME_NAMES;
   }
 
   override update(): void {
