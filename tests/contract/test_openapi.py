@@ -7,15 +7,14 @@ import threading
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import pytest
 import requests
-import schemathesis
 import uvicorn
 from hypothesis import HealthCheck, settings
-from schemathesis.specs.openapi.checks import positive_data_acceptance
 
 from framekiln.api.app import create_app
 from framekiln.services import Services
@@ -24,6 +23,12 @@ from tests.support.app import Kiln, open_kiln
 from tests.support.patience import PATIENCE_S
 from tests.support.pipelines import Line, Told, enable, open_line, step
 from tests.support.postgres import PostgresServer
+
+if TYPE_CHECKING:
+    from schemathesis import Case
+    from schemathesis.specs.openapi.schemas import OpenApiSchema
+
+UNHEALTHY: Final = list(HealthCheck)
 
 
 @dataclass(frozen=True)
@@ -69,8 +74,11 @@ async def serve(
     allow = frozenset({"127.0.0.1"})
     async with open_kiln(postgres, folder, template=TEMPLATE, fetch_allow=allow) as kiln:
         ids = await furnish(kiln)
-        with socket.socket() as listening:
+        # Named as TCP, or asyncio leaves small writes waiting for each other (40 ms a request).
+        with socket.socket(proto=socket.IPPROTO_TCP) as listening:
             listening.bind(("127.0.0.1", 0))
+            # From now on connections are taken, and wait.
+            listening.listen()
             server = uvicorn.Server(uvicorn.Config(kiln.app, log_config=None, lifespan="off"))
             url = f"http://127.0.0.1:{listening.getsockname()[1]}"
             ready.set_result((server, Address(url, kiln.key, ids)))
@@ -102,30 +110,57 @@ def session() -> Iterator[requests.Session]:
 
 
 # The document depends on the routes alone, so it can be had before anything runs.
-DOCUMENT = schemathesis.openapi.from_dict(create_app(cast(Services, None)).openapi())
-# Every route would be asked with every method; that other methods are 405 is tested elsewhere.
-DOCUMENT.config.phases.coverage.unexpected_methods = set()
+DESCRIBED = create_app(cast(Services, None)).openapi()
+OPERATIONS = [
+    f"{method.upper()} {path}" for path, item in DESCRIBED["paths"].items() for method in item
+]
 
 
-@DOCUMENT.parametrize()
-@settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
-def test_made_up_requests(
-    case: schemathesis.Case[Any], address: Address, session: requests.Session
-) -> None:
+@cache
+def document() -> "OpenApiSchema":
+    """Return the document as what makes up requests reads it."""
+    # Takes seconds to import: only who runs these tests has to, not who collects them.
+    import schemathesis  # noqa: PLC0415
+
+    read = schemathesis.openapi.from_dict(DESCRIBED)
+    # Every route would be asked with every method; that other methods are 405 is tested elsewhere.
+    read.config.phases.coverage.unexpected_methods = set()
+    return read
+
+
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_made_up_requests(operation: str, address: Address, session: requests.Session) -> None:
     """Right and wrong ones, with the key and without: never a 5xx, always as described."""
-    name_what_is_there(case, address.ids)
-    key = {"Authorization": f"Bearer {address.key}"}
-    # A text with U+0000 is right by any schema, and still refused.
-    case.call_and_validate(
-        base_url=address.url,
-        headers=key,
-        session=session,
-        timeout=60,
-        excluded_checks=[positive_data_acceptance],
-    )
+    from schemathesis.generation.feedback import FeedbackSources  # noqa: PLC0415
+    from schemathesis.pytest._test_builder import build_operation_test  # noqa: PLC0415
+    from schemathesis.specs.openapi.checks import positive_data_acceptance  # noqa: PLC0415
+
+    # The values at the limits of each field are always tried; these are some at random besides.
+    @settings(max_examples=2, deadline=None, derandomize=True, suppress_health_check=UNHEALTHY)
+    def ask(case: "Case[Any]") -> None:
+        name_what_is_there(case, address.ids)
+        case.call_and_validate(
+            base_url=address.url,
+            headers={"Authorization": f"Bearer {address.key}"},
+            session=session,
+            timeout=60,
+            # A text with U+0000 is right by any schema, and still refused.
+            excluded_checks=[positive_data_acceptance],
+        )
+
+    method, _, path = operation.partition(" ")
+    # What the library's own `parametrize` does, but that one builds all tests while collecting and
+    # gives them one id, so that pytest-xdist runs one of them.
+    build_operation_test(
+        config=document().config,
+        operation=document()[path][method],
+        test_func=ask,
+        given_kwargs={},
+        feedback=FeedbackSources(),
+    )()
 
 
-def name_what_is_there(case: schemathesis.Case[Any], ids: Mapping[str, str]) -> None:
+def name_what_is_there(case: "Case[Any]", ids: Mapping[str, str]) -> None:
     """Put ids of real things into right requests of pipelines; made-up ones are all unknown."""
     is_right = case.meta is not None and case.meta.generation.mode.is_positive
     if not is_right or not re.search("pipeline|/metadata", case.path):
@@ -141,14 +176,14 @@ async def test_the_answers_of_a_real_render(postgres: PostgresServer, tmp_path: 
         path = "/api/v1/renders"
         body = {"html": "<p>x", "width": 320, "height": 180, "duration_ms": 100}
         created = await kiln.client.post(path, json=body)
-        DOCUMENT[path]["POST"].validate_response(created)
+        document()[path]["POST"].validate_response(created)
         render = f"{path}/{created.json()['id']}"
         followed = await kiln.client.get(f"{render}/progress")
-        DOCUMENT[f"{path}/{{render_id}}/progress"]["GET"].validate_response(followed)
+        document()[f"{path}/{{render_id}}/progress"]["GET"].validate_response(followed)
         info = await kiln.client.get(render)
         assert info.json()["status"] == "complete"
-        DOCUMENT[f"{path}/{{render_id}}"]["GET"].validate_response(info)
-        download = DOCUMENT[f"{path}/{{render_id}}.mp4"]["GET"]
+        document()[f"{path}/{{render_id}}"]["GET"].validate_response(info)
+        download = document()[f"{path}/{{render_id}}.mp4"]["GET"]
         for headers, status in (
             ({}, 200),
             ({"Range": "bytes=0-1"}, 206),
@@ -226,14 +261,12 @@ class _Asking:
         path = f"/api/v1{path}"
         answer = await self._line.kiln.client.request(method, path.format(**(at or {})), json=json)
         assert answer.is_success is not refused, answer.text
-        DOCUMENT[path][method].validate_response(answer)
+        document()[path][method].validate_response(answer)
         return answer.json()
 
 
 def test_the_document_is_in_order() -> None:
-    DOCUMENT.validate()
-    operations = [
-        operation for path in DOCUMENT.raw_schema["paths"].values() for operation in path.values()
-    ]
+    document().validate()
+    operations = [operation for path in DESCRIBED["paths"].values() for operation in path.values()]
     assert all(operation["summary"] for operation in operations)
     assert len({operation["operationId"] for operation in operations}) == len(operations)

@@ -155,6 +155,15 @@ async def test_metadata_beside_the_config_wins(kiln: Kiln) -> None:
     assert body["metadata"] == {"beside": [1, None, {"x": "ü"}]}
 
 
+@pytest.mark.parametrize("path", ["/v2/videos", "/v2/templates"])
+async def test_lists_refuse_names_in_the_query_that_they_do_not_know(kiln: Kiln, path: str) -> None:
+    assert (await kiln.client.get(path, params={"page": 1, "per_page": 5})).status_code == 200
+    answer = await kiln.client.get(path, params={"perpage": 5})
+    assert answer.status_code == 422
+    [issue] = answer.json()["issues"]
+    assert (issue["path"], issue["code"]) == ("perpage", "unknown_field")
+
+
 async def test_unknown_fields_become_warnings(kiln: Kiln) -> None:
     answer = await post(kiln, json={"config": plain_config(backgroundColour="#fff")})
     (warning,) = answer.json()["warnings"]
