@@ -17,7 +17,8 @@ from framekiln.kit.errors import CompositionFailed
 from framekiln.playback.page_player import PlayerWithoutService
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
-from tests.support.looks import decode_frames
+from tests.support.layer_media import glass
+from tests.support.looks import colour_at, decode_frames
 from tests.support.patience import FILM_LIMITS
 from tests.support.playing_runtime import one_source_page, one_source_site
 from tests.support.sounds import decode_sound, find_beeps
@@ -80,6 +81,17 @@ def test_a_clip_that_browsers_cannot_take_as_it_is_is_encoded(
     assert codes_in(tmp_path / "film.mp4") == list(range(9, 19))
     sound = decode_sound(tmp_path / "film.mp4")
     assert find_beeps(sound.mono, sound.rate_hz) == pytest.approx([0.1], abs=0.005)
+
+
+def test_a_transparent_clip_is_told_to_be_shown_on_black(browser: Browser, tmp_path: Path) -> None:
+    page = one_source_page("./glass.webm", length_ms=500)
+    order = order_of(tmp_path, page, lambda folder: glass(folder / "glass.webm"), duration_ms=500)
+    film = make_film(order, browser, tmp_path / "film.mp4", limits=FILM_LIMITS)
+    (warning,) = film.warnings
+    assert warning.startswith("http://127.0.0.1/glass.webm is transparent")
+    picture = decode_frames(tmp_path / "film.mp4")[3].rgb
+    assert colour_at(picture, 16, 32) == pytest.approx((0, 0, 255), abs=16)
+    assert colour_at(picture, 48, 32) == pytest.approx((0, 0, 128), abs=16)
 
 
 MISSING = {

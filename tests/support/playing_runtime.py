@@ -244,9 +244,10 @@ async function stretch(url, fromMs, toMs) {
   };
   const [video] = manifest.videoRenditions;
   const { parts: [header, ...segments] } = await read(video);
+  const pictures = await decode(video.codec, header, segments);
+  if (manifest.audioRenditions.length === 0) return { pictures, heard: null, heardMs: 0 };
   const sound = await read({ ...manifest.audioRenditions[0], id: "audio" });
-  const heard = await listen(sound.parts);
-  return { pictures: await decode(video.codec, header, segments), heard, heardMs: sound.partMs };
+  return { pictures, heard: await listen(sound.parts), heardMs: sound.partMs };
 }
 
 /* A whole source by the index and the tracks of it. */
@@ -300,7 +301,7 @@ function sound() {
 window.FRAMEGEN_BRIDGE.onBeginFrame((n, isLast) => {
   const now = shown?.pictures.findLast(({ ms }) => ms <= own.fromMs + n * 100 + 1);
   if (now) canvas.drawImage(now.picture, 0, 0);
-  window.FRAMEGEN_BRIDGE.frameReady(n, isLast && shown ? sound() : null);
+  window.FRAMEGEN_BRIDGE.frameReady(n, isLast && shown?.heard ? sound() : null);
 });
 """
 

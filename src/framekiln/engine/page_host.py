@@ -13,7 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from importlib import resources
-from itertools import islice
+from itertools import chain, islice
 from types import TracebackType
 from typing import Any, Final, Self
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -21,7 +21,6 @@ from urllib.parse import parse_qs, unquote, urlsplit
 from framekiln.capture.browser import Browser
 from framekiln.capture.errors import PageNeverSettled
 from framekiln.capture.network import (
-    LARGEST_BODY_BYTES,
     PAGE_URL,
     PageNetwork,
     Resource,
@@ -106,8 +105,9 @@ class PageHost:
             "assets/captions": lambda url: self._captions({"src": url}),
             "files/md5": lambda url: _json({"md5": md5_of(self._fetch(url))}),
         }
-        self._api = PageApi(service, self._fetch, by_address) if service else None
+        self._api = PageApi(service, self._fetch_played, by_address) if service else None
         self._needed: dict[str, FramekilnError] = {}
+        self._made_opaque: list[str] = []
         self._answers: dict[str, Callable[[Query], Resource]] = {
             "media": self._media,
             "frame": self._frame,
@@ -178,8 +178,7 @@ class PageHost:
             )
         if parts.scheme != "https":
             return "only https addresses are fetched"
-        most = LARGEST_BODY_BYTES >> 20
-        return f"pages inside the page are not loaded, nor anything over {most} MiB"
+        return "pages inside the page are not loaded"
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -189,10 +188,13 @@ class PageHost:
     def warnings_beside(self, told: Collection[str]) -> tuple[str, ...]:
         """Return the same without addresses that were told of already."""
         others = ((url, error) for url, error in self.reasons.items() if url not in told)
-        return tuple(
-            f"{url[:200]} could not be used: {error.message}"
-            for url, error in islice(others, _MOST_WARNINGS)
+        missing = (f"{url[:200]} could not be used: {error.message}" for url, error in others)
+        opaque = (
+            f"{url[:200]} is transparent, but a page that brings its own runtime gets it as H.264,"
+            " with black behind: play it with the built-in elements, which keep transparency"
+            for url in self._made_opaque
         )
+        return tuple(islice(chain(missing, opaque), _MOST_WARNINGS))
 
     @contextmanager
     def naming_missing_sources(self) -> Iterator[None]:
@@ -338,6 +340,13 @@ class PageHost:
                 self.reasons[url] = error
                 raise
         return self._facts[url]
+
+    def _fetch_played(self, url: str) -> LocalAsset:
+        """Return a source that a page's own runtime plays, and note what it loses by that."""
+        video = self._probe(url).video
+        if video is not None and video.has_alpha and url not in self._made_opaque:
+            self._made_opaque.append(url)
+        return self._fetch(url)
 
     def _fetch(self, url: str) -> LocalAsset:
         # A page may ask again and again; the other server is asked once.

@@ -15,6 +15,8 @@ _DECODER: Final = 4
 _SETUP: Final = 5
 _MPEG4_AUDIO: Final = 0x40
 _ESCAPED_OBJECT_TYPE: Final = 31
+_LEVEL_1B: Final = 9
+_LEVEL_1_1: Final = 11
 
 
 def codec_string(entry: Box, children_at: int) -> str:
@@ -32,9 +34,18 @@ def codec_string(entry: Box, children_at: int) -> str:
     return kind.strip()
 
 
+def known_level(profile_and_level: bytes) -> bytes:
+    """Return profile, constraints and level of H.264 in a form that browsers know.
+
+    Very small pictures have level 1b, which Chromium takes for no level at all: 1.1 includes it.
+    """
+    *others, level = profile_and_level
+    return bytes([*others, _LEVEL_1_1 if level == _LEVEL_1B else level])
+
+
 def _avc(kind: str, fields: Fields) -> str:
     fields.skip(1)
-    return f"{kind}.{fields.take(3).hex()}"
+    return f"{kind}.{known_level(fields.take(3)).hex()}"
 
 
 def _hevc(kind: str, fields: Fields) -> str:

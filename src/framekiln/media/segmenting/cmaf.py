@@ -10,6 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from framekiln.media.isobmff.codec_string import known_level
+
 _TRACK_ID: Final = 1
 _UNITY_MATRIX: Final = struct.pack(">9I", 0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x40000000)
 _UNDEFINED_LANGUAGE: Final = 0x55C4
@@ -112,7 +114,7 @@ def media_segment(
 
 def avc_codec(avcc: bytes) -> str:
     """Return the name of an H.264 track as players are told it."""
-    return f"avc1.{avcc[1:4].hex()}"
+    return f"avc1.{known_level(avcc[1:4]).hex()}"
 
 
 def aac_codec(config: bytes) -> str:
