@@ -8,6 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from tests.support.app import BASE_URL, Kiln
+from tests.support.pipelines import enable
 from tests.support.uploads import FILES, create
 
 NO_FIELD = "is not a field of this request and has no effect"
@@ -57,6 +58,17 @@ async def test_a_query_with_nul_is_refused(kiln: Kiln) -> None:
     assert (answer.status_code, answer.json()["error"]) == (422, "invalid_request")
     # Written so, it is a percent sign and two digits.
     assert (await kiln.client.get("/api/v1/organization?a=%2500")).status_code == 200
+
+
+@pytest.mark.spec("7")
+async def test_a_wrong_page_of_a_files_metadata_is_422_with_issues(kiln: Kiln) -> None:
+    owner = await kiln.stranger()
+    await enable(owner)
+    file_id = (await create(owner))["id"]
+    for path in (f"{FILES}/{file_id}/metadata", f"{FILES}/{file_id}/metadata/faces"):
+        answer = await owner.client.get(path, params={"limit": 0})
+        assert (answer.status_code, answer.json()["error"]) == (422, "invalid_request")
+        assert answer.json()["issues"] == [{"path": "limit", "code": "out_of_range"}]
 
 
 LOAD = {"event_type": "load"}
