@@ -35,7 +35,7 @@ from framekiln.playback.page_player import PlayerWithoutService
 from framekiln.settings import Settings
 from framekiln.timeline import exact_rate
 
-Side = Annotated[int | None, typer.Option(min=2, max=LARGEST_SIDE_PX)]
+Side = Annotated[int | None, typer.Option(min=2, max=LARGEST_SIDE_PX, help="Pixels.")]
 # How messages of the engine name fields of a request, but not attributes of a page.
 _OPTIONS = (
     (re.compile(r"(?<![\w-])duration_ms(?!\w)"), "--duration-ms"),
@@ -66,7 +66,7 @@ def render(
         int | None, typer.Option(min=1, max=LONGEST_MS, help="How long the film is.")
     ] = None,
     at: Annotated[
-        str | None, typer.Option(help="When a still is taken: milliseconds, or 1.5s. [default: 0]")
+        str | None, typer.Option(help="When a still is taken: milliseconds, or 1.5s; else at 0.")
     ] = None,
     transparent: Annotated[
         bool, typer.Option("--transparent", help="Keep the background of a .png or .webp clear.")
