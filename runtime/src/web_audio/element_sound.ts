@@ -7,6 +7,13 @@ import type { Run } from "./audio_clock.ts";
 /** All that an element has played until an instant of the film. */
 export type Played = (untilMs: number) => readonly PlannedMedia[];
 
+interface Film {
+  nowMs(): number;
+  warn(warning: string): void;
+  /** Take the sound of an element out of the film. */
+  route(element: HTMLMediaElement): Played;
+}
+
 /** Sources are decoded to this rate. */
 const SOURCE_HZ = 48_000;
 const CHANNELS = 2;
@@ -21,13 +28,15 @@ interface Part {
 
 export class ElementSound {
   private readonly node: AudioNode;
+  private readonly film: Film;
   private readonly played: Played;
   private readonly sinceMs: number;
 
-  constructor(node: AudioNode, played: Played, sinceMs: number) {
+  constructor(node: AudioNode, film: Film, element: HTMLMediaElement) {
     this.node = node;
-    this.played = played;
-    this.sinceMs = sinceMs;
+    this.film = film;
+    this.sinceMs = film.nowMs();
+    this.played = film.route(element);
   }
 
   /** Have all of it sound that belongs to a run, which is rendered next. */
@@ -47,6 +56,9 @@ export class ElementSound {
 
   private play(piece: PlannedMedia, part: Part, whenS: number): void {
     const { rate } = piece;
+    if (rate !== 1 && piece.keepsPitch) {
+      this.film.warn(`${piece.element}: through Web Audio its pitch follows its playbackRate`);
+    }
     const count = (part.to - part.from) * rate;
     const at = sourceSample(piece, part.from);
     const first = Math.floor(at);

@@ -75,8 +75,7 @@ export class RenderedContext {
 
   /** From now on the sound of an element comes out of a node. */
   addElement(node: AudioNode, element: HTMLMediaElement): void {
-    const played = this.film.route(element);
-    this.elements.push(new ElementSound(node, played, this.film.nowMs()));
+    this.elements.push(new ElementSound(node, this.film, element));
   }
 
   enter(state: AudioContextState): void {
