@@ -92,6 +92,7 @@ export class RenderedContext {
         const part = { from, to, place: run.place + from - run.from };
         for (const element of this.elements) element.feed(part, this.clock.rateHz);
         await this.render(to);
+        if (this.isOver) return;
         this.keep(part, pieces);
       }
     }
