@@ -13,7 +13,7 @@ import pytest
 from framekiln.api import health
 from framekiln.capture import browser as browser_module
 from framekiln.capture.browser import Browser
-from framekiln.db import pool
+from framekiln.db import notify, pool
 from framekiln.db.migrate import migrate
 from framekiln.db.pool import Database
 from framekiln.jobs.queue import JobQueue
@@ -41,6 +41,8 @@ def unhurried() -> Iterator[None]:
             (forked, "_LEAVING_S"),
             (frames, "_MADE_WITHIN_S"),
             (health, "CHECK_WITHIN_S"),
+            (notify, "OPEN_TIMEOUT_S"),
+            (pool, "OPEN_TIMEOUT_S"),
             (pool, "READY_TIMEOUT_S"),
         ):
             patch.setattr(module, name, PATIENCE_S)

@@ -151,7 +151,7 @@ class TestPool:
     async def test_opening_without_a_server(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(pool, "ACQUIRE_TIMEOUT_S", 0.2)
+        monkeypatch.setattr(pool, "OPEN_TIMEOUT_S", 0.2)
         database = Database(f"host={tmp_path}")
         with pytest.raises(DatabaseUnavailable, match="is it running"):
             await database.open()

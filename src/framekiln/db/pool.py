@@ -21,6 +21,7 @@ from framekiln.kit.errors import Unavailable
 Connection = psycopg.AsyncConnection[DictRow]
 
 ACQUIRE_TIMEOUT_S = 5.0
+OPEN_TIMEOUT_S = 5.0
 READY_TIMEOUT_S = 2.0
 # Short on purpose: the pool backs off ever longer while it retries by itself, and starts
 # afresh with the next caller once it has given up.
@@ -63,13 +64,13 @@ class Database:
         )
         try:
             with _no_lost_cancellation():
-                await pool.open(wait=True, timeout=ACQUIRE_TIMEOUT_S)
+                await pool.open(wait=True, timeout=OPEN_TIMEOUT_S)
         except BaseException as error:
             await pool.close()
             if not isinstance(error, psycopg.OperationalError):
                 raise
             raise DatabaseUnavailable(
-                f"PostgreSQL did not answer within {ACQUIRE_TIMEOUT_S:g} s: is it running,"
+                f"PostgreSQL did not answer within {OPEN_TIMEOUT_S:g} s: is it running,"
                 " and is the database URL right?"
             ) from error
         self._pool = pool
