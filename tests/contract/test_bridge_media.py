@@ -10,6 +10,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from PIL import Image
 
 from framekiln.capture.browser import open_browser
 from framekiln.capture.network import (
@@ -187,6 +188,37 @@ def test_files_over_64_mib_come_whole_and_in_parts(tmp_path: Path) -> None:
         page.load(network, settle_within_s=PATIENCE_S)
         assert page.evaluate("document.title") == f"{size},7,9,206,8"
     assert network.refused == []
+
+
+PICTURE = """<!doctype html><img src="/large.bmp"><script>
+async function look() {
+  const picture = document.querySelector("img");
+  await picture.decode();
+  const canvas = new OffscreenCanvas(1, 1).getContext("2d");
+  canvas.drawImage(picture, 0, 0);
+  const worker = new Worker(URL.createObjectURL(new Blob([`
+    fetch("http://127.0.0.1/large.bmp").then((answer) => answer.arrayBuffer()).then(
+      (body) => postMessage(body.byteLength));`])));
+  const length = await new Promise((take) => { worker.onmessage = (event) => take(event.data); });
+  document.title = [...canvas.getImageData(0, 0, 1, 1).data, length].join();
+}
+window.renderReady = look();</script>"""
+
+
+@pytest.mark.spec("4.3")
+def test_pictures_and_workers_get_files_of_10_mib_whole(tmp_path: Path) -> None:
+    """Only `fetch` of the page itself can put pieces together."""
+    path = tmp_path / "large.bmp"
+    picture = Image.new("RGB", (1900, 1900), "red")
+    picture.paste("blue", (0, 0, 1900, 1))
+    picture.save(path)
+    network = PageNetwork(
+        Resource(PICTURE.encode(), "text/html"), lambda _url: file_resource(path, "image/bmp")
+    )
+    with open_browser() as browser, open_page(browser, Size(320, 180)) as page:
+        page.load(network, settle_within_s=PATIENCE_S)
+        # The first row of the picture is the last one in the file.
+        assert page.evaluate("document.title") == f"0,0,255,255,{path.stat().st_size}"
 
 
 async def test_large_tracks_are_read_from_the_store_piece_by_piece(kiln: Kiln) -> None:

@@ -19,13 +19,15 @@ PAGE_URL: Final = "http://127.0.0.1/"
 
 LARGEST_BODY_BYTES: Final = 64 << 20
 """Chromium takes messages of 100 MiB, and a body is a third larger in one; after that it hangs."""
-PIECE_BYTES: Final = 8 << 20
+_PIECE_BYTES: Final = 8 << 20
 """How much of a larger file is sent at a time."""
 _REMEMBERED: Final = 100
 _WEB_AUDIO: Final = re.compile(rb"(?<!Offline)AudioContext")
 _OK: Final = 200
 _PARTIAL: Final = 206
 _NO_SUCH_PART: Final = 416
+# Chromium has one name for both.
+_SCRIPTED: Final = ("Fetch", "XHR")
 _RANGE: Final = re.compile(r"bytes=([0-9]{1,15})-([0-9]{0,15})")
 
 
@@ -104,9 +106,12 @@ class PageNetwork:
 
     def _answer(self, connection: Connection, session: str, params: Params) -> None:
         request = params["request"]
-        resource = self._find(request["url"], str(params.get("resourceType")))
+        kind = str(params.get("resourceType"))
+        resource = self._find(request["url"], kind)
         if resource is not None:
-            resource = _part_of(resource, _range_in(request))
+            resource = _part_of(resource, _range_in(request), kind)
+            if resource is None:
+                self._remember(request["url"])
         if resource is None:
             reply: dict[str, Any] = {
                 "requestId": params["requestId"],
@@ -140,10 +145,11 @@ class PageNetwork:
             found = found if len(found.body) <= LARGEST_BODY_BYTES else None
         # Chromium asks for an icon by itself; no page means it.
         if found is None and url != PAGE_URL + "favicon.ico":
-            self._remember(url if len(url) <= 300 else url[:297] + "...")
+            self._remember(url)
         return found
 
     def _remember(self, url: str) -> None:
+        url = url if len(url) <= 300 else url[:297] + "..."
         # A page may ask without end.
         if len(self.refused) < _REMEMBERED and url not in self.refused:
             self.refused.append(url)
@@ -152,7 +158,7 @@ class PageNetwork:
 def file_resource(path: Path, content_type: str) -> Resource:
     """Return a file of this machine as an answer; a large one is read as it is sent."""
     content = FileContent(path)
-    is_small = content.size_bytes <= PIECE_BYTES
+    is_small = content.size_bytes <= _PIECE_BYTES
     return Resource(path.read_bytes() if is_small else content, content_type)
 
 
@@ -165,21 +171,26 @@ def _range_in(request: Params) -> tuple[int, int | None] | None:
     return int(match[1]), int(match[2]) + 1 if match[2] else None
 
 
-def _part_of(resource: Resource, asked: tuple[int, int | None] | None) -> Resource:
-    """Return the part of an answer that was asked for, or the first piece of a large one.
+def _part_of(
+    resource: Resource, asked: tuple[int, int | None] | None, kind: str
+) -> Resource | None:
+    """Return what is sent of an answer: the part asked for, all of it, or its first piece.
 
-    A page that has not asked for a part gets the rest by `runtime/src/large_answers.ts`.
+    Only scripts get a first piece, of what is too large for one message: `fetch` reads on by
+    `runtime/src/large_answers.ts`. Whoever else asks for so much gets None.
     """
     body = resource.body
-    is_large = not isinstance(body, bytes) and body.size_bytes > PIECE_BYTES
+    size = len(body) if isinstance(body, bytes) else body.size_bytes
+    is_large = size > LARGEST_BODY_BYTES
     if resource.status != _OK or (asked is None and not is_large):
         return resource
-    size = len(body) if isinstance(body, bytes) else body.size_bytes
+    if asked is None and kind not in _SCRIPTED:
+        return None
     start, stop = asked or (0, None)
     if start >= size:
         total = ("Content-Range", f"bytes */{size}")
         return replace(resource, body=b"", status=_NO_SUCH_PART, headers=(*resource.headers, total))
-    end = min(stop or size, size, start + (PIECE_BYTES if is_large else LARGEST_BODY_BYTES))
+    end = min(stop or size, size, start + (_PIECE_BYTES if is_large else LARGEST_BODY_BYTES))
     part = body[start:end] if isinstance(body, bytes) else body.read(start, end)
     told = (
         ("Content-Range", f"bytes {start}-{end - 1}/{size}"),
