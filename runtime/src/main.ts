@@ -25,6 +25,7 @@ import { usePlayback } from "./playback.ts";
 import { Player } from "./player.ts";
 import { seededRandom } from "./random.ts";
 import { Readiness } from "./readiness.ts";
+import { Requests } from "./requests.ts";
 import { placeRoot } from "./root_box.ts";
 import { Tailwind } from "./tailwind.ts";
 import { replaceTimerWorkers } from "./timer_worker.ts";
@@ -45,6 +46,8 @@ function installHosted(config: HostConfig): void {
   const activity = new AuthorActivity();
   activity.install();
   window.fetch = joiningPieces(window.fetch.bind(window));
+  const requests = new Requests();
+  requests.install();
   Math.random = seededRandom(config.seed);
 
   const failedScripts = new FailedScripts();
@@ -80,7 +83,9 @@ function installHosted(config: HostConfig): void {
   }
   timeTree.onAdd = () => loop.wake();
   const bridge = installBridge(config);
-  const readiness = new Readiness(bridge === null ? [driver, tailwind, webAudio] : [bridge]);
+  const readiness = new Readiness(
+    bridge === null ? [driver, tailwind, webAudio, requests] : [bridge],
+  );
   let hasDrawn = false;
   publish({
     pending: () => readiness.pending(),

@@ -200,6 +200,34 @@ ENDED = """<style>body { background: blue }
 @keyframes go { from, to { background: red } }
 #short { animation: go 50ms; position: fixed; inset: 0 }
 #slow { transition: opacity 50ms; opacity: 1 }</style>"""
+ASKING = """<!doctype html><script>
+let ticks = 0;
+const seen = [];
+const answered = () => new Promise((done) => {
+  const request = Object.assign(new XMLHttpRequest(), { onload: done });
+  request.open("GET", "/answer");
+  request.send();
+});
+setInterval(() => { ticks += 1; }, 10);
+window.renderReady = (async () => {
+  for (let at = 0; at < 3; at += 1) {
+    await (await fetch("/answer")).json();
+    await answered();
+    seen.push(ticks);
+    await new Promise((done) => setTimeout(done, 20));
+  }
+})();</script>"""
+
+
+def test_no_timer_fires_while_a_script_waits_for_its_answer(browser: Browser) -> None:
+    """Once, time went on when an answer had come, but the script did not have it: in one of six."""
+    document, answer = Resource(ASKING.encode(), "text/html"), Resource(b"[]", "application/json")
+    for _ in range(8):
+        with open_page(browser, Size(320, 180)) as page:
+            page.load(PageNetwork(document, lambda _url: answer), settle_within_s=PATIENCE_S)
+            assert page.evaluate("seen") == [0, 2, 4]
+
+
 HELD = """<script>window.renderReady = new Promise((done) => setTimeout(done, 300));
 requestAnimationFrame(() => { slow.style.opacity = 0.5 })</script>"""
 RED, BLUE = (255, 0, 0), (0, 0, 255)
