@@ -7,8 +7,12 @@
 const READERS = ["arrayBuffer", "blob", "bytes", "formData", "json", "text"] as const;
 type Reader = (this: Response) => Promise<unknown>;
 
+/** A page that asks without end would never be ready; then time passes as it may. */
+const MOST = 500;
+
 export class Requests {
   private readonly waiting = new Map<object, string>();
+  private count = 0;
 
   /** Called before any script of the page. */
   install(): void {
@@ -18,7 +22,7 @@ export class Requests {
   }
 
   pending(): string[] {
-    return [...this.waiting.values()];
+    return this.count > MOST ? [] : [...this.waiting.values()];
   }
 
   failure(): string {
@@ -46,11 +50,11 @@ export class Requests {
   }
 
   private noticeXhr(): void {
-    const { waiting } = this;
+    const begin = (request: XMLHttpRequest): (() => void) =>
+      this.begin(request, "an XMLHttpRequest");
     const plain = XMLHttpRequest.prototype.send;
     XMLHttpRequest.prototype.send = function noticed(body): void {
-      const forget = (): void => void waiting.delete(this);
-      waiting.set(this, "an XMLHttpRequest");
+      const forget = begin(this);
       this.addEventListener("loadend", forget, { once: true });
       try {
         plain.call(this, body);
@@ -63,9 +67,14 @@ export class Requests {
 
   /** The same promise: whoever has waited for it goes on right after it is noticed to have ended. */
   private notice<T>(work: Promise<T>, url: string): Promise<T> {
-    this.waiting.set(work, `fetch ${url.slice(0, 120)}`);
-    const forget = (): void => void this.waiting.delete(work);
+    const forget = this.begin(work, `fetch ${url.slice(0, 120)}`);
     work.then(forget, forget);
     return work;
+  }
+
+  private begin(work: object, name: string): () => void {
+    this.count += 1;
+    this.waiting.set(work, name);
+    return () => void this.waiting.delete(work);
   }
 }
