@@ -96,6 +96,7 @@ class Supervisor:
         trace: TracebackType | None,
     ) -> None:
         await self.stop()
+        inherit_orphans(False)
 
     async def start(
         self,

@@ -145,12 +145,12 @@ def dying_with_parent(argv: Sequence[str], death_signal: signal.Signals) -> tupl
     return (setpriv, "--pdeathsig", death_signal.name.removeprefix("SIG"), *argv)
 
 
-def inherit_orphans() -> None:
+def inherit_orphans(inherits: bool = True) -> None:
     """Make the orphans of our children our own, instead of the first process's.
 
     That process may not even reap: in a bare container it is some program, not an init.
     """
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(inherits), 0, 0, 0)
 
 
 def reap_orphans(known: Collection[int]) -> None:
