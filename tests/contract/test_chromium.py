@@ -235,9 +235,10 @@ async def test_film_work_that_nobody_waits_for_stops() -> None:
 def running_browsers() -> set[int]:
     found = set()
     for pid in processes_under(os.getpid()):
-        command = Path(f"/proc/{pid}/cmdline").read_bytes()
-        if b"--remote-debugging-pipe" in command and b"--type=" not in command:
-            found.add(pid)
+        with suppress(OSError):
+            command = Path(f"/proc/{pid}/cmdline").read_bytes()
+            if b"--remote-debugging-pipe" in command and b"--type=" not in command:
+                found.add(pid)
     return found
 
 

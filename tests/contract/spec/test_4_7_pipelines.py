@@ -145,10 +145,10 @@ class TestPipelines:
 
     @pytest.mark.spec("7")
     @pytest.mark.parametrize("path", ["metadata", "metadata/probe"])
-    async def test_lists_of_a_file_refuse_them_as_files_do(self, line: Line, path: str) -> None:
+    async def test_lists_of_a_file_refuse_them_as_pipelines_do(self, line: Line, path: str) -> None:
         address = f"{API}/files/{NO_ID}/{path}"
         body = refused(
-            await line.kiln.client.get(address, params={"page": 2}), 400, "invalid_request"
+            await line.kiln.client.get(address, params={"page": 2}), 422, "invalid_request"
         )
         assert [(each["path"], each["code"]) for each in body["issues"]] == [
             ("page", "unknown_field")
