@@ -115,7 +115,10 @@ class SiteAssets:
             return self._others.fetch(url)
         path = self._site.locate(urlsplit(url).path)
         if path is None:
-            raise InvalidInput(f"{self._site.name} has no file {urlsplit(url).path[:200]}")
+            missing = urlsplit(url).path[:200]
+            raise InvalidInput(
+                f"{self._site.name} has no file {missing}; add it, or correct the address"
+            )
         return LocalAsset(path, _type_of(path))
 
 
