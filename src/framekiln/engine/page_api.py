@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, Generic, Protocol, TypeVar
 from urllib.parse import urljoin, urlsplit
 
 from framekiln.capture.network import PAGE_URL, Resource
@@ -31,6 +31,25 @@ _SOURCES: Final = re.compile(
 )
 # Players also try the segment after the last, and tracks that not every file has.
 _PARTS: Final = re.compile(r"transcode/[^/]+/.+|files/track|files/[^/]+/tracks/.+")
+
+
+Route = TypeVar("Route")
+
+
+class PageRoutes(Generic[Route]):
+    """Routes by pattern, in which `*` stands for a part of the path; the first that fits counts."""
+
+    def __init__(self, *routes: tuple[str, Route]) -> None:
+        self._routes = [
+            (re.compile(pattern.replace("*", "([^/]+)")), route) for pattern, route in routes
+        ]
+
+    def find(self, path: str) -> tuple[Route, tuple[str, ...]] | None:
+        """Return the route of a path, and what its stars stand for."""
+        for pattern, route in self._routes:
+            if match := pattern.fullmatch(path):
+                return route, match.groups()
+        return None
 
 
 class ServiceAnswers(Protocol):

@@ -7,14 +7,13 @@ is made.
 """
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
 from framekiln.capture.network import PAGE_URL, Resource, file_resource
 from framekiln.engine.assets import LocalAsset
-from framekiln.engine.page_api import NoService
+from framekiln.engine.page_api import NoService, PageRoutes
 from framekiln.files.errors import TrackNotFound
 from framekiln.files.ids import track_id_of
 from framekiln.media.segmenting.renditions import Outline
@@ -48,10 +47,10 @@ class PagePlayer:
 
     def play(self, path: str, query: Query, source: LocalAsset) -> Resource | None:
         """Return what lies at a path of the interface for a source; None if nothing does."""
-        for pattern, route in _ROUTES:
-            if match := pattern.fullmatch(path):
-                return route(self, source.path, query, *match.groups())
-        return None
+        if (found := _ROUTES.find(path)) is None:
+            return None
+        route, parts = found
+        return route(self, source.path, query, *parts)
 
     def manifest(self, source: Path, query: Query) -> Resource:
         """Return what the source is offered as; its addresses lead back to the page's own host."""
@@ -108,16 +107,11 @@ class PlayerWithoutService(NoService, PagePlayer):
     play = PagePlayer.play
 
 
-Route = Callable[..., Resource]
-
-# The first that fits: a header has the form of a segment, too.
-_ROUTES: Final[tuple[tuple[re.Pattern[str], Route], ...]] = tuple(
-    (re.compile(pattern.replace("*", "([^/]+)")), route)
-    for pattern, route in (
-        (r"transcode/manifest\.json", PagePlayer.manifest),
-        (r"transcode/*/init\.*", PagePlayer.init),
-        (r"transcode/*/*\.*", PagePlayer.segment),
-        (r"files/index", PagePlayer.index),
-        (r"files/track", PagePlayer.track),
-    )
+# A header has the form of a segment, too, so it comes first.
+_ROUTES: Final[PageRoutes[Callable[..., Resource]]] = PageRoutes(
+    (r"transcode/manifest\.json", PagePlayer.manifest),
+    (r"transcode/*/init\.*", PagePlayer.init),
+    (r"transcode/*/*\.*", PagePlayer.segment),
+    (r"files/index", PagePlayer.index),
+    (r"files/track", PagePlayer.track),
 )

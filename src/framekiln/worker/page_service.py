@@ -7,7 +7,6 @@ Sources by address are played from their files, see `playback/page_player.py`.
 
 import asyncio
 import json
-import re
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Any, Final
 
 from framekiln.capture.network import PAGE_URL, Resource
 from framekiln.engine.assets import LocalAsset
+from framekiln.engine.page_api import PageRoutes
 from framekiln.files.detail import detail as file_detail
 from framekiln.files.ids import file_id_of, track_id_of
 from framekiln.files.model import File, FileType, index_key, source_key, track_key
@@ -78,13 +78,11 @@ class PageService:
 
     def answer(self, path: str, query: Query) -> Resource | None:
         """Return what lies at a path of the interface; blocks the film's thread."""
-        for pattern, route in _ROUTES:
-            if match := pattern.fullmatch(path):
-                answering = route(self, query, *match.groups())
-                return asyncio.run_coroutine_threadsafe(answering, self.loop).result(
-                    _ANSWERED_WITHIN_S
-                )
-        return None
+        if (found := _ROUTES.find(path)) is None:
+            return None
+        route, parts = found
+        answering = route(self, query, *parts)
+        return asyncio.run_coroutine_threadsafe(answering, self.loop).result(_ANSWERED_WITHIN_S)
 
     async def file(self, _query: Query, file_id: str) -> Resource:
         """Return a picture or caption itself, and what is known of a video."""
@@ -155,21 +153,16 @@ class PageService:
         return file
 
 
-Route = Callable[..., Coroutine[Any, Any, Resource]]
-
-# The first that fits: a header has the form of a segment, too.
-_ROUTES: Final[tuple[tuple[re.Pattern[str], Route], ...]] = tuple(
-    (re.compile(pattern.replace("*", "([^/]+)")), route)
-    for pattern, route in (
-        (r"files/*", PageService.file),
-        (r"files/*/index", PageService.index),
-        (r"files/*/tracks/*", PageService.track),
-        (r"files/*/transcription", PageService.transcription),
-        (r"transcriptions/*/fragments/*", PageService.fragment),
-        (r"transcode/manifest\.json", PageService.manifest),
-        (r"transcode/*/init\.*", PageService.init),
-        (r"transcode/*/*\.*", PageService.segment),
-    )
+# A header has the form of a segment, too, so it comes first.
+_ROUTES: Final[PageRoutes[Callable[..., Coroutine[Any, Any, Resource]]]] = PageRoutes(
+    (r"files/*", PageService.file),
+    (r"files/*/index", PageService.index),
+    (r"files/*/tracks/*", PageService.track),
+    (r"files/*/transcription", PageService.transcription),
+    (r"transcriptions/*/fragments/*", PageService.fragment),
+    (r"transcode/manifest\.json", PageService.manifest),
+    (r"transcode/*/init\.*", PageService.init),
+    (r"transcode/*/*\.*", PageService.segment),
 )
 
 
