@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from framekiln.kit.content_version import SourceChanged, Version
+from framekiln.kit.content_version import ContentVersion, SourceChanged
 from framekiln.kit.fetch import FetchedPart, FetchFailed, GuardedFetcher
 from framekiln.kit.guarded_transport import FetchRefused
 from tests.support.patience import PATIENCE_S
@@ -21,14 +21,14 @@ PART = Answer(206, b"cdef", {"Content-Range": "bytes 2-5/9", "ETag": '"a"'})
 async def test_a_part_comes_with_its_version(receiver: Receiver) -> None:
     receiver.answer(PART)
     part = await allowing(receiver).download_part(receiver.url(), 2, 6, within_s=PATIENCE_S)
-    assert part == FetchedPart(b"cdef", Version(9, '"a"', None), None)
+    assert part == FetchedPart(b"cdef", ContentVersion(9, '"a"', None), None)
     assert receiver.requests[-1].headers["range"] == "bytes=2-5"
     assert "if-range" not in receiver.requests[-1].headers
 
 
 async def test_a_known_version_is_the_condition(receiver: Receiver) -> None:
     receiver.answer(PART)
-    fetcher, known = allowing(receiver), Version(9, '"a"', None)
+    fetcher, known = allowing(receiver), ContentVersion(9, '"a"', None)
     await fetcher.download_part(receiver.url(), 2, 6, version=known, within_s=PATIENCE_S)
     assert receiver.requests[-1].headers["if-range"] == '"a"'
     for answer in (Answer(body=b"all of it"), replace(PART, headers={})):

@@ -2,7 +2,7 @@
 
 import { base64Of } from "../bridge_sound.ts";
 
-/** What the renderer gets; `capture/page_sound.py` reads it. */
+/** What the renderer gets; `capture/web_audio.py` reads it. */
 export interface SoundPiece {
   /** Which context it is of, counted from 0. */
   readonly context: number;

@@ -2,7 +2,7 @@
  * Web Audio in a render: contexts that keep the film's time and can be heard in it.
  *
  * Scripts find `AudioContext` as ever. What they make with it is rendered between two frames, as far
- * as the film has come, and fetched by the renderer (`capture/page_sound.py`).
+ * as the film has come, and fetched by the renderer (`capture/web_audio.py`).
  */
 
 import { defineAudioContext, startAtExactTimes } from "./audio_context.ts";

@@ -20,8 +20,8 @@ from framekiln.capture.network import PAGE_URL, PageNetwork
 from framekiln.capture.page_clock import CREEP_US, PageClock, Shown
 from framekiln.capture.page_scripts import data_script, runtime_script
 from framekiln.capture.page_session import PageSession
-from framekiln.capture.page_sound import ContextSound, PageSound
 from framekiln.capture.settling import finish_tasks, settle
+from framekiln.capture.web_audio import ContextSound, WebAudio
 from framekiln.kit.errors import FramekilnError
 
 _FIRST_FRAME_PAUSE_S: Final = 0.002
@@ -62,7 +62,7 @@ class Page:
         self._profile = profile
         self._session = PageSession(browser, target=target, session=session)
         self._clock = PageClock(self._session)
-        self._sound = PageSound(self._session, self._clock)
+        self._sound = WebAudio(self._session, self._clock)
         self._url = PAGE_URL
         self._runtime_options: dict[str, bool] = {}
         self._rate = ""
@@ -148,7 +148,7 @@ class Page:
         self._session.raise_failure()
 
     @property
-    def script_sound(self) -> PageSound:
+    def script_sound(self) -> WebAudio:
         """What its scripts make heard."""
         return self._sound
 

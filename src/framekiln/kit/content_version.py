@@ -19,7 +19,7 @@ class SourceChanged(RemoteFailed):
 
 
 @dataclass(frozen=True)
-class Version:
+class ContentVersion:
     """What a server tells of the content; two parts with the same are of the same content."""
 
     size_bytes: int
@@ -37,7 +37,7 @@ class Version:
         is_strong = self.etag is not None and not self.etag.startswith("W/")
         return self.etag if is_strong else self.modified
 
-    def check(self, found: "Version | None", host: str) -> None:
+    def check(self, found: "ContentVersion | None", host: str) -> None:
         """Raise `SourceChanged` unless that is what was found."""
         if found != self:
             raise SourceChanged(
@@ -48,9 +48,9 @@ class Version:
             )
 
 
-def version_of_part(status: int, headers: Mapping[str, str], start: int) -> Version | None:
+def version_of_part(status: int, headers: Mapping[str, str], start: int) -> ContentVersion | None:
     """Return what a part is of; None if the answer is not the part that begins at `start`."""
     told = _CONTENT_RANGE.fullmatch(headers.get("content-range", "").strip())
     if status != _PARTIAL or told is None or int(told[1]) != start:
         return None
-    return Version(int(told[3]), headers.get("etag"), headers.get("last-modified"))
+    return ContentVersion(int(told[3]), headers.get("etag"), headers.get("last-modified"))

@@ -16,7 +16,7 @@ from typing import Final
 import httpcore
 import httpx
 
-from framekiln.kit.content_version import Version, version_of_part
+from framekiln.kit.content_version import ContentVersion, version_of_part
 from framekiln.kit.errors import RemoteFailed, TooLarge
 from framekiln.kit.guarded_transport import (
     FetchRefused,
@@ -72,7 +72,7 @@ class FetchedPart:
     """Some of the content at an address, and of which version of it."""
 
     content: bytes
-    version: Version
+    version: ContentVersion
     content_type: str | None
 
 
@@ -134,7 +134,7 @@ class GuardedFetcher:
         start: int,
         end: int,
         *,
-        version: Version | None = None,
+        version: ContentVersion | None = None,
         within_s: float,
         max_redirects: int = 3,
     ) -> FetchedPart | None:

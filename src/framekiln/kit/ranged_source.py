@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from framekiln.kit.content_version import SourceChanged, Version
+from framekiln.kit.content_version import ContentVersion, SourceChanged
 from framekiln.kit.fetch import FetchFailed, FetchTooLarge, GuardedFetcher
 from framekiln.kit.ranged_path import BLOCK_BYTES, Blocks, RangedPath, ranged_path
 
@@ -27,7 +27,7 @@ class RangedSource:
 
     path: RangedPath
     content_type: str | None
-    version: Version
+    version: ContentVersion
 
 
 @dataclass
@@ -37,7 +37,7 @@ class SourceParts:
     fetcher: GuardedFetcher
     url: str
     left_s: float
-    version: Version | None = None
+    version: ContentVersion | None = None
     content_type: str | None = None
 
     async def get(self, start: int, end: int) -> bytes | None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from framekiln.db.pool import Database
-from framekiln.kit.content_version import Version
+from framekiln.kit.content_version import ContentVersion
 from framekiln.kit.ids import RenderId
 from framekiln.renders import store
 
@@ -14,12 +14,12 @@ class SourceVersions:
 
     database: Database
 
-    async def find(self, render_id: RenderId, url: str) -> Version | None:
+    async def find(self, render_id: RenderId, url: str) -> ContentVersion | None:
         """Return the version that a worker of this render has read, if any has."""
         async with self.database.connection() as connection:
             return await store.find_source(connection, render_id, url)
 
-    async def keep(self, render_id: RenderId, url: str, version: Version) -> Version:
+    async def keep(self, render_id: RenderId, url: str, version: ContentVersion) -> ContentVersion:
         """Record a version, and return the one that was recorded first."""
         async with self.database.transaction() as connection:
             await store.put_source(connection, render_id, url, version)

@@ -10,7 +10,7 @@ from psycopg.types.json import Jsonb
 
 from framekiln.db.pool import Connection
 from framekiln.jobs.ending import Failure
-from framekiln.kit.content_version import Version
+from framekiln.kit.content_version import ContentVersion
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
 from framekiln.renders.model import (
     Asked,
@@ -363,18 +363,20 @@ def _failure(row: Row) -> Failure | None:
     return Failure(row["error_code"], row["error_message"], tuple(warnings))
 
 
-async def find_source(connection: Connection, render_id: RenderId, url: str) -> Version | None:
+async def find_source(
+    connection: Connection, render_id: RenderId, url: str
+) -> ContentVersion | None:
     """Return the version of a source that a render is made of, if it is known."""
     cursor = await connection.execute(
         "SELECT * FROM render_source WHERE render_id = %s AND url_sha256 = %s",
         (render_id, hashlib.sha256(url.encode()).digest()),
     )
     row = await cursor.fetchone()
-    return Version(row["size_bytes"], row["etag"], row["modified"]) if row else None
+    return ContentVersion(row["size_bytes"], row["etag"], row["modified"]) if row else None
 
 
 async def put_source(
-    connection: Connection, render_id: RenderId, url: str, version: Version
+    connection: Connection, render_id: RenderId, url: str, version: ContentVersion
 ) -> None:
     """Record the version of a source; what was recorded before stays."""
     digest = hashlib.sha256(url.encode()).digest()

@@ -8,7 +8,7 @@ import pytest
 
 from framekiln.engine.assets import LocalAsset
 from framekiln.engine.page_api import md5_of
-from framekiln.kit.content_version import SourceChanged, Version, version_of_part
+from framekiln.kit.content_version import ContentVersion, SourceChanged, version_of_part
 from framekiln.kit.ranged_path import BLOCK_BYTES, MOST_AHEAD, Blocks, RangedPath, ranged_path
 
 CONTENT = random.Random(7).randbytes(40 * BLOCK_BYTES + 123)
@@ -93,7 +93,7 @@ def test_paths_beside_it_are_ordinary_ones(origin: Origin) -> None:
 
 def test_a_part_says_of_which_content_it_is() -> None:
     headers = {"content-range": "bytes 5-9/100", "etag": '"a"'}
-    assert version_of_part(206, headers, 5) == Version(100, '"a"', None)
+    assert version_of_part(206, headers, 5) == ContentVersion(100, '"a"', None)
     assert version_of_part(206, headers, 4) is None
     assert version_of_part(200, headers, 5) is None
     assert version_of_part(206, {"content-range": "bytes 5-9/*"}, 5) is None
@@ -102,20 +102,20 @@ def test_a_part_says_of_which_content_it_is() -> None:
 @pytest.mark.parametrize(
     ("version", "condition"),
     [
-        (Version(1, '"a"', "Mon"), '"a"'),
-        (Version(1, 'W/"a"', "Mon"), "Mon"),
-        (Version(1, 'W/"a"', None), None),
+        (ContentVersion(1, '"a"', "Mon"), '"a"'),
+        (ContentVersion(1, 'W/"a"', "Mon"), "Mon"),
+        (ContentVersion(1, 'W/"a"', None), None),
     ],
 )
-def test_no_weak_tag_is_a_condition(version: Version, condition: str | None) -> None:
+def test_no_weak_tag_is_a_condition(version: ContentVersion, condition: str | None) -> None:
     assert version.condition == condition
     assert version.is_certain
 
 
 def test_another_version_is_refused() -> None:
-    version = Version(100, '"a"', None)
-    assert not Version(100, None, None).is_certain
-    version.check(Version(100, '"a"', None), "x.example")
-    for other in (None, Version(101, '"a"', None), Version(100, '"b"', None)):
+    version = ContentVersion(100, '"a"', None)
+    assert not ContentVersion(100, None, None).is_certain
+    version.check(ContentVersion(100, '"a"', None), "x.example")
+    for other in (None, ContentVersion(101, '"a"', None), ContentVersion(100, '"b"', None)):
         with pytest.raises(SourceChanged, match=r"x\.example: the source was changed"):
             version.check(other, "x.example")

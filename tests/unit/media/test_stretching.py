@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from framekiln.media.mixing.resampling import read_resampled
+from framekiln.media.mixing.resampler import read_resampled
 from framekiln.media.mixing.stretching import read_stretched
 
 RATE = 48_000

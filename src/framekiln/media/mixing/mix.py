@@ -15,7 +15,7 @@ import numpy as np
 from framekiln.media.hearing.sound import CHANNELS, Samples, Stretch, read_sound, sample_at
 from framekiln.media.mixing.choices import AS_IT_IS, Mastering, SoundCoding
 from framekiln.media.mixing.mastering import finished, gain_for
-from framekiln.media.mixing.resampling import read_resampled
+from framekiln.media.mixing.resampler import read_resampled
 from framekiln.media.mixing.sound_writer import SoundWriter
 from framekiln.media.mixing.stretching import read_stretched
 

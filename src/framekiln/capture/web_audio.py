@@ -58,8 +58,8 @@ class ContextSound:
         self._file.close()
 
 
-class PageSound:
-    """Owned by the page's thread."""
+class WebAudio:
+    """The Web Audio of one page. Owned by the page's thread."""
 
     def __init__(self, session: PageSession, clock: PageClock) -> None:
         self._session = session
