@@ -21,6 +21,7 @@ from tests.support.clips import Clip, make_clip, make_still
 from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code
 from tests.support.looks import colour_at, decode_frames, probe
 from tests.support.odd_clips import HEVC, make_pictures
+from tests.support.playing_runtime import one_source_page
 from tests.support.sounds import beep_times
 
 pytestmark = pytest.mark.spec("4.3")
@@ -163,6 +164,18 @@ async def test_video_and_sound_of_the_bundle_are_seen_and_heard(kiln: Kiln, tmp_
     path = await film_of(kiln, info, tmp_path)
     assert [read_frame_code(frame.rgb) for frame in decode_frames(path)] == list(range(60))
     assert [round(at_s, 2) for at_s in beep_times(path)] == [0.0, 1.0]
+
+
+async def test_a_runtime_of_its_own_plays_a_clip_of_the_bundle_with_its_sound(
+    kiln: Kiln, tmp_path: Path
+) -> None:
+    clip = make_clip(tmp_path / "clip.mp4", Clip(fps=Fraction(10), duration_s=Fraction(2)))
+    page = one_source_page("./clip.mp4", from_ms=500, length_ms=1000)
+    files = {"index.html": page.encode(), "clip.mp4": clip.read_bytes()}
+    info = await render(kiln, files, fps=10, width=320, height=240, duration_ms=1000)
+    path = await film_of(kiln, info, tmp_path)
+    assert [read_frame_code(frame.rgb) for frame in decode_frames(path)] == list(range(5, 15))
+    assert beep_times(path) == pytest.approx([0.5], abs=0.005)
 
 
 async def test_a_missing_file_of_the_bundle_is_named(kiln: Kiln) -> None:
