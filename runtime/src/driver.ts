@@ -7,7 +7,7 @@
 
 import { AnimationDriver } from "./animation.ts";
 import { asyncWork, TimegroupElement } from "./elements/timegroup.ts";
-import { followers, timeTree, type TimedElement } from "./elements/timed.ts";
+import { fitted, followers, timeTree, type TimedElement } from "./elements/timed.ts";
 import type { NativeMedia } from "./native_media.ts";
 import { sizeRoot } from "./root_box.ts";
 import { selectorOf } from "./selector.ts";
@@ -37,6 +37,7 @@ export class Driver {
     for (const place of seen) calling(place, (element, ownMs) => element.update(ownMs));
     const roots = places.filter((place) => place.parent === null).map((place) => place.element);
     this.animations.drive(roots, clockOf);
+    for (const element of fitted) element.fit();
     for (const place of seen) calling(place, (element, ownMs) => element.paint(ownMs));
     this.natives?.update();
     if (runTasks(seen)) this.animations.driveNew(roots, clockOf);

@@ -31,6 +31,13 @@ export interface Follower {
 
 export const followers = new Set<Follower>();
 
+/** What moves content by its layout: called in each frame before anything is painted. */
+export interface Fitted {
+  fit(): void;
+}
+
+export const fitted = new Set<Fitted>();
+
 export abstract class TimedElement extends HTMLElement {
   static get observedAttributes(): string[] {
     return [...TIMES.flatMap(spellings), "mode", "fps"];
