@@ -17,7 +17,7 @@ from framekiln.engine.site import Site
 WIDTH, HEIGHT = 1280, 240
 """Of the film: four pictures of 320 by 240."""
 
-_DECODING = """
+DECODING = """
 function* boxes(view, start = 0, end = view.byteLength) {
   for (let at = start; at < end; at += view.getUint32(at)) {
     const type = String.fromCharCode(...[4, 5, 6, 7].map((n) => view.getUint8(at + n)));
@@ -312,7 +312,7 @@ _PAGE = """<!doctype html><meta charset="utf-8"><style>body {{ margin: 0 }}</sty
 
 def packed_player(files: Mapping[str, bytes], **own: Any) -> bytes:
     """Return the bundle, with files beside its page and told what to play, as it is uploaded."""
-    script = _DECODING + _ASKING + _PLAYING
+    script = DECODING + _ASKING + _PLAYING
     page = _PAGE.format(width=WIDTH, height=HEIGHT, own=json.dumps(own), script=script).encode()
     return packed({**files, "index.html": page})
 
@@ -331,7 +331,7 @@ def packed(files: Mapping[str, bytes]) -> bytes:
 def one_source_page(src: str, *, by: str = "address", from_ms: int = 0, length_ms: int) -> str:
     """Return a page of 320 by 240 that plays a stretch of one source, with its sound."""
     own = {"src": src, "by": by, "fromMs": from_ms, "lengthMs": length_ms}
-    script = _DECODING + _ASKING + _OWN_FILES
+    script = DECODING + _ASKING + _OWN_FILES
     return _PAGE.format(width=320, height=240, own=json.dumps(own), script=script)
 
 

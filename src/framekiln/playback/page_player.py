@@ -70,7 +70,7 @@ class PagePlayer:
         name = segment_named(rendition, number, extension)
         found = find_rendition(self._outline(source), rendition)
         check_segment(found, name)
-        data = make_segment(source, found, name.number)
+        data = make_segment(source, found, name.number, is_primed=True)
         if is_whole(extension):
             return Resource(found.init + data, WHOLE_TYPE)
         return Resource(data, SEGMENT_TYPE)

@@ -89,8 +89,12 @@ def media_segment(
     instants shown, so they fit those of the neighbours without knowing them. Where pictures are
     decoded after a later one, all are shown by `delay` later, which the header takes back: there
     are players that do not bear samples shown before they are decoded.
+
+    What comes before zero is only decoded, since the sound after it needs that. Decode times have
+    no sign, so it is squeezed into the first ticks.
     """
-    decoded = sorted(sample.shown for sample in samples)
+    shown = sorted(sample.shown for sample in samples)
+    decoded = [max(at, place) for place, at in enumerate(shown)]
     ends = [*decoded[1:], end]
     rows = b"".join(
         struct.pack(
@@ -109,7 +113,9 @@ def media_segment(
         rows, len(samples), start=start, number=number, offset=len(header) + 8
     )
     data = b"".join(sample.data for sample in samples)
-    return _box(b"styp", b"msdh" + _u32(0) + b"msdhmsixcmfc") + header + _box(b"mdat", data)
+    skipped = _skipped_samples(-shown[0]) if shown[0] < 0 else b""
+    styp = _box(b"styp", b"msdh" + _u32(0) + b"msdhmsixcmfc")
+    return styp + skipped + header + _box(b"mdat", data)
 
 
 def avc_codec(avcc: bytes) -> str:
@@ -197,6 +203,15 @@ def _movie_header(timescale: int) -> bytes:
 def _edit(skipped: int) -> bytes:
     # A duration of zero: to the end, which a fragmented file does not know.
     return _box(b"edts", _full(b"elst", struct.pack(">IIiHH", 1, 0, skipped, 1, 0)))
+
+
+def _skipped_samples(count: int) -> bytes:
+    """Return how many samples of sound are not to be heard, as music files say it (iTunSMPB)."""
+    numbers = f" 00000000 {count:08X} 00000000 {0:016X}" + 8 * " 00000000"
+    value = _box(b"data", _u32(1) + _u32(0) + numbers.encode())
+    name = _full(b"mean", b"com.apple.iTunes") + _full(b"name", b"iTunSMPB")
+    handler = _full(b"hdlr", bytes(4) + b"mdirappl" + bytes(9))
+    return _full(b"meta", handler + _box(b"ilst", _box(b"----", name + value)))
 
 
 def _track_defaults() -> bytes:

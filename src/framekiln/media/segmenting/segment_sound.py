@@ -52,8 +52,10 @@ def frame_instants(end_s: Fraction) -> list[int]:
     return [FRAME_SAMPLES * n for n in range(count)]
 
 
-def encode_sound(path: Path, rendition: Rendition, number: int) -> list[Sample]:
-    """Return the frames of a segment."""
+def encode_sound(
+    path: Path, rendition: Rendition, number: int, *, is_primed: bool = False
+) -> list[Sample]:
+    """Return the frames of a segment; `is_primed` adds what the very first one overlaps."""
     first, end = (bound // FRAME_SAMPLES for bound in rendition.bounds[number - 1 : number + 1])
     begun = max(0, first - _FRAMES_BEFORE)
     context = open_encoder()
@@ -64,8 +66,10 @@ def encode_sound(path: Path, rendition: Rendition, number: int) -> list[Sample]:
         frame.pts = place * FRAME_SAMPLES
         packets += context.encode(frame)
     packets += context.encode(None)
-    # The very first one holds nothing but the overlap of the one after it. It is left out, since
-    # players differ in whether they know that it is to be skipped: sound would come early or late.
+    # The very first one holds nothing but the overlap of the one after it. Players differ in
+    # whether they know that it is to be skipped: sound would come early or late.
+    if is_primed and number == 1:
+        first -= 1
     wanted = packets[1 + first - begun : 1 + end - begun]
     assert len(wanted) == end - first
     return [
@@ -74,9 +78,13 @@ def encode_sound(path: Path, rendition: Rendition, number: int) -> list[Sample]:
     ]
 
 
-def copy_sound(path: Path, rendition: Rendition, number: int) -> list[Sample]:
-    """Return the source's own packets of a segment."""
+def copy_sound(
+    path: Path, rendition: Rendition, number: int, *, is_primed: bool = False
+) -> list[Sample]:
+    """Return the source's own packets of a segment; `is_primed` as for those encoded anew."""
     start, end = rendition.bounds[number - 1 : number + 1]
+    if is_primed and number == 1:
+        start -= FRAME_SAMPLES
     samples: list[Sample] = []
     with open_media(path) as container, unreadable_as_ours(path):
         stream = container.streams.audio[0]

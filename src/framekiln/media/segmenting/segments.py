@@ -21,13 +21,20 @@ SEGMENT_TASK: Final = f"{TASKS_MODULE}:segment_task"
 Report = Callable[[dict[str, Any]], None]
 
 
-def make_segment(path: Path, rendition: Rendition, number: int) -> bytes:
-    """Return segment `number`, from 1, without the track's header; `path` has the track."""
+def make_segment(
+    path: Path, rendition: Rendition, number: int, *, is_primed: bool = False
+) -> bytes:
+    """Return segment `number`, from 1, without the track's header; `path` has the track.
+
+    `is_primed` is for Chromium: sound is exact from the first sample. Other players would hear it
+    late; without it the first frame is faded in.
+    """
     if rendition.id == AUDIO:
-        make = copy_sound if rendition.is_copy else encode_sound
+        make_sound = copy_sound if rendition.is_copy else encode_sound
+        samples = make_sound(path, rendition, number, is_primed=is_primed)
     else:
-        make = copy_pictures if rendition.is_copy else encode_pictures
-    samples = make(path, rendition, number)
+        make_pictures = copy_pictures if rendition.is_copy else encode_pictures
+        samples = make_pictures(path, rendition, number)
     start, end = rendition.bounds[number - 1 : number + 1]
     return media_segment(samples, start=start, end=end, number=number, delay=rendition.delay)
 
