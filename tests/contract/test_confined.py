@@ -149,6 +149,34 @@ async def test_given_files_and_those_in_the_folder_can_be_read(
     assert await run("read", path=str(brought)) == {"text": "two"}
 
 
+async def test_a_given_file_with_another_name_stays_as_it_is(run: Run, room: Room) -> None:
+    blob, given = room.sources.with_name("blob"), room.sources / "given"
+    blob.write_text("of many names")
+    blob.chmod(0o644)
+    given.hardlink_to(blob)
+    before = blob.stat()
+    assert await run("harm", readable=(given,), path=str(given)) == {"text": "of many names"}
+    after = blob.stat()
+    assert blob.read_text() == "of many names"
+    assert (after.st_mode, after.st_uid, after.st_mtime_ns) == (
+        before.st_mode,
+        before.st_uid,
+        before.st_mtime_ns,
+    )
+    assert await run("read", readable=(given,), path=str(given))
+
+
+async def test_a_file_with_another_name_is_never_handed_over(
+    run: Run, room: Room, folder: Path
+) -> None:
+    blob = room.sources.with_name("blob")
+    blob.write_text("of many names")
+    (folder / "source").hardlink_to(blob)
+    with pytest.raises(ConfinedFailed, match=r"^source: the file has another name"):
+        await run("harm", path="source")
+    assert (blob.read_text(), blob.stat().st_uid) == ("of many names", os.geteuid())
+
+
 async def test_the_child_of_root_is_not_root(folder: Path) -> None:
     if strongest_cage().walls is Walls.NONE:
         pytest.skip("this machine has no user namespaces, so children are not confined")

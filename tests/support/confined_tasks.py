@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,24 @@ def wait_for(args: dict[str, Any], report: Report) -> dict[str, Any]:
 
 def read(args: dict[str, Any], _report: Report) -> dict[str, Any]:
     return {"text": Path(args["path"]).read_text()}
+
+
+def harm(args: dict[str, Any], _report: Report) -> dict[str, Any]:
+    """Try all that changes a file; tell what its text was before."""
+    path = Path(args["path"])
+    text = path.read_text()
+    for attempt in (
+        lambda: path.write_text("changed"),
+        lambda: os.truncate(path, 0),
+        lambda: os.close(os.open(path, os.O_RDONLY | os.O_TRUNC)),
+        lambda: path.chmod(0o666),
+        lambda: os.utime(path, (1, 1)),
+        lambda: os.link(path, "taken"),
+        path.unlink,
+    ):
+        with suppress(OSError):
+            attempt()
+    return {"text": text}
 
 
 def use_threads(_args: dict[str, Any], _report: Report) -> dict[str, Any]:

@@ -54,7 +54,9 @@ class Blocks:
     def __init__(self, path: Path, size_bytes: int, get: GetPart) -> None:
         self.size_bytes = size_bytes
         self._get = get
-        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        # A file that was there before may have other names: it is left, never changed.
+        path.unlink(missing_ok=True)
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         weakref.finalize(self, os.close, self._file)
         os.ftruncate(self._file, size_bytes)
         self._have = bytearray(-(-size_bytes // BLOCK_BYTES))

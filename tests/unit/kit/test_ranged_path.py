@@ -84,6 +84,13 @@ def test_a_hollow_reader_fetches_nothing(origin: Origin) -> None:
     assert origin.blocks == [(0, 1)]
 
 
+def test_a_file_that_had_its_name_keeps_its_content(tmp_path: Path) -> None:
+    (tmp_path / "blob").write_bytes(b"whole")
+    (tmp_path / "copy").hardlink_to(tmp_path / "blob")
+    assert Origin(tmp_path / "copy").path.read_bytes() == CONTENT
+    assert (tmp_path / "blob").read_bytes() == b"whole"
+
+
 def test_paths_beside_it_are_ordinary_ones(origin: Origin) -> None:
     beside = origin.path.with_name("other")
     beside.write_text("here")

@@ -5,9 +5,11 @@ those in good faith would do its work. So nothing but files and folders is left.
 """
 
 import os
+import shutil
 import stat
 import subprocess
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +17,32 @@ from framekiln.kit.confined.cage import STRANGER_ID, View
 from framekiln.kit.confined.errors import ConfinedFailed
 
 _DEEPEST: Final = 16
+_UNSHARING: Final = threading.Lock()
+
+
+def check_own(folder: Path) -> None:
+    """Raise if a file in a child's folder has another name elsewhere: the child may change it."""
+    for entry, _ in _everything(folder):
+        if entry.is_file(follow_symlinks=False) and entry.stat().st_nlink > 1:
+            raise ConfinedFailed(
+                f"{entry.name}: the file has another name elsewhere, and a confined child could"
+                " change it there; copy it, or give it to the child as readable"
+            )
+
+
+def unshare(paths: Iterable[Path]) -> None:
+    """Make copies of files that have another name elsewhere.
+
+    Landlock alone does not keep a child of the same user from changing their modes and times, nor,
+    in older kernels, from cutting them off. Only one at a time: a child that was just given a copy
+    would lose it to the next.
+    """
+    with _UNSHARING:
+        for path in paths:
+            if path.stat().st_nlink > 1:
+                part = path.with_name(f"{path.name}.part")
+                shutil.copy(path, part)
+                part.replace(path)
 
 
 def hand_over(view: View) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from framekiln.kit.confined.brake import Brake
-from framekiln.kit.confined.cage import Cage, runs_as_stranger, strongest_cage
+from framekiln.kit.confined.cage import Cage, Walls, runs_as_stranger, strongest_cage
 from framekiln.kit.confined.errors import ConfinedFailed
-from framekiln.kit.confined.folders import hand_over, take_back
+from framekiln.kit.confined.folders import check_own, hand_over, take_back, unshare
 from framekiln.kit.confined.limits import Limits
 from framekiln.kit.confined.order import OnReport, Order
 from framekiln.kit.confined.outcome import Child, outcome
@@ -76,7 +76,10 @@ class _Running:
     ) -> dict[str, Any]:
         """Give the child its folder, hear it out, and take the folder back."""
         view = self.order.view()
+        await asyncio.to_thread(check_own, view.folder)
         is_stranger = runs_as_stranger(cage.walls, view)
+        if cage.walls is Walls.NONE and not is_stranger:
+            await asyncio.to_thread(unshare, view.readable)
         if is_stranger:
             await asyncio.to_thread(hand_over, view)
         try:
