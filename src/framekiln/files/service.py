@@ -43,6 +43,7 @@ from framekiln.files.waiting_index import use_index
 from framekiln.identity.model import Caller
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import FileId, OrganizationId, new_uuid
+from framekiln.kit.whole_file import READABLE_BY_ALL
 from framekiln.storage.blob_store import BlobStore
 
 REMEMBERED: Final = timedelta(days=30)
@@ -121,17 +122,20 @@ class Files:
             )
 
     async def fetch_source(self, file: File, path: Path) -> None:
-        """Write the original of a file to a local path."""
+        """Have the original of a file at a local path, to be read and nothing else."""
         self.check_readable(file)
         if not file.has_source:
             raise FileNotReady(
                 f"file {file.id} was uploaded as tracks; its original is not here",
                 status=file.status,
             )
-        await self._blobs.get_to_file(source_key(file.organization_id, file.id), path)
+        await self._blobs.get_to_read(source_key(file.organization_id, file.id), path)
 
     async def fetch_media(self, file: File, path: Path) -> None:
-        """Write what can be seen and heard of a file to a local path, however it was uploaded."""
+        """Have what can be seen and heard of a file at a local path, however it was uploaded.
+
+        It is to be read and nothing else, by any user.
+        """
         if file.has_source:
             await self.fetch_source(file, path)
             return
@@ -146,15 +150,16 @@ class Files:
         from framekiln.media.remaking.reuniting import reunite  # noqa: PLC0415
 
         await asyncio.to_thread(reunite, parts, path)
+        await asyncio.to_thread(path.chmod, READABLE_BY_ALL)
         for part in parts:
             part.unlink()
 
     async def fetch_track(self, file: File, track_id: int, path: Path) -> None:
-        """Write a track, a whole fragmented MP4, to a local path."""
+        """Have a track, a whole fragmented MP4, at a local path, to be read and nothing else."""
         self.check_readable(file)
         await self.complete_track(file, track_id)
         key = track_key(file.organization_id, file.id, track_id)
-        await self._blobs.get_to_file(key, path)
+        await self._blobs.get_to_read(key, path)
 
     async def complete_track(self, file: File, track_id: int) -> Track:
         """Return a track whose bytes are all here."""

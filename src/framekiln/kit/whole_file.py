@@ -4,8 +4,12 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Final
 
 from framekiln.kit.ids import new_uuid
+
+# For what confined children read, who may be another user; their folder keeps others out.
+READABLE_BY_ALL: Final = 0o644
 
 Write = Callable[[bytes], Awaitable[object]]
 

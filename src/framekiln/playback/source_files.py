@@ -1,6 +1,7 @@
 """Sources on the disk of a worker: fetched once, kept while there is room, shared by its jobs.
 
-Without it every segment would cost a download of the whole source.
+Without it every segment would cost a download of the whole source. Blobs in a folder on the same
+file system are not copied.
 """
 
 import asyncio
@@ -15,8 +16,6 @@ from uuid import uuid4
 from framekiln.storage.blob_store import BlobStore
 
 MOST_BYTES: Final = 4 << 30
-# Confined children may be another user; nobody else gets into the folder.
-_READABLE_BY_ALL: Final = 0o644
 
 
 @dataclass
@@ -54,8 +53,7 @@ class SourceFiles:
             self._make_room()
 
     async def _fetch(self, key: str, kept: _Kept) -> None:
-        await self._blobs.get_to_file(key, kept.path)
-        kept.path.chmod(_READABLE_BY_ALL)
+        await self._blobs.get_to_read(key, kept.path)
         kept.size_bytes = kept.path.stat().st_size
 
     def _make_room(self) -> None:

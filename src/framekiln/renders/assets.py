@@ -84,10 +84,12 @@ class RenderAssets:
             said = await self._sources.spoken.captions_json(owner, file_id)
             await asyncio.to_thread(path.write_bytes, said)
             return LocalAsset(path, "application/json")
-        if self._render.is_bundle and (ranged := await self._open_ranged(url, path)):
+        # A name of its own: the path may already be that of the whole source.
+        parts = path.with_name(f"{path.name}-parts")
+        if self._render.is_bundle and (ranged := await self._open_ranged(url, parts)):
             return ranged
         asset = await self._sources.ingest.get(owner, url)
-        await self._sources.blobs.get_to_file(asset.blob_key, path)
+        await self._sources.blobs.get_to_read(asset.blob_key, path)
         return LocalAsset(path, asset.content_type)
 
     async def _open_ranged(self, url: str, path: Path) -> LocalAsset | None:
@@ -121,7 +123,7 @@ class RenderAssets:
 async def fetch_site(render: Render, blobs: BlobStore, folder: Path) -> Site:
     """Return the unpacked bundle of a render."""
     archive, unpacked = folder / "bundle.tar.gz", folder / "bundle"
-    await blobs.get_to_file(render.source_key, archive)
+    await blobs.get_to_read(render.source_key, archive)
     unpacked.mkdir()
     await asyncio.to_thread(unpack, archive, unpacked)
     return Site(unpacked)

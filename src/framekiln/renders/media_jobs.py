@@ -114,9 +114,9 @@ class JoinRender:
             folder = Path(name)
             slices = [folder / f"{part.number}.mp4" for part in parts]
             for part, path in zip(parts, slices, strict=True):
-                await self.blobs.get_to_file(part.blob_key, path)
+                await self.blobs.get_to_read(part.blob_key, path)
             sound, output = folder / "sound.mp4", folder / "output.mp4"
-            await self.blobs.get_to_file(render.sound_key, sound)
+            await self.blobs.get_to_read(render.sound_key, sound)
             await asyncio.to_thread(
                 assemble,
                 slices,

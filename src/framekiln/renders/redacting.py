@@ -5,12 +5,10 @@ Runs again from the start when its worker died; the output is there whole or not
 """
 
 import json
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
 
@@ -22,6 +20,7 @@ from framekiln.jobs.model import JobContext
 from framekiln.jobs.reports import Reports
 from framekiln.kit.confined.limits import Limits
 from framekiln.kit.confined.run import run_confined
+from framekiln.kit.confined.workplace import Workplace, open_workplace
 from framekiln.kit.ids import RenderId
 from framekiln.renders.ending import ending_badly
 from framekiln.renders.model import Made, Render, output_key
@@ -51,8 +50,8 @@ class RedactFile:
                     await self._redact(render, job)
 
     async def _redact(self, render: Render, job: JobContext) -> None:
-        with tempfile.TemporaryDirectory(prefix="framekiln-redact-") as name:
-            made = await self._make(render, Path(name), output_key(render, attempt=job.attempt))
+        with open_workplace("redact") as place:
+            made = await self._make(render, place, output_key(render, attempt=job.attempt))
         unused = [output_key(render, attempt=each) for each in range(1, job.attempt)]
         if not await patiently(lambda: self.work.complete(render.id, made)):
             unused = [made.output_key]
@@ -60,18 +59,19 @@ class RedactFile:
         for key in unused:
             await self.blobs.delete(key)
 
-    async def _make(self, render: Render, folder: Path, key: str) -> Made:
-        order, out = folder / "order.json", folder / "out.mp4"
+    async def _make(self, render: Render, place: Workplace, key: str) -> Made:
+        order, out = place.folder / "order.json", place.folder / "out.mp4"
         await self.blobs.get_to_file(render.source_key, order)
         redaction = Redaction.from_json(json.loads(order.read_bytes()))
         file = await self.files.get(render.organization_id, redaction.file_id)
-        await self.files.fetch_media(file, folder / "source")
+        await self.files.fetch_media(file, place.source)
         async with Reports[int](partial(self.work.report_whole, render.id)) as progress:
             told = await run_confined(
                 "framekiln.engine.redaction:task",
-                {"source": "source", "order": order.name, "out": out.name},
+                {"source": str(place.source), "order": order.name, "out": out.name},
                 limits=_LIMITS,
-                folder=folder,
+                folder=place.folder,
+                readable=[place.source],
                 on_report=lambda word: progress.note(_thousandths(word)),
             )
         byte_size = out.stat().st_size

@@ -7,6 +7,7 @@ whole blob in memory, except `get` and `put`, whose caller asks for that.
 
 import asyncio
 import os
+import stat
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import aclosing, contextmanager, suppress
 from dataclasses import dataclass
@@ -14,12 +15,13 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
+from uuid import uuid4
 
 import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, GenericError
 from obstore.store import LocalStore, MemoryStore, from_url
 
-from framekiln.kit.whole_file import whole_file
+from framekiln.kit.whole_file import READABLE_BY_ALL, whole_file
 from framekiln.storage.errors import BlobNotFound, StorageUnavailable, StorageUrlInvalid
 from framekiln.storage.keys import check_key, check_prefix
 
@@ -128,6 +130,18 @@ class BlobStore:
         async with whole_file(path) as write, aclosing(self.stream(key)) as chunks:
             async for chunk in chunks:
                 await write(chunk)
+
+    async def get_to_read(self, key: str, path: Path) -> None:
+        """Have the content at a local path, to be read and nothing else, by any user.
+
+        It is the blob itself under a second name where that can be, so it costs no time and stays
+        when the blob is deleted; else a copy. Never in a folder that a confined child may change.
+        """
+        check_key(key)
+        if self._folder is not None and await asyncio.to_thread(_link, self._folder / key, path):
+            return
+        await self.get_to_file(key, path)
+        await asyncio.to_thread(path.chmod, READABLE_BY_ALL)
 
     async def info(self, key: str) -> BlobInfo | None:
         """Return what is known about the blob, or None when there is none."""
@@ -324,6 +338,27 @@ def _unavailable(doing: str, key: str, error: Exception) -> StorageUnavailable:
 
 def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0][:300]
+
+
+def _link(blob: Path, path: Path) -> bool:
+    """Give a file a second name, in place of what had it; False where that cannot be.
+
+    It cannot be on another file system, and its mode is that of the blob, which stays as it is.
+    """
+    part = path.with_name(f"{path.name}.{uuid4().hex}.part")
+    try:
+        mode = blob.lstat().st_mode
+        if not (stat.S_ISREG(mode) and mode & stat.S_IROTH):
+            return False
+        os.link(blob, part)
+        part.replace(path)
+    except OSError:
+        # Whatever it is, reading the blob tells it better.
+        return False
+    finally:
+        # Still there if both are names of one file: then replacing does nothing.
+        part.unlink(missing_ok=True)
+    return True
 
 
 def _is_usable(folder: Path) -> bool:

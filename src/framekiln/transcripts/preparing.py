@@ -4,7 +4,6 @@ Decoding happens in a confined child. The sound is kept as one blob of raw sampl
 each slice reads its own bytes of it, so that nothing is decoded twice.
 """
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -13,6 +12,7 @@ from framekiln.files.service import Files
 from framekiln.jobs.model import JobContext
 from framekiln.kit.confined.limits import Limits
 from framekiln.kit.confined.run import run_confined
+from framekiln.kit.confined.workplace import Workplace, open_workplace
 from framekiln.media.hearing.speech_samples import LONGEST_S, SAMPLE_BYTES, SAMPLE_HZ
 from framekiln.storage.blob_store import BlobStore
 from framekiln.transcripts.ending import Named, ending_badly
@@ -50,31 +50,31 @@ class PrepareSound:
                 await self._prepare(taken)
 
     async def _prepare(self, taken: TakenSound) -> None:
-        with tempfile.TemporaryDirectory(prefix="framekiln-speech-") as name:
-            folder = Path(name)
-            whole_ms = await self._decode(taken.transcription, folder)
-            path = folder / "samples"
+        with open_workplace("speech") as place:
+            whole_ms = await self._decode(taken.transcription, place)
+            path = place.folder / "samples"
             language = await self._language(taken.transcription, path, whole_ms)
             key = samples_key(taken.transcription, fence=taken.fence)
             await self.blobs.put_file(key, path)
         if not await self.work.save_sound(taken, PreparedSound(key, whole_ms, language)):
             await self.blobs.delete(key)
 
-    async def _decode(self, transcription: Transcription, folder: Path) -> int:
+    async def _decode(self, transcription: Transcription, place: Workplace) -> int:
         """Write the samples and return how long they are."""
         file = await self.files.get(transcription.organization_id, transcription.file_id)
-        source, stream_index = folder / "source", 0
+        stream_index = 0
         if file.has_source:
             # Its track may have been encoded anew, and sound different to a recognizer.
-            await self.files.fetch_source(file, source)
+            await self.files.fetch_source(file, place.source)
             stream_index = transcription.track_id - 1
         else:
-            await self.files.fetch_track(file, transcription.track_id, source)
+            await self.files.fetch_track(file, transcription.track_id, place.source)
         told = await run_confined(
             "framekiln.media.hearing.speech_samples:task",
-            {"source": source.name, "stream_index": stream_index, "samples": "samples"},
+            {"source": str(place.source), "stream_index": stream_index, "samples": "samples"},
             limits=_LIMITS,
-            folder=folder,
+            folder=place.folder,
+            readable=[place.source],
         )
         return duration_ms(int(told["sample_count"]))
 

@@ -154,7 +154,7 @@ class Frames:
         assert render.made is not None
         with tempfile.TemporaryDirectory(prefix="framekiln-frame-") as folder:
             path = Path(folder) / "film.mp4"
-            await self.blobs.get_to_file(render.made.output_key, path)
+            await self.blobs.get_to_read(render.made.output_key, path)
             return await asyncio.to_thread(film_picture, path, time_s, size, format_)
 
 

@@ -1,7 +1,6 @@
 """Looks at the sources of a config before anything is made: fetched, then opened in a child."""
 
 import asyncio
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +20,7 @@ from framekiln.files.ingest import Ingest
 from framekiln.kit.confined.errors import ConfinedFailed
 from framekiln.kit.confined.limits import Limits
 from framekiln.kit.confined.run import run_confined
+from framekiln.kit.confined.workplace import open_workplace
 from framekiln.kit.errors import Blame, FramekilnError, RemoteFailed
 from framekiln.kit.fetch import FetchTooLarge
 from framekiln.kit.guarded_transport import FetchRefused
@@ -80,10 +80,16 @@ class SourceFinder:
     async def probe(self, organization_id: OrganizationId, address: str) -> ProbedSource:
         """Return what one source is, or raise why it cannot be fetched or used."""
         asset = await self.ingest.get(organization_id, address)
-        with tempfile.TemporaryDirectory(prefix="framekiln-probe-") as folder:
-            path = Path(folder) / "source"
-            await self.blobs.get_to_file(asset.blob_key, path)
-            return await probe_file(path)
+        with open_workplace("probe") as place:
+            await self.blobs.get_to_read(asset.blob_key, place.source)
+            told = await run_confined(
+                TASK,
+                {"source": str(place.source)},
+                limits=_LIMITS,
+                folder=place.folder,
+                readable=[place.source],
+            )
+        return ProbedSource.from_json(told)
 
 
 async def probe_file(path: Path) -> ProbedSource:

@@ -1,12 +1,11 @@
 """detect_scenes: where one shot ends and the next begins."""
 
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 from framekiln.kit.confined.limits import Limits
 from framekiln.kit.confined.run import run_confined
+from framekiln.kit.confined.workplace import Workplace, open_workplace
 from framekiln.pipelines.definitions.steps import detect_scenes
 from framekiln.pipelines.outputs.output import MAX_ANNOTATIONS, Annotation, Output
 from framekiln.pipelines.runners.step import StepWork
@@ -25,25 +24,25 @@ class DetectScenes:
 
     async def run(self, work: StepWork) -> Output:
         """Return an annotation for each cut."""
-        with tempfile.TemporaryDirectory(prefix="framekiln-scenes-") as name:
-            folder = Path(name)
-            if not await self.media.fetch(work, "video", folder / "source", lead_ms=_LEAD_MS):
+        with open_workplace("scenes") as place:
+            if not await self.media.fetch(work, "video", place.source, lead_ms=_LEAD_MS):
                 return _output([])
-            return _output(await self._find(work, folder))
+            return _output(await self._find(work, place))
 
-    async def _find(self, work: StepWork, folder: Path) -> list[dict[str, Any]]:
+    async def _find(self, work: StepWork, place: Workplace) -> list[dict[str, Any]]:
         settings, window = work.step.settings, work.window
         assert isinstance(settings, detect_scenes.Settings)
         told = await run_confined(
             "framekiln.media.overviews.scenes:task",
             {
-                "source": "source",
+                "source": str(place.source),
                 "threshold": settings.threshold,
                 "from_ms": window.start_ms if window else 0,
                 "until_ms": window.end_ms if window else None,
             },
             limits=_LIMITS,
-            folder=folder,
+            folder=place.folder,
+            readable=[place.source],
             on_report=lambda told: work.progress(int(told["at_ms"])),
         )
         cuts: list[dict[str, Any]] = told["cuts"]

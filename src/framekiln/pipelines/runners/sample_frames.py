@@ -1,6 +1,5 @@
 """sample_frames: the picture on screen at each multiple of a time, kept as JPEGs with the file."""
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -10,6 +9,7 @@ from framekiln.files.sampled import frame_key, frames_prefix
 from framekiln.files.service import Files
 from framekiln.kit.confined.limits import Limits
 from framekiln.kit.confined.run import run_confined
+from framekiln.kit.confined.workplace import Workplace, open_workplace
 from framekiln.pipelines.definitions.steps import sample_frames
 from framekiln.pipelines.outputs.output import Output
 from framekiln.pipelines.runners.step import StepWork
@@ -35,32 +35,32 @@ class SampleFrames:
         assert isinstance(settings, sample_frames.Settings)
         every_ms = settings.every_ms
         times_ms: list[int] = []
-        with tempfile.TemporaryDirectory(prefix="framekiln-frames-") as name:
-            folder = Path(name)
-            if await self.media.fetch(work, "video", folder / "source"):
+        with open_workplace("frames") as place:
+            if await self.media.fetch(work, "video", place.source):
                 for part in _parts(span_of(work), every_ms):
-                    times_ms += await self._sample(work, folder, every_ms=every_ms, part=part)
+                    times_ms += await self._sample(work, place, every_ms=every_ms, part=part)
                     work.progress(part.stop)
         return Output(_metadata(every_ms, times_ms))
 
     async def _sample(
-        self, work: StepWork, folder: Path, *, every_ms: int, part: range
+        self, work: StepWork, place: Workplace, *, every_ms: int, part: range
     ) -> list[int]:
         told = await run_confined(
             "framekiln.media.overviews.sampled_frames:task",
             {
-                "source": "source",
+                "source": str(place.source),
                 "folder": ".",
                 "every_ms": every_ms,
                 "from_ms": part.start,
                 "until_ms": part.stop,
             },
             limits=_LIMITS,
-            folder=folder,
+            folder=place.folder,
+            readable=[place.source],
         )
         taken = set(told["at_ms"])
         times_ms = [at_ms for at_ms in part if at_ms in taken]
-        await self._store(work, folder, times_ms)
+        await self._store(work, place.folder, times_ms)
         return times_ms
 
     async def _store(self, work: StepWork, folder: Path, times_ms: list[int]) -> None:

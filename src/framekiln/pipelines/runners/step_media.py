@@ -4,6 +4,7 @@ A window of a file that still arrives has arrived itself. Its fragments are blob
 first and lie in a track file later; whichever it is when they are read.
 """
 
+import asyncio
 import json
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
@@ -18,7 +19,7 @@ from framekiln.files.service import Files
 from framekiln.files.streams import store as stream_store
 from framekiln.files.streams.model import Stream
 from framekiln.files.streams.reading import fetch_stretch
-from framekiln.kit.whole_file import whole_file
+from framekiln.kit.whole_file import READABLE_BY_ALL, whole_file
 from framekiln.pipelines.runners.step import StepWork
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
@@ -46,16 +47,18 @@ class StepMedia:
     blobs: BlobStore
 
     async def fetch(self, work: StepWork, kind: TrackType, path: Path, *, lead_ms: int = 0) -> bool:
-        """Write the media of a step; False when it has no such track.
+        """Have the media of a step at a path, readable for all; False when it has no such track.
 
         `lead_ms` is how much more is wanted before a window and its overlap, where there is any.
         """
         if work.window is None:
             return await self._fetch_whole(work.file, kind, path)
         start_ms = max(0, work.window.media_start_ms - lead_ms)
-        return await self._fetch_stretch(
-            work.file, Stretch(kind, start_ms, work.window.end_ms), path
-        )
+        stretch = Stretch(kind, start_ms, work.window.end_ms)
+        is_there = await self._fetch_stretch(work.file, stretch, path)
+        if is_there:
+            await asyncio.to_thread(path.chmod, READABLE_BY_ALL)
+        return is_there
 
     async def _fetch_whole(self, file: File, kind: TrackType, path: Path) -> bool:
         self.files.check_readable(file)

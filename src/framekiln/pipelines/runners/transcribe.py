@@ -5,7 +5,6 @@ window takes its part of it. Only a window of a file that still arrives is liste
 """
 
 import asyncio
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,6 +15,7 @@ from framekiln.files.model import FileStatus
 from framekiln.jobs.ending import Failure
 from framekiln.kit.confined.limits import Limits
 from framekiln.kit.confined.run import run_confined
+from framekiln.kit.confined.workplace import open_workplace
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.ids import TranscriptionId
 from framekiln.media.errors import UnreadableMedia
@@ -77,22 +77,22 @@ class Transcribe:
 
     async def _listen(self, work: StepWork, window: Window) -> Transcript:
         first_ms = max(0, window.media_start_ms - MARGIN_MS)
-        with tempfile.TemporaryDirectory(prefix="framekiln-speech-") as name:
-            folder = Path(name)
-            if not await self.media.fetch(work, "audio", folder / "source", lead_ms=MARGIN_MS):
+        with open_workplace("speech") as place:
+            if not await self.media.fetch(work, "audio", place.source, lead_ms=MARGIN_MS):
                 return Transcript(None)
             await run_confined(
                 "framekiln.media.hearing.window_sound:task",
                 {
-                    "source": "source",
+                    "source": str(place.source),
                     "samples": "samples",
                     "from_ms": first_ms,
                     "until_ms": window.end_ms,
                 },
                 limits=_LIMITS,
-                folder=folder,
+                folder=place.folder,
+                readable=[place.source],
             )
-            said = await self._hear(folder / "samples", window.end_ms - first_ms)
+            said = await self._hear(place.folder / "samples", window.end_ms - first_ms)
         return said.shifted(first_ms)
 
     async def _hear(self, path: Path, duration_ms: int) -> Transcript:

@@ -210,7 +210,7 @@ class Streams:
             pass
         with tempfile.TemporaryDirectory(prefix="framekiln-stream-") as folder:
             path, out = Path(folder) / "film.mp4", Path(folder) / "segments"
-            await self.blobs.get_to_file(source, path)
+            await self.blobs.get_to_read(source, path)
             made = await asyncio.to_thread(pack, path, out)
             await self.blobs.put_file(key, out)
             # Last: whoever finds the index finds what it tells of.
@@ -235,7 +235,7 @@ class Streams:
     async def _of_file(self, key: str, make: Callable[[Path], T]) -> T:
         with tempfile.TemporaryDirectory(prefix="framekiln-stream-") as folder:
             path = Path(folder) / "slice.mp4"
-            await self.blobs.get_to_file(key, path)
+            await self.blobs.get_to_read(key, path)
             return await asyncio.to_thread(make, path)
 
 

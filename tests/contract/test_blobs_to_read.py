@@ -1,0 +1,215 @@
+"""Blobs at a local path, to be read: those of a folder are not copied."""
+
+import os
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from framekiln.kit.confined.brake import Brake
+from framekiln.kit.confined.limits import Limits
+from framekiln.kit.confined.run import run_confined
+from framekiln.kit.confined.workplace import open_workplace
+from framekiln.media.probed_source import TASK as PROBE_TASK
+from framekiln.media.probed_source import ProbedSource
+from framekiln.media.segmenting.segments import OUTLINE_TASK, SEGMENT_TASK
+from framekiln.media.source_probe import probe_source
+from framekiln.playback.source_files import SourceFiles
+from framekiln.playback.workshop import Task, Workshop, open_workshop
+from framekiln.storage.blob_store import BlobStore, memory_blob_store, open_blob_store
+from framekiln.storage.errors import BlobKeyInvalid, BlobNotFound
+from tests.support.clips import Clip, make_clip
+from tests.support.patience import PATIENCE_S
+
+KEY = "org/1/file/2/source"
+LIMITS = Limits(cpu_s=120, memory_bytes=2 << 30, file_bytes=16 << 20, wall_s=PATIENCE_S)
+
+
+def set_mode(path: Path, mode: int) -> None:
+    path.chmod(mode)
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def place_of_blob(tmp_path: Path) -> Path:
+    """Where the folder has it."""
+    return tmp_path / "blobs" / KEY
+
+
+@pytest.fixture
+async def blobs(tmp_path: Path) -> BlobStore:
+    store = open_blob_store(None, folder=tmp_path / "blobs")
+    await store.put(KEY, b"first")
+    set_mode(place_of_blob(tmp_path), 0o644)
+    return store
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Iterator[Path]:
+    """A folder on another file system."""
+    memory = Path("/dev/shm")
+    if not os.access(memory, os.W_OK) or memory.stat().st_dev == tmp_path.stat().st_dev:
+        pytest.skip("this machine has no second file system that can be written to")
+    with TemporaryDirectory(dir=memory) as folder:
+        yield Path(folder)
+
+
+class TestLinks:
+    async def test_a_blob_of_a_folder_is_not_copied(self, blobs: BlobStore, tmp_path: Path) -> None:
+        blob = place_of_blob(tmp_path)
+        path = tmp_path / "out"
+        await blobs.get_to_read(KEY, path)
+        assert path.samefile(blob)
+        assert path.read_bytes() == b"first"
+
+    async def test_it_may_come_again_to_the_same_path(
+        self, blobs: BlobStore, tmp_path: Path
+    ) -> None:
+        blob = place_of_blob(tmp_path)
+        path = tmp_path / "out"
+        for _ in range(2):
+            await blobs.get_to_read(KEY, path)
+        assert path.samefile(blob)
+        assert blob.stat().st_nlink == 2
+        await blobs.put(KEY, b"second")
+        assert path.read_bytes() == b"first"
+        await blobs.get_to_read(KEY, path)
+        assert path.read_bytes() == b"second"
+
+    async def test_it_stays_when_the_blob_is_deleted(
+        self, blobs: BlobStore, tmp_path: Path
+    ) -> None:
+        await blobs.get_to_read(KEY, tmp_path / "out")
+        await blobs.delete(KEY)
+        assert (tmp_path / "out").read_bytes() == b"first"
+
+    async def test_the_blob_stays_when_the_path_is_removed_or_written_anew(
+        self, blobs: BlobStore, tmp_path: Path
+    ) -> None:
+        path = tmp_path / "out"
+        await blobs.put("other", b"other")
+        await blobs.get_to_read(KEY, path)
+        await blobs.get_to_file("other", path)
+        assert (path.read_bytes(), await blobs.get(KEY)) == (b"other", b"first")
+        await blobs.get_to_read(KEY, path)
+        path.unlink()
+        assert await blobs.get(KEY) == b"first"
+
+
+class TestCopies:
+    async def test_a_blob_that_not_all_may_read_is_copied_and_keeps_its_mode(
+        self, blobs: BlobStore, tmp_path: Path
+    ) -> None:
+        blob = place_of_blob(tmp_path)
+        set_mode(blob, 0o600)
+        path = tmp_path / "out"
+        await blobs.get_to_read(KEY, path)
+        assert not path.samefile(blob)
+        assert path.read_bytes() == b"first"
+        assert [each.stat().st_mode & 0o777 for each in (path, blob)] == [0o644, 0o600]
+
+    async def test_a_symbolic_link_in_the_folder_is_followed(
+        self, blobs: BlobStore, tmp_path: Path
+    ) -> None:
+        blob = place_of_blob(tmp_path)
+        blob.rename(tmp_path / "moved")
+        blob.symlink_to(tmp_path / "moved")
+        await blobs.get_to_read(KEY, tmp_path / "out")
+        assert not (tmp_path / "out").is_symlink()
+        assert (tmp_path / "out").read_bytes() == b"first"
+
+    async def test_it_is_copied_to_another_file_system(
+        self, blobs: BlobStore, elsewhere: Path
+    ) -> None:
+        await blobs.get_to_read(KEY, elsewhere / "out")
+        await blobs.delete(KEY)
+        assert (elsewhere / "out").read_bytes() == b"first"
+        assert names_in(elsewhere) == ["out"]
+
+    async def test_it_is_copied_from_a_store_that_is_no_folder(self, tmp_path: Path) -> None:
+        store = memory_blob_store()
+        await store.put(KEY, b"first")
+        await store.get_to_read(KEY, tmp_path / "out")
+        assert (tmp_path / "out").read_bytes() == b"first"
+        assert (tmp_path / "out").stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("kind", ["folder", "memory"])
+async def test_an_absent_blob_is_told_as_ever(kind: str, tmp_path: Path) -> None:
+    folder = tmp_path / "blobs"
+    store = open_blob_store(None, folder=folder) if kind == "folder" else memory_blob_store()
+    with pytest.raises(BlobNotFound, match=f"'{KEY}'"):
+        await store.get_to_read(KEY, tmp_path / "out")
+    with pytest.raises(BlobKeyInvalid):
+        await store.get_to_read("../blobs", tmp_path / "out")
+    assert names_in(tmp_path) in ([], ["blobs"])
+
+
+async def test_a_confined_child_reads_a_blob_where_it_lies(
+    blobs: BlobStore, tmp_path: Path
+) -> None:
+    blob = place_of_blob(tmp_path)
+    await blobs.put_file(KEY, make_clip(tmp_path / "clip.mp4", Clip(duration_s=Fraction(1))))
+    with open_workplace("test") as place:
+        await blobs.get_to_read(KEY, place.source)
+        # Else there is nothing to see here.
+        if not place.source.samefile(blob):
+            pytest.skip("temporary files lie on another file system than those of the test")
+        told = await run_confined(
+            PROBE_TASK,
+            {"source": str(place.source)},
+            limits=LIMITS,
+            folder=place.folder,
+            readable=[place.source],
+        )
+    assert ProbedSource.from_json(told) == probe_source(blob)
+    assert blob.stat().st_uid == os.geteuid()
+
+
+async def made_by(workshop: Workshop, rendition_id: str) -> bytes:
+    """The second segment of the source, by way of a child."""
+    async with workshop.sources.local(KEY) as path:
+        paths = {"pictures": str(path), "sound": str(path)}
+        async with workshop.done(Task(OUTLINE_TASK, paths, LIMITS, (path,)), brake=Brake()) as done:
+            renditions = {each["id"]: each for each in done[0]["renditions"]}
+        args = {"source": str(path), "rendition": renditions[rendition_id], "number": 2, "out": "o"}
+        async with workshop.done(Task(SEGMENT_TASK, args, LIMITS, (path,)), brake=Brake()) as done:
+            return (done[1] / "o").read_bytes()
+
+
+@pytest.mark.spec("4.6")
+@pytest.mark.parametrize("rendition_id", ["high", "scrub", "audio"])
+async def test_segments_of_linked_and_copied_sources_are_the_same(
+    blobs: BlobStore, tmp_path: Path, rendition_id: str
+) -> None:
+    clip = make_clip(tmp_path / "clip.mp4", Clip(duration_s=Fraction(4)))
+    made = []
+    for store in (blobs, memory_blob_store()):
+        await store.put_file(KEY, clip)
+        async with open_workshop(store) as workshop:
+            made.append(await made_by(workshop, rendition_id))
+    assert made[0] == made[1]
+    assert len(made[0]) > 1000
+
+
+@pytest.mark.spec("4.6")
+async def test_a_source_at_hand_outlives_its_blob_and_an_absent_one_is_told(
+    blobs: BlobStore, tmp_path: Path
+) -> None:
+    blob = place_of_blob(tmp_path)
+    (tmp_path / "kept").mkdir()
+    sources = SourceFiles(blobs, tmp_path / "kept")
+    async with sources.local(KEY) as path:
+        assert path.samefile(blob)
+        await blobs.delete(KEY)
+        assert path.read_bytes() == b"first"
+    async with sources.local(KEY) as path:
+        assert path.read_bytes() == b"first"
+    fresh = SourceFiles(blobs, tmp_path / "kept")
+    with pytest.raises(BlobNotFound):
+        async with fresh.local(KEY):
+            pass
