@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -27,12 +27,18 @@ from framekiln.transcripts.model import Ask, slice_key
 from framekiln.transcripts.work import PreparedSound
 from framekiln.worker.page_service import BlobContent
 from tests.support.app import Kiln
-from tests.support.clips import Clip, make_clip, make_still
+from tests.support.clips import Clip, make_clip, make_still, pad_pictures
 from tests.support.frame_codes import read_frame_code
 from tests.support.looks import decode_frames
 from tests.support.patience import PATIENCE_S
 from tests.support.playing import ClipServer, serving_players
-from tests.support.playing_runtime import HEIGHT, WIDTH, packed_player
+from tests.support.playing_runtime import (
+    HEIGHT,
+    WIDTH,
+    one_source_page,
+    packed,
+    packed_player,
+)
 from tests.support.transcribing import ready_file
 from tests.support.uploads import dashed, md5_of, upload_file
 
@@ -125,6 +131,21 @@ async def test_files_and_sources_are_played(kiln: Kiln, stock: Stock, tmp_path: 
         for frame in decode_frames(path)
     ]
     assert codes == [[n, n, 42, n] for n in range(50)]
+    assert info["warnings"] == []
+
+
+@pytest.mark.spec("4.4")
+async def test_a_track_of_over_64_mib_is_played_by_file_id(kiln: Kiln, tmp_path: Path) -> None:
+    small = make_clip(tmp_path / "small.mp4", replace(CLIP, duration_s=Fraction(1)))
+    large = pad_pictures(small, tmp_path / "large.mp4", by_bytes=LARGEST_BODY_BYTES // 9)
+    video = await ready_file(kiln, large.read_bytes())
+    assert max(track["byte_size"] for track in video["tracks"]) > LARGEST_BODY_BYTES
+    page = one_source_page(video["id"], by="id", length_ms=1000)
+    info = await render(kiln, packed({"index.html": page.encode()}), duration_ms=1000)
+    path = tmp_path / "film.mp4"
+    path.write_bytes(await kiln.output(info))
+    codes = [read_frame_code(frame.rgb[:, :320]) for frame in decode_frames(path)]
+    assert codes == list(range(10))
     assert info["warnings"] == []
 
 

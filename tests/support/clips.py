@@ -91,6 +91,24 @@ def make_clip(path: Path, clip: Clip | None = None) -> Path:
     return path
 
 
+def pad_pictures(clip: Path, out: Path, *, by_bytes: int) -> Path:
+    """Write an H.264 clip anew, each picture larger by filler, which decoders pass over."""
+    unit = b"\x0c" + b"\xff" * by_bytes + b"\x80"
+    filler = len(unit).to_bytes(4) + unit
+    with av.open(clip) as source, av.open(out, "w") as padded:
+        pictures = source.streams.video[0]
+        track = padded.add_stream_from_template(pictures)
+        for packet in source.demux(pictures):
+            if packet.pts is None:
+                continue
+            larger = av.Packet(bytes(packet) + filler)
+            larger.pts, larger.dts, larger.duration = packet.pts, packet.dts, packet.duration
+            larger.time_base, larger.is_keyframe = packet.time_base, packet.is_keyframe
+            larger.stream = track
+            padded.mux(larger)
+    return out
+
+
 def make_still(path: Path, n: int = 0, *, width: int = 320, height: int = 240) -> Path:
     """Write frame code `n` as one PNG, JPEG or WebP picture, by the file name's ending."""
     return write_picture(path, draw_frame_code(n, width, height))

@@ -144,9 +144,7 @@ async function byAddress(url) {
   }
   return decode(video.codec, header, segments);
 }
-"""
 
-_PLAYING = """
 async function byFileId(id) {
   const index = await json(`${service}/files/${id}/index`);
   for (const track of Object.values(index).filter((each) => each.type === "audio")) {
@@ -161,7 +159,9 @@ async function byFileId(id) {
   const cut = ({ offset, size }) => track.slice(offset, offset + size);
   return decode(video.codec, cut(video.initSegment), video.segments.map(cut));
 }
+"""
 
+_PLAYING = """
 async function picture(id) {
   const blob = await (await get(`/api/v1/files/${id}`)).blob();
   return [{ ms: 0, picture: await createImageBitmap(blob) }];
@@ -272,6 +272,7 @@ async function listen(parts) {
 
 async function prepare() {
   if (own.by === "index") return byIndex(own.src);
+  if (own.by === "id") return { pictures: await byFileId(own.src), heard: null, heardMs: 0 };
   return stretch(own.src, own.fromMs, own.fromMs + own.lengthMs);
 }
 
@@ -329,7 +330,10 @@ def packed(files: Mapping[str, bytes]) -> bytes:
 
 
 def one_source_page(src: str, *, by: str = "address", from_ms: int = 0, length_ms: int) -> str:
-    """Return a page of 320 by 240 that plays a stretch of one source, with its sound."""
+    """Return a page of 320 by 240 that plays a stretch of one source, with its sound.
+
+    By its file id, `src` is the id, and only pictures are played.
+    """
     own = {"src": src, "by": by, "fromMs": from_ms, "lengthMs": length_ms}
     script = DECODING + _ASKING + _OWN_FILES
     return _PAGE.format(width=320, height=240, own=json.dumps(own), script=script)
