@@ -16,7 +16,8 @@ import requests
 import uvicorn
 from hypothesis import HealthCheck, settings
 
-from framekiln.api.app import create_app
+from framekiln.api.app import SESSION_ROUTERS, V1_ROUTERS, V2_ROUTERS, create_app
+from framekiln.api.unknown_fields import NAMES_UNKNOWN, WarningRoute
 from framekiln.services import Services
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import Kiln, open_kiln
@@ -265,7 +266,39 @@ class _Asking:
         return answer.json()
 
 
+async def test_answers_with_warnings_are_described(kiln: Kiln) -> None:
+    file = {"filename": "a", "type": "video", "byte_size": 1, "mimeType": "video/mp4"}
+    asked = {"/api/v1/files": file, "/api/v1/url-token": {"url": "/", "parms": {}}}
+    for path, body in asked.items():
+        answer = await kiln.client.post(path, json=body)
+        document()[path]["POST"].validate_response(answer)
+        described = answer_of(DESCRIBED["paths"][path]["post"], answer.status_code)
+        assert set(answer.json()) <= set(described["properties"])
+        assert described["properties"]["warnings"]["items"] == {"type": "string"}
+        assert "warnings" not in described["required"], "most answers have none"
+
+
+def test_answers_have_warnings_where_the_document_says_so() -> None:
+    """A route that warns says so, and no other does."""
+    routers = (*V1_ROUTERS, *V2_ROUTERS, *SESSION_ROUTERS)
+    routes = [route for router in routers for route in router.routes]
+    marked = [route for route in routes if getattr(route, "openapi_extra", {})]
+    warning = [route for route in marked if route.openapi_extra.get(NAMES_UNKNOWN)]  # type: ignore[attr-defined]
+    assert len(warning) > 10
+    # A render keeps its warnings and tells them itself.
+    others = [route.name for route in warning if not isinstance(route, WarningRoute)]  # type: ignore[attr-defined]
+    assert others == ["create_render"]
+
+
+def answer_of(operation: Mapping[str, Any], status: int) -> dict[str, Any]:
+    """Return the schema of an answer."""
+    schema = operation["responses"][str(status)]["content"]["application/json"]["schema"]
+    name = schema["$ref"].rpartition("/")[2]
+    return cast(dict[str, Any], DESCRIBED["components"]["schemas"][name])
+
+
 def test_the_document_is_in_order() -> None:
+    assert NAMES_UNKNOWN not in str(DESCRIBED)
     document().validate()
     operations = [operation for path in DESCRIBED["paths"].values() for operation in path.values()]
     assert all(operation["summary"] for operation in operations)

@@ -16,6 +16,7 @@ from framekiln.api.cors import Cors
 from framekiln.api.errors import UnexpectedErrors, install_error_handlers
 from framekiln.api.logs import RequestLog
 from framekiln.api.metrics import CountRequests, Metrics
+from framekiln.api.unknown_fields import describe_warnings
 from framekiln.api.v1 import (
     client_reports,
     file_content,
@@ -119,6 +120,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
             routes=app.routes,
         )
         hoist_definitions(document)
+        describe_warnings(document)
         schemas = document["components"]["schemas"]
         for replaced in ("HTTPValidationError", "ValidationError"):
             schemas.pop(replaced, None)

@@ -16,7 +16,7 @@ from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ValidationError
 
 from framekiln.api.errors import MalformedJson
-from framekiln.api.unknown_fields import note_unknown_fields
+from framekiln.api.unknown_fields import NAMES_UNKNOWN, note_unknown_fields
 from framekiln.kit.errors import TooLarge
 
 MAX_DEPTH = 64
@@ -97,15 +97,19 @@ def parse_json(raw: bytes) -> Any:
     return value
 
 
-def json_body(model: type[BaseModel]) -> dict[str, Any]:
-    """Return the `openapi_extra` of a route that reads `model` with `read_json`."""
+def json_body(model: type[BaseModel], *, names_unknown: bool = True) -> dict[str, Any]:
+    """Return the `openapi_extra` of a route that reads `model` with `read_json`.
+
+    `names_unknown` says whether its answer warns of unknown fields.
+    """
     schema = model.model_json_schema(ref_template=REFERENCE)
     is_required = bool(schema.get("required"))
     return {
         "requestBody": {
             "required": is_required,
             "content": {"application/json": {"schema": schema}},
-        }
+        },
+        NAMES_UNKNOWN: names_unknown,
     }
 
 

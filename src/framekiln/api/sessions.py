@@ -66,7 +66,7 @@ class Success(BaseModel):
     success: bool
 
 
-@router.post("/login", openapi_extra=json_body(Credentials), summary="Log in")
+@router.post("/login", openapi_extra=json_body(Credentials, names_unknown=False), summary="Log in")
 async def log_in(request: Request, response: Response) -> SessionView:
     """Begin a session; its cookie is in the answer."""
     services = services_of(request)
@@ -100,7 +100,9 @@ async def get_session(response: Response, caller: SignedIn) -> SessionView:
 
 
 @router.post(
-    "/ef-sign-url", openapi_extra=json_body(SignUrl), summary="Sign an address, by session"
+    "/ef-sign-url",
+    openapi_extra=json_body(SignUrl, names_unknown=False),
+    summary="Sign an address, by session",
 )
 async def sign_by_session(request: Request, response: Response, caller: SignedIn) -> SignedUrl:
     """Return a token for media at this address; only the session's cookie counts here."""

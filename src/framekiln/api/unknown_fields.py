@@ -19,6 +19,15 @@ from framekiln.kit.near_names import did_you_mean
 
 MAX_WARNINGS: Final = 20
 _MAX_NAME_CHARS: Final = 60
+NAMES_UNKNOWN: Final = "x-names-unknown-fields"
+"""Tells `describe_warnings` which operations of the OpenAPI document it is about."""
+_DESCRIBED: Final = {
+    "title": "Warnings",
+    "type": "array",
+    "items": {"type": "string"},
+    "description": "Fields of the request that have no effect, with the name that was probably"
+    " meant. Only there when there are any.",
+}
 
 
 class RequestBody(BaseModel):
@@ -43,6 +52,24 @@ class WarningRoute(APIRoute):
             return _with_warnings(response, warnings) if warnings else response
 
         return handle_and_warn
+
+
+def describe_warnings(document: dict[str, Any]) -> None:
+    """Give answers in an OpenAPI document the optional field `warnings`, where they may have it."""
+    schemas = document["components"]["schemas"]
+    for path_item in document["paths"].values():
+        for operation in path_item.values():
+            if operation.pop(NAMES_UNKNOWN, False):
+                for name in _answers_of(operation):
+                    schemas[name]["properties"].setdefault("warnings", _DESCRIBED)
+
+
+def _answers_of(operation: dict[str, Any]) -> Iterator[str]:
+    """Yield the names of the schemas of what an operation answers when it works."""
+    for status, answer in operation["responses"].items():
+        content = answer.get("content", {}).get("application/json")
+        if status.startswith("2") and content is not None:
+            yield content["schema"]["$ref"].rpartition("/")[2]
 
 
 def note_unknown_fields(request: Request, body: Any, model: type[BaseModel]) -> None:

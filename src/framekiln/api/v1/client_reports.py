@@ -53,7 +53,7 @@ class FeedbackReceived(BaseModel):
 @router.post(
     "/telemetry",
     status_code=202,
-    openapi_extra=json_body(Telemetry),
+    openapi_extra=json_body(Telemetry, names_unknown=False),
     summary="Take an event of a client, and drop it",
 )
 async def take_telemetry(request: Request) -> Success:
