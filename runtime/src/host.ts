@@ -24,11 +24,17 @@ export interface MediaSource {
 }
 
 export interface MediaInfo {
-  readonly durationMs: number;
+  /** Null for a still picture. */
+  readonly durationMs: number | null;
   readonly widthPx: number | null;
   readonly heightPx: number | null;
   readonly hasVideo: boolean;
   readonly hasAudio: boolean;
+}
+
+/** Of a source that can be played. */
+export interface PlayedInfo extends MediaInfo {
+  readonly durationMs: number;
 }
 
 export interface FrameRequest {
@@ -90,6 +96,14 @@ export function mediaInfo(source: MediaSource): Promise<MediaInfo> {
   const asked = askHost("media", sourceParams(source)) as Promise<MediaInfo>;
   infos.set(key, asked);
   return asked;
+}
+
+/** The same of what is played; refuses what is only looked at. */
+export async function playedInfo(source: MediaSource): Promise<PlayedInfo> {
+  const info = await mediaInfo(source);
+  const { durationMs } = info;
+  if (durationMs === null) throw new Error("it is a still picture: show it with <img> or ef-image");
+  return { ...info, durationMs };
 }
 
 /**

@@ -4,7 +4,7 @@
  */
 
 import { readSource, type Reading } from "./elements/source.ts";
-import { keyOf, mediaInfo, type MediaInfo, type MediaSource } from "./host.ts";
+import { keyOf, playedInfo, type MediaSource, type PlayedInfo } from "./host.ts";
 import { ClipEvents } from "./native_events.ts";
 import { StandIn } from "./native_stand_in.ts";
 import { FrameCanvas } from "./frame_canvas.ts";
@@ -40,7 +40,7 @@ export class NativeClip {
   readonly gains: GainCurve;
   readonly frameCallbacks = new VideoFrameCallbacks();
   private readonly onAsked: () => void;
-  info: MediaInfo | null = null;
+  info: PlayedInfo | null = null;
   /** Since when its sound goes to a node of Web Audio instead of into the film. */
   routedMs: number | null = null;
   isSeeking = false;
@@ -328,7 +328,7 @@ export class NativeClip {
 
   private async learn(source: MediaSource, key: string): Promise<void> {
     try {
-      const info = await mediaInfo(source);
+      const info = await playedInfo(source);
       if (key !== this.askedFor) return;
       this.info = info;
       this.standIn?.place(info);

@@ -1,24 +1,35 @@
-"""A plan and its film know the same of every source, and what they know is so."""
+"""Plans, films, pages and uploads know the same of every source, and what they know is so."""
 
 import json
 from fractions import Fraction
+from itertools import accumulate
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from framekiln.capture.browser import Browser
 from framekiln.composition.layers import read_config, resolve
+from framekiln.engine.film import make_film
 from framekiln.engine.layers.sourcing import gather
 from framekiln.engine.layers.stage import settle
+from framekiln.engine.order import FilmOrder
+from framekiln.engine.page_host import PageHost
 from framekiln.kit.errors import FramekilnError
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.probe import probe
 from framekiln.media.probed_source import ProbedSource
 from framekiln.media.source_probe import LARGEST_LOTTIE_BYTES, probe_source, task
+from framekiln.media.splitting.split import process_video
+from framekiln.media.watching.frames import FrameSource
 from framekiln.videos.sources import FoundSources, probe_file
+from tests.support.frame_codes import Picture
 from tests.support.layer_films import LayerFilm, config_of, staged
 from tests.support.layer_media import is_near
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
+from tests.support.looks import decode_frames
+from tests.support.patience import FILM_LIMITS
 from tests.support.source_stock import BLUE, GREEN, RED, SOURCES, moving
 
 pytestmark = pytest.mark.spec("2.4", "4.2")
@@ -103,11 +114,104 @@ def test_a_plan_has_the_numbers_of_its_film(assets: LocalAssets, name: str) -> N
             assert film.dimensions.height_px == size[1]
 
 
-@pytest.mark.parametrize("lengths_ms", [[100, 200, 300], [0, 20, 20]])
-def test_a_gif_lasts_as_long_for_pages_as_for_layers(tmp_path: Path, lengths_ms: list[int]) -> None:
+PLAYED = [
+    name
+    for name, (kind, *_) in FACTS.items()
+    if kind in ("image", "video", "audio") and not name.endswith(".svg")
+]
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_a_page_knows_the_same_of_a_source_as_a_plan(
+    browser: Browser, assets: LocalAssets, name: str
+) -> None:
+    found = told(assets.fetch(MEDIA_ORIGIN + name).path)
+    with PageHost(assets, browser) as host:
+        answer = host.lookup(f"http://127.0.0.1/__framekiln/media?src={MEDIA_ORIGIN}{name}")
+    assert answer is not None
+    assert isinstance(answer.body, bytes)
+    media = json.loads(answer.body)
+    if name not in PLAYED:
+        assert (answer.status, media["error"]) == (404, "unreadable_media")
+        return
+    assert media == {
+        "durationMs": found.duration_s and float(found.duration_s * 1000),
+        "widthPx": found.width_px,
+        "heightPx": found.height_px,
+        "hasVideo": found.kind != "audio",
+        "hasAudio": found.has_sound,
+    }
+
+
+@pytest.mark.parametrize("name", PLAYED)
+def test_an_element_lasts_as_long_as_its_layer(
+    browser: Browser, assets: LocalAssets, tmp_path: Path, name: str
+) -> None:
+    kind, _, duration_s, *_ = FACTS[name]
+    element = "ef-audio" if kind == "audio" else "ef-video"
+    # A still is as long as its group, as a layer is as long as its film.
+    length = 'mode="contain"' if duration_s is not None else 'mode="fixed" duration="1s"'
+    html = f"""<ef-timegroup {length} style="width: 60px; height: 60px">
+      <{element} src="{MEDIA_ORIGIN}{name}"></{element}></ef-timegroup>"""
+    order = FilmOrder(html, fps=Fraction(50), assets=assets)
+    made = make_film(order, browser, tmp_path / "film.mp4", limits=FILM_LIMITS)
+    assert made.timeline.frame_count == ceil(Fraction(str(duration_s or 1)) * 50)
+
+
+@pytest.mark.parametrize(
+    "name", ["moving.gif", "hasty.gif", "moving.webp", "moving.png", "covered.png", "moving.avif"]
+)
+def test_ef_video_shows_animated_pictures_by_their_times(
+    browser: Browser, assets: LocalAssets, tmp_path: Path, name: str
+) -> None:
+    """A GIF's picture of 10 ms was over after 10 ms; of an AVIF the first one stayed."""
+    html = f"""<body style="margin: 0"><ef-timegroup mode="contain" style="width: 60px">
+      <ef-video src="{MEDIA_ORIGIN}{name}"></ef-video></ef-timegroup>"""
+    order = FilmOrder(html, width_px=60, height_px=40, fps=Fraction(50), assets=assets)
+    path = tmp_path / "film.mp4"
+    make_film(order, browser, path, limits=FILM_LIMITS)
+    colours = [GREEN, BLUE] if name == "covered.png" else [RED, GREEN, BLUE]
+    lengths_ms = probe_source(assets.fetch(MEDIA_ORIGIN + name).path).frame_ms
+    expected = [
+        colour
+        for colour, length_ms in zip(colours, lengths_ms, strict=True)
+        for _ in range(int(length_ms // 20))
+    ]
+    pictures = [frame.rgb for frame in decode_frames(path)]
+    assert [nearest(picture) for picture in pictures] == expected
+
+
+def nearest(picture: Picture) -> tuple[int, int, int]:
+    """Return which of the three colours a picture shows."""
+    return (RED, GREEN, BLUE)[int(picture[20, 30].argmax())]
+
+
+@pytest.mark.parametrize("name", [name for name in PLAYED if FACTS[name][0] != "image"])
+def test_an_upload_is_as_long_and_as_large_as_a_source(
+    assets: LocalAssets, tmp_path: Path, name: str
+) -> None:
+    """What steps of type probe tell is what was found when the file was processed."""
+    path = assets.fetch(MEDIA_ORIGIN + name).path
+    made, found = process_video(path, tmp_path, report=lambda _: None), probe_source(path)
+    assert (made.width_px, made.height_px) == (found.width_px, found.height_px)
+    assert found.duration_s is not None
+    assert made.duration_ms == round(found.duration_s * 1000)
+
+
+@pytest.mark.parametrize("lengths_ms", [[100, 200, 300], [0, 20, 20], [0, 10, 20], [10, 10, 10]])
+def test_a_gif_lasts_as_long_for_uploads_as_for_layers(
+    tmp_path: Path, lengths_ms: list[int]
+) -> None:
+    """A picture of 10 ms lasted 10 ms there, and 100 here."""
     path = tmp_path / "x.gif"
     moving(path, "GIF", duration=lengths_ms)
-    assert probe_source(path).duration_s == probe(path).duration_ms / 1000
+    found = probe_source(path)
+    assert found.duration_s == probe(path).duration_ms / 1000
+    starts_ms = [Fraction(0), *accumulate(found.frame_ms)][:3]
+    with FrameSource(path, width_px=60, height_px=40) as pictures:
+        assert [pictures.shown_ms(each) for each in starts_ms] == starts_ms
+    processed = process_video(path, tmp_path / "made", report=lambda _: None)
+    assert processed.duration_ms == sum(found.frame_ms)
 
 
 def test_animated_pictures_tell_how_long_each_lasts_and_how_often_they_play(

@@ -100,7 +100,7 @@ MISSING = {
     "not there": (lambda _folder: None, "the bundle has no file /clip.mp4"),
     "not a video": (
         lambda folder: (folder / "clip.mp4").write_bytes(b"not a video at all" * 99),
-        "not readable as video or sound",
+        "it is plain text",
     ),
 }
 

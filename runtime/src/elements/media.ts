@@ -5,7 +5,14 @@
  * then also does the playing.
  */
 
-import { isHosted, keyOf, mediaInfo, type MediaInfo, type MediaSource } from "../host.ts";
+import {
+  isHosted,
+  keyOf,
+  mediaInfo,
+  playedInfo,
+  type MediaInfo,
+  type MediaSource,
+} from "../host.ts";
 import { NativePlayer } from "../native_player.ts";
 import { selectorOf } from "../selector.ts";
 import { GainCurve } from "../timing/gain_curve.ts";
@@ -136,7 +143,7 @@ export abstract class MediaElement extends TimedElement {
   }
 
   private infoOf(source: MediaSource): Promise<MediaInfo> {
-    if (isHosted()) return mediaInfo(source);
+    if (isHosted()) return this.mediaKind === "video" ? mediaInfo(source) : playedInfo(source);
     this.player?.pause();
     this.player = new NativePlayer(source);
     return this.player.info();

@@ -40,12 +40,12 @@ from framekiln.engine.page_api import (
     md5_of,
 )
 from framekiln.engine.page_pictures import PagePictures
+from framekiln.engine.page_sources import Pictures, open_pictures, probe_played
 from framekiln.engine.site import Site
 from framekiln.kit.errors import FramekilnError, InvalidInput, RemoteFailed
 from framekiln.media.captions import read_captions
 from framekiln.media.hearing.source_samples import SourceSamples
-from framekiln.media.probe import MediaFacts, probe
-from framekiln.media.watching.frames import FrameSource
+from framekiln.media.probed_source import ProbedSource
 from framekiln.media.watching.planes import Pixels
 
 Query = dict[str, str]
@@ -94,8 +94,8 @@ class PageHost:
         self._site = site
         self._buffers = PageBuffers(browser.pid)
         self._fetched: dict[str, LocalAsset] = {}
-        self._facts: dict[str, MediaFacts] = {}
-        self._frames: dict[tuple[str, int, int], FrameSource] = {}
+        self._facts: dict[str, ProbedSource] = {}
+        self._frames: dict[tuple[str, int, int], Pictures] = {}
         self._sounds: dict[str, SourceSamples] = {}
         self._pictures = PagePictures()
         self.reasons: dict[str, FramekilnError] = {}
@@ -266,15 +266,15 @@ class PageHost:
         return file_resource(asset.path, asset.content_type)
 
     def _media(self, query: Query) -> Resource:
-        facts = self._probe(_source(query))
-        video, audio = facts.video, facts.audio
+        found = self._probe(_source(query))
+        duration_s = found.duration_s
         return _json(
             {
-                "durationMs": float(facts.duration_ms),
-                "widthPx": video.width_px if video else None,
-                "heightPx": video.height_px if video else None,
-                "hasVideo": video is not None,
-                "hasAudio": audio is not None,
+                "durationMs": None if duration_s is None else float(duration_s * 1000),
+                "widthPx": found.width_px,
+                "heightPx": found.height_px,
+                "hasVideo": found.width_px is not None,
+                "hasAudio": found.has_sound,
             }
         )
 
@@ -284,7 +284,8 @@ class PageHost:
         height = _whole(query, "height", most=_LARGEST_FRAME_PX)
         source = self._frames.get((url, width, height))
         if source is None:
-            source = FrameSource(self._fetch(url).path, width_px=width, height_px=height)
+            found, path = self._probe(url), self._fetch(url).path
+            source = open_pictures(found, path, width_px=width, height_px=height)
             self._frames[url, width, height] = source
         at_ms = _ms(query) + _GRACE_MS
         shown = (("X-Picture-Ms", f"{float(source.shown_ms(at_ms)):.6f}"),)
@@ -314,7 +315,7 @@ class PageHost:
     def _peaks(self, query: Query) -> Resource:
         url = _source(query)
         window = _whole(query, "window", most=_LONGEST_WINDOW)
-        if self._probe(url).audio is None:
+        if not self._probe(url).has_sound:
             return Resource(bytes(4 * window), "application/octet-stream")
         samples = self._samples_of(url).before(_ms(query), window)
         return Resource(samples.astype("<f4").tobytes(), "application/octet-stream")
@@ -331,11 +332,11 @@ class PageHost:
             self._sounds[url] = SourceSamples(self._fetch(url).path)
         return self._sounds[url]
 
-    def _probe(self, url: str) -> MediaFacts:
+    def _probe(self, url: str) -> ProbedSource:
         if url not in self._facts:
             path = self._fetch(url).path
             try:
-                self._facts[url] = probe(path)
+                self._facts[url] = probe_played(path)
             except FramekilnError as error:
                 self.reasons[url] = error
                 raise
@@ -343,8 +344,7 @@ class PageHost:
 
     def _fetch_played(self, url: str) -> LocalAsset:
         """Return a source that a page's own runtime plays, and note what it loses by that."""
-        video = self._probe(url).video
-        if video is not None and video.has_alpha and url not in self._made_opaque:
+        if self._probe(url).has_alpha and url not in self._made_opaque:
             self._made_opaque.append(url)
         return self._fetch(url)
 

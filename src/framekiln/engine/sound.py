@@ -13,7 +13,7 @@ from framekiln.media.hearing.pcm import write_wav
 from framekiln.media.hearing.sound import sample_at
 from framekiln.media.mixing.choices import AS_IT_IS, Mastering, SoundCoding
 from framekiln.media.mixing.mix import SoundClip, mix, mixed_blocks
-from framekiln.media.probe import probe
+from framekiln.media.source_probe import probe_source
 from framekiln.timeline import Timeline
 
 # Scripts write 1.1, which is no binary number.
@@ -57,7 +57,7 @@ def clips_of(heard: Iterable[MediaWindow | HeardPiece], assets: Assets) -> Itera
         if isinstance(each, HeardPiece):
             # Made from facts about the source: it has sound.
             yield SoundClip(source, *times, speed=each.speed, gains=each.gains)
-        elif probe(source).audio is not None:
+        elif probe_source(source).has_sound:
             yield SoundClip(
                 source,
                 *times,

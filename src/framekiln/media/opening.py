@@ -16,6 +16,7 @@ from av.video.stream import VideoStream
 
 from framekiln.kit.ranged_path import RangedPath, RangedReader
 from framekiln.media.errors import UnreadableMedia
+from framekiln.media.hasty_gif import unhurried
 
 LARGEST_SIDE_PX: Final = 8192
 MOST_STREAMS: Final = 32
@@ -34,7 +35,7 @@ def open_media(path: Path, reader: RangedReader | None = None) -> InputContainer
         reader = path.reader()
     with unreadable_as_ours(path):
         # With its scheme spelled out, no file name can be taken for another protocol.
-        source = reader or f"file:{path}"
+        source = unhurried(path) or reader or f"file:{path}"
         container = av.open(source, "r", options=dict(_OPTIONS), metadata_errors="replace")
     try:
         _check_limits(container, path)

@@ -1,6 +1,6 @@
 """What a source was found to be, as values, and the task that finds it out.
 
-The one set of facts of a source: plans, films, single frames and metadata all read it. Whoever
+The one set of facts of a source: plans, films, pages, single frames and metadata read it. Whoever
 orders the task need not import what looks at the source.
 """
 

@@ -1,7 +1,7 @@
 """What a source is, by its content: kind, size, length, rate, turn, transparency, sound, codec.
 
 The one place where this is found out. Plans and metadata have it told by a confined child, films
-look at the files that they have. Neither a name nor a server is believed.
+and pages look at the files that they have. Neither a name nor a server is believed.
 """
 
 import json

@@ -13,6 +13,8 @@ from typing import BinaryIO, Final
 MOST_FRAMES: Final = 20_000
 _SHORTEST_MS: Final = 10
 _USUAL_MS: Final = Fraction(100)
+_PICTURE, _CONTROL, _APPLICATION = b",", b"\xf9", b"\xff"
+_HASTY: Final = b"\x01\x00"
 _LOOPING: Final = ([b"NETSCAPE2.0"], [b"ANIMEXTS1.0"])
 # Four million make a GIF of a gigabyte; a file of tiny parts would be read for ever.
 _MOST_PARTS: Final = 10_000_000
@@ -77,24 +79,56 @@ def _gif(file: _Parts) -> FrameTimes:
     frames: list[Fraction] = []
     plays: int | None = 1
     delay_ms = Fraction(0)
-    head = file.read(13)
-    _skip_palette(file, head[10:11])
-    while len(frames) <= MOST_FRAMES and (mark := file.read(1)) not in (b"", b";"):
+    for row in _gif_rows(file):
+        if row.label == _CONTROL and row.blocks:
+            delay_ms = Fraction(10 * int.from_bytes(row.blocks[0][1:3], "little"))
+        elif row.label == _APPLICATION and row.blocks[:1] in _LOOPING:
+            plays = _gif_plays(row.blocks[1:], plays)
+        elif row.label == _PICTURE:
+            frames.append(shown_ms(delay_ms))
+            delay_ms = Fraction(0)
+            if len(frames) > MOST_FRAMES:
+                break
+    return FrameTimes(_checked(frames), plays)
+
+
+def hasty_delays(path: Path) -> list[int]:
+    """Return where in a GIF the delays of 10 ms stand, as two bytes; browsers take 100 for them.
+
+    FFmpeg follows browsers for delays of 0, not for these.
+    """
+    with path.open("rb") as file:
+        rows = _gif_rows(_Parts(file, _MOST_PARTS))
+        controls = (row for row in rows if row.label == _CONTROL and row.blocks)
+        # Before the delay stand the size of the block and its flags.
+        return [row.at + 2 for row in controls if row.blocks[0][1:3] == _HASTY]
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A row of blocks of a GIF: an extension, or a picture. `at` is where its blocks begin."""
+
+    label: bytes
+    at: int
+    blocks: list[bytes]
+
+
+def _gif_rows(file: _Parts) -> Iterator[_Row]:
+    """Yield all that a GIF has; a picture that is cut off is not there."""
+    _skip_palette(file, file.read(13)[10:11])
+    while (mark := file.read(1)) not in (b"", b";"):
         if mark == b"!":
-            label, blocks = file.read(1), _gif_blocks(file) or []
-            if label == b"\xf9" and blocks:
-                delay_ms = Fraction(10 * int.from_bytes(blocks[0][1:3], "little"))
-            elif label == b"\xff" and blocks[:1] in _LOOPING:
-                plays = _gif_plays(blocks[1:], plays)
-        elif mark == b",":
+            label, at = file.read(1), file.file.tell()
+            yield _Row(label, at, _gif_blocks(file) or [])
+        elif mark == _PICTURE:
             _skip_palette(file, file.read(9)[8:])
             # Behind the size of its codes.
             file.skip(1)
-            if _gif_blocks(file) is None:
-                break
-            frames.append(shown_ms(delay_ms))
-            delay_ms = Fraction(0)
-    return FrameTimes(_checked(frames), plays)
+            at = file.file.tell()
+            blocks = _gif_blocks(file)
+            if blocks is None:
+                return
+            yield _Row(mark, at, blocks)
 
 
 def _skip_palette(file: _Parts, flags: bytes) -> None:

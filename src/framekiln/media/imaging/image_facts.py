@@ -120,7 +120,12 @@ def _svg_facts(path: Path) -> ImageFacts:
 
 
 def _decode(path: Path, mime_type: str) -> ImageFacts:
-    with reading_image(), Image.open(path, formats=[DECODERS[mime_type]]) as picture:
+    # Given a path, PIL would see the holes of one that is read in parts.
+    with (
+        reading_image(),
+        path.open("rb") as file,
+        Image.open(file, formats=[DECODERS[mime_type]]) as picture,
+    ):
         check_size(*picture.size)
         is_animated = bool(getattr(picture, "is_animated", False))
         picture.load()

@@ -45,7 +45,9 @@ class ImageSource(Closing):
         if decoder is None:
             raise BrokenImage("a drawing is drawn by a browser, not decoded")
         with reading_image():
-            self._image = Image.open(path, formats=[decoder])
+            # Given a path, PIL would see the holes of one that is read in parts.
+            self._file = path.open("rb")
+            self._image = Image.open(self._file, formats=[decoder])
             self._gif = GifPictures(path.read_bytes()) if decoder == "GIF" else None
         self.ends_ms = list(accumulate(self.facts.times.frame_ms))
         """Where each picture of an animation ends, in one run; empty for a still."""
@@ -56,6 +58,7 @@ class ImageSource(Closing):
     def close(self) -> None:
         """Free the file and the picture."""
         self._image.close()
+        self._file.close()
         self._kept = None
 
     @property

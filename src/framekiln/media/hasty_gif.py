@@ -1,0 +1,45 @@
+"""GIFs for FFmpeg with the times of browsers: a picture of 10 ms lasts 100 (see `frame_times`).
+
+Only what FFmpeg reads is changed, never the file.
+"""
+
+import io
+import mmap
+import os
+from pathlib import Path
+from typing import Final
+
+from framekiln.kit.ranged_path import RangedPath
+from framekiln.media.imaging.frame_times import TooManyFrames, hasty_delays
+
+_MAGIC: Final = (b"GIF87a", b"GIF89a")
+_USUAL_DELAY: Final = b"\x0a\x00"
+
+
+def unhurried(path: Path) -> "io.BytesIO | mmap.mmap | None":
+    """Return a GIF as it is to be read; None for one without such pictures, and for other files."""
+    # FFmpeg says what is wrong with anything else; and to open a pipe could take for ever.
+    if not path.is_file() or not os.access(path, os.R_OK):
+        return None
+    with path.open("rb") as file:
+        if file.read(6) not in _MAGIC:
+            return None
+        try:
+            delays = hasty_delays(path)
+        except TooManyFrames:
+            return None
+        if not delays:
+            return None
+        if isinstance(path, RangedPath):
+            data = bytearray(path.read_bytes())
+            _rewrite(data, delays)
+            return io.BytesIO(data)
+        # Costs memory for the pages that are changed, not for the file.
+        mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    _rewrite(mapped, delays)
+    return mapped
+
+
+def _rewrite(data: bytearray | mmap.mmap, delays: list[int]) -> None:
+    for at in delays:
+        data[at : at + 2] = _USUAL_DELAY
