@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from tests.support.ports import ReservedPort
 from tests.support.service import Account
 from tests.support.sounds import Sound, decode_sound, rms
 
@@ -42,9 +42,8 @@ def hidden(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Hidden
     folder = tmp_path_factory.mktemp("hide")
     for name in ("docs", "tests"):
         (folder / name).symlink_to(ROOT / name)
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        port = taken.getsockname()[1]
+    reserved = ReservedPort()
+    port = reserved.number
     _start, *blocks = re.findall(r"```sh\n(.*?)```", GUIDE.read_text(), re.DOTALL)
     ask = 'framekiln runs outputs "$run" out > published.json'
     script = "\n".join(["set -euo pipefail", "trap 'kill $(jobs -p)' EXIT", *blocks, ask])

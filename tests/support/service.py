@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -18,6 +17,7 @@ from typer.testing import CliRunner
 
 from framekiln.cli import app
 from tests.support.patience import PATIENCE_S
+from tests.support.ports import ReservedPort
 
 API_KEY = "ef_e2esecret_e2ekey"
 POLL_S = 0.1
@@ -45,13 +45,14 @@ class Service:
     """A service and the processes below it; it can be stopped and started again."""
 
     def __init__(self, folder: Path, **environment: str) -> None:
-        port = _free_port()
+        # Ours also while the service is stopped and started again.
+        self._port = ReservedPort()
         self.folder = folder
         self.data = folder / "data"
-        self.url = f"http://127.0.0.1:{port}"
+        self.url = f"http://127.0.0.1:{self._port.number}"
         self.log = folder / "serve.log"
         self._environment = {
-            "FRAMEKILN_PORT": str(port),
+            "FRAMEKILN_PORT": str(self._port.number),
             "FRAMEKILN_DATA": str(self.data),
             "FRAMEKILN_API_KEY": API_KEY,
             **environment,
@@ -208,12 +209,6 @@ def running_service(folder: Path, **environment: str) -> Iterator[Service]:
     finally:
         service.http.close()
         service.stop()
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _command_line(pid: int) -> str:

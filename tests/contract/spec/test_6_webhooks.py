@@ -4,7 +4,6 @@ import asyncio
 import os
 import re
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import AsyncIterator
@@ -24,6 +23,7 @@ from tests.contract.conftest import TEMPLATE
 from tests.support.app import Kiln, open_kiln
 from tests.support.jobs import eventually
 from tests.support.patience import PATIENCE_S
+from tests.support.ports import ReservedPort
 from tests.support.postgres import PostgresServer
 from tests.support.receiver import Answer, Receiver
 from tests.support.webhooks import arrivals
@@ -276,7 +276,8 @@ async def test_the_receivers_in_the_documents_work(
     [source] = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text("utf-8"), re.M | re.S)
     program = tmp_path / f"receiver.{ending}"
     program.write_text(source)
-    port = free_port()
+    reserved = ReservedPort()
+    port = reserved.number
     webhook = await add(kiln, f"http://127.0.0.1:{port}/", "render.completed")
     interpreter = sys.executable if ending == "py" else str(Path(sys.executable).with_name("node"))
     process = await asyncio.create_subprocess_exec(
@@ -308,12 +309,6 @@ async def test_the_receivers_in_the_documents_work(
         # Node may be started by a program that starts it.
         os.killpg(process.pid, signal.SIGKILL)
         await process.communicate()
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 async def listening(port: int) -> None:

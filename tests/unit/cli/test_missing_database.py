@@ -1,6 +1,5 @@
 """Commands that find no database, and who answers at the port of the service."""
 
-import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,12 +13,7 @@ from framekiln.cli import app
 from framekiln.cli.doctor_checks import Finding, State, check_port
 from framekiln.cli.port import is_service_at
 from framekiln.settings import Settings
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+from tests.support.ports import ReservedPort
 
 
 @pytest.mark.parametrize(
@@ -38,7 +32,8 @@ def test_a_command_without_a_database_says_so_and_makes_none(
     words: tuple[str, ...], tmp_path: Path
 ) -> None:
     folder = tmp_path / "none" / "data"
-    environment = {"FRAMEKILN_DATA": str(folder), "FRAMEKILN_PORT": str(free_port())}
+    port = ReservedPort()
+    environment = {"FRAMEKILN_DATA": str(folder), "FRAMEKILN_PORT": str(port.number)}
     result = CliRunner().invoke(app, list(words), env={**environment, "DATABASE_URL": None})
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
