@@ -1,13 +1,14 @@
-// Bundles src/main.ts into the one script that the renderer puts into every page, and puts the
-// Tailwind compiler and the Lottie player beside it, for the pages that need one.
+// Bundles src/main.ts into the one script that the renderer puts into every page, and
+// src/worker_main.ts into that of every worker, and puts the Tailwind compiler and the Lottie player
+// beside them, for the pages that need one.
 import { readFile, writeFile } from "node:fs/promises";
 import { build } from "esbuild";
 
 const CAPTURE = "../src/framekiln/capture";
 
 await build({
-  entryPoints: ["src/main.ts"],
-  outfile: `${CAPTURE}/runtime.js`,
+  entryPoints: { runtime: "src/main.ts", worker_runtime: "src/worker_main.ts" },
+  outdir: CAPTURE,
   bundle: true,
   format: "iife",
   target: "chrome120",

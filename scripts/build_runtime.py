@@ -14,7 +14,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RUNTIME = ROOT / "runtime"
 CAPTURE = ROOT / "src" / "framekiln" / "capture"
-OUTPUTS = tuple(CAPTURE / name for name in ("runtime.js", "tailwind.js", "lottie.js"))
+OUTPUTS = tuple(
+    CAPTURE / name for name in ("runtime.js", "worker_runtime.js", "tailwind.js", "lottie.js")
+)
 
 
 def build() -> None:

@@ -7,6 +7,7 @@
 import { AuthorActivity } from "./author_activity.ts";
 import { Bridge, type OwnRuntime } from "./bridge.ts";
 import { ExactClock, frameTimeMs, type FrameRate, type Zero } from "./clock.ts";
+import { DrawingWorkers } from "./drawing_workers.ts";
 import { Driver, isSeen } from "./driver.ts";
 import { registerElements } from "./elements/register.ts";
 import { timeTree } from "./elements/timed.ts";
@@ -73,8 +74,10 @@ function installHosted(config: HostConfig): void {
     clip.routedMs ??= nowMs;
     return (untilMs) => playedOf(clip, untilMs);
   });
+  const workers = new DrawingWorkers();
   if (config.definesElements !== false) {
     natives.install();
+    workers.install();
     webAudio.install();
     replaceTimerWorkers();
     replaceDrawing();
@@ -84,13 +87,14 @@ function installHosted(config: HostConfig): void {
   timeTree.onAdd = () => loop.wake();
   const bridge = installBridge(config);
   const readiness = new Readiness(
-    bridge === null ? [driver, tailwind, webAudio, requests] : [bridge],
+    bridge === null ? [driver, tailwind, webAudio, requests, workers] : [bridge],
   );
   let hasDrawn = false;
   publish({
     pending: () => readiness.pending(),
     failure: () => readiness.failure(),
-    plan: () => bridge?.plan() ?? makePlan(natives, activity.hasAny || webAudio.hasAny),
+    plan: () =>
+      bridge?.plan() ?? makePlan(natives, activity.hasAny || webAudio.hasAny || workers.hasAny),
     mistakes: () => findMistakes(failedScripts, config.definesElements !== false),
     media: (filmMs: number) => (bridge === null ? plannedMedia(natives, filmMs) : []),
     ...(bridge === null ? {} : bridgeContract(bridge)),
@@ -102,6 +106,8 @@ function installHosted(config: HostConfig): void {
       loop.repeat();
       frames.repeat();
     },
+    askWorkers: () => workers.beginFrame(),
+    workerDrawings: () => workers.drawings(),
     hasDrawn: () => hasDrawn,
     step: () => {
       held.note();

@@ -129,6 +129,31 @@ def test_a_page_that_changes_once_shows_it_in_time(camera: Camera) -> None:
     ]
 
 
+def test_a_worker_draws_every_frame_from_the_first_on(camera: Camera) -> None:
+    # Frame 0 was empty, and those after it showed the frame before.
+    html = """<body style="margin: 0; background: blue"><canvas id="canvas"></canvas><script>
+      canvas.width = innerWidth;
+      canvas.height = innerHeight;
+      const script = `onmessage = ({ data: canvas }) => {
+        const pen = canvas.getContext("2d");
+        let n = 0;
+        requestAnimationFrame(function draw() {
+          pen.fillStyle = n % 2 ? "white" : "red";
+          pen.fillRect(0, 0, canvas.width, canvas.height);
+          n += 1;
+          requestAnimationFrame(draw);
+        });
+      }`;
+      const worker = new Worker(URL.createObjectURL(new Blob([script])));
+      const handedOver = canvas.transferControlToOffscreen();
+      worker.postMessage(handedOver, [handedOver]);
+    </script>"""
+    take = camera.film(html, fps=Fraction(10), duration_ms=1000)
+    expected = [(255, 255, 255) if n % 2 else (255, 0, 0) for n in range(10)]
+    found = np.array([picture[HEIGHT // 2, WIDTH // 2] for picture in take.pictures], int)
+    assert np.abs(found - expected).max() <= 8
+
+
 def test_frame_callbacks_run_once_a_frame(camera: Camera) -> None:
     html = """<script>
     let calls = 0;

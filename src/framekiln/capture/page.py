@@ -17,11 +17,12 @@ from framekiln.capture.browser import Browser
 from framekiln.capture.cdp import Params
 from framekiln.capture.errors import BrowserTimeout
 from framekiln.capture.network import PAGE_URL, PageNetwork
-from framekiln.capture.page_clock import CREEP_US, PageClock, Shown
+from framekiln.capture.page_clock import CREEP_US, TICK_GRID_US, PageClock, Shown
 from framekiln.capture.page_scripts import data_script, runtime_script
 from framekiln.capture.page_session import PageSession
 from framekiln.capture.settling import finish_tasks, settle
 from framekiln.capture.web_audio import ContextSound, WebAudio
+from framekiln.capture.worker_drawings import WorkerDrawings
 from framekiln.kit.errors import FramekilnError
 
 _FIRST_FRAME_PAUSE_S: Final = 0.002
@@ -63,6 +64,7 @@ class Page:
         self._session = PageSession(browser, target=target, session=session)
         self._clock = PageClock(self._session)
         self._sound = WebAudio(self._session, self._clock)
+        self._workers = WorkerDrawings(self._session, self._clock)
         self._url = PAGE_URL
         self._runtime_options: dict[str, bool] = {}
         self._rate = ""
@@ -88,6 +90,8 @@ class Page:
         self._session.within_s = settle_within_s
         self._session.attach(network)
         self._sound.listen()
+        if self._runtime_options.get("defines_elements", True):
+            self._workers.listen()
         self._clock.stop()
         runtime = runtime_script(has_files=has_files, **self._runtime_options)
         for source in (runtime, *(() if self.data is None else (data_script(self.data),))):
@@ -136,7 +140,8 @@ class Page:
             shown = self._draw_first(shown, at_us, screenshot=screenshot)
         if self._has_tasks and not self.evaluate("__framekiln.frameDone()"):
             finish_tasks(self._session, self._clock)
-            return self._draw_again(shown, screenshot=screenshot)
+            shown = self._draw_again(shown, screenshot=screenshot)
+        shown = self._workers.finish(shown, lambda: self._repeat(screenshot=screenshot))
         # A browser that has just started sometimes has no picture of its first frame.
         if screenshot is not None and shown.screenshot is None:
             return self._draw_again(shown, screenshot=screenshot)
@@ -191,6 +196,11 @@ class Page:
             shown = self._clock.draw_at(at_us, screenshot=screenshot)
         self._has_drawn = True
         return shown
+
+    def _repeat(self, *, screenshot: Params | None) -> Shown:
+        """Draw the present frame again, where animations of the page itself stay exact."""
+        self.evaluate("__framekiln.repeat()")
+        return self._clock.draw_after(TICK_GRID_US, screenshot=screenshot)
 
     def _draw_again(self, first: Shown, *, screenshot: Params | None) -> Shown:
         self.evaluate("__framekiln.repeat()")

@@ -16,7 +16,7 @@ from framekiln.capture.page_session import PageSession
 CREEP_US: Final = 1
 # Chromium blurs animation times that are not whole tenths of a millisecond with a random secret
 # of the process: frames fall on this grid, so that every run draws the same picture.
-_TICK_GRID_US: Final = 100
+TICK_GRID_US: Final = 100
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class PageClock:
         self._zero_virtual_us = self._virtual_us
         if self._tick_us > 0:
             # Frames were drawn while the page held us up: frame 0 needs a tick of its own.
-            self._zero_tick_us = self._tick_us + _TICK_GRID_US
+            self._zero_tick_us = self._tick_us + TICK_GRID_US
         return {"virtualMs": self._zero_virtual_us / 1000, "tickMs": self._zero_tick_us / 1000}
 
     def advance(self, by_us: int) -> None:
@@ -79,7 +79,7 @@ class PageClock:
 
     def draw_at(self, at_us: int, *, screenshot: Params | None = None) -> Shown:
         """Draw the frame of an instant after zero."""
-        on_grid_us = round(at_us / _TICK_GRID_US) * _TICK_GRID_US
+        on_grid_us = round(at_us / TICK_GRID_US) * TICK_GRID_US
         return self._draw(self._zero_tick_us + on_grid_us, screenshot)
 
     def draw_after(self, by_us: int, *, screenshot: Params | None = None) -> Shown:

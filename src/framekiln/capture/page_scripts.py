@@ -24,7 +24,7 @@ def runtime_script(
     *, has_files: bool, defines_elements: bool = True, asks_info: bool = False
 ) -> str:
     """The runtime with its configuration, as one expression that leaves no names behind."""
-    source = resources.files("framekiln.capture").joinpath("runtime.js").read_text("utf-8")
+    source = _read("runtime.js")
     config = json.dumps(
         {
             "epochMs": EPOCH_MS,
@@ -38,6 +38,12 @@ def runtime_script(
         f"(() => {{ const __FRAMEKILN_CONFIG__ = {config};\n{source}\n}})();"
         f"\n//# sourceURL={RUNTIME_URL}"
     )
+
+
+@cache
+def worker_script() -> str:
+    """What runs in each worker before its own script."""
+    return f"{_read('worker_runtime.js')}\n//# sourceURL={RUNTIME_URL}"
 
 
 def data_script(data: str) -> str:
@@ -67,6 +73,10 @@ def console_text(params: Params) -> str:
     """Say what a script wrote to its console, on one line."""
     parts = [str(a.get("value", a.get("description", ""))) for a in params.get("args", ())]
     return _without_stack(" ".join(parts))[:500]
+
+
+def _read(name: str) -> str:
+    return resources.files("framekiln.capture").joinpath(name).read_text("utf-8")
 
 
 def _thrown(details: Params) -> str:

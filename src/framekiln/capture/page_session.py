@@ -63,9 +63,10 @@ class PageSession:
         except BrowserTimeout as error:
             raise self._blocked() from error
 
-    def post(self, method: str, params: Params) -> None:
-        """Have the page do something, and do not care for the answer."""
-        self._connection.abandon(self._connection.post(method, params, session=self._id))
+    def post(self, method: str, params: Params, *, worker: str | None = None) -> None:
+        """Have the page, or a worker of it, do something; do not care for the answer."""
+        session = self._id if worker is None else worker
+        self._connection.abandon(self._connection.post(method, params, session=session))
 
     def evaluate(self, expression: str, *, context: str | None = None) -> Any:
         """Run a script in the page, or in a frame inside it, and return its value."""

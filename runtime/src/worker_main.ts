@@ -1,0 +1,41 @@
+/**
+ * The script that the renderer puts before that of each worker: it tells the page how far the
+ * worker is. The page's side is `drawing_workers.ts`.
+ */
+
+import { isQuestion, type WorkerProgress } from "./worker_question.ts";
+import { WorkerFrames } from "./worker_frames.ts";
+
+const frames =
+  typeof requestAnimationFrame === "function"
+    ? new WorkerFrames(requestAnimationFrame.bind(globalThis))
+    : null;
+if (frames !== null) {
+  globalThis.requestAnimationFrame = (callback) => frames.request(callback);
+  globalThis.cancelAnimationFrame = (handle) => frames.cancel(handle);
+}
+
+let answers: MessagePort | null = null;
+
+function answer(isOver: boolean): void {
+  const progress: WorkerProgress = {
+    ran: frames?.ran ?? 0,
+    isWaiting: frames?.isWaiting ?? false,
+    isOver,
+  };
+  answers?.postMessage(progress);
+}
+
+// The first listener of all, so the author's never see a question.
+addEventListener("message", (event: MessageEvent) => {
+  if (!isQuestion(event.data)) return;
+  event.stopImmediatePropagation();
+  answers ??= event.ports[0] ?? null;
+  answer(false);
+});
+
+const close = globalThis.close.bind(globalThis);
+globalThis.close = () => {
+  answer(true);
+  close();
+};

@@ -1,0 +1,136 @@
+"""Workers that draw a canvas of the page (OffscreenCanvas): every frame shows what is drawn for it.
+
+Each worker draws a green that tells the frame, so a picture that is late shows it.
+"""
+
+import pytest
+
+from framekiln.capture.browser import Browser
+from tests.support.compositions import showing
+
+FRAMES = 6
+PEN = """
+  let pen = null;
+  const draw = (n) => {
+    pen.fillStyle = `rgb(0, ${n * 20}, 0)`;
+    pen.fillRect(0, 0, 320, 240);
+  };
+"""
+# Longer than Chromium waits for anything, if it waits at all.
+SLOW = "for (let i = 0; i < 2e7; i += 1) Math.sqrt(i);"
+
+
+def page(worker: str, script: str = "") -> str:
+    return f"""<body data-duration-ms="1000" style="margin:0;background:#00f">
+      <canvas id="canvas" width="320" height="240"></canvas>
+      <script id="source" type="text/plain">{PEN}{worker}</script>
+      <script>
+        const worker = new Worker(URL.createObjectURL(new Blob([source.textContent])));
+        const handedOver = canvas.transferControlToOffscreen();
+        worker.postMessage({{ handedOver }}, [handedOver]);
+        {script}
+      </script>"""
+
+
+def greens(browser: Browser, html: str) -> list[int]:
+    """The green of each frame, in steps of 20; -1 where nothing is drawn."""
+    with showing(browser, html) as film:
+        seen = [film.frame(number)[120, 160].tolist() for number in range(FRAMES)]
+    return [-1 if blue else green // 20 for _, green, blue in seen]
+
+
+TAKE = "onmessage = ({ data }) => { pen = data.handedOver.getContext('2d'); %s }"
+LISTEN = """onmessage = ({ data }) => {
+  if (data.handedOver) pen = data.handedOver.getContext("2d");
+  else { %s }
+}"""
+BY_MESSAGES = """
+  let n = 0;
+  requestAnimationFrame(function tell() {
+    n += 1;
+    worker.postMessage({ n });
+    requestAnimationFrame(tell);
+  });
+"""
+COUNTED = [1, 2, 3, 4, 5, 6]
+CASES = {
+    "once": (page(TAKE % "draw(3)"), [3] * FRAMES),
+    "once, slowly": (page(SLOW + TAKE % f"{SLOW} draw(3)"), [3] * FRAMES),
+    "in frames that it counts": (
+        page(
+            TAKE
+            % "let n = 0; (function f() { if (n) draw(n); n += 1; requestAnimationFrame(f) })()"
+        ),
+        COUNTED,
+    ),
+    "in frames, by their time": (
+        page(
+            TAKE % "requestAnimationFrame(function f(ms) { draw(1 + Math.round(ms * 30 / 1000));"
+            " requestAnimationFrame(f) })"
+        ),
+        COUNTED,
+    ),
+    "in some frames": (
+        page(
+            TAKE % "requestAnimationFrame(function f(ms) { const n = Math.round(ms * 30 / 1000);"
+            f" if (n % 3 === 0) {{ {SLOW} draw(1 + n) }} requestAnimationFrame(f) }})"
+        ),
+        [1, 1, 1, 4, 4, 4],
+    ),
+    "in frames, with WebGL": (
+        page(
+            "onmessage = ({ data }) => { const gl = data.handedOver.getContext('webgl'); let n = 0;"
+            " requestAnimationFrame(function f() { n += 1; gl.clearColor(0, n * 20 / 255, 0, 1);"
+            " gl.clear(gl.COLOR_BUFFER_BIT); requestAnimationFrame(f) }) }"
+        ),
+        COUNTED,
+    ),
+    "by messages": (page(LISTEN % "draw(data.n)", BY_MESSAGES), COUNTED),
+    "by messages, slowly": (page(LISTEN % f"{SLOW} draw(data.n)", BY_MESSAGES), COUNTED),
+    "by messages, in frames": (
+        page(LISTEN % "requestAnimationFrame(() => draw(data.n))", BY_MESSAGES),
+        COUNTED,
+    ),
+}
+
+
+@pytest.mark.parametrize(("html", "expected"), CASES.values(), ids=CASES)
+def test_every_frame_shows_what_a_worker_draws_for_it(
+    browser: Browser, html: str, expected: list[int]
+) -> None:
+    assert greens(browser, html) == expected
+
+
+def test_a_script_of_the_page_draws_on_such_a_canvas_itself(browser: Browser) -> None:
+    html = """<body data-duration-ms="1000" style="margin:0;background:#00f">
+      <canvas id="canvas" width="320" height="240"></canvas>
+      <script>
+        const pen = canvas.transferControlToOffscreen().getContext("2d");
+        pen.fillStyle = "rgb(0, 60, 0)";
+        pen.fillRect(0, 0, 320, 240);
+      </script>"""
+    assert greens(browser, html) == [3] * FRAMES
+
+
+def test_a_worker_that_closes_itself_holds_nothing_up(browser: Browser) -> None:
+    # Like any browser, Chromium loses what it drew in its last breath.
+    assert len(greens(browser, page(TAKE % "close()"))) == FRAMES
+
+
+def test_messages_of_the_author_are_all_a_worker_hears(browser: Browser) -> None:
+    worker = """
+      const heard = [];
+      addEventListener("message", ({ data }) => {
+        heard.push(Object.keys(data));
+        if (data.handedOver) data.handedOver.getContext("2d");
+        if (data.last) postMessage(heard);
+      });
+    """
+    script = """
+      window.said = [];
+      worker.onmessage = ({ data }) => said.push(data);
+      requestAnimationFrame(() => worker.postMessage({ last: true }));
+    """
+    with showing(browser, page(worker, script)) as film:
+        film.at(0, "0")
+        assert film.at(1, "said") == [[["handedOver"], ["last"]]]
