@@ -63,8 +63,8 @@ class TimerWorker extends EventTarget {
     later(() => this.whileOpen(() => run(names)));
   }
 
-  postMessage(data: unknown): void {
-    const copy: unknown = structuredClone(data);
+  postMessage(data: unknown, options?: StructuredSerializeOptions | Transferable[]): void {
+    const copy: unknown = structuredClone(data, serializing(options));
     this.later(() => this.whileOpen(() => deliver(this.inside, this.scope, copy)));
   }
 
@@ -78,8 +78,8 @@ class TimerWorker extends EventTarget {
     };
     return {
       onmessage: null,
-      postMessage: (data: unknown) => {
-        const copy: unknown = structuredClone(data);
+      postMessage: (data: unknown, options?: StructuredSerializeOptions | Transferable[]) => {
+        const copy: unknown = structuredClone(data, serializing(options));
         this.later(() => this.whileOpen(() => deliver(this, this, copy)));
       },
       close: () => this.terminate(),
@@ -93,6 +93,13 @@ class TimerWorker extends EventTarget {
   private whileOpen(call: () => unknown): void {
     if (!this.isOver) call();
   }
+}
+
+/** What is handed over may be named in a list or among options. */
+function serializing(
+  options: StructuredSerializeOptions | Transferable[] | undefined,
+): StructuredSerializeOptions {
+  return Array.isArray(options) ? { transfer: options } : (options ?? {});
 }
 
 function deliver(target: EventTarget, owner: { onmessage?: unknown }, data: unknown): void {

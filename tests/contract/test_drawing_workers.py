@@ -91,6 +91,10 @@ CASES = {
         page(LISTEN % "requestAnimationFrame(() => draw(data.n))", BY_MESSAGES),
         COUNTED,
     ),
+    "by timers": (
+        page(TAKE % "let n = 1; draw(n); setInterval(() => { n += 1; draw(n) }, 33)"),
+        COUNTED,
+    ),
 }
 
 
