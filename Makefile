@@ -98,7 +98,7 @@ $(KERNEL): src/framekiln/pixels/kernel.c scripts/build_kernel.py $(INSTALLED)
 	$(BIN)/python scripts/build_kernel.py
 	@test ! -e $@ || touch $@
 
-$(SPEECH): src/framekiln/speech/pinned.py scripts/fetch_speech_models.py $(INSTALLED)
+$(SPEECH): src/framekiln/speech/pinned_models.py scripts/fetch_speech_models.py $(INSTALLED)
 	$(BIN)/python scripts/fetch_speech_models.py
 	@touch $@
 

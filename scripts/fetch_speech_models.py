@@ -18,8 +18,8 @@ import tempfile
 from pathlib import Path
 
 from framekiln.speech.errors import SpeechModelDamaged
-from framekiln.speech.models import check, installed_models_folder
-from framekiln.speech.pinned import BASE, MODELS, MOONSHINE, VOICE, PinnedModel
+from framekiln.speech.model_files import check_model_files, installed_models_folder
+from framekiln.speech.pinned_models import BASE, MODELS, MOONSHINE, SILERO, PinnedModel
 
 
 class NotFetched(Exception):
@@ -30,7 +30,7 @@ def fetch(model: PinnedModel, into: Path) -> bool:
     """Put a model's folder into `into`, whole or not at all; tell whether that was needed."""
     folder = into / model.name
     try:
-        check(model, folder)
+        check_model_files(model, folder)
     except SpeechModelDamaged:
         shutil.rmtree(folder, ignore_errors=True)
     else:
@@ -40,7 +40,7 @@ def fetch(model: PinnedModel, into: Path) -> bool:
         archive = download(model, Path(scratch))
         fresh = Path(scratch) / model.name
         unpack(model, archive, fresh)
-        check(model, fresh)
+        check_model_files(model, fresh)
         fresh.replace(folder)
     return True
 
@@ -85,7 +85,7 @@ def main() -> None:
     if unknown := set(options.names) - set(MODELS):
         parser.error(f"no such model: {', '.join(sorted(unknown))}")
     wanted = [MODELS[name] for name in options.names] or [BASE, MOONSHINE]
-    failed = [model for model in dict.fromkeys([*wanted, VOICE]) if not tried(model, options.into)]
+    failed = [model for model in dict.fromkeys([*wanted, SILERO]) if not tried(model, options.into)]
     if failed and (options.names or {BASE, MOONSHINE} <= set(failed)):
         raise SystemExit(1)
 

@@ -11,18 +11,24 @@ from tempfile import TemporaryDirectory
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.support.frame_codes import Picture
-from tests.support.golden import Composition, Rendered, compare, compositions, render
+from tests.support.golden import (
+    GoldenComposition,
+    RenderedComposition,
+    compare,
+    compositions,
+    render,
+)
+from tests.support.golden_video_media import video_makers
 from tests.support.golden_videos import (
-    Filmed,
     GoldenVideo,
+    RenderedVideo,
     film_video,
     golden_videos,
     sounds_alike,
 )
 from tests.support.libraries import module_makers
 from tests.support.local_assets import LocalAssets
-from tests.support.stock import stock_makers
-from tests.support.video_stock import video_makers
+from tests.support.stock_media import stock_makers
 
 from framekiln.capture.browser import open_browser
 
@@ -48,7 +54,7 @@ def main(names: list[str]) -> int:
     return 0
 
 
-def write_video(filmed: Filmed) -> None:
+def write_video(filmed: RenderedVideo) -> None:
     """Replace the goldens of one video, unless they are as good as before."""
     video = filmed.video
     for warning in filmed.warnings:
@@ -58,7 +64,7 @@ def write_video(filmed: Filmed) -> None:
         print(f"{video.sheet_path}: written")
 
 
-def is_video_as_before(video: GoldenVideo, filmed: Filmed) -> bool:
+def is_video_as_before(video: GoldenVideo, filmed: RenderedVideo) -> bool:
     """Tell whether a new video is what its goldens say already."""
     golden, sheet = video.sheet, filmed.sheet
     if golden.shape != sheet.shape or not sounds_alike(filmed.levels, video.levels):
@@ -67,7 +73,7 @@ def is_video_as_before(video: GoldenVideo, filmed: Filmed) -> bool:
     return likeness.ssim > 0.985 and likeness.tile_difference < 6
 
 
-def write_goldens(rendered: Rendered) -> None:
+def write_goldens(rendered: RenderedComposition) -> None:
     """Replace the goldens of one composition; those that are as good as before stay."""
     composition = rendered.composition
     for warning in rendered.warnings:
@@ -82,7 +88,7 @@ def write_goldens(rendered: Rendered) -> None:
         print(f"{composition.golden_path(at_ms)}: written")
 
 
-def is_as_before(composition: Composition, at_ms: int, picture: Picture) -> bool:
+def is_as_before(composition: GoldenComposition, at_ms: int, picture: Picture) -> bool:
     """Tell whether a new picture is what its golden shows already."""
     if not composition.golden_path(at_ms).exists():
         return False

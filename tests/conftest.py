@@ -17,9 +17,9 @@ from tests.support.receiver import Receiver
 
 SHARED, SURVIVAL = "shared service", "survival"
 GROUPS: Final = {
-    SURVIVAL: ("test_survives.py", "test_pipeline_survives.py", "test_upload_survives.py"),
+    SURVIVAL: ("test_survives.py", "test_pipeline_chaos.py", "test_upload_survives.py"),
     SHARED: (
-        "test_hide_something.py",
+        "test_redaction.py",
         "test_pipeline_commands.py",
         "test_players.py",
         "test_layer_examples.py",

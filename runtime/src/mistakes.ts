@@ -1,7 +1,7 @@
 /**
  * What looks like a mistake of the page's author, found by one look before frame 0.
  *
- * Says only what was found; `engine/page_warnings.py` puts it into words.
+ * Says only what was found; `engine/page/warnings.py` writes the messages.
  */
 
 import { CONTROLS, WRAPPERS } from "./elements/inert.ts";

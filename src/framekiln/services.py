@@ -6,40 +6,40 @@ from dataclasses import dataclass
 
 from framekiln.db.notify import Notifications
 from framekiln.db.pool import Database
+from framekiln.files.events import FileEvents
 from framekiln.files.ingest import Ingest
-from framekiln.files.news import FileNews
 from framekiln.files.service import Files
 from framekiln.files.streams.service import Streams
 from framekiln.files.uploads import Uploads
-from framekiln.files.work import FileWork
-from framekiln.identity.people.passwords import Passwords
-from framekiln.identity.people.sessions import Sessions
-from framekiln.identity.people.users import Users
+from framekiln.files.worker import FileWorker
+from framekiln.identity.passwords import Passwords
 from framekiln.identity.service import Identity
-from framekiln.identity.signing.keys import FixedKeys
-from framekiln.identity.signing.stored_keys import StoredKeys
-from framekiln.identity.signing.tokens import Tokens
+from framekiln.identity.sessions import Sessions
+from framekiln.identity.signing.keys import ConfiguredSigningKeys
+from framekiln.identity.signing.stored_keys import StoredSigningKeys
+from framekiln.identity.signing.tokens import AccessTokens
+from framekiln.identity.users import Users
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock, SystemClock
 from framekiln.kit.fetch import GuardedFetcher
-from framekiln.pipelines.assembled import Around, PipelineServices
+from framekiln.pipelines.wiring import PipelineDependencies, PipelineServices
 from framekiln.playback.service import Playback
-from framekiln.renders.news import RenderNews
-from framekiln.renders.reuse.kept_parts import KeptParts
+from framekiln.renders.events import RenderEvents
+from framekiln.renders.part_cache import PartCache
 from framekiln.renders.service import Renders
-from framekiln.renders.work import RenderWork
+from framekiln.renders.worker import RenderWorker
 from framekiln.settings import Settings
 from framekiln.speech.configuration import SpeechSettings
 from framekiln.storage.blob_store import BlobStore, open_blob_store
 from framekiln.transcripts.service import Transcripts
-from framekiln.transcripts.work import TranscriptWork
-from framekiln.videos.news import VideoNews
-from framekiln.videos.parts import VideoParts
-from framekiln.webhooks.callbacks.service import Callbacks
-from framekiln.webhooks.log import DeliveryLog
+from framekiln.transcripts.worker import TranscriptWorker
+from framekiln.videos.events import VideoEvents
+from framekiln.videos.wiring import VideoServices
+from framekiln.webhooks.callbacks import Callbacks
+from framekiln.webhooks.delivery_log import DeliveryLog
 from framekiln.webhooks.outbox import Outbox
 from framekiln.webhooks.service import Webhooks
-from framekiln.webhooks.work import WebhookWork
+from framekiln.webhooks.worker import WebhookWorker
 
 
 @dataclass(frozen=True)
@@ -55,24 +55,24 @@ class Services:
     identity: Identity
     users: Users
     sessions: Sessions
-    tokens: Tokens
+    tokens: AccessTokens
     ingest: Ingest
     files: Files
     uploads: Uploads
-    file_work: FileWork
+    file_worker: FileWorker
     renders: Renders
-    render_work: RenderWork
-    kept_parts: KeptParts
+    render_worker: RenderWorker
+    part_cache: PartCache
     transcripts: Transcripts
-    transcript_work: TranscriptWork
-    v2: VideoParts
+    transcript_worker: TranscriptWorker
+    v2: VideoServices
     streams: Streams
     playback: Playback
     fetcher: GuardedFetcher
     outbox: Outbox
     webhooks: Webhooks
-    webhook_log: DeliveryLog
-    webhook_work: WebhookWork
+    delivery_log: DeliveryLog
+    webhook_worker: WebhookWorker
     callbacks: Callbacks
     pipelines: PipelineServices
 
@@ -89,22 +89,22 @@ class Services:
         fetcher = GuardedFetcher(settings.fetch_allow, ca_file=settings.fetch_ca_file)
         outbox = Outbox(jobs, clock=clock)
         blobs = open_blob_store(settings.storage_url, folder=settings.data / "blobs")
-        file_news = FileNews(outbox)
+        file_events = FileEvents(outbox)
         files = Files(
-            database, blobs=blobs, notifications=notifications, clock=clock, news=file_news
+            database, blobs=blobs, notifications=notifications, clock=clock, events=file_events
         )
         ingest = Ingest(database, blobs=blobs, fetcher=fetcher, clock=clock)
-        news = RenderNews(outbox, base_url=settings.public_url)
+        render_events = RenderEvents(outbox, base_url=settings.public_url)
         callbacks = Callbacks(database, outbox=outbox, fetcher=fetcher, clock=clock)
-        video_news = VideoNews(outbox, settings.public_url, callbacks)
-        news.add(video_news.heard)
+        video_events = VideoEvents(outbox, settings.public_url, callbacks)
+        render_events.add_listener(video_events.on_render_changed)
         renders = Renders(
             database,
             jobs=jobs,
             blobs=blobs,
             notifications=notifications,
             clock=clock,
-            news=news,
+            events=render_events,
         )
         async with AsyncExitStack() as stack:
             for part in (database, notifications, jobs):
@@ -120,14 +120,17 @@ class Services:
                 identity=Identity(database, clock),
                 users=Users(database, passwords=passwords, clock=clock),
                 sessions=Sessions(database, passwords=passwords, clock=clock),
-                tokens=Tokens(
-                    FixedKeys(secrets) if secrets else StoredKeys(database, clock), clock
+                tokens=AccessTokens(
+                    ConfiguredSigningKeys(secrets)
+                    if secrets
+                    else StoredSigningKeys(database, clock),
+                    clock,
                 ),
                 ingest=ingest,
                 files=files,
-                uploads=Uploads(database, jobs=jobs, blobs=blobs, clock=clock, news=file_news),
-                file_work=FileWork(database, clock=clock, news=file_news),
-                streams=Streams(database, jobs=jobs, blobs=blobs, clock=clock, news=file_news),
+                uploads=Uploads(database, jobs=jobs, blobs=blobs, clock=clock, events=file_events),
+                file_worker=FileWorker(database, clock=clock, events=file_events),
+                streams=Streams(database, jobs=jobs, blobs=blobs, clock=clock, events=file_events),
                 playback=Playback(
                     database,
                     files=files,
@@ -140,11 +143,11 @@ class Services:
                 fetcher=fetcher,
                 outbox=outbox,
                 webhooks=Webhooks(database, jobs=jobs, outbox=outbox, fetcher=fetcher, clock=clock),
-                webhook_log=DeliveryLog(database, jobs=jobs, clock=clock),
-                webhook_work=WebhookWork(database, jobs=jobs, clock=clock),
+                delivery_log=DeliveryLog(database, jobs=jobs, clock=clock),
+                webhook_worker=WebhookWorker(database, jobs=jobs, clock=clock),
                 callbacks=callbacks,
-                render_work=RenderWork(database, jobs=jobs, clock=clock, news=news),
-                kept_parts=KeptParts(database, blobs, clock),
+                render_worker=RenderWorker(database, jobs=jobs, clock=clock, events=render_events),
+                part_cache=PartCache(database, blobs, clock),
                 transcripts=Transcripts(
                     database,
                     files=files,
@@ -155,9 +158,9 @@ class Services:
                     clock=clock,
                     languages=SpeechSettings.of(settings).languages,
                 ),
-                transcript_work=TranscriptWork(database, jobs=jobs, outbox=outbox, clock=clock),
-                pipelines=PipelineServices.over(
-                    Around(
+                transcript_worker=TranscriptWorker(database, jobs=jobs, outbox=outbox, clock=clock),
+                pipelines=PipelineServices.build(
+                    PipelineDependencies(
                         database=database,
                         jobs=jobs,
                         blobs=blobs,
@@ -169,12 +172,12 @@ class Services:
                     )
                 ),
                 renders=renders,
-                v2=VideoParts.over(
+                v2=VideoServices.build(
                     database,
                     renders=renders,
                     ingest=ingest,
                     blobs=blobs,
-                    news=video_news,
+                    events=video_events,
                     clock=clock,
                 ),
             )

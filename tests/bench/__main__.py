@@ -8,19 +8,19 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.table import Table
 
-from framekiln.capture.page import Size
+from framekiln.capture.page import FrameSize
 from tests.bench.layers import measure_layers, print_layers
 from tests.bench.pipelines import measure_pipelines, print_pipelines
 from tests.bench.playback import measure_playback, print_playback
-from tests.bench.renders import Row, measure
+from tests.bench.renders import RenderRow, measure
 from tests.bench.speech import measure_speech, print_speech
 
 CASES = (
-    ("animated", Size(1280, 720)),
-    ("animated", Size(1920, 1080)),
-    ("canvas", Size(1280, 720)),
-    ("titles", Size(1280, 720)),
-    ("titles", Size(1920, 1080)),
+    ("animated", FrameSize(1280, 720)),
+    ("animated", FrameSize(1920, 1080)),
+    ("canvas", FrameSize(1280, 720)),
+    ("titles", FrameSize(1280, 720)),
+    ("titles", FrameSize(1920, 1080)),
 )
 
 
@@ -50,7 +50,7 @@ def main() -> None:
     print_pipelines(run)
 
 
-def _print_table(rows: list[Row]) -> None:
+def _print_table(rows: list[RenderRow]) -> None:
     table = Table(title="HTML to MP4, x264 veryfast crf 18, CPU milliseconds a frame")
     columns = ("page", "frames/s", "Chromium", "driver", "convert+encode", "whole")
     for column in (*columns, "encode only", "its frames/s", "whole / encode", "grabbing"):

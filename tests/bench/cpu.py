@@ -7,13 +7,13 @@ from pathlib import Path
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
-def own_s() -> float:
+def process_cpu_s() -> float:
     """Return what this process has used, all threads together."""
     used = resource.getrusage(resource.RUSAGE_SELF)
     return used.ru_utime + used.ru_stime
 
 
-def tree_s(leader: int) -> float:
+def process_tree_cpu_s(leader: int) -> float:
     """Return what a process and everything below it have used, ended children included."""
     parents: dict[int, int] = {}
     used: dict[int, float] = {}

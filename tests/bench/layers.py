@@ -23,9 +23,9 @@ from rich.table import Table
 from framekiln.capture.browser import Browser, open_browser
 from framekiln.composition.layers import read_config
 from framekiln.engine.film import make_film
-from framekiln.engine.order import FilmOrder
-from framekiln.media.writing.encode import VideoSettings, configure_pictures
-from tests.bench.cpu import own_s, tree_s
+from framekiln.engine.film_order import FilmOrder
+from framekiln.media.encode.film_encoder import VideoSettings, configure_video
+from tests.bench.cpu import process_cpu_s, process_tree_cpu_s
 from tests.support.clips import write_picture
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
 
@@ -40,14 +40,14 @@ class LayerRow:
     name: str
     cpu_s: float
     wall_s: float
-    beside: str
-    beside_cpu_s: float
-    beside_wall_s: float
+    baseline: str
+    baseline_cpu_s: float
+    baseline_wall_s: float
 
     @property
     def ratio(self) -> float:
         """Our processor time over the other's."""
-        return self.cpu_s / self.beside_cpu_s
+        return self.cpu_s / self.baseline_cpu_s
 
 
 def measure_layers() -> list[LayerRow]:
@@ -80,9 +80,9 @@ def print_layers(rows: list[LayerRow]) -> None:
             row.name,
             f"{row.cpu_s:.2f}",
             f"{row.wall_s:.2f}",
-            row.beside,
-            f"{row.beside_cpu_s:.2f}",
-            f"{row.beside_wall_s:.2f}",
+            row.baseline,
+            f"{row.baseline_cpu_s:.2f}",
+            f"{row.baseline_wall_s:.2f}",
             f"{row.ratio:.2f}x",
         )
     Console(width=160).print(table)
@@ -113,7 +113,12 @@ class _Bench:
     def _cpu_s(self) -> float:
         """This process, the programs it has waited for, and Chromium."""
         children = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return own_s() + children.ru_utime + children.ru_stime + tree_s(self.browser.pid)
+        return (
+            process_cpu_s()
+            + children.ru_utime
+            + children.ru_stime
+            + process_tree_cpu_s(self.browser.pid)
+        )
 
 
 def _promo(seconds: int = SECONDS) -> dict[str, Any]:
@@ -179,7 +184,7 @@ def _transcode(clip: Path, out: Path, *, has_sound: bool = True) -> None:
     settings = VideoSettings(WIDTH, HEIGHT, FPS)
     with av.open(clip) as source, av.open(out, "w") as target:
         pictures = target.add_stream("libx264", rate=FPS)
-        configure_pictures(pictures.codec_context, settings)
+        configure_video(pictures.codec_context, settings)
         sound = target.add_stream("aac", rate=48_000) if has_sound else None
         source.streams.video[0].thread_type = "AUTO"
         resampler = av.AudioResampler(format="fltp", layout="stereo", rate=48_000)

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from framekiln.client import Client
 from framekiln.db.embedded import EmbeddedPostgres
-from tests.bench.cpu import tree_s
+from tests.bench.cpu import process_tree_cpu_s
 from tests.support.clips import make_clip
 from tests.support.pipelines import step
 from tests.support.service import API_KEY, Service, running_service
@@ -107,10 +107,10 @@ class _Batches:
             cursor.executemany(ALIKE, [(each, self.clip_id) for each in files])
         postgres = self.service.find_process("postgres", "-D")
         everything = self.service.process.pid
-        before = tree_s(everything), tree_s(postgres), time.perf_counter()
+        before = process_tree_cpu_s(everything), process_tree_cpu_s(postgres), time.perf_counter()
         batch, _ = self.client.batches.create(self.pipeline_id, files, max_in_flight=20)
         self._wait(batch.id)
-        after = tree_s(everything), tree_s(postgres), time.perf_counter()
+        after = process_tree_cpu_s(everything), process_tree_cpu_s(postgres), time.perf_counter()
         whole_s, database_s, wall_s = (b - a for a, b in zip(before, after, strict=True))
         step_count = run_count * len(STEPS)
         return PipelineRow(

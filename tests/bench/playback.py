@@ -12,18 +12,18 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from framekiln.kit.confined.cage import strongest_cage
-from framekiln.kit.confined.limits import Limits
-from framekiln.kit.confined.order import Order
-from framekiln.kit.confined.run import run_in, run_warm
-from framekiln.kit.confined.warm import WarmCage, open_room
-from framekiln.media.segmenting.renditions import AUDIO, MAIN, Rendition
-from framekiln.media.segmenting.segments import SEGMENT_TASK, TASKS_MODULE, make_segment
-from framekiln.media.segmenting.source_outline import outline_of
+from framekiln.kit.confined.limits import ResourceLimits
+from framekiln.kit.confined.order import ConfinedOrder
+from framekiln.kit.confined.run import run_in_sandbox, run_warm
+from framekiln.kit.confined.sandbox import strongest_sandbox
+from framekiln.kit.confined.warm_sandbox import WarmSandbox, open_sandbox_folders
+from framekiln.media.segments.outline import make_outline
+from framekiln.media.segments.renditions import AUDIO, MAIN, Rendition
+from framekiln.media.segments.tasks import SEGMENT_TASK, TASKS_MODULE, make_segment
 from tests.support.clips import Clip, make_clip
 
 ROUNDS = 3
-LIMITS = Limits(cpu_s=120, memory_bytes=3 << 30, file_bytes=512 << 20, wall_s=120)
+LIMITS = ResourceLimits(cpu_s=120, memory_bytes=3 << 30, file_bytes=512 << 20, wall_s=120)
 CLIP = Clip(width=1920, height=1080, duration_s=Fraction(8))
 CASES = (
     ("pictures, copied", MAIN, 1),
@@ -61,8 +61,8 @@ def print_playback(rows: list[PlaybackRow]) -> None:
 
 
 async def _measure_all() -> list[PlaybackRow]:
-    with open_room() as room:
-        warm = WarmCage(strongest_cage(), room, [TASKS_MODULE])
+    with open_sandbox_folders() as room:
+        warm = WarmSandbox(strongest_sandbox(), room, [TASKS_MODULE])
         await warm.warm_up()
         path = make_clip(room.sources / "clip.mp4", CLIP)
         path.chmod(0o644)
@@ -72,9 +72,9 @@ async def _measure_all() -> list[PlaybackRow]:
             await warm.close()
 
 
-async def _measure(warm: WarmCage, path: Path, case: tuple[str, str, int]) -> PlaybackRow:
+async def _measure(warm: WarmSandbox, path: Path, case: tuple[str, str, int]) -> PlaybackRow:
     name, rendition_id, number = case
-    rendition = outline_of(path, path).find(rendition_id)
+    rendition = make_outline(path, path).find(rendition_id)
     assert rendition is not None
 
     async def alone() -> None:
@@ -86,7 +86,7 @@ async def _measure(warm: WarmCage, path: Path, case: tuple[str, str, int]) -> Pl
 
     async def started() -> None:
         with tempfile.TemporaryDirectory(dir=warm.room.work) as folder:
-            await run_in(warm.cage, _order(path, rendition, number, Path(folder)))
+            await run_in_sandbox(warm.cage, _order(path, rendition, number, Path(folder)))
 
     best = [float("inf")] * 3
     for _ in range(ROUNDS):
@@ -95,14 +95,14 @@ async def _measure(warm: WarmCage, path: Path, case: tuple[str, str, int]) -> Pl
     return PlaybackRow(name, best[0] * 1000, best[1] / best[0], best[2] / best[0])
 
 
-def _order(path: Path, rendition: Rendition, number: int, folder: Path) -> Order:
+def _order(path: Path, rendition: Rendition, number: int, folder: Path) -> ConfinedOrder:
     args: dict[str, Any] = {
         "source": str(path),
         "rendition": rendition.to_json(),
         "number": number,
         "out": "segment.m4s",
     }
-    return Order(SEGMENT_TASK, args, LIMITS, folder, (path,))
+    return ConfinedOrder(SEGMENT_TASK, args, LIMITS, folder, (path,))
 
 
 async def _timed(way: Callable[[], Awaitable[None]]) -> float:

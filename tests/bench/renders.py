@@ -12,22 +12,22 @@ from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
 
 from framekiln.capture.browser import Browser, open_browser
-from framekiln.capture.grab import prepare_grabber
-from framekiln.capture.network import PageNetwork, Resource, nothing
-from framekiln.capture.page import Size, open_page
+from framekiln.capture.grabber import prepare_grabber
+from framekiln.capture.network import PageNetwork, Resource, no_resources
+from framekiln.capture.page import FrameSize, open_page
 from framekiln.engine.film import make_film
-from framekiln.engine.order import Film, FilmOrder
-from framekiln.media.imaging.stills import decode_bgra
-from framekiln.media.writing.encode import VideoSettings, configure_pictures
+from framekiln.engine.film_order import FilmOrder, FilmResult
+from framekiln.media.encode.film_encoder import VideoSettings, configure_video
+from framekiln.media.images.stills import decode_bgra
 from framekiln.timeline import Timeline
-from tests.bench.cpu import own_s, tree_s
+from tests.bench.cpu import process_cpu_s, process_tree_cpu_s
 
 PAGES = Path(__file__).parent / "pages"
 FPS = Fraction(30)
 
 
 @dataclass(frozen=True)
-class Row:
+class RenderRow:
     """One measured case; processor times are milliseconds a frame."""
 
     name: str
@@ -50,22 +50,22 @@ class Row:
         return self.whole_ms / self.encode_only_ms
 
 
-def measure(name: str, size: Size, *, frames: int) -> Row:
+def measure(name: str, size: FrameSize, *, frames: int) -> RenderRow:
     """Render one page and encode its frames alone, in one run on one machine."""
     html = (PAGES / f"{name}.html").read_text()
     timeline = Timeline(fps=FPS, frame_count=frames)
     with open_browser() as browser:
         _render(browser, html, size, Timeline(fps=FPS, frame_count=10))
-        chromium, own, thread = tree_s(browser.pid), own_s(), time.thread_time()
+        chromium, own, thread = process_tree_cpu_s(browser.pid), process_cpu_s(), time.thread_time()
         began = time.perf_counter()
         film = _render(browser, html, size, timeline)
         wall_s = time.perf_counter() - began
-        chromium_s, own_spent_s = tree_s(browser.pid) - chromium, own_s() - own
+        chromium_s, own_spent_s = process_tree_cpu_s(browser.pid) - chromium, process_cpu_s() - own
         driver_s = time.thread_time() - thread
         pictures = _pictures(browser, html, size, timeline)
     encode_cpu_s, encode_wall_s = _encode_only(pictures, size)
     per_frame_ms = 1000 / frames
-    return Row(
+    return RenderRow(
         name=f"{name} {size.height_px}p",
         frames=frames,
         wall_fps=frames / wall_s,
@@ -78,7 +78,7 @@ def measure(name: str, size: Size, *, frames: int) -> Row:
     )
 
 
-def _render(browser: Browser, html: str, size: Size, timeline: Timeline) -> Film:
+def _render(browser: Browser, html: str, size: FrameSize, timeline: Timeline) -> FilmResult:
     order = FilmOrder(
         html=html,
         width_px=size.width_px,
@@ -90,7 +90,7 @@ def _render(browser: Browser, html: str, size: Size, timeline: Timeline) -> Film
         return make_film(order, browser, Path(folder) / "out.mp4")
 
 
-def _pictures(browser: Browser, html: str, size: Size, timeline: Timeline) -> list[VideoFrame]:
+def _pictures(browser: Browser, html: str, size: FrameSize, timeline: Timeline) -> list[VideoFrame]:
     """Return the frames of the page as the encoder gets them, the same object where repeated."""
     reformatter = VideoReformatter()
     pixels = np.empty((size.height_px, size.width_px, 4), np.uint8)
@@ -98,7 +98,7 @@ def _pictures(browser: Browser, html: str, size: Size, timeline: Timeline) -> li
     with open_page(browser, size) as page:
         grabber, _ = prepare_grabber(page, decode_bgra, raw=True)
         document = Resource(html.encode(), "text/html; charset=utf-8")
-        page.load(PageNetwork(document, nothing), settle_within_s=30)
+        page.load(PageNetwork(document, no_resources), settle_within_s=30)
         page.begin(timeline.fps, frame_within_s=30)
         for number in range(timeline.frame_count):
             if grabber.grab(number, timeline.frame_us(number), pixels):
@@ -110,15 +110,15 @@ def _pictures(browser: Browser, html: str, size: Size, timeline: Timeline) -> li
     return pictures
 
 
-def _encode_only(pictures: list[VideoFrame], size: Size) -> tuple[float, float]:
+def _encode_only(pictures: list[VideoFrame], size: FrameSize) -> tuple[float, float]:
     """Encode pictures from memory with the renderer's settings; return CPU and wall seconds."""
     settings = VideoSettings(size.width_px, size.height_px, FPS)
-    cpu, wall = own_s(), time.perf_counter()
+    cpu, wall = process_cpu_s(), time.perf_counter()
     with tempfile.NamedTemporaryFile(suffix=".mp4") as file, av.open(file.name, "w") as container:
         stream = container.add_stream("libx264", rate=FPS)
-        configure_pictures(stream.codec_context, settings)
+        configure_video(stream.codec_context, settings)
         for number, picture in enumerate(pictures):
             picture.pts, picture.time_base = number, 1 / FPS
             container.mux(stream.encode(picture))
         container.mux(stream.encode(None))
-    return own_s() - cpu, time.perf_counter() - wall
+    return process_cpu_s() - cpu, time.perf_counter() - wall

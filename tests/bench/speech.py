@@ -12,11 +12,11 @@ from rich.console import Console
 from rich.table import Table
 
 from framekiln.settings import Settings
-from framekiln.speech.choosing import PassedOver, candidates
 from framekiln.speech.configuration import ENGINE_KINDS, SpeechSettings
-from framekiln.speech.engine import Speech
-from tests.bench.cpu import own_s
-from tests.support.spoken import CLIPS, Score, read_clip, score
+from framekiln.speech.loading import SkippedEngine, candidate_engines
+from framekiln.speech.transcriber import Transcriber
+from tests.bench.cpu import process_cpu_s
+from tests.support.speech_clips import CLIPS, TranscriptScore, read_clip, score
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class _Measured:
     duration_s: float
     cpu_s: float
     wall_s: float
-    score: Score
+    score: TranscriptScore
 
 
 def measure_speech() -> list[SpeechRow]:
@@ -48,9 +48,9 @@ def measure_speech() -> list[SpeechRow]:
     rows: list[SpeechRow] = []
     for kind in ENGINE_KINDS:
         settings = replace(wanted, engine=kind)
-        if any(isinstance(found, PassedOver) for found in candidates(settings)):
+        if any(isinstance(found, SkippedEngine) for found in candidate_engines(settings)):
             continue
-        speech = Speech.open(settings)
+        speech = Transcriber.open(settings)
         measured = [_measure(speech, name) for name in CLIPS]
         shown = measured if not rows else []
         rows += [_row(speech.engine, one) for one in [*shown, _together(measured)]]
@@ -77,7 +77,7 @@ def print_speech(rows: list[SpeechRow]) -> None:
     Console(width=160).print(table)
 
 
-def _measure(speech: Speech, name: str) -> _Measured:
+def _measure(speech: Transcriber, name: str) -> _Measured:
     clip = read_clip(name)
     cpu, wall = _cpu_s(), time.perf_counter()
     transcript = speech.transcribe(clip.samples)
@@ -93,7 +93,7 @@ def _measure(speech: Speech, name: str) -> _Measured:
 def _cpu_s() -> float:
     """Return what we and the children that have ended used."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return own_s() + used.ru_utime + used.ru_stime
+    return process_cpu_s() + used.ru_utime + used.ru_stime
 
 
 def _together(measured: list[_Measured]) -> _Measured:
@@ -102,7 +102,7 @@ def _together(measured: list[_Measured]) -> _Measured:
         duration_s=sum(one.duration_s for one in measured),
         cpu_s=sum(one.cpu_s for one in measured),
         wall_s=sum(one.wall_s for one in measured),
-        score=Score(
+        score=TranscriptScore(
             word_count=sum(one.score.word_count for one in measured),
             errors=sum(one.score.errors for one in measured),
             late_ms=tuple(late for one in measured for late in one.score.late_ms),

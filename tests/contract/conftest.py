@@ -1,7 +1,7 @@
 """A real PostgreSQL for every contract test: one server a session, one database a test.
 
 And the application over it, one for all tests of a module. A module that needs more than that
-overrides `kiln_options`, or `kiln` with one that starts from it.
+overrides `app_options`, or `app` with one that starts from it.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -17,35 +17,35 @@ from framekiln.db import notify, pool
 from framekiln.db.migrate import migrate
 from framekiln.db.pool import Database
 from framekiln.jobs.queue import JobQueue
-from framekiln.kit.confined import forked
+from framekiln.kit.confined import forked_child
 from framekiln.videos import frames
-from tests.support.app import Kiln, open_kiln
+from tests.support.app import AppHarness, open_app
 from tests.support.browsers import SharedBrowser
-from tests.support.endpoint_desk import Desk, TlsReceiver, open_desk
-from tests.support.jobs import opened_database, opened_queue
-from tests.support.patience import PATIENCE_S
-from tests.support.pipelines import Line, Told, open_line
+from tests.support.composition_screen import AnsweringHost, Load, loader
+from tests.support.endpoint_harness import EndpointHarness, TlsReceiver, open_endpoints
+from tests.support.jobs import open_database, open_queue
+from tests.support.pipelines import PipelineHarness, ScriptedRunner, open_pipelines
 from tests.support.postgres import PostgresServer
-from tests.support.screens import Host, Load, loader
+from tests.support.timeouts import TIMEOUT_S
 
 TEMPLATE = "framekiln_template"
 
 
 @pytest.fixture(scope="session", autouse=True)
-def unhurried() -> Iterator[None]:
+def generous_timeouts() -> Iterator[None]:
     """Limits of ours that are no test's subject, but that a busy machine may go over."""
     with pytest.MonkeyPatch.context() as patch:
         for module, name in (
             (browser_module, "_START_WITHIN_S"),
-            (forked, "_START_S"),
-            (forked, "_LEAVING_S"),
+            (forked_child, "_START_S"),
+            (forked_child, "_LEAVING_S"),
             (frames, "_MADE_WITHIN_S"),
             (health, "CHECK_WITHIN_S"),
             (notify, "OPEN_TIMEOUT_S"),
             (pool, "OPEN_TIMEOUT_S"),
             (pool, "READY_TIMEOUT_S"),
         ):
-            patch.setattr(module, name, PATIENCE_S)
+            patch.setattr(module, name, TIMEOUT_S)
         yield
 
 
@@ -83,54 +83,54 @@ def fragile_postgres() -> Iterator[PostgresServer]:
 @pytest.fixture
 async def database(conninfo: str) -> AsyncIterator[Database]:
     """The pool of a fresh, migrated database."""
-    async with opened_database(conninfo) as database:
+    async with open_database(conninfo) as database:
         yield database
 
 
 @pytest.fixture
 async def queue(conninfo: str) -> AsyncIterator[JobQueue]:
     """The job queue of the same database."""
-    async with opened_queue(conninfo) as queue:
+    async with open_queue(conninfo) as queue:
         yield queue
 
 
 @pytest.fixture(scope="module")
-def kiln_options() -> dict[str, Any]:
-    """How the module's `kiln` is opened: workers, settings."""
+def app_options() -> dict[str, Any]:
+    """How the module's `app` is opened: workers, settings."""
     return {}
 
 
 @pytest.fixture(scope="module")
-async def kiln(
+async def app(
     postgres: PostgresServer,
     tmp_path_factory: pytest.TempPathFactory,
-    kiln_options: dict[str, Any],
-) -> AsyncIterator[Kiln]:
+    app_options: dict[str, Any],
+) -> AsyncIterator[AppHarness]:
     """The application of a module; nobody works there unless its options say so."""
     folder = tmp_path_factory.mktemp("kiln")
-    async with open_kiln(postgres, folder, template=TEMPLATE, **kiln_options) as kiln:
-        yield kiln
+    async with open_app(postgres, folder, template=TEMPLATE, **app_options) as app:
+        yield app
 
 
 @pytest.fixture(scope="module")
-async def idle(
+async def idle_app(
     postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
+) -> AsyncIterator[AppHarness]:
     """One more, where nobody works but whom a test starts."""
     folder = tmp_path_factory.mktemp("idle")
-    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
-        yield kiln
+    async with open_app(postgres, folder, template=TEMPLATE) as app:
+        yield app
 
 
 @pytest.fixture(scope="module")
-async def line(
+async def pipelines(
     postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Line]:
+) -> AsyncIterator[PipelineHarness]:
     """Pipelines of a module's own; what their first and last steps find is told by its tests."""
     folder = tmp_path_factory.mktemp("kiln")
-    runners = {"probe": Told(), "publish": Told()}
-    async with open_line(postgres, folder, template=TEMPLATE, runners=runners) as line:
-        yield line
+    runners = {"probe": ScriptedRunner(), "publish": ScriptedRunner()}
+    async with open_pipelines(postgres, folder, template=TEMPLATE, runners=runners) as pipelines:
+        yield pipelines
 
 
 @pytest.fixture(scope="module")
@@ -140,29 +140,31 @@ def browser(shared_browser: SharedBrowser) -> Browser:
 
 
 @pytest.fixture
-def host() -> Host:
+def host() -> AnsweringHost:
     """What answers a bare composition's requests, and remembers them."""
-    return Host()
+    return AnsweringHost()
 
 
 @pytest.fixture
-def load(browser: Browser, host: Host) -> Iterator[Load]:
+def load(browser: Browser, host: AnsweringHost) -> Iterator[Load]:
     """Puts a composition on a screen, where it can be looked at frame by frame."""
     with loader(browser, host) as load:
         yield load
 
 
 @pytest.fixture(scope="module")
-async def desk(
+async def endpoints(
     postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Desk]:
+) -> AsyncIterator[EndpointHarness]:
     """Pipelines with endpoints, worked on by the test itself; one for all tests of a module."""
-    async with open_desk(postgres, tmp_path_factory.mktemp("kiln"), template=TEMPLATE) as desk:
-        yield desk
+    async with open_endpoints(
+        postgres, tmp_path_factory.mktemp("kiln"), template=TEMPLATE
+    ) as endpoints:
+        yield endpoints
 
 
 @pytest.fixture
-def theirs(desk: Desk) -> Iterator[TlsReceiver]:
+def endpoint_receiver(endpoints: EndpointHarness) -> Iterator[TlsReceiver]:
     """Somebody's endpoint."""
-    with TlsReceiver(desk.certificate) as receiver:
+    with TlsReceiver(endpoints.certificate) as receiver:
         yield receiver

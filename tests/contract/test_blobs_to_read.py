@@ -8,23 +8,23 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from framekiln.kit.confined.brake import Brake
-from framekiln.kit.confined.limits import Limits
+from framekiln.kit.confined.limits import ResourceLimits
+from framekiln.kit.confined.pause import PauseSwitch
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.confined.workplace import open_workplace
-from framekiln.media.probed_source import TASK as PROBE_TASK
-from framekiln.media.probed_source import ProbedSource
-from framekiln.media.segmenting.segments import OUTLINE_TASK, SEGMENT_TASK
-from framekiln.media.source_probe import probe_source
+from framekiln.media.probe.probed_source import PROBE_SOURCE_TASK as PROBE_TASK
+from framekiln.media.probe.probed_source import ProbedSource
+from framekiln.media.probe.source import probe_source
+from framekiln.media.segments.tasks import OUTLINE_TASK, SEGMENT_TASK
+from framekiln.playback.segment_worker import SegmentWorker, SourceTask, open_segment_worker
 from framekiln.playback.source_files import SourceFiles
-from framekiln.playback.workshop import Task, Workshop, open_workshop
 from framekiln.storage.blob_store import BlobStore, memory_blob_store, open_blob_store
 from framekiln.storage.errors import BlobKeyInvalid, BlobNotFound
 from tests.support.clips import Clip, make_clip
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import TIMEOUT_S
 
 KEY = "org/1/file/2/source"
-LIMITS = Limits(cpu_s=120, memory_bytes=2 << 30, file_bytes=16 << 20, wall_s=PATIENCE_S)
+LIMITS = ResourceLimits(cpu_s=120, memory_bytes=2 << 30, file_bytes=16 << 20, wall_s=TIMEOUT_S)
 
 
 def set_mode(path: Path, mode: int) -> None:
@@ -170,14 +170,18 @@ async def test_a_confined_child_reads_a_blob_where_it_lies(
     assert blob.stat().st_uid == os.geteuid()
 
 
-async def made_by(workshop: Workshop, rendition_id: str) -> bytes:
+async def made_by(workshop: SegmentWorker, rendition_id: str) -> bytes:
     """The second segment of the source, by way of a child."""
     async with workshop.sources.local(KEY) as path:
         paths = {"pictures": str(path), "sound": str(path)}
-        async with workshop.done(Task(OUTLINE_TASK, paths, LIMITS, (path,)), brake=Brake()) as done:
+        async with workshop.run_task(
+            SourceTask(OUTLINE_TASK, paths, LIMITS, (path,)), brake=PauseSwitch()
+        ) as done:
             renditions = {each["id"]: each for each in done[0]["renditions"]}
         args = {"source": str(path), "rendition": renditions[rendition_id], "number": 2, "out": "o"}
-        async with workshop.done(Task(SEGMENT_TASK, args, LIMITS, (path,)), brake=Brake()) as done:
+        async with workshop.run_task(
+            SourceTask(SEGMENT_TASK, args, LIMITS, (path,)), brake=PauseSwitch()
+        ) as done:
             return (done[1] / "o").read_bytes()
 
 
@@ -190,7 +194,7 @@ async def test_segments_of_linked_and_copied_sources_are_the_same(
     made = []
     for store in (blobs, memory_blob_store()):
         await store.put_file(KEY, clip)
-        async with open_workshop(store) as workshop:
+        async with open_segment_worker(store) as workshop:
             made.append(await made_by(workshop, rendition_id))
     assert made[0] == made[1]
     assert len(made[0]) > 1000

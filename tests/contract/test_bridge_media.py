@@ -19,27 +19,21 @@ from framekiln.capture.network import (
     Resource,
     file_resource,
 )
-from framekiln.capture.page import Size, open_page
+from framekiln.capture.page import FrameSize, open_page
 from framekiln.kit.ids import FileId
 from framekiln.speech.captions import to_json
-from framekiln.speech.model import Segment, Transcript, Word
-from framekiln.transcripts.model import Ask, slice_key
-from framekiln.transcripts.work import PreparedSound
+from framekiln.speech.model import Transcript, TranscriptSegment, Word
+from framekiln.transcripts.model import TranscriptionRequest, slice_key
+from framekiln.transcripts.worker import PreparedAudio
 from framekiln.worker.page_service import BlobContent
-from tests.support.app import Kiln
+from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip, make_still, pad_pictures
 from tests.support.frame_codes import read_frame_code
 from tests.support.looks import decode_frames
-from tests.support.patience import PATIENCE_S
-from tests.support.playing import ClipServer, serving_players
-from tests.support.playing_runtime import (
-    HEIGHT,
-    WIDTH,
-    one_source_page,
-    packed,
-    packed_player,
-)
-from tests.support.transcribing import ready_file
+from tests.support.playback import ClipServer, running_playback_worker
+from tests.support.player_bundles import HEIGHT, WIDTH, one_source_page, packed, packed_player
+from tests.support.timeouts import TIMEOUT_S
+from tests.support.transcriptions import ready_file
 from tests.support.uploads import dashed, md5_of, upload_file
 
 RENDERS = "/api/v1/renders"
@@ -65,54 +59,56 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClipServer]:
 
 
 @pytest.fixture(scope="module")
-def kiln_options(server: ClipServer) -> dict[str, Any]:
+def app_options(server: ClipServer) -> dict[str, Any]:
     return {"fetch_allow": frozenset({f"127.0.0.1:{server.port}"}), "workers": 1}
 
 
 @pytest.fixture(scope="module")
-async def kiln(kiln: Kiln) -> AsyncIterator[Kiln]:
-    async with serving_players(kiln.services):
-        yield kiln
+async def app(app: AppHarness) -> AsyncIterator[AppHarness]:
+    async with running_playback_worker(app.services):
+        yield app
 
 
 @pytest.fixture(scope="module")
-async def stock(kiln: Kiln, server: ClipServer, tmp_path_factory: pytest.TempPathFactory) -> Stock:
+async def stock(
+    app: AppHarness, server: ClipServer, tmp_path_factory: pytest.TempPathFactory
+) -> Stock:
     folder = tmp_path_factory.mktemp("stock")
     clip = make_clip(folder / "clip.mp4", CLIP).read_bytes()
     still = make_still(folder / "still.png", 42).read_bytes()
-    video = await ready_file(kiln, clip)
-    image = await upload_file(kiln, still, filename="still.png", type="image")
+    video = await ready_file(app, clip)
+    image = await upload_file(app, still, filename="still.png", type="image")
     return Stock(clip, video["id"], image["id"], server.address("clip.mp4"))
 
 
-async def say(kiln: Kiln, file_id: str, *words: Word) -> None:
+async def say(app: AppHarness, file_id: str, *words: Word) -> None:
     """Have words said in the first slice of a file, as workers do once they have heard them."""
-    caller = await kiln.services.identity.authenticate(kiln.key)
-    ask = Ask(FileId(UUID(file_id)))
-    transcription, _ = await kiln.services.transcripts.start(caller, ask)
-    work = kiln.services.transcript_work
-    sound = await work.take_sound(transcription.id)
+    caller = await app.services.identity.authenticate(app.key)
+    ask = TranscriptionRequest(FileId(UUID(file_id)))
+    transcription, _ = await app.services.transcripts.start(caller, ask)
+    work = app.services.transcript_worker
+    sound = await work.take_audio(transcription.id)
     assert sound is not None
-    assert await work.save_sound(sound, PreparedSound("org/x/samples", 5000, "en"))
+    assert await work.save_audio(sound, PreparedAudio("org/x/samples", 5000, "en"))
     taken = await work.take_slice(transcription.id, 0)
     assert taken is not None
     text = " ".join(word.text for word in words)
-    said = Transcript("en", (Segment(words[0].start_ms, words[-1].end_ms, text, words),))
+    said = Transcript("en", (TranscriptSegment(words[0].start_ms, words[-1].end_ms, text, words),))
     key = slice_key(transcription, 0, fence=1)
-    await kiln.services.blobs.put(key, to_json(said).encode())
+    await app.services.blobs.put(key, to_json(said).encode())
     assert await work.finish_slice(taken, blob_key=key)
 
 
-async def render(kiln: Kiln, bundle: bytes, *, duration_ms: int) -> dict[str, Any]:
+async def render(app: AppHarness, bundle: bytes, *, duration_ms: int) -> dict[str, Any]:
     asked = {"width": WIDTH, "height": HEIGHT, "fps": 10, "duration_ms": duration_ms}
-    render_id = await kiln.create(**asked)
-    uploaded = await kiln.client.post(f"{RENDERS}/{render_id}/upload", content=bundle)
+    render_id = await app.create(**asked)
+    uploaded = await app.client.post(f"{RENDERS}/{render_id}/upload", content=bundle)
     assert uploaded.is_success, uploaded.text
-    return await kiln.ended(render_id)
+    return await app.wait_ended(render_id)
 
 
-async def test_files_and_sources_are_played(kiln: Kiln, stock: Stock, tmp_path: Path) -> None:
-    await say(kiln, stock.video_id, Word("hello", 1000, 1400, 0.9), Word("you", 1500, 1800, 0.9))
+async def test_files_and_sources_are_played(app: AppHarness, stock: Stock, tmp_path: Path) -> None:
+    await say(app, stock.video_id, Word("hello", 1000, 1400, 0.9), Word("you", 1500, 1800, 0.9))
     bundle = packed_player(
         {"media/own clip.mp4": stock.clip},
         inside="./media/own%20clip.mp4",
@@ -123,9 +119,9 @@ async def test_files_and_sources_are_played(kiln: Kiln, stock: Stock, tmp_path: 
         md5=dashed(md5_of(stock.clip)),
         said={"ms": 1200, "words": "1 hello,1.5 you"},
     )
-    info = await render(kiln, bundle, duration_ms=5000)
+    info = await render(app, bundle, duration_ms=5000)
     path = tmp_path / "film.mp4"
-    path.write_bytes(await kiln.output(info))
+    path.write_bytes(await app.output(info))
     codes = [
         [read_frame_code(frame.rgb[:, left : left + 320]) for left in (0, 320, 640, 960)]
         for frame in decode_frames(path)
@@ -135,24 +131,24 @@ async def test_files_and_sources_are_played(kiln: Kiln, stock: Stock, tmp_path: 
 
 
 @pytest.mark.spec("4.4")
-async def test_a_track_of_over_64_mib_is_played_by_file_id(kiln: Kiln, tmp_path: Path) -> None:
+async def test_a_track_of_over_64_mib_is_played_by_file_id(app: AppHarness, tmp_path: Path) -> None:
     small = make_clip(tmp_path / "small.mp4", replace(CLIP, duration_s=Fraction(1)))
     large = pad_pictures(small, tmp_path / "large.mp4", by_bytes=LARGEST_BODY_BYTES // 9)
-    video = await ready_file(kiln, large.read_bytes())
+    video = await ready_file(app, large.read_bytes())
     assert max(track["byte_size"] for track in video["tracks"]) > LARGEST_BODY_BYTES
     page = one_source_page(video["id"], by="id", length_ms=1000)
-    info = await render(kiln, packed({"index.html": page.encode()}), duration_ms=1000)
+    info = await render(app, packed({"index.html": page.encode()}), duration_ms=1000)
     path = tmp_path / "film.mp4"
-    path.write_bytes(await kiln.output(info))
+    path.write_bytes(await app.output(info))
     codes = [read_frame_code(frame.rgb[:, :320]) for frame in decode_frames(path)]
     assert codes == list(range(10))
     assert info["warnings"] == []
 
 
 async def test_what_is_not_there_is_told_in_the_words_of_the_service(
-    kiln: Kiln, stock: Stock, tmp_path: Path
+    app: AppHarness, stock: Stock, tmp_path: Path
 ) -> None:
-    stranger = await kiln.stranger()
+    stranger = await app.other_organization()
     still = make_still(tmp_path / "still.png", 1).read_bytes()
     theirs = await upload_file(stranger, still, filename="still.png", type="image")
     nobodys, url = uuid4(), stock.url
@@ -171,7 +167,7 @@ async def test_what_is_not_there_is_told_in_the_words_of_the_service(
         f"transcode/high/9.m4s?url={url}": ("segment_not_found", "Media segment not found"),
         "renders": ("not_found", "/api/v1/renders is not"),
     }
-    info = await render(kiln, packed_player({}, refused=list(refused)), duration_ms=100)
+    info = await render(app, packed_player({}, refused=list(refused)), duration_ms=100)
     told = json.loads(info["error"]["message"].removeprefix("the page's own runtime reported: "))
     assert [(status, code) for status, code, _ in told] == [
         (404, code) for code, _ in refused.values()
@@ -205,8 +201,8 @@ def test_files_over_64_mib_come_whole_and_in_parts(tmp_path: Path) -> None:
     network = PageNetwork(
         Resource(LARGE.encode(), "text/html"), lambda _url: file_resource(path, "video/mp4")
     )
-    with open_browser() as browser, open_page(browser, Size(320, 180)) as page:
-        page.load(network, settle_within_s=PATIENCE_S)
+    with open_browser() as browser, open_page(browser, FrameSize(320, 180)) as page:
+        page.load(network, settle_within_s=TIMEOUT_S)
         assert page.evaluate("document.title") == f"{size},7,9,206,8"
     assert network.refused == []
 
@@ -236,14 +232,14 @@ def test_pictures_and_workers_get_files_of_10_mib_whole(tmp_path: Path) -> None:
     network = PageNetwork(
         Resource(PICTURE.encode(), "text/html"), lambda _url: file_resource(path, "image/bmp")
     )
-    with open_browser() as browser, open_page(browser, Size(320, 180)) as page:
-        page.load(network, settle_within_s=PATIENCE_S)
+    with open_browser() as browser, open_page(browser, FrameSize(320, 180)) as page:
+        page.load(network, settle_within_s=TIMEOUT_S)
         # The first row of the picture is the last one in the file.
         assert page.evaluate("document.title") == f"0,0,255,255,{path.stat().st_size}"
 
 
-async def test_large_tracks_are_read_from_the_store_piece_by_piece(kiln: Kiln) -> None:
-    blobs = kiln.services.blobs
+async def test_large_tracks_are_read_from_the_store_piece_by_piece(app: AppHarness) -> None:
+    blobs = app.services.blobs
     await blobs.put("org/x/track", bytes(range(256)) * 8)
     content = BlobContent(blobs, "org/x/track", 2048, asyncio.get_running_loop())
     assert await asyncio.to_thread(content.read, 255, 258) == bytes([255, 0, 1])

@@ -9,20 +9,20 @@ from typing import Any
 import pytest
 
 from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
+from tests.support.app import AppHarness, open_app
+from tests.support.external_runtime import write_bundle
 from tests.support.frame_codes import read_frame_code
 from tests.support.looks import decode_frames
-from tests.support.own_runtime import write_bundle
 from tests.support.postgres import PostgresServer
-from tests.support.sounds import decode_sound, find_beeps
+from tests.support.sounds import decode_audio, find_beeps
 
 RENDERS = "/api/v1/renders"
 
 
 @pytest.fixture
-async def kiln(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Kiln]:
-    async with open_kiln(postgres, tmp_path / "data", template=TEMPLATE, workers=1) as kiln:
-        yield kiln
+async def app(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[AppHarness]:
+    async with open_app(postgres, tmp_path / "data", template=TEMPLATE, workers=1) as app:
+        yield app
 
 
 def packed(folder: Path, **own: Any) -> bytes:
@@ -33,36 +33,38 @@ def packed(folder: Path, **own: Any) -> bytes:
     return file.getvalue()
 
 
-async def render(kiln: Kiln, bundle: bytes, **asked: Any) -> dict[str, Any]:
-    created = await kiln.client.post(RENDERS, json=asked)
+async def render(app: AppHarness, bundle: bytes, **asked: Any) -> dict[str, Any]:
+    created = await app.client.post(RENDERS, json=asked)
     address = f"{RENDERS}/{created.json()['id']}"
-    uploaded = await kiln.client.post(f"{address}/upload", content=bundle)
+    uploaded = await app.client.post(f"{address}/upload", content=bundle)
     assert uploaded.is_success, uploaded.text
-    await kiln.writes(f"{address}/progress")
-    ended: dict[str, Any] = (await kiln.client.get(address)).json()
+    await app.get_in_parts(f"{address}/progress")
+    ended: dict[str, Any] = (await app.client.get(address)).json()
     return ended
 
 
 @pytest.mark.parametrize("driven_by", ["bridge", "calls"])
-async def test_slices_and_sound_of_a_bundle(kiln: Kiln, tmp_path: Path, driven_by: str) -> None:
+async def test_slices_and_sound_of_a_bundle(
+    app: AppHarness, tmp_path: Path, driven_by: str
+) -> None:
     bundle = packed(tmp_path / "bundle", drivenBy=driven_by)
     asked = {"width": 320, "height": 180, "fps": 10, "duration_ms": 2500, "work_slice_ms": 1000}
-    ended = await render(kiln, bundle, **asked)
+    ended = await render(app, bundle, **asked)
     assert ended["status"] == "complete", ended
-    answer = await kiln.client.get(f"{RENDERS}/{ended['id']}.mp4")
+    answer = await app.client.get(f"{RENDERS}/{ended['id']}.mp4")
     path = tmp_path / "film.mp4"
     path.write_bytes(answer.content)
     assert [read_frame_code(frame.rgb) for frame in decode_frames(path)] == list(range(25))
-    sound = decode_sound(path)
+    sound = decode_audio(path)
     assert find_beeps(sound.mono, sound.rate_hz) == pytest.approx([0, 1, 2], abs=0.005)
     # The bundle and the film; no slice, no sound.
-    assert (await kiln.stored())[1] == 2
+    assert (await app.count_stored())[1] == 2
 
 
-async def test_what_the_runtime_reports_is_the_reason(kiln: Kiln, tmp_path: Path) -> None:
+async def test_what_the_runtime_reports_is_the_reason(app: AppHarness, tmp_path: Path) -> None:
     bundle = packed(tmp_path / "bundle", failsAt=3)
     asked = {"width": 320, "height": 180, "fps": 10, "duration_ms": 500}
-    ended = await render(kiln, bundle, **asked)
+    ended = await render(app, bundle, **asked)
     assert ended["status"] == "failed"
     assert ended["error"]["code"] == "page_threw"
     assert ended["error"]["message"] == "the page's own runtime reported: the clip ended early"

@@ -6,7 +6,7 @@ from pathlib import Path
 from framekiln.capture.browser import open_browser
 from framekiln.engine.assets import NoAssets
 from framekiln.engine.film import make_film
-from framekiln.engine.order import FilmOrder
+from framekiln.engine.film_order import FilmOrder
 from framekiln.engine.site import Site, SiteAssets
 from tests.support.looks import colour_at, decode_frames
 

@@ -18,23 +18,23 @@ import pytest
 from framekiln.capture.browser import Browser, open_browser
 from framekiln.capture.errors import BrowserDied, ProtocolError
 from framekiln.capture.framebuffer import Framebuffer, FramebufferNotFound, locate
-from framekiln.capture.grab import Grabber, Grabbing, RawPixelsDiffer, prepare_grabber
-from framekiln.capture.network import PageNetwork, Resource, nothing
-from framekiln.capture.page import Page, Size, open_page
+from framekiln.capture.grabber import Grabber, GrabMethod, RawPixelsDiffer, prepare_grabber
+from framekiln.capture.network import PageNetwork, Resource, no_resources
+from framekiln.capture.page import FrameSize, Page, open_page
 from framekiln.capture.process_memory import Block
 from framekiln.capture.sandbox import Confinement, strongest_confinement
 from framekiln.capture.warm_browser import WarmBrowser
 from framekiln.engine.film import make_film
-from framekiln.engine.order import Film, FilmOrder
-from framekiln.engine.studio import Alive, FilmAbandoned, Studio
-from framekiln.media.imaging.stills import decode_bgra
+from framekiln.engine.film_order import FilmOrder, FilmResult
+from framekiln.engine.film_threads import CheckAlive, FilmAbandoned, FilmThreadPool
+from framekiln.media.images.stills import decode_bgra
 from tests.e2e.conftest import processes_under
-from tests.support.busy_chromium import letting_fall
+from tests.support.dropped_frames import dropping_frames
 from tests.support.looks import decode_frames
-from tests.support.patience import FILM_LIMITS, PATIENCE_S
 from tests.support.raw_pixels import require_raw_pixels
+from tests.support.timeouts import FILM_LIMITS, TIMEOUT_S
 
-SIZE = Size(320, 180)
+SIZE = FrameSize(320, 180)
 ORDER = FilmOrder("<p>x", width_px=320, height_px=180, fps=Fraction(10), duration_ms=1000)
 
 
@@ -45,7 +45,7 @@ def browser() -> Iterator[Browser]:
 
 
 @contextmanager
-def loaded(browser: Browser, html: str, size: Size = SIZE) -> Iterator[Page]:
+def loaded(browser: Browser, html: str, size: FrameSize = SIZE) -> Iterator[Page]:
     with open_page(browser, size) as page:
         load(page, html)
         yield page
@@ -53,8 +53,8 @@ def loaded(browser: Browser, html: str, size: Size = SIZE) -> Iterator[Page]:
 
 def load(page: Page, html: str) -> None:
     document = Resource(f"<!doctype html>{html}".encode(), "text/html; charset=utf-8")
-    page.load(PageNetwork(document, nothing), settle_within_s=PATIENCE_S)
-    page.begin(Fraction(10), frame_within_s=PATIENCE_S)
+    page.load(PageNetwork(document, no_resources), settle_within_s=TIMEOUT_S)
+    page.begin(Fraction(10), frame_within_s=TIMEOUT_S)
 
 
 def empty() -> np.ndarray:
@@ -124,7 +124,7 @@ def test_no_process_is_left_after_closing(confinement: Confinement) -> None:
         if confinement is Confinement.UNPRIVILEGED_USER:
             assert all(Path(f"/proc/{pid}").stat().st_uid != 0 for pid in pids)
     # The kernel ends the processes of a cage in its own time.
-    give_up_at = time.monotonic() + PATIENCE_S
+    give_up_at = time.monotonic() + TIMEOUT_S
     while any(map(is_running, pids)) and time.monotonic() < give_up_at:
         time.sleep(0.02)
     assert [pid for pid in pids if is_running(pid)] == []
@@ -146,7 +146,7 @@ def test_a_browser_killed_mid_film_is_replaced(tmp_path: Path) -> None:
     warm = WarmBrowser()
     killed = []
 
-    def film() -> Film:
+    def film() -> FilmResult:
         with warm.use() as browser:
             killed.append(browser)
             report = partial(kill_at_frame_3, browser)
@@ -177,8 +177,8 @@ def test_a_browser_that_died_idle_is_replaced(tmp_path: Path) -> None:
     assert not another.is_alive
 
 
-async def test_a_studio_finishes_the_film_of_a_dead_browser(tmp_path: Path) -> None:
-    studio = Studio(1)
+async def test_film_work_restarts_when_its_browser_dies(tmp_path: Path) -> None:
+    studio = FilmThreadPool(1)
     others = running_browsers()
     killed: list[int] = []
     films = []
@@ -191,7 +191,7 @@ async def test_a_studio_finishes_the_film_of_a_dead_browser(tmp_path: Path) -> N
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGKILL)
 
-    def work(browser: Browser, alive: Alive) -> None:
+    def work(browser: Browser, alive: CheckAlive) -> None:
         alive()
         path = tmp_path / "film.mp4"
         films.append(make_film(ORDER, browser, path, limits=FILM_LIMITS, report=report))
@@ -206,11 +206,11 @@ async def test_a_studio_finishes_the_film_of_a_dead_browser(tmp_path: Path) -> N
     assert len(decode_frames(tmp_path / "film.mp4")) == 10
 
 
-async def test_film_work_that_nobody_waits_for_stops() -> None:
-    studio = Studio(1)
+async def test_cancelled_film_work_stops() -> None:
+    studio = FilmThreadPool(1)
     started, asked = threading.Event(), threading.Event()
 
-    def work(_browser: Browser, alive: Alive) -> None:
+    def work(_browser: Browser, alive: CheckAlive) -> None:
         started.set()
         try:
             while True:
@@ -246,7 +246,7 @@ def test_raw_memory_shows_what_the_page_shows(browser: Browser) -> None:
     with open_page(browser, SIZE) as page:
         grabber, reason = prepare_grabber(page, decode_bgra, raw=True)
         require_raw_pixels(browser, reason)
-        assert (grabber.method, reason) == (Grabbing.RAW, None)
+        assert (grabber.method, reason) == (GrabMethod.RAW, None)
         load(page, "<body style='background:rgb(10,20,30)'>")
         pixels = empty()
         assert grabber.grab(0, 0, pixels)
@@ -281,20 +281,20 @@ def test_memory_that_is_gone_is_a_dead_browser(browser: Browser) -> None:
         Framebuffer(Block(browser.pid, 8), SIZE).read_into(empty())
 
 
-def test_the_frame_memory_of_a_chromium_that_lets_frames_fall_is_found(browser: Browser) -> None:
-    with open_page(browser, Size(320, 180)) as page, letting_fall(browser, 7):
+def test_frame_memory_is_found_when_chromium_drops_frames(browser: Browser) -> None:
+    with open_page(browser, FrameSize(320, 180)) as page, dropping_frames(browser, 7):
         assert locate(page).size == page.size
 
 
 def test_a_small_page_is_taken_by_screenshots(browser: Browser) -> None:
-    with open_page(browser, Size(16, 16)) as page:
+    with open_page(browser, FrameSize(16, 16)) as page:
         with pytest.raises(FramebufferNotFound):
             locate(page)
         grabber, reason = prepare_grabber(page, decode_bgra, raw=True)
-        assert grabber.method is Grabbing.SCREENSHOT
+        assert grabber.method is GrabMethod.SCREENSHOT
         assert reason == "16x16 is too small to be told apart"
 
 
 def test_a_refused_command_says_which(browser: Browser) -> None:
     with pytest.raises(ProtocolError, match=r"Nonsense\.do"):
-        browser.connection.call("Nonsense.do", session=None, within_s=PATIENCE_S)
+        browser.connection.call("Nonsense.do", session=None, within_s=TIMEOUT_S)

@@ -5,7 +5,14 @@ import pytest
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.errors import PageThrew
-from tests.support.compositions import CLIP, PICTURE, SONG, STORED, Showing, showing
+from tests.support.compositions import (
+    CLIP,
+    PICTURE,
+    SONG,
+    STORED,
+    LoadedComposition,
+    load_composition,
+)
 from tests.support.frame_codes import read_frame_code
 
 RED_PIXEL = (
@@ -19,28 +26,28 @@ def group(content: str, attributes: str = 'duration="2s"') -> str:
     return f'<ef-timegroup id="root" style="{style}" {attributes}>{content}</ef-timegroup>'
 
 
-def boxes(film: Showing, selector: str) -> list[float]:
+def boxes(film: LoadedComposition, selector: str) -> list[float]:
     box = f"document.querySelector('{selector}').getBoundingClientRect()"
     return film.page.evaluate(f"(({{ x, y, width, height }}) => [x, y, width, height])({box})")
 
 
 def test_every_frame_shows_its_source_frame(browser: Browser) -> None:
     clip = f'<ef-video src="{CLIP}" sourcein="1s" sourceout="2s"></ef-video>'
-    with showing(browser, group(clip, 'mode="sequence"')) as film:
+    with load_composition(browser, group(clip, 'mode="sequence"')) as film:
         assert [film.code(n) for n in range(30)] == list(range(30, 60))
 
 
 def test_a_stored_file_is_asked_for_by_its_id(browser: Browser) -> None:
     for name in ("file-id", "asset-id", "fileId"):
         clip = f'<ef-video {name}="{STORED}"></ef-video>'
-        with showing(browser, group(clip)) as film:
+        with load_composition(browser, group(clip)) as film:
             assert film.facts.plan["media"][0]["fileId"] == STORED
             assert film.code(4) == 4
 
 
 def test_a_longer_duration_holds_the_last_picture_of_the_window(browser: Browser) -> None:
     clip = f'<ef-video src="{CLIP}" sourceout="500ms" duration="2s"></ef-video>'
-    with showing(browser, group(clip, "")) as film:
+    with load_composition(browser, group(clip, "")) as film:
         assert film.facts.duration_ms == 2000
         assert [film.code(n) for n in (14, 15, 59)] == [14, 14, 14]
         (planned,) = film.facts.plan["media"]
@@ -51,7 +58,7 @@ def test_a_longer_duration_holds_the_last_picture_of_the_window(browser: Browser
 
 def test_a_pinned_instant_stands_still(browser: Browser) -> None:
     clip = f'<ef-video src="{CLIP}" current-time="1s" duration="2s"></ef-video>'
-    with showing(browser, group(clip, "")) as film:
+    with load_composition(browser, group(clip, "")) as film:
         assert [film.code(n) for n in (0, 30)] == [30, 30]
         assert film.facts.plan["media"][0]["gain"] == 0
 
@@ -71,7 +78,9 @@ SIZES = {
 def test_the_box_of_a_video(
     browser: Browser, style: str, box: list[float], asked: tuple[int, int]
 ) -> None:
-    with showing(browser, group(f'<ef-video src="{CLIP}" style="{style}"></ef-video>')) as film:
+    with load_composition(
+        browser, group(f'<ef-video src="{CLIP}" style="{style}"></ef-video>')
+    ) as film:
         film.frame(0)
         assert boxes(film, "ef-video") == box
         assert film.host.asked[-1][1:] == asked
@@ -90,7 +99,7 @@ def test_12_gains_and_mutes_are_planned(browser: Browser) -> None:
             'volume="x"',
         )
     )
-    with showing(browser, group(sounds)) as film:
+    with load_composition(browser, group(sounds)) as film:
         assert [m["gain"] for m in film.facts.plan["media"]] == [1, 0, 0, 1, 0.3, 0, 1]
         assert {m["kind"] for m in film.facts.plan["media"]} == {"audio"}
 
@@ -103,7 +112,7 @@ def test_13_sound_is_cut_to_the_windows_around_it(browser: Browser) -> None:
         f'<ef-timegroup duration="3s">{late}</ef-timegroup>'
         f'<ef-audio src="{SONG}" mode="fit"></ef-audio>'
     )
-    with showing(browser, group(scenes, 'mode="sequence"')) as film:
+    with load_composition(browser, group(scenes, 'mode="sequence"')) as film:
         assert film.facts.duration_ms == 4000
         windows = [(m["startMs"], m["endMs"], m["sourceInMs"]) for m in film.facts.plan["media"]]
         assert windows == [(0, 1000, 0), (1500, 4000, 0), (0, 4000, 0)]
@@ -111,7 +120,7 @@ def test_13_sound_is_cut_to_the_windows_around_it(browser: Browser) -> None:
 
 def test_21_an_image_from_a_data_url(browser: Browser) -> None:
     image = f'<ef-image src="{RED_PIXEL}" style="width:100%;height:100%"></ef-image>'
-    with showing(browser, group(image)) as film:
+    with load_composition(browser, group(image)) as film:
         picture = film.frame(0)
         # Contained: a square in the middle of the frame.
         assert picture[120, 160].tolist() == [255, 0, 0]
@@ -125,7 +134,7 @@ def test_a_surface_mirrors_its_target(browser: Browser) -> None:
             f'<ef-video id="v" src="{CLIP}" style="{style};left:0"></ef-video>'
             f'<ef-surface {name}="v" style="{style};left:160px"></ef-surface>'
         )
-        with showing(browser, group(content)) as film:
+        with load_composition(browser, group(content)) as film:
             picture = film.frame(7)
             assert read_frame_code(picture[:120, :160]) == 7
             assert read_frame_code(picture[:120, 160:]) == 7
@@ -148,7 +157,7 @@ NATIVE = {
 
 @pytest.mark.parametrize("html", NATIVE.values(), ids=NATIVE)
 def test_a_native_video_shows_its_source_frame(browser: Browser, html: str) -> None:
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         assert [film.code(n) for n in (0, 1, 17)] == [0, 1, 17]
         (planned,) = film.facts.plan["media"]
         assert (planned["src"], planned["startMs"], planned["gain"]) == (CLIP, 0, 1)
@@ -159,7 +168,7 @@ def test_native_elements_show_stored_files(browser: Browser) -> None:
         f'<video file-id="{STORED}" style="width:160px;height:120px"></video>'
         f'<img file-id="{PICTURE}" style="position:absolute;left:160px;width:160px;height:120px">'
     )
-    with showing(browser, group(content)) as film:
+    with load_composition(browser, group(content)) as film:
         picture = film.frame(7)
         assert read_frame_code(picture[:120, :160]) == 7
         assert picture[60, 240].tolist() == [255, 0, 0]
@@ -173,7 +182,7 @@ def test_captions_of_a_stored_file_follow_its_own_time(browser: Browser) -> None
         '<ef-captions id="c" target="talk"><ef-captions-active-word></ef-captions-active-word>'
         "</ef-captions>"
     )
-    with showing(browser, group(content)) as film:
+    with load_composition(browser, group(content)) as film:
         said = "document.querySelector('ef-captions-active-word').textContent"
         # One second of the source is half a second of the film.
         assert [film.at(n, said).strip() for n in (0, 14, 16, 30)] == ["one", "one", "two", "two"]
@@ -184,7 +193,7 @@ def test_a_native_video_keeps_its_looks(browser: Browser) -> None:
         "<style>@keyframes go { to { transform: translateX(100px) } }"
         "#v { width: 50%; margin: 10px; border: 5px solid red; animation: go 2s linear }</style>"
     )
-    with showing(browser, style + group(f'<video id="v" src="{CLIP}"></video>')) as film:
+    with load_composition(browser, style + group(f'<video id="v" src="{CLIP}"></video>')) as film:
         picture = film.frame(0)
         assert boxes(film, "#v + canvas") == [10, 10, 170, 130]
         assert read_frame_code(picture[15:135, 15:175]) == 0
@@ -195,14 +204,14 @@ def test_a_native_video_keeps_its_looks(browser: Browser) -> None:
 
 def test_a_native_clip_that_stands_still_shows_its_first_picture(browser: Browser) -> None:
     html = f'<html data-duration-ms="2000"><video width="320" src="{CLIP}"></video>'
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         assert [film.code(n) for n in (0, 30)] == [0, 0]
         assert film.facts.plan["media"][0]["gain"] == 0
 
 
 def test_a_loop_is_planned_turn_by_turn(browser: Browser) -> None:
     html = group(f'<audio loop src="{SONG}"></audio>', 'duration="25s"')
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         turns = [(m["startMs"], m["endMs"], m["sourceInMs"]) for m in film.facts.plan["media"]]
         assert turns == [(0, 10_000, 0), (10_000, 20_000, 0), (20_000, 25_000, 0)]
 
@@ -213,7 +222,7 @@ def test_a_script_may_draw_a_native_video(browser: Browser) -> None:
       const pen = document.querySelector("canvas").getContext("2d");
       requestAnimationFrame(function f() {{ pen.drawImage(video, 0, 0); requestAnimationFrame(f) }})
     </script>"""
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         assert [film.code(n) for n in (0, 5)] == [0, 5]
 
 
@@ -231,7 +240,7 @@ NAMED = {
 
 @pytest.mark.parametrize(("content", "words"), NAMED.items(), ids=NAMED.values())
 def test_30_what_cannot_be_had_is_named(browser: Browser, content: str, words: str) -> None:
-    with pytest.raises(PageThrew, match=words), showing(browser, group(content)):
+    with pytest.raises(PageThrew, match=words), load_composition(browser, group(content)):
         pass
 
 
@@ -239,7 +248,7 @@ def test_a_base_address_makes_relative_ones_whole(browser: Browser) -> None:
     html = '<!doctype html><html><head><base href="https://media.example/"></head><body>' + group(
         '<ef-video src="clip.mp4"></ef-video>'
     )
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         assert film.facts.plan["media"][0]["src"] == CLIP
         assert film.code(3) == 3
 
@@ -248,6 +257,6 @@ def test_media_known_late_are_waited_for_before_initializers(browser: Browser) -
     html = group(f'<ef-video src="{CLIP}"></ef-video>', "") + (
         "<script>root.initializer = (it) => { it.dataset.length = it.durationMs }</script>"
     )
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         assert film.page.evaluate("root.dataset.length") == "10000"
         assert np.isclose(film.facts.duration_ms or 0, 10_000)

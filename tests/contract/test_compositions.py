@@ -10,9 +10,9 @@ import pytest
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.errors import PageThrew
-from framekiln.engine.shot import even_size
-from tests.support.busy_chromium import letting_fall
-from tests.support.compositions import CLIP, showing
+from framekiln.engine.film_settings import even_size
+from tests.support.compositions import CLIP, load_composition
+from tests.support.dropped_frames import dropping_frames
 
 SIZE = "width:320px;height:240px"
 
@@ -33,7 +33,7 @@ SHOWN = "[...document.querySelectorAll('#root > *')].map(e => e.checkVisibility(
 
 def test_1_a_sequence_overlaps(browser: Browser) -> None:
     html = group(scene(3) * 3, mode="sequence", overlap="1s")
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         assert film.facts.duration_ms == 7000
         assert film.page.evaluate(STARTS) == [0, 2000, 4000]
         assert film.at(0, SHOWN) == [True, False, False]
@@ -45,7 +45,7 @@ def test_1_a_sequence_overlaps(browser: Browser) -> None:
 def test_2_and_3_contain_and_fit(browser: Browser) -> None:
     inner = f'<ef-timegroup mode="sequence">{scene(3)}{scene(5)}</ef-timegroup>'
     html = group(inner + scene(6) + '<ef-timegroup mode="fit" id="fit"></ef-timegroup>')
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         assert film.facts.duration_ms == 8000
         assert film.page.evaluate("fit.durationMs") == 8000
 
@@ -55,7 +55,7 @@ def test_4_and_5_windows_of_a_source(browser: Browser) -> None:
         f'<ef-video id="a" src="{CLIP}" sourcein="2s" sourceout="6s"></ef-video>'
         f'<ef-video id="b" src="{CLIP}" trimStart="2s" trim-end="3s"></ef-video>'
     )
-    with showing(browser, group(clips, mode="sequence")) as film:
+    with load_composition(browser, group(clips, mode="sequence")) as film:
         assert film.page.evaluate("[a.durationMs, b.durationMs]") == [4000, 5000]
         first, second = film.facts.plan["media"]
         assert (first["startMs"], first["endMs"], first["sourceInMs"]) == (0, 4000, 2000)
@@ -73,14 +73,14 @@ CROSSFADE = """<style>
 
 def test_6_a_crossfade_adds_up(browser: Browser) -> None:
     html = CROSSFADE + group(scene(3, id="a") + scene(3, id="b"), mode="sequence", overlap="1s")
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         opacities = "[a, b].map(e => Number(getComputedStyle(e).opacity))"
         assert film.at(75, opacities) == pytest.approx([0.198, 0.802], abs=0.001)
 
 
 def test_variables_are_set_on_nested_groups_too(browser: Browser) -> None:
     html = group(scene(3) + scene(2, id="b"), mode="sequence", overlap="500ms")
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         names = ["progress", "duration", "transition-duration", "transition-out-start"]
         read = f"{names}.map(n => getComputedStyle(b).getPropertyValue('--ef-' + n))"
         assert film.at(105, read) == ["0.5", "2000ms", "500ms", "1500ms"]
@@ -106,7 +106,7 @@ TASKS = {
 
 @pytest.mark.parametrize("script", TASKS.values(), ids=TASKS)
 def test_14_a_frame_task_draws_in_either_style(browser: Browser, script: str) -> None:
-    with showing(browser, BOX_TASK % script) as film:
+    with load_composition(browser, BOX_TASK % script) as film:
         assert film.facts.plan["isDeclarative"] is False
         assert film.frame(0)[120, 160].tolist() == [0, 0, 0]
         assert film.frame(30)[120, 160].tolist() == [100, 0, 0]
@@ -120,7 +120,7 @@ def test_15_an_async_task_is_waited_for(browser: Browser) -> None:
       });
       let frames = 0;
       requestAnimationFrame(function f() { frames += 1; requestAnimationFrame(f) })"""
-    with showing(browser, BOX_TASK % script) as film:
+    with load_composition(browser, BOX_TASK % script) as film:
         for number, red in ((0, 0), (15, 50), (30, 100)):
             film.frame(number)
             assert film.finished()[120, 160].tolist() == [red, 0, 0]
@@ -131,7 +131,7 @@ def test_tasks_of_hidden_groups_are_not_called(browser: Browser) -> None:
     html = group(scene(1, id="a") + scene(1, id="b"), mode="sequence")
     script = """<script>const seen = []; for (const each of [a, b])
       each.addFrameTask((ms) => seen.push(`${each.id} ${Math.round(ms)}`))</script>"""
-    with showing(browser, html + script) as film:
+    with load_composition(browser, html + script) as film:
         assert film.at(0, "seen") == ["a 0"]
         assert film.at(45, "seen") == ["a 0", "b 500"]
 
@@ -140,7 +140,7 @@ def test_the_composition_is_moved_before_the_callbacks_of_the_author(browser: Br
     script = """<script>const seen = []; requestAnimationFrame(function f() {
       seen.push(root.ownCurrentTimeMs); requestAnimationFrame(f) });
       root.addFrameTask(() => seen.push("task"))</script>"""
-    with showing(browser, group("", duration="2s") + script) as film:
+    with load_composition(browser, group("", duration="2s") + script) as film:
         film.frame(0)
         assert film.at(3, "seen") == ["task", 0, "task", 100]
 
@@ -151,7 +151,7 @@ MOVING = "<style>@keyframes go { from { margin-left: 0 } to { margin-left: 100px
 def test_16_endless_animations_and_negative_delays(browser: Browser) -> None:
     style = MOVING % "p { animation: go 2s linear infinite -500ms }"
     html = style + group(scene(1) + scene(2, "<p>x</p>"), mode="sequence")
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         left = "parseFloat(getComputedStyle(document.querySelector('p')).marginLeft)"
         assert film.at(30, left) == pytest.approx(25)
         assert film.at(75, left) == pytest.approx(0, abs=0.01)
@@ -162,7 +162,7 @@ def test_16_endless_animations_and_negative_delays(browser: Browser) -> None:
 def test_animations_follow_the_nearest_timed_element_and_start_again(browser: Browser) -> None:
     style = MOVING % "p { animation: go 1s linear }"
     html = style + group(scene(1) + scene(2, "<p>x</p>", id="b"), mode="sequence")
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         left = "parseFloat(getComputedStyle(document.querySelector('p')).marginLeft)"
         assert film.at(45, left) == pytest.approx(50)
         # Past its end it stays where it ended.
@@ -179,7 +179,7 @@ def test_17_smil(browser: Browser) -> None:
         "<animate attributeName=x from=0 to=100 dur=2s fill=freeze /></rect></svg>"
     )
     html = group(scene(1) + scene(3, svg), mode="sequence")
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         x = "document.querySelector('rect').x.animVal.value"
         assert film.at(60, x) == pytest.approx(50)
         assert film.at(119, x) == pytest.approx(100)
@@ -188,14 +188,14 @@ def test_17_smil(browser: Browser) -> None:
 def test_22_a_fragment_is_drawn_like_a_whole_document(browser: Browser) -> None:
     fragment = group("<h1>Whole</h1>", duration="1s")
     document = f"<!doctype html><html><head></head><body>{fragment}</body></html>"
-    with showing(browser, fragment) as one, showing(browser, document) as other:
+    with load_composition(browser, fragment) as one, load_composition(browser, document) as other:
         assert other.facts.width_px == 320
         assert np.array_equal(one.frame(0), other.frame(0))
 
 
 def test_24_odd_sizes_are_made_even(browser: Browser) -> None:
     html = '<ef-timegroup duration="1s" fps="25" style="width:321px;height:201px"></ef-timegroup>'
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         assert (film.facts.width_px, film.facts.height_px, film.facts.fps) == (321, 201, 25)
         size, warnings = even_size(321, 201)
         assert (size.width_px, size.height_px, len(warnings)) == (322, 202, 1)
@@ -203,7 +203,7 @@ def test_24_odd_sizes_are_made_even(browser: Browser) -> None:
 
 def test_27_render_data_is_left_alone(browser: Browser) -> None:
     script = "<script>window.EF_RENDER_DATA = { title: 'mine' }</script>"
-    with showing(browser, script + group("", duration="1s")) as film:
+    with load_composition(browser, script + group("", duration="1s")) as film:
         assert film.at(0, "window.EF_RENDER_DATA") == {"title": "mine"}
 
 
@@ -213,7 +213,7 @@ def test_28_the_same_composition_twice_is_the_same_film(browser: Browser) -> Non
     )
 
     def film() -> list[Any]:
-        with showing(browser, html) as shown:
+        with load_composition(browser, html) as shown:
             return [shown.frame(number) for number in range(0, 48, 6)]
 
     assert all(np.array_equal(a, b) for a, b in zip(film(), film(), strict=True))
@@ -221,7 +221,7 @@ def test_28_the_same_composition_twice_is_the_same_film(browser: Browser) -> Non
 
 def test_a_nested_rate_steps_the_clock_of_its_group(browser: Browser) -> None:
     html = group(scene(2, id="stepped", fps="10") + scene(2, id="smooth"))
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         times = "[stepped, smooth].map(e => Math.round(e.ownCurrentTimeMs))"
         assert [film.at(n, times) for n in range(5)] == [
             [0, 0],
@@ -233,7 +233,7 @@ def test_a_nested_rate_steps_the_clock_of_its_group(browser: Browser) -> None:
 
 
 def test_a_still_composition_is_drawn_once(browser: Browser) -> None:
-    with showing(browser, group("<h1>Still</h1>", duration="2s")) as film:
+    with load_composition(browser, group("<h1>Still</h1>", duration="2s")) as film:
         damage = [film.page.show(n, n * 33_333).has_damage for n in range(4)]
         assert damage == [True, False, False, False]
         assert film.facts.plan["isDeclarative"] is True
@@ -241,7 +241,7 @@ def test_a_still_composition_is_drawn_once(browser: Browser) -> None:
 
 def test_what_takes_no_time_in_a_sequence_is_warned_of(browser: Browser) -> None:
     html = group('<ef-timegroup id="empty"></ef-timegroup>' + scene(1), mode="sequence")
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         assert film.facts.duration_ms == 1000
         (warning,) = film.facts.plan["warnings"]
         assert warning.startswith("ef-timegroup#empty has no length of its own")
@@ -256,7 +256,7 @@ def test_wrappers_of_players_leave_no_box_and_controls_are_not_seen(browser: Bro
         + "<ef-controls>c<ef-toggle-play>play</ef-toggle-play></ef-controls></ef-preview>"
         "</ef-configuration>"
     )
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         assert film.at(0, "document.querySelector('ef-controls').checkVisibility()") is False
         assert film.at(0, "[root, moved].map(e => e.getBoundingClientRect().x)") == [0, 10]
         assert film.facts.width_px == 320
@@ -264,7 +264,7 @@ def test_wrappers_of_players_leave_no_box_and_controls_are_not_seen(browser: Bro
 
 def test_a_page_that_brings_its_own_elements_gets_ours(browser: Browser) -> None:
     script = "<script>customElements.define('ef-timegroup', class extends HTMLElement {})</script>"
-    with showing(browser, script + group("", duration="1s")) as film:
+    with load_composition(browser, script + group("", duration="1s")) as film:
         assert film.at(15, "root.ownCurrentTimeMs") == 500
 
 
@@ -279,13 +279,13 @@ BROKEN = {
 def test_what_authors_throw_ends_the_film(browser: Browser, script: str, words: str) -> None:
     html = f'<ef-timegroup id="r" duration="1s"></ef-timegroup><script>{script}</script>'
     # Chromium may tell of it only with the next frame.
-    with pytest.raises(PageThrew, match=words), showing(browser, html) as film:
+    with pytest.raises(PageThrew, match=words), load_composition(browser, html) as film:
         assert [film.frame(number) for number in range(3)] == []
 
 
-def test_a_chromium_that_lets_its_first_frames_fall_is_asked_again(browser: Browser) -> None:
+def test_dropped_first_frames_are_drawn_again(browser: Browser) -> None:
     # Seen twice in a row: the film began with every scene shown at once.
-    with showing(browser, group(scene(3) * 2, mode="sequence")) as film:
-        with letting_fall(browser, 2):
+    with load_composition(browser, group(scene(3) * 2, mode="sequence")) as film:
+        with dropping_frames(browser, 2):
             assert film.at(0, SHOWN) == [True, False]
         assert film.at(90, SHOWN) == [False, True]

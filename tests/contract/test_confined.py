@@ -16,18 +16,18 @@ from typing import Any
 
 import pytest
 
-from framekiln.kit.confined.cage import STRANGER_ID, Cage, Walls, strongest_cage
 from framekiln.kit.confined.errors import ConfinedFailed, ConfinedKilled
-from framekiln.kit.confined.limits import Limits
-from framekiln.kit.confined.order import Order
-from framekiln.kit.confined.run import confinement, run_confined, run_in, run_warm
-from framekiln.kit.confined.warm import Room, WarmCage, open_room
+from framekiln.kit.confined.limits import ResourceLimits
+from framekiln.kit.confined.order import ConfinedOrder
+from framekiln.kit.confined.run import describe_confinement, run_confined, run_in_sandbox, run_warm
+from framekiln.kit.confined.sandbox import UNPRIVILEGED_ID, Isolation, Sandbox, strongest_sandbox
+from framekiln.kit.confined.warm_sandbox import SandboxFolders, WarmSandbox, open_sandbox_folders
 from framekiln.kit.processes import foreign_children
 from framekiln.media.errors import UnreadableMedia
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import TIMEOUT_S
 
 TASKS = "tests.support.confined_tasks"
-LIMITS = Limits(cpu_s=60, memory_bytes=256 << 20, file_bytes=4 << 20, wall_s=PATIENCE_S)
+LIMITS = ResourceLimits(cpu_s=60, memory_bytes=256 << 20, file_bytes=4 << 20, wall_s=TIMEOUT_S)
 Run = Callable[..., Awaitable[dict[str, Any]]]
 CarryOut = Callable[..., Awaitable[dict[str, Any]]]
 
@@ -40,38 +40,38 @@ def _no_process_is_left() -> Iterator[None]:
 
 
 @pytest.fixture(params=["strongest", "without namespaces"])
-def cage(request: pytest.FixtureRequest) -> Cage:
+def cage(request: pytest.FixtureRequest) -> Sandbox:
     if request.param == "strongest":
-        return strongest_cage()
-    return Cage(Walls.NONE, "as in most containers")
+        return strongest_sandbox()
+    return Sandbox(Isolation.NONE, "as in most containers")
 
 
 @pytest.fixture
-def room() -> Iterator[Room]:
-    with open_room() as room:
+def room() -> Iterator[SandboxFolders]:
+    with open_sandbox_folders() as room:
         yield room
 
 
 @pytest.fixture
-def folder(room: Room) -> Path:
+def folder(room: SandboxFolders) -> Path:
     return Path(tempfile.mkdtemp(dir=room.work))
 
 
 @pytest.fixture(params=["started", "forked"])
 async def carry_out(
-    request: pytest.FixtureRequest, cage: Cage, room: Room
+    request: pytest.FixtureRequest, cage: Sandbox, room: SandboxFolders
 ) -> AsyncIterator[CarryOut]:
     """The two ways to a child: what holds for one holds for the other."""
     if request.param == "started":
-        yield partial(run_in, cage)
+        yield partial(run_in_sandbox, cage)
         return
     async with open_warm(cage, room) as warm:
         yield partial(run_warm, warm)
 
 
 @asynccontextmanager
-async def open_warm(cage: Cage, room: Room) -> AsyncIterator[WarmCage]:
-    warm = WarmCage(cage, room, [TASKS])
+async def open_warm(cage: Sandbox, room: SandboxFolders) -> AsyncIterator[WarmSandbox]:
+    warm = WarmSandbox(cage, room, [TASKS])
     try:
         assert await warm.warm_up()
         yield warm
@@ -82,9 +82,9 @@ async def open_warm(cage: Cage, room: Room) -> AsyncIterator[WarmCage]:
 @pytest.fixture
 def run(carry_out: CarryOut, folder: Path) -> Run:
     async def run(
-        name: str, limits: Limits = LIMITS, readable: tuple[Path, ...] = (), **args: Any
+        name: str, limits: ResourceLimits = LIMITS, readable: tuple[Path, ...] = (), **args: Any
     ) -> dict[str, Any]:
-        return await carry_out(Order(f"{TASKS}:{name}", args, limits, folder, readable))
+        return await carry_out(ConfinedOrder(f"{TASKS}:{name}", args, limits, folder, readable))
 
     return run
 
@@ -93,7 +93,7 @@ async def test_reports_and_result_come_out_and_prints_do_not_matter(
     carry_out: CarryOut, folder: Path
 ) -> None:
     heard: list[dict[str, Any]] = []
-    order = Order(f"{TASKS}:add", {"numbers": [1, 2, 39]}, LIMITS, folder)
+    order = ConfinedOrder(f"{TASKS}:add", {"numbers": [1, 2, 39]}, LIMITS, folder)
     answer = await carry_out(order, heard.append)
     assert answer == {"sum": 42}
     assert heard == [{"number": 1}, {"number": 2}, {"number": 39}]
@@ -106,11 +106,14 @@ async def test_an_order_may_be_long(run: Run) -> None:
 
 
 @pytest.mark.parametrize("way", ["started", "forked"])
-@pytest.mark.parametrize("walls", Walls)
+@pytest.mark.parametrize("walls", Isolation)
 async def test_the_child_sees_what_it_was_given_and_nothing_else(
-    walls: Walls, way: str, room: Room, folder: Path, monkeypatch: pytest.MonkeyPatch
+    walls: Isolation, way: str, room: SandboxFolders, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if strongest_cage().walls is not Walls.NAMESPACES_AND_USER and walls is not Walls.NONE:
+    if (
+        strongest_sandbox().isolation is not Isolation.NAMESPACES_AND_USER
+        and walls is not Isolation.NONE
+    ):
         pytest.skip("children are confined in all ways only by root, with user namespaces")
     monkeypatch.setenv("DATABASE_URL", "postgresql://somebody:secret@host/db")
     # Another's source, of another organization, in the same room.
@@ -121,14 +124,14 @@ async def test_the_child_sees_what_it_was_given_and_nothing_else(
     other.mkdir()
     other.chmod(0o777)
     (other / "begun").write_text("another's work")
-    cage = Cage(walls, "")
+    cage = Sandbox(walls, "")
     with socket.create_server(("127.0.0.1", 0)) as server:
         places = {"secret": str(secret), "given": str(given), "port": server.getsockname()[1]}
-        order = Order(
+        order = ConfinedOrder(
             f"{TASKS}:look_around", {**places, "other": str(other)}, LIMITS, folder, (given,)
         )
         if way == "started":
-            seen = await run_in(cage, order)
+            seen = await run_in_sandbox(cage, order)
         else:
             async with open_warm(cage, room) as warm:
                 seen = await run_warm(warm, order)
@@ -139,7 +142,7 @@ async def test_the_child_sees_what_it_was_given_and_nothing_else(
 
 
 async def test_given_files_and_those_in_the_folder_can_be_read(
-    run: Run, room: Room, folder: Path
+    run: Run, room: SandboxFolders, folder: Path
 ) -> None:
     given, brought = room.sources / "given", folder / "brought"
     given.write_text("one")
@@ -149,7 +152,9 @@ async def test_given_files_and_those_in_the_folder_can_be_read(
     assert await run("read", path=str(brought)) == {"text": "two"}
 
 
-async def test_a_given_file_with_another_name_stays_as_it_is(run: Run, room: Room) -> None:
+async def test_a_given_file_with_another_name_stays_as_it_is(
+    run: Run, room: SandboxFolders
+) -> None:
     blob, given = room.sources.with_name("blob"), room.sources / "given"
     blob.write_text("of many names")
     blob.chmod(0o644)
@@ -167,7 +172,7 @@ async def test_a_given_file_with_another_name_stays_as_it_is(run: Run, room: Roo
 
 
 async def test_a_file_with_another_name_is_never_handed_over(
-    run: Run, room: Room, folder: Path
+    run: Run, room: SandboxFolders, folder: Path
 ) -> None:
     blob = room.sources.with_name("blob")
     blob.write_text("of many names")
@@ -178,11 +183,11 @@ async def test_a_file_with_another_name_is_never_handed_over(
 
 
 async def test_the_child_of_root_is_not_root(folder: Path) -> None:
-    if strongest_cage().walls is Walls.NONE:
+    if strongest_sandbox().isolation is Isolation.NONE:
         pytest.skip("this machine has no user namespaces, so children are not confined")
     args = {"secret": "/none/none", "given": "/none/none", "other": "/none/none", "port": 1}
     seen = await run_confined(f"{TASKS}:look_around", args, limits=LIMITS, folder=folder)
-    assert seen["user"] == STRANGER_ID
+    assert seen["user"] == UNPRIVILEGED_ID
 
 
 async def test_threads_are_allowed(run: Run) -> None:
@@ -204,11 +209,13 @@ async def test_other_errors_come_out_with_their_name(run: Run) -> None:
 @pytest.mark.parametrize(
     ("task", "limits", "limit"),
     [
-        ("loop", Limits(1, 256 << 20, 1 << 20, wall_s=PATIENCE_S), "cpu_s"),
+        ("loop", ResourceLimits(1, 256 << 20, 1 << 20, wall_s=TIMEOUT_S), "cpu_s"),
         ("allocate", LIMITS, "memory_bytes"),
     ],
 )
-async def test_limits_hold_in_every_cage(run: Run, task: str, limits: Limits, limit: str) -> None:
+async def test_limits_hold_in_every_sandbox(
+    run: Run, task: str, limits: ResourceLimits, limit: str
+) -> None:
     with pytest.raises(ConfinedKilled) as caught:
         await run(task, limits)
     assert caught.value.details == {"limit": limit}
@@ -218,7 +225,7 @@ async def test_limits_hold_in_every_cage(run: Run, task: str, limits: Limits, li
 @pytest.mark.parametrize(
     ("task", "limits", "limit"),
     [
-        ("sleep", Limits(9, 256 << 20, 1 << 20, wall_s=0.5), "wall_s"),
+        ("sleep", ResourceLimits(9, 256 << 20, 1 << 20, wall_s=0.5), "wall_s"),
         ("refuse_for_want_of_memory", LIMITS, "memory_bytes"),
         ("fill_disk", LIMITS, "file_bytes"),
         ("open_files", LIMITS, "open_files"),
@@ -227,7 +234,7 @@ async def test_limits_hold_in_every_cage(run: Run, task: str, limits: Limits, li
     ],
 )
 async def test_over_a_limit_the_child_is_ended_and_the_error_names_it(
-    run: Run, task: str, limits: Limits, limit: str
+    run: Run, task: str, limits: ResourceLimits, limit: str
 ) -> None:
     with pytest.raises(ConfinedKilled) as caught:
         await run(task, limits)
@@ -264,13 +271,13 @@ async def test_no_answer_is_a_failure(run: Run, task: str) -> None:
     ],
 )
 @pytest.mark.parametrize("cage", ["strongest"], indirect=True)
-async def test_what_a_taken_over_child_tells_is_not_believed(line: str, run: Run) -> None:
+async def test_forged_messages_of_a_child_are_rejected(pipelines: str, run: Run) -> None:
     with pytest.raises(ConfinedFailed):
-        await run("tell_nonsense", line=line)
+        await run("tell_nonsense", pipelines=pipelines)
 
 
 @pytest.mark.parametrize("task", ["leave_a_link", "leave_a_pipe", "leave_a_pit"])
-async def test_traps_are_not_left_for_the_parent_to_step_into(
+async def test_links_and_pipes_left_by_a_child_are_removed(
     task: str, folder: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "secret").write_text("secret")
@@ -282,10 +289,10 @@ async def test_traps_are_not_left_for_the_parent_to_step_into(
     assert (tmp_path / "secret").read_text() == "secret"
 
 
-async def test_a_cancelled_run_leaves_no_process(cage: Cage, folder: Path) -> None:
+async def test_a_cancelled_run_leaves_no_process(cage: Sandbox, folder: Path) -> None:
     started, others = asyncio.Event(), set(foreign_children())
-    order = Order(f"{TASKS}:sleep", {}, LIMITS, folder)
-    running = asyncio.create_task(run_in(cage, order, lambda _: started.set()))
+    order = ConfinedOrder(f"{TASKS}:sleep", {}, LIMITS, folder)
+    running = asyncio.create_task(run_in_sandbox(cage, order, lambda _: started.set()))
     await started.wait()
     sessions = set(foreign_children()) - others
     assert len(sessions) == 1
@@ -300,27 +307,27 @@ async def test_a_failing_listener_ends_the_run(carry_out: CarryOut, folder: Path
         raise RuntimeError("the listener's own")
 
     with pytest.raises(RuntimeError, match="the listener's own"):
-        await carry_out(Order(f"{TASKS}:sleep", {}, LIMITS, folder), fail)
+        await carry_out(ConfinedOrder(f"{TASKS}:sleep", {}, LIMITS, folder), fail)
 
 
 PARENT = """
 import asyncio, sys
 from pathlib import Path
-from framekiln.kit.confined.cage import Cage, Walls
-from framekiln.kit.confined.limits import Limits
-from framekiln.kit.confined.order import Order
-from framekiln.kit.confined.run import run_in
+from framekiln.kit.confined.sandbox import Isolation, Sandbox
+from framekiln.kit.confined.limits import ResourceLimits
+from framekiln.kit.confined.order import ConfinedOrder
+from framekiln.kit.confined.run import run_in_sandbox
 from framekiln.kit.processes import foreign_children
 
-limits = Limits(cpu_s=20, memory_bytes=256 << 20, file_bytes=1 << 20, wall_s=600)
-order = Order("tests.support.confined_tasks:sleep", {}, limits, Path(sys.argv[2]))
+limits = ResourceLimits(cpu_s=20, memory_bytes=256 << 20, file_bytes=1 << 20, wall_s=600)
+order = ConfinedOrder("tests.support.confined_tasks:sleep", {}, limits, Path(sys.argv[2]))
 say = lambda told: print(*foreign_children(), flush=True)
-asyncio.run(run_in(Cage(Walls(sys.argv[1]), ""), order, say))
+asyncio.run(run_in_sandbox(Sandbox(Isolation(sys.argv[1]), ""), order, say))
 """
 
 
-async def test_when_the_parent_is_killed_the_child_dies_too(cage: Cage, folder: Path) -> None:
-    command = [sys.executable, "-c", PARENT, cage.walls.value, str(folder)]
+async def test_when_the_parent_is_killed_the_child_dies_too(cage: Sandbox, folder: Path) -> None:
+    command = [sys.executable, "-c", PARENT, cage.isolation.value, str(folder)]
     parent = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
     assert parent.stdout is not None
     sessions = {int(pid) for pid in (await parent.stdout.readline()).split()}
@@ -342,12 +349,12 @@ async def test_many_runs_at_once_do_not_disturb_each_other(tmp_path: Path) -> No
     assert await asyncio.gather(*(one(n) for n in range(6))) == list(range(6))
 
 
-def test_how_children_are_confined_is_told() -> None:
-    assert re.search(r"bubblewrap|landlock|limits", confinement())
+def test_confinement_is_described() -> None:
+    assert re.search(r"bubblewrap|landlock|limits", describe_confinement())
 
 
 async def _until_gone(sessions: set[int]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while _alive_in(sessions):
         assert time.monotonic() < deadline, f"still there: {_alive_in(sessions)}"
         await asyncio.sleep(0.02)

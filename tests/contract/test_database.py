@@ -23,9 +23,9 @@ from framekiln.db.conninfo import DatabaseUrlInvalid
 from framekiln.db.migrate import MigrationFailed, migrate, pending
 from framekiln.db.notify import Notifications, notify
 from framekiln.db.pool import Database, DatabaseUnavailable
-from tests.support.jobs import eventually, opened_database
-from tests.support.patience import PATIENCE_S
+from tests.support.jobs import open_database, wait_until
 from tests.support.postgres import PostgresServer
+from tests.support.timeouts import TIMEOUT_S
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 class TestPool:
     async def test_transaction_commits_and_rows_are_dictionaries(self, conninfo: str) -> None:
-        async with opened_database(conninfo) as database:
+        async with open_database(conninfo) as database:
             async with database.transaction() as connection:
                 await connection.execute("CREATE TABLE note (text text)")
                 await connection.execute("INSERT INTO note VALUES ('kept')")
@@ -56,15 +56,15 @@ class TestPool:
 
     async def test_times_are_read_in_utc_whatever_the_server_is_set_to(self, conninfo: str) -> None:
         name = conninfo_to_dict(conninfo)["dbname"]
-        async with opened_database(conninfo) as database, database.connection() as connection:
+        async with open_database(conninfo) as database, database.connection() as connection:
             await connection.execute(f"ALTER DATABASE \"{name}\" SET timezone TO 'Asia/Tokyo'")
-        async with opened_database(conninfo) as database, database.connection() as connection:
+        async with open_database(conninfo) as database, database.connection() as connection:
             row = await (await connection.execute("SELECT now() AS at")).fetchone()
         assert row is not None
         assert row["at"].isoformat().endswith("+00:00")
 
     async def test_exception_rolls_back(self, conninfo: str) -> None:
-        async with opened_database(conninfo) as database:
+        async with open_database(conninfo) as database:
 
             async def create_and_fail() -> None:
                 async with database.transaction() as connection:
@@ -87,7 +87,7 @@ class TestPool:
             async with database.connection():
                 await asyncio.sleep(0)
 
-        async with opened_database(conninfo, max_connections=1) as database:
+        async with open_database(conninfo, max_connections=1) as database:
             async with database.connection():
                 waiting = asyncio.create_task(use(database))
                 await asyncio.sleep(0.01)
@@ -101,8 +101,8 @@ class TestPool:
     async def test_full_pool_of_dead_connections_survives_a_crash(
         self, fragile_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(pool, "ACQUIRE_TIMEOUT_S", PATIENCE_S)
-        async with opened_database(fragile_postgres.conninfo) as database:
+        monkeypatch.setattr(pool, "ACQUIRE_TIMEOUT_S", TIMEOUT_S)
+        async with open_database(fragile_postgres.conninfo) as database:
             await asyncio.gather(*(_hold(database) for _ in range(8)))
             await asyncio.to_thread(fragile_postgres.restart)
             async with database.connection() as connection:
@@ -112,7 +112,7 @@ class TestPool:
     async def test_every_failure_of_a_dead_server_is_database_unavailable(
         self, fragile_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        async with opened_database(fragile_postgres.conninfo) as database:
+        async with open_database(fragile_postgres.conninfo) as database:
             assert await database.is_ready()
 
             async def lose_the_server() -> None:
@@ -129,13 +129,13 @@ class TestPool:
                     async with database.connection():
                         pass
             await asyncio.to_thread(fragile_postgres.start)
-            await eventually(database.is_ready)
+            await wait_until(database.is_ready)
 
     async def test_a_server_lost_among_many_statements_is_database_unavailable(
         self, conninfo: str
     ) -> None:
         """Seen when PostgreSQL was killed during an executemany: its last words came second."""
-        async with opened_database(conninfo) as database:
+        async with open_database(conninfo) as database:
 
             async def end_among_many() -> None:
                 async with database.transaction():
@@ -158,7 +158,7 @@ class TestPool:
         assert not await database.is_ready()
 
     async def test_a_refused_statement_is_not_an_outage(self, conninfo: str) -> None:
-        async with opened_database(conninfo) as database:
+        async with open_database(conninfo) as database:
 
             async def take_too_long() -> None:
                 async with database.transaction() as connection:
@@ -245,7 +245,7 @@ class TestMigrate:
 class TestNotifications:
     async def test_only_the_topic_is_woken_and_only_after_commit(self, conninfo: str) -> None:
         async with (
-            opened_database(conninfo) as database,
+            open_database(conninfo) as database,
             _open_notifications(conninfo) as notifications,
             notifications.follow("render:1") as one,
             notifications.follow("render:2") as two,
@@ -253,13 +253,13 @@ class TestNotifications:
             async with database.transaction() as connection:
                 await notify(connection, "render:1")
                 assert not await one.wait(0.2)
-            assert await one.wait(PATIENCE_S)
+            assert await one.wait(TIMEOUT_S)
             assert not await one.wait(0)
             assert not await two.wait(0)
 
     async def test_wake_up_between_read_and_wait_is_kept(self, conninfo: str) -> None:
         async with (
-            opened_database(conninfo) as database,
+            open_database(conninfo) as database,
             _open_notifications(conninfo) as notifications,
             notifications.follow("render:1") as follower,
             notifications.follow("render:1") as witness,
@@ -268,12 +268,12 @@ class TestNotifications:
                 async with database.transaction() as connection:
                     await notify(connection, "render:1")
                 # It has arrived in this process, and the first follower was not waiting.
-                assert await witness.wait(PATIENCE_S)
+                assert await witness.wait(TIMEOUT_S)
                 assert await follower.wait(0)
 
     async def test_counting_by_notifications_never_hangs(self, conninfo: str) -> None:
         async with (
-            opened_database(conninfo) as database,
+            open_database(conninfo) as database,
             _open_notifications(conninfo) as notifications,
             notifications.follow("counter:1") as follower,
         ):
@@ -289,22 +289,22 @@ class TestNotifications:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(count())
                 while await _read_counter(database) < 200:
-                    assert await follower.wait(PATIENCE_S)
+                    assert await follower.wait(TIMEOUT_S)
 
     async def test_crash_wakes_all_followers_and_listening_goes_on(
         self, fragile_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(pool, "ACQUIRE_TIMEOUT_S", PATIENCE_S)
+        monkeypatch.setattr(pool, "ACQUIRE_TIMEOUT_S", TIMEOUT_S)
         async with (
-            opened_database(fragile_postgres.conninfo) as database,
+            open_database(fragile_postgres.conninfo) as database,
             _open_notifications(fragile_postgres.conninfo) as notifications,
             notifications.follow("render:1") as follower,
         ):
             await asyncio.to_thread(fragile_postgres.restart)
-            assert await follower.wait(PATIENCE_S)
+            assert await follower.wait(TIMEOUT_S)
             async with database.transaction() as connection:
                 await notify(connection, "render:1")
-            assert await follower.wait(PATIENCE_S)
+            assert await follower.wait(TIMEOUT_S)
 
     async def test_opening_without_a_server(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -337,7 +337,7 @@ async def _read_counter(database: Database) -> int:
 
 
 def _wait_for_query(conninfo: str, pattern: str) -> None:
-    give_up_at = time.monotonic() + PATIENCE_S
+    give_up_at = time.monotonic() + TIMEOUT_S
     while not _running(conninfo, pattern):
         assert time.monotonic() < give_up_at
         time.sleep(0.05)

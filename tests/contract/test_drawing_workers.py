@@ -6,7 +6,7 @@ Each worker draws a green that tells the frame, so a picture that is late shows 
 import pytest
 
 from framekiln.capture.browser import Browser
-from tests.support.compositions import showing
+from tests.support.compositions import load_composition
 
 FRAMES = 6
 PEN = """
@@ -34,7 +34,7 @@ def page(worker: str, script: str = "") -> str:
 
 def greens(browser: Browser, html: str) -> list[int]:
     """The green of each frame, in steps of 20; -1 where nothing is drawn."""
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         seen = [film.frame(number)[120, 160].tolist() for number in range(FRAMES)]
     return [-1 if blue else green // 20 for _, green, blue in seen]
 
@@ -135,6 +135,6 @@ def test_messages_of_the_author_are_all_a_worker_hears(browser: Browser) -> None
       worker.onmessage = ({ data }) => said.push(data);
       requestAnimationFrame(() => worker.postMessage({ last: true }));
     """
-    with showing(browser, page(worker, script)) as film:
+    with load_composition(browser, page(worker, script)) as film:
         film.at(0, "0")
         assert film.at(1, "said") == [[["handedOver"], ["last"]]]

@@ -17,20 +17,20 @@ import pytest
 
 from framekiln.db import embedded
 from framekiln.db.embedded import EmbeddedPostgres, PostgresMissing, socket_folder
-from framekiln.kit.processes import Child, Program, running_in
-from tests.support.patience import PATIENCE_S
+from framekiln.kit.processes import ChildProcess, Program, processes_in_folder
+from tests.support.timeouts import TIMEOUT_S
 
 STARTER = """
 import asyncio, signal, sys
 from pathlib import Path
 from framekiln.db.embedded import EmbeddedPostgres
-from framekiln.kit.processes import Child, Program
+from framekiln.kit.processes import ChildProcess, Program
 
 async def main():
     postgres = EmbeddedPostgres(Path(sys.argv[1]))
     await postgres.prepare()
     program = Program("postgres", postgres.command(), folder="/", stop_signal=signal.SIGINT)
-    await Child.start(program, lambda name, line: None)
+    await ChildProcess.start(program, lambda name, line: None)
     await postgres.wait_ready(300)
     print("ready", flush=True)
     await asyncio.sleep(600)
@@ -67,9 +67,9 @@ def start_starter(folder: Path) -> subprocess.Popen[bytes]:
 
 
 async def wait_gone(cluster: Path) -> None:
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(TIMEOUT_S):
         while True:
-            if not running_in(cluster, name="postgres"):
+            if not processes_in_folder(cluster, name="postgres"):
                 return
             await asyncio.sleep(0.05)
 
@@ -89,11 +89,11 @@ async def running(folder: Path) -> AsyncIterator[EmbeddedPostgres]:
         postgres.command(),
         folder="/",
         stop_signal=signal.SIGINT,
-        stop_timeout_s=PATIENCE_S,
+        stop_timeout_s=TIMEOUT_S,
     )
-    child = await Child.start(program, lambda _name, _line: None)
+    child = await ChildProcess.start(program, lambda _name, _line: None)
     try:
-        await postgres.wait_ready(PATIENCE_S)
+        await postgres.wait_ready(TIMEOUT_S)
         yield postgres
     finally:
         await child.stop()
@@ -127,12 +127,12 @@ async def test_data_outlives_a_stop_and_a_crash(open_folder: Path) -> None:
         assert await show(postgres, "data_checksums") == "on"
         assert await show(postgres, "synchronous_commit") == "on"
         assert await show(postgres, "server_encoding") == "UTF8"
-    assert running_in(folder / "data", name="postgres") == []
+    assert processes_in_folder(folder / "data", name="postgres") == []
 
     again = EmbeddedPostgres(folder)
     await again.prepare()
     process = start(again)
-    await again.wait_ready(PATIENCE_S)
+    await again.wait_ready(TIMEOUT_S)
     assert await read_notes(again) == ["first"]
     await write_note(again, "second")
     process.kill()
@@ -173,12 +173,12 @@ async def test_pid_file_of_a_stranger_does_not_block(open_folder: Path) -> None:
 async def test_orphaned_server_is_ended_before_the_next(
     open_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embedded, "_ORDERS_TO_END", ((signal.SIGINT, PATIENCE_S),))
+    monkeypatch.setattr(embedded, "_ORDERS_TO_END", ((signal.SIGINT, TIMEOUT_S),))
     folder = open_folder / "pg"
     first = EmbeddedPostgres(folder)
     await first.prepare()
     orphan = start(first)
-    await first.wait_ready(PATIENCE_S)
+    await first.wait_ready(TIMEOUT_S)
     await write_note(first, "by the orphan")
     async with running(folder) as postgres:
         assert await asyncio.to_thread(orphan.wait) == 0, "it was not asked, but killed"
@@ -243,7 +243,7 @@ async def test_server_dies_with_its_starter(open_folder: Path) -> None:
     starter = start_starter(folder)
     assert starter.stdout
     assert await asyncio.to_thread(starter.stdout.readline) == b"ready\n"
-    assert running_in(folder / "data", name="postgres")
+    assert processes_in_folder(folder / "data", name="postgres")
     starter.kill()
     starter.wait()
     starter.stdout.close()

@@ -14,11 +14,11 @@ import httpx
 import pytest
 from PIL import Image, ImageDraw
 
-from framekiln.pipelines.outputs.output import Output
-from framekiln.pipelines.outputs.output_check import check_output
-from framekiln.webhooks.signing import new_secret, standard_headers
-from tests.support.patience import PATIENCE_S
+from framekiln.pipelines.outputs.model import StepOutput
+from framekiln.pipelines.outputs.validation import check_output
+from framekiln.webhooks.signatures import new_secret, standard_headers
 from tests.support.receiver import Answer, ReceivedRequest, Receiver
+from tests.support.timeouts import TIMEOUT_S
 
 pytestmark = pytest.mark.spec("4.7")
 
@@ -70,7 +70,7 @@ def signed(body: bytes, secret: str = SECRET) -> dict[str, str]:
 
 
 def post(url: str, body: bytes, headers: dict[str, str]) -> httpx.Response:
-    return httpx.post(url, content=body, headers=headers, timeout=PATIENCE_S)
+    return httpx.post(url, content=body, headers=headers, timeout=TIMEOUT_S)
 
 
 def serve(request: ReceivedRequest) -> Answer:
@@ -96,7 +96,7 @@ def test_finds_the_red_thing_and_calls_back_once(example: str) -> None:
         assert len(ours.requests) == len(TIMES_MS) + 1
     assert callback["status"] == "succeeded"
     output = check_output(callback["output"])
-    assert isinstance(output, Output)
+    assert isinstance(output, StepOutput)
     assert output.metadata == {"frame_count": 4, "seen_count": 3}
     spans = [(each.start_ms, each.end_ms) for each in output.annotations]
     assert spans == [(0, 1000), (1500, 2000)]

@@ -15,12 +15,17 @@ from threading import Event, Lock
 import pytest
 
 from tests.contract.conftest import TEMPLATE
-from tests.support.endpoint_desk import Desk, TlsReceiver, open_desk, sender
-from tests.support.jobs import QUICK, sweep_dead, worker_ids
-from tests.support.patience import PATIENCE_S
+from tests.support.endpoint_harness import (
+    EndpointHarness,
+    TlsReceiver,
+    attempt_handler,
+    open_endpoints,
+)
+from tests.support.jobs import FAST_TIMING, sweep_dead, worker_ids
 from tests.support.pipelines import step
 from tests.support.postgres import PostgresServer
 from tests.support.receiver import Answer, ReceivedRequest
+from tests.support.timeouts import TIMEOUT_S
 
 pytestmark = pytest.mark.spec("4.7")
 
@@ -32,21 +37,21 @@ import asyncio, sys
 from pathlib import Path
 from framekiln.services import Services
 from framekiln.settings import Settings
-from tests.support.endpoint_desk import sender
-from tests.support.jobs import QUICK
+from tests.support.endpoint_harness import attempt_handler
+from tests.support.jobs import FAST_TIMING
 
 async def main(conninfo, folder):
     settings = Settings(data=Path(folder), base_url="http://kiln.test",
         fetch_allow=frozenset({"127.0.0.1"}), fetch_ca_file=Path(folder) / "cert.pem")
     async with Services.open(settings, conninfo) as services:
-        await services.jobs.run_worker({"pipeline.send": sender(services)}, queues=["endpoints"],
-            concurrency=8, name="victim", pace=QUICK)
+        await services.jobs.run_worker({"pipeline.send": attempt_handler(services)}, queues=["endpoints"],
+            concurrency=8, name="victim", timing=FAST_TIMING)
 
 asyncio.run(main(*sys.argv[1:]))
 """
 
 
-class Counting:
+class CountingResponder:
     """Answers slowly, and counts how many requests wait for an answer at a time."""
 
     def __init__(self) -> None:
@@ -69,7 +74,7 @@ class Counting:
             self.most |= self._now
         if self._now["all"] == OF_ENDPOINT:
             self.is_full.set()
-        self.may_answer.wait(PATIENCE_S)
+        self.may_answer.wait(TIMEOUT_S)
         time.sleep(0.02)
         with self._lock:
             self._now.subtract(names)
@@ -82,41 +87,43 @@ class Counting:
 
 
 @pytest.fixture
-async def desk(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Desk]:
-    async with open_desk(postgres, tmp_path, template=TEMPLATE) as desk:
-        yield desk
+async def endpoints(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[EndpointHarness]:
+    async with open_endpoints(postgres, tmp_path, template=TEMPLATE) as endpoints:
+        yield endpoints
 
 
-async def test_two_workers_one_of_them_killed(desk: Desk, tmp_path: Path) -> None:
-    line, counting = desk.line, Counting()
-    with TlsReceiver(desk.certificate) as theirs:
-        theirs.answer_by(counting.answer)
-        endpoint = await desk.endpoint(
-            theirs.url(), max_concurrency=OF_ENDPOINT, timeout_ms=LONGEST_MS
+async def test_limits_hold_over_two_workers_when_one_is_killed(
+    endpoints: EndpointHarness, tmp_path: Path
+) -> None:
+    line, counting = endpoints.pipelines, CountingResponder()
+    with TlsReceiver(endpoints.certificate) as endpoint_receiver:
+        endpoint_receiver.answer_by(counting.answer)
+        endpoint = await endpoints.create_endpoint(
+            endpoint_receiver.url(), max_concurrency=OF_ENDPOINT, timeout_ms=LONGEST_MS
         )
         steps = {
             name: step("endpoint", with_={"endpoint_id": endpoint["id"], "max_concurrency": limit})
             for name, limit in (("narrow", OF_NARROW), ("wide", OF_WIDE))
         }
-        pipeline, file = await line.pipeline({"steps": steps}), await desk.file()
-        runs = [await line.run(pipeline, file) for _ in range(RUNS)]
-        victim = start_worker(await conninfo_of(desk), tmp_path)
+        pipeline, file = await line.create_pipeline({"steps": steps}), await endpoints.add_file()
+        runs = [await line.start_run(pipeline, file) for _ in range(RUNS)]
+        victim = start_worker(await conninfo_of(endpoints), tmp_path)
         try:
             # All slots are the victim's when it dies.
-            assert await asyncio.to_thread(counting.is_full.wait, PATIENCE_S)
-            dead = await worker_ids(line.kiln.services.database)
-            async with working(desk), working(desk):
+            assert await asyncio.to_thread(counting.is_full.wait, TIMEOUT_S)
+            dead = await worker_ids(line.app.services.database)
+            async with working(endpoints), working(endpoints):
                 victim.kill()
                 await asyncio.to_thread(victim.wait)
                 counting.may_answer.set()
                 # Nobody has a slot before the dead worker's jobs are given back.
-                assert await asyncio.to_thread(counting.is_idle.wait, PATIENCE_S)
-                await everything_called_back(desk, counting, dead)
+                assert await asyncio.to_thread(counting.is_idle.wait, TIMEOUT_S)
+                await everything_called_back(endpoints, counting, dead)
         finally:
             counting.may_answer.set()
             victim.kill()
             victim.wait()
-    assert {(await line.shown(run))["status"] for run in runs} == {"succeeded"}
+    assert {(await line.get_run(run))["status"] for run in runs} == {"succeeded"}
     assert counting.most["all"] == OF_ENDPOINT
     assert counting.most["narrow"] <= OF_NARROW
     assert counting.most["wide"] <= OF_WIDE
@@ -130,31 +137,35 @@ async def test_two_workers_one_of_them_killed(desk: Desk, tmp_path: Path) -> Non
     assert {(row["number"], row["state"]) for row in rows} == {(1, "done")}
 
 
-async def everything_called_back(desk: Desk, counting: Counting, dead: list[int]) -> None:
+async def everything_called_back(
+    endpoints: EndpointHarness, counting: CountingResponder, dead: list[int]
+) -> None:
     """Call back for what was accepted, and give the dead worker's jobs back, until all is done."""
-    services, called = desk.line.kiln.services, set[str]()
-    async with asyncio.timeout(2 * PATIENCE_S):
-        while await desk.line.run_sql("SELECT id FROM pipeline_run WHERE status = 'running'"):
+    services, called = endpoints.pipelines.app.services, set[str]()
+    async with asyncio.timeout(2 * TIMEOUT_S):
+        while await endpoints.pipelines.run_sql(
+            "SELECT id FROM pipeline_run WHERE status = 'running'"
+        ):
             await sweep_dead(services.jobs, services.database, dead)
             for url in set(counting.accepted) - called:
-                answer = await desk.call_back(url, {"status": "succeeded"})
+                answer = await endpoints.call_back(url, {"status": "succeeded"})
                 assert answer.status_code == 200, answer.text
                 called.add(url)
             await asyncio.sleep(0.1)
 
 
-async def conninfo_of(desk: Desk) -> str:
-    async with desk.line.kiln.services.database.connection() as connection:
+async def conninfo_of(endpoints: EndpointHarness) -> str:
+    async with endpoints.pipelines.app.services.database.connection() as connection:
         return connection.info.dsn
 
 
 @asynccontextmanager
-async def working(desk: Desk) -> AsyncIterator[None]:
-    services = desk.line.kiln.services
-    handlers = {"pipeline.send": sender(services)}
+async def working(endpoints: EndpointHarness) -> AsyncIterator[None]:
+    services = endpoints.pipelines.app.services
+    handlers = {"pipeline.send": attempt_handler(services)}
     task = asyncio.create_task(
         services.jobs.run_worker(
-            handlers, queues=["endpoints"], concurrency=8, name="other", pace=QUICK
+            handlers, queues=["endpoints"], concurrency=8, name="other", timing=FAST_TIMING
         )
     )
     try:

@@ -17,13 +17,13 @@ from framekiln.kit.errors import Blame
 from framekiln.kit.fetch import (
     Fetched,
     FetchFailed,
-    FetchFailedForGood,
+    FetchFailedPermanently,
     FetchTooLarge,
     GuardedFetcher,
 )
 from framekiln.kit.guarded_transport import FetchRefused
-from tests.support.patience import PATIENCE_S, ever_longer
 from tests.support.receiver import NO_ANSWER, Answer, Receiver
+from tests.support.timeouts import TIMEOUT_S, increasing_limits
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 
@@ -65,7 +65,7 @@ def allowing(receiver: Receiver) -> GuardedFetcher:
 
 
 async def get(
-    fetcher: GuardedFetcher, url: str, *, max_bytes: int = 1 << 20, within_s: float = PATIENCE_S
+    fetcher: GuardedFetcher, url: str, *, max_bytes: int = 1 << 20, within_s: float = TIMEOUT_S
 ) -> tuple[Fetched, bytes]:
     body = bytearray()
     fetched = await fetcher.download(url, body.extend, max_bytes=max_bytes, within_s=within_s)
@@ -91,7 +91,7 @@ class TestDownload:
     async def test_a_file_appears_whole(self, receiver: Receiver, tmp_path: Path) -> None:
         receiver.answer(Answer(body=b"film"))
         await allowing(receiver).download(
-            receiver.url(), tmp_path / "film", max_bytes=4, within_s=PATIENCE_S
+            receiver.url(), tmp_path / "film", max_bytes=4, within_s=TIMEOUT_S
         )
         assert contents_of(tmp_path) == {"film": b"film"}
 
@@ -101,7 +101,7 @@ class TestDownload:
         receiver.answer(Answer(body=b"film"))
         with pytest.raises(FetchTooLarge):
             await allowing(receiver).download(
-                receiver.url(), tmp_path / "film", max_bytes=3, within_s=PATIENCE_S
+                receiver.url(), tmp_path / "film", max_bytes=3, within_s=TIMEOUT_S
             )
         assert contents_of(tmp_path) == {}
 
@@ -117,7 +117,7 @@ class TestDownload:
         self, receiver: Receiver
     ) -> None:
         receiver.answer(Answer(body=b"\x1f\x8b", headers={"Content-Encoding": "gzip"}))
-        with pytest.raises(FetchFailedForGood, match="gzip"):
+        with pytest.raises(FetchFailedPermanently, match="gzip"):
             await get(allowing(receiver), receiver.url())
 
 
@@ -304,7 +304,7 @@ class TestCaps:
                     f"http://127.0.0.1:{port}/",
                     taken.extend,
                     max_bytes=1_000_000,
-                    within_s=PATIENCE_S,
+                    within_s=TIMEOUT_S,
                 )
         assert len(taken) <= 1_000_000
 
@@ -318,7 +318,7 @@ class TestCaps:
 
         async with serving(drip) as port:
             fetcher = GuardedFetcher(frozenset({"127.0.0.1"}))
-            for attempt in ever_longer(AssertionError):
+            for attempt in increasing_limits(AssertionError):
                 with (
                     attempt as limit_s,
                     pytest.raises(FetchFailed, match=r"within \d+ s") as caught,
@@ -346,7 +346,7 @@ class TestFailures:
     @pytest.mark.parametrize("status", [304, 400, 401, 403, 404, 410])
     async def test_what_stays_is_not(self, receiver: Receiver, status: int) -> None:
         receiver.answer(Answer(status))
-        with pytest.raises(FetchFailedForGood, match=str(status)) as caught:
+        with pytest.raises(FetchFailedPermanently, match=str(status)) as caught:
             await get(allowing(receiver), receiver.url())
         assert not caught.value.retryable
         assert caught.value.code == "fetch_failed"
@@ -384,7 +384,7 @@ class TestRequest:
             receiver.url("/hook"),
             headers={"webhook-id": "1", "content-type": "application/json"},
             content=b"{}",
-            within_s=PATIENCE_S,
+            within_s=TIMEOUT_S,
             max_response_bytes=100,
         )
         assert (response.status, response.content) == (418, b"teapot")
@@ -436,7 +436,7 @@ class TestRequest:
             url,
             headers=headers or {},
             content=b"{}",
-            within_s=PATIENCE_S,
+            within_s=TIMEOUT_S,
             max_response_bytes=100,
         )
         return response.status

@@ -11,12 +11,12 @@ import pytest
 from numpy.typing import NDArray
 
 from framekiln.capture.browser import Browser
-from framekiln.media.watching.frames import FrameSource
+from framekiln.media.decode.frame_source import FrameSource
 from tests.support.clips import write_picture
 from tests.support.layer_films import config_of, film_of
 from tests.support.layer_media import TONE, layer_media, rect, video
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
-from tests.support.sounds import av_offset_ms, decode_sound, rms
+from tests.support.sounds import av_offset_ms, decode_audio, rms
 
 Pictures = list[NDArray[np.uint8]]
 SIZE = {"dimensions": {"width": 160, "height": 96}}
@@ -96,7 +96,7 @@ def test_pictures_and_sound_of_a_clip_stay_together(
         names = tuple(stream.codec_context.name for stream in container.streams)
         assert names == (codecs or ("prores", "pcm_s16le"))
         assert container.streams.video[0].codec_context.pix_fmt in ("yuv420p", "yuv422p10le")
-    sound = decode_sound(path)
+    sound = decode_audio(path)
     assert sound.mono.shape[0] / sound.rate_hz == pytest.approx(2, abs=0.03)
 
 
@@ -205,5 +205,5 @@ def test_the_sound_of_a_webm_is_as_loud_as_its_source(
     browser: Browser, assets: LocalAssets, tmp_path: Path
 ) -> None:
     config = config_of({"type": "audio", "file": TONE}, extension="webm", **SIZE)
-    heard = decode_sound(film_of(config, browser, assets, tmp_path / "a.webm")).mono
+    heard = decode_audio(film_of(config, browser, assets, tmp_path / "a.webm")).mono
     assert rms(heard[24_000:72_000]) == pytest.approx(0.25 / np.sqrt(2), rel=0.05)

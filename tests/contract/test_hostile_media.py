@@ -17,16 +17,16 @@ import pytest
 from PIL import Image
 
 from framekiln.kit.confined.errors import ConfinedFailed, ConfinedKilled
-from framekiln.kit.confined.limits import Limits
+from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.processes import foreign_children
 from tests.support.clips import Clip, make_clip
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import TIMEOUT_S
 
-LIMITS = Limits(cpu_s=60, memory_bytes=400 << 20, file_bytes=16 << 20, wall_s=PATIENCE_S)
+LIMITS = ResourceLimits(cpu_s=60, memory_bytes=400 << 20, file_bytes=16 << 20, wall_s=TIMEOUT_S)
 LITTLE_BYTES = 250 << 20
-MEASURED = "tests.support.measured_task:measured"
+MEASURED = "tests.support.memory_task:measured"
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:x="http://www.w3.org/1999/xlink">{}</svg>'
 
 
@@ -70,8 +70,8 @@ async def refused(task: str, source: Path) -> FramekilnError:
     return caught.value
 
 
-IMAGE = "framekiln.media.imaging.image_facts:task"
-OVERVIEW = "framekiln.media.overviews.overview:task"
+IMAGE = "framekiln.media.images.image_facts:task"
+OVERVIEW = "framekiln.media.analysis.overview:task"
 
 
 def png_chunk(name: bytes, body: bytes) -> bytes:
@@ -203,7 +203,7 @@ async def test_a_source_that_is_a_pipe_does_not_hang(tmp_path: Path) -> None:
     folder = tmp_path / "work"
     folder.mkdir()
     os.mkfifo(folder / "a.mp4")
-    quick = Limits(cpu_s=5, memory_bytes=400 << 20, file_bytes=1 << 20, wall_s=1.5)
+    quick = ResourceLimits(cpu_s=5, memory_bytes=400 << 20, file_bytes=1 << 20, wall_s=1.5)
     args = {"source": str(folder / "a.mp4"), "folder": str(folder)}
     with pytest.raises(ConfinedKilled):
         await run_confined(OVERVIEW, args, limits=quick, folder=folder)

@@ -17,9 +17,9 @@ import pytest
 
 from framekiln.files import ingest as ingest_module
 from framekiln.files.ingest import Ingest
-from framekiln.kit.fetch import FetchFailedForGood, GuardedFetcher
+from framekiln.kit.fetch import FetchFailedPermanently, GuardedFetcher
 from framekiln.kit.ids import OrganizationId
-from tests.support.app import Kiln
+from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip, make_still
 from tests.support.clock import SettableClock
 from tests.support.frame_codes import read_frame_code
@@ -82,7 +82,7 @@ def media(certificate: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 @pytest.fixture(scope="module")
-def kiln_options(media: MediaServer, certificate: Path) -> dict[str, Any]:
+def app_options(media: MediaServer, certificate: Path) -> dict[str, Any]:
     return {
         "fetch_allow": frozenset({f"127.0.0.1:{media.port}"}),
         "fetch_ca_file": certificate,
@@ -111,12 +111,12 @@ def codes_in(path: Path) -> list[list[int | None]]:
 
 
 async def test_sources_are_fetched_once_for_each_organization(
-    kiln: Kiln, media: MediaServer, tmp_path: Path
+    app: AppHarness, media: MediaServer, tmp_path: Path
 ) -> None:
     html = COMPOSITION.format(origin=media.url("").rstrip("/"))
     everything = ["/clip.mp4", "/picture-1.png", "/picture-2.png", "/picture-3.png"]
-    stranger = await kiln.stranger()
-    for asker, fetched in ((kiln, everything), (kiln, []), (stranger, everything), (stranger, [])):
+    stranger = await app.other_organization()
+    for asker, fetched in ((app, everything), (app, []), (stranger, everything), (stranger, [])):
         before = len(media.requests)
         info = await asker.render(html, fps=30, work_slice_ms=1000)
         path = tmp_path / "film.mp4"
@@ -128,47 +128,47 @@ async def test_sources_are_fetched_once_for_each_organization(
 
 
 async def test_plain_elements_are_served_too(
-    kiln: Kiln, media: MediaServer, tmp_path: Path
+    app: AppHarness, media: MediaServer, tmp_path: Path
 ) -> None:
     html = f"""<!doctype html><style>body {{ margin: 0 }}</style>
       <video autoplay src="{media.url("/clip.mp4?plain")}" width=320 height=240></video>"""
-    info = await kiln.render(html, width=320, height=240, fps=30)
+    info = await app.render(html, width=320, height=240, fps=30)
     assert info["duration_ms"] == 1000
     path = tmp_path / "film.mp4"
-    path.write_bytes(await kiln.output(info))
+    path.write_bytes(await app.output(info))
     assert [read_frame_code(frame.rgb) for frame in decode_frames(path)] == list(range(30))
     assert [round(at_s, 2) for at_s in beep_times(path)] == [0.0]
 
 
-async def organization_of(kiln: Kiln) -> OrganizationId:
-    return (await kiln.services.identity.authenticate(kiln.key)).organization.id
+async def organization_of(app: AppHarness) -> OrganizationId:
+    return (await app.services.identity.authenticate(app.key)).organization.id
 
 
 async def test_those_who_want_a_source_at_once_share_one_download(
-    kiln: Kiln, media: MediaServer
+    app: AppHarness, media: MediaServer
 ) -> None:
-    organization = await organization_of(kiln)
+    organization = await organization_of(app)
     before = len(media.requests)
     media.answer_next(Answer(body=b"film", delay_s=0.3))
     url = media.url("/slow")
-    assets = await asyncio.gather(*(kiln.services.ingest.get(organization, url) for _ in range(8)))
+    assets = await asyncio.gather(*(app.services.ingest.get(organization, url) for _ in range(8)))
     assert media.asked_since(before) == ["/slow"]
     assert len({asset.id for asset in assets}) == 1
-    assert await kiln.services.blobs.get(assets[0].blob_key) == b"film"
+    assert await app.services.blobs.get(assets[0].blob_key) == b"film"
 
 
 @pytest.mark.spec("4.3", "8")
 async def test_an_asset_is_kept_for_an_hour(
-    kiln: Kiln, media: MediaServer, certificate: Path
+    app: AppHarness, media: MediaServer, certificate: Path
 ) -> None:
     clock = SettableClock()
     ingest = Ingest(
-        kiln.services.database,
-        blobs=kiln.services.blobs,
-        fetcher=GuardedFetcher(kiln.services.settings.fetch_allow, ca_file=certificate),
+        app.services.database,
+        blobs=app.services.blobs,
+        fetcher=GuardedFetcher(app.services.settings.fetch_allow, ca_file=certificate),
         clock=clock,
     )
-    organization, url = await organization_of(kiln), media.url("/picture-1.png?hour")
+    organization, url = await organization_of(app), media.url("/picture-1.png?hour")
     before = len(media.requests)
     first = await ingest.get(organization, url)
     assert first.expires_at - first.created_at == timedelta(hours=1)
@@ -180,19 +180,19 @@ async def test_an_asset_is_kept_for_an_hour(
     assert (second.id != first.id, len(media.requests)) == (True, before + 2)
     # The clock stands years ahead of the other tests' assets: they go, too.
     assert await ingest.remove_expired() >= 1
-    assert await kiln.services.blobs.info(first.blob_key) is None
-    assert await kiln.services.blobs.info(second.blob_key) is not None
+    assert await app.services.blobs.info(first.blob_key) is None
+    assert await app.services.blobs.info(second.blob_key) is not None
     assert await ingest.get(organization, url) == second
     clock.advance(timedelta(hours=1))
     assert await ingest.remove_expired() == 1
-    assert await kiln.services.blobs.info(second.blob_key) is None
+    assert await app.services.blobs.info(second.blob_key) is None
 
 
-async def test_a_failed_download_leaves_nothing(kiln: Kiln, media: MediaServer) -> None:
-    before = await kiln.stored()
-    with pytest.raises(FetchFailedForGood):
-        await kiln.services.ingest.get(await organization_of(kiln), media.url("/gone"))
-    assert await kiln.stored() == before
+async def test_a_failed_download_leaves_nothing(app: AppHarness, media: MediaServer) -> None:
+    before = await app.count_stored()
+    with pytest.raises(FetchFailedPermanently):
+        await app.services.ingest.get(await organization_of(app), media.url("/gone"))
+    assert await app.count_stored() == before
 
 
 # --- missing ------------------------------------------------------------------------------------
@@ -211,9 +211,9 @@ def within(element: str, url: str) -> str:
     return f'<ef-timegroup duration="1s">{ELEMENTS[element].format(url=url)}</ef-timegroup>'
 
 
-async def failure(kiln: Kiln, html: str) -> tuple[str, str]:
+async def failure(app: AppHarness, html: str) -> tuple[str, str]:
     """Return code and message of a render that fails."""
-    info = await kiln.render(html, **SMALL)
+    info = await app.render(html, **SMALL)
     assert info["status"] == "failed", info
     return info["error"]["code"], info["error"]["message"]
 
@@ -221,12 +221,12 @@ async def failure(kiln: Kiln, html: str) -> tuple[str, str]:
 @pytest.mark.spec("4.3", "7")
 @pytest.mark.parametrize("element", ELEMENTS)
 async def test_a_source_that_is_gone_is_named_with_its_element(
-    kiln: Kiln, media: MediaServer, element: str
+    app: AppHarness, media: MediaServer, element: str
 ) -> None:
     """A film without its picture was taken for a success."""
     url = media.url(f"/gone/{element}?with=a-name-that-is-longer-than-what-messages-quote-of-it")
     before = len(media.requests)
-    code, message = await failure(kiln, within(element, url))
+    code, message = await failure(app, within(element, url))
     assert code == "asset_missing"
     assert message.startswith(f"{element}#it: ")
     assert url[:77] in message
@@ -236,10 +236,10 @@ async def test_a_source_that_is_gone_is_named_with_its_element(
 
 
 @pytest.mark.spec("4.3", "7")
-async def test_a_render_that_fails_keeps_its_warnings(kiln: Kiln) -> None:
+async def test_a_render_that_fails_keeps_its_warnings(app: AppHarness) -> None:
     cdn = "https://127.0.0.1:1/gsap.js"
     page = f"<p>x</p><ef-txt>x</ef-txt><script src='{cdn}'></script><script>gsap.to()</script>"
-    info = await kiln.render(page, **SMALL)
+    info = await app.render(page, **SMALL)
     assert (info["status"], info["error"]["code"]) == ("failed", "page_threw")
     assert f"gsap is not defined. Likely cause: the script {cdn}" in info["error"]["message"]
     element, script = info["warnings"]
@@ -250,9 +250,9 @@ async def test_a_render_that_fails_keeps_its_warnings(kiln: Kiln) -> None:
 @pytest.mark.spec("4.3", "7")
 @pytest.mark.parametrize("element", ELEMENTS)
 async def test_a_source_that_is_no_media_is_named(
-    kiln: Kiln, media: MediaServer, element: str
+    app: AppHarness, media: MediaServer, element: str
 ) -> None:
-    code, message = await failure(kiln, within(element, media.url(f"/nonsense?{element}")))
+    code, message = await failure(app, within(element, media.url(f"/nonsense?{element}")))
     # Only the page itself knows what became of an ef-image.
     codes = {"img": "asset_missing", "ef-image": "page_threw"}
     assert code == codes.get(element, "unreadable_media")
@@ -264,9 +264,9 @@ async def test_a_source_that_is_no_media_is_named(
 @pytest.mark.parametrize("element", ELEMENTS)
 @pytest.mark.parametrize("src", ["./a/b.mp4", "file:///etc/passwd"])
 async def test_relative_and_local_sources_are_refused_by_name(
-    kiln: Kiln, element: str, src: str
+    app: AppHarness, element: str, src: str
 ) -> None:
-    _, message = await failure(kiln, within(element, src))
+    _, message = await failure(app, within(element, src))
     assert f"{element}#it" in message
     assert src in message
     assert "https" in message
@@ -282,9 +282,9 @@ async def test_relative_and_local_sources_are_refused_by_name(
         ("https://10.0.0.1:8443/x.png", "port 8443 is not fetched from"),
     ],
 )
-async def test_private_addresses_are_refused(kiln: Kiln, url: str, reason: str) -> None:
+async def test_private_addresses_are_refused(app: AppHarness, url: str, reason: str) -> None:
     for element in ("img", "ef-video"):
-        code, message = await failure(kiln, within(element, url))
+        code, message = await failure(app, within(element, url))
         assert code == "asset_missing"
         assert message.startswith(f"{element}#it: ")
         assert reason in message
@@ -292,39 +292,39 @@ async def test_private_addresses_are_refused(kiln: Kiln, url: str, reason: str) 
 
 @pytest.mark.spec("8")
 async def test_a_source_over_the_limit_is_named(
-    kiln: Kiln, media: MediaServer, monkeypatch: pytest.MonkeyPatch
+    app: AppHarness, media: MediaServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(ingest_module, "MAX_ASSET_BYTES", 1000)
     for element in ("img", "ef-video"):
-        code, message = await failure(kiln, within(element, media.url(f"/clip.mp4?{element}")))
+        code, message = await failure(app, within(element, media.url(f"/clip.mp4?{element}")))
         assert code == "asset_missing"
         assert message.startswith(f"{element}#it: ")
         assert "larger than 1000 bytes" in message
 
 
 async def test_a_server_that_stumbles_is_asked_again(
-    kiln: Kiln, media: MediaServer, tmp_path: Path
+    app: AppHarness, media: MediaServer, tmp_path: Path
 ) -> None:
     for element in ("img", "ef-image", "ef-video"):
         media.answer_next(Answer(503))
         path = "/clip.mp4" if element == "ef-video" else "/picture-1.png"
         before = len(media.requests)
-        info = await kiln.render(within(element, media.url(f"{path}?{element}")), **SMALL)
+        info = await app.render(within(element, media.url(f"{path}?{element}")), **SMALL)
         assert info["status"] == "complete", info["error"]
         assert len(media.requests) == before + 2
 
 
-async def test_a_server_that_stays_down_is_named(kiln: Kiln, media: MediaServer) -> None:
+async def test_a_server_that_stays_down_is_named(app: AppHarness, media: MediaServer) -> None:
     media.answer_next(*[Answer(503)] * 3)
-    code, message = await failure(kiln, within("img", media.url("/down.png")))
+    code, message = await failure(app, within("img", media.url("/down.png")))
     assert code == "asset_unavailable"
     assert "img#it" in message
     assert "answered with status 503" in message
 
 
-async def test_a_missing_background_is_a_warning(kiln: Kiln, media: MediaServer) -> None:
+async def test_a_missing_background_is_a_warning(app: AppHarness, media: MediaServer) -> None:
     url = media.url("/gone-background.png")
-    info = await kiln.render(f"<body style='background:url({url})'>", **SMALL)
+    info = await app.render(f"<body style='background:url({url})'>", **SMALL)
     assert info["status"] == "complete"
     (warning,) = info["warnings"]
     assert url in warning
@@ -346,19 +346,21 @@ FINE = {
 
 
 @pytest.mark.parametrize("body", FINE.values(), ids=FINE)
-async def test_what_is_not_missed_does_no_harm(kiln: Kiln, media: MediaServer, body: str) -> None:
-    info = await kiln.render(body.format(url=media.url("/gone.png")), **SMALL)
+async def test_what_is_not_missed_does_no_harm(
+    app: AppHarness, media: MediaServer, body: str
+) -> None:
+    info = await app.render(body.format(url=media.url("/gone.png")), **SMALL)
     assert info["status"] == "complete", info["error"]
 
 
 async def test_a_page_that_asks_again_and_again_asks_the_other_server_once(
-    kiln: Kiln, media: MediaServer
+    app: AppHarness, media: MediaServer
 ) -> None:
     """Each try was a request, and a warning."""
     url = media.url("/gone-data.json")
     html = f"<script>setInterval(() => fetch('{url}').catch(() => 0), 20)</script>"
     before = len(media.requests)
-    info = await kiln.render(html, **SMALL)
+    info = await app.render(html, **SMALL)
     assert info["status"] == "complete"
     assert media.asked_since(before) == ["/gone-data.json"]
     assert len(info["warnings"]) == 1

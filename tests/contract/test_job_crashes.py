@@ -13,31 +13,31 @@ import pytest
 from framekiln.db import pool
 from framekiln.db.migrate import migrate
 from framekiln.db.pool import Database
-from framekiln.jobs.model import JobStatus, WorkerPace
+from framekiln.jobs.model import JobStatus, WorkerTiming
 from framekiln.jobs.queue import JobQueue
-from tests.support.forgetful_proxy import ForgetfulProxy
 from tests.support.jobs import (
-    QUICK,
-    Notebook,
-    Stuck,
+    FAST_TIMING,
+    BlockingHandler,
+    RecordingHandler,
     defer,
-    eventually,
-    gives_back,
+    expire_heartbeats,
     is_empty,
     job,
-    opened_database,
-    opened_queue,
-    seem_dead,
+    open_database,
+    open_queue,
+    running_worker,
     sweep_dead,
+    sweep_recovers,
+    wait_until,
     worker_ids,
-    working,
 )
-from tests.support.patience import PATIENCE_S
+from tests.support.lossy_proxy import LossyProxy
 from tests.support.postgres import PostgresServer
+from tests.support.timeouts import TIMEOUT_S
 
 WORKER_PROCESS = """
 import asyncio, sys
-from framekiln.jobs.model import WorkerPace
+from framekiln.jobs.model import WorkerTiming
 from framekiln.jobs.queue import JobQueue
 
 async def hold(job):
@@ -46,7 +46,7 @@ async def hold(job):
 
 asyncio.run(JobQueue(sys.argv[1]).run_worker(
     {"hold": hold}, queues=["work"], concurrency=1, name="victim",
-    pace=WorkerPace(heartbeat_s=0.2, poll_s=0.1),
+    timing=WorkerTiming(heartbeat_s=0.2, poll_s=0.1),
 ))
 """
 
@@ -66,49 +66,49 @@ class TestCrashes:
         victim = await asyncio.to_thread(_start_and_kill_worker, conninfo)
         assert victim == "started 1"
         dead = await worker_ids(database)
-        notebook = Notebook()
-        async with working(queue, hold=notebook):
+        notebook = RecordingHandler()
+        async with running_worker(queue, hold=notebook):
             assert notebook.runs == []
-            await eventually(gives_back(queue, database, dead))
-            await eventually(is_empty(queue))
+            await wait_until(sweep_recovers(queue, database, dead))
+            await wait_until(is_empty(queue))
         assert [run.attempt for run in notebook.runs] == [2]
 
     async def test_living_worker_is_not_swept(self, queue: JobQueue, database: Database) -> None:
-        stuck = Stuck()
+        stuck = BlockingHandler()
         await defer(queue, database, job())
-        async with working(queue, note=stuck):
+        async with running_worker(queue, note=stuck):
             await stuck.has_started()
-            await seem_dead(database, await worker_ids(database))
-            await eventually(_all_are_heard(database))
+            await expire_heartbeats(database, await worker_ids(database))
+            await wait_until(_all_are_heard(database))
             assert await sweep_dead(queue, database, dead=[]) == 0
             stuck.release.set()
-            await eventually(is_empty(queue))
+            await wait_until(is_empty(queue))
         assert len(stuck.runs) == 1
 
     async def test_worker_taken_for_dead_changes_nothing_and_goes_on(
         self, queue: JobQueue, database: Database
     ) -> None:
         """Its job runs elsewhere as attempt 2; the first run's end must not end the second."""
-        zombie, heir = Stuck(), Stuck()
-        slow = WorkerPace(heartbeat_s=600, poll_s=0.1)
+        zombie, heir = BlockingHandler(), BlockingHandler()
+        slow = WorkerTiming(heartbeat_s=600, poll_s=0.1)
         await defer(queue, database, job(n=1))
-        async with working(queue, pace=slow, note=zombie):
+        async with running_worker(queue, pace=slow, note=zombie):
             await zombie.has_started()
             dead = await worker_ids(database)
-            async with working(queue, note=heir):
-                await eventually(gives_back(queue, database, dead))
+            async with running_worker(queue, note=heir):
+                await wait_until(sweep_recovers(queue, database, dead))
                 await heir.has_started()
                 zombie.release.set()
                 # The zombie is free again: as it has one slot, its next job proves it.
                 zombie_next = await defer(queue, database, job(n=2))
-                await eventually(zombie.has(2))
+                await wait_until(zombie.has(2))
                 (record,) = [r for r in await queue.list_jobs() if r.job_id not in zombie_next]
                 assert (record.status, record.attempts) == (JobStatus.DOING, 1)
                 heir.release.set()
-                await eventually(is_empty(queue))
+                await wait_until(is_empty(queue))
         assert [run.attempt for run in heir.runs] == [2]
 
-    async def test_sweep_yields_to_a_queued_twin(
+    async def test_sweep_drops_a_job_whose_dedupe_key_is_queued_again(
         self, queue: JobQueue, database: Database, conninfo: str
     ) -> None:
         await defer(queue, database, job("hold", dedupe_key="k"))
@@ -120,79 +120,79 @@ class TestCrashes:
             assert await sweep_dead(queue, database, dead) == 0
             return [record.job_id for record in await queue.list_jobs()] == [twin]
 
-        await eventually(only_the_twin_is_left)
+        await wait_until(only_the_twin_is_left)
 
     async def test_database_crash_while_idle(self, fragile: PostgresServer) -> None:
-        notebook = Notebook()
+        notebook = RecordingHandler()
         async with (
-            opened_queue(fragile.conninfo) as queue,
-            opened_database(fragile.conninfo) as database,
-            working(queue, note=notebook),
+            open_queue(fragile.conninfo) as queue,
+            open_database(fragile.conninfo) as database,
+            running_worker(queue, note=notebook),
         ):
             await defer(queue, database, job(n=1))
-            await eventually(notebook.has(1))
+            await wait_until(notebook.has(1))
             await asyncio.to_thread(fragile.kill)
-            await asyncio.sleep(QUICK.heartbeat_s * 5)
+            await asyncio.sleep(FAST_TIMING.heartbeat_s * 5)
             await asyncio.to_thread(fragile.start)
-            await eventually(database.is_ready)
+            await wait_until(database.is_ready)
             await defer(queue, database, job(n=2))
-            await eventually(is_empty(queue))
+            await wait_until(is_empty(queue))
         assert [run.args["n"] for run in notebook.runs] == [1, 2]
 
     async def test_job_that_ends_while_the_database_is_away_is_recorded_once(
         self, fragile: PostgresServer
     ) -> None:
-        ending, lasting = Stuck(), Stuck()
+        ending, lasting = BlockingHandler(), BlockingHandler()
         async with (
-            opened_queue(fragile.conninfo) as queue,
-            opened_database(fragile.conninfo) as database,
-            working(queue, concurrency=2, ending=ending, lasting=lasting),
+            open_queue(fragile.conninfo) as queue,
+            open_database(fragile.conninfo) as database,
+            running_worker(queue, concurrency=2, ending=ending, lasting=lasting),
         ):
             await defer(queue, database, job("ending"), job("lasting"))
             await ending.has_started()
             await lasting.has_started()
             await asyncio.to_thread(fragile.kill)
             ending.release.set()
-            await asyncio.sleep(QUICK.heartbeat_s * 5)
+            await asyncio.sleep(FAST_TIMING.heartbeat_s * 5)
             await asyncio.to_thread(fragile.start)
-            await eventually(database.is_ready)
+            await wait_until(database.is_ready)
             # Its heartbeats could not be heard: that does not make the worker dead.
-            await seem_dead(database, await worker_ids(database))
-            assert await queue.sweep_stalled(PATIENCE_S) == 0
+            await expire_heartbeats(database, await worker_ids(database))
+            assert await queue.sweep_stalled(TIMEOUT_S) == 0
             lasting.release.set()
-            await eventually(is_empty(queue))
+            await wait_until(is_empty(queue))
         assert [run.attempt for run in ending.runs + lasting.runs] == [1, 1]
 
     @pytest.mark.parametrize("lost", [b"procrastinate_fetch_job", b"procrastinate_finish_job"])
-    async def test_lost_answer_neither_loses_nor_doubles_the_job(
+    async def test_a_lost_database_response_neither_loses_nor_repeats_the_job(
         self, queue: JobQueue, database: Database, conninfo: str, tmp_path: Path, lost: bytes
     ) -> None:
-        notebook = Notebook()
+        notebook = RecordingHandler()
         await defer(queue, database, job(n=1), job(n=2))
-        async with ForgetfulProxy(conninfo, tmp_path, lost) as proxy:
-            async with working(JobQueue(proxy.conninfo), note=notebook):
-                await eventually(is_empty(queue))
+        async with LossyProxy(conninfo, tmp_path, lost) as proxy:
+            async with running_worker(JobQueue(proxy.conninfo), note=notebook):
+                await wait_until(is_empty(queue))
             assert proxy.has_lost
         assert [(run.args["n"], run.attempt) for run in notebook.runs] == [(1, 1), (2, 1)]
 
     async def test_stopping_while_the_database_is_away(
         self, fragile: PostgresServer, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        stuck = Stuck()
+        stuck = BlockingHandler()
         async with (
-            opened_queue(fragile.conninfo) as queue,
-            opened_database(fragile.conninfo) as database,
+            open_queue(fragile.conninfo) as queue,
+            open_database(fragile.conninfo) as database,
         ):
             with monkeypatch.context() as hasty:
-                async with working(queue, note=stuck):
+                async with running_worker(queue, note=stuck):
                     await defer(queue, database, job())
                     await stuck.has_started()
                     await asyncio.to_thread(fragile.kill)
                     hasty.setattr(pool, "ACQUIRE_TIMEOUT_S", 0.2)
             assert stuck.cancelled == 1
             await asyncio.to_thread(fragile.start)
-            await eventually(database.is_ready)
-            await eventually(gives_back(queue, database, await worker_ids(database)))
+            await wait_until(database.is_ready)
+            await wait_until(sweep_recovers(queue, database, await worker_ids(database)))
 
 
 def _all_are_heard(database: Database) -> Callable[[], Awaitable[bool]]:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from framekiln.db.pool import Database, DatabaseUnavailable
-from framekiln.jobs import ending
+from framekiln.jobs import failures
 from framekiln.jobs.model import (
     JobAlreadyQueued,
     JobContext,
@@ -19,7 +19,16 @@ from framekiln.jobs.model import (
 )
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.errors import CompositionFailed, RemoteFailed
-from tests.support.jobs import Notebook, Stuck, defer, eventually, is_empty, is_failed, job, working
+from tests.support.jobs import (
+    BlockingHandler,
+    RecordingHandler,
+    defer,
+    is_empty,
+    is_failed,
+    job,
+    running_worker,
+    wait_until,
+)
 
 
 class TestDeferring:
@@ -75,15 +84,15 @@ class TestWorking:
     async def test_two_workers_share_and_delete_what_succeeded(
         self, queue: JobQueue, database: Database
     ) -> None:
-        left, right = Stuck(), Stuck()
-        async with working(queue, note=left), working(queue, note=right):
+        left, right = BlockingHandler(), BlockingHandler()
+        async with running_worker(queue, note=left), running_worker(queue, note=right):
             await defer(queue, database, *(job(n=n) for n in range(2)))
             await left.has_started()
             await right.has_started()
             left.release.set()
             right.release.set()
             await defer(queue, database, *(job(n=n) for n in range(2, 20)))
-            await eventually(is_empty(queue))
+            await wait_until(is_empty(queue))
         assert sorted(run.args["n"] for run in left.runs + right.runs) == list(range(20))
 
     async def test_priority_queue_and_time_decide(
@@ -98,9 +107,9 @@ class TestWorking:
             NewJob("note", {"n": "later"}, "work", run_at=tomorrow),
             NewJob("note", {"n": "elsewhere"}, "other"),
         )
-        notebook = Notebook()
-        async with working(queue, note=notebook):
-            await eventually(notebook.has(2))
+        notebook = RecordingHandler()
+        async with running_worker(queue, note=notebook):
+            await wait_until(notebook.has(2))
         assert [run.args["n"] for run in notebook.runs] == ["high", "low"]
         depths = {depth.queue: depth for depth in await queue.depths()}
         assert (depths["work"].todo, depths["work"].oldest_age_s) == (1, 0)
@@ -108,17 +117,17 @@ class TestWorking:
         assert depths["other"].oldest_age_s > 0
 
     async def test_context_has_any_argument(self, queue: JobQueue, database: Database) -> None:
-        notebook = Notebook()
+        notebook = RecordingHandler()
         args = {"running": 1, "self": [2], "job_id": {"a": None}}
         (job_id,) = await defer(queue, database, NewJob("note", args, "work"))
-        async with working(queue, note=notebook):
-            await eventually(is_empty(queue))
+        async with running_worker(queue, note=notebook):
+            await wait_until(is_empty(queue))
         assert notebook.runs == [JobContext(job_id, "note", args, attempt=1)]
 
     async def test_unknown_kind_fails(self, queue: JobQueue, database: Database) -> None:
         await defer(queue, database, job("nobody"))
-        async with working(queue, note=Notebook()):
-            await eventually(is_failed(queue))
+        async with running_worker(queue, note=RecordingHandler()):
+            await wait_until(is_failed(queue))
 
 
 class TestRetrying:
@@ -126,45 +135,45 @@ class TestRetrying:
     async def test_retryable_errors_until_attempts_are_used_up(
         self, queue: JobQueue, database: Database, error: Exception
     ) -> None:
-        notebook = Notebook()
+        notebook = RecordingHandler()
 
         async def fail(context: JobContext) -> None:
             await notebook(context)
             raise error
 
         await defer(queue, database, job())
-        async with working(queue, note=fail):
-            await eventually(is_failed(queue))
+        async with running_worker(queue, note=fail):
+            await wait_until(is_failed(queue))
         assert [run.attempt for run in notebook.runs] == [1, 2, 3]
 
     async def test_other_errors_fail_at_once(self, queue: JobQueue, database: Database) -> None:
-        notebook = Notebook()
+        notebook = RecordingHandler()
 
         async def fail(context: JobContext) -> None:
             await notebook(context)
             raise CompositionFailed("the page is broken")
 
         await defer(queue, database, job())
-        async with working(queue, note=fail):
-            await eventually(is_failed(queue))
+        async with running_worker(queue, note=fail):
+            await wait_until(is_failed(queue))
         assert [run.attempt for run in notebook.runs] == [1]
 
     async def test_self_cancelled_handler_is_an_error(
         self, queue: JobQueue, database: Database
     ) -> None:
-        notebook = Notebook()
+        notebook = RecordingHandler()
 
         async def cancel_itself(context: JobContext) -> None:
             await notebook(context)
             raise asyncio.CancelledError
 
         await defer(queue, database, job())
-        async with working(queue, note=cancel_itself):
-            await eventually(is_failed(queue))
+        async with running_worker(queue, note=cancel_itself):
+            await wait_until(is_failed(queue))
         assert [run.attempt for run in notebook.runs] == [1, 2, 3]
 
     async def test_operator_retries_a_failed_job(self, queue: JobQueue, database: Database) -> None:
-        notebook = Notebook()
+        notebook = RecordingHandler()
 
         async def fail_once(context: JobContext) -> None:
             await notebook(context)
@@ -174,30 +183,32 @@ class TestRetrying:
         (job_id,) = await defer(queue, database, job())
         with pytest.raises(JobNotFailed, match="todo"):
             await queue.retry(job_id)
-        async with working(queue, note=fail_once):
-            await eventually(is_failed(queue))
+        async with running_worker(queue, note=fail_once):
+            await wait_until(is_failed(queue))
             await queue.retry(job_id)
-            await eventually(is_empty(queue))
+            await wait_until(is_empty(queue))
         assert [run.attempt for run in notebook.runs] == [1, 2]
         with pytest.raises(JobNotFound):
             await queue.retry(job_id)
 
-    async def test_operator_does_not_retry_beside_a_twin(
+    async def test_operator_retry_is_refused_while_its_dedupe_key_is_queued(
         self, queue: JobQueue, database: Database
     ) -> None:
         async def fail(context: JobContext) -> None:
             raise CompositionFailed("broken")
 
         (job_id,) = await defer(queue, database, job(dedupe_key="k"))
-        async with working(queue, note=fail):
-            await eventually(is_failed(queue))
+        async with running_worker(queue, note=fail):
+            await wait_until(is_failed(queue))
         await defer(queue, database, job(dedupe_key="k"))
         with pytest.raises(JobAlreadyQueued):
             await queue.retry(job_id)
 
-    async def test_retry_yields_to_a_queued_twin(self, queue: JobQueue, database: Database) -> None:
+    async def test_a_retry_is_dropped_when_its_dedupe_key_is_queued_again(
+        self, queue: JobQueue, database: Database
+    ) -> None:
         """While one runs, another with its dedupe key may be queued; both cannot wait."""
-        stuck = Stuck()
+        stuck = BlockingHandler()
 
         async def fail_after_release(context: JobContext) -> None:
             await stuck(context)
@@ -205,11 +216,11 @@ class TestRetrying:
                 raise RemoteFailed("try again")
 
         await defer(queue, database, job(dedupe_key="k", n=1))
-        async with working(queue, note=fail_after_release):
+        async with running_worker(queue, note=fail_after_release):
             await stuck.has_started()
             await defer(queue, database, job(dedupe_key="k", n=2))
             stuck.release.set()
-            await eventually(is_empty(queue))
+            await wait_until(is_empty(queue))
         assert [run.args["n"] for run in stuck.runs] == [1, 2]
 
     def test_delays_double_up_to_the_limit(self) -> None:
@@ -218,14 +229,14 @@ class TestRetrying:
         assert delays_s == [1, 2, 4, 60, 60]
         assert policy.delay_s(RuntimeError(), 2000) is None
 
-    async def test_a_long_outage_is_told_as_what_it_is(
+    async def test_a_long_outage_raises_database_unavailable(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Anything else would be counted against the job, and its run would wait for ever."""
-        monkeypatch.setattr(ending, "DATABASE_BACK_WITHIN_S", 0.01)
+        monkeypatch.setattr(failures, "DATABASE_TIMEOUT_S", 0.01)
         nowhere = Database("host=/nowhere")
         with pytest.raises(DatabaseUnavailable, match="away for more than"):
-            await ending.patiently(nowhere.connection().__aenter__)
+            await failures.retry_while_database_down(nowhere.connection().__aenter__)
 
     def test_a_database_that_is_away_is_never_the_last_try(self) -> None:
         """A job that was taken over twice has had three tries, and did nothing wrong."""
@@ -257,23 +268,23 @@ class TestCancelling:
     async def test_running_handler_is_cancelled_and_not_retried(
         self, queue: JobQueue, database: Database
     ) -> None:
-        stuck = Stuck()
+        stuck = BlockingHandler()
         (job_id,) = await defer(queue, database, job())
-        async with working(queue, note=stuck):
+        async with running_worker(queue, note=stuck):
             await stuck.has_started()
             assert await queue.cancel(job_id)
-            await eventually(is_empty(queue))
+            await wait_until(is_empty(queue))
         assert (len(stuck.runs), stuck.cancelled) == (1, 1)
 
     async def test_stopping_worker_gives_its_jobs_back_at_once(
         self, queue: JobQueue, database: Database
     ) -> None:
-        first, second = Stuck(), Notebook()
+        first, second = BlockingHandler(), RecordingHandler()
         await defer(queue, database, job())
-        async with working(queue, note=first):
+        async with running_worker(queue, note=first):
             await first.has_started()
         (record,) = await queue.list_jobs()
         assert (record.status, record.attempts, first.cancelled) == (JobStatus.TODO, 1, 1)
-        async with working(queue, note=second):
-            await eventually(is_empty(queue))
+        async with running_worker(queue, note=second):
+            await wait_until(is_empty(queue))
         assert [run.attempt for run in second.runs] == [2]

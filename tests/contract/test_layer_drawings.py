@@ -8,15 +8,15 @@ import pytest
 
 from framekiln.capture.browser import Browser
 from framekiln.composition.layers import read_config
+from framekiln.engine.film_order import FilmOrder, StillMoment
 from framekiln.engine.layers.errors import LayerFailed
-from framekiln.engine.layers.stage import open_layers
+from framekiln.engine.layers.renderer import open_layer_renderer
 from framekiln.engine.missing_media import AssetMissing
-from framekiln.engine.order import FilmOrder, StillMoment
-from framekiln.engine.slices import Slice
-from framekiln.media.writing.join import join
+from framekiln.engine.slices import FilmSlice
+from framekiln.media.remux.join import join_mp4
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
-from tests.support.layer_films import config_of, film_of, mean_colour, staged
+from tests.support.layer_films import config_of, film_of, mean_colour, open_layer_film
 from tests.support.layer_media import (
     BROKEN,
     CAPTIONS,
@@ -31,9 +31,9 @@ from tests.support.layer_media import (
     video,
 )
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
-from tests.support.looks import decode_frames, probe
-from tests.support.patience import FILM_LIMITS
-from tests.support.sounds import av_offset_ms, beep_times, decode_sound, rms
+from tests.support.looks import decode_frames, measure_file
+from tests.support.sounds import av_offset_ms, beep_times, decode_audio, rms
+from tests.support.timeouts import FILM_LIMITS
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +52,7 @@ class TestDrawnByChromium:
             "position": {"x": "center", "y": 40},
             "size": {"width": 200},
         }
-        with staged(config_of(layer), browser, assets) as film:
+        with open_layer_film(config_of(layer), browser, assets) as film:
             picture = film.frame(0)
             blue = np.abs(picture.astype(int) - (0, 0, 255)).max(axis=2) < 30
             red = np.abs(picture.astype(int) - (255, 0, 0)).max(axis=2) < 60
@@ -74,8 +74,8 @@ class TestDrawnByChromium:
             "text": {"text": words, "fontSize": 90, "fit": "shrink"},
             "size": {"width": 300, "height": 60},
         }
-        with staged(config_of(classes, wrapped, fitted), browser, assets) as film:
-            sizes = [layer.natural for layer in film.stage.film_plan.layers]
+        with open_layer_film(config_of(classes, wrapped, fitted), browser, assets) as film:
+            sizes = [layer.natural for layer in film.renderer.resolved.layers]
             assert sizes[0] is not None
             assert sizes[0].height == pytest.approx(120, abs=1)
             assert sizes[1] is not None
@@ -83,7 +83,7 @@ class TestDrawnByChromium:
             assert sizes[1].height > 2 * 48
             assert sizes[2] is not None
             assert sizes[2].height == 60
-            assert not any("larger than its box" in each for each in film.stage.warnings())
+            assert not any("larger than its box" in each for each in film.renderer.warnings())
 
     @pytest.mark.parametrize("layer_type", ["image", "video"])
     def test_an_svg_and_a_path(
@@ -96,7 +96,7 @@ class TestDrawnByChromium:
             "size": {"width": 60, "height": 60},
             "position": {"x": 250, "y": 100},
         }
-        with staged(config_of(disc, path), browser, assets) as film:
+        with open_layer_film(config_of(disc, path), browser, assets) as film:
             picture = film.frame(0)
             green = picture[..., 1] > 128
             assert green.sum() == pytest.approx(np.pi * 100**2, rel=0.01)
@@ -109,7 +109,7 @@ class TestDrawnByChromium:
         style = {"backgroundColor": "#00f", "fontSize": 24}
         layer = {"type": "subtitles", "file": CAPTIONS, "subtitles": style}
         config = config_of(layer, backgroundColor="#00ff00", duration=3)
-        with staged(config, browser, assets) as film:
+        with open_layer_film(config, browser, assets) as film:
             seen = [bool((film.frame(n)[..., 2] > 200).sum() > 500) for n in (0, 12, 44, 46, 60)]
             assert seen == [False, True, True, False, True]
             picture = film.frame(60)
@@ -134,7 +134,7 @@ class TestDrawnByChromium:
             "timeline": {"start": 0.5},
         }
         config = config_of(layer, backgroundColor="#0000ff", duration=3)
-        with staged(config, browser, assets) as film:
+        with open_layer_film(config, browser, assets) as film:
             for number in (15, 45, 74, 30):
                 picture = film.frame(number)
                 xs = np.nonzero((picture[100, :, 0] > 200) & (picture[100, :, 2] < 90))[0]
@@ -148,7 +148,7 @@ class TestDrawnByChromium:
             "lottie": moving_square(),
             "position": {"x": 60, "y": 20},
         }
-        with staged(config_of(layer), browser, assets) as film:
+        with open_layer_film(config_of(layer), browser, assets) as film:
             for number in (0, 15, 29, 45):
                 xs = np.nonzero(film.frame(number)[70, :, 0] > 128)[0]
                 wanted = 60 + 10 + 180 * min(number, 29) / 30
@@ -171,13 +171,13 @@ class TestDrawnByChromium:
         )
         for style in styles:
             layer = {"type": "waveform", "file": CLIP, "waveform": {"style": style}}
-            with staged(config_of(layer), None, assets) as film:
+            with open_layer_film(config_of(layer), None, assets) as film:
                 loud, quiet = ((film.frame(n)[..., 1] > 128).mean() for n in (31, 45))
                 assert loud > 2 * quiet, style
 
     def test_a_waveform_of_the_mix(self, assets: LocalAssets) -> None:
         sound = {"type": "audio", "file": TONE, "timeline": {"start": 1}}
-        with staged(config_of({"type": "waveform"}, sound), None, assets) as film:
+        with open_layer_film(config_of({"type": "waveform"}, sound), None, assets) as film:
             shares = [(film.frame(n)[..., 1] > 128).mean() for n in (15, 45)]
             assert shares[1] > 3 * shares[0]
 
@@ -186,17 +186,17 @@ class TestFailures:
     def test_a_source_that_cannot_be_used_is_named(self, assets: LocalAssets) -> None:
         for file in (BROKEN, MEDIA_ORIGIN + "nowhere.mp4"):
             config = config_of(video(), {"id": "bad one", "type": "video", "file": file})
-            with pytest.raises(AssetMissing) as raised, staged(config, None, assets):
+            with pytest.raises(AssetMissing) as raised, open_layer_film(config, None, assets):
                 pass
             assert "layers.1.file" in raised.value.message
             assert "bad one" in raised.value.message
 
     def test_skip_and_placeholder(self, assets: LocalAssets) -> None:
         bad = {"type": "video", "file": BROKEN, "size": {"width": 100, "height": 100}}
-        with staged(config_of({**bad, "onError": "skip"}), None, assets) as film:
+        with open_layer_film(config_of({**bad, "onError": "skip"}), None, assets) as film:
             assert not film.frame(0).any()
-            assert any("left out" in each for each in film.stage.warnings())
-        with staged(config_of({**bad, "onError": "placeholder"}), None, assets) as film:
+            assert any("left out" in each for each in film.renderer.warnings())
+        with open_layer_film(config_of({**bad, "onError": "placeholder"}), None, assets) as film:
             assert mean_colour(film.frame(0), 20, 40, 30, 60) == pytest.approx([72] * 3, abs=3)
 
     def test_a_page_that_throws_names_its_layer(
@@ -205,7 +205,7 @@ class TestFailures:
         page = "<!doctype html><script>throw new Error('no such thing')</script>"
         layer = {"id": "p1", "type": "html", "html": {"page": page}}
         with (
-            staged(config_of(layer), browser, assets) as film,
+            open_layer_film(config_of(layer), browser, assets) as film,
             pytest.raises(LayerFailed, match=r"layers\.0: layer p1.*no such thing"),
         ):
             film.frame(0)
@@ -226,13 +226,13 @@ class TestWholeFilms:
         whole, parts = tmp_path / "whole.mp4", [tmp_path / f"{n}.mp4" for n in range(2)]
         silence = tmp_path / "sound.mp4"
         make_clip(silence, Clip(video_codec=None))
-        with open_layers(order, browser, FILM_LIMITS) as stage:
-            stage.film(Slice(0, 0, 60), tmp_path / "one.mp4", lambda _: None)
+        with open_layer_renderer(order, browser, FILM_LIMITS) as stage:
+            stage.render_slice(FilmSlice(0, 0, 60), tmp_path / "one.mp4", lambda _: None)
             # The later one first: workers take what is free.
-            stage.film(Slice(1, 30, 30), parts[1], lambda _: None)
-            stage.film(Slice(0, 0, 30), parts[0], lambda _: None)
-        join(parts, silence, tmp_path / "joined.mp4")
-        join([tmp_path / "one.mp4"], silence, whole)
+            stage.render_slice(FilmSlice(1, 30, 30), parts[1], lambda _: None)
+            stage.render_slice(FilmSlice(0, 0, 30), parts[0], lambda _: None)
+        join_mp4(parts, silence, tmp_path / "joined.mp4")
+        join_mp4([tmp_path / "one.mp4"], silence, whole)
         joined, one = decode_frames(tmp_path / "joined.mp4"), decode_frames(whole)
         assert [read_frame_code(frame.rgb) for frame in joined] == list(range(60))
         assert [frame.pts for frame in joined] == [frame.pts for frame in one]
@@ -245,7 +245,7 @@ class TestWholeFilms:
             for n in range(2)
         ]
         assert films[0] == films[1]
-        facts = probe(tmp_path / "0.mp4")
+        facts = measure_file(tmp_path / "0.mp4")
         assert facts.video is not None
         assert (facts.video.width, facts.video.frame_count) == (320, 60)
         assert facts.video.matrix == "bt709"
@@ -262,7 +262,7 @@ class TestWholeFilms:
             "transitions": [{"type": "fadeOut", "duration": 1}],
         }
         path = film_of(config_of(sound), browser, assets, tmp_path / "a.mp4")
-        heard = decode_sound(path)
+        heard = decode_audio(path)
         loud = [rms(heard.mono[at : at + 2400]) for at in (24_000, 70_800, 93_000)]
         full = 0.5 * 0.25 / np.sqrt(2)
         assert loud == pytest.approx([full, full / 2, full * 0.04], abs=0.006)
@@ -279,7 +279,7 @@ class TestWholeFilms:
 
     def test_a_still_with_its_transparency(self, assets: LocalAssets) -> None:
         config = config_of(rect("#ff000080", (0, 0, 100, 100)), backgroundColor="transparent")
-        with staged(config, None, assets) as film:
-            pixels = film.stage.still(StillMoment(at_ms=500, is_transparent=True))
+        with open_layer_film(config, None, assets) as film:
+            pixels = film.renderer.render_still(StillMoment(at_ms=500, is_transparent=True))
             assert pixels[50, 50].tolist() == pytest.approx([0, 0, 255, 128], abs=4)
             assert pixels[50, 200].tolist() == [0, 0, 0, 0]

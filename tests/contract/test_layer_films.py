@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.support.frame_codes import read_frame_code
-from tests.support.layer_films import config_of, staged
+from tests.support.layer_films import config_of, open_layer_film
 from tests.support.layer_media import (
     ALPHA,
     GIF,
@@ -31,14 +31,14 @@ class TestSourceFrames:
     """None of these needs a browser, so none gets one."""
 
     def test_every_frame_is_its_source_frame(self, assets: LocalAssets) -> None:
-        with staged(config_of(video()), None, assets) as film:
+        with open_layer_film(config_of(video()), None, assets) as film:
             assert [film.code(n) for n in range(60)] == list(range(60))
             # Any other way round as well: frames do not depend on those before.
             assert [film.code(n) for n in (3, 59, 0, 30)] == [3, 59, 0, 30]
 
     def test_trim_speed_and_loop(self, assets: LocalAssets) -> None:
         layer = video(trim={"start": 0.5, "end": 1.5}, speed=2, timeline={"start": 0.5}, loop=2)
-        with staged(config_of(layer), None, assets) as film:
+        with open_layer_film(config_of(layer), None, assets) as film:
             assert [film.code(n) for n in (14, 15, 16, 29, 30, 44, 45)] == [
                 None,
                 15,
@@ -53,26 +53,26 @@ class TestSourceFrames:
         self, assets: LocalAssets
     ) -> None:
         frozen = video(trim={"end": 0.5}, freeze=True)
-        with staged(config_of(frozen), None, assets) as film:
+        with open_layer_film(config_of(frozen), None, assets) as film:
             assert [film.code(n) for n in (0, 14, 15, 59)] == [0, 14, 14, 14]
         early = video(timeline={"start": -1})
-        with staged(config_of(early), None, assets) as film:
+        with open_layer_film(config_of(early), None, assets) as film:
             assert [film.code(n) for n in (0, 29, 30)] == [30, 59, None]
 
     def test_a_rate_that_does_not_fit(self, assets: LocalAssets) -> None:
-        with staged(config_of({"type": "video", "file": NTSC}), None, assets) as film:
+        with open_layer_film(config_of({"type": "video", "file": NTSC}), None, assets) as film:
             wanted = [int(Fraction(n, 30) * Fraction(30000, 1001)) for n in range(0, 60, 7)]
             assert [film.code(n) for n in range(0, 60, 7)] == wanted
 
     def test_an_animation_runs_by_its_own_times_for_ever(self, assets: LocalAssets) -> None:
-        with staged(config_of(image(GIF)), None, assets) as film:
+        with open_layer_film(config_of(image(GIF)), None, assets) as film:
             seen = [film.frame(n)[30, 30].argmax() for n in (0, 2, 3, 8, 9, 17, 18, 21)]
             assert seen == [0, 0, 1, 1, 2, 2, 0, 1]
 
     def test_alpha_of_a_video_lets_through(self, assets: LocalAssets) -> None:
         glass_layer = {"type": "video", "file": ALPHA}
         config = config_of(glass_layer, backgroundColor="#ff0000")
-        with staged(config, None, assets) as film:
+        with open_layer_film(config, None, assets) as film:
             picture = film.frame(5)
             assert is_near(picture, (16, 32), (0, 0, 255), 12)
             assert is_near(picture, (48, 32), (127, 0, 128), 12)
@@ -116,7 +116,7 @@ class TestPlaces:
     ) -> None:
         layer = video(**fields) if kind == "video" else image(STILL, **fields)
         left, top, width, height = box
-        with staged(config_of(layer, backgroundColor="#808080"), None, assets) as film:
+        with open_layer_film(config_of(layer, backgroundColor="#808080"), None, assets) as film:
             picture = film.frame(7)
         seen = picture[top : top + height, left : left + width]
         assert read_frame_code(seen) == 7
@@ -131,8 +131,8 @@ class TestPlaces:
         for focus, column in ((0.0, 0), (0.5, 100), (1.0, 200)):
             layer = video(size={**size, "focus": {"x": focus, "y": 0.5}})
             with (
-                staged(config_of(layer), None, assets) as film,
-                staged(config_of(video()), None, assets) as plain,
+                open_layer_film(config_of(layer), None, assets) as film,
+                open_layer_film(config_of(video()), None, assets) as plain,
             ):
                 mine, whole = film.frame(9), plain.frame(9)
                 wanted = whole[:, column : column + 120].astype(int)
@@ -142,8 +142,8 @@ class TestPlaces:
     def test_crop_and_flip(self, assets: LocalAssets) -> None:
         layer = video(size={"crop": {"left": 0.25, "right": 0.25}, "flip": "x"})
         with (
-            staged(config_of(layer), None, assets) as film,
-            staged(config_of(video()), None, assets) as plain,
+            open_layer_film(config_of(layer), None, assets) as film,
+            open_layer_film(config_of(video()), None, assets) as plain,
         ):
             wanted = plain.frame(9)[:, 80:240][:, ::-1].astype(int)
             assert np.abs(film.frame(9)[:, :160] - wanted).mean() < 3
@@ -154,7 +154,7 @@ class TestPlaces:
             rect("#00ff00", (0, 0, 100, 100)),
             rect("#0000ff", (50, 50, 100, 100)),
         ]
-        with staged(config_of(*layers), None, assets) as film:
+        with open_layer_film(config_of(*layers), None, assets) as film:
             picture = film.frame(0)
             assert is_near(picture, (75, 75), (255, 0, 0))
             assert is_near(picture, (120, 120), (0, 0, 255))
@@ -162,7 +162,7 @@ class TestPlaces:
     @pytest.mark.parametrize("angle", [30, 90, 200])
     def test_a_turn_is_clockwise_about_the_origin(self, assets: LocalAssets, angle: int) -> None:
         layer = rect("#ffffff", (110, 100, 100, 40), position={"angle": angle})
-        with staged(config_of(layer), None, assets) as film:
+        with open_layer_film(config_of(layer), None, assets) as film:
             mine = film.frame(0)[..., 1].astype(float) / 255
         ys, xs = np.mgrid[:240, :320] + 0.5
         turn = np.radians(angle)
@@ -173,14 +173,14 @@ class TestPlaces:
 
     def test_a_back_face_is_mirrored(self, assets: LocalAssets) -> None:
         with (
-            staged(config_of(video(position={"angleY": 180})), None, assets) as film,
-            staged(config_of(video()), None, assets) as plain,
+            open_layer_film(config_of(video(position={"angleY": 180})), None, assets) as film,
+            open_layer_film(config_of(video()), None, assets) as plain,
         ):
             assert np.abs(film.frame(4)[:, ::-1].astype(int) - plain.frame(4)).mean() < 4
 
     def test_perspective_makes_the_far_side_smaller(self, assets: LocalAssets) -> None:
         layer = rect("#ffffff", (60, 60, 200, 120), position={"angleY": 50, "perspective": 400})
-        with staged(config_of(layer), None, assets) as film:
+        with open_layer_film(config_of(layer), None, assets) as film:
             inked = film.frame(0)[..., 1] > 128
         columns = np.nonzero(inked.any(axis=0))[0]
         left, right = inked[:, columns[3]].sum(), inked[:, columns[-4]].sum()
@@ -191,7 +191,7 @@ class TestPlaces:
         keyed_one = image(
             position={"x": 150, "y": 0}, chromaKey={"color": "#c86432", "similarity": 0.2}
         )
-        with staged(config_of(round_one, keyed_one), None, assets) as film:
+        with open_layer_film(config_of(round_one, keyed_one), None, assets) as film:
             picture = film.frame(0)
             assert is_near(picture, (50, 50), (200, 100, 50))
             assert is_near(picture, (3, 3), (0, 0, 0))
@@ -201,7 +201,7 @@ class TestPlaces:
 class TestTime:
     def test_a_fade_is_linear(self, assets: LocalAssets) -> None:
         layer = rect("#ffffff", (0, 0, 320, 240), transitions=[{"type": "fadeIn", "duration": 1}])
-        with staged(config_of(layer), None, assets) as film:
+        with open_layer_film(config_of(layer), None, assets) as film:
             levels = [int(film.frame(n)[10, 10, 1]) for n in (0, 6, 15, 24, 30)]
             assert np.abs(np.array(levels) - np.array([0, 51, 128, 204, 255])).max() <= 3
             assert film.changed(20)
@@ -220,7 +220,7 @@ class TestTime:
             "timeline": {"start": 0.5},
             "transitions": [{"type": "crossfadeIn", "duration": 1}],
         }
-        with staged(config_of(first, second), None, assets) as film:
+        with open_layer_film(config_of(first, second), None, assets) as film:
             for number in range(0, 60, 5):
                 assert is_near(film.frame(number), (100, 100), (200, 100, 50), 4)
         over = config_of(
@@ -231,13 +231,13 @@ class TestTime:
                 **{key: second[key] for key in ("trim", "timeline", "transitions")},
             ),
         )
-        with staged(over, None, assets) as film:
+        with open_layer_film(over, None, assets) as film:
             assert is_near(film.frame(30), (100, 100), (100, 50, 152), 4)
 
     def test_keyframes_move_by_parts_of_pixels(self, assets: LocalAssets) -> None:
         move = [{"type": "x", "options": {"time": t, "value": v}} for t, v in ((0, 0), (2, 100))]
         layer = rect("#ffffff", (0, 100, 40, 40), transitions=move)
-        with staged(config_of(layer), None, assets) as film:
+        with open_layer_film(config_of(layer), None, assets) as film:
             for number in (0, 7, 31, 59):
                 weights = film.frame(number)[120, :, 1].astype(float)
                 middle = (weights * (np.arange(320) + 0.5)).sum() / weights.sum()
@@ -249,7 +249,7 @@ class TestTime:
             (0, 0, 320, 240),
             transitions=[{"type": "wipeIn", "options": {"duration": 1, "direction": "right"}}],
         )
-        with staged(config_of(layer), None, assets) as film:
+        with open_layer_film(config_of(layer), None, assets) as film:
             shares = [(film.frame(n)[..., 1] > 128).mean() for n in (6, 15, 30)]
             assert shares == pytest.approx([0.2, 0.5, 1.0], abs=0.02)
 
@@ -274,7 +274,7 @@ class TestColours:
         config = config_of(
             image(), below, above, image(filters=[each], position={"x": 200, "y": 0})
         )
-        with staged(config, None, assets) as film:
+        with open_layer_film(config, None, assets) as film:
             before, after = film.frame(0), film.frame(45)
             assert is_near(before, (30, 30), (200, 100, 50))
             assert is_near(after, (30, 30), wanted)
@@ -287,7 +287,7 @@ class TestColours:
             "opacity": 0.5,
             "layers": [rect("#ff0000", (0, 0, 100, 100)), rect("#00ff00", (50, 0, 100, 100))],
         }
-        with staged(config_of(group), None, assets) as film:
+        with open_layer_film(config_of(group), None, assets) as film:
             picture = film.frame(0)
             assert is_near(picture, (25, 50), (128, 0, 0))
             # Nothing of the red one shines through the green one.
@@ -300,6 +300,6 @@ class TestColours:
             "position": {"origin": "top left", "x": 20, "y": 10},
             "layers": [video()],
         }
-        with staged(config_of(group), None, assets) as film:
+        with open_layer_film(config_of(group), None, assets) as film:
             codes = [film.code(n, box=(20, 10, 160, 120)) for n in (0, 20, 59)]
             assert codes == [0, 20, 59]

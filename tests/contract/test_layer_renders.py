@@ -6,25 +6,25 @@ from typing import Any
 
 import pytest
 
-from framekiln.composition.layers import ReadingOptions, config_digest, read_config, write_config
+from framekiln.composition.layers import ReadOptions, config_digest, read_config, write_config
 from framekiln.renders.output import Mp4Format
 from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
+from tests.support.app import AppHarness, open_app
 from tests.support.frame_codes import read_frame_code
 from tests.support.layer_films import config_of
 from tests.support.looks import decode_frames
 from tests.support.postgres import PostgresServer
 from tests.support.sounds import av_offset_ms, beep_times
-from tests.support.uploads import media_worker, processed, upload_file
+from tests.support.uploads import running_file_worker, upload_file, wait_processed
 
 
 @pytest.fixture
-async def kiln(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Kiln]:
+async def app(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[AppHarness]:
     async with (
-        open_kiln(postgres, tmp_path / "data", template=TEMPLATE, workers=2) as kiln,
-        media_worker(kiln.services),
+        open_app(postgres, tmp_path / "data", template=TEMPLATE, workers=2) as app,
+        running_file_worker(app.services),
     ):
-        yield kiln
+        yield app
 
 
 @pytest.fixture
@@ -37,34 +37,38 @@ def looked_at(data: bytes, path: Path) -> Path:
     return path
 
 
-async def rendered(kiln: Kiln, config: dict[str, Any], uploads: dict[str, str]) -> dict[str, Any]:
-    caller = await kiln.services.identity.authenticate(kiln.key)
-    read = read_config(config, ReadingOptions(uploads=uploads)).config
-    render = await kiln.services.renders.create_from_layers(
+async def rendered(
+    app: AppHarness, config: dict[str, Any], uploads: dict[str, str]
+) -> dict[str, Any]:
+    caller = await app.services.identity.authenticate(app.key)
+    read = read_config(config, ReadOptions(uploads=uploads)).config
+    render = await app.services.renders.create_from_layers(
         caller, write_config(read), digest=config_digest(read), output=Mp4Format()
     )
-    return await kiln.ended(str(render.id))
+    return await app.wait_ended(str(render.id))
 
 
-async def test_a_config_becomes_a_film_by_slices(kiln: Kiln, tmp_path: Path, clip: bytes) -> None:
-    file = await upload_file(kiln, clip, filename="clip.mp4")
-    await processed(kiln, file["id"])
+async def test_a_config_becomes_a_film_by_slices(
+    app: AppHarness, tmp_path: Path, clip: bytes
+) -> None:
+    file = await upload_file(app, clip, filename="clip.mp4")
+    await wait_processed(app, file["id"])
     layers: list[dict[str, Any]] = [
         {"id": "v", "type": "video", "file": "https://replaced.test/", "loop": 3},
         {"id": "t", "type": "text", "text": {"text": "over", "fontSize": 20}},
     ]
-    info = await rendered(kiln, config_of(*layers, duration=6), {"v": f"file-id:{file['id']}"})
-    path = looked_at(await kiln.output(info), tmp_path / "film.mp4")
+    info = await rendered(app, config_of(*layers, duration=6), {"v": f"file-id:{file['id']}"})
+    path = looked_at(await app.output(info), tmp_path / "film.mp4")
     codes = [read_frame_code(frame.rgb) for frame in decode_frames(path)]
     assert codes == [n % 60 for n in range(180)]
     assert len(beep_times(path)) == 6
     assert abs(av_offset_ms(path)) < 33
 
 
-async def test_a_failure_names_the_layer_and_its_place(kiln: Kiln) -> None:
+async def test_a_failure_names_the_layer_and_its_place(app: AppHarness) -> None:
     missing = "file-id:8c0f0f4e-2f52-4d7c-9d4e-9d5c6a3b1e11"
     layer = {"id": "gone", "type": "image", "file": "https://replaced.test/"}
-    info = await rendered(kiln, config_of(layer), {"gone": missing})
+    info = await rendered(app, config_of(layer), {"gone": missing})
     assert info["status"] == "failed"
     assert info["error"]["code"] == "asset_missing"
     assert "layers.0.file" in info["error"]["message"]

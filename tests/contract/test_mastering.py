@@ -13,7 +13,7 @@ import pytest
 from framekiln.capture.browser import Browser
 from tests.support.layer_films import config_of, film_of
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
-from tests.support.sounds import decode_sound, rms
+from tests.support.sounds import decode_audio, rms
 
 RATE = 48_000
 QUIET, LOUD, TONE, LONG = (
@@ -100,10 +100,10 @@ def test_a_sum_that_is_too_loud_is_limited_unless_it_is_not_to_be(
     browser: Browser, assets: LocalAssets, tmp_path: Path
 ) -> None:
     layers = [sound(TONE) for _ in range(6)]
-    limited = decode_sound(made(browser, assets, tmp_path / "a.mp4", *layers)).mono
+    limited = decode_audio(made(browser, assets, tmp_path / "a.mp4", *layers)).mono
     assert np.abs(limited[RATE:-RATE]).max() == pytest.approx(10 ** (-1 / 20), abs=0.05)
     cut = made(browser, assets, tmp_path / "b.mp4", *layers, audio={"limiter": False})
-    flattened = decode_sound(cut).mono[RATE:-RATE]
+    flattened = decode_audio(cut).mono[RATE:-RATE]
     assert harmonics(flattened) > 20 * harmonics(limited[RATE:-RATE])
 
 
@@ -119,16 +119,18 @@ def test_speed_keeps_the_pitch(
     browser: Browser, assets: LocalAssets, tmp_path: Path, speed: float
 ) -> None:
     path = made(browser, assets, tmp_path / "a.mp4", sound(LONG, speed=speed))
-    heard = decode_sound(path).mono[RATE // 2 : 2 * RATE]
+    heard = decode_audio(path).mono[RATE // 2 : 2 * RATE]
     spectrum = np.abs(np.fft.rfft(heard * np.hanning(len(heard))))
     assert spectrum.argmax() * RATE / len(heard) == pytest.approx(440, abs=3)
     assert rms(heard) == pytest.approx(0.25 / np.sqrt(2), rel=0.05)
 
 
-def test_music_sinks_under_a_voice(browser: Browser, assets: LocalAssets, tmp_path: Path) -> None:
+def test_music_is_ducked_under_a_voice(
+    browser: Browser, assets: LocalAssets, tmp_path: Path
+) -> None:
     music = sound(LONG, audio={"volume": 1, "duck": {"under": ["voice"], "amount": 0.75}})
     voice = sound(TONE, id="voice", audio={"volume": 0}, timeline={"start": 1}, trim={"end": 1})
-    heard = decode_sound(made(browser, assets, tmp_path / "a.mp4", music, voice)).mono
+    heard = decode_audio(made(browser, assets, tmp_path / "a.mp4", music, voice)).mono
     before, under, after = (
         rms(heard[round(at * RATE) : round((at + 0.4) * RATE)]) for at in (0.2, 1.3, 2.4)
     )

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from framekiln.compositor.picture import picture_of_rgba
-from framekiln.media.writing.codings import PictureCoding
-from framekiln.media.writing.encode import FilmEncoder, Layout, VideoSettings
+from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout, VideoSettings
+from framekiln.media.encode.video_coding import VideoCoding
 from tests.support.frame_codes import draw_frame_code, read_frame_code
 
 SIZE = (320, 240)
@@ -28,7 +28,7 @@ def test_planes_are_encoded_as_they_are_and_repeated_after_their_buffer_went_on(
 ) -> None:
     path = tmp_path / "planes.mp4"
     wanted: list[int] = []
-    with FilmEncoder(path, VideoSettings(*SIZE, Fraction(25)), Layout.YUV420P) as encoder:
+    with FilmEncoder(path, VideoSettings(*SIZE, Fraction(25)), PixelLayout.YUV420P) as encoder:
         for number in range(12):
             rgb = draw_frame_code(number, *SIZE)
             opaque = np.full((*rgb.shape[:2], 1), 255, np.uint8)
@@ -44,14 +44,12 @@ def test_planes_are_encoded_as_they_are_and_repeated_after_their_buffer_went_on(
     assert codes_of(path) == wanted
 
 
-@pytest.mark.parametrize("layout", [Layout.YUV420P, Layout.YUVA420P])
+@pytest.mark.parametrize("layout", [PixelLayout.YUV420P, PixelLayout.YUVA420P])
 def test_the_last_columns_of_a_prores_film_show_what_the_others_show(
-    tmp_path: Path, layout: Layout
+    tmp_path: Path, layout: PixelLayout
 ) -> None:
-    has_alpha = layout is Layout.YUVA420P
-    settings = VideoSettings(
-        100, 60, Fraction(25), coding=PictureCoding.PRORES, has_alpha=has_alpha
-    )
+    has_alpha = layout is PixelLayout.YUVA420P
+    settings = VideoSettings(100, 60, Fraction(25), coding=VideoCoding.PRORES, has_alpha=has_alpha)
     path = tmp_path / "flat.mov"
     with FilmEncoder(path, settings, layout) as encoder:
         buffer = encoder.buffer()

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 from av.audio.frame import AudioFrame
 
+from framekiln.media.audio.mix import AudioClip, mix
+from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
 from framekiln.media.errors import SlicesDiffer
-from framekiln.media.mixing.mix import SoundClip, mix
-from framekiln.media.writing.encode import FilmEncoder, VideoSettings
-from framekiln.media.writing.join import join
+from framekiln.media.remux.join import join_mp4
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import draw_frame_code, read_frame_code
-from tests.support.looks import decode_frames, probe
+from tests.support.looks import decode_frames, measure_file
 from tests.support.sounds import av_offset_ms, find_beeps, flash_times
 
 WIDTH, HEIGHT = 64, 48
@@ -54,7 +54,7 @@ def test_every_frame_is_there_once_in_order_at_its_exact_time(
     # Slices shorter than the encoder's look-ahead and reordering are the hard ones.
     slices = sliced(tmp_path, [0, 50, 51, 53, 113, 120], fps)
     out = tmp_path / "film.mp4"
-    made = join(slices, silence(tmp_path, 120, fps), out)
+    made = join_mp4(slices, silence(tmp_path, 120, fps), out)
     assert (made.frame_count, made.fps) == (120, fps)
     frames = decode_frames(out)
     assert [read_frame_code(frame.rgb) for frame in frames] == list(range(120))
@@ -63,8 +63,8 @@ def test_every_frame_is_there_once_in_order_at_its_exact_time(
 
 def test_the_file_is_what_players_expect(tmp_path: Path) -> None:
     out = tmp_path / "film.mp4"
-    join(sliced(tmp_path, [0, 40, 75], NTSC), silence(tmp_path, 75, NTSC), out)
-    facts = probe(out)
+    join_mp4(sliced(tmp_path, [0, 40, 75], NTSC), silence(tmp_path, 75, NTSC), out)
+    facts = measure_file(out)
     assert facts.is_faststart
     video, audio = facts.video, facts.audio
     assert video is not None
@@ -80,7 +80,7 @@ def test_the_file_is_what_players_expect(tmp_path: Path) -> None:
 
 def test_picture_and_sound_lie_side_by_side(tmp_path: Path) -> None:
     out = tmp_path / "film.mp4"
-    join(sliced(tmp_path, [0, 45, 90], Fraction(30)), silence(tmp_path, 90, Fraction(30)), out)
+    join_mp4(sliced(tmp_path, [0, 45, 90], Fraction(30)), silence(tmp_path, 90, Fraction(30)), out)
     last_s = {"video": Fraction(0), "audio": Fraction(0)}
     with av.open(out) as container:
         positions = []
@@ -96,18 +96,18 @@ def test_picture_and_sound_lie_side_by_side(tmp_path: Path) -> None:
 
 def test_slices_and_one_piece_are_the_same_film(tmp_path: Path) -> None:
     whole, cut = tmp_path / "whole.mp4", tmp_path / "cut.mp4"
-    join([film(tmp_path / "one.mp4", range(100), NTSC)], None, whole)
-    join(sliced(tmp_path, [0, 30, 100], NTSC), None, cut)
+    join_mp4([film(tmp_path / "one.mp4", range(100), NTSC)], None, whole)
+    join_mp4(sliced(tmp_path, [0, 30, 100], NTSC), None, cut)
     one, many = decode_frames(whole), decode_frames(cut)
     assert [frame.pts for frame in one] == [frame.pts for frame in many]
     for a, b in zip(one, many, strict=True):
         assert np.abs(a.rgb.astype(int) - b.rgb).mean() < 4
-    assert probe(whole).audio is None
+    assert measure_file(whole).audio is None
 
 
 def test_joining_changes_no_picture(tmp_path: Path) -> None:
     slices = sliced(tmp_path, [0, 30, 70], Fraction(25))
-    join(slices, None, tmp_path / "film.mp4")
+    join_mp4(slices, None, tmp_path / "film.mp4")
     before = [frame.rgb for path in slices for frame in decode_frames(path)]
     after = [frame.rgb for frame in decode_frames(tmp_path / "film.mp4")]
     assert all(np.array_equal(a, b) for a, b in zip(before, after, strict=True))
@@ -116,7 +116,7 @@ def test_joining_changes_no_picture(tmp_path: Path) -> None:
 def test_the_same_slices_give_the_same_bytes(tmp_path: Path) -> None:
     slices, sound = sliced(tmp_path, [0, 20, 50], NTSC), silence(tmp_path, 50, NTSC)
     for name in ("a.mp4", "b.mp4"):
-        join(slices, sound, tmp_path / name)
+        join_mp4(slices, sound, tmp_path / name)
     assert (tmp_path / "a.mp4").read_bytes() == (tmp_path / "b.mp4").read_bytes()
 
 
@@ -126,7 +126,7 @@ def test_slices_of_other_settings_are_refused(tmp_path: Path) -> None:
     with FilmEncoder(other, VideoSettings(WIDTH * 2, HEIGHT, Fraction(25))) as encoder:
         encoder.write(encoder.buffer())
     with pytest.raises(SlicesDiffer, match=r"b\.mp4 was encoded with other settings than a\.mp4"):
-        join([first, other], None, tmp_path / "film.mp4")
+        join_mp4([first, other], None, tmp_path / "film.mp4")
 
 
 def test_sound_keeps_to_the_picture_for_ten_minutes(tmp_path: Path) -> None:
@@ -136,10 +136,10 @@ def test_sound_keeps_to_the_picture_for_ten_minutes(tmp_path: Path) -> None:
     piece = film(tmp_path / "slice.mp4", range(frames), NTSC)
     beep = Clip(video_codec=None, audio_codec="pcm_s16le", duration_s=Fraction(1, 5))
     source = make_clip(tmp_path / "beep.wav", beep)
-    clips = [SoundClip(source, n * slice_ms, (n + 1) * slice_ms) for n in range(count)]
+    clips = [AudioClip(source, n * slice_ms, (n + 1) * slice_ms) for n in range(count)]
     mix(clips, count * slice_ms, tmp_path / "sound.m4a")
     out = tmp_path / "film.mp4"
-    join([piece] * count, tmp_path / "sound.m4a", out)
+    join_mp4([piece] * count, tmp_path / "sound.m4a", out)
     with av.open(out) as container:
         pts = sorted(p.pts for p in container.demux(video=0) if p.pts is not None)
     assert pts == [n * 1001 for n in range(count * frames)]
@@ -174,11 +174,11 @@ def test_a_source_in_a_film_is_in_sync(tmp_path: Path, fps: Fraction) -> None:
     source = make_clip(tmp_path / "beep.m4a", beep)
     starts_ms = [n * 1000 / fps for n in range(0, count, round(fps))]
     mix(
-        [SoundClip(source, start, start + 200) for start in starts_ms],
+        [AudioClip(source, start, start + 200) for start in starts_ms],
         count * 1000 / fps,
         tmp_path / "sound.m4a",
     )
     out = tmp_path / "film.mp4"
-    join(sliced(tmp_path, [0, 17, count], fps), tmp_path / "sound.m4a", out)
+    join_mp4(sliced(tmp_path, [0, 17, count], fps), tmp_path / "sound.m4a", out)
     assert abs(av_offset_ms(out)) < 1
     assert median(flash_times(out)) == pytest.approx(float(starts_ms[1] / 1000), abs=1e-6)

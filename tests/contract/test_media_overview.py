@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from framekiln.media.analysis.overview import overview_task
+from framekiln.media.analysis.thumbnails import tile_size, tile_times_ms
+from framekiln.media.audio.decoder import RATE_HZ, AudioChunk
+from framekiln.media.audio.waveform import MOST_PEAKS, _Outline
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.hearing.sound import RATE_HZ, Stretch
-from framekiln.media.hearing.waveform import MOST_PEAKS, _Outline
-from framekiln.media.overviews.overview import task
-from framekiln.media.overviews.thumbnails import tile_size, tile_times_ms
-from framekiln.media.probe import VideoFacts
+from framekiln.media.probe.media_file import VideoFacts
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import Picture, read_frame_code
 
 
 def make(source: Path, folder: Path) -> dict[str, Any]:
-    return task({"source": str(source), "folder": str(folder)}, lambda _: None)
+    return overview_task({"source": str(source), "folder": str(folder)}, lambda _: None)
 
 
 def tiles(folder: Path, sheet: dict[str, Any]) -> list[Picture]:
@@ -92,7 +92,7 @@ def test_a_long_sound_has_no_more_peaks_and_keeps_its_loudest() -> None:
         samples = second.copy()
         samples[:, 100] = 0.5 if number == 444 else 0.1
         samples[:, 200] = -0.25
-        outline.add(Stretch(number * RATE_HZ, samples))
+        outline.add(AudioChunk(number * RATE_HZ, samples))
     waveform = outline.finish()
     assert waveform.samples_per_peak == 480 * 4
     peaks = np.array(waveform.peaks).reshape(-1, 2)
@@ -104,9 +104,9 @@ def test_a_long_sound_has_no_more_peaks_and_keeps_its_loudest() -> None:
 def test_gaps_and_late_starts_are_silence() -> None:
     outline = _Outline()
     loud = np.ones((2, 480), np.float32)
-    outline.add(Stretch(960, loud))
-    outline.add(Stretch(2400, loud * np.float32(np.nan)))
-    outline.add(Stretch(2880, loud[:, :10] * 9))
+    outline.add(AudioChunk(960, loud))
+    outline.add(AudioChunk(2400, loud * np.float32(np.nan)))
+    outline.add(AudioChunk(2880, loud[:, :10] * 9))
     peaks = np.array(outline.finish().peaks).reshape(-1, 2)
     assert peaks[:, 1].tolist() == [0, 0, 127, 0, 0, 0, 127]
 

@@ -7,13 +7,13 @@ import av
 import pytest
 
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.probe import probe
+from framekiln.media.probe.media_file import probe_media
 from tests.support.clips import Clip, make_clip, make_still
 
 
 def test_an_mp4_is_described_exactly(tmp_path: Path) -> None:
     clip = Clip(fps=Fraction(30000, 1001), width=160, height=96, b_frames=2)
-    facts = probe(make_clip(tmp_path / "a.mp4", clip))
+    facts = probe_media(make_clip(tmp_path / "a.mp4", clip))
     assert facts.container.startswith("mov,mp4")
     assert facts.duration_ms == Fraction(60 * 1001, 30)
     assert facts.video is not None
@@ -29,7 +29,7 @@ def test_an_mp4_is_described_exactly(tmp_path: Path) -> None:
 @pytest.mark.parametrize("degrees", [90, 180, 270])
 def test_sides_are_those_of_the_turned_picture(tmp_path: Path, degrees: int) -> None:
     path = make_clip(tmp_path / "a.mp4", Clip(rotation_degrees=degrees, duration_s=Fraction(1, 5)))
-    video = probe(path).video
+    video = probe_media(path).video
     assert video is not None
     assert video.rotation_degrees == degrees
     turned = degrees in (90, 270)
@@ -52,7 +52,7 @@ def test_sides_are_those_of_the_turned_picture(tmp_path: Path, degrees: int) -> 
 def test_sound_files_have_no_picture_and_their_true_length(
     tmp_path: Path, name: str, codec: str, off_ms: int
 ) -> None:
-    facts = probe(make_clip(tmp_path / name, Clip(video_codec=None, audio_codec=codec)))
+    facts = probe_media(make_clip(tmp_path / name, Clip(video_codec=None, audio_codec=codec)))
     assert facts.video is None
     assert facts.audio is not None
     assert facts.audio.start_ms == 0
@@ -70,7 +70,7 @@ def test_a_recording_without_a_length_in_its_header_is_measured(tmp_path: Path) 
                 written.mux(packet)
     with av.open(live) as container:
         assert container.duration is None
-    assert abs(probe(live).duration_ms - 2000) <= 1
+    assert abs(probe_media(live).duration_ms - 2000) <= 1
 
 
 @pytest.mark.parametrize(
@@ -87,19 +87,19 @@ def test_what_is_no_media_is_refused_whatever_its_name(tmp_path: Path, text: str
     make_clip(tmp_path / "secret.mp4", Clip(duration_s=Fraction(1, 5)))
     (tmp_path / "list.mp4").write_text(text)
     with pytest.raises(UnreadableMedia, match=r"list\.mp4: not readable as video or sound") as info:
-        probe(tmp_path / "list.mp4")
+        probe_media(tmp_path / "list.mp4")
     assert info.value.code == "unreadable_media"
 
 
 def test_a_picture_file_is_no_media(tmp_path: Path) -> None:
     still = make_still(tmp_path / "a.png")
     with pytest.raises(UnreadableMedia, match="another kind of file"):
-        probe(still)
+        probe_media(still)
 
 
 def test_a_missing_file_is_named_without_its_folder(tmp_path: Path) -> None:
     with pytest.raises(UnreadableMedia) as info:
-        probe(tmp_path / "gone.mp4")
+        probe_media(tmp_path / "gone.mp4")
     assert info.value.message == "gone.mp4: there is no such file"
 
 
@@ -109,7 +109,7 @@ def test_a_file_name_is_never_taken_for_a_protocol(
     make_clip(tmp_path / "a.mp4", Clip(duration_s=Fraction(1, 5)))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UnreadableMedia, match="no such file"):
-        probe(Path("subfile,,start,0,end,100000,,:a.mp4"))
+        probe_media(Path("subfile,,start,0,end,100000,,:a.mp4"))
 
 
 def test_a_file_cut_off_before_its_index_is_refused(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_a_file_cut_off_before_its_index_is_refused(tmp_path: Path) -> None:
     half = tmp_path / "half.mp4"
     half.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
     with pytest.raises(UnreadableMedia, match=r"half\.mp4"):
-        probe(half)
+        probe_media(half)
 
 
 def test_a_picture_that_is_too_large_is_refused(tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_a_picture_that_is_too_large_is_refused(tmp_path: Path) -> None:
         container.mux(stream.encode(av.VideoFrame(8200, 16, "gray")))
         container.mux(stream.encode(None))
     with pytest.raises(UnreadableMedia, match="8200x16; at most 8192 pixels a side"):
-        probe(path)
+        probe_media(path)
 
 
 def test_a_file_with_too_many_tracks_is_refused(tmp_path: Path) -> None:
@@ -140,4 +140,4 @@ def test_a_file_with_too_many_tracks_is_refused(tmp_path: Path) -> None:
             frame.sample_rate, frame.pts = 8000, 0
             container.mux(stream.encode(frame))
     with pytest.raises(UnreadableMedia, match="has 33 tracks; at most 32"):
-        probe(path)
+        probe_media(path)

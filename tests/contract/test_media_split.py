@@ -14,13 +14,13 @@ import pytest
 
 from framekiln.media.isobmff.index import index_of_tracks, read_init_bytes, read_segment_bytes
 from framekiln.media.isobmff.track_file import TrackFile
-from framekiln.media.splitting.split import ProcessedVideo, process_video, task, track_path
-from tests.support import odd_clips
+from framekiln.media.tracks.split import ProcessedVideo, process_video, split_task, track_path
+from tests.support import unusual_clips
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
-from tests.support.looks import decode_frames, probe
-from tests.support.odd_clips import Coding, Part, make_pictures, put_together
+from tests.support.looks import decode_frames, measure_file
 from tests.support.sounds import av_offset_ms, beep_times
+from tests.support.unusual_clips import ClipCoding, ClipPart, make_pictures, mux_parts
 
 SECOND = Fraction(1)
 
@@ -76,16 +76,17 @@ def picture_hashes(media: Path | bytes) -> list[tuple[Fraction, str]]:
 def late_and_early(folder: Path) -> Path:
     video = make_clip(folder / "v.mp4", Clip(b_frames=2, audio_codec=None))
     sound = make_clip(folder / "a.mp4", Clip(video_codec=None))
-    return put_together(
-        folder / "late.mov", [Part(video, later_s=Fraction(1, 2)), Part(sound, later_s=SECOND / 4)]
+    return mux_parts(
+        folder / "late.mov",
+        [ClipPart(video, later_s=Fraction(1, 2)), ClipPart(sound, later_s=SECOND / 4)],
     )
 
 
 def two_sounds(folder: Path) -> Path:
     film = make_clip(folder / "film.mp4", Clip(b_frames=2))
     other = make_clip(folder / "other.mp4", Clip(video_codec=None, beep_delay_ms=300))
-    parts = [Part(film), Part(film, 1, language="eng"), Part(other, language="deu")]
-    return put_together(folder / "two.mp4", parts)
+    parts = [ClipPart(film), ClipPart(film, 1, language="eng"), ClipPart(other, language="deu")]
+    return mux_parts(folder / "two.mp4", parts)
 
 
 SHORT_GROUPS = Clip(b_frames=2, keyframe_every=12, duration_s=Fraction(3), fps=Fraction(24))
@@ -99,7 +100,9 @@ COPIED: dict[str, Callable[[Path], Path]] = {
     "VP9 and Opus": lambda f: make_clip(
         f / "a.webm", Clip(video_codec="libvpx-vp9", audio_codec="libopus")
     ),
-    "AV1": lambda f: make_pictures(f / "a.mkv", Coding("libsvtav1", options=(("preset", "12"),))),
+    "AV1": lambda f: make_pictures(
+        f / "a.mkv", ClipCoding("libsvtav1", options=(("preset", "12"),))
+    ),
     "silent": lambda f: make_clip(f / "a.mp4", Clip(audio_codec=None)),
     "several sounds": two_sounds,
     "sound alone": lambda f: make_clip(f / "a.m4a", Clip(video_codec=None)),
@@ -213,29 +216,29 @@ def test_late_tracks_say_when_they_start(tmp_path: Path, split: Callable[[Path],
     assert abs(index["2"]["startTimeOffsetMs"] - 250) <= 25
 
 
-ENCODED: dict[str, tuple[str, Coding, str]] = {
-    "open groups": ("a.mp4", odd_clips.OPEN_H264, "open"),
-    "10 bits": ("a.mp4", odd_clips.TEN_BIT, "yuv420p10le"),
-    "4:4:4": ("a.mp4", odd_clips.CHROMA_444, "yuv444p"),
-    "interlaced": ("a.mp4", odd_clips.INTERLACED, "interlaced"),
-    "HEVC": ("a.mp4", odd_clips.HEVC, "hevc"),
-    "ProRes": ("a.mov", odd_clips.PRORES, "prores"),
-    "Motion JPEG": ("a.mov", odd_clips.MJPEG, "mjpeg"),
-    "MPEG-4": ("a.mp4", odd_clips.MPEG4, "mpeg4"),
-    "VP8": ("a.webm", odd_clips.VP8, "vp8"),
+ENCODED: dict[str, tuple[str, ClipCoding, str]] = {
+    "open groups": ("a.mp4", unusual_clips.OPEN_H264, "open"),
+    "10 bits": ("a.mp4", unusual_clips.TEN_BIT, "yuv420p10le"),
+    "4:4:4": ("a.mp4", unusual_clips.CHROMA_444, "yuv444p"),
+    "interlaced": ("a.mp4", unusual_clips.INTERLACED, "interlaced"),
+    "HEVC": ("a.mp4", unusual_clips.HEVC, "hevc"),
+    "ProRes": ("a.mov", unusual_clips.PRORES, "prores"),
+    "Motion JPEG": ("a.mov", unusual_clips.MJPEG, "mjpeg"),
+    "MPEG-4": ("a.mp4", unusual_clips.MPEG4, "mpeg4"),
+    "VP8": ("a.webm", unusual_clips.VP8, "vp8"),
 }
 
 
 @pytest.mark.parametrize(("name", "coding", "reason"), ENCODED.values(), ids=ENCODED)
 def test_other_pictures_are_encoded_anew_each_at_its_time(
-    tmp_path: Path, split: Callable[[Path], Made], name: str, coding: Coding, reason: str
+    tmp_path: Path, split: Callable[[Path], Made], name: str, coding: ClipCoding, reason: str
 ) -> None:
     made = split(make_pictures(tmp_path / name, coding))
     (track,) = made.video.tracks
     assert (track.codec_name, track.is_copied) == ("h264", False)
     assert reason in (track.reason or "")
     assert track.codec.startswith("avc1.64")
-    facts = probe(made.path(1)).video
+    facts = measure_file(made.path(1)).video
     assert facts is not None
     assert (facts.pix_fmt, facts.matrix, facts.colour_range) == ("yuv420p", "bt709", "limited")
     expected = [frame.pts for frame in decode_frames(made.source)]
@@ -250,7 +253,7 @@ def test_other_pictures_are_encoded_anew_each_at_its_time(
 def test_keyframes_far_apart_are_brought_closer(
     tmp_path: Path, split: Callable[[Path], Made]
 ) -> None:
-    coding = Coding("libx264", group=600, options=odd_clips.QUICK)
+    coding = ClipCoding("libx264", group=600, options=unusual_clips.QUICK)
     made = split(make_pictures(tmp_path / "a.mp4", coding, count=150, fps=12))
     assert "12.4 s apart" in (made.video.tracks[0].reason or "")
     timescale = made.index["1"]["timescale"]
@@ -261,7 +264,7 @@ def test_keyframes_far_apart_are_brought_closer(
 def test_a_turned_picture_is_upright_when_encoded_anew(
     tmp_path: Path, split: Callable[[Path], Made]
 ) -> None:
-    source = make_pictures(tmp_path / "a.mp4", odd_clips.TEN_BIT, count=6, rotation_degrees=90)
+    source = make_pictures(tmp_path / "a.mp4", unusual_clips.TEN_BIT, count=6, rotation_degrees=90)
     made = split(source)
     assert (made.video.width_px, made.video.height_px) == (120, 160)
     upright = decode_frames(made.path(1))[5].rgb
@@ -275,7 +278,7 @@ def test_a_copied_turned_picture_keeps_its_turn(
     tmp_path: Path, split: Callable[[Path], Made]
 ) -> None:
     made = split(COPIED["turned"](tmp_path))
-    facts = probe(made.path(1)).video
+    facts = measure_file(made.path(1)).video
     assert facts is not None
     assert facts.rotation_degrees == 90
     assert (made.video.width_px, made.video.height_px) == (240, 320)
@@ -314,7 +317,7 @@ def test_pictures_and_sound_stay_together_when_one_is_copied_and_one_is_not(
 ) -> None:
     made = split(make_clip(tmp_path / "a.mp4", Clip(audio_codec="libmp3lame", b_frames=2)))
     assert [track.is_copied for track in made.video.tracks] == [True, False]
-    joined = put_together(tmp_path / "joined.mp4", [Part(made.path(1)), Part(made.path(2))])
+    joined = mux_parts(tmp_path / "joined.mp4", [ClipPart(made.path(1)), ClipPart(made.path(2))])
     assert abs(av_offset_ms(joined)) <= 3
 
 
@@ -322,8 +325,12 @@ def test_what_is_neither_picture_nor_sound_is_left_out(
     tmp_path: Path, split: Callable[[Path], Made]
 ) -> None:
     film = make_clip(tmp_path / "film.mp4", Clip())
-    second = make_pictures(tmp_path / "second.mp4", Coding("libx264", options=odd_clips.QUICK))
-    made = split(put_together(tmp_path / "a.mkv", [Part(film, 1), Part(film), Part(second)]))
+    second = make_pictures(
+        tmp_path / "second.mp4", ClipCoding("libx264", options=unusual_clips.QUICK)
+    )
+    made = split(
+        mux_parts(tmp_path / "a.mkv", [ClipPart(film, 1), ClipPart(film), ClipPart(second)])
+    )
     assert [(track.track_id, track.type) for track in made.video.tracks] == [
         (1, "audio"),
         (2, "video"),
@@ -343,7 +350,7 @@ def test_the_task_takes_and_gives_json(tmp_path: Path) -> None:
     source = make_clip(tmp_path / "a.mp4", Clip(duration_s=SECOND))
     reports: list[dict[str, Any]] = []
     args = {"source": str(source), "folder": str(tmp_path / "made")}
-    result = json.loads(json.dumps(task(args, reports.append)))
+    result = json.loads(json.dumps(split_task(args, reports.append)))
     assert reports[-1] == {"progress": 1.0}
     assert (result["width_px"], result["height_px"], result["duration_ms"]) == (320, 240, 1000)
     video = result["tracks"][0]
@@ -355,7 +362,7 @@ def test_the_task_takes_and_gives_json(tmp_path: Path) -> None:
 
 
 def test_the_same_file_gives_the_same_bytes(tmp_path: Path) -> None:
-    source = make_pictures(tmp_path / "a.mov", odd_clips.MJPEG, count=12)
+    source = make_pictures(tmp_path / "a.mov", unusual_clips.MJPEG, count=12)
     made = [tmp_path / "one", tmp_path / "two"]
     for folder in made:
         process_video(source, folder, report=lambda _: None)

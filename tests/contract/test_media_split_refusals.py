@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.splitting.split import process_video
+from framekiln.media.tracks.split import process_video
 from tests.support.clips import Clip, make_clip
 
 SMALL = Clip(width=64, height=48, b_frames=2, fps=Fraction(12), keyframe_every=6)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from framekiln.capture.browser import Browser
-from tests.support.compositions import CLIP, SONG, Showing, showing
+from tests.support.compositions import CLIP, SONG, LoadedComposition, load_composition
 
 pytestmark = pytest.mark.spec("4.3")
 
@@ -26,30 +26,30 @@ def logged(script: str, *names: str) -> str:
     )
 
 
-def heard(film: Showing, film_ms: int = 4000) -> list[dict[str, Any]]:
+def heard(film: LoadedComposition, film_ms: int = 4000) -> list[dict[str, Any]]:
     entries = film.page.evaluate(f"__framekiln.media({film_ms})")
     return [entry for entry in entries if entry["gain"] > 0]
 
 
-def windows(film: Showing) -> list[tuple[float, ...]]:
+def windows(film: LoadedComposition) -> list[tuple[float, ...]]:
     names = ("startMs", "endMs", "sourceInMs", "rate")
     return [tuple(entry[name] for name in names) for entry in heard(film)]
 
 
-def show_all(film: Showing, count: int) -> None:
+def show_all(film: LoadedComposition, count: int) -> None:
     for number in range(count):
         film.at(number, "0")
 
 
 def test_a_clip_plays_at_its_rate(browser: Browser) -> None:
-    with showing(browser, scripted("v.playbackRate = 2; v.play()")) as film:
+    with load_composition(browser, scripted("v.playbackRate = 2; v.play()")) as film:
         assert [film.code(n) for n in (0, 1, 10)] == [0, 2, 20]
         assert windows(film) == [(0, 4000, 0, 2)]
 
 
 def test_a_rate_may_change_while_a_clip_plays(browser: Browser) -> None:
     script = "v.play(); setTimeout(() => { v.playbackRate = 0.5; v.preservesPitch = false }, 500)"
-    with showing(browser, scripted(script)) as film:
+    with load_composition(browser, scripted(script)) as film:
         assert [film.code(n) for n in range(14, 20)] == [14, 15, 15, 16, 16, 17]
         assert windows(film) == [(0, 500, 0, 1), (500, 4000, 500, 0.5)]
         assert [entry["keepsPitch"] for entry in heard(film)] == [True, False]
@@ -57,13 +57,13 @@ def test_a_rate_may_change_while_a_clip_plays(browser: Browser) -> None:
 
 def test_a_default_rate_counts_for_the_next_source(browser: Browser) -> None:
     script = f'v.defaultPlaybackRate = 3; v.src = "{CLIP}"; v.play()'
-    with showing(browser, scripted(script, VIDEO.replace("src=", "data-src="))) as film:
+    with load_composition(browser, scripted(script, VIDEO.replace("src=", "data-src="))) as film:
         assert [film.code(n) for n in (0, 5)] == [0, 15]
         assert film.page.evaluate("v.playbackRate") == 3
 
 
 def test_a_clip_that_is_played_later_begins_at_that_instant(browser: Browser) -> None:
-    with showing(browser, scripted("setTimeout(() => v.play(), 250)")) as film:
+    with load_composition(browser, scripted("setTimeout(() => v.play(), 250)")) as film:
         assert not film.facts.plan["isDeclarative"]
         # Frame 8 is at 266.7 ms, when the clip is half a frame old.
         assert [film.code(n) for n in (7, 8, 9, 20)] == [0, 0, 1, 12]
@@ -73,7 +73,7 @@ def test_a_clip_that_is_played_later_begins_at_that_instant(browser: Browser) ->
 def test_events_come_in_order_and_at_their_time(browser: Browser) -> None:
     names = ("loadedmetadata", "loadeddata", "canplay", "canplaythrough", "play", "playing")
     late = ("timeupdate", "pause", "ended", "seeking", "seeked")
-    with showing(browser, logged("v.currentTime = 9.4; v.play()", *names, *late)) as film:
+    with load_composition(browser, logged("v.currentTime = 9.4; v.play()", *names, *late)) as film:
         show_all(film, 19)
         seen = film.page.evaluate("seen")
         before = {"seeking", "seeked", "timeupdate", *names}
@@ -90,14 +90,14 @@ def test_events_come_in_order_and_at_their_time(browser: Browser) -> None:
 
 def test_what_a_page_shows_at_the_end_is_seen_in_that_frame(browser: Browser) -> None:
     script = "v.currentTime = 9.5; v.play(); v.onended = () => { document.title = 'over' }"
-    with showing(browser, scripted(script)) as film:
+    with load_composition(browser, scripted(script)) as film:
         assert not film.facts.plan["isDeclarative"]
         assert [film.at(n, "document.title") for n in (14, 15)] == ["", "over"]
 
 
 def test_rates_and_volumes_tell_when_they_change(browser: Browser) -> None:
     script = "setTimeout(() => { v.playbackRate = 2; v.volume = 0.5; v.muted = true }, 100)"
-    with showing(browser, logged(script, "ratechange", "volumechange")) as film:
+    with load_composition(browser, logged(script, "ratechange", "volumechange")) as film:
         show_all(film, 5)
         names = [name for name, _, _ in film.page.evaluate("seen")]
         assert names == ["ratechange", "volumechange", "volumechange"]
@@ -108,14 +108,14 @@ def test_a_clip_is_stopped_sought_and_played_again(browser: Browser) -> None:
       setTimeout(() => v.pause(), 300)
       setTimeout(() => { v.currentTime = 5 }, 500)
       setTimeout(() => v.play(), 700)"""
-    with showing(browser, scripted(script)) as film:
+    with load_composition(browser, scripted(script)) as film:
         assert [film.code(n) for n in (8, 9, 14, 15, 20, 21, 24)] == [8, 9, 9, 150, 150, 150, 153]
         assert windows(film) == [(0, 300, 0, 1), (700, 4000, 5000, 1)]
 
 
 def test_a_loop_goes_round_and_says_so(browser: Browser) -> None:
     script = "v.loop = true; v.currentTime = 9.8; v.play()"
-    with showing(browser, logged(script, "seeked", "ended")) as film:
+    with load_composition(browser, logged(script, "seeked", "ended")) as film:
         assert [film.code(n) for n in (5, 6, 7)] == [299, 0, 1]
         late = [[name, at_ms] for name, at_ms, _ in film.page.evaluate("seen") if at_ms > 0]
         assert late == [["seeked", 200]]
@@ -129,7 +129,7 @@ def test_play_is_kept_when_the_clip_plays_and_broken_when_it_is_stopped(browser:
       const other = new Audio("{SONG}")
       other.play().catch((error) => said.push(error.name))
       other.pause()"""
-    with showing(browser, scripted(script)) as film:
+    with load_composition(browser, scripted(script)) as film:
         assert film.page.evaluate("said") == ["AbortError", "playing", "kept"]
 
 
@@ -140,7 +140,7 @@ def test_each_new_picture_is_called_back(browser: Browser) -> None:
         times.push([Math.round(now), mediaTime, presentedFrames, width])
         v.requestVideoFrameCallback(again)
       })"""
-    with showing(browser, scripted(script)) as film:
+    with load_composition(browser, scripted(script)) as film:
         assert not film.facts.plan["isDeclarative"]
         show_all(film, 3)
         assert film.page.evaluate("times") == [
@@ -156,7 +156,7 @@ def test_a_fade_in_frames_is_heard_as_a_line(browser: Browser) -> None:
         v.volume = Math.max(0, 1 - now / 1000)
         if (now < 1000) requestAnimationFrame(fade)
       })"""
-    with showing(browser, scripted(script)) as film:
+    with load_composition(browser, scripted(script)) as film:
         show_all(film, 40)
         (entry,) = heard(film)
         gains = entry["gains"]
@@ -165,20 +165,22 @@ def test_a_fade_in_frames_is_heard_as_a_line(browser: Browser) -> None:
 
 
 def test_a_mute_is_heard_where_it_is_set(browser: Browser) -> None:
-    with showing(browser, scripted("v.play(); setTimeout(() => { v.muted = true }, 500)")) as film:
+    with load_composition(
+        browser, scripted("v.play(); setTimeout(() => { v.muted = true }, 500)")
+    ) as film:
         show_all(film, 17)
         assert heard(film)[0]["gains"] == [[0, 1], [500, 1], [505, 0]]
 
 
 def test_sound_without_a_place_in_the_page_is_heard(browser: Browser) -> None:
     script = f'setTimeout(() => new Audio("{SONG}").play(), 100)'
-    with showing(browser, scripted(script)) as film:
+    with load_composition(browser, scripted(script)) as film:
         show_all(film, 5)
         assert windows(film) == [(100, 4000, 0, 1)]
 
 
 def test_a_clip_that_leaves_the_page_stops(browser: Browser) -> None:
-    with showing(browser, scripted("v.play(); setTimeout(() => v.remove(), 400)")) as film:
+    with load_composition(browser, scripted("v.play(); setTimeout(() => v.remove(), 400)")) as film:
         show_all(film, 15)
         assert windows(film) == [(0, 400, 0, 1)]
 
@@ -186,7 +188,7 @@ def test_a_clip_that_leaves_the_page_stops(browser: Browser) -> None:
 def test_one_clip_after_another_leaves_no_gap(browser: Browser) -> None:
     script = f"""const song = new Audio("{SONG}")
       v.currentTime = 9.5004; v.play(); v.onended = () => song.play()"""
-    with showing(browser, scripted(script)) as film:
+    with load_composition(browser, scripted(script)) as film:
         show_all(film, 17)
         (first, second) = windows(film)
         assert first == pytest.approx((0, 499.6, 9500.4, 1))
@@ -198,7 +200,7 @@ def test_a_clip_in_a_group_follows_the_group_at_its_own_rate(browser: Browser) -
       <ef-timegroup duration="500ms"></ef-timegroup>
       <ef-timegroup duration="1s"><video id="v" width="320" src="{CLIP}"></video></ef-timegroup>
       </ef-timegroup><script>v.playbackRate = 2</script>"""
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         assert film.facts.plan["isDeclarative"]
         assert [film.code(n) for n in (15, 20)] == [0, 10]
         assert windows(film) == [(500, 1500, 0, 2)]
@@ -209,7 +211,7 @@ def test_volume_of_elements_may_change_in_frames(browser: Browser) -> None:
       <ef-audio id="a" src="{SONG}"></ef-audio></ef-timegroup><script>
       g.addFrameTask(({{ percentComplete }}) => a.setAttribute("volume", 1 - percentComplete))
       </script>"""
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         show_all(film, 31)
         gains = dict(map(tuple, heard(film)[0]["gains"]))
         assert gains[0] == 1

@@ -11,10 +11,10 @@ import pytest
 
 from framekiln.capture.browser import Browser
 from framekiln.engine.film import make_film
-from framekiln.engine.order import FilmOrder
+from framekiln.engine.film_order import FilmOrder
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
-from tests.support.patience import FILM_LIMITS
-from tests.support.sounds import Samples, decode_sound, rms
+from tests.support.sounds import Samples, decode_audio, rms
+from tests.support.timeouts import FILM_LIMITS
 
 pytestmark = pytest.mark.spec("4.3")
 
@@ -56,7 +56,7 @@ class Films:
         )
         path = self._folder / "film.mp4"
         make_film(order, self._browser, path, limits=FILM_LIMITS)
-        return decode_sound(path).mono
+        return decode_audio(path).mono
 
 
 @pytest.fixture
@@ -118,7 +118,7 @@ def test_the_film_of_others_sounds_where_it_was_sought(films: Films) -> None:
     play = f"""const v = document.createElement("video"); v.src = "{BUNNY}"
       setTimeout(() => {{ v.currentTime = 2; v.play() }}, 500)"""
     sound = films.heard(play)
-    original = decode_sound(MEDIA / "bigbuckbunny.mp4")
+    original = decode_audio(MEDIA / "bigbuckbunny.mp4")
     first = round((2 - float(original.start_s)) * original.rate_hz)
     assert rms(between(sound, 0, 0.49)) < 0.001
     played = between(sound, 0.6, 1.4)

@@ -20,10 +20,16 @@ from framekiln.api.app import SESSION_ROUTERS, V1_ROUTERS, V2_ROUTERS, create_ap
 from framekiln.api.unknown_fields import NAMES_UNKNOWN, WarningRoute
 from framekiln.services import Services
 from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
-from tests.support.patience import PATIENCE_S
-from tests.support.pipelines import Line, Told, enable, open_line, step
+from tests.support.app import AppHarness, open_app
+from tests.support.pipelines import (
+    PipelineHarness,
+    ScriptedRunner,
+    enable_pipelines,
+    open_pipelines,
+    step,
+)
 from tests.support.postgres import PostgresServer
+from tests.support.timeouts import TIMEOUT_S
 
 if TYPE_CHECKING:
     from schemathesis import Case
@@ -41,22 +47,22 @@ class Address:
     ids: Mapping[str, str]
 
 
-async def furnish(kiln: Kiln) -> dict[str, str]:
+async def furnish(app: AppHarness) -> dict[str, str]:
     """Put something of each kind there, and return the ids by the names in addresses and bodies."""
     # Without pipelines, their routes would all be 404 and nothing would be seen of them.
-    await enable(kiln)
-    line = Line(kiln, runners={"probe": Told()})
-    file_id = await line.file()
+    await enable_pipelines(app)
+    line = PipelineHarness(app, runners={"probe": ScriptedRunner()})
+    file_id = await line.add_file()
     review = step("review", "look", with_={"instructions": "May it be shown?"})
-    pipeline_id = await line.pipeline({"steps": {"look": step("probe"), "ok": review}})
-    run = await line.run(pipeline_id, file_id)
-    await line.work()
+    pipeline_id = await line.create_pipeline({"steps": {"look": step("probe"), "ok": review}})
+    run = await line.start_run(pipeline_id, file_id)
+    await line.run_all_jobs()
     await line.tick()
     [task] = (await line.get("pipeline-reviews"))["reviews"]
-    batch = await line.made(
+    batch = await line.create(
         "pipeline-batches", {"pipeline_id": pipeline_id, "runs": [{"file_id": file_id}]}
     )
-    endpoint = await line.made("pipeline-endpoints", {"url": "https://127.0.0.1/"})
+    endpoint = await line.create("pipeline-endpoints", {"url": "https://127.0.0.1/"})
     return {
         "file_id": file_id,
         "pipeline_id": pipeline_id,
@@ -73,16 +79,16 @@ async def serve(
     postgres: PostgresServer, folder: Path, ready: "Future[tuple[uvicorn.Server, Address]]"
 ) -> None:
     allow = frozenset({"127.0.0.1"})
-    async with open_kiln(postgres, folder, template=TEMPLATE, fetch_allow=allow) as kiln:
-        ids = await furnish(kiln)
+    async with open_app(postgres, folder, template=TEMPLATE, fetch_allow=allow) as app:
+        ids = await furnish(app)
         # Named as TCP, or asyncio leaves small writes waiting for each other (40 ms a request).
         with socket.socket(proto=socket.IPPROTO_TCP) as listening:
             listening.bind(("127.0.0.1", 0))
             # From now on connections are taken, and wait.
             listening.listen()
-            server = uvicorn.Server(uvicorn.Config(kiln.app, log_config=None, lifespan="off"))
+            server = uvicorn.Server(uvicorn.Config(app.asgi, log_config=None, lifespan="off"))
             url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-            ready.set_result((server, Address(url, kiln.key, ids)))
+            ready.set_result((server, Address(url, app.key, ids)))
             await server.serve(sockets=[listening])
 
 
@@ -95,7 +101,7 @@ def address(
     folder = tmp_path_factory.mktemp("kiln")
     thread = threading.Thread(target=lambda: asyncio.run(serve(postgres, folder, ready)))
     thread.start()
-    server, address = ready.result(timeout=PATIENCE_S)
+    server, address = ready.result(timeout=TIMEOUT_S)
     try:
         yield address
     finally:
@@ -173,15 +179,15 @@ def name_what_is_there(case: "Case[Any]", ids: Mapping[str, str]) -> None:
 
 
 async def test_the_answers_of_a_real_render(postgres: PostgresServer, tmp_path: Path) -> None:
-    async with open_kiln(postgres, tmp_path, template=TEMPLATE, workers=1) as kiln:
+    async with open_app(postgres, tmp_path, template=TEMPLATE, workers=1) as app:
         path = "/api/v1/renders"
         body = {"html": "<p>x", "width": 320, "height": 180, "duration_ms": 100}
-        created = await kiln.client.post(path, json=body)
+        created = await app.client.post(path, json=body)
         document()[path]["POST"].validate_response(created)
         render = f"{path}/{created.json()['id']}"
-        followed = await kiln.client.get(f"{render}/progress")
+        followed = await app.client.get(f"{render}/progress")
         document()[f"{path}/{{render_id}}/progress"]["GET"].validate_response(followed)
-        info = await kiln.client.get(render)
+        info = await app.client.get(render)
         assert info.json()["status"] == "complete"
         document()[f"{path}/{{render_id}}"]["GET"].validate_response(info)
         download = document()[f"{path}/{{render_id}}.mp4"]["GET"]
@@ -191,16 +197,16 @@ async def test_the_answers_of_a_real_render(postgres: PostgresServer, tmp_path: 
             ({"If-None-Match": "*"}, 304),
             ({"Range": "bytes=999999999-"}, 416),
         ):
-            answer = await kiln.client.get(f"{render}.mp4", headers=headers)
+            answer = await app.client.get(f"{render}.mp4", headers=headers)
             assert answer.status_code == status
             download.validate_response(answer)
 
 
 async def test_the_answers_about_a_real_run(postgres: PostgresServer, tmp_path: Path) -> None:
     """What made-up requests seldom reach: everything there is, each as described."""
-    runners = {"probe": Told()}
-    async with open_line(postgres, tmp_path, template=TEMPLATE, runners=runners) as line:
-        ask = _Asking(line)
+    runners = {"probe": ScriptedRunner()}
+    async with open_pipelines(postgres, tmp_path, template=TEMPLATE, runners=runners) as pipelines:
+        ask = _Asking(pipelines)
         review = step("review", "look", with_={"instructions": "May it be shown?"})
         steps = {"steps": {"look": step("probe"), "ok": review}}
         pipeline = await ask("POST", "/pipelines", json={"name": "seen", "definition": steps})
@@ -209,11 +215,11 @@ async def test_the_answers_about_a_real_run(postgres: PostgresServer, tmp_path: 
             await ask("GET", path, at)
         await ask("GET", "/pipelines/{pipeline_id}/versions/{number}", at)
         await ask("POST", "/pipelines/{pipeline_id}/versions", at, json=steps)
-        file_id = await line.file()
+        file_id = await pipelines.add_file()
         body = {"pipeline_id": pipeline["id"], "file_id": file_id}
         run = await ask("POST", "/pipeline-runs", json=body)
-        await line.work()
-        await line.tick()
+        await pipelines.run_all_jobs()
+        await pipelines.tick()
         at = {"run_id": run["id"], "namespace": "look", "file_id": file_id}
         for path in (
             "/pipeline-runs",
@@ -247,8 +253,8 @@ async def test_the_answers_about_a_real_run(postgres: PostgresServer, tmp_path: 
 class _Asking:
     """Asks, and compares the answer with the document."""
 
-    def __init__(self, line: Line) -> None:
-        self._line = line
+    def __init__(self, pipelines: PipelineHarness) -> None:
+        self._line = pipelines
 
     async def __call__(
         self,
@@ -260,17 +266,17 @@ class _Asking:
         refused: bool = False,
     ) -> Any:
         path = f"/api/v1{path}"
-        answer = await self._line.kiln.client.request(method, path.format(**(at or {})), json=json)
+        answer = await self._line.app.client.request(method, path.format(**(at or {})), json=json)
         assert answer.is_success is not refused, answer.text
         document()[path][method].validate_response(answer)
         return answer.json()
 
 
-async def test_answers_with_warnings_are_described(kiln: Kiln) -> None:
+async def test_answers_with_warnings_are_described(app: AppHarness) -> None:
     file = {"filename": "a", "type": "video", "byte_size": 1, "mimeType": "video/mp4"}
     asked = {"/api/v1/files": file, "/api/v1/url-token": {"url": "/", "parms": {}}}
     for path, body in asked.items():
-        answer = await kiln.client.post(path, json=body)
+        answer = await app.client.post(path, json=body)
         document()[path]["POST"].validate_response(answer)
         described = answer_of(DESCRIBED["paths"][path]["post"], answer.status_code)
         assert set(answer.json()) <= set(described["properties"])

@@ -12,11 +12,11 @@ import pytest
 from framekiln.capture import page as python_side
 from framekiln.capture.browser import Browser
 from framekiln.capture.errors import PageThrew
-from framekiln.capture.network import PageNetwork, Resource, nothing
-from framekiln.capture.page import Page, PageFacts, Size, open_page
+from framekiln.capture.network import PageNetwork, Resource, no_resources
+from framekiln.capture.page import FrameSize, Page, PageFacts, open_page
 from framekiln.capture.page_scripts import EPOCH_MS
-from tests.support.compositions import showing
-from tests.support.patience import PATIENCE_S
+from tests.support.compositions import load_composition
+from tests.support.timeouts import TIMEOUT_S
 
 VERSION = 2
 Load = Callable[..., tuple[Page, PageFacts]]
@@ -28,9 +28,9 @@ def load(browser: Browser) -> Iterator[Load]:
     with ExitStack() as stack:
 
         def load(html: str) -> tuple[Page, PageFacts]:
-            page = stack.enter_context(open_page(browser, Size(320, 180)))
+            page = stack.enter_context(open_page(browser, FrameSize(320, 180)))
             document = Resource(f"<!doctype html>{html}".encode(), "text/html; charset=utf-8")
-            return page, page.load(PageNetwork(document, nothing), settle_within_s=PATIENCE_S)
+            return page, page.load(PageNetwork(document, no_resources), settle_within_s=TIMEOUT_S)
 
         yield load
 
@@ -106,7 +106,7 @@ def test_the_longest_animation_that_ends_is_the_length(load: Load) -> None:
     assert load(endless)[1].duration_ms is None
 
 
-def test_chance_is_the_same_in_every_page(load: Load) -> None:
+def test_random_numbers_are_the_same_in_every_page(load: Load) -> None:
     numbers = "Array.from({ length: 1000 }, Math.random)"
     first = evaluated(load, numbers)
     assert evaluated(load, numbers) == first
@@ -136,14 +136,14 @@ def test_every_clock_starts_at_zero_and_moves_by_frames(load: Load) -> None:
     )
     assert page.evaluate("[performance.now(), seen.length]") == [0, 0]
     fps = Fraction(30000, 1001)
-    page.begin(fps, frame_within_s=PATIENCE_S)
+    page.begin(fps, frame_within_s=TIMEOUT_S)
     for n in range(4):
         page.show(n, round(n * 1_000_000 / fps))
     times_ms = [n * 1000 * 1001 / 30000 for n in range(4)]
     assert page.evaluate("seen") == [[ms, ms, EPOCH_MS + int(ms), ms] for ms in times_ms]
 
 
-def test_timers_keep_their_manners(load: Load) -> None:
+def test_timers_fire_at_their_time_unless_cleared(load: Load) -> None:
     page, _ = load(
         """<script>
         const seen = [];
@@ -161,7 +161,7 @@ def test_timers_keep_their_manners(load: Load) -> None:
         });
         </script>"""
     )
-    page.begin(Fraction(10), frame_within_s=PATIENCE_S)
+    page.begin(Fraction(10), frame_within_s=TIMEOUT_S)
     for n in range(3):
         page.show(n, n * 100_000)
     assert page.evaluate("seen") == [
@@ -223,8 +223,8 @@ def test_no_timer_fires_while_a_script_waits_for_its_answer(browser: Browser) ->
     """Once, time went on when an answer had come, but the script did not have it: in one of six."""
     document, answer = Resource(ASKING.encode(), "text/html"), Resource(b"[]", "application/json")
     for _ in range(8):
-        with open_page(browser, Size(320, 180)) as page:
-            page.load(PageNetwork(document, lambda _url: answer), settle_within_s=PATIENCE_S)
+        with open_page(browser, FrameSize(320, 180)) as page:
+            page.load(PageNetwork(document, lambda _url: answer), settle_within_s=TIMEOUT_S)
             assert page.evaluate("seen") == [0, 2, 4]
 
 
@@ -243,7 +243,7 @@ def test_an_animation_that_ended_while_the_page_was_awaited_is_seen_from_its_sta
     browser: Browser, around: str, after: tuple[int, int, int]
 ) -> None:
     inside = around.format("<div id=short></div><i id=slow>x</i>")
-    with showing(browser, f"{ENDED}{inside}{HELD}") as film:
+    with load_composition(browser, f"{ENDED}{inside}{HELD}") as film:
         assert tuple(film.frame(0)[120, 160]) == RED
         assert film.page.evaluate("getComputedStyle(slow).opacity") == "0.5"
         assert tuple(film.frame(1)[120, 160]) == RED

@@ -11,16 +11,16 @@ import pytest
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.errors import PageThrew
-from framekiln.capture.grab import Grabbing
-from framekiln.capture.page import Size
+from framekiln.capture.grabber import GrabMethod
+from framekiln.capture.page import FrameSize
 from framekiln.engine.assets import Assets, LocalAsset
 from framekiln.engine.errors import ScriptMissing
-from framekiln.engine.order import FilmOrder
+from framekiln.engine.film_order import FilmOrder
+from framekiln.engine.page.renderer import PageRenderer, open_page_renderer
 from framekiln.engine.site import Site, SiteAssets
-from framekiln.engine.stage import Stage, open_stage
 from framekiln.kit.errors import FramekilnError
-from framekiln.kit.fetch import FetchFailed, FetchFailedForGood
-from tests.support.patience import FILM_LIMITS
+from framekiln.kit.fetch import FetchFailed, FetchFailedPermanently
+from tests.support.timeouts import FILM_LIMITS
 
 CDN = "https://cdn.example/gsap.min.js"
 REASON = "cdn.example: the connection failed: no such host"
@@ -35,7 +35,7 @@ class Unreachable:
     def fetch(self, url: str) -> LocalAsset:
         """Fail as the fetcher does."""
         if url.endswith("/gone"):
-            raise FetchFailedForGood("cdn.example: answered with status 404.", status=404)
+            raise FetchFailedPermanently("cdn.example: answered with status 404.", status=404)
         raise FetchFailed(REASON)
 
 
@@ -47,7 +47,9 @@ def opened(browser: Browser, tmp_path: Path) -> Open:
     """Open a page, inline or with files beside it, as a film of three frames."""
 
     @contextmanager
-    def opened(html: str, files: Mapping[str, str] | None = None, **asked: Any) -> Iterator[Stage]:
+    def opened(
+        html: str, files: Mapping[str, str] | None = None, **asked: Any
+    ) -> Iterator[PageRenderer]:
         assets: Assets = Unreachable()
         site = None if files is None else Site(tmp_path)
         for name, text in (files or {}).items():
@@ -57,17 +59,17 @@ def opened(browser: Browser, tmp_path: Path) -> Open:
             assets = SiteAssets(site, assets)
         order = FilmOrder(html, assets=assets, site=site, **{**SMALL, **asked})
         # How pixels are taken does not matter here.
-        order = replace(order, grabbing=Grabbing.SCREENSHOT)
-        with open_stage(order, browser, FILM_LIMITS) as stage:
+        order = replace(order, grabbing=GrabMethod.SCREENSHOT)
+        with open_page_renderer(order, browser, FILM_LIMITS) as stage:
             yield stage
 
     return opened
 
 
-def show_all(stage: Stage) -> tuple[str, ...]:
+def show_all(stage: PageRenderer) -> tuple[str, ...]:
     """Show every frame and return the warnings."""
-    for number in range(stage.shot.timeline.frame_count):
-        stage.page.show(number, stage.shot.timeline.frame_us(number))
+    for number in range(stage.settings.timeline.frame_count):
+        stage.page.show(number, stage.settings.timeline.frame_us(number))
     stage.page.raise_late_failure()
     return stage.warnings()
 
@@ -289,31 +291,35 @@ def test_an_error_in_a_file_of_a_bundle_names_the_file(opened: Open) -> None:
         pass
 
 
-UNSIZED: dict[str, tuple[str, Size, int]] = {
+UNSIZED: dict[str, tuple[str, FrameSize, int]] = {
     "no size": (
         '<!doctype html><body><ef-timegroup duration="1s" class="flex">Hi</ef-timegroup>',
-        Size(1280, 720),
+        FrameSize(1280, 720),
         0,
     ),
     "around a sized one": (
         '<ef-timegroup><ef-timegroup duration="1s" class="w-[640px] h-[360px]"></ef-timegroup>',
-        Size(1280, 720),
+        FrameSize(1280, 720),
         0,
     ),
     "only a width, around others": (
         '<ef-timegroup class="w-[640px]"><ef-timegroup duration="1s"></ef-timegroup>',
-        Size(640, 720),
+        FrameSize(640, 720),
         1,
     ),
-    "a ratio": ('<ef-timegroup duration="1s" class="w-[640px] aspect-video">', Size(640, 360), 0),
+    "a ratio": (
+        '<ef-timegroup duration="1s" class="w-[640px] aspect-video">',
+        FrameSize(640, 360),
+        0,
+    ),
     "a height by its content": (
         '<ef-timegroup duration="1s" class="w-[640px]"><p class="h-[360px]">x</p>',
-        Size(640, 360),
+        FrameSize(640, 360),
         0,
     ),
     "a box around it": (
         '<div style="width: 640px"><ef-timegroup duration="1s"><p class="h-[360px]">x</p>',
-        Size(640, 360),
+        FrameSize(640, 360),
         0,
     ),
 }
@@ -322,7 +328,7 @@ UNSIZED: dict[str, tuple[str, Size, int]] = {
 @pytest.mark.spec("4.3")
 @pytest.mark.parametrize(("html", "size", "warnings"), UNSIZED.values(), ids=UNSIZED)
 def test_a_root_group_without_a_size_fills_the_window(
-    opened: Open, html: str, size: Size, warnings: int
+    opened: Open, html: str, size: FrameSize, warnings: int
 ) -> None:
     with opened(html, width_px=None, height_px=None) as stage:
         assert stage.shot.size == size

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from framekiln.capture.browser import Browser
-from tests.support.compositions import showing
+from tests.support.compositions import load_composition
 
 RED, WHITE = (255, 0, 0), (255, 255, 255)
 
@@ -60,7 +60,7 @@ FITS = {
 def test_auto_fit_shows_all_of_the_content(
     browser: Browser, html: str, expected: tuple[int, int, int, int]
 ) -> None:
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         assert red_part(film.frame(0)) == expected
         assert red_part(film.frame(1)) == expected
 
@@ -70,7 +70,7 @@ def test_auto_fit_holds_in_a_page_without_times(browser: Browser) -> None:
         '<body data-duration-ms="1000" style="margin:0;background:#fff">'
         f'<ef-pan-zoom auto-fit style="width:320px;height:240px">{box(640, 240)}</ef-pan-zoom>'
     )
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         assert red_part(film.frame(0)) == (0, 60, 320, 180)
 
 
@@ -84,7 +84,7 @@ CHANGES = {
 def test_auto_fit_follows_content_in_the_same_frame(browser: Browser, when: str) -> None:
     script = f"<script>const change = () => {{ inside.style.width = '320px' }};{when}</script>"
     html = page(box(640, 240).replace("<div", '<div id="inside"')) + script
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         assert red_part(film.frame(0)) == (0, 60, 320, 180)
         assert red_part(film.frame(1)) == (0, 0, 320, 240)
 
@@ -96,9 +96,9 @@ def test_auto_fit_follows_scenes_that_come_and_go(browser: Browser) -> None:
         for width in (640, 160)
     )
     html = page(f'<ef-timegroup mode="sequence" style="display:contents">{scenes}</ef-timegroup>')
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         assert red_part(film.frame(0)) == (0, 60, 320, 180)
         assert red_part(film.frame(20)) == (80, 0, 240, 240)
     # Any frame can be shown without those before it.
-    with showing(browser, html) as film:
+    with load_composition(browser, html) as film:
         assert red_part(film.frame(20)) == (80, 0, 240, 240)

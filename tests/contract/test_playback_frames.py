@@ -14,25 +14,25 @@ import pytest
 from av.audio.stream import AudioStream
 from numpy.typing import NDArray
 
+from framekiln.media.audio.decoder import RATE_HZ, read_audio
 from framekiln.media.errors import SlicesDiffer
-from framekiln.media.hearing.sound import RATE_HZ, read_sound
-from framekiln.media.segmenting.renditions import Outline, Rendition, Size
-from framekiln.media.segmenting.segments import make_segment
-from framekiln.media.segmenting.source_outline import outline_of
+from framekiln.media.segments.outline import make_outline
+from framekiln.media.segments.renditions import Outline, Rendition, RenditionSize
+from framekiln.media.segments.tasks import make_segment
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
-from tests.support.looks import decode_frames, probe
-from tests.support.odd_clips import (
+from tests.support.looks import decode_frames, measure_file
+from tests.support.sounds import beep_times
+from tests.support.unusual_clips import (
     HEVC,
     INTERLACED,
     OPEN_H264,
     TEN_BIT,
-    Coding,
-    Part,
+    ClipCoding,
+    ClipPart,
     make_pictures,
-    put_together,
+    mux_parts,
 )
-from tests.support.sounds import beep_times
 
 BROADCAST = Fraction(30000, 1001)
 FILM = Fraction(24000, 1001)
@@ -98,17 +98,17 @@ def all_segments(source: Path, rendition: Rendition) -> list[bytes]:
 def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Made:
     case: Case = request.param
     source = make_clip(tmp_path_factory.mktemp("sources") / case.name, case.clip)
-    outline = outline_of(source, source)
+    outline = make_outline(source, source)
     segments = {each.id: all_segments(source, each) for each in outline.renditions}
     return Made(case, source, outline, segments)
 
 
 def test_every_frame_is_there_once_and_at_its_time(made: Made) -> None:
     clip = made.case.clip
-    assert [each.id for each in made.outline.pictures] == ["high", "scrub"]
-    assert made.outline.pictures[0].is_copy == made.case.is_copied
-    assert made.outline.pictures[0].segment_count >= 3
-    for rendition in made.outline.pictures:
+    assert [each.id for each in made.outline.video_renditions] == ["high", "scrub"]
+    assert made.outline.video_renditions[0].is_copy == made.case.is_copied
+    assert made.outline.video_renditions[0].segment_count >= 3
+    for rendition in made.outline.video_renditions:
         frames = decode_frames(made.whole(rendition))
         pictures = [np.rot90(frame.rgb, made.case.turns) for frame in frames]
         assert [read_frame_code(picture) for picture in pictures] == clip.frame_numbers
@@ -120,7 +120,7 @@ def test_every_frame_is_there_once_and_at_its_time(made: Made) -> None:
 
 
 def test_a_segment_plays_by_itself(made: Made, tmp_path: Path) -> None:
-    for rendition in made.outline.pictures:
+    for rendition in made.outline.video_renditions:
         path = tmp_path / f"{rendition.id}.mp4"
         path.write_bytes(rendition.init + made.segments[rendition.id][2])
         frames = decode_frames(path)
@@ -129,12 +129,12 @@ def test_a_segment_plays_by_itself(made: Made, tmp_path: Path) -> None:
         assert start < frames[-1].pts < end
 
 
-def test_what_is_told_is_what_is_inside(made: Made) -> None:
-    for rendition in made.outline.pictures:
+def test_manifests_match_the_segments(made: Made) -> None:
+    for rendition in made.outline.video_renditions:
         path = made.whole(rendition)
-        found = probe(path).video
+        found = measure_file(path).video
         assert found is not None
-        assert rendition.size == Size(found.width, found.height)
+        assert rendition.size == RenditionSize(found.width, found.height)
         with av.open(str(path)) as container:
             parameters = bytes(container.streams.video[0].codec_context.extradata or b"")
         assert rendition.codecs == f"avc1.{parameters[1:4].hex()}"
@@ -150,7 +150,7 @@ def test_segments_follow_each_other_and_keep_their_rates(made: Made) -> None:
 
 
 def test_sound_stays_where_it_was(made: Made) -> None:
-    sound = made.outline.sound
+    sound = made.outline.audio_rendition
     assert sound is not None
     assert sound.is_copy == (made.source.suffix == ".mp4")
     found = beep_times(made.whole(sound))
@@ -165,7 +165,7 @@ def test_sound_stays_where_it_was(made: Made) -> None:
 @pytest.mark.parametrize("name", ["tone.wav", "tone.webm", "tone.mka"])
 def test_joints_of_sound_are_not_heard(name: str, tmp_path: Path) -> None:
     source = make_tone(tmp_path / name)
-    sound = outline_of(source, source).sound
+    sound = make_outline(source, source).audio_rendition
     assert sound is not None
     assert not sound.is_copy
     path = tmp_path / "sound.mp4"
@@ -200,7 +200,7 @@ def make_tone(path: Path) -> Path:
 
 def samples_of(path: Path) -> NDArray[np.float32]:
     whole = np.zeros(9 * RATE_HZ, np.float32)
-    for stretch in read_sound(path, 0, len(whole)):
+    for stretch in read_audio(path, 0, len(whole)):
         whole[stretch.first : stretch.end] = stretch.samples[0]
     return whole
 
@@ -215,26 +215,28 @@ def loudness(samples: NDArray[np.float32]) -> float:
 @pytest.mark.parametrize(
     "coding", [OPEN_H264, TEN_BIT, INTERLACED, HEVC], ids=["open", "10-bit", "interlaced", "hevc"]
 )
-def test_what_browsers_do_not_play_is_encoded(coding: Coding, tmp_path: Path) -> None:
+def test_what_browsers_do_not_play_is_encoded(coding: ClipCoding, tmp_path: Path) -> None:
     source = make_pictures(tmp_path / "source.mp4", coding, count=72)
-    main = outline_of(source, source).pictures[0]
+    main = make_outline(source, source).video_renditions[0]
     assert not main.is_copy
     assert main.segment_count == 2
     path = tmp_path / "made.mp4"
     path.write_bytes(b"".join([main.init, *all_segments(source, main)]))
-    found = probe(path).video
+    found = measure_file(path).video
     assert found is not None
     assert (found.codec, found.pix_fmt) == ("h264", "yuv420p")
     assert [read_frame_code(frame.rgb) for frame in decode_frames(path)] == list(range(72))
 
 
 @pytest.mark.parametrize(
-    ("coding", "is_copy"), [(Coding("libx264"), True), (TEN_BIT, False)], ids=["copied", "encoded"]
+    ("coding", "is_copy"),
+    [(ClipCoding("libx264"), True), (TEN_BIT, False)],
+    ids=["copied", "encoded"],
 )
-def test_a_late_start_is_shown_from_zero(coding: Coding, is_copy: bool, tmp_path: Path) -> None:
+def test_a_late_start_is_shown_from_zero(coding: ClipCoding, is_copy: bool, tmp_path: Path) -> None:
     pictures = make_pictures(tmp_path / "a.mp4", coding)
-    late = put_together(tmp_path / "late.mkv", [Part(pictures, later_s=Fraction(1, 2))])
-    main = outline_of(late, late).pictures[0]
+    late = mux_parts(tmp_path / "late.mkv", [ClipPart(pictures, later_s=Fraction(1, 2))])
+    main = make_outline(late, late).video_renditions[0]
     assert main.is_copy == is_copy
     path = tmp_path / "made.mp4"
     path.write_bytes(b"".join([main.init, *all_segments(late, main)]))
@@ -257,12 +259,12 @@ def test_pixels_become_square(tmp_path: Path) -> None:
             frame.pts = n
             container.mux(stream.encode(frame))
         container.mux(stream.encode(None))
-    main = outline_of(source, None).pictures[0]
-    assert (main.is_copy, main.size) == (False, Size(320, 120))
+    main = make_outline(source, None).video_renditions[0]
+    assert (main.is_copy, main.size) == (False, RenditionSize(320, 120))
 
 
 def test_another_encoder_is_noticed(tmp_path: Path) -> None:
     source = make_clip(tmp_path / "clip.mp4", replace(SMALL, duration_s=Fraction(1)))
-    scrub = outline_of(source, None).pictures[-1]
+    scrub = make_outline(source, None).video_renditions[-1]
     with pytest.raises(SlicesDiffer):
         make_segment(source, replace(scrub, init=b"of another version"), 1)

@@ -10,30 +10,30 @@ from pathlib import Path
 
 import pytest
 
-from framekiln.kit.confined.cage import strongest_cage
-from framekiln.kit.confined.limits import Limits
-from framekiln.kit.confined.order import Order
-from framekiln.kit.confined.run import run_in, run_warm
-from framekiln.kit.confined.warm import WarmCage, open_room
-from framekiln.media.segmenting.renditions import Outline
-from framekiln.media.segmenting.segments import SEGMENT_TASK, TASKS_MODULE
-from framekiln.media.segmenting.source_outline import outline_of
+from framekiln.kit.confined.limits import ResourceLimits
+from framekiln.kit.confined.order import ConfinedOrder
+from framekiln.kit.confined.run import run_in_sandbox, run_warm
+from framekiln.kit.confined.sandbox import strongest_sandbox
+from framekiln.kit.confined.warm_sandbox import WarmSandbox, open_sandbox_folders
+from framekiln.media.segments.outline import make_outline
+from framekiln.media.segments.renditions import Outline
+from framekiln.media.segments.tasks import SEGMENT_TASK, TASKS_MODULE
 from framekiln.playback import store
-from framekiln.playback.model import MediaNotReady, Source
+from framekiln.playback.model import MediaNotReady, PlaybackSource
 from framekiln.playback.service import Playback
 from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
+from tests.support.app import AppHarness, open_app
 from tests.support.clips import Clip, make_clip
 from tests.support.clock import SettableClock
-from tests.support.jobs import eventually
-from tests.support.patience import PATIENCE_S
-from tests.support.playing import ClipServer, Player, open_playing_kiln
+from tests.support.jobs import wait_until
+from tests.support.playback import ClipServer, PlayerClient, open_playback_app
 from tests.support.postgres import PostgresServer
-from tests.support.uploads import media_worker, processed, upload_file
+from tests.support.timeouts import TIMEOUT_S
+from tests.support.uploads import running_file_worker, upload_file, wait_processed
 
 # Nine segments.
 CLIP = Clip(duration_s=Fraction(31))
-LIMITS = Limits(cpu_s=120, memory_bytes=2 << 30, file_bytes=16 << 20, wall_s=PATIENCE_S)
+LIMITS = ResourceLimits(cpu_s=120, memory_bytes=2 << 30, file_bytes=16 << 20, wall_s=TIMEOUT_S)
 
 
 @pytest.fixture(scope="module")
@@ -48,22 +48,22 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClipServer]:
 
 
 @pytest.fixture(scope="module")
-async def kiln(
+async def app(
     postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory, server: ClipServer
-) -> AsyncIterator[Kiln]:
+) -> AsyncIterator[AppHarness]:
     folder = tmp_path_factory.mktemp("kiln")
-    async with open_playing_kiln(postgres, folder, server, template=TEMPLATE) as kiln:
-        yield kiln
+    async with open_playback_app(postgres, folder, server, template=TEMPLATE) as app:
+        yield app
 
 
-async def opened(player: Player) -> tuple[Source, Outline]:
+async def opened(player: PlayerClient) -> tuple[PlaybackSource, Outline]:
     organization_id = (
         await player.kiln.services.identity.authenticate(player.kiln.key)
     ).organization.id
     return await player.kiln.services.playback.open(organization_id, player.url)
 
 
-async def made(player: Player, rendition: str) -> set[int]:
+async def made(player: PlayerClient, rendition: str) -> set[int]:
     """The numbers of the segments that are there."""
     source, outline = await opened(player)
     found = outline.find(rendition)
@@ -76,88 +76,92 @@ async def made(player: Player, rendition: str) -> set[int]:
     return {each.number for each in segments}
 
 
-async def idle(kiln: Kiln) -> None:
+async def idle(app: AppHarness) -> None:
     async def is_idle() -> bool:
-        jobs = kiln.services.jobs
+        jobs = app.services.jobs
         return not any([await jobs.list_jobs(queue=queue) for queue in ("playback", "ahead")])
 
-    await eventually(is_idle)
+    await wait_until(is_idle)
 
 
-async def test_nothing_between_is_made(kiln: Kiln, server: ClipServer) -> None:
-    player = Player(kiln, server.address("0.mp4"))
+async def test_only_requested_segments_are_made(app: AppHarness, server: ClipServer) -> None:
+    player = PlayerClient(app, server.address("0.mp4"))
     assert (await player.get("scrub/7.m4s")).status_code == 200
-    await idle(kiln)
+    await idle(app)
     # And the two after it, before anybody asks.
     assert await made(player, "scrub") == {7, 8, 9}
     assert await made(player, "high") == set()
 
 
-async def test_a_manifest_has_the_start_made(kiln: Kiln, server: ClipServer) -> None:
-    player = Player(kiln, server.address("1.mp4"))
+async def test_a_manifest_request_makes_the_first_segments(
+    app: AppHarness, server: ClipServer
+) -> None:
+    player = PlayerClient(app, server.address("1.mp4"))
     assert (await player.get("manifest.m3u8")).status_code == 200
-    await idle(kiln)
+    await idle(app)
     assert await made(player, "high") == {1}
     assert await made(player, "audio") == {1}
     assert await made(player, "scrub") == set()
 
 
-async def test_an_uploaded_video_is_looked_at_before_anybody_plays_it(
-    kiln: Kiln, tmp_path: Path
+async def test_an_uploaded_video_is_probed_before_it_is_played(
+    app: AppHarness, tmp_path: Path
 ) -> None:
     clip = make_clip(tmp_path / "clip.mp4", Clip(duration_s=Fraction(1)))
-    async with media_worker(kiln.services):
-        file = await upload_file(kiln, clip.read_bytes())
-        await processed(kiln, file["id"])
+    async with running_file_worker(app.services):
+        file = await upload_file(app, clip.read_bytes())
+        await wait_processed(app, file["id"])
 
         async def is_looked_at() -> bool:
-            async with kiln.services.database.connection() as connection:
+            async with app.services.database.connection() as connection:
                 found = await connection.execute(
                     "SELECT status FROM playback_source WHERE address LIKE %s",
                     (f"file-id:{file['id']}@%",),
                 )
                 return [row["status"] for row in await found.fetchall()] == ["ready"]
 
-        await eventually(is_looked_at)
-    await idle(kiln)
-    assert (await Player(kiln, f"file-id:{file['id']}").manifest())["durationMs"] == 1000
+        await wait_until(is_looked_at)
+    await idle(app)
+    assert (await PlayerClient(app, f"file-id:{file['id']}").manifest())["durationMs"] == 1000
 
 
-async def test_a_manifest_has_no_pictures_encoded(kiln: Kiln, server: ClipServer) -> None:
+async def test_a_manifest_request_encodes_no_video(app: AppHarness, server: ClipServer) -> None:
     """Which size a player wants is known only when it asks."""
-    player = Player(kiln, server.address("strange.webm"))
+    player = PlayerClient(app, server.address("strange.webm"))
     assert (await player.get("manifest.m3u8")).status_code == 200
-    await idle(kiln)
+    await idle(app)
     assert await made(player, "high") == set()
     assert await made(player, "audio") == {1}
 
 
-async def test_many_ask_one_makes(kiln: Kiln, server: ClipServer) -> None:
-    player = Player(kiln, server.address("2.mp4"))
+async def test_concurrent_requests_make_a_segment_once(app: AppHarness, server: ClipServer) -> None:
+    player = PlayerClient(app, server.address("2.mp4"))
     answers = await asyncio.gather(*(player.get("scrub/2.m4s") for _ in range(6)))
     assert {answer.status_code for answer in answers} == {200}
     assert len({answer.content for answer in answers}) == 1
     assert len({answer.headers["etag"] for answer in answers}) == 1
-    assert server.times_asked("2.mp4") == 1
+    assert server.request_count("2.mp4") == 1
     again = await player.get("scrub/2.m4s")
     assert again.content == answers[0].content
 
 
-async def test_work_belongs_to_one(kiln: Kiln) -> None:
-    database = kiln.services.database
+async def test_a_segment_is_made_by_one_worker_at_a_time(app: AppHarness) -> None:
+    database = app.services.database
     async with (
-        store.if_free(database, "some work") as is_ours,
-        store.if_free(database, "some work") as is_theirs,
+        store.try_work_lock(database, "some work") as is_ours,
+        store.try_work_lock(database, "some work") as is_theirs,
     ):
         assert (is_ours, is_theirs) == (True, False)
-    async with store.if_free(database, "some work") as is_ours:
+    async with store.try_work_lock(database, "some work") as is_ours:
         assert is_ours
 
 
-async def test_waiting_ends(postgres: PostgresServer, server: ClipServer, tmp_path: Path) -> None:
+async def test_waiting_for_a_segment_times_out(
+    postgres: PostgresServer, server: ClipServer, tmp_path: Path
+) -> None:
     """Nobody works here, so nothing is ever made."""
-    async with open_kiln(postgres, tmp_path, template=TEMPLATE) as kiln:
-        services = kiln.services
+    async with open_app(postgres, tmp_path, template=TEMPLATE) as app:
+        services = app.services
         playback = Playback(
             services.database,
             files=services.files,
@@ -168,7 +172,7 @@ async def test_waiting_ends(postgres: PostgresServer, server: ClipServer, tmp_pa
             clock=services.clock,
             wait_s=0.1,
         )
-        organization_id = (await services.identity.authenticate(kiln.key)).organization.id
+        organization_id = (await services.identity.authenticate(app.key)).organization.id
         for _ in range(2):
             with pytest.raises(MediaNotReady) as caught:
                 await playback.open(organization_id, server.address("3.mp4"))
@@ -178,9 +182,9 @@ async def test_waiting_ends(postgres: PostgresServer, server: ClipServer, tmp_pa
 
 
 @pytest.fixture
-def later(kiln: Kiln, clock: SettableClock) -> Playback:
+def later(app: AppHarness, clock: SettableClock) -> Playback:
     """The same service, by a clock that the test moves."""
-    services = kiln.services
+    services = app.services
     clock.set(services.clock.now())
     return Playback(
         services.database,
@@ -193,56 +197,56 @@ def later(kiln: Kiln, clock: SettableClock) -> Playback:
     )
 
 
-async def stored(kiln: Kiln, source: Source, rendition: str) -> int:
+async def stored(app: AppHarness, source: PlaybackSource, rendition: str) -> int:
     prefix = f"org/{source.organization_id}/playback/{source.id}/{rendition}"
-    return len([blob async for blob in kiln.services.blobs.list(prefix)])
+    return len([blob async for blob in app.services.blobs.list(prefix)])
 
 
-async def test_what_nobody_plays_is_removed(
-    kiln: Kiln, server: ClipServer, later: Playback, clock: SettableClock
+async def test_unused_sources_are_removed(
+    app: AppHarness, server: ClipServer, later: Playback, clock: SettableClock
 ) -> None:
-    player = Player(kiln, server.address("4.mp4"))
+    player = PlayerClient(app, server.address("4.mp4"))
     await player.bytes("scrub/9.m4s")
-    await idle(kiln)
+    await idle(app)
     source, _ = await opened(player)
     await later.remove_unused()
-    assert await stored(kiln, source, "scrub") == 1
+    assert await stored(app, source, "scrub") == 1
     clock.advance(timedelta(days=2))
     assert await later.remove_unused() > 0
-    assert await stored(kiln, source, "scrub") == 0
+    assert await stored(app, source, "scrub") == 0
     # And it plays again for whoever comes then.
     assert (await opened(player))[0].id != source.id
     assert await player.bytes("scrub/9.m4s")
 
 
-async def test_what_was_made_goes_with_its_source(
-    kiln: Kiln, server: ClipServer, later: Playback, clock: SettableClock
+async def test_segments_are_removed_with_their_source(
+    app: AppHarness, server: ClipServer, later: Playback, clock: SettableClock
 ) -> None:
-    player = Player(kiln, server.address("5.mp4"))
+    player = PlayerClient(app, server.address("5.mp4"))
     await player.bytes("scrub/9.m4s")
-    await idle(kiln)
+    await idle(app)
     source, _ = await opened(player)
     assert source.tracks.pictures_key is not None
-    await kiln.services.blobs.delete(source.tracks.pictures_key)
+    await app.services.blobs.delete(source.tracks.pictures_key)
     clock.advance(timedelta(minutes=20))
     await later.remove_unused()
-    assert await stored(kiln, source, "scrub") == 0
+    assert await stored(app, source, "scrub") == 0
 
 
 @pytest.mark.parametrize("rendition_id", ["high", "scrub", "audio"])
 async def test_forked_and_started_children_make_the_same(rendition_id: str) -> None:
-    with open_room() as room:
+    with open_sandbox_folders() as room:
         source = make_clip(room.sources / "clip.mp4", Clip(duration_s=Fraction(4)))
         source.chmod(0o644)
-        rendition = outline_of(source, source).find(rendition_id)
+        rendition = make_outline(source, source).find(rendition_id)
         assert rendition is not None
-        warm = WarmCage(strongest_cage(), room, [TASKS_MODULE])
+        warm = WarmSandbox(strongest_sandbox(), room, [TASKS_MODULE])
         assert await warm.warm_up()
         args = {"source": str(source), "rendition": rendition.to_json(), "number": 2, "out": "made"}
         made = []
-        for carry_out in (partial(run_warm, warm), partial(run_in, warm.cage)):
+        for carry_out in (partial(run_warm, warm), partial(run_in_sandbox, warm.cage)):
             folder = Path(tempfile.mkdtemp(dir=room.work))
-            await carry_out(Order(SEGMENT_TASK, args, LIMITS, folder, (source,)))
+            await carry_out(ConfinedOrder(SEGMENT_TASK, args, LIMITS, folder, (source,)))
             made.append((folder / "made").read_bytes())
         await warm.close()
     assert made[0] == made[1]

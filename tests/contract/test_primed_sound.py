@@ -10,13 +10,13 @@ import pytest
 
 from framekiln.capture.browser import open_browser
 from framekiln.capture.network import PageNetwork, Resource
-from framekiln.capture.page import Size, open_page
-from framekiln.media.segmenting.renditions import Rendition
-from framekiln.media.segmenting.segments import make_segment
-from framekiln.media.segmenting.source_outline import outline_of
+from framekiln.capture.page import FrameSize, open_page
+from framekiln.media.segments.outline import make_outline
+from framekiln.media.segments.renditions import Rendition
+from framekiln.media.segments.tasks import make_segment
 from tests.support.clips import Clip, make_clip
-from tests.support.patience import PATIENCE_S
-from tests.support.playing_runtime import DECODING
+from tests.support.player_bundles import DECODING
+from tests.support.timeouts import TIMEOUT_S
 
 # Says how far what is decoded of a segment is from what is decoded of the source.
 COMPARING = """
@@ -76,8 +76,8 @@ def compared(source: Path, rendition: Rendition, segment: bytes) -> dict[str, An
     page = Resource(f"<!doctype html><script>{script}</script>".encode(), "text/html")
     found = {"source": source.read_bytes(), "header": rendition.init, "segment": segment}
     network = PageNetwork(page, lambda url: Resource(found[url.rsplit("/", 1)[1]], "audio/mp4"))
-    with open_browser() as browser, open_page(browser, Size(320, 180)) as opened:
-        opened.load(network, settle_within_s=PATIENCE_S)
+    with open_browser() as browser, open_page(browser, FrameSize(320, 180)) as opened:
+        opened.load(network, settle_within_s=TIMEOUT_S)
         told: dict[str, Any] = opened.evaluate("window.told")
     return told
 
@@ -90,7 +90,7 @@ def test_the_first_segment_of_a_page_is_heard_as_the_source_is(
     """The frame that the first one overlaps was left out, so that the sound was faded in."""
     clip = Clip(video_codec=None, duration_s=Fraction(3), sample_rate_hz=rate_hz)
     source = make_clip(tmp_path / "sound.mp4", clip)
-    rendition = outline_of(None, source).sound
+    rendition = make_outline(None, source).audio_rendition
     assert rendition is not None
     assert rendition.is_copy
     length = rendition.bounds[1]
@@ -107,7 +107,7 @@ def test_only_the_first_segment_is_primed(tmp_path: Path, codec: str) -> None:
     name = {"aac": "sound.mp4", "flac": "sound.mkv"}[codec]
     clip = Clip(video_codec=None, duration_s=Fraction(4), audio_codec=codec)
     source = make_clip(tmp_path / name, clip)
-    rendition = outline_of(None, source).sound
+    rendition = make_outline(None, source).audio_rendition
     assert rendition is not None
     assert rendition.is_copy is (codec == "aac")
     pairs = [

@@ -14,12 +14,12 @@ from framekiln.kit.content_version import SourceChanged
 from framekiln.kit.ids import RenderId
 from framekiln.kit.ranged_path import RangedPath
 from framekiln.renders.assets import RenderAssets
-from framekiln.worker.render_parts import render_sources
-from tests.support.app import Kiln
+from framekiln.worker.media_handlers import render_sources
+from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
 from tests.support.looks import decode_frames
-from tests.support.playing_runtime import packed
+from tests.support.player_bundles import packed
 from tests.support.ranged_server import RangedServer
 from tests.support.sounds import beep_times
 
@@ -42,47 +42,47 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RangedServer]:
 
 
 @pytest.fixture(scope="module")
-def kiln_options(server: RangedServer) -> dict[str, Any]:
+def app_options(server: RangedServer) -> dict[str, Any]:
     return {"fetch_allow": frozenset({f"127.0.0.1:{server.port}"}), "workers": 1}
 
 
-async def uploaded(kiln: Kiln, page: str) -> str:
-    render_id = await kiln.create(width=320, height=240, fps=10, work_slice_ms=1000)
+async def uploaded(app: AppHarness, page: str) -> str:
+    render_id = await app.create(width=320, height=240, fps=10, work_slice_ms=1000)
     bundle = packed({"index.html": page.encode()})
-    answer = await kiln.client.post(f"{RENDERS}/{render_id}/upload", content=bundle)
+    answer = await app.client.post(f"{RENDERS}/{render_id}/upload", content=bundle)
     assert answer.is_success, answer.text
     return render_id
 
 
 async def test_a_bundle_reads_what_it_shows(
-    kiln: Kiln, server: RangedServer, tmp_path: Path
+    app: AppHarness, server: RangedServer, tmp_path: Path
 ) -> None:
     server.bytes_sent = 0
-    info = await kiln.ended(await uploaded(kiln, PAGE.format(src=server.address("clip.mp4"))))
+    info = await app.wait_ended(await uploaded(app, PAGE.format(src=server.address("clip.mp4"))))
     path = tmp_path / "film.mp4"
-    path.write_bytes(await kiln.output(info))
+    path.write_bytes(await app.output(info))
     assert [read_frame_code(frame.rgb) for frame in decode_frames(path)] == list(range(20))
     assert [round(at_s, 2) for at_s in beep_times(path)] == [0.0, 1.0]
     # Once for pictures, once for sound: each reads the first MiB and the last block.
     assert server.bytes_sent < server.size("clip.mp4") / 3
     # The bundle and the film; nothing was ingested.
-    assert (await kiln.stored())[1] == 2
+    assert (await app.count_stored())[1] == 2
 
 
 async def test_all_workers_of_a_render_read_the_same_version(
-    kiln: Kiln, server: RangedServer, tmp_path: Path
+    app: AppHarness, server: RangedServer, tmp_path: Path
 ) -> None:
     url, loop = server.address("clip.mp4"), asyncio.get_running_loop()
-    render_id = await kiln.create(width=320, height=240)
-    render = await kiln.services.render_work.get(RenderId(UUID(render_id)))
+    render_id = await app.create(width=320, height=240)
+    render = await app.services.render_worker.get(RenderId(UUID(render_id)))
     assert render is not None
-    sources = render_sources(kiln.services)
+    sources = render_sources(app.services)
 
     async def fetch(worker: str) -> Path:
         folder = tmp_path / worker
         folder.mkdir()
         assets = RenderAssets(sources, render, folder=folder, loop=loop)
-        return (await assets.fetch_soon(url)).path
+        return (await assets.fetch_async(url)).path
 
     assert isinstance(await fetch("first"), RangedPath)
     assert isinstance(await fetch("second"), RangedPath)

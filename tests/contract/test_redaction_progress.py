@@ -13,17 +13,17 @@ import pytest
 from framekiln.engine.redaction import task
 from framekiln.jobs.model import JobContext
 from framekiln.kit.ids import RenderId
-from framekiln.pipelines.outputs.output import Annotation, Output
+from framekiln.pipelines.execution.handlers import RunStep
+from framekiln.pipelines.outputs.model import Annotation, StepOutput
 from framekiln.pipelines.runners.redact_render import RedactRender
-from framekiln.pipelines.running.step_job import RunStep
-from framekiln.renders.redacting import RedactFile
+from framekiln.renders.handlers.redact import RedactFile
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import BASE_URL
 from tests.support.clips import Clip, make_clip
-from tests.support.pipelines import Line, Told, open_line, step
+from tests.support.pipelines import PipelineHarness, ScriptedRunner, open_pipelines, step
 from tests.support.postgres import PostgresServer
-from tests.support.transcribing import ready_file
-from tests.support.uploads import media_worker
+from tests.support.transcriptions import ready_file
+from tests.support.uploads import running_file_worker
 
 pytestmark = pytest.mark.spec("2.11", "3.1")
 
@@ -54,55 +54,59 @@ def test_the_child_counts_pictures_and_sound(film: Path, tmp_path: Path, kinds: 
 
 
 @pytest.fixture(scope="module")
-async def line(
+async def pipelines(
     postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Line]:
+) -> AsyncIterator[PipelineHarness]:
     folder = tmp_path_factory.mktemp("kiln")
-    async with open_line(postgres, folder, template=TEMPLATE, runners={}) as line:
-        parts = line.kiln.services
-        finds = Told()
-        finds.answers = [Output({}, (SPOKEN,))]
+    async with open_pipelines(postgres, folder, template=TEMPLATE, runners={}) as pipelines:
+        parts = pipelines.app.services
+        finds = ScriptedRunner()
+        finds.results = [StepOutput({}, (SPOKEN,))]
         hides = RedactRender(parts.files, parts.renders, BASE_URL)
-        line.handler = RunStep(line.services.work, {"probe": finds, "redact_render": hides})
-        yield line
+        pipelines.handler = RunStep(
+            pipelines.services.worker, {"probe": finds, "redact_render": hides}
+        )
+        yield pipelines
 
 
-async def asked_again(line: Line, run: Any) -> Any:
-    line.clock.advance(timedelta(seconds=5))
-    await line.tick()
-    await line.work()
-    return next(each for each in (await line.shown(run))["steps"] if each["step_key"] == "hide")
+async def asked_again(pipelines: PipelineHarness, run: Any) -> Any:
+    pipelines.clock.advance(timedelta(seconds=5))
+    await pipelines.tick()
+    await pipelines.run_all_jobs()
+    return next(
+        each for each in (await pipelines.get_run(run))["steps"] if each["step_key"] == "hide"
+    )
 
 
-async def test_the_watermark_follows_the_render(line: Line, film: Path) -> None:
+async def test_the_watermark_follows_the_render(pipelines: PipelineHarness, film: Path) -> None:
     data = await asyncio.to_thread(film.read_bytes)
-    async with media_worker(line.kiln.services):
-        file = await ready_file(line.kiln, data)
+    async with running_file_worker(pipelines.app.services):
+        file = await ready_file(pipelines.app, data)
     steps = {
         "find": step("probe"),
         "hide": step("redact_render", "find", with_={"kinds": ["name"]}),
     }
-    run = await line.run(await line.pipeline({"steps": steps}), file["id"])
-    await line.work()
-    [job] = await line.run_sql(
+    run = await pipelines.start_run(await pipelines.create_pipeline({"steps": steps}), file["id"])
+    await pipelines.run_all_jobs()
+    [job] = await pipelines.run_sql(
         "DELETE FROM procrastinate_jobs WHERE task_name = 'render.redact' RETURNING id, args"
     )
     render_id = RenderId(job["args"]["render_id"])
-    parts = line.kiln.services
-    assert (await asked_again(line, run))["watermark_ms"] == 0
+    parts = pipelines.app.services
+    assert (await asked_again(pipelines, run))["watermark_ms"] == 0
     for thousandths in (250, 500):
-        await parts.render_work.report_whole(render_id, thousandths)
+        await parts.render_worker.report_permille(render_id, thousandths)
         assert (await parts.renders.progress(render_id)).fraction == thousandths / 1000
-        hide = await asked_again(line, run)
+        hide = await asked_again(pipelines, run)
         assert hide["watermark_ms"] == file["duration_ms"] * thousandths // 1000
         assert hide["status"] == "running"
-    await parts.render_work.report_whole(render_id, 0)
-    handler = RedactFile(parts.render_work, parts.files, parts.blobs)
+    await parts.render_worker.report_permille(render_id, 0)
+    handler = RedactFile(parts.render_worker, parts.files, parts.blobs)
     written, _ = await asyncio.gather(
-        line.kiln.writes(f"/api/v1/renders/{render_id}/progress"),
+        pipelines.app.get_in_parts(f"/api/v1/renders/{render_id}/progress"),
         handler(JobContext(job["id"], "render.redact", job["args"], attempt=1)),
     )
     events = b"".join(written.parts).decode().split("\n\n")
     told = [json.loads(each.split("data:")[1]) for each in events if "event: progress" in each]
     assert any(0 < each["progress"] < 1 for each in told)
-    assert (await asked_again(line, run))["status"] == "succeeded"
+    assert (await asked_again(pipelines, run))["status"] == "succeeded"

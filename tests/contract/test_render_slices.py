@@ -18,10 +18,10 @@ import pytest
 
 from framekiln.kit.ids import RenderId
 from framekiln.worker.loop import run_worker
-from tests.support.app import Kiln, working
+from tests.support.app import AppHarness, running_workers
 from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code
-from tests.support.jobs import eventually
-from tests.support.looks import decode_frames, probe
+from tests.support.jobs import wait_until
+from tests.support.looks import decode_frames, measure_file
 
 FPS = 30
 ASKED = {"width": 320, "height": 180, "fps": FPS}
@@ -48,29 +48,29 @@ def film(
     return {"html": html, **ASKED, "duration_ms": duration_ms, "work_slice_ms": slice_ms}
 
 
-async def saved(kiln: Kiln, info: dict[str, Any], path: Path) -> Path:
-    await asyncio.to_thread(path.write_bytes, await kiln.output(info))
+async def saved(app: AppHarness, info: dict[str, Any], path: Path) -> Path:
+    await asyncio.to_thread(path.write_bytes, await app.output(info))
     return path
 
 
-async def slices_of(kiln: Kiln, render_id: str) -> list[dict[str, Any]]:
-    async with kiln.services.database.connection() as connection:
+async def slices_of(app: AppHarness, render_id: str) -> list[dict[str, Any]]:
+    async with app.services.database.connection() as connection:
         cursor = await connection.execute(
             "SELECT * FROM render_slice WHERE render_id = %s ORDER BY number", (render_id,)
         )
         return await cursor.fetchall()
 
 
-async def until_ready(kiln: Kiln, workers: int) -> None:
+async def until_ready(app: AppHarness, workers: int) -> None:
     """Wait until that many workers take jobs."""
 
     async def are_there() -> bool:
-        async with kiln.services.database.connection() as connection:
+        async with app.services.database.connection() as connection:
             cursor = await connection.execute("SELECT count(*) AS n FROM procrastinate_workers")
             row = await cursor.fetchone()
         return row is not None and row["n"] >= workers
 
-    await eventually(are_there)
+    await wait_until(are_there)
 
 
 def assert_is_whole(path: Path, frame_count: int) -> None:
@@ -78,7 +78,7 @@ def assert_is_whole(path: Path, frame_count: int) -> None:
     frames = decode_frames(path)
     assert [read_frame_code(frame.rgb) for frame in frames] == list(range(frame_count))
     assert [frame.pts for frame in frames] == [Fraction(n, FPS) for n in range(frame_count)]
-    facts = probe(path)
+    facts = measure_file(path)
     assert facts.video is not None
     assert facts.audio is not None
     assert (facts.video.is_constant_rate, facts.is_faststart) == (True, True)
@@ -87,16 +87,16 @@ def assert_is_whole(path: Path, frame_count: int) -> None:
 
 @pytest.mark.parametrize("page", [declarative, counting])
 async def test_slices_and_workers_do_not_change_the_film(
-    kiln: Kiln, page: Callable[[int], str], tmp_path: Path
+    app: AppHarness, page: Callable[[int], str], tmp_path: Path
 ) -> None:
     paths = {}
     for workers, slice_ms in ((1, 10_000), (1, 1000), (2, 1000)):
-        async with working(kiln.services, workers=workers):
-            await until_ready(kiln, workers)
-            info = await kiln.ended(await kiln.create(**film(105, slice_ms, page)))
-        path = await saved(kiln, info, tmp_path / f"{workers}-{slice_ms}.mp4")
+        async with running_workers(app.services, workers=workers):
+            await until_ready(app, workers)
+            info = await app.wait_ended(await app.create(**film(105, slice_ms, page)))
+        path = await saved(app, info, tmp_path / f"{workers}-{slice_ms}.mp4")
         assert_is_whole(path, 105)
-        slices = await slices_of(kiln, info["id"])
+        slices = await slices_of(app, info["id"])
         counts = [each["frame_count"] for each in slices]
         assert counts == ([105] if slice_ms == 10_000 else [30, 30, 30, 15])
         assert all(each["fence"] == 1 for each in slices)
@@ -116,28 +116,30 @@ class Watched:
 
 
 @pytest.fixture(scope="module")
-async def watched(kiln: Kiln) -> Watched:
-    async with working(kiln.services, workers=2):
-        await until_ready(kiln, 2)
-        render_id = await kiln.create(**{**film(300, 1000), "width": 640, "height": 360})
+async def watched(app: AppHarness) -> Watched:
+    async with running_workers(app.services, workers=2):
+        await until_ready(app, 2)
+        render_id = await app.create(**{**film(300, 1000), "width": 640, "height": 360})
         frames_done: list[int] = []
-        following = asyncio.create_task(kiln.writes(f"/api/v1/renders/{render_id}/progress"))
+        following = asyncio.create_task(app.get_in_parts(f"/api/v1/renders/{render_id}/progress"))
         while not following.done():
-            progress = await kiln.services.renders.progress(RenderId(UUID(render_id)))
+            progress = await app.services.renders.progress(RenderId(UUID(render_id)))
             frames_done.append(progress.frames_done)
             await asyncio.sleep(0.01)
         told = b"".join((await following).parts).decode()
     fractions = re.findall(r"event: progress\ndata: (.*)", told)
     return Watched(
-        info=await kiln.info(render_id),
+        info=await app.info(render_id),
         frames_done=frames_done,
         told=[json.loads(each)["progress"] for each in fractions],
-        slices=await slices_of(kiln, render_id),
+        slices=await slices_of(app, render_id),
     )
 
 
-async def test_several_workers_share_one_film(kiln: Kiln, watched: Watched, tmp_path: Path) -> None:
-    assert_is_whole(await saved(kiln, watched.info, tmp_path / "film.mp4"), 300)
+async def test_several_workers_share_one_film(
+    app: AppHarness, watched: Watched, tmp_path: Path
+) -> None:
+    assert_is_whole(await saved(app, watched.info, tmp_path / "film.mp4"), 300)
     assert len(watched.slices) == 10
     assert len({each["taken_by"] for each in watched.slices}) == 2
 
@@ -150,15 +152,15 @@ def test_progress_adds_up_over_slices_and_never_goes_back(watched: Watched) -> N
     assert watched.told[-1] == 1.0
 
 
-async def note_statuses(kiln: Kiln) -> None:
+async def note_statuses(app: AppHarness) -> None:
     """Have the database note each status that a render gets, however soon the next one comes."""
-    async with kiln.services.database.connection() as connection:
+    async with app.services.database.connection() as connection:
         for statement in NOTE_STATUSES:
             await connection.execute(statement)
 
 
-async def noted_statuses(kiln: Kiln, render_id: str) -> list[str]:
-    async with kiln.services.database.connection() as connection:
+async def noted_statuses(app: AppHarness, render_id: str) -> list[str]:
+    async with app.services.database.connection() as connection:
         cursor = await connection.execute(
             "SELECT status FROM noted WHERE render_id = %s ORDER BY position", (render_id,)
         )
@@ -180,63 +182,61 @@ NOTE_STATUSES = (
 )
 
 
-async def test_a_worker_that_ends_in_a_slice_is_replaced(kiln: Kiln, tmp_path: Path) -> None:
+async def test_a_worker_that_ends_in_a_slice_is_replaced(app: AppHarness, tmp_path: Path) -> None:
     queues = ["render", "media"]
-    first = asyncio.create_task(run_worker(kiln.services, queues=queues, concurrency=1))
-    await note_statuses(kiln)
-    render_id = await kiln.create(**film(180, 2000, counting))
+    first = asyncio.create_task(run_worker(app.services, queues=queues, concurrency=1))
+    await note_statuses(app)
+    render_id = await app.create(**film(180, 2000, counting))
 
     async def is_filming() -> bool:
-        return any(each["status"] == "taken" for each in await slices_of(kiln, render_id))
+        return any(each["status"] == "taken" for each in await slices_of(app, render_id))
 
-    await eventually(is_filming)
+    await wait_until(is_filming)
     first.cancel()
     with suppress(asyncio.CancelledError):
         await first
-    left = [
-        each["number"] for each in await slices_of(kiln, render_id) if each["status"] == "taken"
-    ]
+    left = [each["number"] for each in await slices_of(app, render_id) if each["status"] == "taken"]
     assert len(left) == 1
-    async with working(kiln.services):
-        info = await kiln.ended(render_id)
-    statuses = await noted_statuses(kiln, render_id)
+    async with running_workers(app.services):
+        info = await app.wait_ended(render_id)
+    statuses = await noted_statuses(app, render_id)
     assert statuses[-4:] == ["rendering", "recovering", "rendering", "complete"]
-    assert_is_whole(await saved(kiln, info, tmp_path / "film.mp4"), 180)
-    fences = {each["number"]: each["fence"] for each in await slices_of(kiln, render_id)}
+    assert_is_whole(await saved(app, info, tmp_path / "film.mp4"), 180)
+    fences = {each["number"]: each["fence"] for each in await slices_of(app, render_id)}
     assert fences == {number: 2 if number in left else 1 for number in range(3)}
 
 
-async def test_a_short_render_does_not_wait_for_a_long_one(kiln: Kiln, tmp_path: Path) -> None:
+async def test_a_short_render_does_not_wait_for_a_long_one(app: AppHarness, tmp_path: Path) -> None:
     """One worker: its slices are shared between organizations, one for each in turn."""
-    other = await kiln.stranger()
-    async with working(kiln.services):
-        long = await kiln.create(**film(360, 1000))
+    other = await app.other_organization()
+    async with running_workers(app.services):
+        long = await app.create(**film(360, 1000))
 
         async def is_filming() -> bool:
-            return any(each["status"] == "done" for each in await slices_of(kiln, long))
+            return any(each["status"] == "done" for each in await slices_of(app, long))
 
-        await eventually(is_filming)
-        short = await other.ended(await other.create(**film(75, 1000)))
-        ended = await kiln.ended(long)
+        await wait_until(is_filming)
+        short = await other.wait_ended(await other.create(**film(75, 1000)))
+        ended = await app.wait_ended(long)
     assert ended["completed_at"] > short["completed_at"]
-    assert_is_whole(await saved(kiln, ended, tmp_path / "long.mp4"), 360)
+    assert_is_whole(await saved(app, ended, tmp_path / "long.mp4"), 360)
     assert_is_whole(await saved(other, short, tmp_path / "short.mp4"), 75)
 
 
-async def test_what_a_page_throws_late_ends_the_render_with_its_reason(kiln: Kiln) -> None:
+async def test_what_a_page_throws_late_ends_the_render_with_its_reason(app: AppHarness) -> None:
     html = "<script>setTimeout(() => { throw new Error('in the third slice') }, 2500)</script>"
-    async with working(kiln.services, workers=2):
-        info = await kiln.render(html, **ASKED, duration_ms=5000, work_slice_ms=1000)
+    async with running_workers(app.services, workers=2):
+        info = await app.render(html, **ASKED, duration_ms=5000, work_slice_ms=1000)
     assert (info["status"], info["error"]["code"]) == ("failed", "page_threw")
     assert "in the third slice" in info["error"]["message"]
 
 
-async def test_a_page_that_changes_its_size_with_its_window_is_given_up(kiln: Kiln) -> None:
+async def test_a_page_that_changes_its_size_with_its_window_is_given_up(app: AppHarness) -> None:
     """It was opened again and again for ever, and its worker was lost."""
-    async with working(kiln.services):
+    async with running_workers(app.services):
         for width in ("innerWidth / 2", "innerWidth === 640 ? 320 : 640"):
             script = f"document.documentElement.dataset.width = {width}"
             html = f"<!doctype html><html data-height=180><script>{script}</script>"
-            info = await kiln.render(html, fps=10, duration_ms=300)
+            info = await app.render(html, fps=10, duration_ms=300)
             assert (info["status"], info["error"]["code"]) == ("failed", "size_unsettled")
             assert "ask for width and height" in info["error"]["message"]

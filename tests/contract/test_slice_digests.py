@@ -9,9 +9,9 @@ import pytest
 
 from framekiln.capture.browser import Browser
 from framekiln.engine.digests import FilmDigests
-from framekiln.engine.layers.stage import LayerStage
-from framekiln.engine.slices import cut
-from tests.support.layer_films import config_of, staged
+from framekiln.engine.layers.renderer import LayerRenderer
+from framekiln.engine.slices import cut_slices
+from tests.support.layer_films import config_of, open_layer_film
 from tests.support.layer_media import (
     CAPTIONS,
     CLIP,
@@ -39,19 +39,19 @@ def media(tmp_path_factory: pytest.TempPathFactory) -> LocalAssets:
 
 
 @contextmanager
-def stage_of(
+def renderer_of(
     media: LocalAssets, *layers: dict[str, Any], browser: Browser | None = None, **top: Any
-) -> Iterator[LayerStage]:
+) -> Iterator[LayerRenderer]:
     config = config_of(*layers, **{"duration": LENGTH_S, "fps": 10, **top})
-    with staged(config, browser, media) as film:
-        yield film.stage
+    with open_layer_film(config, browser, media) as film:
+        yield film.renderer
 
 
 def digests(
     media: LocalAssets, *layers: dict[str, Any], browser: Browser | None = None, **top: Any
 ) -> FilmDigests:
-    with stage_of(media, *layers, browser=browser, **top) as stage:
-        return stage.digests(cut(stage.shot.timeline))
+    with renderer_of(media, *layers, browser=browser, **top) as stage:
+        return stage.digests(cut_slices(stage.settings.timeline))
 
 
 def base() -> dict[str, Any]:
@@ -204,7 +204,7 @@ def page(body: str) -> dict[str, Any]:
     ],
     ids=["page", "script", "handler", "frame", "elsewhere", "lottie", "expression", "captions"],
 )
-def test_only_what_can_be_foreseen_has_a_digest(
+def test_only_cacheable_layers_have_digests(
     media: LocalAssets, browser: Browser, layer: dict[str, Any], *, is_sure: bool
 ) -> None:
     found = digests(media, layer, browser=browser, duration=1).slices
@@ -217,14 +217,14 @@ def test_equal_digests_are_equal_bytes(media: LocalAssets, tmp_path: Path) -> No
     kenburns = image(STILL, id="i", size={"width": 80, "height": 60}, position={"angle": 5})
     films = []
     for number, layers in enumerate([(base(), kenburns, over), (base(), kenburns)]):
-        with stage_of(media, *layers) as stage:
-            slices = cut(stage.shot.timeline)
+        with renderer_of(media, *layers) as stage:
+            slices = cut_slices(stage.settings.timeline)
             wanted = slices if number == 0 else slices[1:]
             for slice_ in wanted:
                 path = tmp_path / f"{number}-{slice_.number}.mp4"
-                stage.film(slice_, path, lambda _number: None)
+                stage.render_slice(slice_, path, lambda _number: None)
             films.append((stage.digests(slices[1:]).slices, path.read_bytes()))
-            assert stage.is_foreseen
+            assert stage.is_cacheable
     assert films[0] == films[1]
 
 

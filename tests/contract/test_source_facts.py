@@ -12,25 +12,25 @@ import pytest
 from framekiln.capture.browser import Browser
 from framekiln.composition.layers import read_config, resolve
 from framekiln.engine.film import make_film
-from framekiln.engine.layers.sourcing import gather
-from framekiln.engine.layers.stage import settle
-from framekiln.engine.order import FilmOrder
-from framekiln.engine.page_host import PageHost
+from framekiln.engine.film_order import FilmOrder
+from framekiln.engine.layers.fetched_sources import fetch_sources
+from framekiln.engine.layers.renderer import resolve_film
+from framekiln.engine.page.host import PageHost
 from framekiln.kit.errors import FramekilnError
+from framekiln.media.decode.frame_source import FrameSource
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.probe import probe
-from framekiln.media.probed_source import ProbedSource
-from framekiln.media.source_probe import LARGEST_LOTTIE_BYTES, probe_source, task
-from framekiln.media.splitting.split import process_video
-from framekiln.media.watching.frames import FrameSource
-from framekiln.videos.sources import FoundSources, probe_file
+from framekiln.media.probe.media_file import probe_media
+from framekiln.media.probe.probed_source import ProbedSource
+from framekiln.media.probe.source import LARGEST_LOTTIE_BYTES, probe_source, probe_source_task
+from framekiln.media.tracks.split import process_video
+from framekiln.videos.sources import ProbedSources, probe_file
 from tests.support.frame_codes import Picture
-from tests.support.layer_films import LayerFilm, config_of, staged
+from tests.support.layer_films import LayerFilm, config_of, open_layer_film
 from tests.support.layer_media import is_near
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
 from tests.support.looks import decode_frames
-from tests.support.patience import FILM_LIMITS
-from tests.support.source_stock import BLUE, GREEN, RED, SOURCES, moving
+from tests.support.sample_sources import BLUE, GREEN, RED, SOURCES, moving
+from tests.support.timeouts import FILM_LIMITS
 
 pytestmark = pytest.mark.spec("2.4", "4.2")
 
@@ -84,7 +84,9 @@ def assets(tmp_path_factory: pytest.TempPathFactory) -> LocalAssets:
 
 def told(path: Path) -> ProbedSource:
     """Return what a plan is told: the task of its confined child, as JSON."""
-    return ProbedSource.from_json(json.loads(json.dumps(task({"source": str(path)}, print))))
+    return ProbedSource.from_json(
+        json.loads(json.dumps(probe_source_task({"source": str(path)}, print)))
+    )
 
 
 @pytest.mark.parametrize("name", FACTS)
@@ -104,10 +106,10 @@ def test_a_plan_has_the_numbers_of_its_film(assets: LocalAssets, name: str) -> N
         if duration_s is None:
             config["duration"] = 1
         read = read_config(config).config
-        gathered = gather(read, assets)
-        film = settle(read, gathered)
+        gathered = fetch_sources(read, assets)
+        film = resolve_film(read, gathered)
         assert gathered.probed == {address: found}
-        assert resolve(read, FoundSources({address: found}).media) == film
+        assert resolve(read, ProbedSources({address: found}).media) == film
         assert film.duration_s == pytest.approx(Fraction(duration_s or 1), abs=1e-9)
         assert bool(film.sounds) == (has_sound and layer_type != "image")
         if size is not None:
@@ -206,7 +208,7 @@ def test_a_gif_lasts_as_long_for_uploads_as_for_layers(
     path = tmp_path / "x.gif"
     moving(path, "GIF", duration=lengths_ms)
     found = probe_source(path)
-    assert found.duration_s == probe(path).duration_ms / 1000
+    assert found.duration_s == probe_media(path).duration_ms / 1000
     starts_ms = [Fraction(0), *accumulate(found.frame_ms)][:3]
     with FrameSource(path, width_px=60, height_px=40) as pictures:
         assert [pictures.shown_ms(each) for each in starts_ms] == starts_ms
@@ -239,12 +241,12 @@ def test_animated_pictures_are_shown_by_their_times(
     colours = [GREEN, BLUE] if name == "covered.png" else [RED, GREEN, BLUE]
     lengths = [1, 2, 3][: len(colours)]
     expected = [each for each, count in zip(colours, lengths, strict=True) for _ in range(count)]
-    with staged({"fps": 10, "layers": [layer]}, None, assets) as film:
-        assert film.stage.shot.timeline.frame_count == len(expected)
+    with open_layer_film({"fps": 10, "layers": [layer]}, None, assets) as film:
+        assert film.renderer.settings.timeline.frame_count == len(expected)
         assert shown(film, len(expected)) == expected
     # A video is over when it is over; an image goes round.
     longer = config_of(layer, fps=10, duration=2)
-    with staged(longer, None, assets) as film:
+    with open_layer_film(longer, None, assets) as film:
         again = shown(film, 2 * len(expected))[len(expected) :]
         assert again == (expected if layer_type == "image" else [None] * len(expected))
 
@@ -279,7 +281,7 @@ def test_a_source_of_another_kind_names_the_layer_for_it(
 ) -> None:
     config = read_config(config_of({"type": layer_type, "file": MEDIA_ORIGIN + name})).config
     with pytest.raises(FramekilnError, match=message):
-        settle(config, gather(config, assets))
+        resolve_film(config, fetch_sources(config, assets))
 
 
 REFUSED: dict[str, tuple[bytes, str]] = {

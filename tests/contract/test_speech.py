@@ -8,10 +8,10 @@ import pytest
 
 from framekiln.settings import Settings
 from framekiln.speech.configuration import SpeechSettings
-from framekiln.speech.engine import MARGIN_MS, Speech, slice_at
 from framekiln.speech.errors import UnknownLanguage
 from framekiln.speech.model import Samples, Transcript, join_slices
-from tests.support.spoken import SpokenClip, normal_words, read_clip, score, word_errors
+from framekiln.speech.transcriber import MARGIN_MS, Transcriber, slice_with_margins
+from tests.support.speech_clips import SpeechClip, normal_words, read_clip, score, word_errors
 
 
 @dataclass(frozen=True)
@@ -24,12 +24,12 @@ class Reading:
 
 
 @pytest.fixture(scope="module")
-def speech() -> Speech:
-    return Speech.open(SpeechSettings.of(Settings()))
+def speech() -> Transcriber:
+    return Transcriber.open(SpeechSettings.of(Settings()))
 
 
 @pytest.fixture(scope="module")
-def reading(speech: Speech) -> Reading:
+def reading(speech: Transcriber) -> Reading:
     clips = [read_clip(name) for name in ("austen_0870", "austen_0880")]
     samples = np.concatenate([clip.samples for clip in clips])
     text = " ".join(clip.text for clip in clips)
@@ -47,8 +47,8 @@ def check_times(transcript: Transcript, duration_ms: int) -> None:
             before_ms = word.end_ms
 
 
-def test_ordinary_speech_is_understood_and_timed(speech: Speech) -> None:
-    clip: SpokenClip = read_clip("acoustic_corpus")
+def test_ordinary_speech_is_understood_and_timed(speech: Transcriber) -> None:
+    clip: SpeechClip = read_clip("acoustic_corpus")
     done: list[float] = []
     transcript = speech.transcribe(clip.samples, "en-GB", on_progress=done.append)
     found = score(clip, transcript)
@@ -67,11 +67,11 @@ def test_the_language_is_detected_and_a_reading_understood(reading: Reading) -> 
     check_times(reading.transcript, len(reading.samples) // 16)
 
 
-def test_slices_made_apart_join_to_the_whole(speech: Speech, reading: Reading) -> None:
+def test_slices_made_apart_join_to_the_whole(speech: Transcriber, reading: Reading) -> None:
     duration_ms = len(reading.samples) // 16
     parts = []
     for start_ms, end_ms in ((0, 5000), (5000, duration_ms)):
-        part = slice_at(start_ms, end_ms, duration_ms=duration_ms)
+        part = slice_with_margins(start_ms, end_ms, duration_ms=duration_ms)
         assert part.lead_ms + part.tail_ms == MARGIN_MS
         heard = reading.samples[part.first_ms * 16 : (part.end_ms + part.tail_ms) * 16]
         parts.append(speech.transcribe_slice(heard, part, "en"))
@@ -82,7 +82,7 @@ def test_slices_made_apart_join_to_the_whole(speech: Speech, reading: Reading) -
     check_times(joined, duration_ms)
 
 
-def test_the_same_sound_gives_the_same_transcript(speech: Speech, reading: Reading) -> None:
+def test_the_same_sound_gives_the_same_transcript(speech: Transcriber, reading: Reading) -> None:
     def read(start_ms: int, end_ms: int) -> Samples:
         return reading.samples[start_ms * 16 : end_ms * 16]
 
@@ -91,7 +91,7 @@ def test_the_same_sound_gives_the_same_transcript(speech: Speech, reading: Readi
 
 
 @pytest.mark.parametrize("kind", ["nothing", "silence", "noise", "tones"])
-def test_nothing_is_heard_where_nobody_speaks(speech: Speech, kind: str) -> None:
+def test_nothing_is_heard_where_nobody_speaks(speech: Transcriber, kind: str) -> None:
     at_s = np.arange(8 * 16_000) / 16_000
     chords = sum(np.sin(2 * np.pi * hz * at_s) for hz in (220, 277.2, 329.6, 440))
     sounds = {
@@ -105,7 +105,7 @@ def test_nothing_is_heard_where_nobody_speaks(speech: Speech, kind: str) -> None
     assert speech.detect_language(sounds[kind].astype(np.float32)) is None
 
 
-def test_a_long_sound_is_read_a_few_windows_at_a_time(speech: Speech) -> None:
+def test_a_long_sound_is_read_a_few_windows_at_a_time(speech: Transcriber) -> None:
     asked: list[tuple[int, int]] = []
 
     def read(start_ms: int, end_ms: int) -> Samples:
@@ -119,6 +119,6 @@ def test_a_long_sound_is_read_a_few_windows_at_a_time(speech: Speech) -> None:
     assert max(end - start for start, end in asked) <= 110_000 + 2 * MARGIN_MS
 
 
-def test_a_language_nobody_speaks_is_refused(speech: Speech) -> None:
+def test_a_language_nobody_speaks_is_refused(speech: Transcriber) -> None:
     with pytest.raises(UnknownLanguage):
         speech.transcribe(np.zeros(16_000, np.float32), "tlh")

@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from framekiln.cli.doctor_checks import State, check_speech, check_voice
-from framekiln.media.hearing.speech_samples import write_samples
+from framekiln.cli.doctor_checks import CheckState, check_speech, check_voice
+from framekiln.media.audio.speech_samples import write_samples
 from framekiln.settings import Settings
 from framekiln.speech import sphinx
 from framekiln.speech.configuration import SpeechSettings
-from framekiln.speech.engine import Speech
 from framekiln.speech.errors import (
     SpeechEngineFailed,
     SpeechLanguageUnavailable,
@@ -26,17 +25,22 @@ from framekiln.speech.errors import (
     SpeechModelMissing,
     UnknownLanguage,
 )
-from framekiln.speech.loudness import LoudnessGate
-from framekiln.speech.models import find_voice, installed_models_folder
-from framekiln.speech.opening import open_engine
-from framekiln.speech.packing import pack
-from framekiln.speech.voice import FRAME_MS, VoiceDetector, spans_of_speech
+from framekiln.speech.loading import load_engine
+from framekiln.speech.model_files import find_voice, installed_models_folder
+from framekiln.speech.transcriber import Transcriber
+from framekiln.speech.voice_activity import FRAME_MS, LoudnessDetector, SileroDetector, speech_spans
+from framekiln.speech.windows import pack_windows
 from tests.contract.conftest import TEMPLATE
 from tests.contract.test_speech import check_times
-from tests.support.app import Kiln, open_kiln
+from tests.support.app import AppHarness, open_app
 from tests.support.postgres import PostgresServer
-from tests.support.spoken import FOLDER, normal_words, read_clip, score
-from tests.support.transcribing import TRANSCRIPTIONS, listening, ready_file, transcribe
+from tests.support.speech_clips import FOLDER, normal_words, read_clip, score
+from tests.support.transcriptions import (
+    TRANSCRIPTIONS,
+    ready_file,
+    running_transcription_worker,
+    transcribe,
+)
 
 LENA = Path(__file__).parents[1] / "e2e/libraries/node_modules/audio-lena/lena.mp3"
 
@@ -51,8 +55,8 @@ def usual() -> SpeechSettings:
 
 
 @pytest.fixture(scope="module")
-def moonshine(usual: SpeechSettings) -> Speech:
-    return Speech.open(replace(usual, engine="moonshine"))
+def moonshine(usual: SpeechSettings) -> Transcriber:
+    return Transcriber.open(replace(usual, engine="moonshine"))
 
 
 def folder_with(path: Path, *names: str) -> SpeechSettings:
@@ -64,7 +68,9 @@ def folder_with(path: Path, *names: str) -> SpeechSettings:
 
 
 @needs_sphinx
-def test_moonshine_understands_ordinary_speech_and_its_words_are_found(moonshine: Speech) -> None:
+def test_moonshine_understands_ordinary_speech_and_its_words_are_found(
+    moonshine: Transcriber,
+) -> None:
     clip = read_clip("acoustic_corpus")
     transcript = moonshine.transcribe(clip.samples)
     found = score(clip, transcript)
@@ -82,7 +88,7 @@ def test_without_an_aligner_words_are_spread_over_the_voice(
 ) -> None:
     monkeypatch.setitem(sys.modules, "pocketsphinx", None)
     clip = read_clip("austen_0870")
-    transcript = Speech.open(replace(usual, engine="moonshine")).transcribe(clip.samples)
+    transcript = Transcriber.open(replace(usual, engine="moonshine")).transcribe(clip.samples)
     found = score(clip, transcript)
     assert found.errors / found.word_count <= 0.2
     assert statistics.median(map(abs, found.late_ms)) <= 600
@@ -91,7 +97,7 @@ def test_without_an_aligner_words_are_spread_over_the_voice(
 
 @needs_sphinx
 def test_an_aligner_that_dies_costs_the_times_and_not_the_words(
-    moonshine: Speech, monkeypatch: pytest.MonkeyPatch
+    moonshine: Transcriber, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/bin/false")
     clip = read_clip("austen_0880")
@@ -103,9 +109,9 @@ def test_an_aligner_that_dies_costs_the_times_and_not_the_words(
 
 
 @needs_sphinx
-def test_the_last_resort_hears_something_of_it(tmp_path: Path) -> None:
+def test_pocketsphinx_recognizes_some_words(tmp_path: Path) -> None:
     settings = folder_with(tmp_path / "empty")
-    speech = Speech.open(settings)
+    speech = Transcriber.open(settings)
     assert speech.engine == "pocketsphinx"
     first, second = speech.warnings
     assert first.startswith("made by pocketsphinx, which takes all speech for English")
@@ -125,14 +131,14 @@ def test_the_last_resort_hears_something_of_it(tmp_path: Path) -> None:
 
 
 @needs_sphinx
-def test_the_last_resort_hears_the_same_twice(usual: SpeechSettings) -> None:
-    speech = Speech.open(replace(usual, engine="pocketsphinx"))
+def test_pocketsphinx_is_deterministic(usual: SpeechSettings) -> None:
+    speech = Transcriber.open(replace(usual, engine="pocketsphinx"))
     assert speech.warnings == ()
     samples = read_clip("austen_0880").samples[:16_000]
     assert speech.transcribe(samples) == speech.transcribe(samples)
 
 
-def test_a_song_that_is_not_english_harms_nobody(moonshine: Speech, tmp_path: Path) -> None:
+def test_a_foreign_song_gives_valid_word_times(moonshine: Transcriber, tmp_path: Path) -> None:
     if not LENA.exists():
         pytest.skip("the npm packages of the e2e tests are not installed: make test installs them")
     write_samples(LENA, 0, tmp_path / "samples")
@@ -141,7 +147,7 @@ def test_a_song_that_is_not_english_harms_nobody(moonshine: Speech, tmp_path: Pa
 
 
 @pytest.mark.parametrize("kind", ["nothing", "silence", "noise"])
-def test_nothing_is_heard_where_nobody_speaks(moonshine: Speech, kind: str) -> None:
+def test_nothing_is_heard_where_nobody_speaks(moonshine: Transcriber, kind: str) -> None:
     sounds = {
         "nothing": np.zeros(0),
         "silence": np.zeros(4 * 16_000),
@@ -153,14 +159,14 @@ def test_nothing_is_heard_where_nobody_speaks(moonshine: Speech, kind: str) -> N
 
 def test_a_missing_model_is_stood_in_for_and_that_is_said(tmp_path: Path) -> None:
     settings = folder_with(tmp_path / "some", "moonshine", "voice")
-    opened = open_engine(settings)
-    assert (opened.listener.name, opened.is_fallback) == ("moonshine-tiny", True)
+    opened = load_engine(settings)
+    assert (opened.engine.name, opened.is_fallback) == ("moonshine-tiny", True)
     assert len(opened.warnings) == 1
     finding = check_speech(settings)
-    assert finding.state is State.WARN
+    assert finding.state is CheckState.WARN
     assert finding.detail.startswith("moonshine-tiny, English only")
     assert finding.fix == f"python scripts/fetch_speech_models.py --into {tmp_path / 'some'}"
-    assert check_voice(settings).state is State.OK
+    assert check_voice(settings).state is CheckState.OK
 
 
 def test_a_damaged_model_is_stood_in_for_and_named(tmp_path: Path) -> None:
@@ -170,12 +176,12 @@ def test_a_damaged_model_is_stood_in_for_and_named(tmp_path: Path) -> None:
     with decoder.open("r+b") as file:
         file.seek(1000)
         file.write(b"damaged")
-    opened = open_engine(settings)
-    assert opened.listener.name == "moonshine-tiny"
+    opened = load_engine(settings)
+    assert opened.engine.name == "moonshine-tiny"
     assert "whisper-base is damaged (speech_model_damaged)" in opened.warnings[0]
     assert "damaged" in check_speech(settings).detail
     with pytest.raises(SpeechModelDamaged, match=r"decoder_model_merged_quantized\.onnx"):
-        open_engine(replace(settings, engine="whisper"))
+        load_engine(replace(settings, engine="whisper"))
 
 
 def test_a_model_of_one_s_own_that_cannot_be_loaded_is_stood_in_for(tmp_path: Path) -> None:
@@ -183,12 +189,12 @@ def test_a_model_of_one_s_own_that_cannot_be_loaded_is_stood_in_for(tmp_path: Pa
     own = tmp_path / "own"
     shutil.copytree(installed_models_folder() / "base", own)
     (own / "onnx/encoder_model_quantized.onnx").write_bytes(b"no network")
-    opened = open_engine(replace(settings, model=str(own)))
-    assert opened.listener.name == "moonshine-tiny"
+    opened = load_engine(replace(settings, model=str(own)))
+    assert opened.engine.name == "moonshine-tiny"
     assert "whisper-own is damaged" in opened.warnings[0]
     (own / "onnx/encoder_model_quantized.onnx").unlink()
     assert (
-        "whisper-own is not installed" in open_engine(replace(settings, model=str(own))).warnings[0]
+        "whisper-own is not installed" in load_engine(replace(settings, model=str(own))).warnings[0]
     )
 
 
@@ -196,9 +202,9 @@ def test_an_engine_that_was_named_is_not_stood_in_for(tmp_path: Path) -> None:
     empty = folder_with(tmp_path / "empty")
     for engine in ("whisper", "moonshine"):
         with pytest.raises(SpeechModelMissing, match=r"fetch_speech_models\.py"):
-            open_engine(replace(empty, engine=engine))
+            load_engine(replace(empty, engine=engine))
     with pytest.raises(SpeechModelMissing, match="'medium' is neither"):
-        open_engine(replace(empty, model="medium"))
+        load_engine(replace(empty, model="medium"))
     assert "'medium' is neither" in check_speech(replace(empty, model="medium")).detail
 
 
@@ -208,11 +214,11 @@ def test_with_no_engine_at_all_each_says_why(
     monkeypatch.setitem(sys.modules, "pocketsphinx", None)
     settings = folder_with(tmp_path / "empty", "voice")
     with pytest.raises(SpeechModelMissing, match="no speech engine can be used") as caught:
-        open_engine(settings)
+        load_engine(settings)
     for word in ("whisper-base", "moonshine-tiny", "pip install pocketsphinx"):
         assert word in caught.value.message
     finding = check_speech(settings)
-    assert (finding.state, finding.detail[:5]) == (State.WARN, "none,")
+    assert (finding.state, finding.detail[:5]) == (CheckState.WARN, "none,")
 
 
 @pytest.mark.parametrize("name", ["acoustic_corpus", "cold_corpus", "cold_corpus3"])
@@ -220,9 +226,9 @@ def test_speech_in_a_noisy_room_is_not_kept_back_without_the_voice_detector(
     usual: SpeechSettings, name: str
 ) -> None:
     samples = read_clip(name).samples
-    voice = VoiceDetector(find_voice(usual.folders)).listen(samples) > 0.5
+    voice = SileroDetector(find_voice(usual.folders)).detect(samples) > 0.5
     is_heard = np.zeros(len(voice), bool)
-    for window in pack(spans_of_speech(LoudnessGate().listen(samples)), samples):
+    for window in pack_windows(speech_spans(LoudnessDetector().detect(samples)), samples):
         for piece in window.pieces:
             is_heard[piece.start_ms // FRAME_MS : -(-piece.end_ms // FRAME_MS)] = True
     assert is_heard[voice].mean() >= 0.98
@@ -230,21 +236,21 @@ def test_speech_in_a_noisy_room_is_not_kept_back_without_the_voice_detector(
 
 def test_the_default_is_whisper_and_nothing_is_wrong(usual: SpeechSettings) -> None:
     assert check_speech(usual).detail == "whisper-base"
-    assert check_voice(usual).state is State.OK
+    assert check_voice(usual).state is CheckState.OK
     unknown = check_speech(replace(usual, language="xx"))
-    assert (unknown.state, "'xx'" in unknown.detail) == (State.WARN, True)
+    assert (unknown.state, "'xx'" in unknown.detail) == (CheckState.WARN, True)
 
 
-def test_a_language_only_the_missing_engine_knows_is_no_rubbish(
-    tmp_path: Path, moonshine: Speech
+def test_a_language_the_fallback_does_not_know_is_refused(
+    tmp_path: Path, moonshine: Transcriber
 ) -> None:
     settings = folder_with(tmp_path / "some", "moonshine", "voice")
-    speech = Speech.open(settings)
+    speech = Transcriber.open(settings)
     silence = np.zeros(16_000, np.float32)
     with pytest.raises(SpeechLanguageUnavailable, match=r"whisper-base.*fetch_speech_models"):
         speech.transcribe(silence, "de")
     with pytest.raises(SpeechLanguageUnavailable):
-        Speech.open(replace(settings, language="de"))
+        Transcriber.open(replace(settings, language="de"))
     with pytest.raises(UnknownLanguage):
         speech.transcribe(silence, "tlh")
     with pytest.raises(UnknownLanguage, match="knows 'en' only"):
@@ -289,27 +295,27 @@ def test_without_the_registry_the_script_says_so_and_fails(tmp_path: Path) -> No
 
 
 @pytest.fixture(scope="module")
-async def kiln(
+async def app(
     postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
+) -> AsyncIterator[AppHarness]:
     """A service that has only the smaller model."""
     folder = tmp_path_factory.mktemp("kiln")
     (models,) = folder_with(folder / "models", "moonshine", "voice").folders
     async with (
-        open_kiln(postgres, folder / "data", template=TEMPLATE, speech_models=models) as kiln,
-        listening(kiln.services),
+        open_app(postgres, folder / "data", template=TEMPLATE, speech_models=models) as app,
+        running_transcription_worker(app.services),
     ):
-        yield kiln
+        yield app
 
 
 @pytest.fixture(scope="module")
-async def said(kiln: Kiln) -> dict[str, Any]:
-    file = await ready_file(kiln, (FOLDER / "austen_0930.flac").read_bytes())
-    return await transcribe(kiln, file["id"])
+async def said(app: AppHarness) -> dict[str, Any]:
+    file = await ready_file(app, (FOLDER / "austen_0930.flac").read_bytes())
+    return await transcribe(app, file["id"])
 
 
 async def test_whoever_reads_a_transcription_sees_who_made_it(
-    kiln: Kiln, said: dict[str, Any]
+    app: AppHarness, said: dict[str, Any]
 ) -> None:
     assert (said["status"], said["language"], said["engine"]) == (
         "complete",
@@ -318,20 +324,20 @@ async def test_whoever_reads_a_transcription_sees_who_made_it(
     )
     (warning,) = said["warnings"]
     assert "whisper-base is not installed" in warning
-    captions = (await kiln.client.get(f"{TRANSCRIPTIONS}/{said['id']}.json")).json()
+    captions = (await app.client.get(f"{TRANSCRIPTIONS}/{said['id']}.json")).json()
     assert captions["engine"] == "moonshine-tiny"
     words = normal_words(" ".join(each["text"] for each in captions["word_segments"]))
     assert {"might", "made", "himself"} <= set(words)
 
 
 async def test_a_language_that_needs_the_missing_model_fails_with_what_to_do(
-    kiln: Kiln, said: dict[str, Any]
+    app: AppHarness, said: dict[str, Any]
 ) -> None:
-    failed = await transcribe(kiln, said["file_id"], language="de")
+    failed = await transcribe(app, said["file_id"], language="de")
     assert failed["error"]["code"] == "speech_language_unavailable"
     assert "fetch_speech_models.py" in failed["error"]["message"]
     assert failed["engine"] is None
-    refused = await kiln.client.post(
+    refused = await app.client.post(
         TRANSCRIPTIONS, content=json.dumps({"file_id": said["file_id"], "language": "tlh"})
     )
     assert (refused.status_code, refused.json()["error"]) == (400, "unknown_language")

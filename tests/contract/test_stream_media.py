@@ -12,17 +12,17 @@ import httpx
 import numpy as np
 import pytest
 
-from framekiln.client.local_tracks import LocalTrack, cut_video
-from framekiln.files.streams.excerpts import Span
+from framekiln.client.uploads import LocalTrack, split_video
+from framekiln.files.streams.excerpts import ExcerptRange
 from framekiln.kit.ids import FileId, OrganizationId
-from tests.support.app import Kiln
+from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip
-from tests.support.endpoint_desk import Desk, TlsReceiver, sent
+from tests.support.endpoint_harness import EndpointHarness, TlsReceiver, request_json
 from tests.support.frame_codes import read_frame_code
 from tests.support.pipelines import step
 from tests.support.receiver import Answer
-from tests.support.streams import begin, digest, put_pieces, refused, seal
-from tests.support.uploads import FILES, media_worker, processed
+from tests.support.streams import begin, digest, error_of, put_fragments, seal
+from tests.support.uploads import FILES, running_file_worker, wait_processed
 
 pytestmark = pytest.mark.spec("4.7")
 
@@ -31,8 +31,8 @@ SECOND = {"mode": "segment", "window_ms": 1000, "overlap_ms": 500}
 
 
 @pytest.fixture
-def kiln(desk: Desk) -> Kiln:
-    return desk.line.kiln
+def app(endpoints: EndpointHarness) -> AppHarness:
+    return endpoints.pipelines.app
 
 
 @pytest.fixture(scope="module")
@@ -42,27 +42,27 @@ def film(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def tracks(film: Path, tmp_path_factory: pytest.TempPathFactory) -> list[LocalTrack]:
-    return cut_video(film, tmp_path_factory.mktemp("tracks"))
+    return split_video(film, tmp_path_factory.mktemp("tracks"))
 
 
-async def get(kiln: Kiln, file_id: str, **span: int) -> httpx.Response:
-    return await kiln.client.get(f"{FILES}/{file_id}/stream/media.mp4", params=span)
+async def get(app: AppHarness, file_id: str, **span: int) -> httpx.Response:
+    return await app.client.get(f"{FILES}/{file_id}/stream/media.mp4", params=span)
 
 
-async def make_ready(kiln: Kiln, file_id: str, tracks: list[LocalTrack]) -> None:
+async def make_ready(app: AppHarness, file_id: str, tracks: list[LocalTrack]) -> None:
     for track in tracks:
-        await put_pieces_again(kiln, file_id, track)
-    await seal(kiln, file_id, **{f"t{each.track_id}": len(each.fragments) for each in tracks})
-    async with media_worker(kiln.services):
-        assert (await processed(kiln, file_id))["status"] == "ready"
+        await put_pieces_again(app, file_id, track)
+    await seal(app, file_id, **{f"t{each.track_id}": len(each.fragments) for each in tracks})
+    async with running_file_worker(app.services):
+        assert (await wait_processed(app, file_id))["status"] == "ready"
 
 
-async def put_pieces_again(kiln: Kiln, file_id: str, track: LocalTrack) -> None:
+async def put_pieces_again(app: AppHarness, file_id: str, track: LocalTrack) -> None:
     """Send all of a track, whatever is there."""
     for place, piece in (("init", track.init), *enumerate(track.fragments)):
         path = f"{FILES}/{file_id}/stream/{track.track_id}/{place}"
         data = track.read(piece)
-        answer = await kiln.client.put(path, content=data, headers=digest(data))
+        answer = await app.client.put(path, content=data, headers=digest(data))
         assert answer.status_code in (200, 201), answer.text
 
 
@@ -94,12 +94,12 @@ def assert_part(found: Packets, whole: Packets, kind: str) -> None:
 
 
 async def test_a_second_of_a_film_that_still_arrives(
-    kiln: Kiln, film: Path, tracks: list[LocalTrack]
+    app: AppHarness, film: Path, tracks: list[LocalTrack]
 ) -> None:
-    file_id = await begin(kiln, "video", "audio")
-    await put_pieces(kiln, file_id, tracks[0], 3)
-    await put_pieces(kiln, file_id, tracks[1], 4)
-    answer = await get(kiln, file_id, from_ms=1000, to_ms=2000)
+    file_id = await begin(app, "video", "audio")
+    await put_fragments(app, file_id, tracks[0], 3)
+    await put_fragments(app, file_id, tracks[1], 4)
+    answer = await get(app, file_id, from_ms=1000, to_ms=2000)
     assert (answer.status_code, answer.headers["content-type"]) == (200, "video/mp4")
     assert int(answer.headers["content-length"]) == len(answer.content)
     assert codes(answer.content) == list(range(30, 60))
@@ -108,75 +108,85 @@ async def test_a_second_of_a_film_that_still_arrives(
         assert_part(found, whole, kind)
     assert found["audio"][0][0] <= 1
     assert found["audio"][-1][0] >= 2 - Fraction(1024, 48000)
-    sound = await get(kiln, file_id, from_ms=1000, to_ms=2000, track_id=2)
+    sound = await get(app, file_id, from_ms=1000, to_ms=2000, track_id=2)
     assert sound.headers["content-type"] == "audio/mp4"
     assert packets(sound.content) == {"audio": found["audio"]}
-    head = await kiln.client.head(
+    head = await app.client.head(
         f"{FILES}/{file_id}/stream/media.mp4", params={"from_ms": 1000, "to_ms": 2000}
     )
     assert head.headers["content-length"] == str(len(answer.content))
     assert head.content == b""
 
 
-async def test_the_same_bytes_when_it_is_ready(kiln: Kiln, tracks: list[LocalTrack]) -> None:
-    file_id = await begin(kiln, "video", "audio")
-    await put_pieces(kiln, file_id, tracks[0], 2)
-    await put_pieces(kiln, file_id, tracks[1], 3)
-    before = await get(kiln, file_id, from_ms=500, to_ms=1500)
+async def test_the_same_bytes_when_it_is_ready(app: AppHarness, tracks: list[LocalTrack]) -> None:
+    file_id = await begin(app, "video", "audio")
+    await put_fragments(app, file_id, tracks[0], 2)
+    await put_fragments(app, file_id, tracks[1], 3)
+    before = await get(app, file_id, from_ms=500, to_ms=1500)
     assert before.status_code == 200, before.text
-    organization = await kiln.client.get("/api/v1/organization")
-    owner, streams = OrganizationId(UUID(organization.json()["id"])), kiln.services.streams
+    organization = await app.client.get("/api/v1/organization")
+    owner, streams = OrganizationId(UUID(organization.json()["id"])), app.services.streams
     begun = await streams.excerpts.find(
-        await streams.find(owner, FileId(UUID(file_id))), Span(500, 1500)
+        await streams.find(owner, FileId(UUID(file_id))), ExcerptRange(500, 1500)
     )
-    await make_ready(kiln, file_id, tracks)
-    after = await get(kiln, file_id, from_ms=500, to_ms=1500)
+    await make_ready(app, file_id, tracks)
+    after = await get(app, file_id, from_ms=500, to_ms=1500)
     assert after.content == before.content
     # Begun before and read after, when fragments are no blobs of their own any more.
     assert b"".join([each async for each in streams.excerpts.read(begun)]) == before.content
-    everything = await get(kiln, file_id, to_ms=10_000)
+    everything = await get(app, file_id, to_ms=10_000)
     assert codes(everything.content) == list(range(120))
-    late = await get(kiln, file_id, from_ms=10_000, to_ms=11_000)
-    assert refused(late) == (404, "content_not_found")
+    late = await get(app, file_id, from_ms=10_000, to_ms=11_000)
+    assert error_of(late) == (404, "content_not_found")
 
 
-async def test_what_cannot_be_had(kiln: Kiln, tracks: list[LocalTrack]) -> None:
-    file_id = await begin(kiln, "video", "audio")
-    early = await get(kiln, file_id, to_ms=1)
-    assert refused(early) == (409, "file_not_ready")
-    await put_pieces(kiln, file_id, tracks[0], 2)
-    await put_pieces(kiln, file_id, tracks[1], 1)
+async def test_unavailable_ranges_are_refused(app: AppHarness, tracks: list[LocalTrack]) -> None:
+    file_id = await begin(app, "video", "audio")
+    early = await get(app, file_id, to_ms=1)
+    assert error_of(early) == (409, "file_not_ready")
+    await put_fragments(app, file_id, tracks[0], 2)
+    await put_fragments(app, file_id, tracks[1], 1)
     # All tracks have to be there; half of the span is none.
-    early = await get(kiln, file_id, to_ms=2000)
-    assert refused(early) == (409, "file_not_ready")
+    early = await get(app, file_id, to_ms=2000)
+    assert error_of(early) == (409, "file_not_ready")
     available_ms = early.json()["available_ms"]
     assert 0 < available_ms < 2000
-    assert (await get(kiln, file_id, to_ms=available_ms)).status_code == 200
-    assert (await get(kiln, file_id, to_ms=2000, track_id=1)).status_code == 200
-    assert refused(await get(kiln, file_id, to_ms=2000, track_id=3)) == (404, "track_not_found")
+    assert (await get(app, file_id, to_ms=available_ms)).status_code == 200
+    assert (await get(app, file_id, to_ms=2000, track_id=1)).status_code == 200
+    assert error_of(await get(app, file_id, to_ms=2000, track_id=3)) == (404, "track_not_found")
     for wrong in ({"from_ms": 5, "to_ms": 5}, {"from_ms": 5}, {"from_ms": -1, "to_ms": 5}):
-        assert refused(await get(kiln, file_id, **wrong)) == (422, "invalid_request")
-    whole = await kiln.client.post(
+        assert error_of(await get(app, file_id, **wrong)) == (422, "invalid_request")
+    whole = await app.client.post(
         FILES, json={"filename": "a.mp4", "type": "video", "byte_size": 10}
     )
-    assert refused(await get(kiln, whole.json()["id"], to_ms=5)) == (404, "stream_not_found")
-    stranger = await kiln.stranger()
-    assert refused(await get(stranger, file_id, to_ms=5)) == (404, "file_not_found")
+    assert error_of(await get(app, whole.json()["id"], to_ms=5)) == (404, "stream_not_found")
+    stranger = await app.other_organization()
+    assert error_of(await get(stranger, file_id, to_ms=5)) == (404, "file_not_found")
 
 
 async def test_an_endpoint_gets_the_media_of_its_window_while_the_file_arrives(
-    desk: Desk, kiln: Kiln, theirs: TlsReceiver, film: Path, tracks: list[LocalTrack]
+    endpoints: EndpointHarness,
+    app: AppHarness,
+    endpoint_receiver: TlsReceiver,
+    film: Path,
+    tracks: list[LocalTrack],
 ) -> None:
-    theirs.answer(Answer(204))
-    endpoint = await desk.endpoint(theirs.url())
+    endpoint_receiver.answer(Answer(204))
+    endpoint = await endpoints.create_endpoint(endpoint_receiver.url())
     ask = step("endpoint", granularity=SECOND, with_={"endpoint_id": endpoint["id"]})
-    file_id = await begin(kiln, "video", "audio")
-    await desk.line.run(await desk.line.pipeline({"steps": {"ask": ask}}), file_id)
-    await put_pieces(kiln, file_id, tracks[0], 3)
-    await put_pieces(kiln, file_id, tracks[1])
-    await desk.line.tick()
-    assert await desk.send() == 2
-    body = next(body for body in map(sent, theirs.requests) if body["window"]["index"] == 1)
+    file_id = await begin(app, "video", "audio")
+    await endpoints.pipelines.start_run(
+        await endpoints.pipelines.create_pipeline({"steps": {"ask": ask}}), file_id
+    )
+    await put_fragments(app, file_id, tracks[0], 3)
+    await put_fragments(app, file_id, tracks[1])
+    await endpoints.pipelines.tick()
+    assert await endpoints.send_due() == 2
+    body = next(
+        body
+        for body in map(request_json, endpoint_receiver.requests)
+        if body["window"]["index"] == 1
+    )
     assert body["file"]["status"] == "receiving"
     # As they are called when the file is ready.
     assert [each["codec"] for each in body["file"]["tracks"]] == ["h264", "aac"]
@@ -186,7 +196,7 @@ async def test_an_endpoint_gets_the_media_of_its_window_while_the_file_arrives(
     start_ms = window["start_ms"] - window["overlap_ms"]
     for query in asked.values():
         assert (query["from_ms"], query["to_ms"]) == ([str(start_ms)], [str(window["end_ms"])])
-    got = await fetched(desk, media)
+    got = await fetched(endpoints, media)
     whole = packets(film)
     assert set(packets(got["audio_url"])) == {"audio"}
     assert set(packets(got["source_url"])) == {"audio", "video"}
@@ -195,16 +205,16 @@ async def test_an_endpoint_gets_the_media_of_its_window_while_the_file_arrives(
     seen = codes(got["source_url"])
     assert set(range(30, 60)) <= set(seen) <= set(range(60))
     # The addresses go on working, with the same bytes, when the upload has ended.
-    await make_ready(kiln, file_id, tracks)
-    assert await fetched(desk, media) == got
+    await make_ready(app, file_id, tracks)
+    assert await fetched(endpoints, media) == got
 
 
-async def fetched(desk: Desk, media: Any) -> dict[str, bytes]:
+async def fetched(endpoints: EndpointHarness, media: Any) -> dict[str, bytes]:
     found = {}
     for name in ("source_url", "audio_url"):
-        answer = await desk.stranger.get(media[name])
+        answer = await endpoints.anonymous.get(media[name])
         assert answer.status_code == 200, answer.text
         found[name] = answer.content
-    without = await desk.stranger.get(media["audio_url"].split("&media_token")[0])
+    without = await endpoints.anonymous.get(media["audio_url"].split("&media_token")[0])
     assert without.status_code == 401
     return found

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from framekiln.cli.supervisor import RestartPolicy
-from framekiln.kit.folder_lock import FolderInUse, locked
-from tests.support.patience import PATIENCE_S
+from framekiln.kit.folder_lock import FolderInUse, lock_folder
+from tests.support.timeouts import TIMEOUT_S
 
 # Writes its pid and waits; with "stubborn" it ignores the request to end, with "slow" it ends when
 # a file called "go" is there. It has a child of its own which leaves the process group, as a
@@ -40,7 +40,7 @@ time.sleep(600)
 
 SUPERVISOR = """
 import asyncio, sys
-from framekiln.cli.signals import until_signal
+from framekiln.cli.signals import run_until_signal
 from framekiln.cli.supervisor import RestartPolicy, Supervisor
 from framekiln.kit.processes import Program
 
@@ -62,7 +62,7 @@ def sink(name, line):
     print(f"{name}: {line}", flush=True)
 
 supervisor = Supervisor(sink=sink, policy=RestartPolicy(first_delay_s=0.01))
-asyncio.run(until_signal(run(supervisor), insist=supervisor.hurry))
+asyncio.run(run_until_signal(run(supervisor), insist=supervisor.kill_children))
 print("stopped", flush=True)
 """
 
@@ -95,7 +95,7 @@ class Watched:
 
     async def started(self, name: str, *, besides: set[int] | None = None) -> int:
         """Wait for a start of the program that is not among `besides`."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             while True:
                 if fresh := self.seen(name) - (besides or set()):
                     return fresh.pop()
@@ -103,7 +103,7 @@ class Watched:
 
     async def wrote(self, name: str) -> None:
         """Wait for a file that a program leaves."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             while True:
                 if (self.folder / name).exists():
                     return
@@ -111,7 +111,7 @@ class Watched:
 
     async def output(self) -> str:
         """Return what the supervisor wrote, once it has ended."""
-        return (await asyncio.to_thread(self.process.communicate, timeout=PATIENCE_S))[0]
+        return (await asyncio.to_thread(self.process.communicate, timeout=TIMEOUT_S))[0]
 
 
 @contextlib.contextmanager
@@ -138,7 +138,7 @@ def is_running(pid: int) -> bool:
 
 async def all_gone(pids: set[int], *, counting_zombies: bool = False) -> None:
     counts = (lambda pid: Path(f"/proc/{pid}").exists()) if counting_zombies else is_running
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(TIMEOUT_S):
         while True:
             if not any(map(counts, pids)):
                 return
@@ -257,7 +257,7 @@ asyncio.run(main())
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=TIMEOUT_S,
     )
     assert "broken ended 3 times while starting" in done.stdout
     assert "exit code 3" in done.stdout
@@ -278,7 +278,7 @@ def run_serve(folder: Path, port: int) -> subprocess.CompletedProcess[str]:
         check=False,
         env=environment,
         text=True,
-        timeout=PATIENCE_S,
+        timeout=TIMEOUT_S,
     )
 
 
@@ -293,7 +293,7 @@ def test_a_port_in_use_is_one_line_and_nothing_is_started(tmp_path: Path) -> Non
 
 
 def test_a_second_serve_on_the_same_data_names_the_first(tmp_path: Path) -> None:
-    with locked(tmp_path):
+    with lock_folder(tmp_path):
         done = run_serve(tmp_path, 1)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
@@ -301,7 +301,7 @@ def test_a_second_serve_on_the_same_data_names_the_first(tmp_path: Path) -> None
 
 
 def test_a_lock_ends_with_its_holder(tmp_path: Path) -> None:
-    with locked(tmp_path), pytest.raises(FolderInUse), locked(tmp_path):
+    with lock_folder(tmp_path), pytest.raises(FolderInUse), lock_folder(tmp_path):
         pass
-    with locked(tmp_path):
+    with lock_folder(tmp_path):
         assert (tmp_path / "serve.lock").read_text() == f"{os.getpid()}\n"

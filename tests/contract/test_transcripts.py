@@ -17,22 +17,22 @@ import numpy as np
 import pytest
 
 from framekiln.kit.ids import FileId, TranscriptionId
+from framekiln.media.audio.speech_samples import write_samples
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.hearing.speech_samples import write_samples
 from framekiln.speech.model import SAMPLE_HZ
-from framekiln.transcripts.model import Ask, Transcription
-from framekiln.transcripts.work import MAX_TAKES, PreparedSound
+from framekiln.transcripts.model import Transcription, TranscriptionRequest
+from framekiln.transcripts.worker import MAX_TAKES, PreparedAudio
 from framekiln.webhooks.model import NewSubscription, Subscription
-from tests.support.app import Kiln
+from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip
-from tests.support.jobs import eventually
-from tests.support.spoken import FOLDER, normal_words, read_clip, score
-from tests.support.transcribing import (
+from tests.support.jobs import wait_until
+from tests.support.speech_clips import FOLDER, normal_words, read_clip, score
+from tests.support.transcriptions import (
     TRANSCRIPTIONS,
-    ended,
-    listening,
     ready_file,
+    running_transcription_worker,
     transcribe,
+    wait_ended,
     write_sound,
 )
 from tests.support.uploads import FILES, blob_names
@@ -54,7 +54,7 @@ async def hold(*args, **options):
     await asyncio.sleep(600)
 
 async def main():
-    Recognizer.hear = hold
+    Recognizer.transcribe_slice = hold
     async with Services.open(Settings(data=Path(sys.argv[2])), sys.argv[1]) as services:
         await run_worker(services, queues=["speech"], concurrency=1)
 
@@ -72,9 +72,9 @@ class Silence:
 
 
 @pytest.fixture(scope="module")
-async def silence(kiln: Kiln, tmp_path_factory: pytest.TempPathFactory) -> Silence:
-    caller = await kiln.services.identity.authenticate(kiln.key)
-    hook = await kiln.services.webhooks.create(
+async def silence(app: AppHarness, tmp_path_factory: pytest.TempPathFactory) -> Silence:
+    caller = await app.services.identity.authenticate(app.key)
+    hook = await app.services.webhooks.create(
         NewSubscription(
             organization_id=caller.organization.id,
             api_key_id=caller.api_key_id,
@@ -83,40 +83,42 @@ async def silence(kiln: Kiln, tmp_path_factory: pytest.TempPathFactory) -> Silen
         )
     )
     path = write_sound(tmp_path_factory.mktemp("silent") / "silent.m4a", NOTHING)
-    async with listening(kiln.services):
-        file = await ready_file(kiln, path.read_bytes())
-        made = await transcribe(kiln, file["id"])
+    async with running_transcription_worker(app.services):
+        file = await ready_file(app, path.read_bytes())
+        made = await transcribe(app, file["id"])
     return Silence(FileId(UUID(file["id"])), made, hook)
 
 
-async def started(kiln: Kiln, file_id: FileId, language: str | None = None) -> Transcription:
-    caller = await kiln.services.identity.authenticate(kiln.key)
-    found, _ = await kiln.services.transcripts.start(caller, Ask(file_id, language=language))
+async def started(app: AppHarness, file_id: FileId, language: str | None = None) -> Transcription:
+    caller = await app.services.identity.authenticate(app.key)
+    found, _ = await app.services.transcripts.start(
+        caller, TranscriptionRequest(file_id, language=language)
+    )
     return found
 
 
-async def test_two_slices_and_a_late_start(kiln: Kiln, tmp_path: Path) -> None:
+async def test_two_slices_and_a_late_start(app: AppHarness, tmp_path: Path) -> None:
     clip = read_clip("austen_0870")
     path = write_sound(tmp_path / "late.mp4", clip.samples, start_ms=LATE_MS)
-    async with listening(kiln.services):
-        file = await ready_file(kiln, path.read_bytes())
-        made = await transcribe(kiln, file["id"], language="en")
+    async with running_transcription_worker(app.services):
+        file = await ready_file(app, path.read_bytes())
+        made = await transcribe(app, file["id"], language="en")
     assert (made["status"], made["language"]) == ("complete", "en")
     assert made["work_slice_ms"] < made["duration_ms"] < 2 * made["work_slice_ms"]
     assert made["duration_ms"] >= clip.duration_ms + LATE_MS
-    organization_id = (await kiln.services.identity.authenticate(kiln.key)).organization.id
-    said = await kiln.services.transcripts.for_file(organization_id, FileId(UUID(file["id"])))
+    organization_id = (await app.services.identity.authenticate(app.key)).organization.id
+    said = await app.services.transcripts.for_file(organization_id, FileId(UUID(file["id"])))
     found = score(clip, said.shifted(-LATE_MS))
     assert found.errors / found.word_count <= 0.15
     assert np.median(np.abs(found.late_ms)) <= 150
-    await check_fragments(kiln, made["id"], made["work_slice_ms"])
+    await check_fragments(app, made["id"], made["work_slice_ms"])
 
 
-async def check_fragments(kiln: Kiln, transcription_id: str, work_slice_ms: int) -> None:
+async def check_fragments(app: AppHarness, transcription_id: str, work_slice_ms: int) -> None:
     """Each word is in one fragment only: that of the time in which its middle lies."""
     path = f"{TRANSCRIPTIONS}/{transcription_id}"
-    whole = (await kiln.client.get(f"{path}.json")).json()["word_segments"]
-    fragments = [(await kiln.client.get(f"{path}/fragments/{n}")).json() for n in range(3)]
+    whole = (await app.client.get(f"{path}.json")).json()["word_segments"]
+    fragments = [(await app.client.get(f"{path}/fragments/{n}")).json() for n in range(3)]
     assert [word for each in fragments for word in each["word_segments"]] == whole
     assert [bool(each["word_segments"]) for each in fragments] == [True, True, False]
     for number, fragment in enumerate(fragments):
@@ -128,11 +130,11 @@ async def check_fragments(kiln: Kiln, transcription_id: str, work_slice_ms: int)
         assert normal_words(texts) == normal_words(words)
 
 
-async def test_a_killed_worker_costs_a_slice(kiln: Kiln) -> None:
-    async with listening(kiln.services):
-        file = await ready_file(kiln, (FOLDER / "austen_0930.flac").read_bytes())
-    made = await started(kiln, FileId(UUID(file["id"])), language="en")
-    with victim(kiln) as process:
+async def test_a_killed_worker_costs_a_slice(app: AppHarness) -> None:
+    async with running_transcription_worker(app.services):
+        file = await ready_file(app, (FOLDER / "austen_0930.flac").read_bytes())
+    made = await started(app, FileId(UUID(file["id"])), language="en")
+    with victim(app) as process:
         assert process.stdout is not None
         line = await asyncio.to_thread(process.stdout.readline)
         while b"holding" not in line:
@@ -141,36 +143,38 @@ async def test_a_killed_worker_costs_a_slice(kiln: Kiln) -> None:
         os.kill(process.pid, signal.SIGKILL)
         await asyncio.to_thread(process.wait)
     path = f"{TRANSCRIPTIONS}/{made.id}"
-    assert (await kiln.client.get(path)).json()["status"] == "transcribing"
-    waiting = await kiln.client.get(f"{path}/fragments/0")
+    assert (await app.client.get(path)).json()["status"] == "transcribing"
+    waiting = await app.client.get(f"{path}/fragments/0")
     assert (waiting.status_code, waiting.json()["error"]) == (409, "transcription_not_complete")
-    prepared = samples_of(kiln, file["id"])
+    prepared = samples_of(app, file["id"])
     assert len(prepared) == 1
 
     async def is_swept() -> bool:
-        return await kiln.services.jobs.sweep_stalled(1.0) > 0
+        return await app.services.jobs.sweep_stalled(1.0) > 0
 
-    await eventually(is_swept)
-    async with listening(kiln.services):
-        found = await ended(kiln, str(made.id))
+    await wait_until(is_swept)
+    async with running_transcription_worker(app.services):
+        found = await wait_ended(app, str(made.id))
     assert found["status"] == "complete"
     text = " ".join(
-        each["text"] for each in (await kiln.client.get(f"{path}.json")).json()["segments"]
+        each["text"] for each in (await app.client.get(f"{path}.json")).json()["segments"]
     )
     assert normal_words(text) == normal_words(read_clip("austen_0930").text)
     # Decoding was not done again: whoever takes the slice over reads the samples that are there.
-    assert samples_of(kiln, file["id"]) in (prepared, set())
+    assert samples_of(app, file["id"]) in (prepared, set())
 
 
-def samples_of(kiln: Kiln, file_id: str) -> set[str]:
-    return {name for name in blob_names(kiln, file_id) if "samples" in name}
+def samples_of(app: AppHarness, file_id: str) -> set[str]:
+    return {name for name in blob_names(app, file_id) if "samples" in name}
 
 
-async def test_nobody_speaks(kiln: Kiln, silence: Silence) -> None:
+async def test_audio_without_speech_gives_an_empty_transcript(
+    app: AppHarness, silence: Silence
+) -> None:
     made = silence.made
     assert (made["status"], made["language"]) == ("complete", None)
-    organization_id = (await kiln.services.identity.authenticate(kiln.key)).organization.id
-    said = await kiln.services.transcripts.captions_json(organization_id, silence.file_id)
+    organization_id = (await app.services.identity.authenticate(app.key)).organization.id
+    said = await app.services.transcripts.captions_json(organization_id, silence.file_id)
     nothing: dict[str, Any] = {
         "segments": [],
         "word_segments": [],
@@ -179,14 +183,14 @@ async def test_nobody_speaks(kiln: Kiln, silence: Silence) -> None:
         "status": "complete",
     }
     assert json.loads(said) == nothing
-    vtt = await kiln.client.get(f"{TRANSCRIPTIONS}/{made['id']}.vtt")
+    vtt = await app.client.get(f"{TRANSCRIPTIONS}/{made['id']}.vtt")
     assert vtt.text == "WEBVTT\n"
 
 
 @pytest.mark.spec("6")
-async def test_others_are_told(kiln: Kiln, silence: Silence) -> None:
-    organization_id = (await kiln.services.identity.authenticate(kiln.key)).organization.id
-    page = await kiln.services.webhook_log.page(
+async def test_webhooks_report_each_state(app: AppHarness, silence: Silence) -> None:
+    organization_id = (await app.services.identity.authenticate(app.key)).organization.id
+    page = await app.services.delivery_log.page(
         organization_id, silence.hook.id, before_position=None, limit=100
     )
     told = [each.topic for each in page if each.resource_id == silence.made["id"]]
@@ -197,17 +201,17 @@ async def test_others_are_told(kiln: Kiln, silence: Silence) -> None:
     ]
 
 
-async def test_only_the_last_worker_may_write(kiln: Kiln, silence: Silence) -> None:
-    made = await started(kiln, silence.file_id, language="fr")
-    work = kiln.services.transcript_work
-    first, second = await work.take_sound(made.id), await work.take_sound(made.id)
+async def test_only_the_last_worker_may_write(app: AppHarness, silence: Silence) -> None:
+    made = await started(app, silence.file_id, language="fr")
+    work = app.services.transcript_worker
+    first, second = await work.take_audio(made.id), await work.take_audio(made.id)
     assert first is not None
     assert second is not None
-    sound = PreparedSound("org/x/samples", 44_001, "fr")
-    assert not await work.save_sound(first, sound)
-    assert await work.save_sound(second, sound)
-    assert not await work.save_sound(second, sound)
-    assert await work.take_sound(made.id) is None
+    sound = PreparedAudio("org/x/samples", 44_001, "fr")
+    assert not await work.save_audio(first, sound)
+    assert await work.save_audio(second, sound)
+    assert not await work.save_audio(second, sound)
+    assert await work.take_audio(made.id) is None
     older, newer = await work.take_slice(made.id, 1), await work.take_slice(made.id, 1)
     assert older is not None
     assert newer is not None
@@ -218,12 +222,12 @@ async def test_only_the_last_worker_may_write(kiln: Kiln, silence: Silence) -> N
     assert not await work.finish_slice(older, blob_key="org/x/older")
     assert await work.take_slice(made.id, 1) is None
     assert await work.take_slice(made.id, 3) is None
-    heard = await work.all_heard(made.id)
+    heard = await work.finished_slices(made.id)
     assert heard is not None
     assert heard[1] == ["org/x/newer"]
     kinds = [
         (job.kind, job.args.get("number"))
-        for job in await kiln.services.jobs.list_jobs(queue="speech")
+        for job in await app.services.jobs.list_jobs(queue="speech")
         if job.args["transcription_id"] == str(made.id)
     ]
     assert sorted(kinds, key=str) == [
@@ -232,47 +236,47 @@ async def test_only_the_last_worker_may_write(kiln: Kiln, silence: Silence) -> N
     ]
 
 
-async def test_what_kills_workers_is_given_up(kiln: Kiln, silence: Silence) -> None:
-    made = await started(kiln, silence.file_id, language="it")
+async def test_a_transcription_that_kills_workers_fails(app: AppHarness, silence: Silence) -> None:
+    made = await started(app, silence.file_id, language="it")
     for _ in range(MAX_TAKES):
-        await kiln.services.transcript_work.take_sound(made.id)
-    async with listening(kiln.services):
-        found = await ended(kiln, str(made.id))
+        await app.services.transcript_worker.take_audio(made.id)
+    async with running_transcription_worker(app.services):
+        found = await wait_ended(app, str(made.id))
     assert found["error"]["code"] == "transcription_kills_workers"
 
 
-async def test_a_file_deleted_meanwhile_leaves_nothing(kiln: Kiln, tmp_path: Path) -> None:
+async def test_a_file_deleted_meanwhile_leaves_nothing(app: AppHarness, tmp_path: Path) -> None:
     path = write_sound(tmp_path / "gone.m4a", NOTHING)
-    async with listening(kiln.services):
-        file = await ready_file(kiln, path.read_bytes())
-    made = await started(kiln, FileId(UUID(file["id"])))
-    taken = await kiln.services.transcript_work.take_sound(made.id)
+    async with running_transcription_worker(app.services):
+        file = await ready_file(app, path.read_bytes())
+    made = await started(app, FileId(UUID(file["id"])))
+    taken = await app.services.transcript_worker.take_audio(made.id)
     assert taken is not None
-    assert (await kiln.client.delete(f"{FILES}/{file['id']}")).status_code == 200
-    sound = PreparedSound("org/x/samples", 1000, None)
-    assert not await kiln.services.transcript_work.save_sound(taken, sound)
-    assert await kiln.services.transcript_work.take_slice(made.id, 0) is None
-    stream = await kiln.writes(f"{TRANSCRIPTIONS}/{made.id}/progress")
+    assert (await app.client.delete(f"{FILES}/{file['id']}")).status_code == 200
+    sound = PreparedAudio("org/x/samples", 1000, None)
+    assert not await app.services.transcript_worker.save_audio(taken, sound)
+    assert await app.services.transcript_worker.take_slice(made.id, 0) is None
+    stream = await app.get_in_parts(f"{TRANSCRIPTIONS}/{made.id}/progress")
     assert (stream.status, stream.parts[0][:12]) == (404, b"event: error")
-    async with listening(kiln.services):
+    async with running_transcription_worker(app.services):
 
         async def is_done() -> bool:
-            jobs = await kiln.services.jobs.list_jobs(queue="speech")
+            jobs = await app.services.jobs.list_jobs(queue="speech")
             return not any(job.args["transcription_id"] == str(made.id) for job in jobs)
 
-        await eventually(is_done)
-    assert blob_names(kiln, file["id"]) == set()
+        await wait_until(is_done)
+    assert blob_names(app, file["id"]) == set()
 
 
-async def test_a_transcription_of_nobody(kiln: Kiln) -> None:
+async def test_an_unknown_transcription_is_ignored(app: AppHarness) -> None:
     unknown = TranscriptionId(UUID(int=7))
-    assert await kiln.services.transcript_work.take_sound(unknown) is None
-    assert await kiln.services.transcript_work.take_slice(unknown, 0) is None
-    assert await kiln.services.transcript_work.all_heard(unknown) is None
+    assert await app.services.transcript_worker.take_audio(unknown) is None
+    assert await app.services.transcript_worker.take_slice(unknown, 0) is None
+    assert await app.services.transcript_worker.finished_slices(unknown) is None
 
 
 @pytest.mark.parametrize("name", ["late.mp4", "late.mkv"])
-def test_samples_stand_where_the_sound_does(tmp_path: Path, name: str) -> None:
+def test_samples_keep_their_source_time(tmp_path: Path, name: str) -> None:
     clip = read_clip("austen_0880")
     path = write_sound(tmp_path / name, clip.samples, start_ms=LATE_MS)
     count = write_samples(path, 0, tmp_path / "samples")
@@ -299,9 +303,9 @@ def test_the_track_that_was_named_is_heard(tmp_path: Path) -> None:
 
 
 @contextmanager
-def victim(kiln: Kiln) -> Iterator["subprocess.Popen[bytes]"]:
+def victim(app: AppHarness) -> Iterator["subprocess.Popen[bytes]"]:
     """A worker in a process of its own that gets stuck in its first slice."""
-    arguments = [kiln.services.jobs._conninfo, str(kiln.services.settings.data)]
+    arguments = [app.services.jobs._conninfo, str(app.services.settings.data)]
     process = subprocess.Popen(
         [sys.executable, "-c", VICTIM, *arguments],
         stdout=subprocess.PIPE,

@@ -7,24 +7,24 @@ from typing import Any
 import numpy as np
 import pytest
 
-from framekiln.composition.layers import ReadingOptions, config_digest, read_config, write_config
+from framekiln.composition.layers import ReadOptions, config_digest, read_config, write_config
 from framekiln.renders.output import Mp4Format
-from tests.support.app import Kiln
+from tests.support.app import AppHarness
 from tests.support.layer_films import config_of
 from tests.support.layer_media import glass
 from tests.support.looks import decode_frames
-from tests.support.uploads import processed, upload_file
+from tests.support.uploads import upload_file, wait_processed
 
 
 @pytest.fixture(scope="module")
-def kiln_options() -> dict[str, Any]:
+def app_options() -> dict[str, Any]:
     return {"workers": 1}
 
 
-async def uploaded(kiln: Kiln, folder: Path) -> str:
+async def uploaded(app: AppHarness, folder: Path) -> str:
     glass(folder / "glass.webm")
     data = (folder / "glass.webm").read_bytes()
-    file = await processed(kiln, (await upload_file(kiln, data, filename="glass.webm"))["id"])
+    file = await wait_processed(app, (await upload_file(app, data, filename="glass.webm"))["id"])
     return str(file["id"])
 
 
@@ -35,24 +35,28 @@ async def check_seen_through(made: bytes, path: Path) -> None:
         assert np.abs(picture[32, x] - wanted).max() <= 12
 
 
-async def test_a_page_shows_what_is_behind_a_transparent_file(kiln: Kiln, tmp_path: Path) -> None:
-    file_id = await uploaded(kiln, tmp_path)
+async def test_a_page_shows_what_is_behind_a_transparent_file(
+    app: AppHarness, tmp_path: Path
+) -> None:
+    file_id = await uploaded(app, tmp_path)
     video = f'<ef-video file-id="{file_id}" style="width:64px;height:64px"></ef-video>'
     style = "width:320px;height:240px;background:#f00"
     html = f'<ef-timegroup mode="contain" style="{style}">{video}</ef-timegroup>'
-    await check_seen_through(await kiln.output(await kiln.render(html)), tmp_path / "film.mp4")
+    await check_seen_through(await app.output(await app.render(html)), tmp_path / "film.mp4")
 
 
-async def test_a_layer_shows_what_is_behind_a_transparent_file(kiln: Kiln, tmp_path: Path) -> None:
-    file_id = await uploaded(kiln, tmp_path)
+async def test_a_layer_shows_what_is_behind_a_transparent_file(
+    app: AppHarness, tmp_path: Path
+) -> None:
+    file_id = await uploaded(app, tmp_path)
     layer = {"id": "v", "type": "video", "file": "https://replaced.test/"}
     config = config_of(layer, backgroundColor="#ff0000")
-    read = read_config(config, ReadingOptions(uploads={"v": f"file-id:{file_id}"})).config
-    render = await kiln.services.renders.create_from_layers(
-        await kiln.services.identity.authenticate(kiln.key),
+    read = read_config(config, ReadOptions(uploads={"v": f"file-id:{file_id}"})).config
+    render = await app.services.renders.create_from_layers(
+        await app.services.identity.authenticate(app.key),
         write_config(read),
         digest=config_digest(read),
         output=Mp4Format(),
     )
-    info = await kiln.ended(str(render.id))
-    await check_seen_through(await kiln.output(info), tmp_path / "film.mp4")
+    info = await app.wait_ended(str(render.id))
+    await check_seen_through(await app.output(info), tmp_path / "film.mp4")

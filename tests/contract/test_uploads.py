@@ -1,6 +1,6 @@
 """Uploads that break off, overlap, race and lie: what is kept is right, or nothing is.
 
-`kiln` has no worker, so that a video stays as it was uploaded.
+`app` has no worker, so that a video stays as it was uploaded.
 """
 
 import asyncio
@@ -18,15 +18,15 @@ import pytest
 import uvicorn
 
 from framekiln.files import chunks as chunks_module
+from framekiln.files import part_store
 from framekiln.files import uploads as uploads_module
 from framekiln.files.chunks import Chunk
 from framekiln.files.model import OWN_CONTENT
-from framekiln.files.parts import store as part_store
 from framekiln.files.uploads import Target
 from framekiln.kit.ids import FileId, OrganizationId
-from tests.support.app import Kiln
-from tests.support.jobs import eventually
-from tests.support.patience import PATIENCE_S
+from tests.support.app import AppHarness
+from tests.support.jobs import wait_until
+from tests.support.timeouts import TIMEOUT_S
 from tests.support.uploads import FILES, blob_names, create, detail, send_chunk, upload
 
 pytestmark = pytest.mark.spec("4.4")
@@ -35,17 +35,17 @@ KIB, MIB = 1 << 10, 1 << 20
 
 
 @pytest.fixture(scope="module")
-async def url(kiln: Kiln) -> AsyncIterator[str]:
+async def url(app: AppHarness) -> AsyncIterator[str]:
     """The same application on a real socket, where connections can break."""
-    async with serving(kiln) as url:
+    async with serving(app) as url:
         yield url
 
 
 @asynccontextmanager
-async def serving(kiln: Kiln) -> AsyncIterator[str]:
+async def serving(app: AppHarness) -> AsyncIterator[str]:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(kiln.app, log_config=None, lifespan="off"))
+        server = uvicorn.Server(uvicorn.Config(app.asgi, log_config=None, lifespan="off"))
         task = asyncio.create_task(server.serve(sockets=[listening]))
         yield f"http://127.0.0.1:{listening.getsockname()[1]}"
         server.should_exit = True
@@ -56,39 +56,39 @@ def noise(size: int, seed: int = 0) -> bytes:
     return random.Random(seed).randbytes(size)
 
 
-async def content(kiln: Kiln, file_id: str, track_id: int = OWN_CONTENT) -> bytes:
+async def content(app: AppHarness, file_id: str, track_id: int = OWN_CONTENT) -> bytes:
     """What has come so far, put together; every part must follow the one before."""
-    async with kiln.services.database.connection() as connection:
+    async with app.services.database.connection() as connection:
         parts = await part_store.list_all(connection, FileId(file_id), track_id)  # type: ignore
     joined = b""
     for part in parts:
         assert part.first_byte == len(joined)
-        joined += await kiln.services.blobs.get(part.blob_key)
+        joined += await app.services.blobs.get(part.blob_key)
         assert part.end_byte == len(joined)
     return joined
 
 
-def parts_stored(kiln: Kiln, file_id: str) -> int:
-    return sum(name.startswith("parts/") for name in blob_names(kiln, file_id))
+def parts_stored(app: AppHarness, file_id: str) -> int:
+    return sum(name.startswith("parts/") for name in blob_names(app, file_id))
 
 
-async def organization_of(kiln: Kiln) -> OrganizationId:
-    found = await kiln.client.get("/api/v1/organization")
+async def organization_of(app: AppHarness) -> OrganizationId:
+    found = await app.client.get("/api/v1/organization")
     return OrganizationId(found.json()["id"])
 
 
 class TestChunks:
-    async def test_in_order_with_either_spelling_of_the_range(self, kiln: Kiln) -> None:
+    async def test_in_order_with_either_spelling_of_the_range(self, app: AppHarness) -> None:
         data = noise(250_000)
-        record = await create(kiln, byte_size=len(data))
+        record = await create(app, byte_size=len(data))
         assert (record["status"], record["next_byte"]) == ("created", 0)
         path = f"{FILES}/{record['id']}/upload"
-        state = await kiln.client.get(path)
+        state = await app.client.get(path)
         assert (state.status_code, state.json()["complete"]) == (202, False)
         for at, form, status in ((0, "bytes=", 202), (100_000, "bytes ", 202), (200_000, "", 201)):
             piece = data[at : at + 100_000]
             answer = await send_chunk(
-                kiln, path, piece, start=at, total=len(data), form=form or "Bytes = "
+                app, path, piece, start=at, total=len(data), form=form or "Bytes = "
             )
             assert answer.status_code == status, answer.text
             assert answer.json() == {
@@ -98,71 +98,71 @@ class TestChunks:
                 "byte_size": len(data),
                 "complete": status == 201,
             }
-        state = await kiln.client.get(path)
+        state = await app.client.get(path)
         assert (state.status_code, state.json()["next_byte"]) == (200, len(data))
-        assert await content(kiln, record["id"]) == data
+        assert await content(app, record["id"]) == data
 
-    async def test_a_whole_body_without_a_range(self, kiln: Kiln) -> None:
+    async def test_a_whole_body_without_a_range(self, app: AppHarness) -> None:
         data = noise(100_000)
-        record = await create(kiln, byte_size=len(data))
+        record = await create(app, byte_size=len(data))
         path = f"{FILES}/{record['id']}/upload"
 
         async def pieces(end: int) -> AsyncIterator[bytes]:
             for at in range(0, end, 7_000):
                 yield data[at : min(end, at + 7_000)]
 
-        first = await kiln.client.post(path, content=pieces(40_000))
+        first = await app.client.post(path, content=pieces(40_000))
         assert (first.status_code, first.json()["next_byte"]) == (202, 40_000)
         # Sent again from the start, as a shell would do it.
-        second = await kiln.client.post(path, content=pieces(len(data)))
+        second = await app.client.post(path, content=pieces(len(data)))
         assert second.status_code == 201
-        assert await content(kiln, record["id"]) == data
+        assert await content(app, record["id"]) == data
 
-    async def test_a_long_body_is_kept_in_parts(self, kiln: Kiln) -> None:
+    async def test_a_long_body_is_kept_in_parts(self, app: AppHarness) -> None:
         data = noise(20 * MIB)
-        record = await create(kiln, byte_size=len(data))
-        answer = await kiln.client.post(f"{FILES}/{record['id']}/upload", content=data)
+        record = await create(app, byte_size=len(data))
+        answer = await app.client.post(f"{FILES}/{record['id']}/upload", content=data)
         assert answer.status_code == 201
-        assert await content(kiln, record["id"]) == data
-        assert parts_stored(kiln, record["id"]) == 3
+        assert await content(app, record["id"]) == data
+        assert parts_stored(app, record["id"]) == 3
 
-    async def test_sent_again_from_the_start(self, kiln: Kiln) -> None:
+    async def test_sent_again_from_the_start(self, app: AppHarness) -> None:
         """Existing clients never resume: after a break they send everything again."""
         data = noise(300_000)
-        record = await create(kiln, byte_size=len(data))
+        record = await create(app, byte_size=len(data))
         path = f"{FILES}/{record['id']}/upload"
-        await upload(kiln, path, data[:130_000] + data[130_000:], chunk_bytes=130_000)
-        again = await upload(kiln, path, data, chunk_bytes=70_000)
+        await upload(app, path, data[:130_000] + data[130_000:], chunk_bytes=130_000)
+        again = await upload(app, path, data, chunk_bytes=70_000)
         # All of it is there, so there is nothing more to be sent.
         assert {answer.status_code for answer in again} == {201}
-        assert await content(kiln, record["id"]) == data
+        assert await content(app, record["id"]) == data
 
-    async def test_overlap_is_left_out(self, kiln: Kiln) -> None:
+    async def test_overlapping_bytes_are_skipped(self, app: AppHarness) -> None:
         data = noise(300_000)
-        record = await create(kiln, byte_size=len(data))
+        record = await create(app, byte_size=len(data))
         path, total = f"{FILES}/{record['id']}/upload", len(data)
-        await send_chunk(kiln, path, data[:130_000], start=0, total=total)
+        await send_chunk(app, path, data[:130_000], start=0, total=total)
         # What was kept stays, also where something else is sent in its place.
         other = noise(70_000, seed=1)
-        answer = await send_chunk(kiln, path, other, start=0, total=total)
+        answer = await send_chunk(app, path, other, start=0, total=total)
         assert (answer.status_code, answer.json()["next_byte"]) == (202, 130_000)
-        answer = await send_chunk(kiln, path, data[90_000:200_000], start=90_000, total=total)
+        answer = await send_chunk(app, path, data[90_000:200_000], start=90_000, total=total)
         assert (answer.status_code, answer.json()["next_byte"]) == (202, 200_000)
-        answer = await send_chunk(kiln, path, data[200_000:], start=200_000, total=total)
+        answer = await send_chunk(app, path, data[200_000:], start=200_000, total=total)
         assert answer.status_code == 201
-        answer = await send_chunk(kiln, path, data[200_000:], start=200_000, total=total)
+        answer = await send_chunk(app, path, data[200_000:], start=200_000, total=total)
         assert answer.status_code == 201
-        assert await content(kiln, record["id"]) == data
+        assert await content(app, record["id"]) == data
 
-    async def test_a_gap_is_refused_and_says_where_to_go_on(self, kiln: Kiln) -> None:
-        record = await create(kiln, byte_size=1000)
+    async def test_a_gap_is_refused_and_says_where_to_go_on(self, app: AppHarness) -> None:
+        record = await create(app, byte_size=1000)
         path = f"{FILES}/{record['id']}/upload"
-        await send_chunk(kiln, path, b"a" * 300, start=0, total=1000)
-        answer = await send_chunk(kiln, path, b"b" * 100, start=301, total=1000)
+        await send_chunk(app, path, b"a" * 300, start=0, total=1000)
+        answer = await send_chunk(app, path, b"b" * 100, start=301, total=1000)
         assert answer.status_code == 416
         assert answer.json()["error"] == "upload_gap"
         assert answer.json()["next_byte"] == 300
-        assert (await detail(kiln, record["id"]))["next_byte"] == 300
+        assert (await detail(app, record["id"]))["next_byte"] == 300
 
     @pytest.mark.parametrize(
         ("headers", "body"),
@@ -180,83 +180,85 @@ class TestChunks:
             ({}, b""),
         ],
     )
-    async def test_what_does_not_fit(
-        self, kiln: Kiln, headers: dict[str, str], body: bytes
+    async def test_mismatched_range_length_or_size_is_refused(
+        self, app: AppHarness, headers: dict[str, str], body: bytes
     ) -> None:
-        record = await create(kiln, byte_size=1000)
+        record = await create(app, byte_size=1000)
         path = f"{FILES}/{record['id']}/upload"
 
         async def pieces() -> AsyncIterator[bytes]:
             yield body
 
         for sent in (body, pieces()):
-            answer = await kiln.client.post(path, content=sent, headers=headers)
+            answer = await app.client.post(path, content=sent, headers=headers)
             assert (answer.status_code, answer.json()["error"]) == (400, "chunk_mismatch")
-        assert (await detail(kiln, record["id"]))["next_byte"] == 0
-        assert parts_stored(kiln, record["id"]) == 0
+        assert (await detail(app, record["id"]))["next_byte"] == 0
+        assert parts_stored(app, record["id"]) == 0
 
-    async def test_a_body_that_goes_on_too_long_completes_nothing(self, kiln: Kiln) -> None:
+    async def test_a_body_that_goes_on_too_long_completes_nothing(self, app: AppHarness) -> None:
         """The last byte of a file must not count before the body has ended."""
-        record = await create(kiln, byte_size=9 * MIB)
+        record = await create(app, byte_size=9 * MIB)
 
         async def pieces() -> AsyncIterator[bytes]:
             for _ in range(9):
                 yield bytes(MIB)
             yield b"x"
 
-        answer = await kiln.client.post(f"{FILES}/{record['id']}/upload", content=pieces())
+        answer = await app.client.post(f"{FILES}/{record['id']}/upload", content=pieces())
         assert answer.status_code == 400
-        assert (await detail(kiln, record["id"]))["status"] == "uploading"
-        assert (await detail(kiln, record["id"]))["next_byte"] == 8 * MIB
+        assert (await detail(app, record["id"]))["status"] == "uploading"
+        assert (await detail(app, record["id"]))["next_byte"] == 8 * MIB
 
-    async def test_too_many_pieces(self, kiln: Kiln, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_too_many_parts_are_refused(
+        self, app: AppHarness, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(uploads_module, "MAX_PARTS", 3)
-        record = await create(kiln, byte_size=10)
-        answers = await upload(kiln, f"{FILES}/{record['id']}/upload", b"x" * 4, chunk_bytes=1)
+        record = await create(app, byte_size=10)
+        answers = await upload(app, f"{FILES}/{record['id']}/upload", b"x" * 4, chunk_bytes=1)
         assert answers[0].status_code == 400  # the total is wrong
         path = f"{FILES}/{record['id']}/upload"
         codes = [
-            (await send_chunk(kiln, path, b"x", start=at, total=10)).status_code for at in range(4)
+            (await send_chunk(app, path, b"x", start=at, total=10)).status_code for at in range(4)
         ]
         assert codes == [202, 202, 202, 400]
-        assert parts_stored(kiln, record["id"]) == 3
+        assert parts_stored(app, record["id"]) == 3
 
-    async def test_for_nobody(self, kiln: Kiln) -> None:
-        stranger = await kiln.stranger()
+    async def test_upload_to_unknown_or_foreign_file_is_404(self, app: AppHarness) -> None:
+        stranger = await app.other_organization()
         theirs = await create(stranger, byte_size=10)
         for file_id in (theirs["id"], "nonsense", "00000000-0000-4000-8000-000000000000"):
             for answer in (
-                await kiln.client.post(f"{FILES}/{file_id}/upload", content=b"x" * 10),
-                await kiln.client.get(f"{FILES}/{file_id}/upload"),
+                await app.client.post(f"{FILES}/{file_id}/upload", content=b"x" * 10),
+                await app.client.get(f"{FILES}/{file_id}/upload"),
             ):
                 assert (answer.status_code, answer.json()["error"]) == (404, "file_not_found")
         assert (await detail(stranger, theirs["id"]))["next_byte"] == 0
 
 
 class TestTwoAtOnce:
-    async def test_writers_with_other_chunks(
-        self, kiln: Kiln, monkeypatch: pytest.MonkeyPatch
+    async def test_concurrent_writers_with_different_chunk_sizes(
+        self, app: AppHarness, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Each sends everything in chunks of its own; the file is right and begins once."""
         monkeypatch.setattr(chunks_module, "PART_BYTES", 10_000)
         data = noise(400_000)
-        record = await create(kiln, byte_size=len(data))
+        record = await create(app, byte_size=len(data))
         path = f"{FILES}/{record['id']}/upload"
-        writers = [upload(kiln, path, data, chunk_bytes=size) for size in (37_000, 90_001, 6_000)]
+        writers = [upload(app, path, data, chunk_bytes=size) for size in (37_000, 90_001, 6_000)]
         for answers in await asyncio.gather(*writers):
             assert {answer.status_code for answer in answers} <= {201, 202}
             assert answers[-1].status_code == 201
-        assert await content(kiln, record["id"]) == data
-        jobs = await kiln.services.jobs.list_jobs(limit=1000)
+        assert await content(app, record["id"]) == data
+        jobs = await app.services.jobs.list_jobs(limit=1000)
         assert [job.args.get("file_id") for job in jobs].count(record["id"]) == 1
-        async with kiln.services.database.connection() as connection:
+        async with app.services.database.connection() as connection:
             parts = await part_store.list_all(connection, record["id"], OWN_CONTENT)
         # What lost a race is not left lying about.
-        assert parts_stored(kiln, record["id"]) == len(parts)
+        assert parts_stored(app, record["id"]) == len(parts)
 
-    async def test_one_is_overtaken_while_it_sends(self, kiln: Kiln) -> None:
+    async def test_a_slow_writer_overtaken_by_another(self, app: AppHarness) -> None:
         data = noise(500_000)
-        record = await create(kiln, byte_size=len(data))
+        record = await create(app, byte_size=len(data))
         path = f"{FILES}/{record['id']}/upload"
         has_begun, goes_on = asyncio.Event(), asyncio.Event()
 
@@ -267,18 +269,18 @@ class TestTwoAtOnce:
             yield data[100_000:400_000]
 
         headers = {"Content-Range": f"bytes 0-399999/{len(data)}"}
-        slow = asyncio.create_task(kiln.client.post(path, content=slowly(), headers=headers))
+        slow = asyncio.create_task(app.client.post(path, content=slowly(), headers=headers))
         await has_begun.wait()
-        answer = await send_chunk(kiln, path, data[:250_000], start=0, total=len(data))
+        answer = await send_chunk(app, path, data[:250_000], start=0, total=len(data))
         assert answer.json()["next_byte"] == 250_000
         goes_on.set()
         assert (await slow).json()["next_byte"] == 400_000
-        answer = await send_chunk(kiln, path, data[400_000:], start=400_000, total=len(data))
+        answer = await send_chunk(app, path, data[400_000:], start=400_000, total=len(data))
         assert answer.status_code == 201
-        assert await content(kiln, record["id"]) == data
+        assert await content(app, record["id"]) == data
 
-    async def test_deleted_while_it_is_sent(self, kiln: Kiln) -> None:
-        record = await create(kiln, byte_size=500_000)
+    async def test_deleted_while_it_is_sent(self, app: AppHarness) -> None:
+        record = await create(app, byte_size=500_000)
         path = f"{FILES}/{record['id']}"
         has_begun, goes_on = asyncio.Event(), asyncio.Event()
 
@@ -288,86 +290,90 @@ class TestTwoAtOnce:
             await goes_on.wait()
             yield bytes(100_000)
 
-        slow = asyncio.create_task(kiln.client.post(f"{path}/upload", content=slowly()))
+        slow = asyncio.create_task(app.client.post(f"{path}/upload", content=slowly()))
         await has_begun.wait()
-        assert (await kiln.client.delete(path)).status_code == 200
+        assert (await app.client.delete(path)).status_code == 200
         goes_on.set()
         assert (await slow).status_code == 404
-        assert blob_names(kiln, record["id"]) == set()
+        assert blob_names(app, record["id"]) == set()
 
 
 class TestBrokenConnections:
-    async def test_what_has_come_is_kept(self, kiln: Kiln, url: str) -> None:
+    async def test_received_bytes_survive_a_broken_connection(
+        self, app: AppHarness, url: str
+    ) -> None:
         """Cut in the middle of a chunk; the next attempt goes on there."""
         data = noise(20 * MIB)
-        record = await create(kiln, byte_size=len(data))
+        record = await create(app, byte_size=len(data))
         path = f"{FILES}/{record['id']}/upload"
         sent = 11 * MIB + 12_345
-        await send_and_break_off(kiln, url + path, data, sent=sent)
+        await send_and_break_off(app, url + path, data, sent=sent)
 
         async def has_come() -> bool:
-            return bool((await detail(kiln, record["id"]))["next_byte"] > 8 * MIB)
+            return bool((await detail(app, record["id"]))["next_byte"] > 8 * MIB)
 
-        await eventually(has_come)
-        state = (await kiln.client.get(path)).json()
+        await wait_until(has_come)
+        state = (await app.client.get(path)).json()
         next_byte = state["next_byte"]
         assert 8 * MIB < next_byte <= sent
-        assert await content(kiln, record["id"]) == data[:next_byte]
-        answer = await send_chunk(kiln, path, data[next_byte:], start=next_byte, total=len(data))
+        assert await content(app, record["id"]) == data[:next_byte]
+        answer = await send_chunk(app, path, data[next_byte:], start=next_byte, total=len(data))
         assert answer.status_code == 201
-        assert await content(kiln, record["id"]) == data
+        assert await content(app, record["id"]) == data
 
-    async def test_a_few_bytes_are_not_worth_a_part(self, kiln: Kiln, url: str) -> None:
+    async def test_tiny_remainders_are_not_stored_as_parts(self, app: AppHarness, url: str) -> None:
         data = noise(MIB)
-        record = await create(kiln, byte_size=len(data))
+        record = await create(app, byte_size=len(data))
         path = f"{FILES}/{record['id']}/upload"
-        await send_and_break_off(kiln, url + path, data, sent=10 * KIB)
-        answers = await upload(kiln, path, data)
+        await send_and_break_off(app, url + path, data, sent=10 * KIB)
+        answers = await upload(app, path, data)
         assert answers[-1].status_code == 201
-        assert await content(kiln, record["id"]) == data
-        assert parts_stored(kiln, record["id"]) == 1
+        assert await content(app, record["id"]) == data
+        assert parts_stored(app, record["id"]) == 1
 
-    async def test_an_answer_is_heard_though_much_was_sent(self, kiln: Kiln, url: str) -> None:
+    async def test_an_early_error_reaches_a_client_that_is_still_sending(
+        self, app: AppHarness, url: str
+    ) -> None:
         """A refusal while the caller still sends must not look like a broken connection."""
-        record = await create(kiln, byte_size=16 * MIB)
+        record = await create(app, byte_size=16 * MIB)
         headers = {
-            "Authorization": f"Bearer {kiln.key}",
+            "Authorization": f"Bearer {app.key}",
             "Content-Range": f"bytes={8 * MIB}-{16 * MIB - 1}/{16 * MIB}",
         }
-        async with httpx.AsyncClient(timeout=PATIENCE_S) as client:
+        async with httpx.AsyncClient(timeout=TIMEOUT_S) as client:
             answer = await client.post(
                 f"{url}{FILES}/{record['id']}/upload", content=bytes(8 * MIB), headers=headers
             )
         assert (answer.status_code, answer.json()["next_byte"]) == (416, 0)
 
-    async def test_memory_stays_flat(self, kiln: Kiln, url: str) -> None:
+    async def test_memory_stays_flat(self, app: AppHarness, url: str) -> None:
         size, piece = 200 * MIB, bytes(MIB)
-        record = await create(kiln, byte_size=size)
+        record = await create(app, byte_size=size)
         before = forget_peak()
 
         async def pieces() -> AsyncIterator[bytes]:
             for _ in range(size // len(piece)):
                 yield piece
 
-        async with httpx.AsyncClient(timeout=PATIENCE_S) as client:
+        async with httpx.AsyncClient(timeout=TIMEOUT_S) as client:
             answer = await client.post(
                 f"{url}{FILES}/{record['id']}/upload",
                 content=pieces(),
-                headers={"Authorization": f"Bearer {kiln.key}", "Content-Length": str(size)},
+                headers={"Authorization": f"Bearer {app.key}", "Content-Length": str(size)},
             )
         assert answer.status_code == 201, answer.text
-        assert parts_stored(kiln, record["id"]) == 25
+        assert parts_stored(app, record["id"]) == 25
         # Both ends are in this process, and still it never held a third of the body.
         assert peak_kib() - before < 64 * KIB
-        assert (await kiln.client.delete(f"{FILES}/{record['id']}")).status_code == 200
+        assert (await app.client.delete(f"{FILES}/{record['id']}")).status_code == 200
 
 
-async def send_and_break_off(kiln: Kiln, url: str, data: bytes, *, sent: int) -> None:
+async def send_and_break_off(app: AppHarness, url: str, data: bytes, *, sent: int) -> None:
     """Announce all of `data` as one chunk, send the first bytes, and hang up."""
     parts = urlsplit(url)
     _, writer = await asyncio.open_connection(parts.hostname, parts.port)
     writer.write(
-        f"POST {parts.path} HTTP/1.1\r\nHost: kiln\r\nAuthorization: Bearer {kiln.key}\r\n"
+        f"POST {parts.path} HTTP/1.1\r\nHost: kiln\r\nAuthorization: Bearer {app.key}\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(data)}\r\n"
         f"Content-Range: bytes=0-{len(data) - 1}/{len(data)}\r\n\r\n".encode()
     )
@@ -390,28 +396,28 @@ def forget_peak() -> int:
     return peak_kib()
 
 
-async def test_expired_meanwhile(kiln: Kiln) -> None:
+async def test_upload_to_an_expired_file_is_410(app: AppHarness) -> None:
     """Nothing is added to a file whose content is about to be removed."""
-    record = await create(kiln, byte_size=10)
-    async with kiln.services.database.transaction() as connection:
+    record = await create(app, byte_size=10)
+    async with app.services.database.transaction() as connection:
         await connection.execute(
             "UPDATE file SET expires_at = %s WHERE id = %s",
-            (kiln.services.clock.now() - timedelta(seconds=1), record["id"]),
+            (app.services.clock.now() - timedelta(seconds=1), record["id"]),
         )
-    answer = await kiln.client.post(f"{FILES}/{record['id']}/upload", content=b"x" * 10)
+    answer = await app.client.post(f"{FILES}/{record['id']}/upload", content=b"x" * 10)
     assert (answer.status_code, answer.json()["error"]) == (410, "file_expired")
 
 
-async def test_an_upload_that_was_never_looked_at_can_be_finished(kiln: Kiln) -> None:
+async def test_an_empty_last_chunk_finishes_a_complete_upload(app: AppHarness) -> None:
     """The api died between the last byte and the check: an empty request is enough to go on."""
     data = b"WEBVTT\n\n00:00.000 --> 00:01.000\nHello.\n"
-    record = await create(kiln, type="caption", byte_size=len(data))
-    target = Target(await organization_of(kiln), FileId(record["id"]))
-    await kiln.services.uploads._keep(target, 0, data)
+    record = await create(app, type="caption", byte_size=len(data))
+    target = Target(await organization_of(app), FileId(record["id"]))
+    await app.services.uploads._keep(target, 0, data)
     path = f"{FILES}/{record['id']}/upload"
-    state = await kiln.client.get(path)
+    state = await app.client.get(path)
     assert (state.status_code, state.json()["next_byte"]) == (202, len(data))
-    answer = await kiln.client.post(path, headers={"Content-Range": f"bytes */{len(data)}"})
+    answer = await app.client.post(path, headers={"Content-Range": f"bytes */{len(data)}"})
     assert (answer.status_code, answer.json()["status"]) == (201, "ready")
 
 

@@ -7,30 +7,30 @@ import httpx
 import pytest
 from structlog.testing import capture_logs
 
-from tests.support.app import BASE_URL, Kiln
-from tests.support.pipelines import enable
+from tests.support.app import BASE_URL, AppHarness
+from tests.support.pipelines import enable_pipelines
 from tests.support.uploads import FILES, create
 
 NO_FIELD = "is not a field of this request and has no effect"
 
 
-def anybody(kiln: Kiln) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=httpx.ASGITransport(kiln.app), base_url=BASE_URL)
+def anybody(app: AppHarness) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app.asgi), base_url=BASE_URL)
 
 
-async def test_answers_name_fields_without_effect(kiln: Kiln) -> None:
+async def test_answers_name_fields_without_effect(app: AppHarness) -> None:
     file = {"filename": "a", "type": "video", "byte_size": 1, "mimeType": "video/mp4"}
-    answer = await kiln.client.post(FILES, json=file)
+    answer = await app.client.post(FILES, json=file)
     assert answer.status_code == 201
     assert answer.json()["warnings"] == [f"mimeType {NO_FIELD}: did you mean mime_type?"]
     track = {"track_id": 1, "type": "video", "duration_ms": 1, "codec_name": "h264"}
     path = f"{FILES}/{answer.json()['id']}/tracks"
-    answer = await kiln.client.post(path, json={**track, "byte_size": 1, "codec": "avc1"})
+    answer = await app.client.post(path, json={**track, "byte_size": 1, "codec": "avc1"})
     assert (answer.status_code, answer.json()["warnings"]) == (201, [f"codec {NO_FIELD}"])
-    signed = await kiln.client.post("/api/v1/url-token", json={"url": "/", "parms": {}})
+    signed = await app.client.post("/api/v1/url-token", json={"url": "/", "parms": {}})
     assert signed.json()["warnings"] == [f"parms {NO_FIELD}: did you mean params?"]
     assert signed.headers["content-length"] == str(len(signed.content))
-    assert "warnings" not in await create(kiln)
+    assert "warnings" not in await create(app)
 
 
 @pytest.mark.parametrize(
@@ -46,24 +46,24 @@ async def test_answers_name_fields_without_effect(kiln: Kiln) -> None:
         "pipeline-runs/%00",
     ],
 )
-async def test_nothing_is_at_an_address_with_nul(kiln: Kiln, path: str) -> None:
-    answer = await kiln.client.get(f"/api/v1/{path}")
+async def test_nothing_is_at_an_address_with_nul(app: AppHarness, path: str) -> None:
+    answer = await app.client.get(f"/api/v1/{path}")
     assert (answer.status_code, answer.json()["error"]) == (404, "not_found")
 
 
-async def test_a_query_with_nul_is_refused(kiln: Kiln) -> None:
-    answer = await kiln.client.get("/api/v1/transcode/manifest.json?url=https://a.example/%00")
+async def test_a_query_with_nul_is_refused(app: AppHarness) -> None:
+    answer = await app.client.get("/api/v1/transcode/manifest.json?url=https://a.example/%00")
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
-    answer = await kiln.client.get("/v2/videos?page=%00")
+    answer = await app.client.get("/v2/videos?page=%00")
     assert (answer.status_code, answer.json()["error"]) == (422, "invalid_request")
     # Written so, it is a percent sign and two digits.
-    assert (await kiln.client.get("/api/v1/organization?a=%2500")).status_code == 200
+    assert (await app.client.get("/api/v1/organization?a=%2500")).status_code == 200
 
 
 @pytest.mark.spec("7")
-async def test_a_wrong_page_of_a_files_metadata_is_422_with_issues(kiln: Kiln) -> None:
-    owner = await kiln.stranger()
-    await enable(owner)
+async def test_a_wrong_page_of_a_files_metadata_is_422_with_issues(app: AppHarness) -> None:
+    owner = await app.other_organization()
+    await enable_pipelines(owner)
     file_id = (await create(owner))["id"]
     for path in (f"{FILES}/{file_id}/metadata", f"{FILES}/{file_id}/metadata/faces"):
         answer = await owner.client.get(path, params={"limit": 0})
@@ -80,26 +80,26 @@ RENDER = {
 
 @pytest.mark.parametrize("event", [LOAD, RENDER], ids=["load", "render"])
 async def test_telemetry_is_taken_from_anybody_and_dropped(
-    kiln: Kiln, event: dict[str, Any]
+    app: AppHarness, event: dict[str, Any]
 ) -> None:
-    for client in (kiln.client, anybody(kiln)):
+    for client in (app.client, anybody(app)):
         with capture_logs() as lines:
             answer = await client.post("/api/v1/telemetry", json=event)
         assert (answer.status_code, answer.json()) == (202, {"success": True})
         assert {line["event"] for line in lines} <= {"request"}
 
 
-async def test_telemetry_is_bounded(kiln: Kiln) -> None:
+async def test_telemetry_is_bounded(app: AppHarness) -> None:
     path = "/api/v1/telemetry"
     large = {**LOAD, "feature_usage": "x" * (64 << 10)}
-    assert (await anybody(kiln).post(path, json=large)).status_code == 413
-    assert (await anybody(kiln).post(path, content=b"{")).status_code == 400
+    assert (await anybody(app).post(path, json=large)).status_code == 413
+    assert (await anybody(app).post(path, content=b"{")).status_code == 400
 
 
-async def test_feedback_goes_to_the_log_under_its_id(kiln: Kiln) -> None:
+async def test_feedback_goes_to_the_log_under_its_id(app: AppHarness) -> None:
     body = {"category": "bug", "summary": "it hangs", "details": "d" * 5000, "context": {"a": 1}}
     with capture_logs() as lines:
-        answer = await kiln.client.post("/api/v1/feedback", json=body)
+        answer = await app.client.post("/api/v1/feedback", json=body)
     assert answer.status_code == 201
     assert set(answer.json()) == {"id", "created_at"}
     [line] = [line for line in lines if line["event"] == "feedback.received"]
@@ -108,17 +108,17 @@ async def test_feedback_goes_to_the_log_under_its_id(kiln: Kiln) -> None:
     assert len(line["details"]) == 2000
 
 
-async def test_feedback_needs_a_key_and_its_fields(kiln: Kiln) -> None:
+async def test_feedback_needs_a_key_and_its_fields(app: AppHarness) -> None:
     path, body = "/api/v1/feedback", {"category": "bug", "summary": "s", "details": "d"}
-    assert (await anybody(kiln).post(path, json=body)).status_code == 401
+    assert (await anybody(app).post(path, json=body)).status_code == 401
     for missing in body:
         less = {name: value for name, value in body.items() if name != missing}
-        answer = await kiln.client.post(path, json=less)
+        answer = await app.client.post(path, json=less)
         assert (answer.status_code, answer.json()["field"]) == (400, missing)
 
 
-async def test_issue_codes_are_ours_not_those_of_the_validator(kiln: Kiln) -> None:
+async def test_issue_codes_are_ours_not_those_of_the_validator(app: AppHarness) -> None:
     body = {"filename": "a", "type": "film", "byte_size": "9", "md5": "no sum"}
-    answer = await kiln.client.post(FILES, json=body)
+    answer = await app.client.post(FILES, json=body)
     found = {issue["path"]: issue["code"] for issue in answer.json()["issues"]}
     assert found == {"type": "unknown_value", "byte_size": "type", "md5": "invalid"}

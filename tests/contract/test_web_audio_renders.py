@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
+from tests.support.app import AppHarness, open_app
 from tests.support.clips import Clip, make_clip
 from tests.support.postgres import PostgresServer
 from tests.support.sounds import beep_times
@@ -28,9 +28,9 @@ SCRIPT = """setTimeout(() => {
 
 
 @pytest.fixture
-async def kiln(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Kiln]:
-    async with open_kiln(postgres, tmp_path / "data", template=TEMPLATE, workers=2) as kiln:
-        yield kiln
+async def app(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[AppHarness]:
+    async with open_app(postgres, tmp_path / "data", template=TEMPLATE, workers=2) as app:
+        yield app
 
 
 def bundle(folder: Path) -> bytes:
@@ -44,18 +44,18 @@ def bundle(folder: Path) -> bytes:
     return file.getvalue()
 
 
-async def test_scripts_are_heard_beside_elements(kiln: Kiln, tmp_path: Path) -> None:
+async def test_scripts_are_heard_beside_elements(app: AppHarness, tmp_path: Path) -> None:
     asked = {"width": 64, "height": 36, "fps": 10, "work_slice_ms": 1000}
-    created = await kiln.client.post(RENDERS, json=asked)
+    created = await app.client.post(RENDERS, json=asked)
     address = f"{RENDERS}/{created.json()['id']}"
-    uploaded = await kiln.client.post(f"{address}/upload", content=bundle(tmp_path / "bundle"))
+    uploaded = await app.client.post(f"{address}/upload", content=bundle(tmp_path / "bundle"))
     assert uploaded.is_success, uploaded.text
-    await kiln.writes(f"{address}/progress")
-    ended = (await kiln.client.get(address)).json()
+    await app.get_in_parts(f"{address}/progress")
+    ended = (await app.client.get(address)).json()
     assert ended["status"] == "complete", ended
     assert not ended.get("warnings")
     path = tmp_path / "film.mp4"
-    path.write_bytes((await kiln.client.get(f"{address}.mp4")).content)
+    path.write_bytes((await app.client.get(f"{address}.mp4")).content)
     assert beep_times(path) == pytest.approx([0, 1, 1.5, 2], abs=0.002)
     # The bundle and the film; no slice, no sound.
-    assert (await kiln.stored())[1] == 2
+    assert (await app.count_stored())[1] == 2

@@ -17,27 +17,29 @@ from standardwebhooks import Webhook, WebhookVerificationError
 from framekiln.db.pool import Database
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.fetch import GuardedFetcher
+from framekiln.webhooks.delivery_policy import RETRY_DELAYS_S
 from framekiln.webhooks.errors import DeliveryNotFound, WebhookNotFound, WebhookPaused
 from framekiln.webhooks.model import DeliveryId, Event, SubscriptionState
-from framekiln.webhooks.pacing import RETRY_DELAYS_S
-from tests.support.patience import PATIENCE_S, ever_longer
 from tests.support.receiver import NO_ANSWER, Answer, Receiver
-from tests.support.webhooks import PostOffice, arrivals, data_of
+from tests.support.timeouts import TIMEOUT_S, increasing_limits
+from tests.support.webhooks import WebhookHarness, data_of, wait_for_requests
 
 pytestmark = pytest.mark.spec("6")
 
 
 @pytest.fixture
-async def office(database: Database, queue: JobQueue) -> PostOffice:
-    return await PostOffice.open(database, queue)
+async def webhooks(database: Database, queue: JobQueue) -> WebhookHarness:
+    return await WebhookHarness.open(database, queue)
 
 
 class TestMessages:
-    async def test_both_signatures_are_right(self, office: PostOffice, receiver: Receiver) -> None:
-        subscription = await office.subscribe(receiver.url("/hook"), "render.*")
-        await office.happens("render.completed", id="r1", title="Käse\u2028\0")
-        async with office.working():
-            [request] = await arrivals(receiver, 1)
+    async def test_both_signatures_are_right(
+        self, webhooks: WebhookHarness, receiver: Receiver
+    ) -> None:
+        subscription = await webhooks.subscribe(receiver.url("/hook"), "render.*")
+        await webhooks.record_event("render.completed", id="r1", title="Käse\u2028\0")
+        async with webhooks.running_workers():
+            [request] = await wait_for_requests(receiver, 1)
         assert (request.method, request.path) == ("POST", "/hook")
         assert json.loads(request.body) == {
             "topic": "render.completed",
@@ -52,7 +54,7 @@ class TestMessages:
         with pytest.raises(WebhookVerificationError):
             verifier.verify(request.body + b" ", dict(request.headers))
 
-    async def test_go_over_tls_to_servers_that_can_prove_their_name(
+    async def test_tls_certificates_are_verified(
         self, database: Database, queue: JobQueue, tmp_path: Path
     ) -> None:
         came = asyncio.Event()
@@ -74,44 +76,46 @@ class TestMessages:
         port = server.sockets[0].getsockname()[1]
         allow = frozenset({"hooks.test", "other.test"})
         fetcher = GuardedFetcher(allow, ca_file=certificate, resolve=resolve)
-        office = await PostOffice.open(database, queue, fetcher)
+        office = await WebhookHarness.open(database, queue, fetcher)
         right = await office.subscribe(f"https://hooks.test:{port}/")
         wrong = await office.subscribe(f"https://other.test:{port}/")
-        async with server, office.working():
-            await office.happens()
-            await office.settle(right, "delivered")
-            await office.idle()
+        async with server, office.running_workers():
+            await office.record_event()
+            await office.wait_for_statuses(right, "delivered")
+            await office.wait_until_idle()
         assert came.is_set()
         [waiting] = await office.deliveries(wrong)
         assert waiting.last_attempt is not None
         assert "certificate" in str(waiting.last_attempt.error).lower()
 
     async def test_an_old_secret_signs_beside_the_new_one_for_a_day(
-        self, office: PostOffice, receiver: Receiver
+        self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
-        old = await office.subscribe(receiver.url())
-        new = await office.webhooks.rotate_secret(old.organization_id, old.id)
+        old = await webhooks.subscribe(receiver.url())
+        new = await webhooks.service.rotate_secret(old.organization_id, old.id)
         assert new.secret != old.secret
-        async with office.working():
-            await office.happens()
-            [first] = await arrivals(receiver, 1)
+        async with webhooks.running_workers():
+            await webhooks.record_event()
+            [first] = await wait_for_requests(receiver, 1)
             for secret in (old.secret, new.secret):
                 Webhook(secret).verify(first.body, dict(first.headers))
-            office.clock.advance(timedelta(hours=24))
-            await office.happens()
-            second = (await arrivals(receiver, 2))[1]
+            webhooks.clock.advance(timedelta(hours=24))
+            await webhooks.record_event()
+            second = (await wait_for_requests(receiver, 2))[1]
         assert len(second.headers["webhook-signature"].split()) == 1
 
-    async def test_a_new_address_is_tried(self, office: PostOffice, receiver: Receiver) -> None:
-        async with office.working():
-            made = await office.subscribe(receiver.url("/a"), "render.failed", is_proven=False)
-            await arrivals(receiver, 1)
-            await office.webhooks.change(office.organization_id, made.id, url=receiver.url("/b"))
-            await arrivals(receiver, 2)
-            await office.webhooks.change(office.organization_id, made.id, events=["file.*"])
-            await office.settle(made, "delivered", "delivered")
+    async def test_a_new_address_is_tried(
+        self, webhooks: WebhookHarness, receiver: Receiver
+    ) -> None:
+        async with webhooks.running_workers():
+            made = await webhooks.subscribe(receiver.url("/a"), "render.failed", is_proven=False)
+            await wait_for_requests(receiver, 1)
+            await webhooks.service.change(webhooks.organization_id, made.id, url=receiver.url("/b"))
+            await wait_for_requests(receiver, 2)
+            await webhooks.service.change(webhooks.organization_id, made.id, events=["file.*"])
+            await webhooks.wait_for_statuses(made, "delivered", "delivered")
         assert [request.path for request in receiver.requests] == ["/a", "/b"]
-        told = {"id": str(office.api_key_id), "org_id": str(office.organization_id)}
+        told = {"id": str(webhooks.api_key_id), "org_id": str(webhooks.organization_id)}
         for request in receiver.requests:
             assert json.loads(request.body) == {"topic": "webhook.test", "data": told}
 
@@ -125,109 +129,111 @@ def make_certificate(folder: Path, name: str) -> Path:
     return folder / "cert.pem"
 
 
-class TestWhoIsTold:
-    async def test_those_who_asked_for_the_topic_and_own_the_resource(
-        self, office: PostOffice, receiver: Receiver
+class TestRecipients:
+    async def test_only_matching_subscriptions_of_the_owner_get_an_event(
+        self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
-        await office.subscribe(receiver.url("/exact"), "render.failed")
-        await office.subscribe(receiver.url("/family"), "render.*", "file.ready")
-        await office.subscribe(receiver.url("/other"), "file.*")
-        await office.subscribe(receiver.url("/all"), for_all=True)
-        stranger = await office.elsewhere()
+        await webhooks.subscribe(receiver.url("/exact"), "render.failed")
+        await webhooks.subscribe(receiver.url("/family"), "render.*", "file.ready")
+        await webhooks.subscribe(receiver.url("/other"), "file.*")
+        await webhooks.subscribe(receiver.url("/all"), for_all=True)
+        stranger = await webhooks.other_organization()
         await stranger.subscribe(receiver.url("/stranger"), for_all=True)
-        user = Event(office.organization_id, None, "render.failed", uuid4(), {})
-        async with office.working():
-            await office.happens("render.failed")
-            async with office.database.transaction() as connection:
-                await office.outbox.record(connection, user)
-            await arrivals(receiver, 4)
-            await office.idle()
+        user = Event(webhooks.organization_id, None, "render.failed", uuid4(), {})
+        async with webhooks.running_workers():
+            await webhooks.record_event("render.failed")
+            async with webhooks.database.transaction() as connection:
+                await webhooks.outbox.record(connection, user)
+            await wait_for_requests(receiver, 4)
+            await webhooks.wait_until_idle()
         paths = sorted(request.path for request in receiver.requests)
         assert paths == ["/all", "/all", "/exact", "/family"]
 
-    async def test_nothing_is_written_when_nobody_listens(self, office: PostOffice) -> None:
-        await office.happens()
-        [row] = await office.run("SELECT count(*) AS n FROM webhook_event")
-        assert row["n"] == 0
-        assert await office.queue.list_jobs() == []
-
-    async def test_what_did_not_happen_is_not_told(
-        self, office: PostOffice, receiver: Receiver
+    async def test_an_event_without_subscribers_writes_nothing(
+        self, webhooks: WebhookHarness
     ) -> None:
-        subscription = await office.subscribe(receiver.url())
-        event = Event(office.organization_id, office.api_key_id, "file.ready", uuid4(), {})
+        await webhooks.record_event()
+        [row] = await webhooks.run_sql("SELECT count(*) AS n FROM webhook_event")
+        assert row["n"] == 0
+        assert await webhooks.queue.list_jobs() == []
+
+    async def test_a_rolled_back_event_is_not_sent(
+        self, webhooks: WebhookHarness, receiver: Receiver
+    ) -> None:
+        subscription = await webhooks.subscribe(receiver.url())
+        event = Event(webhooks.organization_id, webhooks.api_key_id, "file.ready", uuid4(), {})
 
         async def change_of_mind() -> None:
-            async with office.database.transaction() as connection:
-                await office.outbox.record(connection, event)
+            async with webhooks.database.transaction() as connection:
+                await webhooks.outbox.record(connection, event)
                 raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):
             await change_of_mind()
-        assert await office.deliveries(subscription) == []
-        assert await office.queue.list_jobs() == []
+        assert await webhooks.deliveries(subscription) == []
+        assert await webhooks.queue.list_jobs() == []
 
-    async def test_those_who_record_do_not_wait_for_each_other(
-        self, office: PostOffice, receiver: Receiver
+    async def test_recording_events_does_not_block_other_transactions(
+        self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
-        subscription = await office.subscribe(receiver.url())
-        event = Event(office.organization_id, office.api_key_id, "file.ready", uuid4(), {})
-        async with office.database.transaction() as connection:
-            await office.outbox.record(connection, event)
-            async with asyncio.timeout(PATIENCE_S), office.working():
-                await office.happens()
-                await office.settle(subscription, "delivered")
+        subscription = await webhooks.subscribe(receiver.url())
+        event = Event(webhooks.organization_id, webhooks.api_key_id, "file.ready", uuid4(), {})
+        async with webhooks.database.transaction() as connection:
+            await webhooks.outbox.record(connection, event)
+            async with asyncio.timeout(TIMEOUT_S), webhooks.running_workers():
+                await webhooks.record_event()
+                await webhooks.wait_for_statuses(subscription, "delivered")
 
-    async def test_a_webhook_being_deleted_spoils_nothing(
-        self, office: PostOffice, receiver: Receiver
+    async def test_recording_succeeds_while_a_webhook_is_being_deleted(
+        self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
-        await office.subscribe(receiver.url())
-        async with office.database.transaction() as connection:
+        await webhooks.subscribe(receiver.url())
+        async with webhooks.database.transaction() as connection:
             await connection.execute("DELETE FROM webhook_subscription")
-            recording = asyncio.create_task(office.happens())
+            recording = asyncio.create_task(webhooks.record_event())
             await asyncio.sleep(0.1)
         await recording
-        [row] = await office.run("SELECT count(*) AS n FROM webhook_event")
+        [row] = await webhooks.run_sql("SELECT count(*) AS n FROM webhook_event")
         assert row["n"] == 0
 
-    async def test_a_webhook_deleted_meanwhile_spoils_nothing(
-        self, office: PostOffice, receiver: Receiver
+    async def test_sending_succeeds_after_the_webhook_was_deleted(
+        self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
-        subscription = await office.subscribe(receiver.url())
-        event = Event(office.organization_id, office.api_key_id, "file.ready", uuid4(), {})
-        async with office.database.transaction() as connection:
-            await office.outbox.record(connection, event)
+        subscription = await webhooks.subscribe(receiver.url())
+        event = Event(webhooks.organization_id, webhooks.api_key_id, "file.ready", uuid4(), {})
+        async with webhooks.database.transaction() as connection:
+            await webhooks.outbox.record(connection, event)
             deleting = asyncio.create_task(
-                office.webhooks.delete(office.organization_id, subscription.id)
+                webhooks.service.delete(webhooks.organization_id, subscription.id)
             )
             await asyncio.sleep(0.1)
         await deleting
-        async with office.working():
-            await office.idle()
+        async with webhooks.running_workers():
+            await webhooks.wait_until_idle()
         assert receiver.requests == []
         with pytest.raises(WebhookNotFound):
-            await office.webhooks.get(office.organization_id, subscription.id)
+            await webhooks.service.get(webhooks.organization_id, subscription.id)
 
 
 class TestBadReceivers:
-    async def test_500_twice_then_200(self, office: PostOffice, receiver: Receiver) -> None:
+    async def test_500_twice_then_200(self, webhooks: WebhookHarness, receiver: Receiver) -> None:
         receiver.answer_next(Answer(500, body=b"ou\0ch " * 200), Answer(503))
         receiver.answer(Answer(204))
-        subscription = await office.subscribe(receiver.url())
-        begun = office.clock.now()
-        async with office.working():
-            await office.happens(n=1)
+        subscription = await webhooks.subscribe(receiver.url())
+        begun = webhooks.clock.now()
+        async with webhooks.running_workers():
+            await webhooks.record_event(n=1)
             for seconds in RETRY_DELAYS_S[:2]:
-                await arrivals(receiver, len(receiver.requests) or 1)
-                await office.settle(subscription, "pending")
-                [waiting] = await office.deliveries(subscription)
-                assert waiting.due_at == office.clock.now() + timedelta(seconds=seconds)
-                office.clock.advance(timedelta(seconds=seconds))
-                await office.work.send_due()
-                await office.idle()
-            await office.settle(subscription, "delivered")
-        [delivery] = await office.deliveries(subscription)
-        detail = await office.log.get(office.organization_id, delivery.id)
+                await wait_for_requests(receiver, len(receiver.requests) or 1)
+                await webhooks.wait_for_statuses(subscription, "pending")
+                [waiting] = await webhooks.deliveries(subscription)
+                assert waiting.due_at == webhooks.clock.now() + timedelta(seconds=seconds)
+                webhooks.clock.advance(timedelta(seconds=seconds))
+                await webhooks.worker.queue_due()
+                await webhooks.wait_until_idle()
+            await webhooks.wait_for_statuses(subscription, "delivered")
+        [delivery] = await webhooks.deliveries(subscription)
+        detail = await webhooks.log.get(webhooks.organization_id, delivery.id)
         assert [(each.number, each.status, each.error) for each in detail.attempts] == [
             (1, 500, "answered with status 500"),
             (2, 503, "answered with status 503"),
@@ -237,9 +243,9 @@ class TestBadReceivers:
         assert detail.attempts[0].started_at == begun
         assert len({request.headers["webhook-id"] for request in receiver.requests}) == 1
         assert len({request.body for request in receiver.requests}) == 1
-        reached = await office.webhooks.get(office.organization_id, subscription.id)
+        reached = await webhooks.service.get(webhooks.organization_id, subscription.id)
         assert reached.failing_since is None
-        assert reached.last_delivered_at == office.clock.now()
+        assert reached.last_delivered_at == webhooks.clock.now()
 
     @pytest.mark.parametrize(
         ("bad", "told"),
@@ -251,53 +257,53 @@ class TestBadReceivers:
         ],
         ids=["resets", "redirects", "refuses", "not modified"],
     )
-    async def test_loses_no_event(
-        self, office: PostOffice, receiver: Receiver, bad: Answer, told: str
+    async def test_a_bad_receiver_loses_no_event(
+        self, webhooks: WebhookHarness, receiver: Receiver, bad: Answer, told: str
     ) -> None:
         receiver.answer_next(bad)
-        subscription = await office.subscribe(receiver.url())
-        async with office.working():
-            await office.happens(n=1)
-            await arrivals(receiver, 1)
-            await office.idle()
-            [waiting] = await office.deliveries(subscription)
+        subscription = await webhooks.subscribe(receiver.url())
+        async with webhooks.running_workers():
+            await webhooks.record_event(n=1)
+            await wait_for_requests(receiver, 1)
+            await webhooks.wait_until_idle()
+            [waiting] = await webhooks.deliveries(subscription)
             assert waiting.last_attempt is not None
             assert told in str(waiting.last_attempt.error)
-            office.clock.advance(timedelta(seconds=10))
-            await office.work.send_due()
-            await office.settle(subscription, "delivered")
+            webhooks.clock.advance(timedelta(seconds=10))
+            await webhooks.worker.queue_due()
+            await webhooks.wait_for_statuses(subscription, "delivered")
         assert [data_of(request) for request in receiver.requests] == [{"n": 1}] * 2
 
     async def test_gives_up_on_a_receiver_that_hangs(
-        self, office: PostOffice, receiver: Receiver
+        self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
         receiver.answer(NO_ANSWER)
-        subscription = await office.subscribe(receiver.url())
-        await office.happens(n=1)
-        for attempt in ever_longer(AssertionError):
+        subscription = await webhooks.subscribe(receiver.url())
+        await webhooks.record_event(n=1)
+        for attempt in increasing_limits(AssertionError):
             with attempt as limit_s:
-                async with office.working(within_s=limit_s):
-                    await office.work.send_due()
-                    await office.idle()
-                office.clock.advance(timedelta(hours=1))
-                [waiting] = await office.deliveries(subscription)
+                async with webhooks.running_workers(within_s=limit_s):
+                    await webhooks.worker.queue_due()
+                    await webhooks.wait_until_idle()
+                webhooks.clock.advance(timedelta(hours=1))
+                [waiting] = await webhooks.deliveries(subscription)
                 assert waiting.last_attempt is not None
                 told = f"did not finish within {limit_s:g} s"
                 assert told in str(waiting.last_attempt.error)
         receiver.answer(Answer())
-        async with office.working():
-            await office.work.send_due()
-            await office.settle(subscription, "delivered")
+        async with webhooks.running_workers():
+            await webhooks.worker.queue_due()
+            await webhooks.wait_for_statuses(subscription, "delivered")
         assert data_of(receiver.requests[-1]) == {"n": 1}
 
     async def test_an_answer_of_any_size_and_encoding_counts(
-        self, office: PostOffice, receiver: Receiver
+        self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
         receiver.answer(Answer(200, body=b"x" * 300_000, headers={"Content-Encoding": "gzip"}))
-        subscription = await office.subscribe(receiver.url())
-        async with office.working():
-            await office.happens()
-            await office.settle(subscription, "delivered")
+        subscription = await webhooks.subscribe(receiver.url())
+        async with webhooks.running_workers():
+            await webhooks.record_event()
+            await webhooks.wait_for_statuses(subscription, "delivered")
 
     async def test_a_name_without_an_address_may_have_one_later(
         self, database: Database, queue: JobQueue
@@ -305,16 +311,16 @@ class TestBadReceivers:
         async def resolve(host: str, port: int) -> Sequence[str]:
             raise OSError("no such name")
 
-        office = await PostOffice.open(database, queue, GuardedFetcher(resolve=resolve))
+        office = await WebhookHarness.open(database, queue, GuardedFetcher(resolve=resolve))
         subscription = await office.subscribe("https://hooks.test/")
-        async with office.working():
-            await office.happens()
-            await office.idle()
+        async with office.running_workers():
+            await office.record_event()
+            await office.wait_until_idle()
         [waiting] = await office.deliveries(subscription)
         assert waiting.last_attempt is not None
         assert "does not resolve" in str(waiting.last_attempt.error)
 
-    async def test_a_name_that_moves_inside_is_not_followed(
+    async def test_a_name_that_resolves_to_a_private_address_later_is_refused(
         self, database: Database, queue: JobQueue, receiver: Receiver
     ) -> None:
         addresses = ["93.184.216.34"]
@@ -322,112 +328,114 @@ class TestBadReceivers:
         async def resolve(host: str, port: int) -> Sequence[str]:
             return list(addresses)
 
-        office = await PostOffice.open(database, queue, GuardedFetcher(resolve=resolve))
+        office = await WebhookHarness.open(database, queue, GuardedFetcher(resolve=resolve))
         subscription = await office.subscribe("https://hooks.test/")
         addresses[:] = ["127.0.0.1"]
-        async with office.working():
-            await office.happens()
-            await office.idle()
+        async with office.running_workers():
+            await office.record_event()
+            await office.wait_until_idle()
         [waiting] = await office.deliveries(subscription)
         assert waiting.last_attempt is not None
         assert "127.0.0.1 is not public" in str(waiting.last_attempt.error)
 
 
-class TestEnds:
+class TestGivingUpAndRetention:
     async def test_after_three_days_it_is_given_up_and_the_next_one_goes(
-        self, office: PostOffice, receiver: Receiver
+        self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
-        subscription = await office.subscribe(receiver.url())
-        resource = await office.happens(n=1)
-        await office.happens(resource=resource, n=2)
+        subscription = await webhooks.subscribe(receiver.url())
+        resource = await webhooks.record_event(n=1)
+        await webhooks.record_event(resource=resource, n=2)
         for _ in RETRY_DELAYS_S:
             # Another resource is delivered in between: else the webhook would be paused.
-            await office.end(await office.take(subscription), status=500)
-            await office.run("UPDATE webhook_subscription SET failing_since = NULL")
-            office.clock.advance(timedelta(hours=4))
-        assert await office.statuses(subscription) == ["pending", "pending"]
-        await office.end(await office.take(subscription), status=500)
-        assert await office.statuses(subscription) == ["failed", "pending"]
-        async with office.working():
-            await office.work.send_due()
-            await office.settle(subscription, "failed", "delivered")
-            [failed, _] = await office.deliveries(subscription)
-            again = await office.log.redeliver(office.organization_id, failed.id)
-            await office.settle(subscription, "failed", "delivered", "delivered")
+            await webhooks.finish(await webhooks.take(subscription), status=500)
+            await webhooks.run_sql("UPDATE webhook_subscription SET failing_since = NULL")
+            webhooks.clock.advance(timedelta(hours=4))
+        assert await webhooks.statuses(subscription) == ["pending", "pending"]
+        await webhooks.finish(await webhooks.take(subscription), status=500)
+        assert await webhooks.statuses(subscription) == ["failed", "pending"]
+        async with webhooks.running_workers():
+            await webhooks.worker.queue_due()
+            await webhooks.wait_for_statuses(subscription, "failed", "delivered")
+            [failed, _] = await webhooks.deliveries(subscription)
+            again = await webhooks.log.redeliver(webhooks.organization_id, failed.id)
+            await webhooks.wait_for_statuses(subscription, "failed", "delivered", "delivered")
         assert [data_of(request)["n"] for request in receiver.requests] == [2, 1]
         assert again.delivery.redelivery_of == failed.id
         assert receiver.requests[1].headers["webhook-id"] == str(failed.event_id)
 
     async def test_a_dead_receiver_is_paused_and_gets_everything_when_resumed(
-        self, office: PostOffice, receiver: Receiver
+        self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
         receiver.answer(Answer(500))
-        subscription = await office.subscribe(receiver.url())
-        begun = office.clock.now()
-        async with office.working():
-            resource = await office.happens(n=1)
-            await office.idle()
+        subscription = await webhooks.subscribe(receiver.url())
+        begun = webhooks.clock.now()
+        async with webhooks.running_workers():
+            resource = await webhooks.record_event(n=1)
+            await webhooks.wait_until_idle()
             for _ in range(7):
-                office.clock.advance(timedelta(hours=4))
-                await office.work.send_due()
-                await office.idle()
-            paused = await office.webhooks.get(office.organization_id, subscription.id)
+                webhooks.clock.advance(timedelta(hours=4))
+                await webhooks.worker.queue_due()
+                await webhooks.wait_until_idle()
+            paused = await webhooks.service.get(webhooks.organization_id, subscription.id)
             assert paused.state is SubscriptionState.PAUSED
             assert begun.isoformat(timespec="seconds") in str(paused.reason)
             assert "answered with status 500" in str(paused.reason)
             sent = len(receiver.requests)
-            await office.happens(resource=resource, n=2)
-            await office.happens(n=3)
-            office.clock.advance(timedelta(days=10))
-            assert await office.work.send_due() == 0
-            [waiting, *_] = await office.deliveries(subscription)
+            await webhooks.record_event(resource=resource, n=2)
+            await webhooks.record_event(n=3)
+            webhooks.clock.advance(timedelta(days=10))
+            assert await webhooks.worker.queue_due() == 0
+            [waiting, *_] = await webhooks.deliveries(subscription)
             with pytest.raises(WebhookPaused):
-                await office.log.redeliver(office.organization_id, waiting.id)
+                await webhooks.log.redeliver(webhooks.organization_id, waiting.id)
             assert len(receiver.requests) == sent
             receiver.answer(Answer())
-            resumed = await office.webhooks.resume(office.organization_id, subscription.id)
+            resumed = await webhooks.service.resume(webhooks.organization_id, subscription.id)
             assert (resumed.state, resumed.reason) == (SubscriptionState.ACTIVE, None)
-            await office.settle(subscription, *["delivered"] * 3)
+            await webhooks.wait_for_statuses(subscription, *["delivered"] * 3)
         assert sorted(str(data_of(it)["n"]) for it in receiver.requests[sent:]) == ["1", "2", "3"]
         told = [data_of(it)["n"] for it in receiver.requests[sent:]]
         assert told.index(1) < told.index(2)
 
     async def test_a_receiver_that_is_back_gets_what_was_postponed(
-        self, office: PostOffice, receiver: Receiver
+        self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
         receiver.answer(Answer(500))
-        subscription = await office.subscribe(receiver.url())
-        async with office.working():
-            await office.happens(n=1)
-            await office.idle()
+        subscription = await webhooks.subscribe(receiver.url())
+        async with webhooks.running_workers():
+            await webhooks.record_event(n=1)
+            await webhooks.wait_until_idle()
             for seconds in RETRY_DELAYS_S[:5]:
-                office.clock.advance(timedelta(seconds=seconds))
-                await office.work.send_due()
-                await office.idle()
+                webhooks.clock.advance(timedelta(seconds=seconds))
+                await webhooks.worker.queue_due()
+                await webhooks.wait_until_idle()
             receiver.answer(Answer())
-            await office.happens(n=2)
-            await office.work.send_due()
-            await office.settle(subscription, "delivered", "delivered")
+            await webhooks.record_event(n=2)
+            await webhooks.worker.queue_due()
+            await webhooks.wait_for_statuses(subscription, "delivered", "delivered")
 
     async def test_one_that_waits_is_tried_at_once_when_asked(
-        self, office: PostOffice, receiver: Receiver
+        self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
         receiver.answer_next(Answer(500))
-        subscription = await office.subscribe(receiver.url())
-        async with office.working():
-            await office.happens()
-            await arrivals(receiver, 1)
-            await office.settle(subscription, "pending")
-            [waiting] = await office.deliveries(subscription)
-            again = await office.log.redeliver(office.organization_id, waiting.id)
+        subscription = await webhooks.subscribe(receiver.url())
+        async with webhooks.running_workers():
+            await webhooks.record_event()
+            await wait_for_requests(receiver, 1)
+            await webhooks.wait_for_statuses(subscription, "pending")
+            [waiting] = await webhooks.deliveries(subscription)
+            again = await webhooks.log.redeliver(webhooks.organization_id, waiting.id)
             assert again.delivery.id == waiting.id
-            await office.settle(subscription, "delivered")
+            await webhooks.wait_for_statuses(subscription, "delivered")
 
-    async def test_others_find_nothing(self, office: PostOffice, receiver: Receiver) -> None:
-        subscription = await office.subscribe(receiver.url())
-        await office.happens()
-        [delivery] = await office.deliveries(subscription)
-        stranger = await office.elsewhere()
+    async def test_other_organizations_cannot_see_deliveries(
+        self, webhooks: WebhookHarness, receiver: Receiver
+    ) -> None:
+        subscription = await webhooks.subscribe(receiver.url())
+        await webhooks.record_event()
+        [delivery] = await webhooks.deliveries(subscription)
+        stranger = await webhooks.other_organization()
         assert await stranger.deliveries(subscription) == []
         for unknown in (delivery.id, DeliveryId(uuid4())):
             with pytest.raises(DeliveryNotFound):
@@ -436,21 +444,21 @@ class TestEnds:
                 await stranger.log.redeliver(stranger.organization_id, unknown)
 
     async def test_the_log_is_kept_for_thirty_days(
-        self, office: PostOffice, receiver: Receiver
+        self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
-        subscription = await office.subscribe(receiver.url())
-        async with office.working():
-            await office.happens()
-            await office.settle(subscription, "delivered")
-        office.clock.advance(timedelta(days=29))
-        assert await office.work.remove_old() == 0
-        await office.happens()
-        office.clock.advance(timedelta(days=2))
-        assert await office.work.remove_old() == 1
-        assert await office.statuses(subscription) == ["pending"]
-        [row] = await office.run("SELECT count(*) AS n FROM webhook_event")
+        subscription = await webhooks.subscribe(receiver.url())
+        async with webhooks.running_workers():
+            await webhooks.record_event()
+            await webhooks.wait_for_statuses(subscription, "delivered")
+        webhooks.clock.advance(timedelta(days=29))
+        assert await webhooks.worker.remove_old() == 0
+        await webhooks.record_event()
+        webhooks.clock.advance(timedelta(days=2))
+        assert await webhooks.worker.remove_old() == 1
+        assert await webhooks.statuses(subscription) == ["pending"]
+        [row] = await webhooks.run_sql("SELECT count(*) AS n FROM webhook_event")
         assert row["n"] == 1
-        await office.run("UPDATE webhook_subscription SET state = 'paused'")
-        office.clock.advance(timedelta(days=29))
-        assert await office.work.remove_old() == 1
-        assert await office.statuses(subscription) == []
+        await webhooks.run_sql("UPDATE webhook_subscription SET state = 'paused'")
+        webhooks.clock.advance(timedelta(days=29))
+        assert await webhooks.worker.remove_old() == 1
+        assert await webhooks.statuses(subscription) == []

@@ -15,22 +15,22 @@ import pytest
 
 from framekiln.db.pool import Database
 from framekiln.jobs.queue import JobQueue
-from tests.support.jobs import eventually, gives_back, worker_ids
-from tests.support.patience import PATIENCE_S
+from tests.support.jobs import sweep_recovers, wait_until, worker_ids
 from tests.support.receiver import NO_ANSWER, Answer, ReceivedRequest, Receiver
-from tests.support.webhooks import PostOffice, arrivals, data_of
+from tests.support.timeouts import TIMEOUT_S
+from tests.support.webhooks import WebhookHarness, data_of, wait_for_requests
 
 pytestmark = pytest.mark.spec("6")
 
 
 @pytest.fixture
-async def office(database: Database, queue: JobQueue) -> PostOffice:
-    return await PostOffice.open(database, queue)
+async def webhooks(database: Database, queue: JobQueue) -> WebhookHarness:
+    return await WebhookHarness.open(database, queue)
 
 
 class TestOrder:
-    async def test_is_kept_for_each_resource_under_concurrency(
-        self, office: PostOffice, receiver: Receiver
+    async def test_order_is_kept_per_resource_under_concurrency(
+        self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
         resources = [str(uuid4()) for _ in range(6)]
         busy, most, together = Counter[str](), 0, 0
@@ -45,26 +45,26 @@ class TestOrder:
                 if most > 1:
                     are_two.set()
             # The first waits for another beside it.
-            are_two.wait(PATIENCE_S)
+            are_two.wait(TIMEOUT_S)
             time.sleep(dice.uniform(0, 0.03))
             with lock:
                 busy[of] -= 1
             return Answer(500 if dice.random() < 0.1 else 200)
 
         receiver.answer_by(respond)
-        subscription = await office.subscribe(receiver.url())
+        subscription = await webhooks.subscribe(receiver.url())
 
         async def all_of(resource: str) -> None:
             for n in range(6):
-                await office.happens("file.updated", UUID(resource), of=resource, n=n)
+                await webhooks.record_event("file.updated", UUID(resource), of=resource, n=n)
 
-        async with office.working(concurrency=12):
+        async with webhooks.running_workers(concurrency=12):
             await asyncio.gather(*(all_of(resource) for resource in resources))
-            while (statuses := set(await office.statuses(subscription))) != {"delivered"}:
+            while (statuses := set(await webhooks.statuses(subscription))) != {"delivered"}:
                 # What takes 90 s by this clock would be taken for lost.
                 if "sending" not in statuses:
-                    office.clock.advance(timedelta(seconds=60))
-                    await office.work.send_due()
+                    webhooks.clock.advance(timedelta(seconds=60))
+                    await webhooks.worker.queue_due()
                 await asyncio.sleep(0.05)
         told = [data_of(request) for request in receiver.requests]
         for resource in resources:
@@ -74,101 +74,103 @@ class TestOrder:
         assert together == 1
         assert 1 < most <= 4
 
-    async def test_what_fails_holds_up_its_own_resource_only(
-        self, office: PostOffice, receiver: Receiver
+    async def test_a_failure_blocks_only_its_own_resource(
+        self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
         receiver.answer_by(lambda it: Answer(500 if data_of(it)["of"] == "a" else 200))
-        subscription = await office.subscribe(receiver.url())
-        async with office.working():
-            a = await office.happens(of="a", n=1)
-            await office.idle()
-            await office.happens(resource=a, of="a", n=2)
-            await office.happens(of="b", n=1)
-            await office.work.send_due()
-            await office.settle(subscription, "pending", "pending", "delivered")
-            await office.idle()
+        subscription = await webhooks.subscribe(receiver.url())
+        async with webhooks.running_workers():
+            a = await webhooks.record_event(of="a", n=1)
+            await webhooks.wait_until_idle()
+            await webhooks.record_event(resource=a, of="a", n=2)
+            await webhooks.record_event(of="b", n=1)
+            await webhooks.worker.queue_due()
+            await webhooks.wait_for_statuses(subscription, "pending", "pending", "delivered")
+            await webhooks.wait_until_idle()
             assert [data_of(it) for it in receiver.requests] == [
                 {"of": "a", "n": 1},
                 {"of": "b", "n": 1},
             ]
             receiver.answer(Answer())
-            office.clock.advance(timedelta(seconds=10))
-            await office.work.send_due()
-            await office.settle(subscription, "delivered", "delivered", "delivered")
+            webhooks.clock.advance(timedelta(seconds=10))
+            await webhooks.worker.queue_due()
+            await webhooks.wait_for_statuses(subscription, "delivered", "delivered", "delivered")
         assert [data_of(it) for it in receiver.requests][2:] == [
             {"of": "a", "n": 1},
             {"of": "a", "n": 2},
         ]
 
 
-class TestNobodyWaits:
-    async def test_for_a_receiver_that_hangs(self, office: PostOffice) -> None:
+class TestIsolation:
+    async def test_a_hanging_receiver_does_not_delay_others(self, webhooks: WebhookHarness) -> None:
         with Receiver() as hanging, Receiver() as working:
             hanging.answer(NO_ANSWER)
-            stuck = await office.subscribe(hanging.url())
-            fine = await office.subscribe(working.url())
-            async with office.working(concurrency=6):
+            stuck = await webhooks.subscribe(hanging.url())
+            fine = await webhooks.subscribe(working.url())
+            async with webhooks.running_workers(concurrency=6):
                 for _ in range(12):
-                    await office.happens()
-                await office.settle(fine, *["delivered"] * 12)
-                await arrivals(hanging, 4)
+                    await webhooks.record_event()
+                await webhooks.wait_for_statuses(fine, *["delivered"] * 12)
+                await wait_for_requests(hanging, 4)
                 assert len(hanging.requests) == 4
-                assert sorted(await office.statuses(stuck)) == ["pending"] * 8 + ["sending"] * 4
+                assert sorted(await webhooks.statuses(stuck)) == ["pending"] * 8 + ["sending"] * 4
 
-    async def test_for_many_of_somebody_else(self, office: PostOffice) -> None:
-        stranger = await office.elsewhere()
+    async def test_many_deliveries_of_one_organization_do_not_delay_another(
+        self, webhooks: WebhookHarness
+    ) -> None:
+        stranger = await webhooks.other_organization()
         with Receiver() as hanging, Receiver() as working:
             hanging.answer(NO_ANSWER)
-            async with office.working(concurrency=6):
+            async with webhooks.running_workers(concurrency=6):
                 for n in range(10):
                     await stranger.subscribe(hanging.url(f"/{n}"), is_proven=False)
-                await arrivals(hanging, 2)
-                fine = await office.subscribe(working.url(), is_proven=False)
-                await office.settle(fine, "delivered")
+                await wait_for_requests(hanging, 2)
+                fine = await webhooks.subscribe(working.url(), is_proven=False)
+                await webhooks.wait_for_statuses(fine, "delivered")
                 for _ in range(6):
-                    await stranger.work.send_due()
-                    await office.happens()
-                await office.settle(fine, *["delivered"] * 7)
+                    await stranger.worker.queue_due()
+                    await webhooks.record_event()
+                await webhooks.wait_for_statuses(fine, *["delivered"] * 7)
                 assert len(hanging.requests) == 2
 
-    async def test_one_at_a_time_while_it_fails(
-        self, office: PostOffice, receiver: Receiver
+    async def test_a_failing_receiver_gets_one_delivery_at_a_time(
+        self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
         receiver.answer_next(Answer(500))
-        subscription = await office.subscribe(receiver.url())
-        async with office.working():
-            await office.happens()
-            await office.idle()
+        subscription = await webhooks.subscribe(receiver.url())
+        async with webhooks.running_workers():
+            await webhooks.record_event()
+            await webhooks.wait_until_idle()
             receiver.answer(NO_ANSWER)
             for _ in range(3):
-                await office.happens()
+                await webhooks.record_event()
             for _ in range(3):
-                await office.work.send_due()
-            await arrivals(receiver, 2)
-            await office.idle(jobs_left=1)
+                await webhooks.worker.queue_due()
+            await wait_for_requests(receiver, 2)
+            await webhooks.wait_until_idle(jobs_left=1)
             assert len(receiver.requests) == 2
-        assert (await office.statuses(subscription)).count("sending") == 1
+        assert (await webhooks.statuses(subscription)).count("sending") == 1
 
 
 WORKER_PROCESS = """
 import asyncio, sys
 from framekiln.db.pool import Database
-from framekiln.jobs.model import WorkerPace
+from framekiln.jobs.model import WorkerTiming
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import SystemClock
 from framekiln.kit.fetch import GuardedFetcher
-from framekiln.webhooks.sending import SendWebhook
-from framekiln.webhooks.work import WebhookWork
+from framekiln.webhooks.handlers import SendWebhook
+from framekiln.webhooks.worker import WebhookWorker
 
 async def main():
     database, queue = Database(sys.argv[1]), JobQueue(sys.argv[1])
     await database.open()
-    work = WebhookWork(database, jobs=queue, clock=SystemClock())
+    work = WebhookWorker(database, jobs=queue, clock=SystemClock())
     fetcher = GuardedFetcher(frozenset({"127.0.0.1"}))
     await queue.run_worker(
         {"webhook.send": SendWebhook(work, fetcher, clock=SystemClock())},
         queues=["io"], concurrency=4, name="victim",
-        pace=WorkerPace(heartbeat_s=0.2, poll_s=0.1),
+        timing=WorkerTiming(heartbeat_s=0.2, poll_s=0.1),
     )
 
 asyncio.run(main())
@@ -176,57 +178,57 @@ asyncio.run(main())
 
 
 class TestDeadWorkers:
-    async def test_killed_while_sending(
-        self, office: PostOffice, receiver: Receiver, conninfo: str
+    async def test_a_delivery_of_a_killed_worker_is_sent_again(
+        self, webhooks: WebhookHarness, receiver: Receiver, conninfo: str
     ) -> None:
         receiver.answer_next(NO_ANSWER)
-        subscription = await office.subscribe(receiver.url())
-        resource = await office.happens(n=1)
-        await office.happens(resource=resource, n=2)
+        subscription = await webhooks.subscribe(receiver.url())
+        resource = await webhooks.record_event(n=1)
+        await webhooks.record_event(resource=resource, n=2)
         victim = subprocess.Popen(  # noqa: ASYNC220
             [sys.executable, "-c", WORKER_PROCESS, conninfo]
         )
         try:
-            await arrivals(receiver, 1)
+            await wait_for_requests(receiver, 1)
         finally:
             victim.send_signal(signal.SIGKILL)
             victim.wait()
-        dead = await worker_ids(office.database)
-        async with office.working():
-            await eventually(gives_back(office.queue, office.database, dead))
-            await office.settle(subscription, "delivered", "delivered")
+        dead = await worker_ids(webhooks.database)
+        async with webhooks.running_workers():
+            await wait_until(sweep_recovers(webhooks.queue, webhooks.database, dead))
+            await webhooks.wait_for_statuses(subscription, "delivered", "delivered")
         assert [data_of(request)["n"] for request in receiver.requests] == [1, 1, 2]
 
-    async def test_a_job_lost_altogether_is_made_up_for(
-        self, office: PostOffice, receiver: Receiver
+    async def test_a_lost_job_is_queued_again(
+        self, webhooks: WebhookHarness, receiver: Receiver
     ) -> None:
-        subscription = await office.subscribe(receiver.url())
-        await office.happens()
-        stale = await office.take(subscription, job_id=-1)
-        await office.run("DELETE FROM procrastinate_jobs")
-        async with office.working():
-            office.clock.advance(timedelta(seconds=89))
-            assert await office.work.send_due() == 0
-            office.clock.advance(timedelta(seconds=1))
-            assert await office.work.send_due() == 1
-            await office.settle(subscription, "delivered")
-        await office.end(stale, status=500)
-        assert await office.statuses(subscription) == ["delivered"]
-        [delivery] = await office.deliveries(subscription)
-        detail = await office.log.get(office.organization_id, delivery.id)
+        subscription = await webhooks.subscribe(receiver.url())
+        await webhooks.record_event()
+        stale = await webhooks.take(subscription, job_id=-1)
+        await webhooks.run_sql("DELETE FROM procrastinate_jobs")
+        async with webhooks.running_workers():
+            webhooks.clock.advance(timedelta(seconds=89))
+            assert await webhooks.worker.queue_due() == 0
+            webhooks.clock.advance(timedelta(seconds=1))
+            assert await webhooks.worker.queue_due() == 1
+            await webhooks.wait_for_statuses(subscription, "delivered")
+        await webhooks.finish(stale, status=500)
+        assert await webhooks.statuses(subscription) == ["delivered"]
+        [delivery] = await webhooks.deliveries(subscription)
+        detail = await webhooks.log.get(webhooks.organization_id, delivery.id)
         assert [attempt.number for attempt in detail.attempts] == [2]
 
     @pytest.mark.parametrize("status", [200, 500])
-    async def test_whoever_was_taken_for_dead_changes_nothing(
-        self, office: PostOffice, receiver: Receiver, status: int
+    async def test_a_worker_presumed_dead_changes_nothing(
+        self, webhooks: WebhookHarness, receiver: Receiver, status: int
     ) -> None:
-        subscription = await office.subscribe(receiver.url())
-        await office.happens()
-        stale = await office.take(subscription, job_id=-1)
-        office.clock.advance(timedelta(seconds=90))
-        await office.work.send_due()
-        current = await office.take(subscription, job_id=-2)
-        await office.end(stale, status=status)
-        assert await office.statuses(subscription) == ["sending"]
-        await office.end(current, status=200)
-        assert await office.statuses(subscription) == ["delivered"]
+        subscription = await webhooks.subscribe(receiver.url())
+        await webhooks.record_event()
+        stale = await webhooks.take(subscription, job_id=-1)
+        webhooks.clock.advance(timedelta(seconds=90))
+        await webhooks.worker.queue_due()
+        current = await webhooks.take(subscription, job_id=-2)
+        await webhooks.finish(stale, status=status)
+        assert await webhooks.statuses(subscription) == ["sending"]
+        await webhooks.finish(current, status=200)
+        assert await webhooks.statuses(subscription) == ["delivered"]

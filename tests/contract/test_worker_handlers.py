@@ -4,15 +4,13 @@ import gc
 
 import pytest
 
-from framekiln.files.jobs import FILES_QUEUE, PROCESS_FILE
-from framekiln.files.streams.jobs import ASSEMBLE_STREAM
-from framekiln.pipelines.running.jobs import QUEUE as STEPS_QUEUE
-from framekiln.pipelines.running.jobs import RUN_STEP
-from framekiln.transcripts.jobs import HEAR_SLICE, SPEECH_QUEUE
+from framekiln.files.jobs import ASSEMBLE_STREAM, FILES_QUEUE, PROCESS_FILE
+from framekiln.pipelines.execution.jobs import RUN_STEP, STEPS_QUEUE
+from framekiln.transcripts.jobs import SPEECH_QUEUE, TRANSCRIBE_SLICE
 from framekiln.transcripts.recognizer import Recognizer
 from framekiln.webhooks.jobs import IO_QUEUE
 from framekiln.worker.handlers import open_handlers
-from tests.support.app import Kiln
+from tests.support.app import AppHarness
 
 
 def recognizers() -> int:
@@ -29,13 +27,13 @@ def recognizers() -> int:
         ([SPEECH_QUEUE, STEPS_QUEUE], 1),
     ],
 )
-async def test_speech_is_there_only_where_it_is_needed(
-    kiln: Kiln, queues: list[str], count: int
+async def test_the_speech_model_is_loaded_only_for_queues_that_need_it(
+    app: AppHarness, queues: list[str], count: int
 ) -> None:
     before = recognizers()
-    async with open_handlers(kiln.services, queues=queues, concurrency=1) as handlers:
+    async with open_handlers(app.services, queues=queues, concurrency=1) as handlers:
         assert recognizers() - before == count
         assert (PROCESS_FILE in handlers) is (FILES_QUEUE in queues)
         assert (ASSEMBLE_STREAM in handlers) is (FILES_QUEUE in queues)
-        assert (HEAR_SLICE in handlers) is (SPEECH_QUEUE in queues)
+        assert (TRANSCRIBE_SLICE in handlers) is (SPEECH_QUEUE in queues)
         assert (RUN_STEP in handlers) is (STEPS_QUEUE in queues)

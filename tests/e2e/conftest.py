@@ -17,13 +17,13 @@ from typer.testing import CliRunner, Result
 from framekiln.capture.browser import Browser
 from framekiln.cli import app
 from framekiln.engine.film import make_film
-from framekiln.engine.order import Film, FilmOrder
+from framekiln.engine.film_order import FilmOrder, FilmResult
 from tests.conftest import SHARED, SURVIVAL, group_of
 from tests.support.browsers import SharedBrowser
 from tests.support.frame_codes import Picture
 from tests.support.looks import DecodedFrame, decode_frames
-from tests.support.patience import FILM_LIMITS
 from tests.support.service import Account, Service, running_service
+from tests.support.timeouts import FILM_LIMITS
 
 WIDTH, HEIGHT = 640, 360
 
@@ -32,7 +32,7 @@ WIDTH, HEIGHT = 640, 360
 class Take:
     """A film that was made, and what it shows."""
 
-    film: Film
+    film: FilmResult
     path: Path
 
     @cached_property

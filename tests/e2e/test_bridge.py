@@ -16,19 +16,19 @@ from framekiln.capture.errors import (
     PageOutOfStep,
     PageThrew,
 )
-from framekiln.capture.grab import Grabbing
-from framekiln.capture.page import Size
+from framekiln.capture.grabber import GrabMethod
+from framekiln.capture.page import FrameSize
 from framekiln.engine.assets import LocalAsset
 from framekiln.engine.film import make_film
-from framekiln.engine.order import FilmLimits, FilmOrder, StillMoment
-from framekiln.engine.slices import Slice
-from framekiln.engine.stage import open_stage
+from framekiln.engine.film_order import FilmLimits, FilmOrder, StillMoment
+from framekiln.engine.page.renderer import open_page_renderer
+from framekiln.engine.slices import FilmSlice
 from tests.e2e.conftest import Camera, Take
+from tests.support.external_runtime import html, write_bundle
 from tests.support.frame_codes import Picture, read_frame_code
 from tests.support.looks import colour_at, decode_frames
-from tests.support.own_runtime import html, write_bundle
-from tests.support.patience import FILM_LIMITS, ever_longer
-from tests.support.sounds import decode_sound, find_beeps
+from tests.support.sounds import decode_audio, find_beeps
+from tests.support.timeouts import FILM_LIMITS, increasing_limits
 
 WIDTH, HEIGHT = 320, 180
 WHITE = (255, 255, 255)
@@ -62,15 +62,15 @@ def test_every_frame_is_the_one_asked_for(
     order = order_of(tmp_path, drivenBy=driven_by, waits=waits)
     take = film(browser, order, tmp_path / "film.mp4")
     assert codes(take.pictures) == list(range(10))
-    assert take.film.size == Size(WIDTH, HEIGHT)
-    assert (take.film.grabbing, take.film.fallback_reason) == (Grabbing.RAW, None)
+    assert take.film.size == FrameSize(WIDTH, HEIGHT)
+    assert (take.film.grabbing, take.film.fallback_reason) == (GrabMethod.RAW, None)
 
 
 def test_screenshots_show_the_same(browser: Browser, tmp_path: Path) -> None:
     order = order_of(tmp_path)
     raw = film(browser, order, tmp_path / "raw.mp4")
-    shots = replace(order, grabbing=Grabbing.SCREENSHOT)
-    assert film(browser, shots, tmp_path / "shots.mp4").film.grabbing is Grabbing.SCREENSHOT
+    shots = replace(order, grabbing=GrabMethod.SCREENSHOT)
+    assert film(browser, shots, tmp_path / "shots.mp4").film.grabbing is GrabMethod.SCREENSHOT
     assert (tmp_path / "shots.mp4").read_bytes() == raw.path.read_bytes()
 
 
@@ -94,9 +94,9 @@ def test_a_page_without_a_strip_is_filmed(browser: Browser, tmp_path: Path) -> N
     assert codes(film(browser, order, tmp_path / "film.mp4").pictures) == list(range(10))
 
 
-@pytest.mark.parametrize("grabbing", Grabbing)
+@pytest.mark.parametrize("grabbing", GrabMethod)
 def test_a_page_out_of_step_is_found_out(
-    browser: Browser, tmp_path: Path, grabbing: Grabbing
+    browser: Browser, tmp_path: Path, grabbing: GrabMethod
 ) -> None:
     order = replace(order_of(tmp_path, lateFrom=6), grabbing=grabbing)
     with pytest.raises(PageOutOfStep, match="frame 6 was ready, but shows frame 5"):
@@ -107,7 +107,7 @@ def test_a_page_out_of_step_is_found_out(
 def test_the_page_s_sound_is_the_film_s(browser: Browser, tmp_path: Path, driven_by: str) -> None:
     order = replace(order_of(tmp_path, drivenBy=driven_by), duration_ms=2500)
     take = film(browser, order, tmp_path / "film.mp4")
-    sound = decode_sound(take.path)
+    sound = decode_audio(take.path)
     assert find_beeps(sound.mono, sound.rate_hz) == pytest.approx([0, 1, 2], abs=0.005)
     inside_a_beep = sound.mono[49_000:52_000]
     assert float(np.sqrt(np.mean(inside_a_beep**2))) == pytest.approx(0.5 / 2**0.5, rel=0.03)
@@ -118,24 +118,24 @@ def test_the_page_s_sound_is_the_film_s(browser: Browser, tmp_path: Path, driven
 def test_a_slice_begins_anywhere(browser: Browser, tmp_path: Path, driven_by: str) -> None:
     order = order_of(tmp_path, drivenBy=driven_by)
     whole, path = tmp_path / "whole.mp4", tmp_path / "slice.mp4"
-    with open_stage(order, browser, FILM_LIMITS) as stage:
-        stage.film(Slice(0, 0, 10), whole, lambda _number: None)
-    with open_stage(order, browser, FILM_LIMITS) as stage:
-        stage.film(Slice(1, 4, 3), path, lambda _number: None)
-        assert stage.save_sounds(tmp_path) == ()
+    with open_page_renderer(order, browser, FILM_LIMITS) as stage:
+        stage.render_slice(FilmSlice(0, 0, 10), whole, lambda _number: None)
+    with open_page_renderer(order, browser, FILM_LIMITS) as stage:
+        stage.render_slice(FilmSlice(1, 4, 3), path, lambda _number: None)
+        assert stage.save_page_audio(tmp_path) == ()
         assert codes([frame.rgb for frame in decode_frames(path)]) == [4, 5, 6]
-        stage.film(Slice(2, 8, 2), path, lambda _number: None)
+        stage.render_slice(FilmSlice(2, 8, 2), path, lambda _number: None)
         assert codes([frame.rgb for frame in decode_frames(path)]) == [8, 9]
-        (sound,) = stage.save_sounds(tmp_path)
+        (sound,) = stage.save_page_audio(tmp_path)
     assert codes([frame.rgb for frame in decode_frames(whole)]) == list(range(10))
-    assert decode_sound(sound.path).mono.size == 48_000
+    assert decode_audio(sound.path).mono.size == 48_000
 
 
 def test_a_still_shows_its_instant(browser: Browser, tmp_path: Path) -> None:
     moment = StillMoment(at_ms=700, is_transparent=False)
     order = replace(order_of(tmp_path), still=moment, duration_ms=None)
-    with open_stage(order, browser, FILM_LIMITS) as stage:
-        picture = stage.still(moment)
+    with open_page_renderer(order, browser, FILM_LIMITS) as stage:
+        picture = stage.render_still(moment)
     assert picture.shape == (HEIGHT, WIDTH, 4)
     assert read_frame_code(picture[..., 2::-1]) == 7
     assert colour_at(picture, WIDTH // 2, HEIGHT - 1, radius=0) == WHITE
@@ -146,11 +146,11 @@ INFO = {"width": 320, "height": 180, "fps": 10, "durationMs": 500}
 
 @pytest.mark.parametrize(
     ("info", "size", "frames"),
-    [(INFO, Size(320, 180), 5), (None, Size(1280, 720), 30)],
+    [(INFO, FrameSize(320, 180), 5), (None, FrameSize(1280, 720), 30)],
     ids=["as it says of itself", "as its root is"],
 )
 def test_what_is_not_asked_for_comes_from_the_page(
-    browser: Browser, tmp_path: Path, info: dict[str, int] | None, size: Size, frames: int
+    browser: Browser, tmp_path: Path, info: dict[str, int] | None, size: FrameSize, frames: int
 ) -> None:
     order = order_of(tmp_path, info=info)
     bare = FilmOrder(order.html, site=order.site)
@@ -200,7 +200,7 @@ def test_waiting_is_bounded(
     browser: Browser, tmp_path: Path, own: dict[str, Any], words: str
 ) -> None:
     order = order_of(tmp_path, **own)
-    for attempt in ever_longer(PageBlocked, BrowserTimeout, AssertionError):
+    for attempt in increasing_limits(PageBlocked, BrowserTimeout, AssertionError):
         with attempt as limit_s:
             limits = replace(FILM_LIMITS, settle_s=limit_s, frame_s=limit_s)
             with pytest.raises(PageNeverSettled, match=words):

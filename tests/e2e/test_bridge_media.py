@@ -11,7 +11,7 @@ from framekiln.capture.browser import Browser
 from framekiln.engine.assets import NoAssets
 from framekiln.engine.errors import FilmTookTooLong
 from framekiln.engine.film import make_film
-from framekiln.engine.order import FilmOrder
+from framekiln.engine.film_order import FilmOrder
 from framekiln.engine.site import SiteAssets
 from framekiln.kit.errors import CompositionFailed
 from framekiln.playback.page_player import PlayerWithoutService
@@ -19,9 +19,9 @@ from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
 from tests.support.layer_media import glass
 from tests.support.looks import colour_at, decode_frames
-from tests.support.patience import FILM_LIMITS
-from tests.support.playing_runtime import one_source_page, one_source_site
-from tests.support.sounds import decode_sound, find_beeps
+from tests.support.player_bundles import one_source_page, one_source_site
+from tests.support.sounds import decode_audio, find_beeps
+from tests.support.timeouts import FILM_LIMITS
 
 CLIP = Clip(fps=Fraction(10), duration_s=Fraction(5), keyframe_every=10)
 FOREIGN = Clip(
@@ -65,7 +65,7 @@ def test_a_clip_in_the_bundle_is_seen_and_heard(
     )
     film = make_film(order, browser, tmp_path / "film.mp4", limits=FILM_LIMITS)
     assert codes_in(tmp_path / "film.mp4") == list(range(20, 45))
-    sound = decode_sound(tmp_path / "film.mp4")
+    sound = decode_audio(tmp_path / "film.mp4")
     assert find_beeps(sound.mono, sound.rate_hz) == pytest.approx([0, 1, 2], abs=0.005)
     assert film.warnings == ()
 
@@ -81,7 +81,7 @@ def test_a_clip_that_browsers_cannot_take_as_it_is_is_encoded(
     make_film(order, browser, tmp_path / "film.mp4", limits=FILM_LIMITS)
     first = from_ms // 100
     assert codes_in(tmp_path / "film.mp4") == list(range(first, first + 10))
-    sound = decode_sound(tmp_path / "film.mp4")
+    sound = decode_audio(tmp_path / "film.mp4")
     assert find_beeps(sound.mono, sound.rate_hz) == pytest.approx(beeps_s, abs=0.005)
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from framekiln.engine.order import FilmOrder
-from framekiln.engine.slices import cut
-from framekiln.engine.stage import open_stage
+from framekiln.engine.film_order import FilmOrder
+from framekiln.engine.page.renderer import open_page_renderer
+from framekiln.engine.slices import cut_slices
 from tests.e2e.conformance import (
     HEIGHT,
     SIZE_UNTOLD,
@@ -28,8 +28,8 @@ from tests.e2e.conformance import (
 )
 from tests.e2e.conftest import Camera
 from tests.support.frame_codes import Picture
-from tests.support.looks import colour_at, decode_frames, probe, psnr
-from tests.support.patience import FILM_LIMITS
+from tests.support.looks import colour_at, decode_frames, measure_file, psnr
+from tests.support.timeouts import FILM_LIMITS
 
 FADES = """<style>
 @keyframes in { from { opacity: 0 } to { opacity: 1 } }
@@ -45,7 +45,7 @@ def test_case_01_three_scenes_of_3_s_that_overlap_by_1_s_last_7_s(camera: Camera
     assert length_s(take) == 7
     assert take.film.timeline.fps == 30
     assert [shown_s(take, n) for n in range(3)] == [[(0, 3)], [(2, 5)], [(4, 7)]]
-    found = probe(take.path)
+    found = measure_file(take.path)
     assert found.video is not None
     assert found.audio is not None
     assert (found.video.width, found.video.height) == (320, 180)
@@ -172,12 +172,12 @@ def test_case_29_slices_show_what_the_whole_film_shows(
     html = FADES + scene(content, 'duration="2s"', "color:#fff")
     whole = film(camera, html)
     pictures: list[Picture] = []
-    for slice_ in reversed(cut(whole.film.timeline, 1000)):
+    for slice_ in reversed(cut_slices(whole.film.timeline, 1000)):
         path = tmp_path / f"slice-{slice_.number}.mp4"
-        with open_stage(
+        with open_page_renderer(
             FilmOrder(html, width_px=WIDTH, height_px=HEIGHT), camera.browser, FILM_LIMITS
         ) as stage:
-            stage.film(slice_, path, lambda _number: None)
+            stage.render_slice(slice_, path, lambda _number: None)
         pictures = [frame.rgb for frame in decode_frames(path)] + pictures
     assert len(pictures) == len(whole.pictures) == 60
     likeness = [psnr(a, b) for a, b in zip(pictures, whole.pictures, strict=True)]

@@ -12,8 +12,8 @@ from tests.e2e.conftest import Camera, Take
 from tests.support.clips import BEEP_HZ, BEEP_S, Clip, make_clip
 from tests.support.frame_codes import read_frame_code
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
-from tests.support.looks import probe
-from tests.support.sounds import Samples, beep_times, decode_sound, flash_times, rms
+from tests.support.looks import measure_file
+from tests.support.sounds import Samples, beep_times, decode_audio, flash_times, rms
 
 CLIP = f"{MEDIA_ORIGIN}clip.mp4"
 SONG = f"{MEDIA_ORIGIN}song.m4a"
@@ -45,7 +45,7 @@ def show(camera: Camera, media: LocalAssets, content: str, attributes: str = "")
 
 
 def heard(take: Take) -> Samples:
-    return decode_sound(take.path).mono
+    return decode_audio(take.path).mono
 
 
 def test_case_04_a_window_of_the_source_is_shown_frame_by_frame(
@@ -107,7 +107,7 @@ SILENT = {
 @pytest.mark.parametrize("name", SILENT)
 def test_case_12_what_is_muted_is_silent(camera: Camera, media: LocalAssets, name: str) -> None:
     take = show(camera, media, SILENT[name], 'duration="1500ms" fps="2"')
-    found = probe(take.path).audio
+    found = measure_file(take.path).audio
     assert found is not None
     assert found.duration_s == pytest.approx(1.5, abs=0.03)
     assert rms(heard(take)) < 1e-5
@@ -147,7 +147,7 @@ def test_case_13_sound_lasts_as_long_as_it_is_asked_for(
     content, attributes, seconds, beeps = LENGTHS[name]
     take = show(camera, media, content, f'{attributes} fps="10"')
     assert float(length_s(take)) == seconds
-    sound = decode_sound(take.path)
+    sound = decode_audio(take.path)
     assert float(sound.start_s) == 0
     assert sound.mono.size / sound.rate_hz == pytest.approx(seconds, abs=0.03)
     assert beep_times(take.path) == pytest.approx(beeps, abs=BEEP_SLACK_S)
@@ -160,7 +160,7 @@ def test_sounds_that_overlap_are_summed(camera: Camera, media: LocalAssets) -> N
     both = f'<ef-audio src="{SHORT}"></ef-audio>{late}'
     take = show(camera, media, both, 'duration="2s" fps="2"')
     assert beep_times(take.path) == pytest.approx([0, 0.45, 1, 1.45], abs=BEEP_SLACK_S)
-    sound = decode_sound(take.path)
+    sound = decode_audio(take.path)
     loudness = [
         rms(sound.mono[int((s + 0.02) * sound.rate_hz) :][: int(0.06 * sound.rate_hz)])
         for s in (1, 1.45)
@@ -171,7 +171,7 @@ def test_sounds_that_overlap_are_summed(camera: Camera, media: LocalAssets) -> N
 def test_a_mix_that_is_too_loud_is_limited_not_clipped(camera: Camera, media: LocalAssets) -> None:
     voices = f'<ef-audio src="{SHORT}"></ef-audio>' * 5
     take = show(camera, media, voices, 'duration="2s" fps="2"')
-    sound = decode_sound(take.path)
+    sound = decode_audio(take.path)
     beep = sound.mono[int(1.02 * sound.rate_hz) : int(1.08 * sound.rate_hz)]
     assert np.abs(sound.samples).max() < 1.03
     assert np.abs(beep).max() > 0.95

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from framekiln.capture.framebuffer import Pixels
-from framekiln.engine.order import FilmOrder, StillMoment
-from framekiln.engine.stage import open_stage
+from framekiln.engine.film_order import FilmOrder, StillMoment
+from framekiln.engine.page.renderer import open_page_renderer
 from tests.e2e.conformance import bar, film, scene
 from tests.e2e.conftest import Camera
 from tests.support.clips import write_picture
 from tests.support.looks import colour_at
-from tests.support.patience import FILM_LIMITS
+from tests.support.timeouts import FILM_LIMITS
 
 LARGE_PX = (4000, 3000)
 QUARTERS = ((255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0))
@@ -125,8 +125,8 @@ def still(camera: Camera, html: str, at_ms: int, *, is_transparent: bool = True)
     """Take a still and return it as RGBA."""
     moment = StillMoment(at_ms, is_transparent=is_transparent)
     order = FilmOrder(MOVED + html, width_px=320, height_px=180, still=moment)
-    with open_stage(order, camera.browser, FILM_LIMITS) as stage:
-        return stage.still(moment)[..., [2, 1, 0, 3]]
+    with open_page_renderer(order, camera.browser, FILM_LIMITS) as stage:
+        return stage.render_still(moment)[..., [2, 1, 0, 3]]
 
 
 @pytest.mark.parametrize("at_ms", [0, 1000, 1234])
@@ -153,8 +153,8 @@ def test_case_25_a_still_may_have_odd_sides(camera: Camera, tmp_path: Path) -> N
     moment = StillMoment(100, is_transparent=False)
     html = "<body style='background:#0f0'>"
     order = FilmOrder(html, width_px=321, height_px=181, fps=Fraction(10), still=moment)
-    with open_stage(order, camera.browser, FILM_LIMITS) as stage:
-        picture = stage.still(moment)
+    with open_page_renderer(order, camera.browser, FILM_LIMITS) as stage:
+        picture = stage.render_still(moment)
         assert stage.warnings() == ()
     assert picture.shape == (181, 321, 4)
     assert (picture[..., :3] == (0, 255, 0)).all()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from framekiln.capture.browser import open_browser
-from framekiln.capture.grab import Grabbing
+from framekiln.capture.grabber import GrabMethod
 from tests.e2e.conftest import HEIGHT, WIDTH, Camera, Take
 from tests.support.frame_codes import (
     PALETTE,
@@ -21,9 +21,9 @@ from tests.support.frame_codes import (
     frame_code_page,
     read_frame_code,
 )
-from tests.support.looks import VideoFacts, colour_at, decode_still, probe, psnr
-from tests.support.patience import PATIENCE_S
+from tests.support.looks import MeasuredVideo, colour_at, decode_still, measure_file, psnr
 from tests.support.raw_pixels import require_raw_pixels
+from tests.support.timeouts import TIMEOUT_S
 
 RATES = (Fraction(30), Fraction(30000, 1001), Fraction(60))
 RED_PIXEL = "R0lGODlhAQABAIAAAP8AAP///yH5BAAAAAAALAAAAAABAAEAAAICRAEAOw=="
@@ -47,7 +47,7 @@ def test_every_frame_once_in_order_at_its_time(
     assert [read_frame_code(picture) for picture in take.pictures] == list(expected)
     assert [frame.pts for frame in take.frames] == [n / fps for n in expected]
     require_raw_pixels(camera.browser, take.film.fallback_reason)
-    assert take.film.grabbing is Grabbing.RAW
+    assert take.film.grabbing is GrabMethod.RAW
     assert take.film.fallback_reason is None
 
 
@@ -55,11 +55,11 @@ def test_every_frame_once_in_order_at_its_time(
 def test_what_the_file_is(camera: Camera, fps: Fraction) -> None:
     take = film_codes(camera, PageDriver.CSS, fps)
     frame_count = int(Fraction(3, 2) * fps)
-    found = probe(take.path)
+    found = measure_file(take.path)
     assert found.is_faststart
     assert found.audio is not None
     assert (found.audio.codec, found.audio.rate_hz, found.audio.channels) == ("aac", 48000, 2)
-    assert found.video == VideoFacts(
+    assert found.video == MeasuredVideo(
         codec="h264",
         profile="High",
         pix_fmt="yuv420p",
@@ -108,8 +108,8 @@ def test_same_page_same_bytes_in_any_process(camera: Camera, driver: PageDriver)
 def test_screenshots_show_what_raw_memory_shows(camera: Camera, driver: PageDriver) -> None:
     raw = film_codes(camera, driver, Fraction(30))
     require_raw_pixels(camera.browser, raw.film.fallback_reason)
-    shots = film_codes(camera, driver, Fraction(30), grabbing=Grabbing.SCREENSHOT)
-    assert (raw.film.grabbing, shots.film.grabbing) == (Grabbing.RAW, Grabbing.SCREENSHOT)
+    shots = film_codes(camera, driver, Fraction(30), grabbing=GrabMethod.SCREENSHOT)
+    assert (raw.film.grabbing, shots.film.grabbing) == (GrabMethod.RAW, GrabMethod.SCREENSHOT)
     assert shots.path.read_bytes() == raw.path.read_bytes()
 
 
@@ -241,7 +241,7 @@ def test_nothing_is_left_for_the_next_page(camera: Camera) -> None:
     for _ in range(2):
         assert colour_at(camera.film(html).pictures[0], 9, 9) == (0, 255, 1)
     # A worker that never rests takes Chromium a moment to end.
-    give_up_at = time.monotonic() + PATIENCE_S
+    give_up_at = time.monotonic() + TIMEOUT_S
     while targets := open_targets(camera):
         assert time.monotonic() < give_up_at, targets
         time.sleep(0.05)
@@ -249,7 +249,7 @@ def test_nothing_is_left_for_the_next_page(camera: Camera) -> None:
 
 def open_targets(camera: Camera) -> list[object]:
     connection = camera.browser.connection
-    found = connection.call("Target.getTargets", session=None, within_s=PATIENCE_S)
+    found = connection.call("Target.getTargets", session=None, within_s=TIMEOUT_S)
     return list(found["targetInfos"])
 
 
@@ -306,7 +306,7 @@ def test_a_page_may_say_its_own_size_rate_and_length(camera: Camera) -> None:
     html = """<!doctype html><html data-width="322" data-height="201" data-fps="12.5"
     data-duration-ms="900"><body style="margin:0;background:#00f">"""
     take = camera.film(html, width_px=None, height_px=None, fps=None, duration_ms=None)
-    video = probe(take.path).video
+    video = measure_file(take.path).video
     assert video is not None
     assert (video.width, video.height, video.fps) == (322, 202, Fraction(25, 2))
     assert video.frame_count == 12

@@ -12,7 +12,7 @@ import pytest
 from PIL import Image
 
 from tests.support.golden import compare
-from tests.support.golden_videos import FOLDER, Filmed, GoldenVideo, cells, golden_videos
+from tests.support.golden_videos import FOLDER, GoldenVideo, RenderedVideo, cells, golden_videos
 from tests.support.service import Account
 
 ROOT = Path(__file__).parents[2]
@@ -46,7 +46,7 @@ def typed(account: Account, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("name", TYPED)
 def test_what_is_made_by_the_service_is_what_the_guide_promises(typed: Path, name: str) -> None:
     video = GoldenVideo(FOLDER / name)
-    sheet = cells(Filmed(video, typed / f"{name}.mp4", ()).sheet)
+    sheet = cells(RenderedVideo(video, typed / f"{name}.mp4", ()).sheet)
     for number, golden in cells(video.sheet).items():
         likeness = compare(sheet[number], golden)
         assert likeness.ssim > 0.97

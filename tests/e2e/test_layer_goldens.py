@@ -12,18 +12,18 @@ from PIL import Image
 
 from framekiln.capture.browser import Browser
 from tests.support.golden import compare
+from tests.support.golden_video_media import video_makers
 from tests.support.golden_videos import (
     FOLDER,
-    Filmed,
     GoldenVideo,
+    RenderedVideo,
     cells,
     film_video,
     golden_videos,
     sounds_alike,
 )
 from tests.support.local_assets import LocalAssets
-from tests.support.looks import probe
-from tests.support.video_stock import video_makers
+from tests.support.looks import measure_file
 
 ALL = golden_videos()
 # Less than 0.98, which the loss of the sheets themselves can cost where all is grass.
@@ -42,16 +42,16 @@ def filmed(
     browser: Browser,
     assets: LocalAssets,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Filmed:
+) -> RenderedVideo:
     """One video, made once for all that is to be seen and heard of it."""
     video: GoldenVideo = request.param
     return film_video(video, browser, tmp_path_factory.mktemp("videos"), assets=assets)
 
 
-def test_it_is_what_its_config_says(filmed: Filmed) -> None:
+def test_it_is_what_its_config_says(filmed: RenderedVideo) -> None:
     config = filmed.video.config
     assert filmed.warnings == ()
-    found = probe(filmed.path)
+    found = measure_file(filmed.path)
     assert found.video is not None
     assert config.dimensions is not None
     size = (config.dimensions.width_px, config.dimensions.height_px)
@@ -63,7 +63,7 @@ def test_it_is_what_its_config_says(filmed: Filmed) -> None:
         assert abs(found.video.duration_s - config.duration_s) <= 1 / (2 * config.fps)
 
 
-def test_it_shows_what_its_sheet_shows(filmed: Filmed, tmp_path: Path) -> None:
+def test_it_shows_what_its_sheet_shows(filmed: RenderedVideo, tmp_path: Path) -> None:
     golden, sheet = filmed.video.sheet, filmed.sheet
     Image.fromarray(sheet).save(tmp_path / "sheet.png")
     assert sheet.shape == golden.shape
@@ -75,7 +75,7 @@ def test_it_shows_what_its_sheet_shows(filmed: Filmed, tmp_path: Path) -> None:
     assert differing == {}, f"see {tmp_path / 'sheet.png'}"
 
 
-def test_it_is_as_loud_as_it_was(filmed: Filmed) -> None:
+def test_it_is_as_loud_as_it_was(filmed: RenderedVideo) -> None:
     assert sounds_alike(filmed.levels, filmed.video.levels), filmed.levels
 
 

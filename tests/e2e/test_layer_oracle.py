@@ -9,7 +9,7 @@ import pytest
 from framekiln.capture.browser import Browser
 from tests.support.layer_oracle import (
     LOGO,
-    Case,
+    OracleCase,
     assert_alike,
     at,
     image,
@@ -27,45 +27,45 @@ def assets(tmp_path_factory: pytest.TempPathFactory) -> LocalAssets:
 
 
 CASES = {
-    "natural": Case([image(position={"x": 20, "y": 30})], at(20, 30)),
-    "odd place": Case([image(position={"x": 21, "y": 33})], at(21, 33)),
-    "between pixels": Case(
+    "natural": OracleCase([image(position={"x": 20, "y": 30})], at(20, 30)),
+    "odd place": OracleCase([image(position={"x": 21, "y": 33})], at(21, 33)),
+    "between pixels": OracleCase(
         [image(position={"x": 20.4, "y": 30.6}, size={"width": 150.3})],
         at(20.4, 30.6, "width:150.3px"),
     ),
-    "width": Case([image(size={"width": 200})], at(0, 0, "width:200px")),
-    "stretch": Case(
+    "width": OracleCase([image(size={"width": 200})], at(0, 0, "width:200px")),
+    "stretch": OracleCase(
         [image(size={"width": 160, "height": 220})], at(0, 0, "width:160px;height:220px")
     ),
-    "fit": Case(
+    "fit": OracleCase(
         [image(size={"width": 300, "height": 100, "format": "fit"})],
         at(0, 0, "width:300px;height:100px;object-fit:contain"),
     ),
-    "fill": Case(
+    "fill": OracleCase(
         [image(size={"width": 120, "height": 220, "format": "fill"}, position={"x": 50, "y": 10})],
         at(50, 10, "width:120px;height:220px;object-fit:cover"),
     ),
-    "fill with focus": Case(
+    "fill with focus": OracleCase(
         [image(size={"width": 120, "height": 220, "format": "fill", "focus": {"x": 0.9, "y": 0}})],
         at(0, 0, "width:120px;height:220px;object-fit:cover;object-position:90% 0"),
     ),
-    "centred and scaled": Case(
+    "centred and scaled": OracleCase(
         [image(position={"x": "center", "y": "center"}, size={"width": 150, "scale": 1.4})],
         at(85, 70, "width:150px;transform:scale(1.4)"),
     ),
-    "scaled about a corner": Case(
+    "scaled about a corner": OracleCase(
         [image(position={"x": 40, "y": 20, "origin": "right bottom"}, size={"scale": 0.6})],
         at(40, 20, "transform:scale(.6);transform-origin:right bottom"),
     ),
-    "turned": Case(
+    "turned": OracleCase(
         [image(position={"x": 40, "y": 40, "angle": 25}, size={"width": 200})],
         at(40, 40, "width:200px;transform:rotate(25deg)"),
     ),
-    "tilted flat": Case(
+    "tilted flat": OracleCase(
         [image(position={"x": 20, "y": 20, "angleX": 40, "angleY": 30, "angle": 15})],
         at(20, 20, "transform:rotateX(40deg) rotateY(30deg) rotate(15deg)"),
     ),
-    "tilted in perspective": Case(
+    "tilted in perspective": OracleCase(
         [
             image(
                 position={"x": 20, "y": 20, "angleY": 45, "angle": 10, "perspective": 500},
@@ -74,20 +74,20 @@ CASES = {
         ],
         at(20, 20, "transform:perspective(500px) rotateY(45deg) rotate(10deg) scale(.9)"),
     ),
-    "back face": Case(
+    "back face": OracleCase(
         [image(position={"x": 10, "y": 20, "angleY": 180})],
         at(10, 20, "transform:rotateY(180deg)"),
     ),
-    "flipped": Case([image(size={"flip": "both"})], at(0, 0, "transform:scale(-1,-1)")),
-    "see-through": Case(
+    "flipped": OracleCase([image(size={"flip": "both"})], at(0, 0, "transform:scale(-1,-1)")),
+    "see-through": OracleCase(
         [image(opacity=0.4), image(LOGO, position={"x": 50, "y": 60})],
         at(0, 0, "opacity:.4") + at(50, 60, file=LOGO),
     ),
-    "logo, turned and larger": Case(
+    "logo, turned and larger": OracleCase(
         [image(LOGO, position={"x": 100, "y": 80, "angle": 30}, size={"scale": 2})],
         at(100, 80, "transform:rotate(30deg) scale(2)", file=LOGO),
     ),
-    "round": Case(
+    "round": OracleCase(
         [
             image(
                 size={"width": 200, "height": 150, "borderRadius": 40}, position={"x": 31, "y": 20}
@@ -95,13 +95,13 @@ CASES = {
         ],
         at(31, 20, "width:200px;height:150px;border-radius:40px"),
     ),
-    "cropped": Case(
+    "cropped": OracleCase(
         [image(size={"crop": {"left": 0.2, "top": 0.1, "right": 0.1, "bottom": 0.3}})],
         '<div style="width:210px;height:120px;overflow:hidden;position:relative">'
         + at(-60, -20)
         + "</div>",
     ),
-    "blurred": Case(
+    "blurred": OracleCase(
         [
             image(
                 position={"x": 30, "y": 30},
@@ -111,11 +111,11 @@ CASES = {
         ],
         at(30, 30, "width:200px;filter:blur(6px)"),
     ),
-    "brightness": Case(
+    "brightness": OracleCase(
         [image(filters=[{"name": "brightness", "options": {"brightness": 60}}])],
         at(0, 0, "filter:brightness(.6)"),
     ),
-    "contrast and saturation": Case(
+    "contrast and saturation": OracleCase(
         [
             image(
                 filters=[
@@ -126,21 +126,21 @@ CASES = {
         ],
         at(0, 0, "filter:contrast(1.5) saturate(.4)"),
     ),
-    "all below grey": Case(
+    "all below grey": OracleCase(
         [image(), {"type": "filter", "filter": {"name": "grayscale"}}, image(LOGO)],
         '<div style="position:absolute;inset:0;background:#204060;filter:grayscale(1)">'
         + at(0, 0)
         + "</div>"
         + at(0, 0, file=LOGO),
     ),
-    "negative": Case([image(filters=[{"name": "negative"}])], at(0, 0, "filter:invert(1)")),
-    "moving": Case(
+    "negative": OracleCase([image(filters=[{"name": "negative"}])], at(0, 0, "filter:invert(1)")),
+    "moving": OracleCase(
         [image(LOGO, transitions=keyframes("x", (0, 0), (2, 200)))],
         at(0, 0, file=LOGO),
         moving("from{transform:translateX(0)}to{transform:translateX(200px)}"),
         at_s=(0, 0.5, 1.1, 1.7),
     ),
-    "growing and turning": Case(
+    "growing and turning": OracleCase(
         [
             image(
                 size={"width": 120},
@@ -155,7 +155,7 @@ CASES = {
         moving("from{transform:rotate(0) scale(.5)}to{transform:rotate(180deg) scale(2)}"),
         at_s=(0, 0.4, 1, 1.6),
     ),
-    "ken burns": Case(
+    "ken burns": OracleCase(
         [
             image(
                 size={"format": "fill"},
@@ -182,13 +182,13 @@ CASES = {
         ),
         at_s=(0, 0.7, 1.5),
     ),
-    "fading": Case(
+    "fading": OracleCase(
         [image(transitions=[{"type": "fadeIn", "duration": 1}])],
         at(0, 0),
         "img{animation:m 1s linear both}@keyframes m{from{opacity:0}to{opacity:1}}",
         at_s=(0.2, 0.5, 1.5),
     ),
-    "eased": Case(
+    "eased": OracleCase(
         [
             image(
                 LOGO,
@@ -202,7 +202,7 @@ CASES = {
         ),
         at_s=(0.3, 1, 1.6),
     ),
-    "group": Case(
+    "group": OracleCase(
         [
             {
                 "type": "group",
@@ -215,11 +215,11 @@ CASES = {
         '<div style="position:absolute;width:320px;height:240px;opacity:.5;'
         'transform:rotate(10deg) scale(.8)">' + at(0, 0) + at(100, 50, file=LOGO) + "</div>",
     ),
-    "text": Case(
+    "text": OracleCase(
         [text("Hello, kiln!", fontSize=44)],
         '<div class="t" style="font-size:44px">Hello, kiln!</div>',
     ),
-    "text box": Case(
+    "text box": OracleCase(
         [
             text(
                 "Two lines\nof text",
@@ -237,7 +237,7 @@ CASES = {
         "background:#a02;border:4px solid #fff;border-radius:20px;text-align:center;"
         'font-weight:700">Two lines\nof text</div>',
     ),
-    "text, wrapped and centred": Case(
+    "text, wrapped and centred": OracleCase(
         [
             text(
                 "some words that do not fit into one line",
@@ -250,12 +250,12 @@ CASES = {
         'style="font-size:30px;width:240px;text-align:center">some words that do not fit into one '
         "line</div></div>",
     ),
-    "text, turned": Case(
+    "text, turned": OracleCase(
         [text("turned", fontSize=60, place={"position": {"x": 40, "y": 70, "angle": -20}})],
         '<div class="t" style="position:absolute;left:40px;top:70px;font-size:60px;'
         'transform:rotate(-20deg)">turned</div>',
     ),
-    "text, outlined with a shadow": Case(
+    "text, outlined with a shadow": OracleCase(
         [
             text(
                 "Shadow",
@@ -267,7 +267,7 @@ CASES = {
         '<div class="t" style="font-size:60px;-webkit-text-stroke:2px #000;paint-order:stroke fill;'
         'text-shadow:6px 6px 4px #f00">Shadow</div>',
     ),
-    "shapes": Case(
+    "shapes": OracleCase(
         [
             {
                 "type": "shape",
@@ -297,5 +297,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_config_and_page_look_alike(case: Case, browser: Browser, assets: LocalAssets) -> None:
+def test_config_and_page_look_alike(
+    case: OracleCase, browser: Browser, assets: LocalAssets
+) -> None:
     assert_alike(case, browser, assets)

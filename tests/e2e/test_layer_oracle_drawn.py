@@ -11,7 +11,7 @@ from framekiln.capture.browser import Browser
 from tests.support.layer_oracle import (
     FPS,
     LOGO,
-    Case,
+    OracleCase,
     assert_alike,
     at,
     image,
@@ -91,21 +91,21 @@ SMALL_CSS = "width:150px;"
 
 
 TEXTS = {
-    "shrinks to fit": Case(
+    "shrinks to fit": OracleCase(
         [text(LONG, fontSize=60, fit="shrink", backgroundColor="#aa0022", place=BOX)],
         fitted(LONG, largest_px=60),
     ),
-    "grows to fit": Case(
+    "grows to fit": OracleCase(
         [text("Hi you", fontSize=10, fit="grow", backgroundColor="#aa0022", place=BOX)],
         fitted("Hi you", largest_px=120),
     ),
-    "two lines at most": Case(
+    "two lines at most": OracleCase(
         [text(LONG, fontSize=24, maxLines=2, ellipsis=True, place=BOX)],
         f'<div style="{BOX_CSS}padding:16px"><div class="t" style="padding:0;width:auto;'
         "font-size:24px;display:-webkit-box;-webkit-box-orient:vertical;overflow:hidden;"
         f'-webkit-line-clamp:2">{LONG}</div></div>',
     ),
-    "in a corner of its box": Case(
+    "in a corner of its box": OracleCase(
         [
             text(
                 "down here",
@@ -118,7 +118,7 @@ TEXTS = {
         f'<div class="t" style="{BOX_CSS}background:#a02;font-size:28px;display:flex;'
         'align-items:end;justify-content:end">down here</div>',
     ),
-    "spaced, slanted, underlined": Case(
+    "spaced, slanted, underlined": OracleCase(
         [
             text(
                 "Wide words",
@@ -134,7 +134,7 @@ TEXTS = {
             "Wide words",
         ),
     ),
-    "capitals and lines": Case(
+    "capitals and lines": OracleCase(
         [
             {
                 "type": "text",
@@ -153,7 +153,7 @@ TEXTS = {
             "first one\nsecond",
         ),
     ),
-    "a ground of its own": Case(
+    "a ground of its own": OracleCase(
         [
             text(
                 "Tag",
@@ -169,14 +169,14 @@ TEXTS = {
         + words("font-size:50px;color:#102030;position:relative", "Tag")
         + "</div>",
     ),
-    "many scripts": Case(
+    "many scripts": OracleCase(
         [text("naïve Ωμ 日本語 שלום 👋", fontSize=24)],
         words(
             "font-family:'Liberation Sans','Noto Sans CJK SC';font-size:24px",
             "naïve Ωμ 日本語 שלום 👋",
         ),
     ),
-    "scaled": Case(
+    "scaled": OracleCase(
         [
             text(
                 "sharp",
@@ -190,7 +190,7 @@ TEXTS = {
             "sharp",
         ),
     ),
-    "at the bottom right": Case(
+    "at the bottom right": OracleCase(
         [
             text(
                 "1,299 €",
@@ -210,7 +210,7 @@ TEXTS = {
 }
 
 SHAPES = {
-    "ellipse with a rim": Case(
+    "ellipse with a rim": OracleCase(
         [
             shape(
                 "ellipse",
@@ -220,7 +220,7 @@ SHAPES = {
         ],
         rect((40, 30, 200, 140), "background:#40c0a0;border:10px solid #fff;border-radius:50%"),
     ),
-    "line": Case(
+    "line": OracleCase(
         [
             shape(
                 "line",
@@ -231,7 +231,7 @@ SHAPES = {
         ],
         rect((20, 117, 280, 6), "background:#ff0;transform:rotate(20deg)"),
     ),
-    "path": Case(
+    "path": OracleCase(
         [
             shape(
                 "path",
@@ -248,7 +248,7 @@ SHAPES = {
         '<path d="M 100 10 C 160 10 190 90 100 170 C 10 90 40 10 100 10 Z" fill="#e04060" '
         'stroke="#fff" stroke-width=5 /></svg>',
     ),
-    "round bar, growing": Case(
+    "round bar, growing": OracleCase(
         [
             shape(
                 "rect",
@@ -260,7 +260,7 @@ SHAPES = {
         lambda n: rect((20, 100, 24 + 256 * n / 60, 24), "background:#e07030;border-radius:12px"),
         at_s=(0.3, 1, 1.7),
     ),
-    "z and shares of the canvas": Case(
+    "z and shares of the canvas": OracleCase(
         [
             shape(
                 "rect",
@@ -275,15 +275,19 @@ SHAPES = {
 }
 
 FILTERS = {
-    "darker film": Case(tinted("brightness", brightness=50), below("brightness(.5)")),
-    "brighter than white": Case(tinted("brightness", brightness=180), below("brightness(1.8)")),
-    "hard contrast": Case(tinted("contrast", contrast=250), below("contrast(2.5)")),
-    "soft contrast": Case(tinted("contrast", contrast=40), below("contrast(.4)")),
-    "more colour": Case(tinted("saturation", saturation=180), below("saturate(1.8)")),
-    "half grey": Case(tinted("grayscale", grayscale=50), below("grayscale(.5)")),
-    "negative film": Case(tinted("negative"), below("invert(1)")),
-    "lighter": Case(tinted("lighten"), below("none") + rect((0, 0, 320, 240), "background:#fff3")),
-    "for a while": Case(
+    "darker film": OracleCase(tinted("brightness", brightness=50), below("brightness(.5)")),
+    "brighter than white": OracleCase(
+        tinted("brightness", brightness=180), below("brightness(1.8)")
+    ),
+    "hard contrast": OracleCase(tinted("contrast", contrast=250), below("contrast(2.5)")),
+    "soft contrast": OracleCase(tinted("contrast", contrast=40), below("contrast(.4)")),
+    "more colour": OracleCase(tinted("saturation", saturation=180), below("saturate(1.8)")),
+    "half grey": OracleCase(tinted("grayscale", grayscale=50), below("grayscale(.5)")),
+    "negative film": OracleCase(tinted("negative"), below("invert(1)")),
+    "lighter": OracleCase(
+        tinted("lighten"), below("none") + rect((0, 0, 320, 240), "background:#fff3")
+    ),
+    "for a while": OracleCase(
         [
             image(),
             {
@@ -297,17 +301,17 @@ FILTERS = {
         lambda n: below("invert(1)" if 15 <= n < 45 else "none") + at(0, 0, file=LOGO),
         at_s=(0.4, 0.5, 1.4, 1.5),
     ),
-    "from white": Case(
+    "from white": OracleCase(
         tinted("fadein", color="#ffffff", duration=1),
         lambda n: covered("#fff", 1 - gone(n)),
         at_s=(0, 0.5, 0.9, 1.2),
     ),
-    "to a colour": Case(
+    "to a colour": OracleCase(
         tinted("fadeout", color="#802000", duration=1),
         lambda n: covered("#802000", gone(max(0, n - 30))),
         at_s=(0.9, 1.5, 1.8),
     ),
-    "of a layer with soft edges": Case(
+    "of a layer with soft edges": OracleCase(
         [
             image(
                 LOGO,
@@ -318,7 +322,7 @@ FILTERS = {
         ],
         at(60, 40, "transform:scale(1.5);filter:contrast(.6) invert(1)", file=LOGO),
     ),
-    "one after the other": Case(
+    "one after the other": OracleCase(
         [
             image(
                 filters=[
@@ -332,49 +336,49 @@ FILTERS = {
 }
 
 LED = {
-    "slides in from the left": Case(
+    "slides in from the left": OracleCase(
         [image(**SMALL, transitions=preset("slideIn", direction="left"))],
         lambda n: at(90 - 240 * (1 - gone(n)), 70, SMALL_CSS),
         at_s=(0.3, 0.8, 1.2),
     ),
-    "slides out to the bottom": Case(
+    "slides out to the bottom": OracleCase(
         [image(**SMALL, transitions=preset("slideOut", direction="bottom"))],
         lambda n: at(90, 70 + 170 * gone(max(0, n - 30)), SMALL_CSS),
         at_s=(0.8, 1.4, 1.8),
     ),
-    "wipes in from the right": Case(
+    "wipes in from the right": OracleCase(
         [image(**SMALL, transitions=preset("wipeIn", direction="right"))],
         lambda n: at(90, 70, f"{SMALL_CSS}clip-path:inset(0 0 0 {100 * (1 - gone(n))}%)"),
         at_s=(0.2, 0.6, 1.1),
     ),
-    "zooms in": Case(
+    "zooms in": OracleCase(
         [image(**SMALL, transitions=preset("zoomIn"))],
         lambda n: at(90, 70, f"{SMALL_CSS}transform:scale({gone(n)})"),
         at_s=(0.3, 0.7, 1),
     ),
-    "opacity of keyframes": Case(
+    "opacity of keyframes": OracleCase(
         [image(**SMALL, transitions=keyframes("opacity", (0, 1), (1, 0.2), (2, 0.8)))],
         lambda n: at(
             90, 70, f"{SMALL_CSS}opacity:{1 - 0.8 * n / 30 if n < 30 else 0.2 + 0.02 * (n - 30)}"
         ),
         at_s=(0.5, 1, 1.6),
     ),
-    "steps": Case(
+    "steps": OracleCase(
         [image(**SMALL, transitions=keyframes("x", (0, 0), (2, 160), easing="steps(4)"))],
         lambda n: at(40 * (n * 4 // 60), 70, SMALL_CSS),
         at_s=(0.4, 0.6, 1.2, 1.9),
     ),
-    "held, then there": Case(
+    "held, then there": OracleCase(
         [image(**SMALL, transitions=keyframes("x", (0, 10), (1, 150), easing="hold"))],
         lambda n: at(10 if n < 30 else 150, 70, SMALL_CSS),
         at_s=(0.9, 1),
     ),
-    "eased by a power": Case(
+    "eased by a power": OracleCase(
         [image(**SMALL, transitions=keyframes("y", (0, 0), (2, 140), easing="easeIn"))],
         lambda n: at(90, 140 * (n / 60) ** 2, SMALL_CSS),
         at_s=(0.5, 1, 1.5),
     ),
-    "tilting": Case(
+    "tilting": OracleCase(
         [
             image(
                 **{**SMALL, "position": {"x": 90, "y": 70, "perspective": 600}},
@@ -389,5 +393,7 @@ CASES = TEXTS | SHAPES | FILTERS | LED
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_config_and_page_look_alike(case: Case, browser: Browser, assets: LocalAssets) -> None:
+def test_config_and_page_look_alike(
+    case: OracleCase, browser: Browser, assets: LocalAssets
+) -> None:
     assert_alike(case, browser, assets)

@@ -14,7 +14,7 @@ from tests.support.layer_oracle import (
     LOGO,
     SAID,
     TURNS,
-    Case,
+    OracleCase,
     assert_alike,
     at,
     clip_frame,
@@ -148,18 +148,18 @@ def page_in(style: str) -> str:
 
 
 CASES = {
-    "video": Case([video()], shown, at_s=(0, 0.5, 1.3, 1.9)),
-    "video, smaller at an odd place": Case(
+    "video": OracleCase([video()], shown, at_s=(0, 0.5, 1.3, 1.9)),
+    "video, smaller at an odd place": OracleCase(
         [video(size={"width": 160}, position={"x": 51, "y": 33})],
         lambda n: shown(n, "width:160px", (51, 33)),
         at_s=(0.2, 1.1),
     ),
-    "video, fit": Case(
+    "video, fit": OracleCase(
         [video(size={"width": 200, "height": 200, "format": "fit"}, position={"x": 60, "y": 20})],
         lambda n: shown(n, "width:200px;height:200px;object-fit:contain", (60, 20)),
         at_s=(0.3,),
     ),
-    "video, fill with focus": Case(
+    "video, fill with focus": OracleCase(
         [
             video(
                 size={"width": 120, "height": 220, "format": "fill", "focus": {"x": 0.8, "y": 0}},
@@ -171,41 +171,41 @@ CASES = {
         ),
         at_s=(0.3, 1.5),
     ),
-    "video, stretched": Case(
+    "video, stretched": OracleCase(
         [video(size={"format": "stretch"})],
         lambda n: shown(n, "width:320px;height:240px"),
         at_s=(0.7,),
     ),
-    "video, trimmed and late": Case(
+    "video, trimmed and late": OracleCase(
         [video(trim={"start": 1, "end": 2}, timeline={"start": 0.5})],
         lambda n: only(n, 0.5, 1.5, shown(n + 15)),
         at_s=(0.4, 0.5, 1, 1.4, 1.5),
     ),
-    "video, begun before the film": Case(
+    "video, begun before the film": OracleCase(
         [video(timeline={"start": -1})],
         lambda n: shown(n + 30),
         at_s=(0, 1.5),
     ),
-    "video, twice as fast": Case(
+    "video, twice as fast": OracleCase(
         [video(speed=2)], lambda n: only(n, 0, 1.5, shown(2 * n)), at_s=(0.3, 1.2, 1.5)
     ),
-    "video, slow": Case([video(speed=0.5)], lambda n: shown(n // 2), at_s=(0.4, 1.6)),
-    "video, again and again": Case(
+    "video, slow": OracleCase([video(speed=0.5)], lambda n: shown(n // 2), at_s=(0.4, 1.6)),
+    "video, again and again": OracleCase(
         [video(trim={"start": 0.4, "end": 1}, loop=True)],
         lambda n: shown(12 + n % 18),
         at_s=(0.2, 0.6, 1.1, 1.8),
     ),
-    "video, twice": Case(
+    "video, twice": OracleCase(
         [video(trim={"start": 0.4, "end": 1}, loop=2)],
         lambda n: only(n, 0, 1.2, shown(12 + n % 18)),
         at_s=(0.7, 1.1, 1.2),
     ),
-    "video, frozen": Case(
+    "video, frozen": OracleCase(
         [video(trim={"end": 0.6}, freeze=True)],
         lambda n: shown(min(n, 17)),
         at_s=(0.2, 0.6, 1.9),
     ),
-    "picture in picture": Case(
+    "picture in picture": OracleCase(
         [
             image(size=FULL),
             {
@@ -222,7 +222,7 @@ CASES = {
         in_picture,
         at_s=(0.1, 1.4),
     ),
-    "video, cropped and flipped": Case(
+    "video, cropped and flipped": OracleCase(
         [video(size={"crop": {"left": 0.25, "right": 0.25, "top": 0.2}, "flip": "x"})],
         lambda n: (
             '<div style="width:240px;height:216px;overflow:hidden;position:relative;'
@@ -230,22 +230,22 @@ CASES = {
         ),
         at_s=(0.6,),
     ),
-    "video, turned": Case(
+    "video, turned": OracleCase(
         [video(size={"width": 240}, position={"x": 40, "y": 50, "angle": -15})],
         lambda n: shown(n, "width:240px;transform:rotate(-15deg)", (40, 50)),
         at_s=(0, 1.2),
     ),
-    "video, in perspective": Case(
+    "video, in perspective": OracleCase(
         [video(position={"x": -80, "angleX": 15, "angleY": -20, "perspective": 900})],
         lambda n: shown(n, "transform:perspective(900px) rotateX(15deg) rotateY(-20deg)", (-80, 0)),
         at_s=(0.9,),
     ),
-    "video, see-through and grey": Case(
+    "video, see-through and grey": OracleCase(
         [video(opacity=0.6, filters=[{"name": "grayscale", "options": {"grayscale": 80}}])],
         lambda n: shown(n, "opacity:.6;filter:grayscale(.8)"),
         at_s=(0.9,),
     ),
-    "video, blurred": Case(
+    "video, blurred": OracleCase(
         [
             video(
                 size={"width": 200},
@@ -256,22 +256,22 @@ CASES = {
         lambda n: shown(n, "width:200px;filter:blur(5px)", (60, 60)),
         at_s=(0.5,),
     ),
-    "video, moving": Case(
+    "video, moving": OracleCase(
         [video(size={"width": 160}, transitions=keyframes("x", (0, 0), (2, 160)))],
         lambda n: shown(n, "width:160px", (80 * seconds(n), 0)),
         at_s=(0.3, 1.1),
     ),
-    "video, fading out": Case(
+    "video, fading out": OracleCase(
         [video(trim={"end": 2}, transitions=fading("fadeOut", 1))],
         lambda n: shown(n, f"opacity:{min(1, 2 - seconds(n))}"),
         at_s=(0.9, 1.5, 1.9),
     ),
-    "animated picture": Case(
+    "animated picture": OracleCase(
         [image(TURNS, size={"width": 192}, position={"x": 30, "y": 20})],
         turning,
         at_s=(0, 0.1, 0.2, 0.3, 0.5, 0.7, 1.3),
     ),
-    "dissolve": Case(
+    "dissolve": OracleCase(
         [
             image(size=FULL, trim={"end": 1}, transitions=fading("crossfadeOut", 0.5)),
             video(size=FULL, timeline={"start": 0.5}, transitions=fading("crossfadeIn", 0.5)),
@@ -279,7 +279,7 @@ CASES = {
         dissolving,
         at_s=(0.2, 0.6, 0.7, 0.8, 0.9, 1.1),
     ),
-    "sequence with dissolves": Case(
+    "sequence with dissolves": OracleCase(
         [
             {
                 "type": "sequence",
@@ -293,7 +293,7 @@ CASES = {
         in_turn,
         at_s=(0.3, 0.6, 0.7, 0.9, 1.1, 1.2, 1.6),
     ),
-    "group in time": Case(
+    "group in time": OracleCase(
         [
             {
                 "type": "group",
@@ -310,7 +310,7 @@ CASES = {
         grouped,
         at_s=(0.2, 0.7, 0.9, 1.5),
     ),
-    "captions": Case(
+    "captions": OracleCase(
         [
             {
                 "type": "subtitles",
@@ -322,7 +322,7 @@ CASES = {
         captioned,
         at_s=(0.4, 0.5, 0.9, 1, 1.2, 1.7, 1.8),
     ),
-    "page": Case(
+    "page": OracleCase(
         [
             {
                 "type": "html",
@@ -335,7 +335,7 @@ CASES = {
         MOVING_CSS,
         at_s=(0, 0.7, 1.5),
     ),
-    "page, white, turned and larger": Case(
+    "page, white, turned and larger": OracleCase(
         [
             {
                 "type": "html",
@@ -351,7 +351,7 @@ CASES = {
         MOVING_CSS,
         at_s=(0, 1),
     ),
-    "lottie": Case(
+    "lottie": OracleCase(
         [{"type": "lottie", "lottie": moving_square(), "position": {"x": 60, "y": 20}}],
         lottie,
         at_s=(0, 0.5, 0.9, 1.5),
@@ -360,5 +360,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_config_and_page_look_alike(case: Case, browser: Browser, assets: LocalAssets) -> None:
+def test_config_and_page_look_alike(
+    case: OracleCase, browser: Browser, assets: LocalAssets
+) -> None:
     assert_alike(case, browser, assets)

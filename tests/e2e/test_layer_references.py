@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from tests.support.clips import write_picture
 from tests.support.frame_codes import Picture
-from tests.support.layer_films import config_of, staged
+from tests.support.golden_video_media import GREEN, presenter, video_makers
+from tests.support.layer_films import config_of, open_layer_film
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets, Maker
 from tests.support.looks import ssim
-from tests.support.video_stock import GREEN, presenter, video_makers
 
 SIZE = (240, 320)
 KEY = {"color": "#1ec83c", "similarity": 0.2, "blend": 0.15}
@@ -71,7 +71,7 @@ def test_a_keyed_colour_lets_through_what_is_below(
     assets: LocalAssets, kind: str, file: str
 ) -> None:
     layer = {"type": kind, "file": MEDIA_ORIGIN + file, "chromaKey": KEY}
-    with staged(config_of(layer, backgroundColor="#c83c78"), None, assets) as film:
+    with open_layer_film(config_of(layer, backgroundColor="#c83c78"), None, assets) as film:
         for number in (0, 12, 25):
             mine, wanted = film.frame(number), keyed(presenter(number if kind == "video" else 0))
             assert ssim(mine, wanted) > 0.98
@@ -111,7 +111,7 @@ def drawn_bars(samples: Values) -> Picture:
 
 def test_bars_stand_where_the_tones_are(assets: LocalAssets) -> None:
     layer = {"type": "waveform", "file": MEDIA_ORIGIN + "sweep.wav"}
-    with staged(config_of(layer), None, assets) as film:
+    with open_layer_film(config_of(layer), None, assets) as film:
         for number in (6, 30, 50):
             alike = ssim(film.frame(number), drawn_bars(heard_at(number / 30)))
             assert alike > 0.98, alike
@@ -119,7 +119,7 @@ def test_bars_stand_where_the_tones_are(assets: LocalAssets) -> None:
 
 def test_a_line_is_the_wave_itself(assets: LocalAssets) -> None:
     layer = {"type": "waveform", "file": MEDIA_ORIGIN + "sweep.wav", "waveform": {"style": "line"}}
-    with staged(config_of(layer), None, assets) as film:
+    with open_layer_film(config_of(layer), None, assets) as film:
         for number in (3, 9):
             inked = film.frame(number)[..., 1].astype(float)
             columns = inked.sum(axis=0) > 0

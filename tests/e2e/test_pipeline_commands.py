@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from framekiln.cli import app
 from tests.e2e.conftest import Terminal
 from tests.support.clips import make_clip
-from tests.support.patience import PATIENCE_S
 from tests.support.pipelines import step
 from tests.support.service import POLL_S, Service
+from tests.support.timeouts import TIMEOUT_S
 
 SHORT = {"path": "look.metadata.duration_ms", "op": "lt", "value": 60_000}
 
@@ -163,7 +163,7 @@ def test_commands_without_a_key_leave_one_row_at_most(shared_service: Service, f
 
 
 def _pending(terminal: Terminal, run_id: str) -> str:
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline:
         found = terminal.ask("reviews", "list", "--status", "pending", "--run-id", run_id)
         if found:

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.support.browser_tab import BrowserTab, open_tab
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
 from tests.support.libraries import FOLDER
-from tests.support.playing import ROUTE, ClipServer
+from tests.support.playback import ROUTE, ClipServer
 from tests.support.receiver import Answer, ReceivedRequest
 from tests.support.service import Account
-from tests.support.tab import Tab, open_tab
 
 # Copied as "high"; "360p" is encoded. Segments of 1, 2, 4, 4, 4 and 4 seconds.
 CLIP = Clip(fps=Fraction(30000, 1001), width=640, height=480, duration_s=Fraction(19), b_frames=2)
@@ -86,7 +86,7 @@ class PageServer(ClipServer):
 class Watching:
     """A tab that has the page open, and what it needs to play the clip."""
 
-    tab: Tab
+    tab: BrowserTab
     manifest: str
     token: str
 

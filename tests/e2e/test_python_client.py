@@ -17,23 +17,23 @@ from framekiln.client import Client
 from tests.e2e.conftest import Terminal
 from tests.support.clips import Clip, make_clip
 from tests.support.looks import decode_frames
-from tests.support.patience import PATIENCE_S
 from tests.support.pipelines import step
 from tests.support.receiver import Answer, Receiver
 from tests.support.service import POLL_S, Account
+from tests.support.timeouts import TIMEOUT_S
 
 GUIDE = Path(__file__).parents[2] / "docs" / "howto" / "python-client.md"
 FILM = Clip(duration_s=Fraction(3), keyframe_every=30)
 
 
 @pytest.fixture
-def theirs() -> Iterator[Receiver]:
+def endpoint_receiver() -> Iterator[Receiver]:
     with Receiver() as receiver:
         yield receiver
 
 
 def test_the_guide(
-    account: Account, theirs: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    account: Account, endpoint_receiver: Receiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for name, value in account.environment.items():
@@ -42,7 +42,7 @@ def test_the_guide(
     blocks = re.findall(r"```python\n(.*?)```", GUIDE.read_text(), re.DOTALL)
     program = "\n".join(blocks)
     assert "https://hooks.example.com/framekiln" in program
-    program = program.replace("https://hooks.example.com/framekiln", theirs.url())
+    program = program.replace("https://hooks.example.com/framekiln", endpoint_receiver.url())
     written = io.StringIO()
     names: dict[str, object] = {}
     with redirect_stdout(written):
@@ -72,27 +72,27 @@ def test_the_guide_names_every_method() -> None:
     assert told == there
 
 
-def test_webhooks_at_the_command_line(terminal: Terminal, theirs: Receiver) -> None:
+def test_webhooks_at_the_command_line(terminal: Terminal, endpoint_receiver: Receiver) -> None:
     topics = {each["topic"] for each in terminal.ask("webhooks", "topics")}
     assert {"webhook.test", "pipeline_run.completed"} <= topics
-    create = ("webhooks", "create", theirs.url("/hook"), "--event", "file.ready")
+    create = ("webhooks", "create", endpoint_receiver.url("/hook"), "--event", "file.ready")
     made = terminal.ask(*create, "--event", "render.*")
     assert made["secret"].startswith("whsec_")
     assert (made["events"], made["api_key_id"]) == (["file.ready", "render.*"], None)
-    [trial] = theirs.wait_for(1)
+    [trial] = endpoint_receiver.wait_for(1)
     Webhook(made["secret"]).verify(trial.body, dict(trial.headers))
     # One that is never taken, so that there is something to look at.
-    theirs.answer_next(Answer(500))
+    endpoint_receiver.answer_next(Answer(500))
     told = terminal.type("webhooks", "test", "render.completed")
     assert told.stdout == "render.completed is on its way to 1 webhook\n"
-    theirs.wait_for(2)
+    endpoint_receiver.wait_for(2)
     newest = _newest(terminal, made["id"])
     assert (newest["topic"], newest["last_attempt"]["status"]) == ("render.completed", 500)
     table = terminal.type("webhooks", "deliveries", "list", made["id"], "--limit", "1")
     assert "answered with status 500" in table.stdout
     again = terminal.ask("webhooks", "deliveries", "redeliver", newest["id"])
-    theirs.wait_for(3)
-    first, second = theirs.requests[1:3]
+    endpoint_receiver.wait_for(3)
+    first, second = endpoint_receiver.requests[1:3]
     assert first.body == second.body
     shown = terminal.type("webhooks", "deliveries", "get", again["id"]).stdout
     assert first.body.decode() in shown
@@ -108,13 +108,16 @@ def test_webhooks_at_the_command_line(terminal: Terminal, theirs: Receiver) -> N
     for each in (made, own):
         assert terminal.type("webhooks", "delete", each["id"]).exit_code == 0
     assert terminal.ask("webhooks", "list") == []
-    for wrong in (("webhooks", "create", theirs.url()), ("webhooks", "update", made["id"])):
+    for wrong in (
+        ("webhooks", "create", endpoint_receiver.url()),
+        ("webhooks", "update", made["id"]),
+    ):
         refused = terminal.type(*wrong)
         assert (refused.exit_code, refused.stdout) == (1, "")
 
 
 def _newest(terminal: Terminal, webhook_id: str) -> dict[str, Any]:
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline:
         [newest, *_] = terminal.ask("webhooks", "deliveries", "list", webhook_id)
         if newest["last_attempt"] is not None:

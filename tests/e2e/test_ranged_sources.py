@@ -10,21 +10,21 @@ import pytest
 from framekiln.capture.browser import Browser
 from framekiln.engine.assets import FetchedAssets
 from framekiln.engine.film import make_film
+from framekiln.engine.film_order import FilmOrder
 from framekiln.engine.missing_media import AssetUnavailable
-from framekiln.engine.order import FilmOrder
 from framekiln.engine.site import SiteAssets
 from framekiln.kit.content_version import SourceChanged
 from framekiln.kit.fetch import GuardedFetcher
 from framekiln.kit.ranged_path import RangedPath
-from framekiln.media.segmenting.source_outline import outline_of
+from framekiln.media.segments.outline import make_outline
 from framekiln.playback.page_player import PlayerWithoutService
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
 from tests.support.looks import decode_frames
-from tests.support.patience import FILM_LIMITS
-from tests.support.playing_runtime import one_source_page, one_source_site
+from tests.support.player_bundles import one_source_page, one_source_site
 from tests.support.ranged_server import RangedServer
-from tests.support.sounds import decode_sound, find_beeps
+from tests.support.sounds import decode_audio, find_beeps
+from tests.support.timeouts import FILM_LIMITS
 
 # Sound that is not compressed makes it large: 9 MB, 200 kB a second. The index comes last.
 CLIP = Clip(
@@ -100,7 +100,7 @@ class Films:
         first = FROM_S * 10
         codes = [read_frame_code(frame.rgb) for frame in decode_frames(path)]
         assert codes == list(range(first, first + 10 * SHOWN_S))
-        sound = decode_sound(path)
+        sound = decode_audio(path)
         assert find_beeps(sound.mono, sound.rate_hz) == pytest.approx([0, 1], abs=0.005)
 
 
@@ -154,8 +154,8 @@ def test_an_outline_needs_the_tables_only(films: Films) -> None:
     server = films.server
     path = films.assets("a").fetch(server.address(SOURCE)).path
     assert isinstance(path, RangedPath)
-    outline = outline_of(path, path)
+    outline = make_outline(path, path)
     assert server.bytes_sent < server.size(SOURCE) / 4
     whole = films.folder / "whole"
     whole.write_bytes(path.read_bytes())
-    assert outline == outline_of(whole, whole)
+    assert outline == make_outline(whole, whole)

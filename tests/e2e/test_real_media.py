@@ -11,13 +11,13 @@ import av
 import numpy as np
 import pytest
 
+from framekiln.media.decode.frame_source import FrameSource
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.splitting.split import ProcessedVideo, process_video, track_path
-from framekiln.media.watching.frames import FrameSource
+from framekiln.media.tracks.split import ProcessedVideo, process_video, track_path
+from tests.support.browser_tab import BrowserTab, open_tab
 from tests.support.libraries import FOLDER
 from tests.support.looks import psnr
-from tests.support.playing import ClipServer
-from tests.support.tab import Tab, open_tab
+from tests.support.playback import ClipServer
 
 MEDIA = Path(__file__).parents[1] / "support" / "media"
 BUNNY = MEDIA / "bigbuckbunny.mp4"
@@ -91,7 +91,7 @@ def bunny(tmp_path_factory: pytest.TempPathFactory) -> Split:
 
 
 @pytest.fixture
-def tab(bunny: Split, tmp_path: Path) -> Iterator[Tab]:
+def tab(bunny: Split, tmp_path: Path) -> Iterator[BrowserTab]:
     page = tmp_path / "page.html"
     page.write_text(PAGE)
     tracks = {f"{key}.mp4": track_path(bunny.folder, int(key)) for key in bunny.index}
@@ -158,7 +158,7 @@ def test_sound_of_every_kind_becomes_a_track(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("which", ["first", "last"])
 def test_one_segment_alone_is_played_where_the_index_says(
-    bunny: Split, tab: Tab, which: str
+    bunny: Split, tab: BrowserTab, which: str
 ) -> None:
     for entry, kind in ((bunny.index["1"], "video"), (bunny.index["2"], "audio")):
         number = 0 if which == "first" else len(entry["segments"]) - 1
@@ -169,7 +169,7 @@ def test_one_segment_alone_is_played_where_the_index_says(
         assert end == pytest.approx(at_s + segment["duration"] / entry["timescale"], abs=0.03)
 
 
-def test_a_browser_seeks_in_the_track(bunny: Split, tab: Tab) -> None:
+def test_a_browser_seeks_in_the_track(bunny: Split, tab: BrowserTab) -> None:
     entry = bunny.index["1"]
     everything = list(range(len(entry["segments"])))
     [[start, end]] = tab.run(f"append({json.dumps(entry)}, 'video', {everything})")

@@ -13,8 +13,8 @@ from typer.testing import CliRunner, Result
 
 from framekiln.cli import app
 from tests.e2e.conftest import processes_under
-from tests.support.looks import colour_at, decode_frames, probe
-from tests.support.patience import PATIENCE_S
+from tests.support.looks import colour_at, decode_frames, measure_file
+from tests.support.timeouts import TIMEOUT_S
 
 PAGE = """<!doctype html><html data-width=320 data-height=180 data-fps=10 data-duration-ms=500>
 <body style="margin:0;background:#0f0">"""
@@ -46,7 +46,7 @@ def start(*arguments: object) -> subprocess.Popen[str]:
 def run(*arguments: object, typed: str = "") -> tuple[int, str, str]:
     """Return exit code, standard output and standard error."""
     process = start(*arguments)
-    output, errors = process.communicate(typed, timeout=PATIENCE_S)
+    output, errors = process.communicate(typed, timeout=TIMEOUT_S)
     return process.returncode, output, errors
 
 
@@ -82,7 +82,7 @@ def test_options_win_over_a_page_from_standard_input_and_json_says_so(tmp_path: 
         "fallback_reason": None,
         "warnings": [],
     }
-    video = probe(film).video
+    video = measure_file(film).video
     assert video is not None
     assert (video.width, video.height, video.frame_count) == (640, 360, 6)
     assert colour_at(decode_frames(film)[0].rgb, 9, 9) == (0, 255, 1)
@@ -157,7 +157,7 @@ def test_an_interrupted_render_leaves_nothing(
     wait_for_page(process)
     assert list(tmp_path.glob(".film.mp4.*"))
     process.send_signal(ending)
-    _, errors = process.communicate(timeout=PATIENCE_S)
+    _, errors = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode != 0
     assert "Traceback" not in errors
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
@@ -165,7 +165,7 @@ def test_an_interrupted_render_leaves_nothing(
 
 def wait_for_page(process: subprocess.Popen[str]) -> None:
     """Return when the browser of a render has a page open."""
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while not any(is_page(pid) for pid in processes_under(process.pid)):
         assert process.poll() is None, "the render ended by itself"
         assert time.monotonic() < deadline, "no page was opened"

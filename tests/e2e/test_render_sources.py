@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from framekiln.cli import app
 from tests.support.clips import Clip, make_clip, make_still
 from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code
-from tests.support.looks import colour_at, decode_frames, decode_still, probe
+from tests.support.looks import colour_at, decode_frames, decode_still, measure_file
 from tests.support.sounds import beep_times
 
 pytestmark = pytest.mark.usefixtures("own_sigterm")
@@ -127,7 +127,7 @@ def test_the_ending_decides_which_film_it_is(
     (tmp_path / "page.html").write_text(page)
     path = tmp_path / f"a.{ending}"
     assert facts(tmp_path / "page.html", "-o", path, "--fps", 10)["frames"] == 10
-    made = probe(path)
+    made = measure_file(path)
     assert made.video is not None
     assert (made.video.codec, made.audio and made.audio.codec) == (video, sound)
     assert (made.video.width, made.video.height) == (320, 240)

@@ -10,12 +10,19 @@ import pytest
 from PIL import Image
 
 from framekiln.capture.browser import Browser
-from tests.support.golden import FOLDER, Composition, Rendered, compare, compositions, render
+from tests.support.golden import (
+    FOLDER,
+    GoldenComposition,
+    RenderedComposition,
+    compare,
+    compositions,
+    render,
+)
 from tests.support.libraries import module_makers
 from tests.support.local_assets import LocalAssets
-from tests.support.looks import decode_still, probe
-from tests.support.sounds import beep_times, decode_sound, rms
-from tests.support.stock import stock_makers
+from tests.support.looks import decode_still, measure_file
+from tests.support.sounds import beep_times, decode_audio, rms
+from tests.support.stock_media import stock_makers
 
 ALL = compositions()
 # An encoder's noise, and what it smears around a beep.
@@ -34,19 +41,19 @@ def rendered(
     browser: Browser,
     assets: LocalAssets,
     tmp_path_factory: pytest.TempPathFactory,
-) -> Rendered:
+) -> RenderedComposition:
     """One composition, rendered once for all that is to be seen and heard of it."""
-    composition: Composition = request.param
+    composition: GoldenComposition = request.param
     return render(composition, browser, tmp_path_factory.mktemp("renders"), assets=assets)
 
 
-def test_it_is_as_large_fast_and_long_as_it_says(rendered: Rendered) -> None:
+def test_it_is_as_large_fast_and_long_as_it_says(rendered: RenderedComposition) -> None:
     expected = rendered.composition.expected
     assert rendered.warnings == ()
     if not rendered.is_film:
         assert decode_still(rendered.path).shape[:2] == (expected.height_px, expected.width_px)
         return
-    found = probe(rendered.path)
+    found = measure_file(rendered.path)
     assert found.video is not None
     assert found.audio is not None
     assert (found.video.width, found.video.height) == (expected.width_px, expected.height_px)
@@ -56,7 +63,7 @@ def test_it_is_as_large_fast_and_long_as_it_says(rendered: Rendered) -> None:
     assert round(found.audio.duration_s * 1000) == pytest.approx(expected.duration_ms, abs=1)
 
 
-def test_it_shows_what_its_goldens_show(rendered: Rendered, tmp_path: Path) -> None:
+def test_it_shows_what_its_goldens_show(rendered: RenderedComposition, tmp_path: Path) -> None:
     expected = rendered.composition.expected
     differing = {}
     for at_ms, picture in rendered.pictures.items():
@@ -69,12 +76,12 @@ def test_it_shows_what_its_goldens_show(rendered: Rendered, tmp_path: Path) -> N
     assert differing == {}
 
 
-def test_it_sounds_as_it_should(rendered: Rendered) -> None:
+def test_it_sounds_as_it_should(rendered: RenderedComposition) -> None:
     if not rendered.is_film:
-        assert probe(rendered.path).audio is None
+        assert measure_file(rendered.path).audio is None
         return
     expected = rendered.composition.expected
-    sound = decode_sound(rendered.path)
+    sound = decode_audio(rendered.path)
     if expected.beeps_ms is not None:
         found_ms = [1000 * at_s for at_s in beep_times(rendered.path)]
         assert found_ms == pytest.approx(expected.beeps_ms, abs=BEEP_TOLERANCE_MS)

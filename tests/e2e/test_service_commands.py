@@ -6,25 +6,27 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from framekiln.cli import app
-from framekiln.cli.doctor_checks import Finding, State, place_findings
+from framekiln.cli.doctor_checks import CheckResult, CheckState, check_settings
 from framekiln.settings import Settings
 from tests.support.service import Service
 
 
-async def findings(service: Service, data: Path) -> dict[str, Finding]:
+async def findings(service: Service, data: Path) -> dict[str, CheckResult]:
     settings = Settings.model_validate({"port": int(service.url.rpartition(":")[2]), "data": data})
-    return {each.name: each for each in await place_findings(settings)}
+    return {each.name: each for each in await check_settings(settings)}
 
 
 async def test_doctor_knows_the_service_that_runs(shared_service: Service, tmp_path: Path) -> None:
     address = shared_service.url.removeprefix("http://")
     ours = await findings(shared_service, shared_service.data)
-    assert ours["port"] == Finding("port", State.OK, f"{address} is in use by this service")
-    assert ours["database"] == Finding("database", State.OK, "answers, up to date")
+    assert ours["port"] == CheckResult(
+        "port", CheckState.OK, f"{address} is in use by this service"
+    )
+    assert ours["database"] == CheckResult("database", CheckState.OK, "answers, up to date")
     other = await findings(shared_service, tmp_path / "other")
-    assert other["port"].state is State.OK
+    assert other["port"].state is CheckState.OK
     assert other["port"].detail.endswith("in use by a Framekiln service with another data folder")
-    assert other["database"].state is State.WARN
+    assert other["database"].state is CheckState.WARN
     assert other["database"].detail == f"the running service does not use {tmp_path / 'other'}"
     assert not (tmp_path / "other").exists()
 

@@ -15,13 +15,13 @@ import psycopg
 import pytest
 
 from framekiln.db.embedded import EmbeddedPostgres
-from framekiln.engine.slices import cut
+from framekiln.engine.slices import cut_slices
 from framekiln.timeline import Timeline
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code
 from tests.support.looks import colour_at, iter_frames, packets_of
-from tests.support.patience import PATIENCE_S
 from tests.support.service import POLL_S, Service
+from tests.support.timeouts import TIMEOUT_S
 
 FPS = Fraction(30)
 FRAMES = 120
@@ -137,7 +137,7 @@ def test_variants_that_share_slices_complete_after_kill_9_of_workers(
     _wait_made(client, variants)
     films = [_fetch(client, each, tmp_path / f"{each}.mp4") for each in (first, *variants)]
     frame_count = len(CLIP.frame_numbers)
-    slice_frames = cut(Timeline(FPS, frame_count))[0].frame_count
+    slice_frames = cut_slices(Timeline(FPS, frame_count))[0].frame_count
     assert slice_frames < frame_count
     packets = [packets_of(path) for path in films]
     for path, each, box in zip(films[1:], packets[1:], BOXES, strict=False):
@@ -174,7 +174,7 @@ def _video(client: httpx.Client, clip: Path, colour: tuple[int, ...]) -> str:
 
 
 def _wait_made(client: httpx.Client, video_ids: list[str]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while not _are_made(client, video_ids):
         assert time.monotonic() < deadline, video_ids
         time.sleep(POLL_S)
@@ -204,7 +204,7 @@ def test_stopping_leaves_no_process_behind_and_the_next_start_has_the_same_data(
     everything = {pid: _started_at(pid) for pid in service.process_tree()}
     assert len(everything) > 5
     service.stop()
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + TIMEOUT_S
     while left := [pid for pid, at in everything.items() if at and _started_at(pid) == at]:
         assert time.monotonic() < deadline, f"still there: {left}"
         time.sleep(POLL_S)

@@ -18,8 +18,8 @@ import pytest
 
 from framekiln.client import Client
 from tests.support.clips import make_clip
+from tests.support.faulty_network import FaultyNetwork, NetworkFault
 from tests.support.service import API_KEY, Service
-from tests.support.troubled_line import Trouble, TroubledLine
 
 MIB = 1 << 20
 FILE_BYTES = 128 * MIB
@@ -69,7 +69,7 @@ class Uploader:
 
 
 @contextmanager
-def troubled(service: Service, uploader: Uploader, size_bytes: int) -> Iterator[TroubledLine]:
+def troubled(service: Service, uploader: Uploader, size_bytes: int) -> Iterator[FaultyNetwork]:
     """Ten interruptions at places of an upload that chance, but always the same chance, chose."""
     numbers = random.Random(SEED)
     places = sorted(numbers.sample(range(MIB, size_bytes - MIB), len(WAYS)))
@@ -89,9 +89,9 @@ def troubled(service: Service, uploader: Uploader, size_bytes: int) -> Iterator[
     happen = {"client": kill_client, "connection": lambda: True} | {
         name: kill(name) for name in PROCESSES
     }
-    troubles = [Trouble(at, way, happen[way]) for at, way in zip(places, ways, strict=True)]
-    with TroubledLine(urlsplit(service.url).port or 0, troubles) as line:
-        yield line
+    troubles = [NetworkFault(at, way, happen[way]) for at, way in zip(places, ways, strict=True)]
+    with FaultyNetwork(urlsplit(service.url).port or 0, troubles) as pipelines:
+        yield pipelines
 
 
 @pytest.mark.spec("4.4")
@@ -101,11 +101,11 @@ def test_an_upload_interrupted_ten_times_arrives_whole(
     service = killable_service
     film = large_film(tmp_path / "film.mp4", FILE_BYTES)
     uploader = Uploader(film)
-    with troubled(service, uploader, FILE_BYTES) as line:
-        found = uploader.run(line.url)
-    assert sorted(line.happened) == sorted(WAYS)
+    with troubled(service, uploader, FILE_BYTES) as pipelines:
+        found = uploader.run(pipelines.url)
+    assert sorted(pipelines.happened) == sorted(WAYS)
     # Each time it went on where it had stopped: an interruption costs a chunk at most.
-    assert FILE_BYTES <= line.sent_bytes < FILE_BYTES + len(WAYS) * (CHUNK_BYTES + MIB)
+    assert FILE_BYTES <= pipelines.sent_bytes < FILE_BYTES + len(WAYS) * (CHUNK_BYTES + MIB)
     with Client(service.url, API_KEY) as client:
         ready = client.files.wait_ready(found["id"])
         assert (ready.status, ready.byte_size) == ("ready", FILE_BYTES)

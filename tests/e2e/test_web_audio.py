@@ -9,14 +9,14 @@ import pytest
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.errors import PageThrew
-from framekiln.engine.order import FilmOrder
-from framekiln.engine.slices import Slice
-from framekiln.engine.stage import open_stage
+from framekiln.engine.film_order import FilmOrder
+from framekiln.engine.page.renderer import open_page_renderer
+from framekiln.engine.slices import FilmSlice
 from tests.e2e.conftest import Camera, Take
 from tests.support.libraries import with_libraries
 from tests.support.looks import colour_at, decode_frames
-from tests.support.patience import FILM_LIMITS
-from tests.support.sounds import Samples, av_offset_ms, decode_sound, find_beeps, rms
+from tests.support.sounds import Samples, av_offset_ms, decode_audio, find_beeps, rms
+from tests.support.timeouts import FILM_LIMITS
 
 RATE_HZ = 48_000
 SIZE: dict[str, Any] = {"width_px": 64, "height_px": 36}
@@ -31,11 +31,11 @@ def heard(browser: Browser, script: str, folder: Path, *, ms: int = 1000) -> Sam
     """Return what one context made, sample by sample on the film's timeline; before any coding."""
     order = FilmOrder(page(script), **SIZE, fps=FPS, duration_ms=ms)
     samples = np.zeros((2, ms * RATE_HZ // 1000 + RATE_HZ), np.float32)
-    with open_stage(order, browser, FILM_LIMITS) as stage:
-        count = stage.shot.timeline.frame_count
-        stage.film(Slice(0, 0, count), folder / "film.mp4", lambda _number: None)
-        for sound in stage.save_sounds(folder):
-            decoded = decode_sound(sound.path)
+    with open_page_renderer(order, browser, FILM_LIMITS) as stage:
+        count = stage.settings.timeline.frame_count
+        stage.render_slice(FilmSlice(0, 0, count), folder / "film.mp4", lambda _number: None)
+        for sound in stage.save_page_audio(folder):
+            decoded = decode_audio(sound.path)
             assert decoded.rate_hz == RATE_HZ
             first = round(sound.start_ms * RATE_HZ / 1000)
             samples[:, first : first + decoded.samples.shape[1]] += decoded.samples
@@ -204,13 +204,16 @@ for (let beat = 0; beat < 4; beat += 1) steady(0.12 + beat / 2, 0.32 + beat / 2,
 def test_slices_made_apart_look_and_sound_like_one(browser: Browser, tmp_path: Path) -> None:
     order = FilmOrder(page(VISUALIZER), **SIZE, fps=FPS, duration_ms=2000)
     whole, part = tmp_path / "whole", tmp_path / "part"
-    for folder, slices in ((whole, [Slice(0, 0, 50)]), (part, [Slice(1, 10, 5), Slice(2, 30, 20)])):
+    for folder, slices in (
+        (whole, [FilmSlice(0, 0, 50)]),
+        (part, [FilmSlice(1, 10, 5), FilmSlice(2, 30, 20)]),
+    ):
         folder.mkdir()
-        with open_stage(order, browser, FILM_LIMITS) as stage:
-            assert stage.shot.has_page_sound
+        with open_page_renderer(order, browser, FILM_LIMITS) as stage:
+            assert stage.settings.has_page_audio
             for each in slices:
-                stage.film(each, folder / f"{each.number}.mp4", lambda _number: None)
-            (sound,) = stage.save_sounds(folder)
+                stage.render_slice(each, folder / f"{each.number}.mp4", lambda _number: None)
+            (sound,) = stage.save_page_audio(folder)
             assert sound.start_ms == 120
     assert (part / "page-0.wav").read_bytes() == (whole / "page-0.wav").read_bytes()
     lit = [colour_at(frame.rgb, 32, 18)[0] > 128 for frame in decode_frames(whole / "0.mp4")]
@@ -253,7 +256,7 @@ def test_frames_inside_the_page_and_other_rates_are_heard(camera: Camera) -> Non
 
     inner = f'<iframe srcdoc="<script>{tone(44_100, 0.3)}</script>"></iframe>'
     take = camera.film(inner + page(tone(22_050, 0.7)), **SIZE)
-    sound = decode_sound(take.path)
+    sound = decode_audio(take.path)
     assert find_beeps(sound.mono, RATE_HZ) == pytest.approx([0.3, 0.7], abs=0.001)
 
 
@@ -269,7 +272,7 @@ def test_tone_plays_a_sequence_the_same_in_every_run(camera: Camera) -> None:
     """Its timers tick in a worker, which would otherwise run by the wall clock."""
     takes = [camera.film(with_libraries(TONE), **SIZE) for _ in range(2)]
     assert takes[0].path.read_bytes() == takes[1].path.read_bytes()
-    samples = decode_sound(takes[0].path).mono
+    samples = decode_audio(takes[0].path).mono
     assert rms(samples[:11_900]) < 0.001
     notes = [pitch_hz(samples[at : at + 4800]) for at in (12_000, 24_000, 36_000)]
     assert notes == pytest.approx([880, 1318.5, 880], abs=10)
@@ -295,16 +298,16 @@ const sound = new Howl({ src: [src], sprite: { beep: [0, 100] },
 
 def test_howler_plays_what_it_has_decoded(camera: Camera) -> None:
     take = camera.film(with_libraries(HOWLER), **SIZE)
-    sound = decode_sound(take.path)
+    sound = decode_audio(take.path)
     assert find_beeps(sound.mono, RATE_HZ) == pytest.approx([0, 0.5], abs=0.001)
 
 
 def test_what_nobody_could_foresee_is_said(browser: Browser, tmp_path: Path) -> None:
     hidden = page("setTimeout(() => { new window['Audio' + 'Context']() }, 100)")
     order = FilmOrder(hidden, **SIZE, fps=FPS, duration_ms=200)
-    with open_stage(order, browser, FILM_LIMITS) as stage:
-        stage.film(Slice(0, 0, 5), tmp_path / "film.mp4", lambda _number: None)
-        assert not stage.shot.has_page_sound
+    with open_page_renderer(order, browser, FILM_LIMITS) as stage:
+        stage.render_slice(FilmSlice(0, 0, 5), tmp_path / "film.mp4", lambda _number: None)
+        assert not stage.settings.has_page_audio
         (warning,) = stage.warnings()
     assert warning.startswith("an AudioContext that nobody could foresee is not heard")
 

@@ -10,15 +10,15 @@ import numpy as np
 import pytest
 
 from framekiln.capture.browser import Browser
-from framekiln.engine.order import FilmOrder
-from framekiln.engine.slices import Slice
-from framekiln.engine.stage import Stage, open_stage
-from framekiln.media.hearing.source_samples import SourceSamples
+from framekiln.engine.film_order import FilmOrder
+from framekiln.engine.page.renderer import PageRenderer, open_page_renderer
+from framekiln.engine.slices import FilmSlice
+from framekiln.media.audio.source_samples import SourceSamples
 from tests.e2e.conftest import Camera
 from tests.support.clips import BEEP_HZ, Clip, make_clip
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
-from tests.support.patience import FILM_LIMITS
-from tests.support.sounds import Samples, decode_sound, find_beeps, rms
+from tests.support.sounds import Samples, decode_audio, find_beeps, rms
+from tests.support.timeouts import FILM_LIMITS
 
 RATE_HZ = 48_000
 SONG = f"{MEDIA_ORIGIN}song.wav"
@@ -47,17 +47,17 @@ def song(media: LocalAssets) -> Samples:
 
 
 @contextmanager
-def filmed(browser: Browser, media: LocalAssets, folder: Path, html: str) -> Iterator[Stage]:
+def filmed(browser: Browser, media: LocalAssets, folder: Path, html: str) -> Iterator[PageRenderer]:
     order = FilmOrder(html, 64, 36, Fraction(25), 2000, assets=media)
-    with open_stage(order, browser, FILM_LIMITS) as stage:
-        stage.film(Slice(0, 0, 50), folder / "film.mp4", lambda _number: None)
+    with open_page_renderer(order, browser, FILM_LIMITS) as stage:
+        stage.render_slice(FilmSlice(0, 0, 50), folder / "film.mp4", lambda _number: None)
         yield stage
 
 
-def own_sound(stage: Stage, folder: Path) -> Samples:
+def own_sound(stage: PageRenderer, folder: Path) -> Samples:
     """Return what the page's context made of it, on the film's timeline."""
-    (sound,) = stage.save_sounds(folder)
-    decoded = decode_sound(sound.path).samples
+    (sound,) = stage.save_page_audio(folder)
+    decoded = decode_audio(sound.path).samples
     samples = np.zeros((2, 3 * RATE_HZ), np.float32)
     first = round(sound.start_ms * RATE_HZ / 1000)
     samples[:, first : first + decoded.shape[1]] = decoded
@@ -79,7 +79,7 @@ def test_an_element_sounds_through_its_node_sample_by_sample(
       try {{ take(song) }} catch (error) {{ if (error.name !== "InvalidStateError") throw error }}
       </script>"""
     with filmed(browser, media, tmp_path, html) as stage:
-        assert stage.sounds() == ()
+        assert stage.audio_clips() == ()
         assert np.array_equal(own_sound(stage, tmp_path), placed((4800, 0.5 * song)))
 
 
@@ -95,7 +95,7 @@ def test_what_scripts_do_to_the_element_is_heard(
       setTimeout(() => {{ song.currentTime = 2; song.play() }}, 1000);
       </script>"""
     with filmed(browser, media, tmp_path, html) as stage:
-        assert stage.sounds() == ()
+        assert stage.audio_clips() == ()
         quiet = 0.25 * song
         expected = placed(
             (14_400 + 4800, quiet[:, RATE_HZ : RATE_HZ + 5760]),
@@ -110,7 +110,7 @@ def test_an_element_that_is_taken_late_is_never_heard_twice(
     html = f"""<audio id="song" src="{SONG}" autoplay></audio><script>{THROUGH}
       setTimeout(() => take(song), 1040)</script>"""
     with filmed(browser, media, tmp_path, html) as stage:
-        (window,) = stage.sounds()
+        (window,) = stage.audio_clips()
         assert (window.start_ms, window.end_ms) == (0, 1040)
         late = placed((49_920 + 4800, 0.5 * song[:, 49_920:]))
         assert np.array_equal(own_sound(stage, tmp_path), late)
@@ -129,7 +129,7 @@ def test_elements_in_groups_and_at_other_speeds(camera: Camera, media: LocalAsse
     assert take.film.warnings == (
         "audio#fast: through Web Audio its pitch follows its playbackRate",
     )
-    sound = decode_sound(take.path)
+    sound = decode_audio(take.path)
     twice = sound.mono[4800:6800]
     spectrum = np.abs(np.fft.rfft(twice * np.hanning(twice.size)))
     assert spectrum.argmax() * RATE_HZ / twice.size == pytest.approx(2 * BEEP_HZ, abs=30)

@@ -1,7 +1,7 @@
 """The whole application in this process: real PostgreSQL, real blobs, and workers if wanted.
 
-Requests go over ASGI; `Kiln.writes` sees each write of an answer by itself, as a slow network may
-hand it to a client.
+Requests go over ASGI; `AppHarness.get_in_parts` sees each write of a response by
+itself, as a slow network may deliver it.
 """
 
 import asyncio
@@ -19,14 +19,14 @@ from framekiln.api.app import create_app
 from framekiln.services import Services
 from framekiln.settings import Settings
 from framekiln.worker.loop import run_worker
-from tests.support.patience import PATIENCE_S
 from tests.support.postgres import PostgresServer
+from tests.support.timeouts import TIMEOUT_S
 
 BASE_URL = "http://kiln.test"
 
 
 @dataclass(frozen=True)
-class Writes:
+class StreamedAnswer:
     """An answer, write by write."""
 
     status: int
@@ -34,12 +34,12 @@ class Writes:
     parts: list[bytes]
 
 
-class Kiln:
+class AppHarness:
     """The application, and one organization's way into it."""
 
     def __init__(self, services: Services, app: FastAPI, *, key: str) -> None:
         self.services = services
-        self.app = app
+        self.asgi = app
         self.key = key
         self.client = httpx.AsyncClient(
             transport=httpx.ASGITransport(app),
@@ -47,11 +47,11 @@ class Kiln:
             headers={"Authorization": f"Bearer {key}"},
         )
 
-    async def stranger(self) -> "Kiln":
+    async def other_organization(self) -> "AppHarness":
         """The same application, seen by another organization."""
-        return Kiln(self.services, self.app, key=await new_key(self.services))
+        return AppHarness(self.services, self.asgi, key=await new_key(self.services))
 
-    async def writes(self, path: str, parts: list[bytes] | None = None) -> Writes:
+    async def get_in_parts(self, path: str, parts: list[bytes] | None = None) -> StreamedAnswer:
         """GET a path and return the answer as it was written; `parts` has what came so far."""
         started: dict[str, Any] = {}
         parts = [] if parts is None else parts
@@ -83,10 +83,10 @@ class Kiln:
             "server": ("kiln.test", 80),
             "client": ("127.0.0.1", 1),
         }
-        async with asyncio.timeout(PATIENCE_S):
-            await self.app(scope, receive, send)
+        async with asyncio.timeout(TIMEOUT_S):
+            await self.asgi(scope, receive, send)
         headers = {name.decode(): value.decode() for name, value in started["headers"]}
-        return Writes(started["status"], headers, parts)
+        return StreamedAnswer(started["status"], headers, parts)
 
     async def create(self, **body: Any) -> str:
         """Create a render and return its id."""
@@ -99,23 +99,23 @@ class Kiln:
         found: dict[str, Any] = (await self.client.get(f"/api/v1/renders/{render_id}")).json()
         return found
 
-    async def ended(self, render_id: str) -> dict[str, Any]:
+    async def wait_ended(self, render_id: str) -> dict[str, Any]:
         """Return a render when it has ended."""
-        await self.writes(f"/api/v1/renders/{render_id}/progress")
+        await self.get_in_parts(f"/api/v1/renders/{render_id}/progress")
         info = await self.info(render_id)
         assert info["status"] in ("complete", "failed")
         return info
 
     async def render(self, html: str, **asked: Any) -> dict[str, Any]:
         """Create a render and return it when it has ended."""
-        return await self.ended(await self.create(html=html, **asked))
+        return await self.wait_ended(await self.create(html=html, **asked))
 
     async def output(self, info: dict[str, Any]) -> bytes:
         """Return the output of a render that went well."""
         assert info["status"] == "complete", info["error"]
         return (await self.client.get(info["download_url"])).content
 
-    async def stored(self) -> tuple[int, int]:
+    async def count_stored(self) -> tuple[int, int]:
         """Return how many renders there are, and how many blobs."""
         async with self.services.database.connection() as connection:
             cursor = await connection.execute("SELECT count(*) AS n FROM render")
@@ -132,23 +132,23 @@ async def new_key(services: Services) -> str:
 
 
 @asynccontextmanager
-async def open_kiln(
+async def open_app(
     postgres: PostgresServer,
     folder: Path,
     *,
     template: str,
     workers: int = 0,
     **changes: Any,
-) -> AsyncIterator[Kiln]:
+) -> AsyncIterator[AppHarness]:
     """Run the application on a database of its own; `changes` are settings."""
     name = f"test_{uuid4().hex}"
     conninfo = postgres.create_database(name, template=template)
-    settings = Settings(data=folder, base_url=BASE_URL, settle_timeout_s=int(PATIENCE_S), **changes)
+    settings = Settings(data=folder, base_url=BASE_URL, settle_timeout_s=int(TIMEOUT_S), **changes)
     try:
         async with Services.open(settings, conninfo) as services:
-            services.playback._wait_s = PATIENCE_S
-            kiln = Kiln(services, create_app(services), key=await new_key(services))
-            async with working(services, workers=workers):
+            services.playback._wait_s = TIMEOUT_S
+            kiln = AppHarness(services, create_app(services), key=await new_key(services))
+            async with running_workers(services, workers=workers):
                 yield kiln
             await kiln.client.aclose()
     finally:
@@ -156,7 +156,7 @@ async def open_kiln(
 
 
 @asynccontextmanager
-async def working(services: Services, *, workers: int = 1) -> AsyncIterator[None]:
+async def running_workers(services: Services, *, workers: int = 1) -> AsyncIterator[None]:
     """Let workers, each with a browser of its own, do all jobs of renders; then stop them."""
     async with AsyncExitStack() as stack:
         for _ in range(workers):

@@ -17,11 +17,11 @@ import numpy as np
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.network import PageNetwork, Resource
-from framekiln.capture.page import Page, PageFacts, Size, open_page
+from framekiln.capture.page import FrameSize, Page, PageFacts, open_page
 from framekiln.composition.document import as_document
-from framekiln.media.imaging.stills import decode_bgra
+from framekiln.media.images.stills import decode_bgra
 from tests.support.frame_codes import Picture, draw_frame_code, read_frame_code
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import TIMEOUT_S
 
 FPS = Fraction(30)
 CLIP = "https://media.example/clip.mp4"
@@ -56,7 +56,7 @@ MEDIA = {CLIP: _VIDEO, STORED: _VIDEO, SONG: _SOUND}
 
 
 @dataclass
-class MediaHost:
+class PageMediaHost:
     """Answers what a page asks its renderer, and remembers which frames it asked for."""
 
     asked: list[tuple[int, int, int]] = field(default_factory=list)
@@ -95,12 +95,12 @@ def _facts(key: str) -> Resource:
 
 
 @dataclass(frozen=True)
-class Showing:
+class LoadedComposition:
     """A composition that stands ready to be shown."""
 
     page: Page
     facts: PageFacts
-    host: MediaHost
+    host: PageMediaHost
 
     def frame(self, number: int) -> Picture:
         """Show a frame and return its picture."""
@@ -134,14 +134,16 @@ class Showing:
 
 
 @contextmanager
-def showing(browser: Browser, html: str, *, size: Size | None = None) -> Iterator[Showing]:
+def load_composition(
+    browser: Browser, html: str, *, size: FrameSize | None = None
+) -> Iterator[LoadedComposition]:
     """Load a composition and stand before its first frame."""
-    host = MediaHost()
+    host = PageMediaHost()
     document = Resource(as_document(html).text.encode(), "text/html; charset=utf-8")
-    with open_page(browser, size or Size(320, 240)) as page:
-        facts = page.load(PageNetwork(document, host.answer), settle_within_s=PATIENCE_S)
-        page.begin(FPS, frame_within_s=PATIENCE_S)
-        yield Showing(page, facts, host)
+    with open_page(browser, size or FrameSize(320, 240)) as page:
+        facts = page.load(PageNetwork(document, host.answer), settle_within_s=TIMEOUT_S)
+        page.begin(FPS, frame_within_s=TIMEOUT_S)
+        yield LoadedComposition(page, facts, host)
 
 
 def _picture(screenshot: str) -> Picture:

@@ -25,7 +25,7 @@ def add(args: dict[str, Any], report: Report) -> dict[str, Any]:
     return {"sum": sum(args["numbers"])}
 
 
-def look_around(args: dict[str, Any], _report: Report) -> dict[str, Any]:
+def report_access(args: dict[str, Any], _report: Report) -> dict[str, Any]:
     """Try everything a decoder has no business with; tell what worked."""
     worked = []
     for name, attempt in _attempts(args).items():
@@ -121,15 +121,15 @@ def use_threads(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
     return {"ran": sorted(ran)}
 
 
-def refuse(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+def raise_own_error(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
     raise UnreadableMedia("a.mp4: no", track=3)
 
 
-def stumble(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+def raise_foreign_error(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
     raise KeyError("who knows")
 
 
-def refuse_for_want_of_memory(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+def raise_own_error_from_memory_error(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
     try:
         bytearray(1 << 33)
     except MemoryError as error:
@@ -171,7 +171,7 @@ def fork_bomb(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
         os.fork()
 
 
-def chatter(_args: dict[str, Any], report: Report) -> dict[str, Any]:
+def report_endlessly(_args: dict[str, Any], report: Report) -> dict[str, Any]:
     while True:
         report({"words": "x" * 10_000})
 
@@ -181,17 +181,17 @@ def one_endless_line(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
         os.write(int(sys.argv[1]), b"x" * 65536)
 
 
-def tell_nonsense(args: dict[str, Any], _report: Report) -> dict[str, Any]:
+def write_forged_messages(args: dict[str, Any], _report: Report) -> dict[str, Any]:
     os.write(int(sys.argv[1]), args["line"].encode() + b"\n")
     time.sleep(600)
     return {}
 
 
-def leave_quietly(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+def exit_without_result(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
     os._exit(0)
 
 
-def exit_politely(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+def exit_with_zero(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
     sys.exit(0)
 
 
@@ -217,7 +217,7 @@ def leave_a_link(args: dict[str, Any], _report: Report) -> dict[str, Any]:
     return {}
 
 
-def leave_a_pit(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
+def leave_deep_folders(_args: dict[str, Any], _report: Report) -> dict[str, Any]:
     for _ in range(40):
         Path("track.mp4").mkdir()
         os.chdir("track.mp4")

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from tests.support.endpoint_notes import EndpointNotes
-from tests.support.patience import PATIENCE_S
+from tests.support.endpoint_log import EndpointLog
+from tests.support.timeouts import TIMEOUT_S
 
 ROOT = Path(__file__).parents[2]
 
@@ -21,7 +21,7 @@ class EndpointProcess:
     def __init__(self, folder: Path) -> None:
         self.port = _quiet_port()
         self._notes = folder / "endpoint.sqlite"
-        self.notes = EndpointNotes(self._notes)
+        self.log = EndpointLog(self._notes)
         self._process = self._start()
 
     def url(self, path: str) -> str:
@@ -39,9 +39,9 @@ class EndpointProcess:
         self._process.wait()
 
     def _start(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "tests.support.noting_endpoint"]
+        command = [sys.executable, "-m", "tests.support.endpoint_server"]
         process = subprocess.Popen([*command, str(self._notes), str(self.port)], cwd=ROOT)
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while not self._answers():
             assert process.poll() is None, "the endpoint ended by itself"
             assert time.monotonic() < deadline, "the endpoint does not listen"

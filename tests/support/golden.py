@@ -17,13 +17,13 @@ from PIL import Image
 from framekiln.capture.browser import Browser
 from framekiln.engine.assets import Assets
 from framekiln.engine.film import make_film
-from framekiln.engine.order import FilmOrder, StillMoment
-from framekiln.media.imaging.stills import PngFormat
-from framekiln.renders.still import Still
+from framekiln.engine.film_order import FilmOrder, StillMoment
+from framekiln.media.images.stills import PngFormat
+from framekiln.renders.still import StillRender
 from tests.support.frame_codes import Picture
 from tests.support.libraries import with_libraries
 from tests.support.looks import decode_still, iter_frames, ssim
-from tests.support.patience import FILM_LIMITS
+from tests.support.timeouts import FILM_LIMITS
 
 FOLDER = Path(__file__).parents[1] / "e2e" / "renders"
 GOLDEN_QUALITY = 95
@@ -79,7 +79,7 @@ class Expectation:
 
 
 @dataclass(frozen=True)
-class Composition:
+class GoldenComposition:
     """One folder."""
 
     folder: Path
@@ -110,16 +110,16 @@ class Composition:
         image.save(self.golden_path(at_ms), quality=GOLDEN_QUALITY, subsampling=0, optimize=True)
 
 
-def compositions() -> list[Composition]:
+def compositions() -> list[GoldenComposition]:
     """Return every composition there is, by name."""
-    return [Composition(path.parent) for path in sorted(FOLDER.glob("*/composition.html"))]
+    return [GoldenComposition(path.parent) for path in sorted(FOLDER.glob("*/composition.html"))]
 
 
 @dataclass(frozen=True)
-class Rendered:
+class RenderedComposition:
     """What came of a composition: an MP4, or a PNG when it is to be a still."""
 
-    composition: Composition
+    composition: GoldenComposition
     path: Path
     warnings: tuple[str, ...]
 
@@ -138,34 +138,36 @@ class Rendered:
         return {at_ms: frames[int(at_ms * fps / 1000)] for at_ms in times_ms}
 
 
-def render(composition: Composition, browser: Browser, folder: Path, *, assets: Assets) -> Rendered:
+def render(
+    composition: GoldenComposition, browser: Browser, folder: Path, *, assets: Assets
+) -> RenderedComposition:
     """Render a composition as it asks to be."""
     html = composition.html
     if composition.expected.fps is None:
         (at_ms,) = composition.expected.pictures_ms
         order = FilmOrder(html, assets=assets, still=StillMoment(at_ms, is_transparent=False))
-        still = Still(order, FILM_LIMITS, PngFormat())
+        still = StillRender(order, FILM_LIMITS, PngFormat())
         still.shoot(browser, lambda: None)
         path = folder / f"{composition.name}.png"
         path.write_bytes(still.data)
-        record = still.made(output_key=path.name).record
-        return Rendered(composition, path, tuple(record["warnings"]))
+        record = still.result(output_key=path.name).record
+        return RenderedComposition(composition, path, tuple(record["warnings"]))
     path = folder / f"{composition.name}.mp4"
     film = make_film(FilmOrder(html, assets=assets), browser, path, limits=FILM_LIMITS)
-    return Rendered(composition, path, film.warnings)
+    return RenderedComposition(composition, path, film.warnings)
 
 
 @dataclass(frozen=True)
-class Likeness:
+class Similarity:
     """How like two pictures are: on the whole, and where they differ most."""
 
     ssim: float
     tile_difference: float
 
 
-def compare(a: Picture, b: Picture) -> Likeness:
+def compare(a: Picture, b: Picture) -> Similarity:
     """Compare two pictures of one size."""
-    return Likeness(ssim=ssim(a, b), tile_difference=_worst_tile(a, b))
+    return Similarity(ssim=ssim(a, b), tile_difference=_worst_tile(a, b))
 
 
 def _worst_tile(a: Picture, b: Picture) -> float:

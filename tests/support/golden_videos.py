@@ -17,15 +17,15 @@ import numpy as np
 from PIL import Image
 
 from framekiln.capture.browser import Browser
-from framekiln.composition.layers import LayerConfig, ReadingOptions, read_config
+from framekiln.composition.layers import LayerConfig, ReadOptions, read_config
 from framekiln.composition.templates import fill_template, read_template
 from framekiln.engine.assets import Assets
 from framekiln.engine.film import make_film
-from framekiln.engine.order import FilmOrder
+from framekiln.engine.film_order import FilmOrder
 from tests.support.frame_codes import Picture
 from tests.support.looks import decode_frames
-from tests.support.patience import FILM_LIMITS
-from tests.support.sounds import decode_sound, rms
+from tests.support.sounds import decode_audio, rms
+from tests.support.timeouts import FILM_LIMITS
 
 FOLDER = Path(__file__).parents[1] / "e2e" / "videos"
 COLUMNS, ROWS = 3, 2
@@ -70,9 +70,7 @@ class GoldenVideo:
         data = json.loads((self.folder / "data.json").read_text("utf-8"))
         filled = fill_template(template.template, data)
         assert (template.warnings, filled.warnings) == ((), ())
-        return _without_warnings(
-            read_config(filled.config, ReadingOptions(is_filled_template=True))
-        )
+        return _without_warnings(read_config(filled.config, ReadOptions(is_filled_template=True)))
 
     @property
     def sheet(self) -> Picture:
@@ -86,7 +84,7 @@ class GoldenVideo:
         levels: list[float] = json.loads(self.levels_path.read_text("utf-8"))
         return levels
 
-    def write(self, filmed: "Filmed") -> None:
+    def write(self, filmed: "RenderedVideo") -> None:
         """Make what was filmed the golden of this folder."""
         image = Image.fromarray(filmed.sheet)
         image.save(self.sheet_path, quality=QUALITY, subsampling=0, optimize=True)
@@ -106,7 +104,7 @@ def golden_videos() -> list[GoldenVideo]:
 
 
 @dataclass(frozen=True)
-class Filmed:
+class RenderedVideo:
     """A video that was made of a folder's config."""
 
     video: GoldenVideo
@@ -126,7 +124,7 @@ class Filmed:
     @cached_property
     def levels(self) -> list[float]:
         """How loud each tenth of a second is."""
-        sound = decode_sound(self.path)
+        sound = decode_audio(self.path)
         length = int(STRETCH_S * sound.rate_hz)
         starts = range(0, len(sound.mono) - length + 1, length)
         return [round(rms(sound.mono[start : start + length]), 4) for start in starts]
@@ -147,12 +145,14 @@ def sounds_alike(levels: list[float], golden: list[float]) -> bool:
     return all(abs(one - other) <= max(NOISE, LOUDER * other) for one, other in pairs)
 
 
-def film_video(video: GoldenVideo, browser: Browser, folder: Path, *, assets: Assets) -> Filmed:
+def film_video(
+    video: GoldenVideo, browser: Browser, folder: Path, *, assets: Assets
+) -> RenderedVideo:
     """Make the film of a folder's config."""
     path = folder / f"{video.name}.mp4"
     order = FilmOrder(layers=video.config, assets=assets)
     film = make_film(order, browser, path, limits=FILM_LIMITS)
-    return Filmed(video, path, film.warnings)
+    return RenderedVideo(video, path, film.warnings)
 
 
 def _reduced(picture: Picture) -> Picture:

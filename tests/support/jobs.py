@@ -5,18 +5,18 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 from framekiln.db.pool import Database
-from framekiln.jobs.model import Handler, JobContext, JobStatus, NewJob, RetryPolicy, WorkerPace
+from framekiln.jobs.model import Handler, JobContext, JobStatus, NewJob, RetryPolicy, WorkerTiming
 from framekiln.jobs.queue import JobQueue
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import TIMEOUT_S
 
-QUICK = WorkerPace(heartbeat_s=0.2, poll_s=0.1, retries=RetryPolicy(first_delay_s=0.01))
+FAST_TIMING = WorkerTiming(heartbeat_s=0.2, poll_s=0.1, retries=RetryPolicy(first_delay_s=0.01))
 
 
 def job(kind: str = "note", *, dedupe_key: str | None = None, **args: object) -> NewJob:
     return NewJob(kind=kind, args=args, queue="work", dedupe_key=dedupe_key)
 
 
-class Notebook:
+class RecordingHandler:
     """A handler that notes what it ran."""
 
     def __init__(self) -> None:
@@ -32,7 +32,7 @@ class Notebook:
         return reached
 
 
-class Stuck(Notebook):
+class BlockingHandler(RecordingHandler):
     """A handler that only ends when released or cancelled."""
 
     def __init__(self) -> None:
@@ -52,17 +52,19 @@ class Stuck(Notebook):
 
     async def has_started(self) -> None:
         """Wait for the first run."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             await self.started.wait()
 
 
 @asynccontextmanager
-async def working(
-    queue: JobQueue, *, concurrency: int = 1, pace: WorkerPace = QUICK, **handlers: Handler
+async def running_worker(
+    queue: JobQueue, *, concurrency: int = 1, pace: WorkerTiming = FAST_TIMING, **handlers: Handler
 ) -> AsyncIterator[None]:
     """Run a worker during the block, and stop it as a shutdown would."""
     task = asyncio.create_task(
-        queue.run_worker(handlers, queues=["work"], concurrency=concurrency, name="test", pace=pace)
+        queue.run_worker(
+            handlers, queues=["work"], concurrency=concurrency, name="test", timing=pace
+        )
     )
     try:
         yield
@@ -74,7 +76,7 @@ async def working(
 
 
 @asynccontextmanager
-async def opened_queue(conninfo: str) -> AsyncIterator[JobQueue]:
+async def open_queue(conninfo: str) -> AsyncIterator[JobQueue]:
     queue = JobQueue(conninfo)
     await queue.open()
     try:
@@ -84,7 +86,7 @@ async def opened_queue(conninfo: str) -> AsyncIterator[JobQueue]:
 
 
 @asynccontextmanager
-async def opened_database(conninfo: str, *, max_connections: int = 8) -> AsyncIterator[Database]:
+async def open_database(conninfo: str, *, max_connections: int = 8) -> AsyncIterator[Database]:
     database = Database(conninfo, max_connections=max_connections)
     await database.open()
     try:
@@ -100,8 +102,8 @@ async def defer(queue: JobQueue, database: Database, *jobs: NewJob) -> list[int]
     return [job_id for job_id in ids if job_id is not None]
 
 
-async def eventually(is_true: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(PATIENCE_S):
+async def wait_until(is_true: Callable[[], Awaitable[bool]]) -> None:
+    async with asyncio.timeout(TIMEOUT_S):
         while not await is_true():  # noqa: ASYNC110 - what is asked lives in the database
             await asyncio.sleep(0.05)
 
@@ -113,7 +115,7 @@ async def worker_ids(database: Database) -> list[int]:
         return [row["id"] for row in await cursor.fetchall()]
 
 
-async def seem_dead(database: Database, workers: list[int]) -> None:
+async def expire_heartbeats(database: Database, workers: list[int]) -> None:
     """Let workers look as if nothing had been heard of them for an hour.
 
     Who still lives is heard again with its next heartbeat.
@@ -133,7 +135,7 @@ async def sweep_dead(queue: JobQueue, database: Database, dead: list[int]) -> in
     this machine, those of the living came after that. What the server still does for a process that
     was killed may hide its jobs for a moment, so ask until they were found.
     """
-    await seem_dead(database, dead)
+    await expire_heartbeats(database, dead)
     async with database.connection() as connection:
         cursor = await connection.execute(
             "SELECT extract(epoch FROM now() - pg_postmaster_start_time())::float AS age_s"
@@ -143,7 +145,7 @@ async def sweep_dead(queue: JobQueue, database: Database, dead: list[int]) -> in
     return await queue.sweep_stalled(row["age_s"])
 
 
-def gives_back(
+def sweep_recovers(
     queue: JobQueue, database: Database, dead: list[int]
 ) -> Callable[[], Awaitable[bool]]:
     async def answer() -> bool:

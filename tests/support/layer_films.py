@@ -15,11 +15,11 @@ from framekiln.compositor.picture import rgba_of
 from framekiln.compositor.scene import Scene
 from framekiln.engine.assets import Assets
 from framekiln.engine.film import make_film
-from framekiln.engine.layers.stage import LayerStage, open_layers
-from framekiln.engine.layers.tinting import colour_of
-from framekiln.engine.order import FilmOrder
+from framekiln.engine.film_order import FilmOrder
+from framekiln.engine.layers.filters import yuv_colour
+from framekiln.engine.layers.renderer import LayerRenderer, open_layer_renderer
 from tests.support.frame_codes import Picture, read_frame_code
-from tests.support.patience import FILM_LIMITS
+from tests.support.timeouts import FILM_LIMITS
 
 
 def config_of(*layers: dict[str, Any], **top: Any) -> dict[str, Any]:
@@ -36,22 +36,22 @@ def config_of(*layers: dict[str, Any], **top: Any) -> dict[str, Any]:
 class LayerFilm:
     """A config on stage, frame by frame."""
 
-    stage: LayerStage
+    renderer: LayerRenderer
     _scene: Scene = field(init=False)
 
     def __post_init__(self) -> None:
-        size = self.stage.shot.size
-        background = colour_of(self.stage.film_plan.config.background)
+        size = self.renderer.settings.size
+        background = yuv_colour(self.renderer.resolved.config.background)
         self._scene = Scene(size.width_px, size.height_px, background=background)
 
     def frame(self, number: int) -> Picture:
         """Return a frame as RGB, drawn over the one asked for before."""
-        self._scene.show(self.stage.composer.things(number))
+        self._scene.show(self.renderer.layer_stack.scene_items(number))
         return rgba_of(self._scene.picture)[..., :3].copy()
 
     def changed(self, number: int) -> bool:
         """Tell whether a frame differs from the one asked for before."""
-        return self._scene.show(self.stage.composer.things(number))
+        return self._scene.show(self.renderer.layer_stack.scene_items(number))
 
     def code(self, number: int, *, box: tuple[int, int, int, int] | None = None) -> int | None:
         """Return which source frame is seen: in the whole frame, or in a box of it."""
@@ -63,10 +63,12 @@ class LayerFilm:
 
 
 @contextmanager
-def staged(config: dict[str, Any], browser: Browser | None, assets: Assets) -> Iterator[LayerFilm]:
+def open_layer_film(
+    config: dict[str, Any], browser: Browser | None, assets: Assets
+) -> Iterator[LayerFilm]:
     """Open a config; without a browser, for those that must not need one."""
     order = FilmOrder(layers=read_config(config).config, assets=assets)
-    with open_layers(order, browser, FILM_LIMITS) as stage:  # type: ignore[arg-type]
+    with open_layer_renderer(order, browser, FILM_LIMITS) as stage:  # type: ignore[arg-type]
         yield LayerFilm(stage)
 
 

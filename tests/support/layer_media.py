@@ -14,7 +14,7 @@ from PIL import Image
 from tests.support.clips import Clip, make_clip, make_still, write_picture
 from tests.support.frame_codes import Picture
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
-from tests.support.stock import SUBTITLES
+from tests.support.stock_media import SUBTITLES
 
 CLIP, NTSC, STILL, TONE = (
     MEDIA_ORIGIN + name for name in ("clip.mp4", "ntsc.mp4", "still.png", "tone.wav")

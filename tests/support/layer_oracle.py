@@ -20,15 +20,15 @@ from PIL import Image
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.network import PageNetwork, Resource
-from framekiln.capture.page import Size, open_page
-from framekiln.engine.page_host import PageHost
-from framekiln.media.imaging.stills import decode_bgra
+from framekiln.capture.page import FrameSize, open_page
+from framekiln.engine.page.host import PageHost
+from framekiln.media.images.stills import decode_bgra
 from tests.support.clips import write_picture
 from tests.support.frame_codes import Picture
-from tests.support.layer_films import config_of, staged
+from tests.support.layer_films import config_of, open_layer_film
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets, Maker
 from tests.support.looks import decode_frames, ssim
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import TIMEOUT_S
 
 BUNNY = Path(__file__).parent / "media" / "bigbuckbunny.mp4"
 PHOTO, LOGO, CLIP, TURNS, SAID = (
@@ -57,7 +57,7 @@ A caption that is far too long for one line
 
 
 @dataclass(frozen=True)
-class Case:
+class OracleCase:
     """A config, and the page that must look like it; seconds at which both are looked at.
 
     `html` may be a function of the film's frame number: then each time has a page of its own.
@@ -70,21 +70,23 @@ class Case:
     top: dict[str, Any] = field(default_factory=dict)
 
 
-def assert_alike(case: Case, browser: Browser, assets: LocalAssets) -> None:
+def assert_alike(case: OracleCase, browser: Browser, assets: LocalAssets) -> None:
     """Draw both ways and compare."""
     config = config_of(*case.layers, backgroundColor=BACKGROUND, **case.top)
     numbers = [round(at_s * FPS) for at_s in case.at_s]
-    with staged(config, browser, assets) as film:
+    with open_layer_film(config, browser, assets) as film:
         mine = [film.frame(number) for number in numbers]
     for number, one, other in zip(
-        numbers, mine, shots(case, browser, assets, numbers), strict=True
+        numbers, mine, page_frames(case, browser, assets, numbers), strict=True
     ):
         alike = ssim(one, other)
         assert alike > ALIKE, f"frame {number}: {alike:.4f}"
         assert np.abs(one.astype(int) - other).mean() < 3, f"frame {number}: colours differ"
 
 
-def shots(case: Case, browser: Browser, assets: LocalAssets, numbers: list[int]) -> list[Picture]:
+def page_frames(
+    case: OracleCase, browser: Browser, assets: LocalAssets, numbers: list[int]
+) -> list[Picture]:
     """Return what the page shows in those frames."""
     if isinstance(case.html, str):
         return _filmed(case.html, case.css, browser, assets, numbers)
@@ -96,9 +98,9 @@ def _filmed(
 ) -> list[Picture]:
     resource = Resource(f"{HEAD}{css}</style>{html}".encode(), "text/html; charset=utf-8")
     pictures: list[Picture] = []
-    with open_page(browser, Size(320, 240)) as page, PageHost(assets, browser) as host:
-        page.load(PageNetwork(resource, host.lookup), settle_within_s=PATIENCE_S)
-        page.begin(Fraction(FPS), frame_within_s=PATIENCE_S)
+    with open_page(browser, FrameSize(320, 240)) as page, PageHost(assets, browser) as host:
+        page.load(PageNetwork(resource, host.lookup), settle_within_s=TIMEOUT_S)
+        page.begin(Fraction(FPS), frame_within_s=TIMEOUT_S)
         if numbers[0] != 0:
             page.show(0, 0)
         for number in numbers:

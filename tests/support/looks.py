@@ -39,7 +39,7 @@ class DecodedFrame:
 
 
 @dataclass(frozen=True)
-class VideoFacts:
+class MeasuredVideo:
     """The first video track, measured from its packets where a header could lie."""
 
     codec: str
@@ -62,7 +62,7 @@ class VideoFacts:
 
 
 @dataclass(frozen=True)
-class AudioFacts:
+class MeasuredAudio:
     """The first audio track."""
 
     codec: str
@@ -73,12 +73,12 @@ class AudioFacts:
 
 
 @dataclass(frozen=True)
-class Probe:
+class MeasuredFile:
     """What a media file is."""
 
     duration_s: Fraction
-    video: VideoFacts | None
-    audio: AudioFacts | None
+    video: MeasuredVideo | None
+    audio: MeasuredAudio | None
     #: Whether `moov` comes before `mdat`; None when the file is not of the MP4 family.
     is_faststart: bool | None
 
@@ -146,7 +146,7 @@ def ssim(a: Picture, b: Picture) -> float:
     )
 
 
-def probe(path: Path) -> Probe:
+def measure_file(path: Path) -> MeasuredFile:
     """Return what a file is; reads all its packets but decodes only the first picture."""
     with av.open(path) as container:
         times = _packet_times(container)
@@ -154,7 +154,7 @@ def probe(path: Path) -> Probe:
         video = _video_facts(container, times, _first_picture(path)) if has_video else None
         audio = _audio_facts(container, times) if container.streams.audio else None
     ends_s = [track.duration_s for track in (video, audio) if track]
-    return Probe(
+    return MeasuredFile(
         duration_s=max(ends_s, default=Fraction(0)),
         video=video,
         audio=audio,
@@ -186,12 +186,12 @@ def _first_picture(path: Path) -> av.VideoFrame:
         return next(container.decode(video=0))
 
 
-def _video_facts(container: InputContainer, times: Times, first: av.VideoFrame) -> VideoFacts:
+def _video_facts(container: InputContainer, times: Times, first: av.VideoFrame) -> MeasuredVideo:
     stream = container.streams.video[0]
     spans = times[stream.index]
     starts = [start for start, _ in spans]
     fps = _mean_rate(starts, Fraction(stream.average_rate or 0))
-    return VideoFacts(
+    return MeasuredVideo(
         codec=stream.codec_context.codec.canonical_name,
         profile=stream.profile,
         pix_fmt=stream.pix_fmt,
@@ -210,12 +210,12 @@ def _video_facts(container: InputContainer, times: Times, first: av.VideoFrame) 
     )
 
 
-def _audio_facts(container: InputContainer, times: Times) -> AudioFacts:
+def _audio_facts(container: InputContainer, times: Times) -> MeasuredAudio:
     stream = container.streams.audio[0]
     spans = times[stream.index]
     # Encoder delay sits before zero and is cut off in playing.
     start_s = max(Fraction(0), spans[0][0])
-    return AudioFacts(
+    return MeasuredAudio(
         codec=stream.codec_context.codec.canonical_name,
         profile=stream.profile,
         rate_hz=stream.rate,

@@ -1,6 +1,6 @@
 """Pipelines over a real application: definitions, files that need no upload, and a settable clock.
 
-The runs of `Line` are brought on by the test itself, so that it sees every state in between.
+Tests advance the runs of `PipelineHarness` themselves, so that they see every state.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -15,11 +15,11 @@ from psycopg.types.json import Jsonb
 
 from framekiln.jobs.model import JobContext
 from framekiln.kit.clock import SystemClock
-from framekiln.pipelines.assembled import Around, PipelineServices
-from framekiln.pipelines.outputs.output import Output
+from framekiln.pipelines.execution.handlers import RunStep
+from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.runners.step import Runners, StepWork, Waiting
-from framekiln.pipelines.running.step_job import RunStep
-from tests.support.app import Kiln, open_kiln
+from framekiln.pipelines.wiring import PipelineDependencies, PipelineServices
+from tests.support.app import AppHarness, open_app
 from tests.support.clock import SettableClock
 from tests.support.postgres import PostgresServer
 
@@ -37,29 +37,29 @@ PROBE = {"steps": {"look": step("probe")}}
 
 
 @dataclass
-class Told:
+class ScriptedRunner:
     """A runner that does as it is told, and notes what it was given."""
 
-    answers: list[Output | Waiting | Exception] = field(default_factory=list)
-    works: list[StepWork] = field(default_factory=list)
+    results: list[StepOutput | Waiting | Exception] = field(default_factory=list)
+    calls: list[StepWork] = field(default_factory=list)
 
-    async def run(self, work: StepWork) -> Output | Waiting:
-        self.works.append(work)
-        answer = self.answers.pop(0) if self.answers else Output({"done": True})
+    async def run(self, work: StepWork) -> StepOutput | Waiting:
+        self.calls.append(work)
+        answer = self.results.pop(0) if self.results else StepOutput({"done": True})
         if isinstance(answer, Exception):
             raise answer
         return answer
 
 
-class Line:
+class PipelineHarness:
     """One organization's pipelines, with a clock and runners of the test's own."""
 
-    def __init__(self, kiln: Kiln, *, runners: Runners) -> None:
-        self.kiln = kiln
+    def __init__(self, app: AppHarness, *, runners: Runners) -> None:
+        self.app = app
         self.clock = SettableClock(SystemClock().now())
-        around = kiln.services
-        self.services = PipelineServices.over(
-            Around(
+        around = app.services
+        self.services = PipelineServices.build(
+            PipelineDependencies(
                 database=around.database,
                 jobs=around.jobs,
                 blobs=around.blobs,
@@ -70,36 +70,36 @@ class Line:
                 clock=self.clock,
             )
         )
-        self.handler = RunStep(self.services.work, runners)
-        kiln.app.state.services = _With(around, self.services)
+        self.handler = RunStep(self.services.worker, runners)
+        app.asgi.state.services = _ServicesWithPipelines(around, self.services)
 
     async def get(self, path: str, **query: Any) -> Any:
         """GET something that is there."""
-        answer = await self.kiln.client.get(f"{API}/{path}", params=query)
+        answer = await self.app.client.get(f"{API}/{path}", params=query)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     async def post(self, path: str, body: Any = None, **headers: str) -> httpx.Response:
         """POST something."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return await self.kiln.client.post(f"{API}/{path}", json=body or {}, headers=named)
+        return await self.app.client.post(f"{API}/{path}", json=body or {}, headers=named)
 
-    async def made(self, path: str, body: Any = None, **headers: str) -> Any:
+    async def create(self, path: str, body: Any = None, **headers: str) -> Any:
         """POST something that is accepted."""
         answer = await self.post(path, body, **headers)
         assert answer.status_code in (200, 201), answer.text
         return answer.json()
 
-    async def pipeline(self, definition: Mapping[str, Any] = PROBE) -> str:
+    async def create_pipeline(self, definition: Mapping[str, Any] = PROBE) -> str:
         """Create a pipeline and return its id."""
-        made = await self.made("pipelines", {"name": f"p {uuid4()}", "definition": definition})
+        made = await self.create("pipelines", {"name": f"p {uuid4()}", "definition": definition})
         return str(made["id"])
 
-    async def file(self, *, status: str = "ready", kind: str = "video") -> str:
+    async def add_file(self, *, status: str = "ready", kind: str = "video") -> str:
         """Put a file there, as if it had been uploaded, with a sound and a video track."""
         file_id = str(uuid4())
-        organization = await self.kiln.client.get(f"{API}/organization")
-        async with self.kiln.services.database.transaction() as connection:
+        organization = await self.app.client.get(f"{API}/organization")
+        async with self.app.services.database.transaction() as connection:
             await connection.execute(
                 """
                 INSERT INTO file (id, organization_id, filename, type, status, byte_size,
@@ -122,7 +122,7 @@ class Line:
                 )
         return file_id
 
-    async def set_file(self, file_id: str, status: str) -> None:
+    async def set_file_status(self, file_id: str, status: str) -> None:
         """Let a file stand differently, as its worker would."""
         await self.run_sql(
             "UPDATE file SET status = %s, error_code = 'x', error_message = 'bad' WHERE id = %s",
@@ -130,23 +130,23 @@ class Line:
             file_id,
         )
 
-    async def run(self, pipeline_id: str, file_id: str | None = None, **more: Any) -> Any:
+    async def start_run(self, pipeline_id: str, file_id: str | None = None, **more: Any) -> Any:
         """Begin a run and return it."""
-        file_id = file_id or await self.file()
+        file_id = file_id or await self.add_file()
         body = {"pipeline_id": pipeline_id, "file_id": file_id, **more}
-        return await self.made("pipeline-runs", body)
+        return await self.create("pipeline-runs", body)
 
-    async def shown(self, run: Mapping[str, Any]) -> Any:
+    async def get_run(self, run: Mapping[str, Any]) -> Any:
         """Return a run as it stands now."""
         return await self.get(f"pipeline-runs/{run['id']}")
 
     async def statuses(self, run: Mapping[str, Any]) -> dict[str, str]:
         """Return how a run and its steps stand; the run is under an empty key."""
-        shown = await self.shown(run)
+        shown = await self.get_run(run)
         steps = {each["step_key"]: each["status"] for each in shown["steps"]}
         return {"": shown["status"], **steps}
 
-    async def jobs(self) -> list[dict[str, Any]]:
+    async def take_jobs(self) -> list[dict[str, Any]]:
         """Take all waiting jobs for steps out of the queue, as workers do."""
         return await self.run_sql(
             """
@@ -167,16 +167,16 @@ class Line:
                 Jsonb(job["args"]),
             )
 
-    async def do(self, job: Mapping[str, Any]) -> None:
+    async def run_job(self, job: Mapping[str, Any]) -> None:
         """Do a job, perhaps for a second time."""
         await self.handler(JobContext(job["id"], "pipeline.step", job["args"], attempt=1))
 
-    async def work(self) -> int:
+    async def run_all_jobs(self) -> int:
         """Do all waiting jobs, and those that follow; return how many there were."""
         count = 0
-        while jobs := await self.jobs():
+        while jobs := await self.take_jobs():
             for job in jobs:
-                await self.do(job)
+                await self.run_job(job)
             count += len(jobs)
         return count
 
@@ -186,12 +186,12 @@ class Line:
 
     async def run_sql(self, statement: str, *values: Any) -> list[dict[str, Any]]:
         """Run a statement; return its rows."""
-        async with self.kiln.services.database.connection() as connection:
+        async with self.app.services.database.connection() as connection:
             cursor = await connection.execute(statement.encode(), values)
             return await cursor.fetchall() if cursor.description else []
 
 
-class _With:
+class _ServicesWithPipelines:
     """The services of an application, but for its pipelines."""
 
     def __init__(self, services: Any, pipelines: PipelineServices) -> None:
@@ -203,17 +203,17 @@ class _With:
 
 
 @asynccontextmanager
-async def open_line(
+async def open_pipelines(
     postgres: PostgresServer, folder: Path, *, template: str, runners: Runners
-) -> AsyncIterator[Line]:
+) -> AsyncIterator[PipelineHarness]:
     """Run the application for an organization that may use pipelines."""
     allow = frozenset({"127.0.0.1"})
-    async with open_kiln(postgres, folder, template=template, fetch_allow=allow) as kiln:
-        await enable(kiln)
-        yield Line(kiln, runners=runners)
+    async with open_app(postgres, folder, template=template, fetch_allow=allow) as app:
+        await enable_pipelines(app)
+        yield PipelineHarness(app, runners=runners)
 
 
-async def enable(kiln: Kiln) -> None:
+async def enable_pipelines(app: AppHarness) -> None:
     """Switch pipelines on for the organization."""
-    caller = await kiln.services.identity.authenticate(kiln.key)
-    await kiln.services.identity.set_pipelines(caller.organization.id, True)
+    caller = await app.services.identity.authenticate(app.key)
+    await app.services.identity.set_pipelines(caller.organization.id, True)

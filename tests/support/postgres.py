@@ -17,7 +17,7 @@ from typing import Any
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import TIMEOUT_S
 
 UNPRIVILEGED = "nobody"
 POLL_S = 0.02
@@ -134,7 +134,7 @@ class PostgresServer:
 
     def _wait_until_ready(self) -> None:
         assert self._process is not None
-        give_up_at = time.monotonic() + PATIENCE_S
+        give_up_at = time.monotonic() + TIMEOUT_S
         while True:
             try:
                 psycopg.connect(self.conninfo).close()

@@ -15,7 +15,7 @@ from threading import Condition, Event, Lock, Thread
 from types import TracebackType
 from typing import Any, Final, Self
 
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import TIMEOUT_S
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Receiver:
         with self._changed:
             self._respond = respond
 
-    def wait_for(self, count: int, *, timeout_s: float = PATIENCE_S) -> list[ReceivedRequest]:
+    def wait_for(self, count: int, *, timeout_s: float = TIMEOUT_S) -> list[ReceivedRequest]:
         """Return once `count` requests have arrived; raise TimeoutError when they do not."""
         until_s = time.monotonic() + timeout_s
         with self._changed:
@@ -163,7 +163,7 @@ class _Handler(BaseHTTPRequestHandler):
     """Reads one request per connection (HTTP/1.0 closes after the answer)."""
 
     server: _Server
-    timeout = PATIENCE_S
+    timeout = TIMEOUT_S
 
     def handle_any(self) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}

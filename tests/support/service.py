@@ -16,8 +16,8 @@ import httpx
 from typer.testing import CliRunner
 
 from framekiln.cli import app
-from tests.support.patience import PATIENCE_S
 from tests.support.ports import ReservedPort
+from tests.support.timeouts import TIMEOUT_S
 
 API_KEY = "ef_e2esecret_e2ekey"
 POLL_S = 0.1
@@ -32,7 +32,7 @@ class Account:
         self.url = service.url
         self.api_key = api_key
         self.http = httpx.Client(
-            base_url=self.url, headers={"Authorization": f"Bearer {api_key}"}, timeout=PATIENCE_S
+            base_url=self.url, headers={"Authorization": f"Bearer {api_key}"}, timeout=TIMEOUT_S
         )
 
     @property
@@ -84,7 +84,7 @@ class Service:
         process, self._process = self._process, None
         process.send_signal(signal.SIGTERM)
         try:
-            process.wait(PATIENCE_S)
+            process.wait(TIMEOUT_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -144,7 +144,7 @@ class Service:
 
     def wait_for(self, ask: Callable[[], Found | None], message: str) -> Found:
         """Ask again and again until the answer is true, and return it."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + TIMEOUT_S
         while not (found := ask()):
             assert time.monotonic() < deadline, f"{message}; log:\n{self.log_tail()}"
             time.sleep(POLL_S)

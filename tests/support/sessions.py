@@ -11,11 +11,11 @@ from argon2 import PasswordHasher
 
 from framekiln.api.app import create_app
 from framekiln.identity.model import Organization
-from framekiln.identity.people.passwords import Passwords
-from framekiln.identity.people.sessions import Sessions
-from framekiln.identity.people.users import Users
+from framekiln.identity.passwords import Passwords
+from framekiln.identity.sessions import Sessions
+from framekiln.identity.users import Users
 from framekiln.services import Services
-from tests.support.app import BASE_URL, Kiln, open_kiln
+from tests.support.app import BASE_URL, AppHarness, open_app
 from tests.support.clock import SettableClock
 from tests.support.postgres import PostgresServer
 
@@ -23,21 +23,21 @@ PASSWORD = "correct horse"
 OWN = {"Origin": BASE_URL}
 OTHER = {"Origin": "https://evil.example"}
 # The parameters make it quick; one test logs in with the real ones.
-QUICK = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
+FAST_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
 @dataclass(frozen=True)
-class Place:
+class SessionHarness:
     """The application under a clock of the test's."""
 
-    kiln: Kiln
+    kiln: AppHarness
     services: Services
     clock: SettableClock
     organization: Organization
 
     def browser(self, **headers: str) -> httpx.AsyncClient:
         """A client with a cookie jar of its own, and no key."""
-        transport = httpx.ASGITransport(self.kiln.app)
+        transport = httpx.ASGITransport(self.kiln.asgi)
         return httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers)
 
     async def user(self) -> str:
@@ -55,23 +55,23 @@ class Place:
 
 
 @asynccontextmanager
-async def open_place(
+async def open_session_harness(
     postgres: PostgresServer, folder: Path, *, template: str
-) -> AsyncIterator[Place]:
+) -> AsyncIterator[SessionHarness]:
     """Run the application, with one organization and an origin that it trusts."""
     clock = SettableClock()
     allowed = {"https://app.example"}
-    async with open_kiln(postgres, folder, template=template, allowed_origins=allowed) as opened:
-        services = under(opened.services, clock)
+    async with open_app(postgres, folder, template=template, allowed_origins=allowed) as opened:
+        services = with_clock(opened.services, clock)
         organization = await services.identity.create_organization("Acme")
-        kiln = Kiln(services, create_app(services), key=opened.key)
-        yield Place(kiln, services, clock, organization)
+        kiln = AppHarness(services, create_app(services), key=opened.key)
+        yield SessionHarness(kiln, services, clock, organization)
         await kiln.client.aclose()
 
 
-def under(services: Services, clock: SettableClock) -> Services:
+def with_clock(services: Services, clock: SettableClock) -> Services:
     """Return the services at the clock's time, with passwords that are quick to check."""
-    database, passwords = services.database, Passwords(QUICK)
+    database, passwords = services.database, Passwords(FAST_HASHER)
     return replace(
         services,
         clock=clock,

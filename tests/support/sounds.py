@@ -24,7 +24,7 @@ FLASH_LEVEL = 180
 
 
 @dataclass(frozen=True)
-class Sound:
+class DecodedAudio:
     """Decoded audio, one row per channel; the first sample plays at `start_s`."""
 
     samples: Samples
@@ -38,7 +38,7 @@ class Sound:
         return mixed
 
 
-def decode_sound(path: Path) -> Sound:
+def decode_audio(path: Path) -> DecodedAudio:
     """Return the first audio track at its own rate; gaps between packets become silence."""
     with av.open(path) as container:
         stream = container.streams.audio[0]
@@ -57,7 +57,7 @@ def decode_sound(path: Path) -> Sound:
                 parts.append(frame.to_ndarray().astype(np.float32))
                 length += frame.samples
         samples = np.concatenate(parts, axis=1) if parts else np.zeros((stream.channels, 0))
-        return Sound(samples.astype(np.float32), stream.rate, start_s or Fraction(0))
+        return DecodedAudio(samples.astype(np.float32), stream.rate, start_s or Fraction(0))
 
 
 def find_beeps(samples: Samples, rate_hz: int) -> list[float]:
@@ -69,7 +69,7 @@ def find_beeps(samples: Samples, rate_hz: int) -> list[float]:
     power = _running_mean(samples.astype(np.float64) ** 2, window)
     threshold = max(FLOOR_LEVEL, 0.2 * float(envelope.max()))
     beeps = []
-    for start, end in _stretches(envelope > threshold, round(GAP_S * rate_hz)):
+    for start, end in _active_ranges(envelope > threshold, round(GAP_S * rate_hz)):
         peak = start + int(envelope[start:end].argmax())
         level = float(np.median(envelope[start:end]))
         # A tone holds nearly all power there is; clicks, speech and noise do not.
@@ -83,7 +83,7 @@ def find_beeps(samples: Samples, rate_hz: int) -> list[float]:
 
 def beep_times(path: Path) -> list[float]:
     """Return when each beep of a file starts, in seconds on its presentation timeline."""
-    sound = decode_sound(path)
+    sound = decode_audio(path)
     return [float(sound.start_s) + at_s for at_s in find_beeps(sound.mono, sound.rate_hz)]
 
 
@@ -136,7 +136,7 @@ def _running_mean(values: NDArray[np.float64], window: int) -> NDArray[np.float6
     return (sums[window:] - sums[:-window]) / window
 
 
-def _stretches(active: NDArray[np.bool_], gap: int) -> list[tuple[int, int]]:
+def _active_ranges(active: NDArray[np.bool_], gap: int) -> list[tuple[int, int]]:
     """Return start and end of each stretch of True, bridging pauses shorter than `gap`."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], active, [False]]).astype(np.int8)))
     stretches: list[tuple[int, int]] = []

@@ -6,8 +6,8 @@ from typing import Any
 
 import httpx
 
-from framekiln.client.local_tracks import LocalTrack
-from tests.support.app import Kiln
+from framekiln.client.uploads import LocalTrack
+from tests.support.app import AppHarness
 from tests.support.uploads import FILES
 
 
@@ -16,9 +16,9 @@ def digest(data: bytes) -> dict[str, str]:
     return {"Content-Digest": f"sha-256=:{text}:"}
 
 
-async def begin(kiln: Kiln, *types: str, **body: Any) -> str:
+async def begin(app: AppHarness, *types: str, **body: Any) -> str:
     listed = [{"track_id": n, "type": kind} for n, kind in enumerate(types, 1)]
-    answer = await kiln.client.post(
+    answer = await app.client.post(
         f"{FILES}/stream", json={"filename": "film.mp4", "tracks": listed, **body}
     )
     assert answer.status_code == 201, answer.text
@@ -26,33 +26,33 @@ async def begin(kiln: Kiln, *types: str, **body: Any) -> str:
     return str(answer.json()["id"])
 
 
-async def put(kiln: Kiln, file_id: str, place: str, data: bytes) -> httpx.Response:
+async def put(app: AppHarness, file_id: str, place: str, data: bytes) -> httpx.Response:
     path = f"{FILES}/{file_id}/stream/{place}"
     # Clients label everything as JSON.
     headers = {"Content-Type": "application/json", **digest(data)}
-    return await kiln.client.put(path, content=data, headers=headers)
+    return await app.client.put(path, content=data, headers=headers)
 
 
-async def put_pieces(
-    kiln: Kiln, file_id: str, track: LocalTrack, count: int | None = None
+async def put_fragments(
+    app: AppHarness, file_id: str, track: LocalTrack, count: int | None = None
 ) -> httpx.Response:
     """Send the init segment and the first fragments of a track."""
-    answer = await put(kiln, file_id, f"{track.track_id}/init", track.read(track.init))
+    answer = await put(app, file_id, f"{track.track_id}/init", track.read(track.init))
     for number, piece in enumerate(track.fragments[:count]):
         assert answer.status_code == 201, answer.text
-        answer = await put(kiln, file_id, f"{track.track_id}/{number}", track.read(piece))
+        answer = await put(app, file_id, f"{track.track_id}/{number}", track.read(piece))
     return answer
 
 
-async def seal(kiln: Kiln, file_id: str, **counts: int) -> httpx.Response:
+async def seal(app: AppHarness, file_id: str, **counts: int) -> httpx.Response:
     body = {"tracks": {name.lstrip("t"): {"fragments": n} for name, n in counts.items()}}
-    return await kiln.client.post(f"{FILES}/{file_id}/stream/seal", json=body)
+    return await app.client.post(f"{FILES}/{file_id}/stream/seal", json=body)
 
 
-async def state(kiln: Kiln, file_id: str) -> dict[str, Any]:
-    found: dict[str, Any] = (await kiln.client.get(f"{FILES}/{file_id}/stream")).json()
+async def state(app: AppHarness, file_id: str) -> dict[str, Any]:
+    found: dict[str, Any] = (await app.client.get(f"{FILES}/{file_id}/stream")).json()
     return found
 
 
-def refused(answer: httpx.Response) -> tuple[int, str]:
+def error_of(answer: httpx.Response) -> tuple[int, str]:
     return answer.status_code, answer.json()["error"]

@@ -11,8 +11,8 @@ import httpx
 
 from framekiln.services import Services
 from framekiln.worker.loop import run_worker
-from tests.support.app import Kiln
-from tests.support.jobs import eventually
+from tests.support.app import AppHarness
+from tests.support.jobs import wait_until
 
 FILES = "/api/v1/files"
 CHUNK_BYTES = 8 << 20
@@ -27,80 +27,80 @@ def dashed(md5: str) -> str:
     return "-".join((md5[:8], md5[8:12], md5[12:16], md5[16:20], md5[20:]))
 
 
-async def create(kiln: Kiln, **body: Any) -> dict[str, Any]:
+async def create(app: AppHarness, **body: Any) -> dict[str, Any]:
     """Register a file and return its record."""
     asked = {"filename": "a file", "type": "video", "byte_size": 1000, **body}
-    answer = await kiln.client.post(FILES, json=asked)
+    answer = await app.client.post(FILES, json=asked)
     assert answer.status_code in (200, 201), answer.text
     record: dict[str, Any] = answer.json()
     return record
 
 
 async def send_chunk(
-    kiln: Kiln, path: str, data: bytes, *, start: int, total: int, form: str = "bytes="
+    app: AppHarness, path: str, data: bytes, *, start: int, total: int, form: str = "bytes="
 ) -> httpx.Response:
     """Send one chunk, labelled as JSON and with the range as clients write it."""
     headers = {
         "Content-Type": "application/json",
         "Content-Range": f"{form}{start}-{start + len(data) - 1}/{total}",
     }
-    return await kiln.client.post(path, content=data, headers=headers)
+    return await app.client.post(path, content=data, headers=headers)
 
 
 async def upload(
-    kiln: Kiln, path: str, data: bytes, *, chunk_bytes: int = CHUNK_BYTES
+    app: AppHarness, path: str, data: bytes, *, chunk_bytes: int = CHUNK_BYTES
 ) -> list[httpx.Response]:
     """Send everything from byte 0, chunk after chunk, whatever is there."""
     return [
-        await send_chunk(kiln, path, data[at : at + chunk_bytes], start=at, total=len(data))
+        await send_chunk(app, path, data[at : at + chunk_bytes], start=at, total=len(data))
         for at in range(0, len(data), chunk_bytes)
     ]
 
 
-async def upload_file(kiln: Kiln, data: bytes, **body: Any) -> dict[str, Any]:
+async def upload_file(app: AppHarness, data: bytes, **body: Any) -> dict[str, Any]:
     """Register and upload a file; return what is known of it then."""
-    record = await create(kiln, byte_size=len(data), **body)
-    answers = await upload(kiln, f"{FILES}/{record['id']}/upload", data)
+    record = await create(app, byte_size=len(data), **body)
+    answers = await upload(app, f"{FILES}/{record['id']}/upload", data)
     assert answers[-1].status_code == 201, answers[-1].text
-    return await detail(kiln, record["id"])
+    return await detail(app, record["id"])
 
 
-async def detail(kiln: Kiln, file_id: str) -> dict[str, Any]:
-    answer = await kiln.client.get(f"{FILES}/{file_id}")
+async def detail(app: AppHarness, file_id: str) -> dict[str, Any]:
+    answer = await app.client.get(f"{FILES}/{file_id}")
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
 
 
-async def processed(kiln: Kiln, file_id: str) -> dict[str, Any]:
+async def wait_processed(app: AppHarness, file_id: str) -> dict[str, Any]:
     """Return what is known of a video when its processing has ended."""
-    await kiln.writes(f"{FILES}/{file_id}/progress")
-    found = await detail(kiln, file_id)
+    await app.get_in_parts(f"{FILES}/{file_id}/progress")
+    found = await detail(app, file_id)
     assert found["status"] in ("ready", "failed")
     return found
 
 
-def blob_names(kiln: Kiln, file_id: str) -> set[str]:
+def blob_names(app: AppHarness, file_id: str) -> set[str]:
     """Return what is stored for a file, below its folder; a worker may be changing it."""
     marker = f"/files/{file_id}"
     found = set()
-    for folder, _, names in os.walk(kiln.services.settings.data / "blobs"):
+    for folder, _, names in os.walk(app.services.settings.data / "blobs"):
         _, is_of_it, below = folder.partition(marker)
         found |= {f"{below}/{name}".lstrip("/") for name in names if is_of_it}
     return found
 
 
-async def keeps_only(kiln: Kiln, file_id: str, *names: str) -> None:
+async def wait_until_stored(app: AppHarness, file_id: str, *names: str) -> None:
     """Wait until this is all that is stored: workers clear away after they have told the end."""
 
     async def is_so() -> bool:
-        return blob_names(kiln, file_id) == set(names)
+        return blob_names(app, file_id) == set(names)
 
-    await eventually(is_so)
+    await wait_until(is_so)
 
 
 @asynccontextmanager
-async def media_worker(services: Services) -> AsyncIterator[None]:
+async def running_file_worker(services: Services) -> AsyncIterator[None]:
     """Let a worker process files, and stop it afterwards; it needs no browser."""
     task = asyncio.create_task(run_worker(services, queues=["files"], concurrency=1))
     try:

@@ -4,9 +4,9 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from framekiln.renders.model import Made, Render
+from framekiln.renders.model import Render, RenderResult
 from framekiln.videos.model import Video
-from tests.support.app import Kiln
+from tests.support.app import AppHarness
 from tests.support.receiver import Answer, ReceivedRequest, Receiver
 
 VIDEOS = "/v2/videos"
@@ -75,7 +75,7 @@ def template_body(**changes: Any) -> dict[str, Any]:
     }
 
 
-class MediaHost(Receiver):
+class MediaServer(Receiver):
     """Serves files of a folder by name; 404 for all others."""
 
     def __init__(self, folder: Path) -> None:
@@ -88,30 +88,30 @@ class MediaHost(Receiver):
         return Answer(body=path.read_bytes()) if path.is_file() else Answer(status=404)
 
 
-async def video_of(kiln: Kiln, video_id: str) -> Video:
+async def video_of(app: AppHarness, video_id: str) -> Video:
     """The domain's own value; the test's organization is that of its key."""
-    caller = await kiln.services.identity.authenticate(kiln.key)
-    return await kiln.services.v2.videos.get(caller.organization.id, video_id)
+    caller = await app.services.identity.authenticate(app.key)
+    return await app.services.v2.videos.get(caller.organization.id, video_id)
 
 
-async def made(kiln: Kiln, config: dict[str, Any], **beside: Any) -> str:
+async def create_video(app: AppHarness, config: dict[str, Any], **beside: Any) -> str:
     """Post a config and return the id of its video."""
-    answer = await kiln.client.post(NEW, json={"config": config, **beside})
+    answer = await app.client.post(NEW, json={"config": config, **beside})
     assert answer.status_code == 201, answer.text
     return str(answer.json()["id"])
 
 
-async def start(kiln: Kiln, render: Render) -> None:
+async def start_render(app: AppHarness, render: Render) -> None:
     """Let a worker that is none begin."""
-    await kiln.services.render_work.start(render.id, job_id=1, attempt=1)
+    await app.services.render_worker.start(render.id, job_id=1, attempt=1)
 
 
-async def complete(kiln: Kiln, video_id: str, film: bytes, **facts: Any) -> None:
+async def complete_video(app: AppHarness, video_id: str, film: bytes, **facts: Any) -> None:
     """End a video well, with a film of two seconds that was made elsewhere."""
-    render = (await video_of(kiln, video_id)).render
+    render = (await video_of(app, video_id)).render
     key = f"org/{render.organization_id}/renders/{render.id}/output-1.mp4"
-    await kiln.services.blobs.put(key, film)
-    await start(kiln, render)
+    await app.services.blobs.put(key, film)
+    await start_render(app, render)
     known = {"width_px": 320, "height_px": 240, "fps": Fraction(30), "duration_ms": 2000, **facts}
-    output = Made(**known, output_key=key, byte_size=len(film), record={"warnings": []})
-    assert await kiln.services.render_work.complete(render.id, output)
+    output = RenderResult(**known, output_key=key, byte_size=len(film), record={"warnings": []})
+    assert await app.services.render_worker.complete(render.id, output)

@@ -14,30 +14,30 @@ from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import SystemClock
 from framekiln.kit.fetch import GuardedFetcher
 from framekiln.kit.ids import ApiKeyId, OrganizationId
+from framekiln.webhooks.delivery_log import DeliveryLog
+from framekiln.webhooks.handlers import SendWebhook, response_error
 from framekiln.webhooks.jobs import IO_QUEUE, SEND_WEBHOOK
-from framekiln.webhooks.log import DeliveryLog
 from framekiln.webhooks.model import (
-    Attempt,
     Delivery,
+    DeliveryAttempt,
     Event,
     NewSubscription,
     Subscription,
-    Taken,
+    TakenDelivery,
 )
 from framekiln.webhooks.outbox import Outbox
-from framekiln.webhooks.sending import SendWebhook, complaint
 from framekiln.webhooks.service import Webhooks
-from framekiln.webhooks.work import WebhookWork
+from framekiln.webhooks.worker import WebhookWorker
 from tests.support.clock import SettableClock
-from tests.support.jobs import QUICK
-from tests.support.patience import PATIENCE_S
+from tests.support.jobs import FAST_TIMING
 from tests.support.receiver import ReceivedRequest, Receiver
+from tests.support.timeouts import TIMEOUT_S
 
 LOOPBACK = GuardedFetcher(frozenset({"127.0.0.1"}))
 
 
 @dataclass(frozen=True)
-class PostOffice:
+class WebhookHarness:
     """All parts of webhooks, and one organization with a key."""
 
     database: Database
@@ -50,13 +50,13 @@ class PostOffice:
     @classmethod
     async def open(
         cls, database: Database, queue: JobQueue, fetcher: GuardedFetcher = LOOPBACK
-    ) -> "PostOffice":
+    ) -> "WebhookHarness":
         """Set one up; its clock starts at the present, because verifiers look at theirs."""
         clock = SettableClock(SystemClock().now())
         organization_id, api_key_id = await _new_key(database, clock)
         return cls(database, queue, clock, fetcher, organization_id, api_key_id)
 
-    async def elsewhere(self) -> "PostOffice":
+    async def other_organization(self) -> "WebhookHarness":
         """The same for another organization."""
         organization_id, api_key_id = await _new_key(self.database, self.clock)
         return replace(self, organization_id=organization_id, api_key_id=api_key_id)
@@ -66,15 +66,15 @@ class PostOffice:
         return Outbox(self.queue, clock=self.clock)
 
     @property
-    def work(self) -> WebhookWork:
-        return WebhookWork(self.database, jobs=self.queue, clock=self.clock)
+    def worker(self) -> WebhookWorker:
+        return WebhookWorker(self.database, jobs=self.queue, clock=self.clock)
 
     @property
     def log(self) -> DeliveryLog:
         return DeliveryLog(self.database, jobs=self.queue, clock=self.clock)
 
     @property
-    def webhooks(self) -> Webhooks:
+    def service(self) -> Webhooks:
         return Webhooks(
             self.database,
             jobs=self.queue,
@@ -87,7 +87,7 @@ class PostOffice:
         self, url: str, *events: str, is_proven: bool = True, for_all: bool = False
     ) -> Subscription:
         """Subscribe; a proven one is as if its trial had gone well. Those come before workers."""
-        subscription = await self.webhooks.create(
+        subscription = await self.service.create(
             NewSubscription(
                 self.organization_id,
                 None if for_all else self.api_key_id,
@@ -96,12 +96,12 @@ class PostOffice:
             )
         )
         if is_proven:
-            await self.run("DELETE FROM webhook_event")
-            await self.run("DELETE FROM procrastinate_jobs")
-            await self.run("UPDATE webhook_subscription SET is_proven = true")
+            await self.run_sql("DELETE FROM webhook_event")
+            await self.run_sql("DELETE FROM procrastinate_jobs")
+            await self.run_sql("UPDATE webhook_subscription SET is_proven = true")
         return subscription
 
-    async def happens(
+    async def record_event(
         self, topic: str = "render.created", resource: UUID | None = None, **data: Any
     ) -> UUID:
         """Record an event in a transaction of its own; return its resource."""
@@ -111,7 +111,7 @@ class PostOffice:
             await self.outbox.record(connection, event)
         return resource
 
-    async def run(self, statement: str) -> list[dict[str, Any]]:
+    async def run_sql(self, statement: str) -> list[dict[str, Any]]:
         """Run a statement; return its rows."""
         async with self.database.connection() as connection:
             cursor = await connection.execute(statement.encode())
@@ -129,18 +129,18 @@ class PostOffice:
         return [str(each.status) for each in await self.deliveries(subscription)]
 
     @asynccontextmanager
-    async def working(
-        self, *, concurrency: int = 8, within_s: float = PATIENCE_S
+    async def running_workers(
+        self, *, concurrency: int = 8, within_s: float = TIMEOUT_S
     ) -> AsyncIterator[None]:
         """Let workers send during the block."""
-        handler = SendWebhook(self.work, self.fetcher, clock=self.clock, within_s=within_s)
+        handler = SendWebhook(self.worker, self.fetcher, clock=self.clock, within_s=within_s)
         task = asyncio.create_task(
             self.queue.run_worker(
                 {SEND_WEBHOOK: handler},
                 queues=[IO_QUEUE],
                 concurrency=concurrency,
                 name="test",
-                pace=QUICK,
+                timing=FAST_TIMING,
             )
         )
         try:
@@ -151,45 +151,45 @@ class PostOffice:
             with suppress(asyncio.CancelledError):
                 await task
 
-    async def settle(self, subscription: Subscription, *statuses: str) -> None:
+    async def wait_for_statuses(self, subscription: Subscription, *statuses: str) -> None:
         """Wait until the log reads like this, oldest first."""
         found: list[str] = []
         try:
-            async with asyncio.timeout(PATIENCE_S):
+            async with asyncio.timeout(TIMEOUT_S):
                 while (found := await self.statuses(subscription)) != list(statuses):  # noqa: ASYNC110
                     await asyncio.sleep(0.02)
         except TimeoutError:
             raise AssertionError(f"still {found}, not {list(statuses)}") from None
 
-    async def idle(self, *, jobs_left: int = 0) -> None:
+    async def wait_until_idle(self, *, jobs_left: int = 0) -> None:
         """Wait until workers have nothing more to do, but for those that hang."""
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             while len(await self.queue.list_jobs()) > jobs_left:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
 
-    async def take(self, subscription: Subscription, *, job_id: int = 1) -> Taken:
+    async def take(self, subscription: Subscription, *, job_id: int = 1) -> TakenDelivery:
         """Take what is next, as a worker does."""
-        found = await self.work.take(subscription.id, job_id=job_id)
+        found = await self.worker.take(subscription.id, job_id=job_id)
         assert found is not None
         return found
 
-    async def end(self, taken: Taken, *, status: int) -> None:
+    async def finish(self, taken: TakenDelivery, *, status: int) -> None:
         """Say how sending it went."""
-        attempt = Attempt(
+        attempt = DeliveryAttempt(
             number=taken.fence,
             url=taken.subscription.url,
             started_at=self.clock.now(),
             duration_ms=1,
             status=status,
-            error=complaint(status),
+            error=response_error(status),
             answer="",
         )
-        await self.work.finish(taken, attempt)
+        await self.worker.finish(taken, attempt)
 
 
-async def arrivals(receiver: Receiver, count: int) -> list[ReceivedRequest]:
+async def wait_for_requests(receiver: Receiver, count: int) -> list[ReceivedRequest]:
     """Return what arrived once that much has."""
-    return await asyncio.to_thread(receiver.wait_for, count, timeout_s=PATIENCE_S)
+    return await asyncio.to_thread(receiver.wait_for, count, timeout_s=TIMEOUT_S)
 
 
 def data_of(request: ReceivedRequest) -> dict[str, Any]:

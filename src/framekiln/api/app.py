@@ -7,13 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI
 from fastapi.openapi.utils import get_openapi
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from framekiln import __version__
 from framekiln.api import health, metrics, sessions, sse
-from framekiln.api.addresses import RefuseNul
 from framekiln.api.bodies import hoist_definitions
 from framekiln.api.cors import Cors
-from framekiln.api.errors import UnexpectedErrors, install_error_handlers
+from framekiln.api.errors import (
+    Family,
+    Problem,
+    ProblemIssue,
+    UnexpectedErrors,
+    family_of,
+    install_error_handlers,
+    write_problem,
+)
 from framekiln.api.logs import RequestLog
 from framekiln.api.metrics import CountRequests, Metrics
 from framekiln.api.unknown_fields import describe_warnings
@@ -101,7 +109,7 @@ def create_app(services: "Services") -> FastAPI:
     for router in (*V1_ROUTERS, *V2_ROUTERS, *SESSION_ROUTERS, *OPERATION_ROUTERS):
         app.include_router(router)
     # Added from the inside out: the last one sees a request first.
-    app.add_middleware(RefuseNul)
+    app.add_middleware(RejectNul)
     app.add_middleware(UnexpectedErrors)
     app.add_middleware(Cors)
     app.add_middleware(CountRequests, metrics=app.state.metrics)
@@ -158,3 +166,27 @@ def _describe_errors(operation: dict[str, Any]) -> None:
             # A schema would be read as one of each event, and events differ.
             each["content"][sse.MEDIA_TYPE] = content[sse.MEDIA_TYPE] = {}
     responses["default"] = {"description": "An error", "content": content}
+
+
+class RejectNul:
+    """ASGI middleware: nothing is at a path with U+0000, and no query may have it."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        problem = _problem(scope) if scope["type"] == "http" else None
+        answer = self._app if problem is None else write_problem(scope, problem)
+        await answer(scope, receive, send)
+
+
+def _problem(scope: Scope) -> Problem | None:
+    if "\0" in scope["path"]:
+        return Problem(404, "not_found", "there is nothing at an address with U+0000 in it")
+    if b"%00" not in scope["query_string"]:
+        return None
+    status = 400 if family_of(scope["path"]) is Family.V1 else 422
+    message = "the query holds the character U+0000, which no text may have"
+    return Problem(
+        status, "invalid_request", message, issues=[ProblemIssue("", "invalid", message)]
+    )

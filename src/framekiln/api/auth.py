@@ -15,9 +15,9 @@ import structlog
 from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from framekiln.api.origins import READING, require_own_page
+from framekiln.api.origins import SAFE_METHODS, require_own_page
 from framekiln.identity.model import Caller, KeyMalformed, TokenElsewhere, TokenInvalid
-from framekiln.identity.signing.scope import Asked
+from framekiln.identity.signing.scope import RequestTarget
 from framekiln.kit.errors import NotFound
 from framekiln.kit.ids import OrganizationId
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 SESSION_COOKIE: Final = "framekiln_session"
 MEDIA_TOKEN: Final = "media_token"  # noqa: S105  # the name of a query parameter
 # Things that belong to an organization. A token is made for one of its own, so these are its fault.
-NOT_THEIRS: Final = frozenset(
+HIDDEN_FROM_TOKENS: Final = frozenset(
     {"file_not_found", "render_not_found", "transcription_not_found", "video_not_found"}
 )
 
@@ -41,7 +41,7 @@ BEARER = HTTPBearer(
 Documented = Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)]
 
 
-class Proof(StrEnum):
+class AuthMethod(StrEnum):
     """How a reader showed who they are."""
 
     API_KEY = "api_key"
@@ -52,7 +52,7 @@ class Proof(StrEnum):
     @property
     def is_token(self) -> bool:
         """Whether it opens one address only."""
-        return self in (Proof.URL_TOKEN, Proof.MEDIA_TOKEN)
+        return self in (AuthMethod.URL_TOKEN, AuthMethod.MEDIA_TOKEN)
 
 
 @dataclass(frozen=True)
@@ -60,27 +60,27 @@ class Reader:
     """Who reads media: somebody of this organization, however that was shown."""
 
     organization_id: OrganizationId
-    proof: Proof = Proof.API_KEY
+    method: AuthMethod = AuthMethod.API_KEY
 
 
 async def caller(request: Request, _documented: Documented = None) -> Caller:
     """Return who holds the request's API key or session, or raise `Unauthenticated`."""
     text = bearer_text(request)
     if text is None and SESSION_COOKIE in request.cookies:
-        return await signed_in(request)
+        return await session_caller(request)
     if text is not None and is_token(text):
         raise TokenElsewhere("this is a token for media, which opens nothing here: use an API key")
     found = await services_of(request).identity.authenticate(text)
-    return _known(found)
+    return _bind_log_context(found)
 
 
-async def signed_in(request: Request) -> Caller:
+async def session_caller(request: Request) -> Caller:
     """Return whose session the request has, or raise `Unauthenticated` or `CrossOrigin`."""
     services = services_of(request)
     found = await services.sessions.authenticate(request.cookies.get(SESSION_COOKIE))
-    if request.method not in READING:
+    if request.method not in SAFE_METHODS:
         require_own_page(request.headers, services.settings)
-    return _known(found)
+    return _bind_log_context(found)
 
 
 async def media_reader(request: Request, _documented: Documented = None) -> AsyncIterator[Reader]:
@@ -89,7 +89,7 @@ async def media_reader(request: Request, _documented: Documented = None) -> Asyn
     try:
         yield reader
     except NotFound as error:
-        if reader.proof.is_token and error.code in NOT_THEIRS:
+        if reader.method.is_token and error.code in HIDDEN_FROM_TOKENS:
             raise TokenElsewhere(
                 "this token's organization has nothing at this address: it belongs to another, or"
                 " was deleted"
@@ -103,8 +103,8 @@ async def uploader(request: Request, _documented: Documented = None) -> Caller:
     if text is None or not is_token(text):
         return await caller(request)
     services = services_of(request)
-    api_key_id = await services.tokens.read_upload(text, asked_of(request))
-    return _known(await services.identity.caller_of(api_key_id))
+    api_key_id = await services.tokens.read_upload(text, request_target(request))
+    return _bind_log_context(await services.identity.find_caller(api_key_id))
 
 
 def bearer_text(request: Request) -> str | None:
@@ -123,9 +123,9 @@ def is_token(text: str) -> bool:
     return text.count(".") == 2 and not text.startswith("ef_")
 
 
-def asked_of(request: Request) -> Asked:
+def request_target(request: Request) -> RequestTarget:
     """Return the request as tokens see it: the path that the router took, and the query."""
-    return Asked(request.scope["path"], request.query_params.multi_items())
+    return RequestTarget(request.scope["path"], request.query_params.multi_items())
 
 
 def services_of(request: Request) -> "Services":
@@ -137,28 +137,28 @@ def services_of(request: Request) -> "Services":
 async def _reader(request: Request) -> Reader:
     text = bearer_text(request)
     if text is not None and is_token(text):
-        return await _token_reader(request, text, Proof.URL_TOKEN)
+        return await _token_reader(request, text, AuthMethod.URL_TOKEN)
     if text is None and MEDIA_TOKEN in request.query_params:
         values = request.query_params.getlist(MEDIA_TOKEN)
         if len(values) > 1:
             raise TokenInvalid(f"there is more than one {MEDIA_TOKEN}")
-        return await _token_reader(request, values[0], Proof.MEDIA_TOKEN)
+        return await _token_reader(request, values[0], AuthMethod.MEDIA_TOKEN)
     found = await caller(request)
-    proof = Proof.SESSION if found.api_key is None else Proof.API_KEY
+    proof = AuthMethod.SESSION if found.api_key is None else AuthMethod.API_KEY
     return Reader(found.organization.id, proof)
 
 
-async def _token_reader(request: Request, text: str, proof: Proof) -> Reader:
-    if request.method not in READING:
+async def _token_reader(request: Request, text: str, proof: AuthMethod) -> Reader:
+    if request.method not in SAFE_METHODS:
         raise TokenElsewhere("this token only reads: GET and HEAD")
     tokens = services_of(request).tokens
-    read = tokens.read_url if proof is Proof.URL_TOKEN else tokens.read_media
-    organization_id = await read(text, asked_of(request))
+    read = tokens.read_url if proof is AuthMethod.URL_TOKEN else tokens.read_media
+    organization_id = await read(text, request_target(request))
     structlog.contextvars.bind_contextvars(organization_id=str(organization_id))
     return Reader(organization_id, proof)
 
 
-def _known(found: Caller) -> Caller:
+def _bind_log_context(found: Caller) -> Caller:
     """Let every line logged from here on say who it is about."""
     structlog.contextvars.bind_contextvars(organization_id=str(found.organization.id))
     if found.api_key is not None:
@@ -167,6 +167,6 @@ def _known(found: Caller) -> Caller:
 
 
 AuthenticatedCaller = Annotated[Caller, Depends(caller)]
-SignedIn = Annotated[Caller, Depends(signed_in)]
+SessionCaller = Annotated[Caller, Depends(session_caller)]
 MediaReader = Annotated[Reader, Depends(media_reader)]
 Uploader = Annotated[Caller, Depends(uploader)]

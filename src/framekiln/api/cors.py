@@ -10,7 +10,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from framekiln.api.logs import HEADER as REQUEST_ID_HEADER
-from framekiln.api.origins import is_own
+from framekiln.api.origins import is_own_origin
 
 API_PREFIX: Final = ("/api/v1/", "/v2/")
 SESSION_PATHS: Final = frozenset({"/login", "/logout", "/session", "/ef-sign-url", "/@ef-sign-url"})
@@ -61,7 +61,7 @@ def _is_open(path: str) -> bool:
 def _grant(scope: Scope) -> dict[str, str]:
     headers = Headers(scope=scope)
     origin = headers.get("origin")
-    is_ours = origin is not None and is_own(
+    is_ours = origin is not None and is_own_origin(
         origin.lower(), headers, scope["app"].state.services.settings
     )
     if origin is not None and is_ours:

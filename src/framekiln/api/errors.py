@@ -100,7 +100,7 @@ class MalformedJson(InvalidInput):
 
 
 @dataclass(frozen=True)
-class Issue:
+class ProblemIssue:
     """One thing wrong with one field; `path` is dotted."""
 
     path: str
@@ -117,13 +117,13 @@ class Problem:
     code: str
     message: str
     details: Mapping[str, Any] = field(default_factory=dict)
-    issues: Sequence[Issue] = ()
+    issues: Sequence[ProblemIssue] = ()
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
 def install_error_handlers(app: FastAPI) -> None:
     """Make `app` answer every error in our shapes; unexpected ones need `UnexpectedErrors` too."""
-    app.add_exception_handler(FramekilnError, _answer_ours)
+    app.add_exception_handler(FramekilnError, _answer_framekiln_error)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     app.add_exception_handler(HTTPException, _answer_http)
 
@@ -197,14 +197,14 @@ def invalid_request(errors: Iterable[Mapping[str, Any]], family: Family) -> Prob
     return Problem(status, "invalid_request", message, details, issues)
 
 
-def issue_of(error: Mapping[str, Any]) -> Issue:
+def issue_of(error: Mapping[str, Any]) -> ProblemIssue:
     """Translate one of pydantic's errors; what was sent is never repeated."""
     location = list(error.get("loc", ()))
     if location and location[0] in PLACES:
         location = location[1:]
     path = ".".join(str(part) for part in location)
     message = str(error.get("msg", "is not valid")).removeprefix("Value error, ")
-    return Issue(safe_text(path)[:MAX_PATH_CHARS], _issue_code(error), safe_text(message))
+    return ProblemIssue(safe_text(path)[:MAX_PATH_CHARS], _issue_code(error), safe_text(message))
 
 
 def body_of(problem: Problem, family: Family) -> dict[str, Any]:
@@ -215,7 +215,7 @@ def body_of(problem: Problem, family: Family) -> dict[str, Any]:
     if family is Family.PIPELINES and problem.issues:
         issues = [{"path": issue.path, "code": issue.code} for issue in problem.issues]
         return {**body, "issues": issues}
-    return body | _beside(problem)
+    return body | _extra_fields(problem)
 
 
 def write_problem(scope: Scope, problem: Problem) -> Response:
@@ -270,13 +270,13 @@ def _safe_members(value: Mapping[Any, Any] | Iterable[Any], depth: int) -> Any:
     return [safe_json(each, depth) for each in value]
 
 
-async def _answer_ours(request: Request, error: Exception) -> Response:
+async def _answer_framekiln_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, FramekilnError)
     problem = problem_of(error, family_of(request.url.path))
     if error.blame is Blame.US:
         # Its words are for the operator: they may name keys, paths and hosts of ours.
         log.error("request failed", code=error.code, exc_info=error)
-        problem = _of_ours(request.scope, problem)
+        problem = _without_details(request.scope, problem)
     return write_problem(request.scope, problem)
 
 
@@ -304,10 +304,10 @@ async def _answer_http(request: Request, error: Exception) -> Response:
 
 
 def _internal(scope: Scope) -> Problem:
-    return _of_ours(scope, Problem(500, FramekilnError.code, ""))
+    return _without_details(scope, Problem(500, FramekilnError.code, ""))
 
 
-def _of_ours(scope: Scope, problem: Problem) -> Problem:
+def _without_details(scope: Scope, problem: Problem) -> Problem:
     """Return the problem with nothing but its code and where to look it up."""
     request_id = request_id_of(scope)
     told = "try again in a moment" if problem.status == 503 else "something went wrong on our side"
@@ -315,13 +315,13 @@ def _of_ours(scope: Scope, problem: Problem) -> Problem:
     return replace(problem, message=message, details={"request_id": request_id}, issues=())
 
 
-def _issues_in(error: InvalidInput) -> list[Issue]:
+def _issues_in(error: InvalidInput) -> list[ProblemIssue]:
     """Return the issues a domain put into `details`, or one made of the error itself."""
     given = error.details.get("issues") or [
         {"path": error.details.get("field", ""), "code": error.code, "message": error.message}
     ]
     return [
-        Issue(
+        ProblemIssue(
             path=str(each["path"]),
             code=str(each["code"]),
             message=str(each.get("message", error.message)),
@@ -346,7 +346,7 @@ def _v2_body(problem: Problem) -> dict[str, Any]:
     }
 
 
-def _beside(problem: Problem) -> dict[str, Any]:
+def _extra_fields(problem: Problem) -> dict[str, Any]:
     """Return the details; none may replace `error` or `message`."""
     return {
         name: value for name, value in problem.details.items() if name not in ("error", "message")

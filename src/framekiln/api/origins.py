@@ -12,7 +12,7 @@ from starlette.datastructures import Headers
 from framekiln.kit.errors import Forbidden
 from framekiln.settings import Settings
 
-READING = frozenset({"GET", "HEAD"})
+SAFE_METHODS = frozenset({"GET", "HEAD"})
 
 
 class CrossOrigin(Forbidden):
@@ -32,7 +32,7 @@ def page_origin(headers: Headers) -> str | None:
     return _origin_of(referer) or "null"
 
 
-def is_own(origin: str, headers: Headers, settings: Settings) -> bool:
+def is_own_origin(origin: str, headers: Headers, settings: Settings) -> bool:
     """Tell whether an origin is ours: the public one, that of `Host`, or an allowed one."""
     public = _origin_of(settings.public_url)
     if origin == public or origin in settings.allowed_origins:
@@ -47,7 +47,7 @@ def is_own(origin: str, headers: Headers, settings: Settings) -> bool:
 def require_own_page(headers: Headers, settings: Settings) -> None:
     """Refuse a change by cookie unless a page of ours asks for it."""
     origin = page_origin(headers)
-    if origin is None or not is_own(origin, headers, settings):
+    if origin is None or not is_own_origin(origin, headers, settings):
         raise CrossOrigin(
             "with a session, changes are accepted from our own pages only: the request needs an"
             f" Origin header such as {settings.public_url}; programs use an API key instead"
@@ -60,12 +60,12 @@ def refuse_other_page(headers: Headers, settings: Settings) -> None:
         require_own_page(headers, settings)
 
 
-def names_us(url: str, headers: Headers, settings: Settings) -> bool:
+def is_own_url(url: str, headers: Headers, settings: Settings) -> bool:
     """Tell whether an address is one of ours: a mere path, or under our own origin."""
     origin = _origin_of(url)
     if origin is None:
         return url.startswith("/") and not url.startswith("//")
-    return is_own(origin, headers, settings)
+    return is_own_origin(origin, headers, settings)
 
 
 def _origin_of(url: str) -> str | None:

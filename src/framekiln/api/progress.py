@@ -11,25 +11,25 @@ from fastapi import Request
 
 from framekiln.api import sse
 from framekiln.db.notify import Follower
-from framekiln.jobs.ending import Failure
+from framekiln.jobs.failures import Failure
 
 HEARTBEAT_S: Final = 15.0
 # Progress is counted in thousandths; a client that adds them up must reach the sum only at the end.
 PROGRESS_UNITS: Final = 1000
 
 
-class Status(Protocol):
+class ProgressStatus(Protocol):
     """A state of something, which is a text too."""
 
     @property
     def is_terminal(self) -> bool: ...
 
 
-class Progress(Protocol):
+class ProgressState(Protocol):
     """How far something is, and why it failed if it did."""
 
     @property
-    def status(self) -> Status: ...
+    def status(self) -> ProgressStatus: ...
 
     @property
     def fraction(self) -> float: ...
@@ -39,12 +39,12 @@ class Progress(Protocol):
 
 
 Id_contra = TypeVar("Id_contra", contravariant=True)
-Progress_co = TypeVar("Progress_co", bound=Progress, covariant=True)
+Progress_co = TypeVar("Progress_co", bound=ProgressState, covariant=True)
 Id = TypeVar("Id")
-SomeProgress = TypeVar("SomeProgress", bound=Progress)
+SomeProgress = TypeVar("SomeProgress", bound=ProgressState)
 
 
-class Followed(Protocol[Id_contra, Progress_co]):
+class Followable(Protocol[Id_contra, Progress_co]):
     """Things that can be followed by their ids."""
 
     def follow(self, thing: Id_contra, /) -> AbstractAsyncContextManager[Follower]: ...
@@ -53,13 +53,13 @@ class Followed(Protocol[Id_contra, Progress_co]):
 
 
 async def counted_events(
-    followed: Followed[Id, Progress], thing: Id, request: Request
+    followed: Followable[Id, ProgressState], thing: Id, request: Request
 ) -> AsyncGenerator[bytes, None]:
     """Say the same twice, for both kinds of clients: as counted units and as a fraction."""
     yield sse.event("size", {"size": PROGRESS_UNITS})
     told = 0
 
-    def news(progress: Progress) -> bytes:
+    def news(progress: ProgressState) -> bytes:
         nonlocal told
         units = min(PROGRESS_UNITS - 1, int(progress.fraction * PROGRESS_UNITS))
         if units <= told:
@@ -68,17 +68,17 @@ async def counted_events(
         counted = sse.event("completion", {"count": count})
         return counted + sse.event("progress", {"progress": progress.fraction})
 
-    async with aclosing(progress_events(followed, thing, request, news=news)) as events:
+    async with aclosing(progress_events(followed, thing, request, describe=news)) as events:
         async for event in events:
             yield event
 
 
 async def progress_events(
-    followed: Followed[Id, SomeProgress],
+    followed: Followable[Id, SomeProgress],
     thing: Id,
     request: Request,
     *,
-    news: Callable[[SomeProgress], bytes],
+    describe: Callable[[SomeProgress], bytes],
 ) -> AsyncGenerator[bytes, None]:
     """Tell how a thing ends, and until then what `news` makes of each state, if anything.
 
@@ -88,9 +88,9 @@ async def progress_events(
         while True:
             progress = await followed.progress(thing)
             if progress.status.is_terminal:
-                yield last_word(progress)
+                yield terminal_event(progress)
                 return
-            if told := news(progress):
+            if told := describe(progress):
                 yield told
             if not await follower.wait(HEARTBEAT_S):
                 yield sse.event("heartbeat", {"status": progress.status})
@@ -98,7 +98,7 @@ async def progress_events(
                 return
 
 
-def last_word(progress: Progress) -> bytes:
+def terminal_event(progress: ProgressState) -> bytes:
     """Return how it ended.
 
     One write: a client may not survive bytes that come after it thinks it is done.

@@ -7,7 +7,7 @@ from uuid import UUID
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
-from framekiln.api.auth import SESSION_COOKIE, SignedIn, services_of
+from framekiln.api.auth import SESSION_COOKIE, SessionCaller, services_of
 from framekiln.api.bodies import json_body, parse_json, read_bytes
 from framekiln.api.origins import refuse_other_page, require_own_page
 from framekiln.api.v1.tokens import SignedUrl, SignUrl, sign
@@ -60,7 +60,7 @@ class SessionView(BaseModel):
         )
 
 
-class Success(BaseModel):
+class SessionDone(BaseModel):
     """It is done."""
 
     success: bool
@@ -81,7 +81,7 @@ async def log_in(request: Request, response: Response) -> SessionView:
 
 
 @router.post("/logout", summary="Log out")
-async def log_out(request: Request, response: Response) -> Success:
+async def log_out(request: Request, response: Response) -> SessionDone:
     """End the session, if there is one."""
     services = services_of(request)
     text = request.cookies.get(SESSION_COOKIE)
@@ -89,11 +89,11 @@ async def log_out(request: Request, response: Response) -> Success:
         require_own_page(request.headers, services.settings)
         await services.sessions.log_out(text)
     _set_cookie(response, "", services.settings, lifetime_s=0)
-    return Success(success=True)
+    return SessionDone(success=True)
 
 
 @router.get("/session", summary="Who is logged in")
-async def get_session(response: Response, caller: SignedIn) -> SessionView:
+async def get_session(response: Response, caller: SessionCaller) -> SessionView:
     """Answer 200 for a session that works and 401 for one that does not."""
     response.headers["Cache-Control"] = "no-store"
     return SessionView.of(caller)
@@ -104,7 +104,7 @@ async def get_session(response: Response, caller: SignedIn) -> SessionView:
     openapi_extra=json_body(SignUrl, names_unknown=False),
     summary="Sign an address, by session",
 )
-async def sign_by_session(request: Request, response: Response, caller: SignedIn) -> SignedUrl:
+async def sign_by_session(request: Request, response: Response, caller: SessionCaller) -> SignedUrl:
     """Return a token for media at this address; only the session's cookie counts here."""
     return await sign(request, response, caller)
 

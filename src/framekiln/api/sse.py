@@ -20,7 +20,7 @@ from framekiln.kit.errors import Blame, FramekilnError
 MEDIA_TYPE = "text/event-stream"
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 EVENT_NAME = re.compile(r"[a-z][a-z0-9_.-]*")
-LAST_WORD = re.compile(rb"^event: (?:complete|error)$", re.MULTILINE)
+TERMINAL_EVENT = re.compile(rb"^event: (?:complete|error)$", re.MULTILINE)
 MAX_ERROR_CHARS = 1000
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
@@ -32,7 +32,7 @@ class EventStream(StreamingResponse):
     media_type = MEDIA_TYPE
 
 
-class Events(Protocol):
+class EncodedEvents(Protocol):
     """An async generator of encoded events."""
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...
@@ -56,12 +56,12 @@ def error_event(text: str) -> bytes:
     return f"event: error\ndata: {printable}\n\n".encode("ascii")
 
 
-def stream_response(events: Events) -> EventStream:
+def stream_response(events: EncodedEvents) -> EventStream:
     """Answer with `events`, and with an `error` event should they break.
 
     Whatever deserves its own status code must be raised before this is called.
     """
-    return EventStream(_ended_properly(events), headers=HEADERS)
+    return EventStream(_with_terminal_event(events), headers=HEADERS)
 
 
 def error_response(status: int, text: str, *, headers: Mapping[str, str]) -> Response:
@@ -74,22 +74,22 @@ def error_response(status: int, text: str, *, headers: Mapping[str, str]) -> Res
     )
 
 
-async def _ended_properly(events: Events) -> AsyncIterator[bytes]:
+async def _with_terminal_event(events: EncodedEvents) -> AsyncIterator[bytes]:
     had_last_word = False
     async with aclosing(events):
         try:
             async for encoded in events:
-                had_last_word = had_last_word or LAST_WORD.search(encoded) is not None
+                had_last_word = had_last_word or TERMINAL_EVENT.search(encoded) is not None
                 yield encoded
         except Exception as error:
             # The reader must hear of it, whatever it was; the log has the rest.
             log.exception("event stream broke")
             # A byte after the last word kills known clients.
             if not had_last_word:
-                yield error_event(_told(error))
+                yield error_event(_error_text(error))
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     if isinstance(error, FramekilnError) and error.blame is not Blame.US:
         return error.message
     request_id = structlog.contextvars.get_contextvars().get("request_id", "unknown")

@@ -15,7 +15,7 @@ from fastapi.routing import APIRoute
 from pydantic import AliasChoices, BaseModel, ConfigDict
 from pydantic.fields import FieldInfo
 
-from framekiln.kit.near_names import did_you_mean
+from framekiln.kit.suggestions import did_you_mean
 
 MAX_WARNINGS: Final = 20
 _MAX_NAME_CHARS: Final = 60

@@ -19,9 +19,9 @@ from framekiln.capture.browser import Browser
 from framekiln.capture.cdp import Params
 from framekiln.capture.errors import PageNeverSettled, PageThrew
 from framekiln.capture.network import PageNetwork
-from framekiln.capture.page import Page, PageFacts, Size, open_tab
-from framekiln.capture.page_clock import Shown
-from framekiln.capture.settling import settle
+from framekiln.capture.page import FrameSize, Page, PageFacts, open_tab
+from framekiln.capture.page_clock import DrawnFrame
+from framekiln.capture.readiness import settle
 
 STRIP_ROWS: Final = 1
 """How much taller the window of such a page is than the film."""
@@ -39,10 +39,10 @@ _LONGEST_STEP_US: Final = 1_000
 
 
 @dataclass(frozen=True)
-class Window:
+class BridgeWindow:
     """What will be filmed: frame n is at `from_ms + n / fps`."""
 
-    size: Size
+    size: FrameSize
     fps: Fraction
     frame_count: int
     from_ms: int = 0
@@ -78,10 +78,10 @@ class BridgedPage(Page):
     """Made by `open_bridged_page`; told what to show by `initialize`, between load and begin."""
 
     def __init__(
-        self, browser: Browser, size: Size, *, profile: str, target: str, session: str
+        self, browser: Browser, size: FrameSize, *, profile: str, target: str, session: str
     ) -> None:
         super().__init__(browser, size, profile=profile, target=target, session=session)
-        self._window = Window(size, Fraction(1), 1)
+        self._window = BridgeWindow(size, Fraction(1), 1)
         # Its word for: no controls, no editor around the composition.
         self._url += "?EF_NONINTERACTIVE=1"
         self._runtime_options = {"defines_elements": False}
@@ -100,14 +100,14 @@ class BridgedPage(Page):
         # A page that fills its window fills the row of the strip, too.
         return replace(facts, height_px=facts.height_px - STRIP_ROWS)
 
-    def initialize(self, window: Window, *, within_s: float) -> None:
+    def initialize(self, window: BridgeWindow, *, within_s: float) -> None:
         """Tell the page what will be filmed, and wait until it is ready for that."""
         self._session.activity = "initializing the page's own runtime"
         self._window = window
         self.evaluate(f"__framekiln.initialize({json.dumps(window.options())})")
         settle(self._session, self._clock, within_s=within_s)
 
-    def show(self, number: int, at_us: int, *, screenshot: Params | None = None) -> Shown:
+    def show(self, number: int, at_us: int, *, screenshot: Params | None = None) -> DrawnFrame:
         """Have the page go to the frame, then draw it."""
         self._session.activity = f"drawing frame {number}"
         self._clock.advance_to(at_us)
@@ -119,7 +119,7 @@ class BridgedPage(Page):
             return super().show(number, at_us, screenshot=screenshot)
         super().show(number, at_us)
         self._draw_until_there(number)
-        return Shown(has_damage=True, screenshot=self.redraw(screenshot=screenshot).screenshot)
+        return DrawnFrame(has_damage=True, screenshot=self.redraw(screenshot=screenshot).screenshot)
 
     def raise_late_failure(self) -> None:
         """Raise what a script has thrown, or the page's runtime reported, since the last frame."""
@@ -162,7 +162,7 @@ class BridgedPage(Page):
             self.redraw()
 
 
-def open_bridged_page(browser: Browser, size: Size) -> AbstractContextManager[BridgedPage]:
+def open_bridged_page(browser: Browser, size: FrameSize) -> AbstractContextManager[BridgedPage]:
     """Open an empty page for a film of that size; the page's window has room for the strip."""
-    window = Size(size.width_px, size.height_px + STRIP_ROWS)
+    window = FrameSize(size.width_px, size.height_px + STRIP_ROWS)
     return open_tab(browser, window, BridgedPage)

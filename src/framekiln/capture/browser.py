@@ -13,12 +13,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
-from framekiln.capture.cdp import Connection
+from framekiln.capture.cdp import CdpConnection
 from framekiln.capture.errors import BrowserDied, BrowserMissing
 from framekiln.capture.sandbox import (
     STRANGER_ID,
     Confinement,
-    confined,
+    confined_command,
     strongest_confinement,
 )
 
@@ -68,7 +68,11 @@ class Browser:
     """A running Chromium and its connection."""
 
     def __init__(
-        self, process: subprocess.Popen[bytes], connection: Connection, *, confinement: Confinement
+        self,
+        process: subprocess.Popen[bytes],
+        connection: CdpConnection,
+        *,
+        confinement: Confinement,
     ) -> None:
         self.connection = connection
         self.confinement = confinement
@@ -104,7 +108,9 @@ def open_browser(*, confinement: Confinement | None = None) -> Iterator[Browser]
         profile = Path(folder)
         if cage is Confinement.UNPRIVILEGED_USER and os.geteuid() == 0:
             os.chown(profile, STRANGER_ID, STRANGER_ID)
-        process, connection = _start(confined([find_chromium(), *_FLAGS], cage, profile=profile))
+        process, connection = _start(
+            confined_command([find_chromium(), *_FLAGS], cage, profile=profile)
+        )
         try:
             browser = Browser(process, connection, confinement=cage)
         except BaseException:
@@ -127,7 +133,7 @@ def find_chromium() -> str:
     )
 
 
-def _start(command: list[str]) -> tuple[subprocess.Popen[bytes], Connection]:
+def _start(command: list[str]) -> tuple[subprocess.Popen[bytes], CdpConnection]:
     """Start the command with the debugging pipe on descriptors 3 and 4, where Chromium looks."""
     to_browser_read, to_browser_write = os.pipe()
     from_browser_read, from_browser_write = os.pipe()
@@ -150,10 +156,10 @@ def _start(command: list[str]) -> tuple[subprocess.Popen[bytes], Connection]:
     finally:
         os.close(to_browser_read)
         os.close(from_browser_write)
-    return process, Connection(read_fd=from_browser_read, write_fd=to_browser_write)
+    return process, CdpConnection(read_fd=from_browser_read, write_fd=to_browser_write)
 
 
-def _end_failed_start(process: subprocess.Popen[bytes], connection: Connection) -> None:
+def _end_failed_start(process: subprocess.Popen[bytes], connection: CdpConnection) -> None:
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -21,7 +21,7 @@ Listener = Callable[[Params], None]
 _READ_BYTES: Final = 1 << 20
 
 
-class Connection:
+class CdpConnection:
     """One browser's debugging pipe. Owned by one thread at a time."""
 
     def __init__(self, *, read_fd: int, write_fd: int) -> None:

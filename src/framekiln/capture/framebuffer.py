@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from framekiln.capture.errors import BrowserDied
-from framekiln.capture.page import Page, Size
+from framekiln.capture.page import FrameSize, Page
 from framekiln.capture.process_memory import Block, find_blocks
 
 Pixels = NDArray[np.uint8]
@@ -34,7 +34,7 @@ class Framebuffer:
     """Where the pixels of a page lie."""
 
     block: Block
-    size: Size
+    size: FrameSize
 
     def read_into(self, pixels: Pixels) -> None:
         """Copy the frame that was drawn last, or as many rows of it as `pixels` has."""
@@ -116,7 +116,7 @@ def _search(page: Page, colours: list[bytes]) -> list[Block]:
     )
 
 
-def _shows(block: Block, size: Size, colours: list[bytes]) -> bool:
+def _shows(block: Block, size: FrameSize, colours: list[bytes]) -> bool:
     """Tell whether the picture there is the one that was drawn."""
     pixels = np.empty((size.height_px, size.width_px, 4), np.uint8)
     if not block.read_into(pixels):

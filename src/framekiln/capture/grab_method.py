@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 
-class Grabbing(StrEnum):
+class GrabMethod(StrEnum):
     """How frames are taken."""
 
     RAW = "raw-memory"

@@ -3,13 +3,13 @@
 Knows only which contexts there are; what is said to them is the page's affair.
 """
 
-from framekiln.capture.cdp import Connection, Params
+from framekiln.capture.cdp import CdpConnection, Params
 
 
 class InnerFrames:
     """Keeps track of the contexts of one page, the page's own excepted. Owned by its thread."""
 
-    def __init__(self, connection: Connection, session: str, *, main_frame: str) -> None:
+    def __init__(self, connection: CdpConnection, session: str, *, main_frame: str) -> None:
         self._main_frame = main_frame
         self._contexts: dict[str, int] = {}
         self._new: list[str] = []

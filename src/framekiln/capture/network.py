@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from framekiln.capture.cdp import Connection, Params
+from framekiln.capture.cdp import CdpConnection, Params
 
 # A trustworthy origin by definition, so pages get every API that needs a secure context.
 PAGE_URL: Final = "http://127.0.0.1/"
@@ -96,7 +96,7 @@ class PageNetwork:
     """Whether the document, or a script that was asked for until now, has the word for it."""
     _document_sent: bool = False
 
-    def attach(self, connection: Connection, session: str) -> None:
+    def attach(self, connection: CdpConnection, session: str) -> None:
         """Start answering the requests of a session."""
         connection.listen(
             "Fetch.requestPaused", session, lambda params: self._answer(connection, session, params)
@@ -104,7 +104,7 @@ class PageNetwork:
         patterns = {"patterns": [{"urlPattern": "*"}]}
         connection.call("Fetch.enable", patterns, session=session, within_s=10)
 
-    def _answer(self, connection: Connection, session: str, params: Params) -> None:
+    def _answer(self, connection: CdpConnection, session: str, params: Params) -> None:
         request = params["request"]
         kind = str(params.get("resourceType"))
         resource = self._find(request["url"], kind)
@@ -218,6 +218,6 @@ def _headers(resource: Resource) -> list[dict[str, str]]:
     return [{"name": name, "value": value} for name, value in headers.items()]
 
 
-def nothing(_url: str) -> Resource | None:
+def no_resources(_url: str) -> Resource | None:
     """Know no resources: for pages that bring everything themselves."""
     return None

@@ -17,10 +17,10 @@ from framekiln.capture.browser import Browser
 from framekiln.capture.cdp import Params
 from framekiln.capture.errors import BrowserTimeout
 from framekiln.capture.network import PAGE_URL, PageNetwork
-from framekiln.capture.page_clock import CREEP_US, TICK_GRID_US, PageClock, Shown
+from framekiln.capture.page_clock import CREEP_US, TICK_GRID_US, DrawnFrame, PageClock
 from framekiln.capture.page_scripts import data_script, runtime_script
 from framekiln.capture.page_session import PageSession
-from framekiln.capture.settling import finish_tasks, settle
+from framekiln.capture.readiness import settle, wait_for_frame_tasks
 from framekiln.capture.web_audio import ContextSound, WebAudio
 from framekiln.capture.worker_drawings import WorkerDrawings
 from framekiln.kit.errors import FramekilnError
@@ -31,7 +31,7 @@ AnyPage = TypeVar("AnyPage", bound="Page")
 
 
 @dataclass(frozen=True)
-class Size:
+class FrameSize:
     """A picture's width and height."""
 
     width_px: int
@@ -54,7 +54,7 @@ class Page:
     """A loaded page. Made by `open_page`; owned by one thread."""
 
     def __init__(
-        self, browser: Browser, size: Size, *, profile: str, target: str, session: str
+        self, browser: Browser, size: FrameSize, *, profile: str, target: str, session: str
     ) -> None:
         self.size = size
         self.browser = browser
@@ -71,9 +71,9 @@ class Page:
         self._has_tasks = False
         self._has_drawn = False
 
-    def complaints(self) -> tuple[str, ...]:
+    def reported_problems(self) -> tuple[str, ...]:
         """Return what the page itself complained of, as its owner is told."""
-        return self._session.complaints()
+        return self._session.reported_problems()
 
     def mistakes(self) -> dict[str, Any]:
         """Return what looks like a mistake of its author; `runtime/src/mistakes.ts` names it."""
@@ -127,7 +127,7 @@ class Page:
         session.evaluate(begin)
         session.evaluate_inside(inner.take_new(), begin)
 
-    def show(self, number: int, at_us: int, *, screenshot: Params | None = None) -> Shown:
+    def show(self, number: int, at_us: int, *, screenshot: Params | None = None) -> DrawnFrame:
         """Move both clocks to the frame's time and draw it."""
         self._session.activity = f"drawing frame {number}"
         self._sound.advance_to(at_us)
@@ -139,7 +139,7 @@ class Page:
         if not self._has_drawn:
             shown = self._draw_first(shown, at_us, screenshot=screenshot)
         if self._has_tasks and not self.evaluate("__framekiln.frameDone()"):
-            finish_tasks(self._session, self._clock)
+            wait_for_frame_tasks(self._session, self._clock)
             shown = self._draw_again(shown, screenshot=screenshot)
         shown = self._workers.finish(shown, lambda: self._repeat(screenshot=screenshot))
         # A browser that has just started sometimes has no picture of its first frame.
@@ -163,7 +163,7 @@ class Page:
         self._sound.finish(end_us)
         return self._sound.sounds()
 
-    def redraw(self, *, screenshot: Params | None = None) -> Shown:
+    def redraw(self, *, screenshot: Params | None = None) -> DrawnFrame:
         """Draw once more without letting any time pass that a page could notice."""
         return self._clock.draw_after(CREEP_US, screenshot=screenshot)
 
@@ -186,7 +186,9 @@ class Page:
                 "Target.disposeBrowserContext", dispose, session=None, within_s=5
             )
 
-    def _draw_first(self, shown: Shown, at_us: int, *, screenshot: Params | None) -> Shown:
+    def _draw_first(
+        self, shown: DrawnFrame, at_us: int, *, screenshot: Params | None
+    ) -> DrawnFrame:
         """Draw until the page takes part: a busy Chromium does nothing at all for a while."""
         deadline = self._session.now_s + self._session.within_s
         while not self.evaluate("__framekiln.hasDrawn()"):
@@ -197,24 +199,24 @@ class Page:
         self._has_drawn = True
         return shown
 
-    def _repeat(self, *, screenshot: Params | None) -> Shown:
+    def _repeat(self, *, screenshot: Params | None) -> DrawnFrame:
         """Draw the present frame again, where animations of the page itself stay exact."""
         self.evaluate("__framekiln.repeat()")
         return self._clock.draw_after(TICK_GRID_US, screenshot=screenshot)
 
-    def _draw_again(self, first: Shown, *, screenshot: Params | None) -> Shown:
+    def _draw_again(self, first: DrawnFrame, *, screenshot: Params | None) -> DrawnFrame:
         self.evaluate("__framekiln.repeat()")
         again = self.redraw(screenshot=screenshot)
-        return Shown(first.has_damage or again.has_damage, again.screenshot)
+        return DrawnFrame(first.has_damage or again.has_damage, again.screenshot)
 
 
-def open_page(browser: Browser, size: Size) -> AbstractContextManager[Page]:
+def open_page(browser: Browser, size: FrameSize) -> AbstractContextManager[Page]:
     """Open an empty page of that size."""
     return open_tab(browser, size, Page)
 
 
 @contextmanager
-def open_tab(browser: Browser, size: Size, kind: type[AnyPage]) -> Iterator[AnyPage]:
+def open_tab(browser: Browser, size: FrameSize, kind: type[AnyPage]) -> Iterator[AnyPage]:
     """Open an empty tab of that size with begin-frame control, in a profile of its own.
 
     The profile keeps strangers apart: cookies, storage, workers and windows end with the page.

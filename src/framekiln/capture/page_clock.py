@@ -20,7 +20,7 @@ TICK_GRID_US: Final = 100
 
 
 @dataclass(frozen=True)
-class Shown:
+class DrawnFrame:
     """What came of drawing one frame."""
 
     has_damage: bool
@@ -77,23 +77,25 @@ class PageClock:
         """Let virtual time run on until so long after zero."""
         self.advance(self._zero_virtual_us + at_us - self._virtual_us)
 
-    def draw_at(self, at_us: int, *, screenshot: Params | None = None) -> Shown:
+    def draw_at(self, at_us: int, *, screenshot: Params | None = None) -> DrawnFrame:
         """Draw the frame of an instant after zero."""
         on_grid_us = round(at_us / TICK_GRID_US) * TICK_GRID_US
         return self._draw(self._zero_tick_us + on_grid_us, screenshot)
 
-    def draw_after(self, by_us: int, *, screenshot: Params | None = None) -> Shown:
+    def draw_after(self, by_us: int, *, screenshot: Params | None = None) -> DrawnFrame:
         """Draw once more, so much later than the last time."""
         return self._draw(self._tick_us + by_us, screenshot)
 
-    def _draw(self, tick_us: int, screenshot: Params | None) -> Shown:
+    def _draw(self, tick_us: int, screenshot: Params | None) -> DrawnFrame:
         params: Params = {"frameTimeTicks": _whole_us(self._base_us + tick_us), "interval": 16.0}
         if screenshot is not None:
             params["screenshot"] = screenshot
         answer = self._session.call("HeadlessExperimental.beginFrame", params)
         self._tick_us = tick_us
         self._session.raise_failure()
-        return Shown(has_damage=bool(answer["hasDamage"]), screenshot=answer.get("screenshotData"))
+        return DrawnFrame(
+            has_damage=bool(answer["hasDamage"]), screenshot=answer.get("screenshotData")
+        )
 
     def _on_budget_expired(self, _params: Params) -> None:
         self._budgets_expired += 1

@@ -103,7 +103,7 @@ class PageSession:
         if self._failure is not None:
             raise self._failure
 
-    def complaints(self) -> tuple[str, ...]:
+    def reported_problems(self) -> tuple[str, ...]:
         """Return promises that nobody caught, and errors on the console: the first of each."""
         written = (f"the page wrote to its console: {text}" for text in self._console_errors)
         return (*dict.fromkeys(self._rejections.values()), *written)

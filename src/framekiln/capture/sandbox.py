@@ -37,7 +37,7 @@ STRANGER_ID: Final = 64113
 _LINKS: Final = (("usr/lib", "/lib"), ("usr/lib64", "/lib64"), ("usr/bin", "/bin"))
 
 
-def confined(command: list[str], confinement: Confinement, *, profile: Path) -> list[str]:
+def confined_command(command: list[str], confinement: Confinement, *, profile: Path) -> list[str]:
     """Return `command` wrapped in the cage; `profile` is the one folder it may write."""
     if confinement is Confinement.UNPRIVILEGED_USER:
         return [*_as_a_stranger(), *command, "--no-sandbox", f"--user-data-dir={profile}"]

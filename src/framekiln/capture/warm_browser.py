@@ -1,4 +1,4 @@
-"""A Chromium kept running between pages, and replaced as soon as it looks unwell.
+"""A Chromium kept running between pages, and replaced once it is unhealthy.
 
 Used by one thread; that thread must outlive the browser, because the sandbox dies with it.
 """

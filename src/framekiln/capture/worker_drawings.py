@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from framekiln.capture.cdp import Params
 from framekiln.capture.errors import PageNeverSettled
-from framekiln.capture.page_clock import CREEP_US, PageClock, Shown
+from framekiln.capture.page_clock import CREEP_US, DrawnFrame, PageClock
 from framekiln.capture.page_scripts import worker_script
 from framekiln.capture.page_session import PageSession
 
@@ -32,7 +32,7 @@ class WorkerDrawings:
         }
         self._session.call("Target.setAutoAttach", attach)
 
-    def finish(self, shown: Shown, redraw: Callable[[], Shown]) -> Shown:
+    def finish(self, shown: DrawnFrame, redraw: Callable[[], DrawnFrame]) -> DrawnFrame:
         """Draw the present frame again until it shows what workers drew for it."""
         # Without workers only a canvas that was handed over before frame 0 needs it.
         if self._has_begun and not self._has_workers:
@@ -45,7 +45,7 @@ class WorkerDrawings:
                 # Chromium tells the page of a new canvas in a task of its own.
                 self._clock.advance(CREEP_US)
                 again = redraw()
-                shown = Shown(shown.has_damage or again.has_damage, again.screenshot)
+                shown = DrawnFrame(shown.has_damage or again.has_damage, again.screenshot)
         return shown
 
     def _wanted(self) -> int:

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from framekiln.cli.lazy import LazyCommands
+from framekiln.cli.commands import LazyCommandGroup
 
 app = typer.Typer(
     name="framekiln",
-    cls=LazyCommands,
+    cls=LazyCommandGroup,
     help="Self-hosted media composition and rendering: HTML or JSON in, MP4 or stills out.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,  # prints local variables, and with them secrets

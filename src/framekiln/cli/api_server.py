@@ -7,7 +7,7 @@ from contextlib import contextmanager
 import uvicorn
 from fastapi import FastAPI
 
-from framekiln.cli.signals import END_WITHIN_S, on_ending_signal
+from framekiln.cli.signals import END_WITHIN_S, on_stop_signal
 from framekiln.settings import Settings
 
 # Open progress streams would hold the door for as long as renders take.
@@ -20,7 +20,7 @@ class ApiServer(uvicorn.Server):
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Let our own handler end the server."""
-        on_ending_signal(self._end, end_within_s=END_WITHIN_S)
+        on_stop_signal(self._end, end_within_s=END_WITHIN_S)
         yield
 
     def _end(self, _number: signal.Signals) -> None:

@@ -4,10 +4,10 @@ from typing import Annotated
 
 import typer
 
-from framekiln.cli.inputs import NameOrId, file_id_of
+from framekiln.cli.arguments import PipelineArgument, resolve_file_id
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
-from framekiln.cli.remote import open_client
-from framekiln.client.pipeline_records import RemoteBatch
+from framekiln.cli.service_client import open_client
+from framekiln.client.model import RemoteBatch
 
 app = typer.Typer(help="Batches of runs.", no_args_is_help=True, add_completion=False)
 
@@ -16,7 +16,7 @@ _COUNTS = ("run", "succeeded", "failed", "filtered", "cancelled")
 
 @app.command()
 def create(
-    pipeline: NameOrId,
+    pipeline: PipelineArgument,
     files: Annotated[list[str], typer.Argument(help="Ids of files, or local files to upload.")],
     max_in_flight: Annotated[int | None, typer.Option(help="Runs at a time.", min=1)] = None,
     version: Annotated[int | None, typer.Option(help="By default the latest.", min=1)] = None,
@@ -30,7 +30,7 @@ def create(
     given = {key: value for key, value in more.items() if value is not None}
     with open_client() as client:
         pipeline_id = client.pipelines.find(pipeline).id
-        file_ids = [file_id_of(client, each, quiet=as_json) for each in files]
+        file_ids = [resolve_file_id(client, each, quiet=as_json) for each in files]
         batch, _ = client.batches.create(
             pipeline_id, file_ids, idempotency_key=idempotency_key, **given
         )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from framekiln.engine.render_data import data_as_text
+from framekiln.engine.page.render_data import render_data_json
 from framekiln.engine.site import PageFolder, Site
 from framekiln.kit.errors import InvalidInput
 from framekiln.renders.bundle import (
@@ -66,7 +66,7 @@ def read_data(text: str | None, file: Path | None) -> str | None:
         return None
     if not isinstance(found, dict):
         raise InvalidInput(f'{option} needs a JSON object, such as {{"title": "Hello"}}')
-    return data_as_text(found)
+    return render_data_json(found)
 
 
 def _decoded(page: Path, data: bytes) -> str:

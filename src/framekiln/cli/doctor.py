@@ -5,18 +5,18 @@ from dataclasses import asdict
 
 import typer
 
-from framekiln.cli.doctor_checks import Finding, State, machine_findings, place_findings
+from framekiln.cli.doctor_checks import CheckResult, CheckState, check_machine, check_settings
 from framekiln.cli.environment import load_settings
 from framekiln.cli.output import JsonFlag, write_json, write_line
 
-_MARKS = {State.OK: "ok     ", State.WARN: "warn   ", State.MISSING: "missing"}
+_MARKS = {CheckState.OK: "ok     ", CheckState.WARN: "warn   ", CheckState.MISSING: "missing"}
 
 
 def doctor(as_json: JsonFlag = False) -> None:
     """Check programs, fonts, sandbox, data folder, port and database."""
     settings = load_settings()
-    findings = [*machine_findings(), *asyncio.run(place_findings(settings))]
-    works = all(finding.state is not State.MISSING for finding in findings)
+    findings = [*check_machine(), *asyncio.run(check_settings(settings))]
+    works = all(finding.state is not CheckState.MISSING for finding in findings)
     if as_json:
         write_json({"ok": works, "checks": [asdict(finding) for finding in findings]})
     else:
@@ -26,7 +26,7 @@ def doctor(as_json: JsonFlag = False) -> None:
         raise typer.Exit(1)
 
 
-def _describe(finding: Finding) -> str:
+def _describe(finding: CheckResult) -> str:
     line = f"{_MARKS[finding.state]}  {finding.name}: {finding.detail}"
     if finding.fix:
         return f"{line}\n         fix: {finding.fix}"

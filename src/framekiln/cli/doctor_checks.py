@@ -14,24 +14,29 @@ import numpy as np
 
 from framekiln.capture.process_memory import Block
 from framekiln.capture.sandbox import Confinement, strongest_confinement
-from framekiln.cli.connection import embedded
+from framekiln.cli.database import embedded_postgres
 from framekiln.cli.port import is_service_at, require_free_port
 from framekiln.db.embedded import OLDEST_MAJOR, installed_servers
 from framekiln.db.migrate import pending
-from framekiln.kit.confined.run import confinement
+from framekiln.kit.confined.run import describe_confinement
 from framekiln.kit.errors import FramekilnError
-from framekiln.kit.folder_lock import FolderInUse, locked
+from framekiln.kit.folder_lock import FolderInUse, lock_folder
 from framekiln.settings import Settings
-from framekiln.speech.choosing import Choice, PassedOver, candidates, locate_voice
 from framekiln.speech.configuration import SpeechSettings
 from framekiln.speech.languages import check_language
+from framekiln.speech.loading import (
+    LocatedEngine,
+    SkippedEngine,
+    candidate_engines,
+    locate_voice_model,
+)
 
 _INSTALL = "apt-get install -y --no-install-recommends"
 _LITTLE_SPACE_BYTES = 2 << 30
 _FETCH_SPEECH = "python scripts/fetch_speech_models.py"
 
 
-class State(StrEnum):
+class CheckState(StrEnum):
     """How a check ended."""
 
     OK = "ok"
@@ -40,35 +45,35 @@ class State(StrEnum):
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """What one check saw."""
 
     name: str
-    state: State
+    state: CheckState
     detail: str
     fix: str | None = None
 
 
 @dataclass(frozen=True)
-class Tool:
+class RequiredProgram:
     """A program that we start."""
 
     programs: tuple[str, ...]
     package: str
     version_flag: str
-    if_absent: State
+    if_absent: CheckState
 
 
 _TOOLS = (
-    Tool(
+    RequiredProgram(
         ("chromium-headless-shell", "chrome-headless-shell"),
         "chromium-headless-shell",
         "--version",
-        State.MISSING,
+        CheckState.MISSING,
     ),
-    Tool(("ffmpeg",), "ffmpeg", "-version", State.WARN),
-    Tool(("bwrap",), "bubblewrap", "--version", State.WARN),
-    Tool(("setpriv",), "util-linux", "--version", State.MISSING),
+    RequiredProgram(("ffmpeg",), "ffmpeg", "-version", CheckState.WARN),
+    RequiredProgram(("bwrap",), "bubblewrap", "--version", CheckState.WARN),
+    RequiredProgram(("setpriv",), "util-linux", "--version", CheckState.MISSING),
 )
 _SCRIPTS = (
     ("emoji", ":charset=1F600", "fonts-noto-color-emoji"),
@@ -77,7 +82,7 @@ _SCRIPTS = (
 )
 
 
-def machine_findings() -> Iterator[Finding]:
+def check_machine() -> Iterator[CheckResult]:
     """Check what is installed and what the kernel allows."""
     for tool in _TOOLS:
         yield check_tool(tool)
@@ -90,7 +95,7 @@ def machine_findings() -> Iterator[Finding]:
     yield check_memory_reading()
 
 
-async def place_findings(settings: Settings) -> list[Finding]:
+async def check_settings(settings: Settings) -> list[CheckResult]:
     """Check what the settings name: data folder, port, database, speech engine."""
     is_serving = await asyncio.to_thread(_is_serving, settings)
     is_answering = await asyncio.to_thread(is_service_at, settings.host, settings.port)
@@ -103,68 +108,70 @@ async def place_findings(settings: Settings) -> list[Finding]:
     ]
 
 
-def check_tool(tool: Tool) -> Finding:
+def check_tool(tool: RequiredProgram) -> CheckResult:
     """Look for a program and ask its version."""
     path = next(filter(None, map(shutil.which, tool.programs)), None)
     name = tool.programs[0]
     if path is None:
-        return Finding(name, tool.if_absent, "not installed", f"{_INSTALL} {tool.package}")
+        return CheckResult(name, tool.if_absent, "not installed", f"{_INSTALL} {tool.package}")
     said = _run(path, tool.version_flag)
-    return Finding(name, State.OK, said.splitlines()[0] if said else path)
+    return CheckResult(name, CheckState.OK, said.splitlines()[0] if said else path)
 
 
-def check_postgres() -> Finding:
+def check_postgres() -> CheckResult:
     """Look for a Postgres of a usable version."""
     majors = sorted(installed_servers())
     if majors:
-        return Finding("postgresql", State.OK, ", ".join(map(str, majors)))
+        return CheckResult("postgresql", CheckState.OK, ", ".join(map(str, majors)))
     fix = f"{_INSTALL} postgresql (or set DATABASE_URL)"
-    return Finding("postgresql", State.MISSING, f"no version >= {OLDEST_MAJOR}", fix)
+    return CheckResult("postgresql", CheckState.MISSING, f"no version >= {OLDEST_MAJOR}", fix)
 
 
-def check_font(name: str, pattern: str, package: str) -> Finding:
+def check_font(name: str, pattern: str, package: str) -> CheckResult:
     """Look for a font that has the letters of a script."""
     fix = f"{_INSTALL} {package}"
     if shutil.which("fc-list") is None:
-        return Finding(f"font: {name}", State.WARN, "fc-list is missing", f"{_INSTALL} fontconfig")
+        return CheckResult(
+            f"font: {name}", CheckState.WARN, "fc-list is missing", f"{_INSTALL} fontconfig"
+        )
     # DejaVu has a few Arabic letters, but not their forms: that is no Arabic font.
     families = {line for line in _run("fc-list", pattern, "family").splitlines() if line}
     wanted = sorted(family for family in families if not family.startswith("DejaVu"))
     if not wanted:
-        return Finding(f"font: {name}", State.WARN, "none; boxes would be drawn", fix)
-    return Finding(f"font: {name}", State.OK, wanted[0])
+        return CheckResult(f"font: {name}", CheckState.WARN, "none; boxes would be drawn", fix)
+    return CheckResult(f"font: {name}", CheckState.OK, wanted[0])
 
 
-def check_confinement() -> Finding:
+def check_confinement() -> CheckResult:
     """Try how far Chromium can be locked in."""
     strongest = strongest_confinement()
     if strongest is Confinement.UNPRIVILEGED_USER:
-        return Finding(
+        return CheckResult(
             "sandbox",
-            State.WARN,
+            CheckState.WARN,
             "bubblewrap cannot make namespaces; pages run as an unprivileged user only",
             "in a container: --security-opt seccomp=unconfined --cap-add SYS_ADMIN",
         )
-    return Finding("sandbox", State.OK, str(strongest))
+    return CheckResult("sandbox", CheckState.OK, str(strongest))
 
 
-def check_media_confinement() -> Finding:
+def check_media_confinement() -> CheckResult:
     """Try how far the readers of uploaded media can be locked in."""
-    held = confinement()
+    held = describe_confinement()
     if held.startswith("bubblewrap"):
-        return Finding("media sandbox", State.OK, held)
+        return CheckResult("media sandbox", CheckState.OK, held)
     advice = "in a container: --security-opt seccomp=unconfined --cap-add SYS_ADMIN"
-    return Finding("media sandbox", State.WARN, held, advice)
+    return CheckResult("media sandbox", CheckState.WARN, held, advice)
 
 
-def check_user_namespaces() -> Finding:
+def check_user_namespaces() -> CheckResult:
     """Try to make a user namespace without being root."""
     name = "unprivileged user namespaces"
     unshare = ["unshare", "--user", "--map-root-user", "true"]
     if os.geteuid() == 0:
         unshare = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", *unshare]
     if _succeeds(*unshare):
-        return Finding(name, State.OK, "allowed")
+        return CheckResult(name, CheckState.OK, "allowed")
     switches = {
         "kernel/unprivileged_userns_clone": ("0", "kernel.unprivileged_userns_clone=1"),
         "kernel/apparmor_restrict_unprivileged_userns": (
@@ -175,116 +182,124 @@ def check_user_namespaces() -> Finding:
     }
     for path, (bad, remedy) in switches.items():
         if _read(Path("/proc/sys") / path) == bad:
-            return Finding(name, State.WARN, "switched off", f"sysctl -w {remedy}")
+            return CheckResult(name, CheckState.WARN, "switched off", f"sysctl -w {remedy}")
     fix = "in a container: --security-opt seccomp=unconfined"
-    return Finding(name, State.WARN, "refused by the kernel", fix)
+    return CheckResult(name, CheckState.WARN, "refused by the kernel", fix)
 
 
-def check_memory_reading() -> Finding:
+def check_memory_reading() -> CheckResult:
     """Try to read the memory of a child, as the fast frame grabber does."""
     name = "process_vm_readv"
     if _can_read_child():
-        return Finding(name, State.OK, "permitted")
+        return CheckResult(name, CheckState.OK, "permitted")
     scope = _read(Path("/proc/sys/kernel/yama/ptrace_scope"))
     fix = "sysctl -w kernel.yama.ptrace_scope=1"
     if scope in (None, "0", "1"):
         fix = "in a container: --cap-add SYS_PTRACE"
-    return Finding(name, State.WARN, "refused; frames are grabbed as slower screenshots", fix)
+    return CheckResult(
+        name, CheckState.WARN, "refused; frames are grabbed as slower screenshots", fix
+    )
 
 
-def check_data_folder(folder: Path) -> Finding:
+def check_data_folder(folder: Path) -> CheckResult:
     """Look whether data can be written, and how much."""
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not os.access(existing, os.W_OK | os.X_OK):
         fix = "set FRAMEKILN_DATA to a folder of yours"
-        return Finding("data folder", State.MISSING, f"{folder} cannot be written", fix)
+        return CheckResult("data folder", CheckState.MISSING, f"{folder} cannot be written", fix)
     free_bytes = shutil.disk_usage(existing).free
     detail = f"{folder}, {free_bytes / (1 << 30):.1f} GiB free"
     if free_bytes < _LITTLE_SPACE_BYTES:
-        return Finding("data folder", State.WARN, detail, "free some space, or set FRAMEKILN_DATA")
-    return Finding("data folder", State.OK, detail)
+        return CheckResult(
+            "data folder", CheckState.WARN, detail, "free some space, or set FRAMEKILN_DATA"
+        )
+    return CheckResult("data folder", CheckState.OK, detail)
 
 
-def check_port(settings: Settings, *, is_serving: bool, is_answering: bool) -> Finding:
+def check_port(settings: Settings, *, is_serving: bool, is_answering: bool) -> CheckResult:
     """Look whether we could listen, or do already."""
     address = f"{settings.host}:{settings.port}"
     if is_answering:
         whose = "this service" if is_serving else "a Framekiln service with another data folder"
-        return Finding("port", State.OK, f"{address} is in use by {whose}")
+        return CheckResult("port", CheckState.OK, f"{address} is in use by {whose}")
     try:
         require_free_port(settings.host, settings.port)
     except FramekilnError as error:
         fix = f"FRAMEKILN_PORT={settings.port + 1} framekiln serve"
-        return Finding("port", State.MISSING, error.message, fix)
-    return Finding("port", State.OK, f"{address} is free")
+        return CheckResult("port", CheckState.MISSING, error.message, fix)
+    return CheckResult("port", CheckState.OK, f"{address} is free")
 
 
-async def check_database(settings: Settings, *, is_serving: bool, is_answering: bool) -> Finding:
+async def check_database(
+    settings: Settings, *, is_serving: bool, is_answering: bool
+) -> CheckResult:
     """Ask the database, when there should be one."""
     if settings.database_url is None and not is_serving:
         return _idle_database(settings, is_answering=is_answering)
-    conninfo = settings.database_url or embedded(settings).conninfo
+    conninfo = settings.database_url or embedded_postgres(settings).conninfo
     try:
         missing = await asyncio.to_thread(pending, conninfo)
     except FramekilnError as error:
         fix = "check DATABASE_URL" if settings.database_url else "stop and start framekiln serve"
-        return Finding("database", State.MISSING, error.message, fix)
+        return CheckResult("database", CheckState.MISSING, error.message, fix)
     if missing:
-        return Finding(
-            "database", State.WARN, f"{len(missing)} migrations to apply", "framekiln migrate"
+        return CheckResult(
+            "database", CheckState.WARN, f"{len(missing)} migrations to apply", "framekiln migrate"
         )
-    return Finding("database", State.OK, "answers, up to date")
+    return CheckResult("database", CheckState.OK, "answers, up to date")
 
 
-def _idle_database(settings: Settings, *, is_answering: bool) -> Finding:
+def _idle_database(settings: Settings, *, is_answering: bool) -> CheckResult:
     if is_answering:
         detail = f"the running service does not use {settings.data}"
         fix = "set FRAMEKILN_DATA to its data folder, or DATABASE_URL to its database"
-        return Finding("database", State.WARN, detail, fix)
+        return CheckResult("database", CheckState.WARN, detail, fix)
     try:
-        exists = embedded(settings).exists()
+        exists = embedded_postgres(settings).exists()
     except FramekilnError as error:
-        return Finding("database", State.MISSING, error.message, "set FRAMEKILN_DATA")
+        return CheckResult("database", CheckState.MISSING, error.message, "set FRAMEKILN_DATA")
     does = "starts" if exists else "makes"
-    return Finding("database", State.OK, f"embedded; framekiln serve {does} it")
+    return CheckResult("database", CheckState.OK, f"embedded; framekiln serve {does} it")
 
 
-def check_speech(settings: SpeechSettings) -> Finding:
+def check_speech(settings: SpeechSettings) -> CheckResult:
     """Look which speech engine will be used, and why no better one."""
     name = "speech engine"
-    passed: list[PassedOver] = []
+    passed: list[SkippedEngine] = []
     try:
         if settings.language:
             check_language(settings.language, settings.languages)
-        for found in candidates(settings):
-            if isinstance(found, Choice):
+        for found in candidate_engines(settings):
+            if isinstance(found, LocatedEngine):
                 return _speech_found(found, passed, fix=_fix(passed, settings))
             passed.append(found)
     except FramekilnError as error:
-        return Finding(name, State.WARN, error.message, "see FRAMEKILN_SPEECH_* in the README")
+        return CheckResult(
+            name, CheckState.WARN, error.message, "see FRAMEKILN_SPEECH_* in the README"
+        )
     reasons = "; ".join(f"{each.name}: {each.error.message}" for each in passed)
     detail = f"none, so nothing can be transcribed: {reasons}"
-    return Finding(name, State.WARN, detail, _fix(passed, settings))
+    return CheckResult(name, CheckState.WARN, detail, _fix(passed, settings))
 
 
-def _speech_found(found: Choice, passed: list[PassedOver], *, fix: str) -> Finding:
+def _speech_found(found: LocatedEngine, passed: list[SkippedEngine], *, fix: str) -> CheckResult:
     if not passed:
-        return Finding("speech engine", State.OK, found.name)
+        return CheckResult("speech engine", CheckState.OK, found.name)
     reasons = ", ".join(each.reason for each in passed)
     detail = f"{found.name}, English only and less good: {reasons}"
-    return Finding("speech engine", State.WARN, detail, fix)
+    return CheckResult("speech engine", CheckState.WARN, detail, fix)
 
 
-def check_voice(settings: SpeechSettings) -> Finding:
+def check_voice(settings: SpeechSettings) -> CheckResult:
     """Look for the voice detector, which tells speech from noise."""
-    found = locate_voice(settings)
-    if isinstance(found, PassedOver):
+    found = locate_voice_model(settings)
+    if isinstance(found, SkippedEngine):
         detail = f"{found.reason}; what is loud is taken for speech"
-        return Finding("voice detector", State.WARN, detail, _fix([found], settings))
-    return Finding("voice detector", State.OK, str(found))
+        return CheckResult("voice detector", CheckState.WARN, detail, _fix([found], settings))
+    return CheckResult("voice detector", CheckState.OK, str(found))
 
 
-def _fix(passed: list[PassedOver], settings: SpeechSettings) -> str:
+def _fix(passed: list[SkippedEngine], settings: SpeechSettings) -> str:
     if all(each.name == "pocketsphinx" for each in passed):
         return "pip install pocketsphinx"
     # A folder that is set is the only one that is looked into.
@@ -295,7 +310,7 @@ def _is_serving(settings: Settings) -> bool:
     if not settings.data.is_dir():
         return False
     try:
-        with locked(settings.data):
+        with lock_folder(settings.data):
             return False
     except FolderInUse:
         return True

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from framekiln.cli.connection import open_services
+from framekiln.cli.database import open_services
 from framekiln.cli.environment import load_settings
 from framekiln.cli.orgs import find_organization
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table

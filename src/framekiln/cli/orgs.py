@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from framekiln.cli.connection import open_services
+from framekiln.cli.database import open_services
 from framekiln.cli.environment import load_settings
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
 from framekiln.identity.model import Organization, OrganizationNotFound
@@ -15,7 +15,7 @@ from framekiln.kit.ids import parse_uuid
 
 app = typer.Typer(help="Organizations.", no_args_is_help=True, add_completion=False)
 
-NameOrId = Annotated[str, typer.Argument(help="Name or id of the organization.")]
+OrganizationArgument = Annotated[str, typer.Argument(help="Name or id of the organization.")]
 
 
 @app.command()
@@ -50,13 +50,13 @@ def list_all(as_json: JsonFlag = False) -> None:
 
 
 @app.command("enable-pipelines")
-def enable_pipelines(organization: NameOrId, as_json: JsonFlag = False) -> None:
+def enable_pipelines(organization: OrganizationArgument, as_json: JsonFlag = False) -> None:
     """Switch pipelines on for an organization."""
     _show(asyncio.run(_set_pipelines(organization, enabled=True)), as_json=as_json)
 
 
 @app.command("disable-pipelines")
-def disable_pipelines(organization: NameOrId, as_json: JsonFlag = False) -> None:
+def disable_pipelines(organization: OrganizationArgument, as_json: JsonFlag = False) -> None:
     """Switch pipelines off for an organization."""
     _show(asyncio.run(_set_pipelines(organization, enabled=False)), as_json=as_json)
 

@@ -28,7 +28,7 @@ class Interrupted(FramekilnError):
     blame = Blame.CALLER
 
 
-class OneLineErrors(TyperGroup):
+class ErrorReportingGroup(TyperGroup):
     """Runs a command and turns what went wrong into one line, or one object, and an exit code."""
 
     wants_json = False

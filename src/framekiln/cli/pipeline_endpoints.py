@@ -5,8 +5,8 @@ from typing import Annotated, Any
 import typer
 
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
-from framekiln.cli.remote import open_client
-from framekiln.client.pipeline_records import RemoteEndpoint
+from framekiln.cli.service_client import open_client
+from framekiln.client.model import RemoteEndpoint
 from framekiln.kit.errors import InvalidInput
 
 app = typer.Typer(help="Endpoints.", no_args_is_help=True, add_completion=False)

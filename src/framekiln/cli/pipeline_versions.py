@@ -5,15 +5,15 @@ from typing import Annotated, Any
 
 import typer
 
-from framekiln.cli.inputs import Definition, NameOrId, read_json
+from framekiln.cli.arguments import DefinitionOption, PipelineArgument, read_json
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
-from framekiln.cli.remote import open_client
+from framekiln.cli.service_client import open_client
 
 app = typer.Typer(help="Versions of a pipeline.", no_args_is_help=True, add_completion=False)
 
 
 @app.command("list")
-def list_all(pipeline: NameOrId, as_json: JsonFlag = False) -> None:
+def list_all(pipeline: PipelineArgument, as_json: JsonFlag = False) -> None:
     """Show the versions of a pipeline, newest first."""
     with open_client() as client:
         found = list(client.pipelines.versions(client.pipelines.find(pipeline).id))
@@ -26,7 +26,7 @@ def list_all(pipeline: NameOrId, as_json: JsonFlag = False) -> None:
 
 @app.command()
 def get(
-    pipeline: NameOrId,
+    pipeline: PipelineArgument,
     number: Annotated[int, typer.Argument(help="Its number, from 1.", min=1)],
     as_json: JsonFlag = False,
 ) -> None:
@@ -41,7 +41,9 @@ def get(
 
 
 @app.command()
-def create(pipeline: NameOrId, definition: Definition, as_json: JsonFlag = False) -> None:
+def create(
+    pipeline: PipelineArgument, definition: DefinitionOption, as_json: JsonFlag = False
+) -> None:
     """Add a version; one with the same meaning is not added again."""
     asked = read_json(definition)
     with open_client() as client:

@@ -5,10 +5,10 @@ from typing import Annotated
 import typer
 
 from framekiln.cli import pipeline_endpoints, pipeline_versions
-from framekiln.cli.inputs import Definition, NameOrId, read_json
+from framekiln.cli.arguments import DefinitionOption, PipelineArgument, read_json
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
-from framekiln.cli.remote import open_client
-from framekiln.client.pipeline_records import RemotePipeline
+from framekiln.cli.service_client import open_client
+from framekiln.client.model import RemotePipeline
 
 app = typer.Typer(help="Pipelines.", no_args_is_help=True, add_completion=False)
 app.add_typer(pipeline_versions.app, name="versions")
@@ -31,7 +31,7 @@ def list_all(
 
 
 @app.command()
-def get(pipeline: NameOrId, as_json: JsonFlag = False) -> None:
+def get(pipeline: PipelineArgument, as_json: JsonFlag = False) -> None:
     """Show a pipeline and the steps of its latest version."""
     with open_client() as client:
         # What a list tells of a pipeline is not all.
@@ -44,7 +44,7 @@ def get(pipeline: NameOrId, as_json: JsonFlag = False) -> None:
 @app.command()
 def create(
     name: Annotated[str, typer.Argument(help="Name of the new pipeline.")],
-    definition: Definition,
+    definition: DefinitionOption,
     as_json: JsonFlag = False,
 ) -> None:
     """Make a pipeline with its first version."""
@@ -56,7 +56,7 @@ def create(
 
 
 @app.command()
-def archive(pipeline: NameOrId, as_json: JsonFlag = False) -> None:
+def archive(pipeline: PipelineArgument, as_json: JsonFlag = False) -> None:
     """Let a pipeline take no new versions and runs; its name is free again."""
     with open_client() as client:
         found = client.pipelines.archive(client.pipelines.find(pipeline).id)

@@ -9,11 +9,11 @@ from typing import Annotated
 
 import typer
 
-from framekiln.cli.connection import open_server, open_services
+from framekiln.cli.database import open_server, open_services
 from framekiln.cli.environment import load_settings
 from framekiln.cli.output import JsonFlag, write_json, write_line
 from framekiln.cli.port import require_free_port
-from framekiln.cli.signals import END_WITHIN_S, until_signal
+from framekiln.cli.signals import END_WITHIN_S, run_until_signal
 from framekiln.db.migrate import migrate as apply_migrations
 from framekiln.kit.errors import InvalidInput
 from framekiln.settings import Settings
@@ -52,7 +52,7 @@ def worker(
     settings = load_settings()
     names = parse_queues(queues)
     work = _worker(settings, names, concurrency or settings.slots)
-    asyncio.run(until_signal(work, end_within_s=END_WITHIN_S))
+    asyncio.run(run_until_signal(work, end_within_s=END_WITHIN_S))
 
 
 async def _worker(settings: Settings, queues: list[str], concurrency: int) -> None:

@@ -15,27 +15,27 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from framekiln.capture.browser import open_browser
 from framekiln.cli.compositions import read_composition, read_data
 from framekiln.cli.environment import load_settings
-from framekiln.cli.formats import format_of, read_time, still_format
 from framekiln.cli.output import JsonFlag, write_json
+from framekiln.cli.output_formats import format_of, read_time, still_format
 from framekiln.engine.assets import Assets, FetchedAssets
 from framekiln.engine.film import make_film, make_still
-from framekiln.engine.order import (
-    LARGEST_SIDE_PX,
-    LONGEST_MS,
-    Film,
+from framekiln.engine.film_order import (
+    MAX_DURATION_MS,
+    MAX_SIDE_PX,
     FilmLimits,
     FilmOrder,
+    FilmResult,
     StillMoment,
 )
 from framekiln.engine.site import SiteAssets
 from framekiln.kit.errors import CompositionFailed, InvalidInput
 from framekiln.kit.fetch import GuardedFetcher
-from framekiln.media.imaging.still_formats import StillFormat
+from framekiln.media.images.still_formats import StillFormat
 from framekiln.playback.page_player import PlayerWithoutService
 from framekiln.settings import Settings
 from framekiln.timeline import exact_rate
 
-Side = Annotated[int | None, typer.Option(min=2, max=LARGEST_SIDE_PX, help="Pixels.")]
+Side = Annotated[int | None, typer.Option(min=2, max=MAX_SIDE_PX, help="Pixels.")]
 # How messages of the engine name fields of a request, but not attributes of a page.
 _OPTIONS = (
     (re.compile(r"(?<![\w-])duration_ms(?!\w)"), "--duration-ms"),
@@ -63,7 +63,7 @@ def render(
     height: Side = None,
     fps: Annotated[str | None, typer.Option(help="A number or a fraction: 30000/1001.")] = None,
     duration_ms: Annotated[
-        int | None, typer.Option(min=1, max=LONGEST_MS, help="How long the film is.")
+        int | None, typer.Option(min=1, max=MAX_DURATION_MS, help="How long the film is.")
     ] = None,
     at: Annotated[
         str | None, typer.Option(help="When a still is taken: milliseconds, or 1.5s; else at 0.")
@@ -101,7 +101,7 @@ def render(
     with TemporaryDirectory(prefix="framekiln-assets-") as folder:
         order = _with_composition(order, composition, settings, scratch=Path(folder))
         film = _make(order, output, settings, still=still, quiet=as_json)
-    _tell(film, output, order.still, as_json=as_json)
+    _show(film, output, order.still, as_json=as_json)
 
 
 def _with_composition(
@@ -118,7 +118,7 @@ def _with_composition(
 
 def _make(
     order: FilmOrder, output: Path, settings: Settings, *, still: StillFormat | None, quiet: bool
-) -> Film:
+) -> FilmResult:
     """Make it beside the output and move it there, so that it appears whole or not at all."""
     limits = FilmLimits.of(settings)
     console = Console(stderr=True)
@@ -149,7 +149,7 @@ def _make(
     return film
 
 
-def _tell(film: Film, output: Path, moment: StillMoment | None, *, as_json: bool) -> None:
+def _show(film: FilmResult, output: Path, moment: StillMoment | None, *, as_json: bool) -> None:
     for warning in film.warnings:
         typer.echo(f"warning: {warning}", err=True)
     size, timeline = film.size, film.timeline

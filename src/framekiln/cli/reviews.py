@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from framekiln.cli.inputs import read_json
+from framekiln.cli.arguments import read_json
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
-from framekiln.cli.remote import open_client
-from framekiln.client.pipeline_records import RemoteReview
+from framekiln.cli.service_client import open_client
+from framekiln.client.model import RemoteReview
 
 app = typer.Typer(help="Review tasks.", no_args_is_help=True, add_completion=False)
 

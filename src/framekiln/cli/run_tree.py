@@ -7,7 +7,7 @@ from typing import Final
 from rich.text import Text
 from rich.tree import Tree
 
-from framekiln.client.pipeline_records import RemoteRun, RemoteStep
+from framekiln.client.model import RemoteRun, RemoteStep
 
 _STYLES: Final = {
     "running": "cyan",

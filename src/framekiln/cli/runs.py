@@ -7,12 +7,12 @@ import typer
 from rich.console import Console
 from rich.live import Live
 
-from framekiln.cli.inputs import NameOrId, file_id_of
+from framekiln.cli.arguments import PipelineArgument, resolve_file_id
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
-from framekiln.cli.remote import open_client
 from framekiln.cli.run_tree import draw_run
+from framekiln.cli.service_client import open_client
 from framekiln.client import Client
-from framekiln.client.pipeline_records import RemoteRun
+from framekiln.client.model import RemoteRun
 from framekiln.kit.clock import SystemClock
 
 EXIT_CODES: Final = {"failed": 1, "filtered": 3, "cancelled": 4}
@@ -28,7 +28,7 @@ Watch = Annotated[
 
 @app.command()
 def create(
-    pipeline: NameOrId,
+    pipeline: PipelineArgument,
     file: Annotated[str, typer.Argument(help="Id of a file, or a local file to upload.")],
     watch: Watch = False,
     version: Annotated[int | None, typer.Option(help="By default the latest.", min=1)] = None,
@@ -44,9 +44,9 @@ def create(
     with open_client() as client:
         # Found first: nothing need be uploaded for a pipeline that is not there.
         pipeline_id = client.pipelines.find(pipeline).id
-        file_id = file_id_of(client, file, quiet=as_json)
+        file_id = resolve_file_id(client, file, quiet=as_json)
         run, _ = client.runs.create(pipeline_id, file_id, idempotency_key=idempotency_key, **given)
-        finish(client, run, watch=watch, as_json=as_json)
+        show_when_done(client, run, watch=watch, as_json=as_json)
 
 
 @app.command()
@@ -55,7 +55,7 @@ def get(run: RunId, watch: Watch = False, as_json: JsonFlag = False) -> None:
     with open_client() as client:
         found = client.runs.get(run)
         if watch:
-            finish(client, found, watch=True, as_json=as_json)
+            show_when_done(client, found, watch=True, as_json=as_json)
         elif as_json:
             write_json(dict(found.told))
         else:
@@ -100,7 +100,7 @@ def cancel(run: RunId, as_json: JsonFlag = False) -> None:
 def retry(run: RunId, watch: Watch = False, as_json: JsonFlag = False) -> None:
     """Begin again where a run failed or was stopped; what succeeded is kept."""
     with open_client() as client:
-        finish(client, client.runs.retry(run), watch=watch, as_json=as_json)
+        show_when_done(client, client.runs.retry(run), watch=watch, as_json=as_json)
 
 
 @app.command()
@@ -119,7 +119,7 @@ def outputs(
             write_json(each)
 
 
-def finish(client: Client, run: RemoteRun, *, watch: bool, as_json: bool) -> None:
+def show_when_done(client: Client, run: RemoteRun, *, watch: bool, as_json: bool) -> None:
     """Show a run, when it has ended if it is watched; the exit code is about that end then."""
     if not watch:
         _show(run, as_json=as_json)

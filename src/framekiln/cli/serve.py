@@ -16,22 +16,22 @@ from urllib.parse import urlsplit
 import typer
 
 from framekiln.capture.browser import find_chromium
-from framekiln.cli.connection import embedded, start_postgres, to_stderr
+from framekiln.cli.database import embedded_postgres, start_postgres, write_to_stderr
 from framekiln.cli.environment import load_settings
-from framekiln.cli.greeting import Greeting
 from framekiln.cli.output import JsonFlag, write_json, write_line
 from framekiln.cli.port import local_url, require_free_port
-from framekiln.cli.signals import until_signal
+from framekiln.cli.signals import run_until_signal
+from framekiln.cli.startup_message import StartupMessage
 from framekiln.cli.supervisor import Supervisor
 from framekiln.db.migrate import migrate
 from framekiln.db.pool import Database
 from framekiln.identity.model import IssuedKey, IssuedUser
-from framekiln.identity.people.passwords import Passwords
-from framekiln.identity.people.users import Users
+from framekiln.identity.passwords import Passwords
 from framekiln.identity.service import Identity
+from framekiln.identity.users import Users
 from framekiln.kit.clock import SystemClock
 from framekiln.kit.errors import Unavailable
-from framekiln.kit.folder_lock import locked
+from framekiln.kit.folder_lock import lock_folder
 from framekiln.kit.processes import LineSink, Program
 from framekiln.settings import Settings
 from framekiln.storage.blob_store import open_blob_store
@@ -55,11 +55,13 @@ def serve(as_json: JsonFlag = False) -> None:
 
 
 async def _serve(settings: Settings, *, as_json: bool) -> None:
-    with locked(settings.data):
+    with lock_folder(settings.data):
         find_chromium()
         require_free_port(settings.host, settings.port)
         supervisor = Supervisor(sink=_sink(settings))
-        await until_signal(_run(settings, supervisor, as_json=as_json), insist=supervisor.hurry)
+        await run_until_signal(
+            _run(settings, supervisor, as_json=as_json), insist=supervisor.kill_children
+        )
 
 
 async def _run(settings: Settings, supervisor: Supervisor, *, as_json: bool) -> None:
@@ -70,7 +72,7 @@ async def _run(settings: Settings, supervisor: Supervisor, *, as_json: bool) -> 
         issued, user = await _first_access(settings, conninfo)
         await _start_service(settings, supervisor, conninfo)
         key = issued.text if issued else None
-        greeting = Greeting(settings, issued_key=key, pid=os.getpid(), issued_user=user)
+        greeting = StartupMessage(settings, issued_key=key, pid=os.getpid(), issued_user=user)
         if as_json:
             write_json(greeting.as_json())
         else:
@@ -79,7 +81,7 @@ async def _run(settings: Settings, supervisor: Supervisor, *, as_json: bool) -> 
 
 
 async def _start_database(settings: Settings, supervisor: Supervisor) -> str:
-    postgres = embedded(settings)
+    postgres = embedded_postgres(settings)
     await start_postgres(supervisor, postgres)
     return postgres.conninfo
 
@@ -111,7 +113,7 @@ async def _start_service(settings: Settings, supervisor: Supervisor, conninfo: s
     ward = await supervisor.start(api)
     for program in workers:
         await supervisor.start(program)
-    await supervisor.until_ready(ward, _wait_ready(local_url(settings.host, settings.port)))
+    await supervisor.wait_until_ready(ward, _wait_ready(local_url(settings.host, settings.port)))
 
 
 def child_programs(settings: Settings, environment: dict[str, str]) -> list[Program]:
@@ -152,7 +154,7 @@ def _sink(settings: Settings) -> LineSink:
     if settings.log_format == "json":
         # Lines are for a machine: a prefix would spoil them.
         return lambda _name, line: typer.echo(line, err=True)
-    return to_stderr
+    return write_to_stderr
 
 
 async def _wait_ready(url: str) -> None:

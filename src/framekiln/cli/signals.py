@@ -5,12 +5,12 @@ import signal
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 END_WITHIN_S = 30
 """For the parts of the service: orphaned, nobody would end them for good."""
 
 
-def on_ending_signal(react: Callable[[signal.Signals], None], *, end_within_s: int = 0) -> None:
+def on_stop_signal(react: Callable[[signal.Signals], None], *, end_within_s: int = 0) -> None:
     """Call `react` in the running loop, with the signal, whenever we are asked to end.
 
     With `end_within_s` the kernel ends us when we do not: whoever asked may be gone.
@@ -21,14 +21,14 @@ def on_ending_signal(react: Callable[[signal.Signals], None], *, end_within_s: i
         signal.alarm(end_within_s)
         react(number)
 
-    for number in ENDING:
+    for number in STOP_SIGNALS:
         # Started with nohup, a closed terminal is no request.
         if number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
             continue
         loop.add_signal_handler(number, end, number)
 
 
-async def until_signal(
+async def run_until_signal(
     work: Coroutine[Any, Any, None],
     *,
     insist: Callable[[], None] | None = None,
@@ -50,7 +50,7 @@ async def until_signal(
         elif insist and number == signal.SIGINT:
             insist()
 
-    on_ending_signal(react, end_within_s=end_within_s)
+    on_stop_signal(react, end_within_s=end_within_s)
     try:
         await task
     except asyncio.CancelledError:

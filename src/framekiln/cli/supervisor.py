@@ -13,7 +13,7 @@ from typing import Self
 
 from framekiln.kit.errors import Unavailable
 from framekiln.kit.processes import (
-    Child,
+    ChildProcess,
     LineSink,
     Program,
     end_orphans,
@@ -52,12 +52,12 @@ class RestartPolicy:
         return float(min(self.longest_delay_s, self.first_delay_s * 2**doublings))
 
 
-AT_ONCE = RestartPolicy(first_delay_s=0.05)
+RESTART_AT_ONCE = RestartPolicy(first_delay_s=0.05)
 """For what others cannot work without."""
 
 
-class Ward:
-    """One program under care: its present process and its record."""
+class ManagedProcess:
+    """A supervised program: its current process and its restart count."""
 
     def __init__(
         self, program: Program, policy: RestartPolicy, before_restart: Preparation | None
@@ -65,10 +65,10 @@ class Ward:
         self.program = program
         self.policy = policy
         self.before_restart = before_restart
-        self.child: Child | None = None
+        self.child: ChildProcess | None = None
         self.deaths = 0
         self.gave_up = asyncio.Event()
-        self.care: asyncio.Task[None] | None = None
+        self.monitor: asyncio.Task[None] | None = None
 
 
 class Supervisor:
@@ -77,7 +77,7 @@ class Supervisor:
     def __init__(self, *, sink: LineSink, policy: RestartPolicy | None = None) -> None:
         self._sink = sink
         self._policy = policy or RestartPolicy()
-        self._wards: list[Ward] = []
+        self._processes: list[ManagedProcess] = []
         self._not_ours: set[int] = set()
         self._when_stopped: list[Callable[[], None]] = []
         self._starting = 0
@@ -104,15 +104,15 @@ class Supervisor:
         *,
         before_restart: Preparation | None = None,
         policy: RestartPolicy | None = None,
-    ) -> Ward:
+    ) -> ManagedProcess:
         """Start a program and keep it running."""
-        ward = Ward(program, policy or self._policy, before_restart)
-        self._wards.append(ward)
+        ward = ManagedProcess(program, policy or self._policy, before_restart)
+        self._processes.append(ward)
         await self._spawn(ward)
-        ward.care = asyncio.create_task(self._care_for(ward), name=f"care for {program.name}")
+        ward.monitor = asyncio.create_task(self._monitor(ward), name=f"care for {program.name}")
         return ward
 
-    async def until_ready(self, ward: Ward, ready: Awaitable[None]) -> None:
+    async def wait_until_ready(self, ward: ManagedProcess, ready: Awaitable[None]) -> None:
         """Wait for `ready`, but no longer than the child shows any sign of coming up."""
         asked = asyncio.ensure_future(ready)
         gave_up = asyncio.create_task(ward.gave_up.wait())
@@ -121,7 +121,7 @@ class Supervisor:
             if not asked.done():
                 raise ChildFailed(
                     f"{ward.program.name} ended {ward.deaths} times while starting;"
-                    " its last words are above"
+                    " see its output above"
                 )
             await asked
         finally:
@@ -129,23 +129,23 @@ class Supervisor:
                 task.cancel()
             await asyncio.gather(asked, gave_up, return_exceptions=True)
 
-    def when_stopped(self, clean_up: Callable[[], None]) -> None:
+    def add_cleanup(self, clean_up: Callable[[], None]) -> None:
         """Call `clean_up` once every child has ended."""
         self._when_stopped.append(clean_up)
 
-    def hurry(self) -> None:
+    def kill_children(self) -> None:
         """End children without asking, but for those that may not be hurried."""
-        for ward in self._wards:
-            if ward.child and not ward.program.is_never_hurried:
+        for ward in self._processes:
+            if ward.child and not ward.program.needs_clean_stop:
                 ward.child.kill()
 
     async def stop(self) -> None:
         """End every child, the last started first, and whatever they left behind."""
         if self._reaper:
             self._reaper.cancel()
-        for ward in reversed(self._wards):
+        for ward in reversed(self._processes):
             await self._end(ward)
-        self._wards.clear()
+        self._processes.clear()
         for _ in range(_ORPHAN_ROUNDS):
             if not end_orphans(self._not_ours):
                 break
@@ -153,23 +153,23 @@ class Supervisor:
         while self._when_stopped:
             self._when_stopped.pop()()
 
-    async def _end(self, ward: Ward) -> None:
-        if ward.care:
-            ward.care.cancel()
-            await asyncio.gather(ward.care, return_exceptions=True)
+    async def _end(self, ward: ManagedProcess) -> None:
+        if ward.monitor:
+            ward.monitor.cancel()
+            await asyncio.gather(ward.monitor, return_exceptions=True)
         if ward.child:
             await ward.child.stop()
 
-    async def _spawn(self, ward: Ward) -> None:
+    async def _spawn(self, ward: ManagedProcess) -> None:
         self._starting += 1
         try:
             if ward.deaths and ward.before_restart:
                 await ward.before_restart()
-            ward.child = await Child.start(ward.program, self._sink)
+            ward.child = await ChildProcess.start(ward.program, self._sink)
         finally:
             self._starting -= 1
 
-    async def _care_for(self, ward: Ward) -> None:
+    async def _monitor(self, ward: ManagedProcess) -> None:
         deaths_in_a_row = 0
         while ward.child:
             born = time.monotonic()
@@ -181,22 +181,22 @@ class Supervisor:
             self._count_death(ward)
             await self._restart(ward, code, deaths_in_a_row)
 
-    async def _restart(self, ward: Ward, code: int, deaths_in_a_row: int) -> None:
+    async def _restart(self, ward: ManagedProcess, code: int, deaths_in_a_row: int) -> None:
         """Start the ward again after its pause, until a process exists."""
         while ward.child is None:
             pause_s = ward.policy.delay_s(deaths_in_a_row)
-            self._say(
+            self._log(
                 f"{ward.program.name} ended ({describe_exit(code)}); restart in {pause_s:g} s"
             )
             await asyncio.sleep(pause_s)
             try:
                 await self._spawn(ward)
             except (OSError, Unavailable) as error:
-                self._say(f"{ward.program.name} cannot be started: {error}")
+                self._log(f"{ward.program.name} cannot be started: {error}")
                 deaths_in_a_row += 1
                 self._count_death(ward)
 
-    def _count_death(self, ward: Ward) -> None:
+    def _count_death(self, ward: ManagedProcess) -> None:
         ward.deaths += 1
         if ward.deaths >= ward.policy.deaths_while_starting:
             ward.gave_up.set()
@@ -210,10 +210,10 @@ class Supervisor:
                 reap_orphans(self._known())
 
     def _known(self) -> set[int]:
-        wards = {ward.child.pid for ward in self._wards if ward.child}
+        wards = {ward.child.pid for ward in self._processes if ward.child}
         return wards | self._not_ours
 
-    def _say(self, text: str) -> None:
+    def _log(self, text: str) -> None:
         self._sink("serve", text)
 
 

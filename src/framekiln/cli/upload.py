@@ -7,13 +7,12 @@ from typing import Annotated
 import typer
 
 from framekiln.cli.output import JsonFlag, write_json
-from framekiln.cli.remote import open_client
-from framekiln.cli.runs import finish
+from framekiln.cli.runs import show_when_done
+from framekiln.cli.service_client import open_client
 from framekiln.cli.upload_bar import UploadBar, upload_bar
 from framekiln.client import Client
-from framekiln.client.files import OnBegun, RemoteFiles
-from framekiln.client.pipeline_records import RemoteRun
-from framekiln.client.records import RemoteFile
+from framekiln.client.files import OnRegistered, RemoteFiles
+from framekiln.client.model import RemoteFile, RemoteRun
 from framekiln.kit.errors import InvalidInput
 
 
@@ -47,19 +46,19 @@ def upload(
     if watch and run is None:
         raise InvalidInput("--watch is for --run; --wait waits for the file")
     with open_client() as client:
-        beginning = Beginning(client, run)
+        beginning = RunStarter(client, run)
         with upload_bar(as_json) as bar:
-            sending = Sending(client.files, file, bar, expires_at)
-            found = sending.stream(resume, beginning) if stream else sending.whole(beginning)
+            sending = FileUpload(client.files, file, bar, expires_at)
+            found = sending.as_stream(resume, beginning) if stream else sending.in_chunks(beginning)
             if wait:
-                found = client.files.wait_ready(found.id, bar.fraction_done)
+                found = client.files.wait_ready(found.id, bar.show_fraction)
         if beginning.run is None or not as_json:
-            _tell(found, as_json=as_json)
+            _show(found, as_json=as_json)
         if beginning.run is not None:
-            finish(client, beginning.run, watch=watch, as_json=as_json)
+            show_when_done(client, beginning.run, watch=watch, as_json=as_json)
 
 
-class Beginning:
+class RunStarter:
     """Begins a run as soon as there is a file, before its bytes are sent."""
 
     def __init__(self, client: Client, pipeline: str | None) -> None:
@@ -76,7 +75,7 @@ class Beginning:
 
 
 @dataclass(frozen=True)
-class Sending:
+class FileUpload:
     """One local file on its way, in either manner."""
 
     files: RemoteFiles
@@ -84,29 +83,29 @@ class Sending:
     bar: UploadBar
     expires_at: str | None
 
-    def whole(self, on_begun: OnBegun) -> RemoteFile:
+    def in_chunks(self, on_begun: OnRegistered) -> RemoteFile:
         """Send it as it is."""
         return self.files.upload(
-            self.path, self.bar.bytes_done, expires_at=self.expires_at, on_begun=on_begun
+            self.path, self.bar.show_bytes, expires_at=self.expires_at, on_begun=on_begun
         )
 
-    def stream(self, resume: str | None, on_begun: OnBegun) -> RemoteFile:
+    def as_stream(self, resume: str | None, on_begun: OnRegistered) -> RemoteFile:
         """Send it as fragments, and say by which id it can be continued."""
 
         def told(file_id: str) -> None:
-            self.bar.tell(f"stream {file_id}")
+            self.bar.print(f"stream {file_id}")
             on_begun(file_id)
 
         return self.files.upload_streamed(
             self.path,
-            self.bar.bytes_done,
+            self.bar.show_bytes,
             file_id=resume,
             expires_at=self.expires_at,
             on_begun=told,
         )
 
 
-def _tell(found: RemoteFile, *, as_json: bool) -> None:
+def _show(found: RemoteFile, *, as_json: bool) -> None:
     if as_json:
         write_json(dict(found.told))
     else:

@@ -15,18 +15,18 @@ class UploadBar:
         self._progress = progress
         self._task = progress.add_task("uploading", total=None)
 
-    def bytes_done(self, done: int, total: int) -> None:
+    def show_bytes(self, done: int, total: int) -> None:
         """Show how much has arrived."""
         self._progress.update(self._task, completed=done, total=total)
 
-    def fraction_done(self, fraction: float) -> None:
+    def show_fraction(self, fraction: float) -> None:
         """Show how far the service is with it."""
         total: Any = self._progress.tasks[self._task].total or 1
         self._progress.update(
             self._task, description="processing", completed=fraction * total, total=total
         )
 
-    def tell(self, text: str) -> None:
+    def print(self, text: str) -> None:
         """Write a line above the bar."""
         self._progress.console.print(text, markup=False)
 

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
-from framekiln.cli.remote import open_client
-from framekiln.client.webhook_records import RemoteDelivery
+from framekiln.cli.service_client import open_client
+from framekiln.client.model import RemoteDelivery
 
 app = typer.Typer(help="What was sent.", no_args_is_help=True, add_completion=False)
 

@@ -6,9 +6,9 @@ import typer
 
 from framekiln.cli import webhook_deliveries
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
-from framekiln.cli.remote import open_client
-from framekiln.client.webhook_records import RemoteWebhook
-from framekiln.client.webhooks import Scope
+from framekiln.cli.service_client import open_client
+from framekiln.client.model import RemoteWebhook
+from framekiln.client.webhooks import WebhookScope
 from framekiln.kit.errors import InvalidInput
 
 app = typer.Typer(help="Webhooks.", no_args_is_help=True, add_completion=False)
@@ -57,7 +57,7 @@ def create(
         raise InvalidInput("name at least one --event: framekiln webhooks topics shows them")
     with open_client() as client:
         # What is done at the command line has a key of its own, which nobody else uses.
-        scope: Scope = "api_key" if own_key else "organization"
+        scope: WebhookScope = "api_key" if own_key else "organization"
         _show(client.webhooks.create(url, event, scope=scope), as_json=as_json)
 
 

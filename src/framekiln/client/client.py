@@ -2,14 +2,16 @@
 
 from typing import Any, Self
 
-from framekiln.client.batches import RemoteBatches
-from framekiln.client.connection import Connection
-from framekiln.client.endpoints import RemoteEndpoints
+from framekiln.client.connection import ServiceConnection
 from framekiln.client.files import RemoteFiles
-from framekiln.client.pipelines import RemotePipelines
+from framekiln.client.pipelines import (
+    RemoteBatches,
+    RemoteEndpoints,
+    RemotePipelines,
+    RemoteReviews,
+    RemoteRuns,
+)
 from framekiln.client.renders import RemoteRenders
-from framekiln.client.reviews import RemoteReviews
-from framekiln.client.runs import RemoteRuns
 from framekiln.client.transcriptions import RemoteTranscriptions
 from framekiln.client.webhooks import RemoteWebhooks
 
@@ -19,7 +21,7 @@ class Client:
 
     def __init__(self, base_url: str, api_key: str, **options: Any) -> None:
         self.base_url = base_url
-        self._connection = Connection(base_url, api_key, **options)
+        self._connection = ServiceConnection(base_url, api_key, **options)
         self.files = RemoteFiles(self._connection)
         self.renders = RemoteRenders(self._connection)
         self.transcriptions = RemoteTranscriptions(self._connection)

@@ -1,5 +1,6 @@
-"""Requests to the service: with the key, our errors, and patience where a connection breaks."""
+"""HTTP requests to the service: authentication, errors, retries, pages and progress streams."""
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -7,9 +8,9 @@ from typing import Any, Final
 
 import httpx
 
-from framekiln.client.errors import ServiceRefused, ServiceUnreachable
+from framekiln.client.errors import EndedBadly, ServiceRefused, ServiceUnreachable
 
-PATIENCE_S: Final = 120.0
+RETRY_WITHIN_S: Final = 120.0
 """So long a request is tried again before it is given up."""
 _FIRST_PAUSE_S: Final = 0.2
 _LONGEST_PAUSE_S: Final = 5.0
@@ -20,7 +21,7 @@ _LONGEST_MESSAGE: Final = 500
 Json = dict[str, Any]
 
 
-class Connection:
+class ServiceConnection:
     """One service, as one key sees it. `sleep` and `transport` are there for tests."""
 
     def __init__(
@@ -28,7 +29,7 @@ class Connection:
         base_url: str,
         api_key: str | None,
         *,
-        patience_s: float = PATIENCE_S,
+        patience_s: float = RETRY_WITHIN_S,
         transport: httpx.BaseTransport | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -45,48 +46,51 @@ class Connection:
         """Let go of open connections."""
         self._http.close()
 
-    def ask(self, method: str, path: str, **request: Any) -> httpx.Response:
+    def request(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Send a request until it is answered: only for what may be done twice."""
-        for patience in self.patiently():
+        for patience in self.retries():
             with patience:
-                return self.ask_once(method, path, **request)
-        raise AssertionError("patience ends with an error")
+                return self.request_once(method, path, **request)
+        raise AssertionError("the last retry raises")
 
-    def ask_json(self, method: str, path: str, **request: Any) -> Json:
+    def request_json(self, method: str, path: str, **request: Any) -> Json:
         """Do the same and return the JSON of the answer."""
-        return as_json(self.ask(method, path, **request))
+        return json_object(self.request(method, path, **request))
 
-    def ask_once(self, method: str, path: str, **request: Any) -> httpx.Response:
+    def request_once(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Send a request; raises `ServiceUnreachable` where trying again may help."""
-        with _unreachable_as_ours(self._http.base_url):
+        with _translate_transport_errors(self._http.base_url):
             answer = self._http.request(method, path, **request)
-        check(answer)
+        raise_for_error(answer)
         return answer
 
     @contextmanager
-    def streaming(self, path: str) -> Iterator[httpx.Response]:
+    def stream(self, path: str) -> Iterator[httpx.Response]:
         """GET a path and yield the answer before its body is read."""
-        with _unreachable_as_ours(self._http.base_url), self._http.stream("GET", path) as answer:
+        with (
+            _translate_transport_errors(self._http.base_url),
+            self._http.stream("GET", path) as answer,
+        ):
             if not answer.is_success:
                 answer.read()
-            check(answer)
+            raise_for_error(answer)
             yield answer
 
-    def pause(self, seconds: float) -> None:
+    def sleep(self, seconds: float) -> None:
         """Wait before something is asked again."""
         self._sleep(seconds)
 
-    def patiently(self) -> Iterator["Patience"]:
+    def retries(self) -> Iterator["Retry"]:
         """Yield until something works, with longer and longer pauses, or patience ends.
 
         Use each one as a block: it takes in `ServiceUnreachable`. `worked` begins anew.
         """
-        patience = Patience(self._patience_s, self._sleep)
+        patience = Retry(self._patience_s, self._sleep)
         while True:
             yield patience
 
 
-class Patience:
+class Retry:
     """How long is waited for a service that does not answer."""
 
     def __init__(self, patience_s: float, sleep: Callable[[float], None]) -> None:
@@ -94,11 +98,11 @@ class Patience:
         self.worked()
 
     def worked(self) -> None:
-        """Something went on: all patience is back."""
+        """Restart the time limit: there was progress."""
         self._deadline = time.monotonic() + self._patience_s
         self._pause_s = _FIRST_PAUSE_S
 
-    def __enter__(self) -> "Patience":
+    def __enter__(self) -> "Retry":
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, _: object) -> bool:
@@ -111,16 +115,16 @@ class Patience:
         return True
 
 
-def check_running(base_url: str) -> None:
+def require_running(base_url: str) -> None:
     """Raise `ServiceUnreachable` at once when nobody is there."""
-    connection = Connection(base_url, None)
+    connection = ServiceConnection(base_url, None)
     try:
-        connection.ask_once("GET", "/healthz")
+        connection.request_once("GET", "/healthz")
     finally:
         connection.close()
 
 
-def as_json(answer: httpx.Response) -> Json:
+def json_object(answer: httpx.Response) -> Json:
     """Return the object in an answer; anything else is not our service."""
     try:
         found = answer.json()
@@ -135,11 +139,11 @@ def as_json(answer: httpx.Response) -> Json:
     return found
 
 
-def check(answer: httpx.Response) -> None:
+def raise_for_error(answer: httpx.Response) -> None:
     """Raise what the service says is wrong."""
     if answer.is_success:
         return
-    told = _told(answer)
+    told = _error_body(answer)
     message = _issues(told) or str(told.get("message") or told.get("error") or answer.reason_phrase)
     text = f"{message[:_LONGEST_MESSAGE]} ({answer.status_code})"
     if answer.is_server_error or answer.status_code == _TOO_MANY_REQUESTS:
@@ -147,7 +151,7 @@ def check(answer: httpx.Response) -> None:
     raise ServiceRefused(text, status=answer.status_code, error=told.get("error"), told=told)
 
 
-def _told(answer: httpx.Response) -> Json:
+def _error_body(answer: httpx.Response) -> Json:
     try:
         found = answer.json()
     except ValueError:
@@ -164,11 +168,52 @@ def _issues(told: Json) -> str:
 
 
 @contextmanager
-def _unreachable_as_ours(base_url: httpx.URL) -> Iterator[None]:
+def _translate_transport_errors(base_url: httpx.URL) -> Iterator[None]:
     try:
         yield
     except httpx.TransportError as error:
         reason = str(error) or type(error).__name__
         raise ServiceUnreachable(f"{base_url} does not answer: {reason}") from error
     except httpx.InvalidURL as error:
-        raise ServiceRefused(f"{base_url} is no address: {error}", status=None) from error
+        raise ServiceRefused(f"{base_url} is not a valid URL: {error}", status=None) from error
+
+
+def iter_items(connection: ServiceConnection, path: str, name: str, **query: Any) -> Iterator[Json]:
+    """Yield what is listed under `name`, page after page; queries that are None are left out."""
+    asked = {key: value for key, value in query.items() if value is not None}
+    while True:
+        page = connection.request_json("GET", path, params=asked)
+        yield from page[name]
+        if page["next_cursor"] is None:
+            return
+        asked["cursor"] = page["next_cursor"]
+
+
+OnFraction = Callable[[float], None]
+
+
+def follow_progress(connection: ServiceConnection, path: str, on_fraction: OnFraction) -> None:
+    """Return when the stream says `complete`; raises `EndedBadly` with what its `error` says."""
+    for patience in connection.retries():
+        with patience, connection.stream(path) as answer:
+            for name, data in _events(answer):
+                patience.worked()
+                if name == "error":
+                    raise EndedBadly(data, error=data.partition(":")[0])
+                if name == "complete":
+                    return
+                if name == "progress":
+                    on_fraction(float(json.loads(data).get("progress", 0)))
+
+
+def _events(answer: httpx.Response) -> Iterator[tuple[str, str]]:
+    name, data = "", ""
+    for line in answer.iter_lines():
+        field, _, value = line.partition(":")
+        if not line:
+            yield name, data
+            name, data = "", ""
+        elif field == "event":
+            name = value.strip()
+        elif field == "data":
+            data += value.strip()

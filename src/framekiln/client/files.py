@@ -5,25 +5,35 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from framekiln.client.connection import Connection, Json
+from framekiln.client.connection import (
+    Json,
+    OnFraction,
+    ServiceConnection,
+    follow_progress,
+    iter_items,
+)
 from framekiln.client.errors import ServiceRefused
-from framekiln.client.following import OnFraction, follow
-from framekiln.client.local_tracks import cut_video
-from framekiln.client.pages import items
-from framekiln.client.records import RemoteFile
-from framekiln.client.streaming import begin_stream, send_stream
-from framekiln.client.uploading import OnBytes, md5_of, send_file, size_of
+from framekiln.client.model import RemoteFile
+from framekiln.client.uploads import (
+    OnBytes,
+    begin_stream,
+    file_md5,
+    file_size,
+    send_file,
+    send_stream,
+    split_video,
+)
 
 _FILES: Final = "/api/v1/files"
 _NOT_FOUND: Final = 404
 _IMAGES: Final = {".jpg", ".jpeg", ".png", ".gif", ".webp", ".svg"}
 _CAPTIONS: Final = {".vtt", ".srt", ".json"}
 
-OnBegun = Callable[[str], None]
+OnRegistered = Callable[[str], None]
 """Gets the id of the file before anything is sent; by it a stream can be continued."""
 
 
-def type_of(path: Path) -> str:
+def guess_type(path: Path) -> str:
     """Guess by its name what a file is; sound is a video without pictures."""
     ending = path.suffix.lower()
     if ending in _IMAGES:
@@ -34,17 +44,17 @@ def type_of(path: Path) -> str:
 class RemoteFiles:
     """The files of an organization."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ServiceConnection) -> None:
         self._connection = connection
 
     def get(self, file_id: str) -> RemoteFile:
         """Return what is known of a file."""
-        return RemoteFile.of(self._connection.ask_json("GET", f"{_FILES}/{file_id}"))
+        return RemoteFile.of(self._connection.request_json("GET", f"{_FILES}/{file_id}"))
 
     def by_md5(self, md5: str) -> RemoteFile | None:
         """Return the newest file with that sum, if there is one."""
         try:
-            return RemoteFile.of(self._connection.ask_json("GET", f"{_FILES}/md5/{md5}"))
+            return RemoteFile.of(self._connection.request_json("GET", f"{_FILES}/md5/{md5}"))
         except ServiceRefused as error:
             if error.details["status"] == _NOT_FOUND:
                 return None
@@ -52,7 +62,7 @@ class RemoteFiles:
 
     def delete(self, file_id: str) -> None:
         """Remove a file and all that belongs to it."""
-        self._connection.ask("DELETE", f"{_FILES}/{file_id}")
+        self._connection.request("DELETE", f"{_FILES}/{file_id}")
 
     def upload(
         self,
@@ -61,7 +71,7 @@ class RemoteFiles:
         *,
         file_type: str | None = None,
         expires_at: str | None = None,
-        on_begun: OnBegun = lambda _: None,
+        on_begun: OnRegistered = lambda _: None,
     ) -> RemoteFile:
         """Upload a local file, or the rest of it if it was begun before; return it as it is then.
 
@@ -69,13 +79,13 @@ class RemoteFiles:
         """
         body = {
             "filename": path.name,
-            "type": file_type or type_of(path),
-            "byte_size": size_of(path),
-            "md5": md5_of(path),
+            "type": file_type or guess_type(path),
+            "byte_size": file_size(path),
+            "md5": file_md5(path),
             "expires_at": expires_at,
         }
         # Asked for twice, it is the same file: its sum tells.
-        created = RemoteFile.of(self._connection.ask_json("POST", _FILES, json=body))
+        created = RemoteFile.of(self._connection.request_json("POST", _FILES, json=body))
         on_begun(created.id)
         send_file(self._connection, f"{_FILES}/{created.id}/upload", path, on_progress)
         return self.get(created.id)
@@ -87,29 +97,29 @@ class RemoteFiles:
         *,
         file_id: str | None = None,
         expires_at: str | None = None,
-        on_begun: OnBegun = lambda _: None,
+        on_begun: OnRegistered = lambda _: None,
     ) -> RemoteFile:
         """Send a local video as fragments and seal it; with `file_id` go on where it stopped."""
-        size_of(path)
+        file_size(path)
         with TemporaryDirectory(prefix="framekiln-stream-") as folder:
-            tracks = cut_video(path, Path(folder))
+            tracks = split_video(path, Path(folder))
             if file_id is None:
                 stream = begin_stream(self._connection, path.name, tracks, expires_at)
             else:
-                stream = self._connection.ask_json("GET", f"{_FILES}/{file_id}/stream")
+                stream = self._connection.request_json("GET", f"{_FILES}/{file_id}/stream")
             on_begun(stream["id"])
             send_stream(self._connection, stream, tracks, on_progress)
         return self.get(stream["id"])
 
     def wait_ready(self, file_id: str, on_fraction: OnFraction = lambda _: None) -> RemoteFile:
         """Return a file when it is ready, or raise `EndedBadly` with the reason why it is not."""
-        follow(self._connection, f"{_FILES}/{file_id}/progress", on_fraction)
+        follow_progress(self._connection, f"{_FILES}/{file_id}/progress", on_fraction)
         return self.get(file_id)
 
     def namespaces(self, file_id: str) -> Iterator[Json]:
         """Yield which namespaces pipelines have written about a file, and who wrote last."""
-        return items(self._connection, f"{_FILES}/{file_id}/metadata", "namespaces")
+        return iter_items(self._connection, f"{_FILES}/{file_id}/metadata", "namespaces")
 
     def metadata(self, file_id: str, namespace: str) -> Iterator[Json]:
         """Yield `window` and `output` of what was last written to a namespace, in order."""
-        return items(self._connection, f"{_FILES}/{file_id}/metadata/{namespace}", "outputs")
+        return iter_items(self._connection, f"{_FILES}/{file_id}/metadata/{namespace}", "outputs")

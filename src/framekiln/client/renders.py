@@ -5,9 +5,8 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, Final
 
-from framekiln.client.connection import Connection, as_json
-from framekiln.client.following import OnFraction, follow
-from framekiln.client.records import RemoteRender
+from framekiln.client.connection import OnFraction, ServiceConnection, follow_progress, json_object
+from framekiln.client.model import RemoteRender
 
 _RENDERS: Final = "/api/v1/renders"
 
@@ -15,7 +14,7 @@ _RENDERS: Final = "/api/v1/renders"
 class RemoteRenders:
     """The renders of an organization."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ServiceConnection) -> None:
         self._connection = connection
 
     def create(self, *, data: Mapping[str, Any] | None = None, **body: Any) -> RemoteRender:
@@ -26,27 +25,29 @@ class RemoteRenders:
         if data is not None:
             body["data"] = dict(data)
         # Not patiently: a second try could make a second render.
-        return RemoteRender.of(as_json(self._connection.ask_once("POST", _RENDERS, json=body)))
+        return RemoteRender.of(
+            json_object(self._connection.request_once("POST", _RENDERS, json=body))
+        )
 
     def get(self, render_id: str) -> RemoteRender:
         """Return what is known of a render."""
-        return RemoteRender.of(self._connection.ask_json("GET", f"{_RENDERS}/{render_id}"))
+        return RemoteRender.of(self._connection.request_json("GET", f"{_RENDERS}/{render_id}"))
 
     def wait(self, render_id: str, on_fraction: OnFraction = lambda _: None) -> RemoteRender:
         """Return a render when it is complete, or raise `EndedBadly` with the reason."""
-        follow(self._connection, f"{_RENDERS}/{render_id}/progress", on_fraction)
+        follow_progress(self._connection, f"{_RENDERS}/{render_id}/progress", on_fraction)
         return self.get(render_id)
 
     def download(self, render_id: str, path: Path) -> None:
         """Write the output to a local file, which appears whole or not at all."""
-        for patience in self._connection.patiently():
+        for patience in self._connection.retries():
             with patience:
                 self._download(f"{_RENDERS}/{render_id}.mp4", path)
                 return
 
     def _download(self, address: str, path: Path) -> None:
         with (
-            self._connection.streaming(address) as answer,
+            self._connection.stream(address) as answer,
             NamedTemporaryFile(dir=path.absolute().parent, prefix=f".{path.name}.") as beside,
         ):
             for chunk in answer.iter_bytes():

@@ -2,9 +2,8 @@
 
 from typing import Final, Literal
 
-from framekiln.client.connection import Connection
-from framekiln.client.following import OnFraction, follow
-from framekiln.client.records import RemoteTranscription
+from framekiln.client.connection import OnFraction, ServiceConnection, follow_progress
+from framekiln.client.model import RemoteTranscription
 
 _TRANSCRIPTIONS: Final = "/api/v1/transcriptions"
 
@@ -14,27 +13,29 @@ TextForm = Literal["json", "vtt", "srt"]
 class RemoteTranscriptions:
     """The transcriptions of an organization."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ServiceConnection) -> None:
         self._connection = connection
 
     def create(self, file_id: str, track_id: int | None = None) -> RemoteTranscription:
         """Have a track of a file transcribed, by default the first sound; twice is harmless."""
         body = {} if track_id is None else {"trackId": track_id}
         path = f"/api/v1/files/{file_id}/transcribe"
-        return RemoteTranscription.of(self._connection.ask_json("POST", path, json=body))
+        return RemoteTranscription.of(self._connection.request_json("POST", path, json=body))
 
     def get(self, transcription_id: str) -> RemoteTranscription:
         """Return what is known of a transcription."""
-        told = self._connection.ask_json("GET", f"{_TRANSCRIPTIONS}/{transcription_id}")
+        told = self._connection.request_json("GET", f"{_TRANSCRIPTIONS}/{transcription_id}")
         return RemoteTranscription.of(told)
 
     def wait(
         self, transcription_id: str, on_fraction: OnFraction = lambda _: None
     ) -> RemoteTranscription:
         """Return a transcription when it is complete, or raise `EndedBadly` with the reason."""
-        follow(self._connection, f"{_TRANSCRIPTIONS}/{transcription_id}/progress", on_fraction)
+        follow_progress(
+            self._connection, f"{_TRANSCRIPTIONS}/{transcription_id}/progress", on_fraction
+        )
         return self.get(transcription_id)
 
     def text(self, transcription_id: str, form: TextForm = "vtt") -> str:
         """Return what was said, as WebVTT, SubRip or JSON."""
-        return self._connection.ask("GET", f"{_TRANSCRIPTIONS}/{transcription_id}.{form}").text
+        return self._connection.request("GET", f"{_TRANSCRIPTIONS}/{transcription_id}.{form}").text

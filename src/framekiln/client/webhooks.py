@@ -3,38 +3,41 @@
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, Literal
 
-from framekiln.client.connection import Connection, Json, as_json
-from framekiln.client.pages import items
-from framekiln.client.webhook_records import RemoteDelivery, RemoteWebhook
+from framekiln.client.connection import Json, ServiceConnection, iter_items, json_object
+from framekiln.client.model import RemoteDelivery, RemoteWebhook
 
 _WEBHOOKS: Final = "/api/v1/webhooks"
 _DELIVERIES: Final = "/api/v1/webhook-deliveries"
 
-Scope = Literal["api_key", "organization"]
+WebhookScope = Literal["api_key", "organization"]
 
 
 class RemoteWebhooks:
     """The webhooks of an organization."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: ServiceConnection) -> None:
         self._connection = connection
 
-    def create(self, url: str, events: Iterable[str], *, scope: Scope = "api_key") -> RemoteWebhook:
+    def create(
+        self, url: str, events: Iterable[str], *, scope: WebhookScope = "api_key"
+    ) -> RemoteWebhook:
         """Have an address told of events, by default of things made with this client's key.
 
         The answer has the secret that signs what is sent, this once.
         """
         # Not patiently: a second try could add it twice.
         body = {"url": url, "events": [*events], "scope": scope}
-        return RemoteWebhook.of(as_json(self._connection.ask_once("POST", _WEBHOOKS, json=body)))
+        return RemoteWebhook.of(
+            json_object(self._connection.request_once("POST", _WEBHOOKS, json=body))
+        )
 
     def get(self, webhook_id: str) -> RemoteWebhook:
         """Return where a webhook leads, what it wants, and whether it works."""
-        return RemoteWebhook.of(self._connection.ask_json("GET", f"{_WEBHOOKS}/{webhook_id}"))
+        return RemoteWebhook.of(self._connection.request_json("GET", f"{_WEBHOOKS}/{webhook_id}"))
 
     def list(self) -> Iterator[RemoteWebhook]:
         """Yield all webhooks of the organization, oldest first."""
-        return map(RemoteWebhook.of, items(self._connection, _WEBHOOKS, "webhooks"))
+        return map(RemoteWebhook.of, iter_items(self._connection, _WEBHOOKS, "webhooks"))
 
     def update(
         self, webhook_id: str, *, url: str | None = None, events: Iterable[str] | None = None
@@ -43,49 +46,53 @@ class RemoteWebhooks:
         asked: dict[str, Any] = {"url": url, "events": None if events is None else [*events]}
         body = {key: value for key, value in asked.items() if value is not None}
         path = f"{_WEBHOOKS}/{webhook_id}"
-        return RemoteWebhook.of(self._connection.ask_json("PATCH", path, json=body))
+        return RemoteWebhook.of(self._connection.request_json("PATCH", path, json=body))
 
     def delete(self, webhook_id: str) -> None:
         """Remove a webhook, its log, and what was still to be sent."""
         # Not patiently: once it is gone, a second try finds nothing.
-        self._connection.ask_once("DELETE", f"{_WEBHOOKS}/{webhook_id}")
+        self._connection.request_once("DELETE", f"{_WEBHOOKS}/{webhook_id}")
 
     def rotate_secret(self, webhook_id: str) -> RemoteWebhook:
         """Return it with a new secret, shown this once; for a day the old one signs, too."""
         # Not patiently: the secret of a first try would be lost.
-        answer = self._connection.ask_once("POST", f"{_WEBHOOKS}/{webhook_id}/rotate-secret")
-        return RemoteWebhook.of(as_json(answer))
+        answer = self._connection.request_once("POST", f"{_WEBHOOKS}/{webhook_id}/rotate-secret")
+        return RemoteWebhook.of(json_object(answer))
 
     def rotate_callback_secret(self) -> str:
         """Return a new secret for the callbacks of videos, shown this once."""
-        answer = self._connection.ask_once("POST", f"{_WEBHOOKS}/callback-secret")
-        return str(as_json(answer)["secret"])
+        answer = self._connection.request_once("POST", f"{_WEBHOOKS}/callback-secret")
+        return str(json_object(answer)["secret"])
 
     def resume(self, webhook_id: str) -> RemoteWebhook:
         """Send again what has waited; harmless when it was not paused."""
         path = f"{_WEBHOOKS}/{webhook_id}/resume"
-        return RemoteWebhook.of(self._connection.ask_json("POST", path))
+        return RemoteWebhook.of(self._connection.request_json("POST", path))
 
     def test(self, topic: str = "webhook.test") -> str:
         """Send a made-up event to all webhooks of the key that want it; return what is said."""
         # Not patiently: a second try would be a second event.
-        answer = self._connection.ask_once("POST", "/api/v1/test_webhook", json={"topic": topic})
-        return str(as_json(answer)["message"])
+        answer = self._connection.request_once(
+            "POST", "/api/v1/test_webhook", json={"topic": topic}
+        )
+        return str(json_object(answer)["message"])
 
     def topics(self) -> Iterator[Json]:
         """Yield all topics, with `meaning` and a `sample` of each."""
-        yield from self._connection.ask_json("GET", "/api/v1/webhook-topics")["topics"]
+        yield from self._connection.request_json("GET", "/api/v1/webhook-topics")["topics"]
 
     def deliveries(self, webhook_id: str) -> Iterator[RemoteDelivery]:
         """Yield what was sent to a webhook, newest first."""
-        found = items(self._connection, f"{_WEBHOOKS}/{webhook_id}/deliveries", "deliveries")
+        found = iter_items(self._connection, f"{_WEBHOOKS}/{webhook_id}/deliveries", "deliveries")
         return map(RemoteDelivery.of, found)
 
     def delivery(self, delivery_id: str) -> RemoteDelivery:
         """Return a delivery; `told` has its body and all attempts."""
-        return RemoteDelivery.of(self._connection.ask_json("GET", f"{_DELIVERIES}/{delivery_id}"))
+        return RemoteDelivery.of(
+            self._connection.request_json("GET", f"{_DELIVERIES}/{delivery_id}")
+        )
 
     def redeliver(self, delivery_id: str) -> RemoteDelivery:
         """Send the same event once more; return the new delivery."""
-        answer = self._connection.ask_once("POST", f"{_DELIVERIES}/{delivery_id}/redeliver")
-        return RemoteDelivery.of(as_json(answer))
+        answer = self._connection.request_once("POST", f"{_DELIVERIES}/{delivery_id}/redeliver")
+        return RemoteDelivery.of(json_object(answer))

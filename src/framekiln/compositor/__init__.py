@@ -1,1 +1,1 @@
-"""Pixels only: pictures in 4:2:0, laid over each other, bent, tinted. Knows no file and no time."""
+"""Composites, transforms and filters 4:2:0 pictures. Knows no file and no time."""

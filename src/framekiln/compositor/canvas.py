@@ -3,9 +3,9 @@
 import cv2
 import numpy as np
 
-from framekiln.compositor.picture import BLACK, Colour, Picture, Plane, cut
-from framekiln.compositor.rect import Rect
-from framekiln.pixels.blend import over, weighted
+from framekiln.compositor.picture import BLACK, Picture, Plane, YuvColour, crop_picture
+from framekiln.compositor.rect import PixelRect
+from framekiln.pixels.blend import over, weighted_sum
 
 
 class Canvas:
@@ -14,7 +14,7 @@ class Canvas:
     def __init__(self, width_px: int, height_px: int, *, has_alpha: bool = False) -> None:
         assert width_px % 2 == 0, "4:2:0 needs even sides"
         assert height_px % 2 == 0, "4:2:0 needs even sides"
-        self.rect = Rect(0, 0, width_px, height_px)
+        self.rect = PixelRect(0, 0, width_px, height_px)
         half = (height_px // 2, width_px // 2)
         shapes = [(height_px, width_px), half, half]
         if has_alpha:
@@ -40,7 +40,7 @@ class Canvas:
         """Whether it is a group, which may be transparent."""
         return len(self._planes) > 3
 
-    def fill(self, colour: Colour, rect: Rect | None = None) -> None:
+    def fill(self, colour: YuvColour, rect: PixelRect | None = None) -> None:
         """Make a part of it one colour; on an opaque canvas, mixed with black by its alpha."""
         alpha = colour.alpha
         if self.has_alpha:
@@ -58,15 +58,15 @@ class Canvas:
         *,
         at: tuple[int, int] = (0, 0),
         opacity: float = 1.0,
-        clip: Rect | None = None,
+        clip: PixelRect | None = None,
     ) -> None:
         """Lay a picture over what is there, its corner at even coordinates."""
         left, top = at
-        box = Rect(left, top, left + picture.width_px, top + picture.height_px)
-        seen = box.meet(clip or self.rect).meet(self.rect)
+        box = PixelRect(left, top, left + picture.width_px, top + picture.height_px)
+        seen = box.intersection(clip or self.rect).intersection(self.rect)
         if seen.is_empty or opacity <= 0:
             return
-        source = cut(picture, seen.moved(-left, -top))
+        source = crop_picture(picture, seen.moved(-left, -top))
         views = self._views(seen)
         if not source.has_alpha:
             _lay_opaque(views, source, min(opacity, 1.0))
@@ -76,28 +76,28 @@ class Canvas:
     def replace(self, picture: Picture, *, at: tuple[int, int]) -> None:
         """Put a picture in the place of what is there, its alpha too."""
         left, top = at
-        box = Rect(left, top, left + picture.width_px, top + picture.height_px)
+        box = PixelRect(left, top, left + picture.width_px, top + picture.height_px)
         source = picture.with_alpha() if self.has_alpha else picture
         for view, plane in zip(self._views(box), source.planes, strict=True):
             np.copyto(view, plane)
 
-    def add(self, picture: Picture, *, share: float, clip: Rect | None = None) -> None:
+    def add(self, picture: Picture, *, share: float, clip: PixelRect | None = None) -> None:
         """Add a share of a picture of the same size: shares that sum up to one make a dissolve."""
-        seen = self.rect.meet(clip or self.rect)
-        source = cut(picture.with_alpha() if self.has_alpha else picture, seen)
+        seen = self.rect.intersection(clip or self.rect)
+        source = crop_picture(picture.with_alpha() if self.has_alpha else picture, seen)
         for view, plane in zip(self._views(seen), source.planes, strict=True):
-            weighted(plane, share, view, 1.0, view)
+            weighted_sum(plane, share, view, 1.0, view)
 
-    def clear(self, rect: Rect | None = None) -> None:
+    def clear(self, rect: PixelRect | None = None) -> None:
         """Make a part of it nothing at all: transparent, or ready for shares to be added."""
         for view in self._views(rect or self.rect):
             view[...] = 0
 
-    def cut(self, rect: Rect) -> Picture:
+    def cut(self, rect: PixelRect) -> Picture:
         """Return a part of it, which drawing on changes."""
-        return cut(self.picture, rect)
+        return crop_picture(self.picture, rect)
 
-    def _views(self, rect: Rect) -> tuple[Plane, ...]:
+    def _views(self, rect: PixelRect) -> tuple[Plane, ...]:
         return self.cut(rect).planes
 
 
@@ -109,7 +109,7 @@ def _lay_opaque(views: tuple[Plane, ...], source: Picture, opacity: float) -> No
             view[...] = 255
         return
     for view, plane in zip(views, source.planes, strict=False):
-        weighted(plane, opacity, view, 1 - opacity, view)
+        weighted_sum(plane, opacity, view, 1 - opacity, view)
     for view in views[3:]:
         # An alpha of 255 laid over whatever alpha there is.
         cv2.convertScaleAbs(view, view, alpha=1 - opacity, beta=255 * opacity)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from framekiln.compositor.picture import Picture, Plane
-from framekiln.compositor.rect import Rect
+from framekiln.compositor.rect import PixelRect
 
 _RING_PX: Final = 8
 """How far outside is looked."""
@@ -22,15 +22,15 @@ _GREY: Final = 128.0
 _Edge: TypeAlias = npt.NDArray[np.float32]
 
 
-def hide(picture: Picture, rect: Rect) -> None:
+def hide(picture: Picture, rect: PixelRect) -> None:
     """Fill a rectangle with even corners, in place."""
-    half = Rect(rect.left // 2, rect.top // 2, rect.right // 2, rect.bottom // 2)
+    half = PixelRect(rect.left // 2, rect.top // 2, rect.right // 2, rect.bottom // 2)
     for plane, part in ((picture.y, rect), (picture.u, half), (picture.v, half)):
         ring = _RING_PX if part is rect else _RING_PX // 2
         _fill(plane, part, ring)
 
 
-def _fill(plane: Plane, rect: Rect, ring: int) -> None:
+def _fill(plane: Plane, rect: PixelRect, ring: int) -> None:
     height, width = plane.shape
     rows, columns = np.s_[rect.top : rect.bottom], np.s_[rect.left : rect.right]
     above = plane[max(0, rect.top - ring) : rect.top, columns]

@@ -12,9 +12,9 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from framekiln.compositor.rect import Rect
-from framekiln.pixels.blend import cover
-from framekiln.pixels.colours import SCREEN
+from framekiln.compositor.rect import PixelRect
+from framekiln.pixels.blend import premultiply
+from framekiln.pixels.colours import BT709_LIMITED
 from framekiln.pixels.conversion import (
     Planes,
     premultiplied_to_yuv420,
@@ -27,7 +27,7 @@ Rgba: TypeAlias = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True)
-class Colour:
+class YuvColour:
     """One colour in the planes' own numbers; `alpha` is 0 to 1."""
 
     y: int
@@ -36,7 +36,7 @@ class Colour:
     alpha: float = 1.0
 
     @classmethod
-    def of_rgb(cls, red: int, green: int, blue: int, alpha: float = 1.0) -> "Colour":
+    def of_rgb(cls, red: int, green: int, blue: int, alpha: float = 1.0) -> "YuvColour":
         """Return the colour of an sRGB triple of 0 to 255."""
         planes = Planes.empty(1, 1)
         rgba_to_yuv420(np.array([[[red, green, blue, 255]]], np.uint8), planes)
@@ -44,7 +44,7 @@ class Colour:
         return cls(y, u, v, alpha)
 
 
-BLACK: Final = Colour(16, 128, 128)
+BLACK: Final = YuvColour(16, 128, 128)
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,7 +90,7 @@ class Picture:
         return Picture(self.y, self.u, self.v, np.full_like(self.y, 255), np.full_like(self.u, 255))
 
 
-def cut(picture: Picture, rect: Rect) -> Picture:
+def crop_picture(picture: Picture, rect: PixelRect) -> Picture:
     """Return a part of a picture, by even edges; both share their memory."""
     whole = np.s_[rect.top : rect.bottom, rect.left : rect.right]
     half = np.s_[rect.top // 2 : rect.bottom // 2, rect.left // 2 : rect.right // 2]
@@ -110,7 +110,7 @@ def premultiplied(rgba: Rgba) -> Rgba:
     if int(rgba[..., 3].min(initial=255)) == 255:
         return np.ascontiguousarray(rgba)
     alpha = np.ascontiguousarray(rgba[..., 3])
-    return np.dstack([*(cover(_plane(part), alpha) for part in cv2.split(rgba)[:3]), alpha])
+    return np.dstack([*(premultiply(_plane(part), alpha) for part in cv2.split(rgba)[:3]), alpha])
 
 
 def picture_of_premultiplied(rgba: Rgba) -> Picture:
@@ -137,7 +137,7 @@ def picture_of_planes(luma: Plane, blue: Plane, red: Plane, alpha: Plane | None)
     size = (blue.shape[1], blue.shape[0])
     half = _plane(cv2.resize(alpha, size, interpolation=cv2.INTER_AREA))
     covers = ((luma, alpha), (blue, half), (red, half))
-    y, u, v = (cover(plane, opaque) for plane, opaque in covers)
+    y, u, v = (premultiply(plane, opaque) for plane, opaque in covers)
     return Picture(y, u, v, alpha, half)
 
 
@@ -145,7 +145,7 @@ def rgba_of(picture: Picture) -> Rgba:
     """Return a picture as straight RGBA, for whoever wants one frame and not a film."""
     if picture.alpha is None:
         rgba = np.empty((picture.height_px, picture.width_px, 4), np.uint8)
-        yuv_to_rgba(Planes(picture.y, picture.u, picture.v), SCREEN, rgba)
+        yuv_to_rgba(Planes(picture.y, picture.u, picture.v), BT709_LIMITED, rgba)
         return rgba
     return _straight(picture, picture.alpha)
 

@@ -7,7 +7,7 @@ from typing import Final
 
 
 @dataclass(frozen=True)
-class Rect:
+class PixelRect:
     """From (left, top) up to, not including, (right, bottom); empty if they meet."""
 
     left: int
@@ -16,7 +16,7 @@ class Rect:
     bottom: int
 
     @classmethod
-    def around(cls, left: float, top: float, right: float, bottom: float) -> "Rect":
+    def around(cls, left: float, top: float, right: float, bottom: float) -> "PixelRect":
         """Return the smallest one of even sides that holds all of it."""
         return cls(
             2 * floor(left / 2), 2 * floor(top / 2), 2 * ceil(right / 2), 2 * ceil(bottom / 2)
@@ -37,22 +37,22 @@ class Rect:
         """Whether no pixel lies in it."""
         return self.left >= self.right or self.top >= self.bottom
 
-    def moved(self, x: int, y: int) -> "Rect":
+    def moved(self, x: int, y: int) -> "PixelRect":
         """Return it elsewhere."""
-        return Rect(self.left + x, self.top + y, self.right + x, self.bottom + y)
+        return PixelRect(self.left + x, self.top + y, self.right + x, self.bottom + y)
 
-    def meet(self, other: "Rect") -> "Rect":
+    def intersection(self, other: "PixelRect") -> "PixelRect":
         """Return what both have in common; it may be empty."""
-        return Rect(
+        return PixelRect(
             max(self.left, other.left),
             max(self.top, other.top),
             min(self.right, other.right),
             min(self.bottom, other.bottom),
         )
 
-    def join(self, other: "Rect") -> "Rect":
+    def union(self, other: "PixelRect") -> "PixelRect":
         """Return the smallest one around both."""
-        return Rect(
+        return PixelRect(
             min(self.left, other.left),
             min(self.top, other.top),
             max(self.right, other.right),
@@ -60,19 +60,19 @@ class Rect:
         )
 
 
-NOWHERE: Final = Rect(0, 0, 0, 0)
+NOWHERE: Final = PixelRect(0, 0, 0, 0)
 
 
-def merge(rects: Iterable[Rect]) -> list[Rect]:
+def merge(rects: Iterable[PixelRect]) -> list[PixelRect]:
     """Return rectangles that cover the same and do not overlap, so that none is drawn twice."""
-    apart: list[Rect] = []
+    apart: list[PixelRect] = []
     for rect in rects:
         if rect.is_empty:
             continue
         merged = rect
-        while touching := [each for each in apart if not each.meet(merged).is_empty]:
+        while touching := [each for each in apart if not each.intersection(merged).is_empty]:
             for each in touching:
                 apart.remove(each)
-                merged = merged.join(each)
+                merged = merged.union(each)
         apart.append(merged)
     return apart

@@ -10,48 +10,53 @@ from dataclasses import dataclass
 from functools import reduce
 
 from framekiln.compositor.canvas import Canvas
-from framekiln.compositor.changing import Change, Edges, changed
-from framekiln.compositor.picture import BLACK, Colour, Picture, Plane
-from framekiln.compositor.placing import Placed
-from framekiln.compositor.rect import NOWHERE, Rect, merge
+from framekiln.compositor.filters import EdgeFilter, PictureFilter, apply_filter
+from framekiln.compositor.picture import BLACK, Picture, Plane, YuvColour
+from framekiln.compositor.placement import PlacedPicture
+from framekiln.compositor.rect import NOWHERE, PixelRect, merge
 
 
 @dataclass(frozen=True, eq=False)
-class Laid:
+class PictureItem:
     """A picture in its place."""
 
     key: Hashable
-    placed: Placed
+    placed: PlacedPicture
     opacity: float = 1.0
 
     @property
-    def rect(self) -> Rect:
+    def rect(self) -> PixelRect:
         """Where it can be seen."""
         return self.placed.rect
 
 
 @dataclass(frozen=True, eq=False)
-class Tinted:
+class FilterItem:
     """Changes the colours of everything below it."""
 
     key: Hashable
-    adjustment: Change
-    rect: Rect
+    picture_filter: PictureFilter
+    rect: PixelRect
 
 
-Thing = Laid | Tinted
+SceneItem = PictureItem | FilterItem
 
 
 class Scene:
     """Keeps the last frame."""
 
     def __init__(
-        self, width_px: int, height_px: int, *, background: Colour = BLACK, has_alpha: bool = False
+        self,
+        width_px: int,
+        height_px: int,
+        *,
+        background: YuvColour = BLACK,
+        has_alpha: bool = False,
     ) -> None:
         self._canvas = Canvas(width_px, height_px, has_alpha=has_alpha)
         self._background = background
         self._canvas.fill(background)
-        self._shown: Sequence[Thing] = ()
+        self._shown: Sequence[SceneItem] = ()
 
     @property
     def picture(self) -> Picture:
@@ -59,18 +64,20 @@ class Scene:
         return self._canvas.picture
 
     @property
-    def covered(self) -> Rect:
+    def covered(self) -> PixelRect:
         """The part of a group's canvas on which anything may be."""
-        rects = [thing.rect for thing in self._shown if isinstance(thing, Laid)]
-        return reduce(Rect.join, rects, NOWHERE if not rects else rects[0]).meet(self._canvas.rect)
+        rects = [thing.rect for thing in self._shown if isinstance(thing, PictureItem)]
+        return reduce(PixelRect.union, rects, NOWHERE if not rects else rects[0]).intersection(
+            self._canvas.rect
+        )
 
-    def show(self, things: Sequence[Thing], onto: tuple[Plane, ...] | None = None) -> bool:
+    def show(self, things: Sequence[SceneItem], onto: tuple[Plane, ...] | None = None) -> bool:
         """Make the frame of these, from the lowest to the highest; say whether it has changed.
 
         One that has is drawn in the planes `onto`, if given. The next one is made from it, so until
         then they stay as they are.
         """
-        differing = merge(rect.meet(self._canvas.rect) for rect in self._differing(things))
+        differing = merge(rect.intersection(self._canvas.rect) for rect in self._differing(things))
         if differing and onto is not None:
             self._canvas.move_to(onto, is_kept=differing != [self._canvas.rect])
         for rect in differing:
@@ -78,24 +85,24 @@ class Scene:
         self._shown = tuple(things)
         return bool(differing)
 
-    def _draw(self, things: Sequence[Thing], rect: Rect) -> None:
+    def _draw(self, things: Sequence[SceneItem], rect: PixelRect) -> None:
         first = _first_that_counts(things, rect)
         if first == 0:
             self._canvas.fill(self._background, rect)
         for thing in things[max(0, first - 1) :]:
-            if isinstance(thing, Laid):
+            if isinstance(thing, PictureItem):
                 at = (thing.placed.left, thing.placed.top)
                 self._canvas.draw(thing.placed.picture, at=at, opacity=thing.opacity, clip=rect)
             else:
-                self._tint(thing, rect.meet(thing.rect))
+                self._apply_filter(thing, rect.intersection(thing.rect))
 
-    def _tint(self, thing: Tinted, rect: Rect) -> None:
+    def _apply_filter(self, thing: FilterItem, rect: PixelRect) -> None:
         if rect.is_empty:
             return
-        tinted = changed(self._canvas.cut(rect), thing.adjustment)
+        tinted = apply_filter(self._canvas.cut(rect), thing.picture_filter)
         self._canvas.replace(tinted, at=(rect.left, rect.top))
 
-    def _differing(self, things: Sequence[Thing]) -> list[Rect]:
+    def _differing(self, things: Sequence[SceneItem]) -> list[PixelRect]:
         before, now = _apart(self._shown, things)
         if (before or now) and any(_looks_around(thing) for thing in (*self._shown, *things)):
             return [self._canvas.rect]
@@ -103,8 +110,8 @@ class Scene:
 
 
 def _apart(
-    before: Sequence[Thing], now: Sequence[Thing]
-) -> tuple[Sequence[Thing], Sequence[Thing]]:
+    before: Sequence[SceneItem], now: Sequence[SceneItem]
+) -> tuple[Sequence[SceneItem], Sequence[SceneItem]]:
     """Return what has gone and what has come: all that is not the same in the same place.
 
     Where something came or went, places are counted from the bottom up to there, and from the top.
@@ -122,20 +129,20 @@ def _apart(
     return before[low : len(before) - high], now[low : len(now) - high]
 
 
-def _looks_around(thing: Thing) -> bool:
+def _looks_around(thing: SceneItem) -> bool:
     """Tell whether a pixel of the thing depends on what is next to it."""
-    return isinstance(thing, Tinted) and isinstance(thing.adjustment, Edges)
+    return isinstance(thing, FilterItem) and isinstance(thing.picture_filter, EdgeFilter)
 
 
-def _first_that_counts(things: Sequence[Thing], rect: Rect) -> int:
+def _first_that_counts(things: Sequence[SceneItem], rect: PixelRect) -> int:
     """Return one more than the number of the last thing that hides all below it; 0 if none does."""
     for number in range(len(things), 0, -1):
         thing = things[number - 1]
         if (
-            isinstance(thing, Laid)
+            isinstance(thing, PictureItem)
             and thing.opacity >= 1
             and not thing.placed.picture.has_alpha
-            and thing.rect.meet(rect) == rect
+            and thing.rect.intersection(rect) == rect
         ):
             return number
     return 0

@@ -21,7 +21,7 @@ import psycopg
 
 from framekiln.db.server_account import ServerAccount, able_to_reach, choose_account
 from framekiln.kit.errors import Unavailable
-from framekiln.kit.processes import running_in
+from framekiln.kit.processes import processes_in_folder
 
 OLDEST_MAJOR = 15
 NAME = "framekiln"
@@ -187,7 +187,7 @@ class EmbeddedPostgres:
         (self._cluster / "postmaster.pid").unlink(missing_ok=True)
 
     def _processes(self) -> list[int]:
-        return running_in(self._cluster.resolve(), name="postgres")
+        return processes_in_folder(self._cluster.resolve(), name="postgres")
 
     async def _wait_gone(self, patience_s: float) -> None:
         for _ in range(int(patience_s / _POLL_S)):

@@ -6,6 +6,7 @@ Beside URLs there are two kinds of addresses of our own: `file-id:<id>` is an up
 
 import asyncio
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
@@ -78,3 +79,41 @@ class FetchedAssets:
             url, path, max_bytes=MAX_ASSET_BYTES, within_s=DOWNLOAD_WITHIN_S
         )
         return LocalAsset(path, fetched.content_type or UNKNOWN_TYPE)
+
+
+class TrackedAssets:
+    """Passes on to other assets. Asked by several threads, but never for the same thing twice."""
+
+    def __init__(self, assets: Assets) -> None:
+        self._assets = assets
+        self._asked: set[str] = set()
+        self._digests: dict[str, str] = {}
+        self._found: dict[str, LocalAsset] = {}
+
+    def fetch(self, url: str) -> LocalAsset:
+        """Return the file at an address."""
+        self._asked.add(url)
+        asset = self._assets.fetch(url)
+        self._found[url] = asset
+        return asset
+
+    def digest(self, url: str) -> str:
+        """Return the digest of the bytes at an address, fetched now if nobody has."""
+        if url not in self._digests:
+            asset = self._found.get(url) or self.fetch(url)
+            self._digests[url] = file_digest(asset.path)
+        return self._digests[url]
+
+    def reset(self) -> None:
+        """Forget the requests so far."""
+        self._asked.clear()
+
+    def fetched_other_than(self, foreseen: Collection[str]) -> bool:
+        """Tell whether any other URL was requested, successfully or not."""
+        return not self._asked <= set(foreseen)
+
+
+def file_digest(path: Path) -> str:
+    """Return the SHA-256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

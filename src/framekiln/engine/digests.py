@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-from framekiln.engine.heard import HeardPiece, MediaWindow
-from framekiln.engine.version import engine_version
+from framekiln.engine.audio_clips import LayerAudioClip, PageAudioClip
 from framekiln.kit.canonical_json import sha256_digest
 from framekiln.timeline import Timeline
 
@@ -21,7 +20,7 @@ class FilmDigests:
 
 
 def sound_digest(
-    heard: Sequence[MediaWindow | HeardPiece],
+    heard: Sequence[PageAudioClip | LayerAudioClip],
     timeline: Timeline,
     sources: Mapping[str, str],
     *,
@@ -29,9 +28,14 @@ def sound_digest(
 ) -> str:
     """Return the digest of a mixed sound; `settings` is all that the mixer is told beside it."""
     pieces = [
-        [_times(piece), sources[piece.source]] for piece in heard if isinstance(piece, HeardPiece)
+        [_times(piece), sources[piece.source]]
+        for piece in heard
+        if isinstance(piece, LayerAudioClip)
     ]
     assert len(pieces) == len(heard), "only layers have sounds whose sources are known beforehand"
+    # FFmpeg's libraries are asked for their versions: whoever only stores digests does without.
+    from framekiln.engine.engine_version import engine_version  # noqa: PLC0415
+
     return sha256_digest(
         {
             "engine": engine_version(),
@@ -49,7 +53,7 @@ def film_digest(slices: Sequence[str | None], sound: str | None, output: object)
     return sha256_digest({"slices": list(slices), "sound": sound, "output": output})
 
 
-def _times(piece: HeardPiece) -> dict[str, object]:
+def _times(piece: LayerAudioClip) -> dict[str, object]:
     # Which layer it is of, and where its source came from, is not heard.
     return {
         name: value for name, value in piece.as_json().items() if name not in ("layer_id", "source")

@@ -9,13 +9,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from framekiln.capture.browser import Browser
-from framekiln.capture.grab import RawPixelsDiffer
-from framekiln.engine.order import Film, FilmLimits, FilmOrder
-from framekiln.engine.slices import Slice, cut
-from framekiln.engine.sound import mix_sounds
-from framekiln.engine.stages import AnyStage, open_stage_for
-from framekiln.media.imaging.stills import StillFormat, encode_still
-from framekiln.media.writing.assembling import assemble
+from framekiln.capture.grabber import RawPixelsDiffer
+from framekiln.engine.audio_mix import mix_audio
+from framekiln.engine.film_order import FilmLimits, FilmOrder, FilmResult
+from framekiln.engine.renderer import FilmRenderer, open_renderer
+from framekiln.engine.slices import FilmSlice, cut_slices
+from framekiln.media.images.stills import StillFormat, encode_still
+from framekiln.media.remux.assemble import assemble
 
 Report = Callable[[int, int], None]
 """Called with frames done and frames in all. What it raises stops the film."""
@@ -28,10 +28,10 @@ def make_film(
     *,
     limits: FilmLimits | None = None,
     report: Report | None = None,
-) -> Film:
+) -> FilmResult:
     """Render the order into `path`, with raw frames first and screenshots if those prove wrong."""
     with tempfile.TemporaryDirectory(prefix="framekiln-film-") as folder:
-        work = _Work(order, browser, limits or FilmLimits(), Path(folder), report)
+        work = _FilmJob(order, browser, limits or FilmLimits(), Path(folder), report)
         try:
             return work.run(path, fallback_reason=None)
         except RawPixelsDiffer as reason:
@@ -45,25 +45,25 @@ def make_still(
     format_: StillFormat,
     *,
     limits: FilmLimits | None = None,
-) -> Film:
+) -> FilmResult:
     """Write the one picture that the order wants into `path`."""
     assert order.still is not None, "the order says when the picture is taken"
-    with open_stage_for(order, browser, limits or FilmLimits()) as stage:
-        path.write_bytes(encode_still(stage.still(order.still), format_))
-        return _made(stage)
+    with open_renderer(order, browser, limits or FilmLimits()) as renderer:
+        path.write_bytes(encode_still(renderer.render_still(order.still), format_))
+        return _result_of(renderer)
 
 
-def _made(stage: AnyStage) -> Film:
-    return Film(
-        size=stage.shot.size,
-        timeline=stage.shot.timeline,
-        **stage.record(),
-        captured_frames=stage.take_captured(),
-        warnings=stage.warnings(),
+def _result_of(renderer: FilmRenderer) -> FilmResult:
+    return FilmResult(
+        size=renderer.settings.size,
+        timeline=renderer.settings.timeline,
+        **renderer.record(),
+        captured_frames=renderer.take_captured_count(),
+        warnings=renderer.warnings(),
     )
 
 
-class _Work:
+class _FilmJob:
     def __init__(
         self,
         order: FilmOrder,
@@ -78,35 +78,35 @@ class _Work:
         self._folder = folder
         self._report = report or (lambda _done, _count: None)
 
-    def run(self, path: Path, *, fallback_reason: str | None) -> Film:
+    def run(self, path: Path, *, fallback_reason: str | None) -> FilmResult:
         with ExitStack() as stack:
-            stage = stack.enter_context(
-                open_stage_for(
+            renderer = stack.enter_context(
+                open_renderer(
                     self._order, self._browser, self._limits, fallback_reason=fallback_reason
                 )
             )
-            timeline = stage.shot.timeline
-            slices = [self._film(stage, each) for each in cut(timeline)]
-            page_sounds = stage.save_sounds(self._folder)
-            sounds = stage.sounds()
-            film = _made(stage)
+            timeline = renderer.settings.timeline
+            slices = [self._film(renderer, each) for each in cut_slices(timeline)]
+            page_sounds = renderer.save_page_audio(self._folder)
+            sounds = renderer.audio_clips()
+            film = _result_of(renderer)
         sound = self._folder / "sound.mp4"
-        mix_sounds(
+        mix_audio(
             sounds,
             timeline,
             self._order.assets,
             sound,
             page_sounds=page_sounds,
-            mastering=stage.shot.mastering,
-            coding=stage.shot.sound_coding,
+            mastering=renderer.settings.mastering,
+            coding=renderer.settings.sound_coding,
         )
         layers = self._order.layers
         container = self._order.container if layers is None else layers.extension.value
         assemble(slices, sound, path, container=container, fps=timeline.fps)
         return film
 
-    def _film(self, stage: AnyStage, slice_: Slice) -> Path:
+    def _film(self, renderer: FilmRenderer, slice_: FilmSlice) -> Path:
         path = self._folder / f"{slice_.number}.mp4"
-        count = stage.shot.timeline.frame_count
-        stage.film(slice_, path, lambda number: self._report(number + 1, count))
+        count = renderer.settings.timeline.frame_count
+        renderer.render_slice(slice_, path, lambda number: self._report(number + 1, count))
         return path

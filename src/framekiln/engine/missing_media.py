@@ -12,8 +12,8 @@ from framekiln.engine.site import Site
 from framekiln.kit.content_version import SourceChanged
 from framekiln.kit.errors import CompositionFailed, FramekilnError, RemoteFailed
 
-Reasons = Mapping[str, FramekilnError]
-"""Why each URL that was asked for in vain could not be had."""
+FetchErrors = Mapping[str, FramekilnError]
+"""The error of each URL that could not be fetched."""
 
 _SHOWN_URL_CHARACTERS: Final = 200
 # The page's own messages shorten an address to this many characters.
@@ -44,7 +44,7 @@ class AssetUnavailable(RemoteFailed):
     code = "asset_unavailable"
 
 
-def check_images(page: Page, reasons: Reasons, site: Site | None = None) -> None:
+def check_images(page: Page, reasons: FetchErrors, site: Site | None = None) -> None:
     """Raise if an <img> of the loaded page has no picture; `site` has the files beside it."""
     for broken in page.evaluate(_BROKEN_IMAGES):
         url = str(broken["url"])
@@ -61,12 +61,12 @@ def check_images(page: Page, reasons: Reasons, site: Site | None = None) -> None
         )
 
 
-def missing_source(address: str, reason: FramekilnError) -> FramekilnError:
+def missing_source_error(address: str, reason: FramekilnError) -> FramekilnError:
     """Return the error for a source that a page's own runtime asked for in vain."""
     return _missing(f"{address[:_SHOWN_URL_CHARACTERS]} cannot be played: {reason.message}", reason)
 
 
-def find_missing(thrown: PageThrew, reasons: Reasons) -> FramekilnError | None:
+def missing_source_of(thrown: PageThrew, reasons: FetchErrors) -> FramekilnError | None:
     """Return which source a page's complaint is about, if it is about one that failed."""
     for url, reason in reasons.items():
         if _as_quoted(url) in thrown.message:

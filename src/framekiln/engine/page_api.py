@@ -52,7 +52,7 @@ class PageRoutes(Generic[Route]):
         return None
 
 
-class ServiceAnswers(Protocol):
+class PageServiceBackend(Protocol):
     """Answers for the service behind a page; called from the film's thread, so it may block."""
 
     def answer(self, path: str, query: Mapping[str, str]) -> Resource | None:
@@ -87,7 +87,7 @@ class PageApi:
     `fetch` gets what lies at an address; `by_address` are answers about what `src` names.
     """
 
-    service: ServiceAnswers
+    service: PageServiceBackend
     fetch: Callable[[str], LocalAsset]
     by_address: Mapping[str, Callable[[str], Resource]]
 
@@ -109,7 +109,7 @@ class PageApi:
         return answer
 
 
-def is_needed(path: str, error: FramekilnError) -> bool:
+def is_required_source(path: str, error: FramekilnError) -> bool:
     """Tell whether a film is wrong without what a page asked for below `API_PREFIX` in vain."""
     if _PARTS.fullmatch(path):
         return not isinstance(error, NotFound | InvalidInput)

@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Final
 
 from framekiln.kit.media_kind import MediaKind
+from framekiln.media.decode.frame_source import FrameSource
+from framekiln.media.decode.picture_frames import PictureFrames
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.probed_source import ProbedSource
-from framekiln.media.source_probe import probe_source
-from framekiln.media.watching.frames import FrameSource
-from framekiln.media.watching.picture_frames import PictureFrames
+from framekiln.media.probe.probed_source import ProbedSource
+from framekiln.media.probe.source import probe_source
 
 Pictures = FrameSource | PictureFrames
 

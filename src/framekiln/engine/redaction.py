@@ -5,7 +5,8 @@ them has a part in it. Runs in a confined child (`task`).
 """
 
 import json
-from collections.abc import Callable, Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -13,9 +14,122 @@ from typing import Any, Final
 
 from framekiln.compositor.fill import hide
 from framekiln.compositor.picture import Picture
-from framekiln.compositor.rect import Rect
-from framekiln.engine.hidden_boxes import BoxPath, HiddenBoxes
-from framekiln.media.remaking.redaction import Shown, redact
+from framekiln.compositor.rect import PixelRect
+from framekiln.media.redaction import ShownFrame, redact
+
+_LEAST_MARGIN_PX: Final = 8
+_MARGIN: Final = 0.05
+"""Of the side of a box, added on either side: whoever draws boxes draws them tight."""
+_LONGEST_HOLD_MS: Final = Fraction(50)
+
+
+@dataclass(frozen=True)
+class RedactionBox:
+    """Fractions of the width and height of the picture, as shown."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def union(self, other: "RedactionBox") -> "RedactionBox":
+        """Return the smallest one around both."""
+        return RedactionBox(
+            min(self.left, other.left),
+            min(self.top, other.top),
+            max(self.right, other.right),
+            max(self.bottom, other.bottom),
+        )
+
+    def interpolated(self, other: "RedactionBox", part: float) -> "RedactionBox":
+        """Return the one that lies `part` of the way from this to another."""
+        return RedactionBox(
+            self.left + part * (other.left - self.left),
+            self.top + part * (other.top - self.top),
+            self.right + part * (other.right - self.right),
+            self.bottom + part * (other.bottom - self.bottom),
+        )
+
+    def pixel_rect(self, width_px: int, height_px: int) -> PixelRect:
+        """Return the pixels to hide: with a margin, of even sides, inside the picture."""
+        across = max(_LEAST_MARGIN_PX, _MARGIN * (self.right - self.left) * width_px)
+        down = max(_LEAST_MARGIN_PX, _MARGIN * (self.bottom - self.top) * height_px)
+        around = PixelRect.around(
+            self.left * width_px - across,
+            self.top * height_px - down,
+            self.right * width_px + across,
+            self.bottom * height_px + down,
+        )
+        return around.intersection(PixelRect(0, 0, width_px, height_px))
+
+
+@dataclass(frozen=True)
+class MovingBox:
+    """A box on its way from `start_ms` to `end_ms`; it stands still before and after its places."""
+
+    start_ms: Fraction
+    end_ms: Fraction
+    times_ms: tuple[Fraction, ...]
+    boxes: tuple[RedactionBox, ...]
+
+    @classmethod
+    def from_json(cls, told: Mapping[str, Any]) -> "MovingBox":
+        """Read `start_ms`, `end_ms` and `keyframes` of `t_ms`, `x`, `y`, `w`, `h`."""
+        keyframes = told["keyframes"]
+        return cls(
+            Fraction(told["start_ms"]),
+            Fraction(told["end_ms"]),
+            tuple(Fraction(each["t_ms"]) for each in keyframes),
+            tuple(
+                RedactionBox(each["x"], each["y"], each["x"] + each["w"], each["y"] + each["h"])
+                for each in keyframes
+            ),
+        )
+
+    def is_shown_between(self, from_ms: Fraction, until_ms: Fraction) -> bool:
+        """Tell whether a picture shows any of it; it is held half a picture at either end."""
+        hold_ms = min((until_ms - from_ms) / 2, _LONGEST_HOLD_MS)
+        is_begun = until_ms > self.start_ms or from_ms >= self.start_ms - hold_ms
+        return is_begun and from_ms <= self.end_ms + hold_ms
+
+    def area_between(self, from_ms: Fraction, until_ms: Fraction) -> RedactionBox:
+        """Return the smallest box around all places in a stretch of time."""
+        first, last = (
+            max(self.start_ms, min(self.end_ms, each_ms)) for each_ms in (from_ms, until_ms)
+        )
+        covered = self._at(first).union(self._at(last))
+        # Between places it goes straight, so nothing reaches farther than these.
+        between = slice(bisect_right(self.times_ms, first), bisect_left(self.times_ms, last))
+        for box in self.boxes[between]:
+            covered = covered.union(box)
+        return covered
+
+    def _at(self, ms: Fraction) -> RedactionBox:
+        after = bisect_right(self.times_ms, ms)
+        if after == 0:
+            return self.boxes[0]
+        if after == len(self.times_ms):
+            return self.boxes[-1]
+        start_ms, end_ms = self.times_ms[after - 1 : after + 1]
+        part = float((ms - start_ms) / (end_ms - start_ms))
+        return self.boxes[after - 1].interpolated(self.boxes[after], part)
+
+
+class RedactionBoxes:
+    """All boxes of a film, queried frame by frame in order."""
+
+    def __init__(self, paths: Iterable[MovingBox]) -> None:
+        self._waiting = sorted(paths, key=lambda path: path.start_ms, reverse=True)
+        self._begun: list[MovingBox] = []
+
+    def areas_between(self, from_ms: Fraction, until_ms: Fraction) -> list[RedactionBox]:
+        """Return what is to be hidden on the picture of this time."""
+        while self._waiting and self._waiting[-1].start_ms <= until_ms + _LONGEST_HOLD_MS:
+            self._begun.append(self._waiting.pop())
+        self._begun = [path for path in self._begun if path.end_ms + _LONGEST_HOLD_MS >= from_ms]
+        touching = (path for path in self._begun if path.is_shown_between(from_ms, until_ms))
+        return [path.area_between(from_ms, until_ms) for path in touching]
+
 
 _GREY: Final = 128
 
@@ -25,7 +139,7 @@ Report = Callable[[dict[str, Any]], None]
 def task(args: dict[str, Any], report: Report) -> dict[str, Any]:
     """Redact `source` to `out` by the JSON file `order`: its `boxes` and its `mutes`."""
     order = json.loads(Path(args["order"]).read_bytes())
-    hiding = _Hiding(HiddenBoxes(map(BoxPath.from_json, order["boxes"])))
+    hiding = _BoxFiller(RedactionBoxes(map(MovingBox.from_json, order["boxes"])))
     muted = [(Fraction(each["start_ms"]), Fraction(each["end_ms"])) for each in order["mutes"]]
     made = redact(
         Path(args["source"]),
@@ -43,21 +157,21 @@ def task(args: dict[str, Any], report: Report) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Hiding:
+class _BoxFiller:
     """Draws on picture after picture."""
 
-    boxes: HiddenBoxes
+    boxes: RedactionBoxes
 
-    def draw(self, shown: Shown) -> None:
+    def draw(self, shown: ShownFrame) -> None:
         """Hide what must not be seen."""
         picture = Picture(shown.luma, shown.blue, shown.red)
-        covered = self.boxes.covered(shown.from_ms, shown.until_ms)
-        rects = [box.rect(picture.width_px, picture.height_px) for box in covered]
+        covered = self.boxes.areas_between(shown.from_ms, shown.until_ms)
+        rects = [box.pixel_rect(picture.width_px, picture.height_px) for box in covered]
         hide_all(picture, rects)
 
 
-def hide_all(picture: Picture, rects: Sequence[Rect]) -> None:
-    """Fill rectangles, which may overlap or touch, so that none shines through in another."""
+def hide_all(picture: Picture, rects: Sequence[PixelRect]) -> None:
+    """Fill rectangles, which may overlap or touch, so that none is filled from another."""
     if len(rects) > 1:
         for rect in rects:
             _blank(picture, rect)
@@ -68,7 +182,7 @@ def hide_all(picture: Picture, rects: Sequence[Rect]) -> None:
         hide(picture, rect)
 
 
-def _blank(picture: Picture, rect: Rect) -> None:
+def _blank(picture: Picture, rect: PixelRect) -> None:
     picture.y[rect.top : rect.bottom, rect.left : rect.right] = _GREY
     half = slice(rect.top // 2, rect.bottom // 2), slice(rect.left // 2, rect.right // 2)
     picture.u[half] = picture.v[half] = _GREY

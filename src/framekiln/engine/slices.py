@@ -6,12 +6,12 @@ from fractions import Fraction
 from framekiln.timeline import Timeline
 
 DEFAULT_SLICE_MS = 4000
-COPYING = "copied"
+COPIED_SLICE = "copied"
 """How frames were made that came from another film, not from drawing."""
 
 
 @dataclass(frozen=True)
-class Slice:
+class FilmSlice:
     """Frames `first_frame` to `first_frame + frame_count - 1` of a film."""
 
     number: int
@@ -24,7 +24,7 @@ class Slice:
         return self.first_frame + self.frame_count
 
 
-def cut(timeline: Timeline, slice_ms: int = DEFAULT_SLICE_MS) -> tuple[Slice, ...]:
+def cut_slices(timeline: Timeline, slice_ms: int = DEFAULT_SLICE_MS) -> tuple[FilmSlice, ...]:
     """Cut a film into slices of about that length.
 
     The cuts depend on the film alone, never on who renders it, so that the same film gives the
@@ -33,6 +33,6 @@ def cut(timeline: Timeline, slice_ms: int = DEFAULT_SLICE_MS) -> tuple[Slice, ..
     frames = max(1, round(Fraction(slice_ms) * timeline.fps / 1000))
     starts = range(0, timeline.frame_count, frames)
     return tuple(
-        Slice(number, start, min(frames, timeline.frame_count - start))
+        FilmSlice(number, start, min(frames, timeline.frame_count - start))
         for number, start in enumerate(starts)
     )

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from framekiln.files.errors import WrongContent
-from framekiln.files.model import MAX_BYTES, Facts, FileType
-from framekiln.kit.confined.limits import Limits
+from framekiln.files.model import MAX_BYTES, FileFacts, FileType
+from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.media_kind import MediaKind
 from framekiln.media.errors import UnreadableCaptions
@@ -26,10 +26,10 @@ _EXAMPLES: Final[dict[FileType, str]] = {
     FileType.CAPTION: "WebVTT, SubRip or JSON",
 }
 _CHECKS: Final[dict[FileType, str]] = {
-    FileType.IMAGE: "framekiln.media.imaging.image_facts:task",
-    FileType.CAPTION: "framekiln.media.caption_file:task",
+    FileType.IMAGE: "framekiln.media.images.image_facts:task",
+    FileType.CAPTION: "framekiln.media.caption_check:task",
 }
-_LIMITS: Final = Limits(
+_LIMITS: Final = ResourceLimits(
     cpu_s=30, memory_bytes=1 << 30, file_bytes=MAX_BYTES[FileType.IMAGE], wall_s=60
 )
 
@@ -47,7 +47,7 @@ def check_type(file_type: FileType, path: Path) -> str:
     return found.mime_type
 
 
-async def look_at(file_type: FileType, path: Path) -> Facts:
+async def inspect_content(file_type: FileType, path: Path) -> FileFacts:
     """Return what an image or caption is, or raise what is wrong with it.
 
     The folder of `path` is its own, and is handed to the checking child.
@@ -62,4 +62,4 @@ async def look_at(file_type: FileType, path: Path) -> Facts:
         )
     except UnreadableCaptions as error:
         raise WrongContent(error.message) from error
-    return Facts(media_type, told.get("width_px"), told.get("height_px"))
+    return FileFacts(media_type, told.get("width_px"), told.get("height_px"))

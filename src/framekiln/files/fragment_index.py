@@ -34,7 +34,7 @@ def task(args: dict[str, Any], report: Callable[[dict[str, Any]], None]) -> dict
     text = json.dumps(index, separators=(",", ":"), allow_nan=False)
     Path(args["accepted"]).write_text(text, encoding="ascii")
     needs = {key: bytes_needed(entry) for key, entry in index.items() if key not in sizes}
-    return {"tracks": [int(key) for key in index], "needs": needs, **facts_of(index)}
+    return {"tracks": [int(key) for key in index], "needs": needs, **index_facts(index)}
 
 
 def check_index(raw: bytes, sizes: Mapping[str, int], *, may_wait: bool = False) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def bytes_needed(entry: Mapping[str, Any]) -> int:
     return max(int(span["offset"] + span["size"]) for span in spans)
 
 
-def facts_of(index: Mapping[str, Any]) -> dict[str, Any]:
+def index_facts(index: Mapping[str, Any]) -> dict[str, Any]:
     """Return size and length of what the tracks show."""
     shown = [entry for key, entry in index.items() if key != _SCRUB] or list(index.values())
     pictures = [entry for entry in shown if entry["type"] == "video"]

@@ -11,8 +11,8 @@ from typing import Final
 
 from framekiln.db.pool import Database
 from framekiln.engine.assets import DOWNLOAD_WITHIN_S, MAX_ASSET_BYTES
-from framekiln.files.ingested import store
-from framekiln.files.ingested.model import IngestedAsset, asset_key
+from framekiln.files import ingested_asset_store
+from framekiln.files.model import IngestedAsset, ingested_asset_key
 from framekiln.kit.clock import Clock
 from framekiln.kit.fetch import GuardedFetcher
 from framekiln.kit.ids import OrganizationId, new_uuid
@@ -40,7 +40,10 @@ class Ingest:
         """Return the asset behind a URL; raises what the fetcher raises."""
         if found := await self.find(organization_id, url):
             return found
-        async with self._places, store.only_one(self._database, organization_id, url):
+        async with (
+            self._places,
+            ingested_asset_store.download_lock(self._database, organization_id, url),
+        ):
             # Another may have finished it while we waited for our turn.
             return await self.find(organization_id, url) or await self._download(
                 organization_id, url
@@ -49,7 +52,7 @@ class Ingest:
     async def remove_expired(self) -> int:
         """Delete what has been kept long enough; return how many assets went."""
         async with self._database.transaction() as connection:
-            keys = await store.take_expired(
+            keys = await ingested_asset_store.delete_expired(
                 connection, now=self._clock.now(), limit=_REMOVED_AT_A_TIME
             )
         for key in keys:
@@ -59,11 +62,13 @@ class Ingest:
     async def find(self, organization_id: OrganizationId, url: str) -> IngestedAsset | None:
         """Return what was downloaded from a URL before and is still kept."""
         async with self._database.connection() as connection:
-            return await store.find_valid(connection, organization_id, url, now=self._clock.now())
+            return await ingested_asset_store.find_valid(
+                connection, organization_id, url, now=self._clock.now()
+            )
 
     async def _download(self, organization_id: OrganizationId, url: str) -> IngestedAsset:
         asset_id = new_uuid()
-        key = asset_key(organization_id, asset_id)
+        key = ingested_asset_key(organization_id, asset_id)
         with tempfile.TemporaryDirectory(prefix="framekiln-ingest-") as folder:
             path = Path(folder) / "asset"
             fetched = await self._fetcher.download(
@@ -82,5 +87,5 @@ class Ingest:
             expires_at=now + RETENTION,
         )
         async with self._database.transaction() as connection:
-            await store.insert(connection, asset)
+            await ingested_asset_store.insert(connection, asset)
         return asset

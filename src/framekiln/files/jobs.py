@@ -13,3 +13,12 @@ def process_job(file: File) -> NewJob:
     """Return the job that makes tracks and an index of an uploaded video."""
     args = {"file_id": str(file.id), "organization_id": str(file.organization_id)}
     return NewJob(kind=PROCESS_FILE, args=args, queue=FILES_QUEUE)
+
+
+ASSEMBLE_STREAM: Final = "file.assemble"
+
+
+def assemble_job(file: File) -> NewJob:
+    """Return the job that makes track files of a sealed stream."""
+    args = {"file_id": str(file.id), "organization_id": str(file.organization_id)}
+    return NewJob(kind=ASSEMBLE_STREAM, args=args, queue=FILES_QUEUE)

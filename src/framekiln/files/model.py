@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final, Literal
+from uuid import UUID
 
-from framekiln.jobs.ending import Failure
+from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId
 
 OWN_CONTENT: Final = 0
@@ -77,7 +78,7 @@ MAX_INDEX_BYTES: Final = 50 << 20
 MAX_TRACKS: Final = 64
 
 
-def before(after: FileStatus) -> list[str]:
+def states_before(after: FileStatus) -> list[str]:
     """Return the states from which `after` may be entered, for the guard of an update."""
     return [str(state) for state, changes in CHANGES.items() if after in changes]
 
@@ -155,12 +156,12 @@ class Track:
     probe_info: dict[str, Any]
 
 
-def complete_ids(tracks: Sequence[Track]) -> set[int]:
+def complete_track_ids(tracks: Sequence[Track]) -> set[int]:
     """Return the numbers of those tracks whose bytes are all here."""
     return {track.track_id for track in tracks if track.is_complete}
 
 
-def first_of_each(tracks: Sequence[Track]) -> list[Track]:
+def default_tracks(tracks: Sequence[Track]) -> list[Track]:
     """Return the tracks that are seen and heard: the first picture and the first sound."""
     usable = [track for track in tracks if track.is_complete and track.track_id > 0]
     seen = [track for track in usable if track.type == "video"][:1]
@@ -168,7 +169,7 @@ def first_of_each(tracks: Sequence[Track]) -> list[Track]:
 
 
 @dataclass(frozen=True)
-class Facts:
+class FileFacts:
     """What the content of a file turned out to be."""
 
     media_type: str
@@ -181,7 +182,7 @@ class Facts:
 class WaitingIndex:
     """An index that came before some of its tracks: what it says, and needs of each of them."""
 
-    facts: Facts
+    facts: FileFacts
     needs: Mapping[int, int]
     """Bytes, by the number of the track."""
 
@@ -200,12 +201,12 @@ class FileProgress:
         return 1.0 if self.status is FileStatus.READY else min(990, self.permille) / 1000
 
 
-def plain_md5(md5: str) -> str:
+def normalize_md5(md5: str) -> str:
     """Return a sum as it is compared: without dashes, in lower case."""
     return md5.replace("-", "").lower()
 
 
-def topic(file: FileId) -> str:
+def progress_topic(file: FileId) -> str:
     """Return what followers of a file's progress listen for."""
     return f"file:{file}"
 
@@ -243,3 +244,32 @@ def waveform_key(organization: OrganizationId, file: FileId) -> str:
 def parts_prefix(organization: OrganizationId, file: FileId, track_id: int) -> str:
     """Return where the parts of an upload wait until it is whole."""
     return f"{file_prefix(organization, file)}/parts/{track_id}"
+
+
+@dataclass(frozen=True)
+class IngestedAsset:
+    """A downloaded source; valid, and not downloaded again, until it expires."""
+
+    id: UUID
+    organization_id: OrganizationId
+    url: str
+    blob_key: str
+    content_type: str
+    byte_size: int
+    created_at: datetime
+    expires_at: datetime
+
+
+def ingested_asset_key(organization: OrganizationId, asset: UUID) -> str:
+    """Return where the bytes of an ingested asset are kept."""
+    return f"org/{organization}/assets/{asset}"
+
+
+def sampled_frames_prefix(organization: OrganizationId, file: FileId) -> str:
+    """Return where all pictures of a file are kept."""
+    return f"{file_prefix(organization, file)}/frames"
+
+
+def sampled_frame_key(organization: OrganizationId, file: FileId, at_ms: int) -> str:
+    """Return where the picture of an instant is kept, if somebody has taken it."""
+    return f"{sampled_frames_prefix(organization, file)}/{at_ms}.jpg"

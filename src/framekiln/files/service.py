@@ -9,7 +9,7 @@ from typing import Final
 
 from framekiln.db.notify import Follower, Notifications, notify
 from framekiln.db.pool import Database
-from framekiln.files import store
+from framekiln.files import part_store, store, track_store
 from framekiln.files.errors import (
     FileExpired,
     FileNotFound,
@@ -18,7 +18,8 @@ from framekiln.files.errors import (
     TrackExists,
     TrackNotFound,
 )
-from framekiln.files.index_check import CheckedIndex, check_uploaded_index
+from framekiln.files.events import FileEvents
+from framekiln.files.index_upload import CheckedIndex, apply_index, check_uploaded_index
 from framekiln.files.model import (
     MAX_TRACKS,
     File,
@@ -28,25 +29,21 @@ from framekiln.files.model import (
     NewTrack,
     Track,
     WaitingIndex,
-    complete_ids,
+    complete_track_ids,
+    default_tracks,
     file_prefix,
-    first_of_each,
     index_key,
+    progress_topic,
     source_key,
-    topic,
     track_key,
 )
-from framekiln.files.news import FileNews
-from framekiln.files.parts import store as part_store
-from framekiln.files.tracks import store as track_store
-from framekiln.files.waiting_index import use_index
 from framekiln.identity.model import Caller
+from framekiln.kit.atomic_file import READABLE_BY_ALL
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import FileId, OrganizationId, new_uuid
-from framekiln.kit.whole_file import READABLE_BY_ALL
 from framekiln.storage.blob_store import BlobStore
 
-REMEMBERED: Final = timedelta(days=30)
+EXPIRED_RECORD_RETENTION: Final = timedelta(days=30)
 """So long a file that has expired can still be asked about."""
 _REMOVED_AT_A_TIME: Final = 100
 
@@ -61,10 +58,10 @@ class Files:
         blobs: BlobStore,
         notifications: Notifications,
         clock: Clock,
-        news: FileNews,
+        events: FileEvents,
     ) -> None:
         self._database = database
-        self._news = news
+        self._events = events
         self._blobs = blobs
         self._notifications = notifications
         self._clock = clock
@@ -75,7 +72,7 @@ class Files:
         async with self._database.transaction() as connection:
             if new.md5 is not None:
                 await store.lock_md5(connection, organization_id, new.md5)
-                if twin := await store.find_twin(connection, organization_id, new, now=now):
+                if twin := await store.find_duplicate(connection, organization_id, new, now=now):
                     return twin, False
             file = await store.insert(
                 connection,
@@ -85,7 +82,7 @@ class Files:
                 api_key_id=caller.api_key_id,
                 now=now,
             )
-            await self._news.tell(connection, file.id)
+            await self._events.record(connection, file.id)
         return file, True
 
     async def get(self, organization_id: OrganizationId, file_id: FileId) -> File:
@@ -93,7 +90,7 @@ class Files:
         async with self._database.connection() as connection:
             file = await store.find(connection, organization_id, file_id)
         if file is None:
-            raise no_file(file_id)
+            raise file_not_found(file_id)
         return file
 
     async def find_by_md5(self, organization_id: OrganizationId, md5: str) -> File:
@@ -108,7 +105,7 @@ class Files:
         """Return the tracks of a file, by number; the scrub track comes last."""
         async with self._database.connection() as connection:
             if await store.find(connection, organization_id, file_id) is None:
-                raise no_file(file_id)
+                raise file_not_found(file_id)
             return await track_store.list_all(connection, file_id)
 
     def check_readable(self, file: File) -> None:
@@ -140,16 +137,16 @@ class Files:
             await self.fetch_source(file, path)
             return
         self.check_readable(file)
-        firsts = first_of_each(await self.tracks(file.organization_id, file.id))
+        firsts = default_tracks(await self.tracks(file.organization_id, file.id))
         if not firsts:
             raise FileNotReady(f"file {file.id} has no tracks", status=file.status)
         parts = [path.with_name(f"{path.name}-{track.track_id}") for track in firsts]
         for track, part in zip(firsts, parts, strict=True):
             await self.fetch_track(file, track.track_id, part)
         # Seldom asked for, and it brings the libraries of FFmpeg.
-        from framekiln.media.remaking.reuniting import reunite  # noqa: PLC0415
+        from framekiln.media.remux.track_mux import mux_fragmented_mp4  # noqa: PLC0415
 
-        await asyncio.to_thread(reunite, parts, path)
+        await asyncio.to_thread(mux_fragmented_mp4, parts, path)
         await asyncio.to_thread(path.chmod, READABLE_BY_ALL)
         for part in parts:
             part.unlink()
@@ -176,7 +173,7 @@ class Files:
         async with self._database.transaction() as connection:
             file = await store.lock(connection, organization_id, file_id)
             if file is None:
-                raise no_file(file_id)
+                raise file_not_found(file_id)
             self._check_alive(file)
             tracks = await track_store.list_all(connection, file_id)
             found = next((each for each in tracks if each.track_id == new.track_id), None)
@@ -211,19 +208,19 @@ class Files:
         async with self._database.transaction() as connection:
             current = await store.lock(connection, file.organization_id, file.id)
             if current is None:
-                raise no_file(file.id)
+                raise file_not_found(file.id)
             self._check_alive(current)
             here = await track_store.list_all(connection, file.id)
-            is_outdated = complete_ids(here) != complete_ids(tracks)
+            is_outdated = complete_track_ids(here) != complete_track_ids(tracks)
             if checked.needs and (is_outdated or not current.status.can_await_tracks):
                 return False
             # Under the lock, so that it is the index of the row that is written.
             await self._blobs.put_file(index_key(file.organization_id, file.id), checked.path)
-            await use_index(
+            await apply_index(
                 connection,
                 file.id,
                 WaitingIndex(checked.facts, checked.needs),
-                news=self._news,
+                events=self._events,
                 now=self._clock.now(),
             )
         return True
@@ -232,8 +229,8 @@ class Files:
         """Remove a file and all that was kept for it; a worker that has it notices."""
         async with self._database.transaction() as connection:
             if not await store.delete(connection, organization_id, file_id):
-                raise no_file(file_id)
-            await notify(connection, topic(file_id))
+                raise file_not_found(file_id)
+            await notify(connection, progress_topic(file_id))
         await self._blobs.delete_prefix(file_prefix(organization_id, file_id))
 
     async def remove_expired(self) -> int:
@@ -247,8 +244,8 @@ class Files:
             async with self._database.transaction() as connection:
                 await store.set_content_removed(connection, file.id, now=now)
         async with self._database.transaction() as connection:
-            await store.forget_expired_before(
-                connection, now - REMEMBERED, limit=_REMOVED_AT_A_TIME
+            await store.delete_expired_before(
+                connection, now - EXPIRED_RECORD_RETENTION, limit=_REMOVED_AT_A_TIME
             )
         return len(expired)
 
@@ -257,7 +254,7 @@ class Files:
         async with self._database.connection() as connection:
             progress = await store.find_progress(connection, file_id)
         if progress is None:
-            raise no_file(file_id)
+            raise file_not_found(file_id)
         return progress
 
     def _check_alive(self, file: File) -> None:
@@ -267,7 +264,7 @@ class Files:
     @asynccontextmanager
     async def follow(self, file_id: FileId) -> AsyncIterator[Follower]:
         """Be woken whenever a file's progress or state changes."""
-        async with self._notifications.follow(topic(file_id)) as follower:
+        async with self._notifications.follow(progress_topic(file_id)) as follower:
             yield follower
 
 
@@ -281,6 +278,6 @@ def _check_addable(tracks: list[Track], found: Track | None) -> None:
         raise TooManyTracks(f"the file has {MAX_TRACKS} tracks, the most there may be")
 
 
-def no_file(file_id: FileId) -> FileNotFound:
+def file_not_found(file_id: FileId) -> FileNotFound:
     """Return the error that there is no such file."""
     return FileNotFound(f"there is no file {file_id}")

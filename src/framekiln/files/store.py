@@ -5,16 +5,16 @@ from typing import Any
 
 from framekiln.db.pool import Connection
 from framekiln.files.model import (
-    Facts,
     File,
+    FileFacts,
     FileProgress,
     FileStatus,
     FileType,
     NewFile,
-    before,
-    plain_md5,
+    normalize_md5,
+    states_before,
 )
-from framekiln.jobs.ending import Failure
+from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId
 
 Row = dict[str, Any]
@@ -58,11 +58,11 @@ async def insert(
 
 async def lock_md5(connection: Connection, organization_id: OrganizationId, md5: str) -> None:
     """Let one file of a sum be registered at a time, until the transaction ends."""
-    key = f"file:{organization_id}:{plain_md5(md5)}"
+    key = f"file:{organization_id}:{normalize_md5(md5)}"
     await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (key,))
 
 
-async def find_twin(
+async def find_duplicate(
     connection: Connection, organization_id: OrganizationId, new: NewFile, *, now: datetime
 ) -> File | None:
     """Return the newest file that is, or will be, what `new` asks for."""
@@ -78,7 +78,7 @@ async def find_twin(
         """,
         {
             "organization_id": organization_id,
-            "md5": plain_md5(new.md5 or ""),
+            "md5": normalize_md5(new.md5 or ""),
             "type": new.type,
             "byte_size": new.byte_size,
             "expires_at": new.expires_at,
@@ -100,7 +100,7 @@ async def find(
     return _file(row) if row else None
 
 
-async def find_any(connection: Connection, file_id: FileId) -> File | None:
+async def find_by_id(connection: Connection, file_id: FileId) -> File | None:
     """Return a file of whatever organization: for those who were given its id."""
     cursor = await connection.execute("SELECT * FROM file WHERE id = %s", (file_id,))
     row = await cursor.fetchone()
@@ -118,7 +118,7 @@ async def find_by_md5(
             AND (expires_at IS NULL OR expires_at > %s)
         ORDER BY created_at DESC LIMIT 1
         """,
-        (organization_id, plain_md5(md5), now),
+        (organization_id, normalize_md5(md5), now),
     )
     row = await cursor.fetchone()
     return _file(row) if row else None
@@ -148,7 +148,7 @@ async def set_uploading(connection: Connection, file_id: FileId) -> None:
     """The first bytes have come, of the file or of a track."""
     await connection.execute(
         "UPDATE file SET status = 'uploading' WHERE id = %s AND status = ANY(%s)",
-        (file_id, before(FileStatus.UPLOADING)),
+        (file_id, states_before(FileStatus.UPLOADING)),
     )
 
 
@@ -156,7 +156,7 @@ async def set_processing(connection: Connection, file_id: FileId) -> bool:
     """All bytes have come; False when it was so before."""
     cursor = await connection.execute(
         "UPDATE file SET status = 'processing' WHERE id = %s AND status = ANY(%s)",
-        (file_id, before(FileStatus.PROCESSING)),
+        (file_id, states_before(FileStatus.PROCESSING)),
     )
     return cursor.rowcount == 1
 
@@ -182,7 +182,7 @@ async def is_taken(connection: Connection, file_id: FileId, *, fence: int) -> bo
 async def set_ready(
     connection: Connection,
     file_id: FileId,
-    facts: Facts,
+    facts: FileFacts,
     *,
     has_source: bool,
     now: datetime,
@@ -202,7 +202,7 @@ async def set_ready(
         """,
         {
             "id": file_id,
-            "before": before(FileStatus.READY),
+            "before": states_before(FileStatus.READY),
             "now": now,
             "media_type": facts.media_type,
             "width_px": facts.width_px,
@@ -225,7 +225,7 @@ async def fail(connection: Connection, file_id: FileId, failure: Failure, *, now
         """,
         {
             "id": file_id,
-            "before": before(FileStatus.FAILED),
+            "before": states_before(FileStatus.FAILED),
             "now": now,
             "code": failure.code,
             "message": failure.message,
@@ -262,7 +262,7 @@ async def set_content_removed(connection: Connection, file_id: FileId, *, now: d
     )
 
 
-async def forget_expired_before(connection: Connection, instant: datetime, *, limit: int) -> int:
+async def delete_expired_before(connection: Connection, instant: datetime, *, limit: int) -> int:
     """Forget files that expired before `instant` and whose content is gone; return how many."""
     cursor = await connection.execute(
         """
@@ -332,3 +332,37 @@ def _failure(row: Row) -> Failure | None:
     if row["error_code"] is None:
         return None
     return Failure(code=row["error_code"], message=row["error_message"])
+
+
+async def find_by_type_and_md5(
+    connection: Connection,
+    organization_id: OrganizationId,
+    md5: str,
+    *,
+    file_type: FileType,
+    with_size: bool,
+    now: datetime,
+) -> FileId | None:
+    """Return the best file of a type with that sum: one that is ready, else the newest.
+
+    `with_size` leaves out those of which only tracks are uploaded.
+    """
+    cursor = await connection.execute(
+        """
+        SELECT id FROM file
+        WHERE organization_id = %(organization_id)s AND replace(lower(md5), '-', '') = %(md5)s
+            AND type = %(type)s AND status <> 'failed'
+            AND (expires_at IS NULL OR expires_at > %(now)s)
+            AND (byte_size IS NOT NULL OR NOT %(with_size)s)
+        ORDER BY status = 'ready' DESC, created_at DESC LIMIT 1
+        """,
+        {
+            "organization_id": organization_id,
+            "md5": normalize_md5(md5),
+            "type": file_type,
+            "with_size": with_size,
+            "now": now,
+        },
+    )
+    row = await cursor.fetchone()
+    return FileId(row["id"]) if row else None

@@ -12,8 +12,9 @@ from typing import Final
 
 from framekiln.db.notify import notify
 from framekiln.db.pool import Connection, Database
-from framekiln.files import store
+from framekiln.files import part_store, store, track_store
 from framekiln.files.chunks import KEPT_BYTES, Chunk, PartCutter
+from framekiln.files.completion import UploadCompletion
 from framekiln.files.errors import (
     ChunkMismatch,
     FileExpired,
@@ -23,6 +24,7 @@ from framekiln.files.errors import (
     TrackNotFound,
     UploadGap,
 )
+from framekiln.files.events import FileEvents
 from framekiln.files.jobs import process_job
 from framekiln.files.model import (
     OWN_CONTENT,
@@ -31,13 +33,9 @@ from framekiln.files.model import (
     FileType,
     Track,
     parts_prefix,
-    topic,
+    progress_topic,
 )
-from framekiln.files.news import FileNews
-from framekiln.files.parts import store as part_store
-from framekiln.files.parts.store import Part
-from framekiln.files.tracks import store as track_store
-from framekiln.files.whole import WholeUploads
+from framekiln.files.part_store import Part
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.errors import FramekilnError
@@ -102,14 +100,14 @@ class Uploads:
         jobs: JobQueue,
         blobs: BlobStore,
         clock: Clock,
-        news: FileNews,
+        events: FileEvents,
     ) -> None:
         self._database = database
-        self._news = news
+        self._events = events
         self._jobs = jobs
         self._blobs = blobs
         self._clock = clock
-        self._whole = WholeUploads(database, blobs=blobs, clock=clock, news=news)
+        self._whole = UploadCompletion(database, blobs=blobs, clock=clock, events=events)
 
     async def find(self, target: Target) -> Upload:
         """Return how far an upload is."""
@@ -196,7 +194,7 @@ class Uploads:
             await part_store.insert(connection, target.file_id, target.track_id, part)
             await store.set_uploading(connection, target.file_id)
             if upload.file.status is FileStatus.CREATED:
-                await self._news.tell(connection, target.file_id)
+                await self._events.record(connection, target.file_id)
             await self._advance(connection, upload, part.end_byte)
         return part.end_byte, True
 
@@ -209,10 +207,10 @@ class Uploads:
         if next_byte == file.byte_size and file.type is FileType.VIDEO:
             await store.set_processing(connection, file.id)
             # Tracks and index are made of the content now.
-            await track_store.forget_waiting_index(connection, file.id)
-            await self._news.tell(connection, file.id)
+            await track_store.delete_waiting_index(connection, file.id)
+            await self._events.record(connection, file.id)
             await self._jobs.defer(connection, process_job(file))
-            await notify(connection, topic(file.id))
+            await notify(connection, progress_topic(file.id))
 
 
 async def _read(body: AsyncIterator[bytes], cutter: PartCutter) -> None:

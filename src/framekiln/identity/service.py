@@ -36,15 +36,15 @@ DEFAULT_ORGANIZATION = "default"
 FIRST_KEY_NAME = "first key"
 OPERATOR_KEY_NAME = "FRAMEKILN_API_KEY"
 
-REMEMBER = timedelta(seconds=5)
-REMEMBER_AT_MOST = 4096
+CACHE_FOR = timedelta(seconds=5)
+CACHE_SIZE = 4096
 TOUCH_EVERY = timedelta(minutes=1)
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 @dataclass
-class RecentCallers:
+class CallerCache:
     """Callers checked a moment ago, by the hash of their key's text. Never holds a failure."""
 
     _checked: dict[str, tuple[datetime, Caller]] = field(default_factory=dict)
@@ -53,13 +53,13 @@ class RecentCallers:
         """Return the caller, unless the check is too old or lies in the future."""
         checked_at, caller = self._checked.get(key_hash, (None, None))
         # A clock that was set back must not prolong anybody's life.
-        if checked_at is None or not checked_at <= now < checked_at + REMEMBER:
+        if checked_at is None or not checked_at <= now < checked_at + CACHE_FOR:
             return None
         return caller
 
     def put(self, key_hash: str, caller: Caller, *, now: datetime) -> None:
         """Remember a caller; when full, begin anew rather than grow."""
-        if len(self._checked) >= REMEMBER_AT_MOST:
+        if len(self._checked) >= CACHE_SIZE:
             self._checked.clear()
         self._checked[key_hash] = (now, caller)
 
@@ -74,7 +74,7 @@ class Identity:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._recent = RecentCallers()
+        self._recent = CallerCache()
 
     async def authenticate(self, key_text: str | None) -> Caller:
         """Return who holds this key, or raise `Unauthenticated` saying what is wrong with it."""
@@ -94,7 +94,7 @@ class Identity:
         await self._touch(found.key, now)
         return caller
 
-    async def caller_of(self, api_key_id: ApiKeyId) -> Caller:
+    async def find_caller(self, api_key_id: ApiKeyId) -> Caller:
         """Return who holds a key that a token of ours names; it must still work."""
         async with self._database.connection() as connection:
             found = await store.find_key_by_id(connection, api_key_id)
@@ -133,7 +133,7 @@ class Identity:
                 raise _no_organization(organization_id)
             return await self._issue(connection, organization_id, name)
 
-    async def lend_key(self, organization_id: OrganizationId, name: str) -> IssuedKey:
+    async def issue_temporary_key(self, organization_id: OrganizationId, name: str) -> IssuedKey:
         """Issue a key for a short while; whoever asked revokes it.
 
         Takes the place of a revoked one of that name, with a secret of its own: however often
@@ -185,7 +185,7 @@ class Identity:
         self._recent.clear()
         return issued
 
-    async def _check(self, key_id: str, key_hash: str) -> store.StoredKey:
+    async def _check(self, key_id: str, key_hash: str) -> store.StoredApiKey:
         async with self._database.connection() as connection:
             found = await store.find_key(connection, key_id)
         if found is None or not is_same_hash(found.key_hash, key_hash):

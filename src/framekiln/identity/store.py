@@ -23,7 +23,7 @@ SELECT_KEY: Final = """
 
 
 @dataclass(frozen=True)
-class StoredKey:
+class StoredApiKey:
     """A key as it lies in the table, with its owner and the hash that proves it."""
 
     organization: Organization
@@ -143,13 +143,13 @@ async def reuse_revoked_key(connection: Connection, key: ApiKey, key_hash: str) 
     return _key(row) if row else None
 
 
-async def find_key(connection: Connection, key_id: str) -> StoredKey | None:
+async def find_key(connection: Connection, key_id: str) -> StoredApiKey | None:
     """Return the key with this key id, revoked or not."""
     cursor = await connection.execute(f"{SELECT_KEY} WHERE k.key_id = %s", [key_id])
     return _stored_key(await cursor.fetchone())
 
 
-async def find_key_by_id(connection: Connection, api_key_id: ApiKeyId) -> StoredKey | None:
+async def find_key_by_id(connection: Connection, api_key_id: ApiKeyId) -> StoredApiKey | None:
     """Return a key by the id of its row, revoked or not."""
     cursor = await connection.execute(f"{SELECT_KEY} WHERE k.id = %s", [api_key_id])
     return _stored_key(await cursor.fetchone())
@@ -193,7 +193,7 @@ async def revoke_key(connection: Connection, key_id: str, *, now: datetime) -> A
     return _key(row) if row else None
 
 
-def _stored_key(row: Row | None) -> StoredKey | None:
+def _stored_key(row: Row | None) -> StoredApiKey | None:
     if row is None:
         return None
     organization = Organization(
@@ -202,7 +202,7 @@ def _stored_key(row: Row | None) -> StoredKey | None:
         pipelines_enabled=row["pipelines_enabled"],
         created_at=row["organization_created_at"],
     )
-    return StoredKey(organization=organization, key=_key(row), key_hash=row["key_hash"])
+    return StoredApiKey(organization=organization, key=_key(row), key_hash=row["key_hash"])
 
 
 def _organization(row: Row) -> Organization:

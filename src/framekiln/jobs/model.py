@@ -91,7 +91,7 @@ class JobContext:
     attempt: int
     retries: RetryPolicy = field(default_factory=RetryPolicy, compare=False)
 
-    def tries_again_after(self, error: BaseException) -> bool:
+    def will_retry(self, error: BaseException) -> bool:
         """Tell whether the job runs again if its handler raises this."""
         return self.retries.delay_s(error, self.attempt) is not None
 
@@ -126,7 +126,7 @@ class QueueDepth:
 
 
 @dataclass(frozen=True)
-class WorkerPace:
+class WorkerTiming:
     """How often a worker shows that it is alive and looks for work by itself."""
 
     heartbeat_s: float = 5.0

@@ -24,7 +24,7 @@ from framekiln.jobs.model import (
     JobStatus,
     NewJob,
     QueueDepth,
-    WorkerPace,
+    WorkerTiming,
 )
 
 MAX_CONNECTIONS = 2
@@ -196,11 +196,16 @@ class JobQueue:
         queues: Sequence[str],
         concurrency: int,
         name: str,
-        pace: WorkerPace | None = None,
+        timing: WorkerTiming | None = None,
     ) -> None:
         """Run jobs until cancelled; see `worker.run_worker`. Needs no open()."""
         await worker.run_worker(
-            self._conninfo, handlers, queues=queues, concurrency=concurrency, name=name, pace=pace
+            self._conninfo,
+            handlers,
+            queues=queues,
+            concurrency=concurrency,
+            name=name,
+            timing=timing,
         )
 
 

@@ -16,7 +16,7 @@ from procrastinate.retry import BaseRetryStrategy, RetryDecision
 from framekiln.db.pool import Database
 from framekiln.jobs.connector import PoolConnector
 from framekiln.jobs.leases import LeaseManager
-from framekiln.jobs.model import STALLED_AFTER_S, Handler, JobContext, RetryPolicy, WorkerPace
+from framekiln.jobs.model import STALLED_AFTER_S, Handler, JobContext, RetryPolicy, WorkerTiming
 from framekiln.kit.clock import SystemClock
 from framekiln.kit.errors import FramekilnError
 
@@ -40,14 +40,14 @@ async def run_worker(
     queues: Sequence[str],
     concurrency: int,
     name: str,
-    pace: WorkerPace | None = None,
+    timing: WorkerTiming | None = None,
 ) -> None:
     """Work until cancelled; then cancel the running handlers and give their jobs back at once.
 
     Outages of the database are waited out. Raises `DatabaseUnavailable` only when it is away
     at the start.
     """
-    pace = pace or WorkerPace()
+    timing = timing or WorkerTiming()
     database = Database(conninfo, max_connections=MAX_CONNECTIONS)
     await database.open()
     try:
@@ -56,15 +56,15 @@ async def run_worker(
         leases = LeaseManager(connector)
         app.job_manager = leases
         for kind, handler in handlers.items():
-            _register(app, kind, handler=handler, retries=pace.retries)
+            _register(app, kind, handler=handler, retries=timing.retries)
         running = asyncio.create_task(
             app.run_worker_async(
                 queues=list(queues),
                 concurrency=concurrency,
                 name=name,
-                fetch_job_polling_interval=pace.poll_s,
-                abort_job_polling_interval=pace.heartbeat_s,
-                update_heartbeat_interval=pace.heartbeat_s,
+                fetch_job_polling_interval=timing.poll_s,
+                abort_job_polling_interval=timing.heartbeat_s,
+                update_heartbeat_interval=timing.heartbeat_s,
                 stalled_worker_timeout=STALLED_AFTER_S,
                 shutdown_graceful_timeout=0,
                 delete_jobs="successful",

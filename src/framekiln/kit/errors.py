@@ -60,7 +60,7 @@ class Unauthenticated(FramekilnError):
 
 
 class Forbidden(FramekilnError):
-    """We know who asks, and they may not, from there."""
+    """Authenticated, but not allowed from this origin."""
 
     code = "forbidden"
     blame = Blame.CALLER
@@ -95,7 +95,7 @@ class Gone(FramekilnError):
 
 
 class OutOfRange(FramekilnError):
-    """Bytes that cannot be joined to what is there."""
+    """The range does not continue the stored bytes."""
 
     code = "out_of_range"
     blame = Blame.CALLER

@@ -16,18 +16,18 @@ from typing import Final
 import httpcore
 import httpx
 
+from framekiln.kit.atomic_file import Write, atomic_file
 from framekiln.kit.content_version import ContentVersion, version_of_part
 from framekiln.kit.errors import RemoteFailed, TooLarge
 from framekiln.kit.guarded_transport import (
     FetchRefused,
+    FetchRules,
     GuardedTransport,
     Resolve,
-    Rules,
     checked_addresses,
     host_of,
     resolve_by_system,
 )
-from framekiln.kit.whole_file import Write, whole_file
 
 Sink = Callable[[bytes], None]
 
@@ -45,7 +45,7 @@ class FetchFailed(RemoteFailed):
     code = "fetch_failed"
 
 
-class FetchFailedForGood(FetchFailed):
+class FetchFailedPermanently(FetchFailed):
     """The other server answered, and would answer the same again."""
 
     retryable = False
@@ -99,7 +99,7 @@ class GuardedFetcher:
         ca_file: Path | None = None,
         resolve: Resolve = resolve_by_system,
     ) -> None:
-        self._rules = Rules(allow)
+        self._rules = FetchRules(allow)
         self._resolve = resolve
         # Reading all authorities takes long, and many processes never ask anybody. A file of the
         # operator is read at once, so that a wrong one is told at the start.
@@ -288,7 +288,7 @@ async def _following(
 @asynccontextmanager
 async def _opened(sink: Sink | Path) -> AsyncIterator[Write]:
     if isinstance(sink, Path):
-        async with whole_file(sink) as write:
+        async with atomic_file(sink) as write:
             yield write
     else:
         yield _in_place(sink)
@@ -306,7 +306,7 @@ async def _deliver(response: httpx.Response, write: Write, max_bytes: int) -> in
     host = host_of(response.url)
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in {"", "identity"}:
-        raise FetchFailedForGood(
+        raise FetchFailedPermanently(
             f"{host}: sent {encoding} although it was asked for plain bytes.",
             host=host,
             status=response.status_code,
@@ -335,7 +335,7 @@ def _check_status(response: httpx.Response) -> None:
     status = response.status_code
     again = status >= 500 or status in _WORTH_RETRYING
     host = host_of(response.url)
-    kind = FetchFailed if again else FetchFailedForGood
+    kind = FetchFailed if again else FetchFailedPermanently
     raise kind(f"{host}: answered with status {status}.", host=host, status=status)
 
 

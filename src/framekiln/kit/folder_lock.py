@@ -40,7 +40,7 @@ def make_folder(folder: Path) -> None:
 
 
 @contextlib.contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def lock_folder(folder: Path) -> Iterator[None]:
     """Own `folder` for the duration, or raise `FolderInUse` at once."""
     make_folder(folder)
     path = folder / "serve.lock"

@@ -48,7 +48,7 @@ def _port_of(url: httpx.URL) -> int:
     return url.port or (80 if url.scheme == "http" else 443)
 
 
-class Rules:
+class FetchRules:
     """What may be asked of whom, as far as the address itself tells."""
 
     def __init__(self, allow: frozenset[str]) -> None:
@@ -110,7 +110,7 @@ def _is_address(host: str) -> bool:
 class _CheckedConnections(httpcore.AsyncNetworkBackend):
     """Resolves, checks, and connects to what was checked. TLS keeps the host's name."""
 
-    def __init__(self, rules: Rules, resolve: Resolve) -> None:
+    def __init__(self, rules: FetchRules, resolve: Resolve) -> None:
         self._rules = rules
         self._resolve = resolve
         self._network = httpcore.AnyIOBackend()
@@ -128,12 +128,12 @@ class _CheckedConnections(httpcore.AsyncNetworkBackend):
         raise failure
 
 
-async def checked_addresses(rules: Rules, resolve: Resolve, url: httpx.URL) -> Sequence[str]:
+async def checked_addresses(rules: FetchRules, resolve: Resolve, url: httpx.URL) -> Sequence[str]:
     """Return where a connection to `url` may go, or refuse it."""
     return await _addresses(rules, resolve, host=host_of(url), port=_port_of(url))
 
 
-async def _addresses(rules: Rules, resolve: Resolve, *, host: str, port: int) -> Sequence[str]:
+async def _addresses(rules: FetchRules, resolve: Resolve, *, host: str, port: int) -> Sequence[str]:
     try:
         addresses = await resolve(host, port)
     except UnicodeError as error:
@@ -156,7 +156,7 @@ async def _addresses(rules: Rules, resolve: Resolve, *, host: str, port: int) ->
 class GuardedTransport(httpx.AsyncBaseTransport):
     """httpx on top of checked connections; the rules see every request, redirects included."""
 
-    def __init__(self, rules: Rules, resolve: Resolve, context: ssl.SSLContext) -> None:
+    def __init__(self, rules: FetchRules, resolve: Resolve, context: ssl.SSLContext) -> None:
         self._rules = rules
         self._pool = httpcore.AsyncConnectionPool(
             ssl_context=context, network_backend=_CheckedConnections(rules, resolve)

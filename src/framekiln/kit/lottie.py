@@ -9,7 +9,7 @@ from typing import Final
 _LARGEST: Final = 10**9
 
 
-class NoLottie(ValueError):
+class NotLottie(ValueError):
     """The value is no Lottie animation; the text names the field and the remedy."""
 
 
@@ -24,14 +24,14 @@ class LottieFacts:
 
 
 def lottie_facts(animation: object) -> LottieFacts:
-    """Return what an animation says of itself, or raise `NoLottie`. Without `ip` it starts at 0."""
+    """Return the facts of an animation, or raise `NotLottie`. Without `ip` it starts at 0."""
     if not isinstance(animation, Mapping):
-        raise NoLottie("it must be an object")
+        raise NotLottie("it must be an object")
     width, height, fps = (_above_0(animation, name) for name in ("w", "h", "fr"))
     first = _number(animation, "ip") if animation.get("ip") is not None else Fraction(0)
     end = _number(animation, "op")
     if end <= first:
-        raise NoLottie("op must be more than ip, where the animation starts")
+        raise NotLottie("op must be more than ip, where the animation starts")
     return LottieFacts(_side(width), _side(height), fps, (end - first) / fps)
 
 
@@ -42,15 +42,15 @@ def _side(length: Fraction) -> float:
 def _above_0(animation: Mapping[str, object], name: str) -> Fraction:
     number = _number(animation, name)
     if number <= 0:
-        raise NoLottie(f"{name} must be a number above 0")
+        raise NotLottie(f"{name} must be a number above 0")
     return number
 
 
 def _number(animation: Mapping[str, object], name: str) -> Fraction:
     value = animation.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise NoLottie(f"{name} must be a number above 0")
+        raise NotLottie(f"{name} must be a number above 0")
     # Not-a-number is not within the bounds either.
     if not -_LARGEST <= value <= _LARGEST:
-        raise NoLottie(f"{name} must be at most {_LARGEST}")
+        raise NotLottie(f"{name} must be at most {_LARGEST}")
     return Fraction(str(value))

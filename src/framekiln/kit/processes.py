@@ -38,11 +38,11 @@ class Program:
     """Where to run it; ours when not said."""
     stop_signal: signal.Signals = signal.SIGTERM
     stop_timeout_s: float = 10
-    is_never_hurried: bool = False
+    needs_clean_stop: bool = False
     """Whether it ends in its own time, however impatient somebody is: it would leave a mess."""
 
 
-class Child:
+class ChildProcess:
     """One running program with everything in its process group."""
 
     def __init__(
@@ -59,7 +59,7 @@ class Child:
         self._output = output
 
     @classmethod
-    async def start(cls, program: Program, sink: LineSink) -> "Child":
+    async def start(cls, program: Program, sink: LineSink) -> "ChildProcess":
         """Start the program; what it writes goes to `sink`, line by line."""
         # A pipe of our own: asyncio takes a process for running as long as anybody, be it a
         # forgotten grandchild, holds one of its pipes.
@@ -68,7 +68,7 @@ class Child:
         output = asyncio.create_task(_pass_lines(readable, program.name, sink))
         try:
             process = await asyncio.create_subprocess_exec(
-                *dying_with_parent(program.argv, program.stop_signal),
+                *with_parent_death_signal(program.argv, program.stop_signal),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=writable,
                 stderr=writable,
@@ -137,7 +137,7 @@ async def _pass_lines(readable: int, name: str, sink: LineSink) -> None:
         transport.close()
 
 
-def dying_with_parent(argv: Sequence[str], death_signal: signal.Signals) -> tuple[str, ...]:
+def with_parent_death_signal(argv: Sequence[str], death_signal: signal.Signals) -> tuple[str, ...]:
     """Return the command that also gets `death_signal` when we end, however we end."""
     setpriv = shutil.which("setpriv")
     if setpriv is None:
@@ -176,7 +176,7 @@ def end_orphans(known: Collection[int], *, mark: str | None = None) -> list[int]
     return left
 
 
-def running_in(folder: Path, *, name: str) -> list[int]:
+def processes_in_folder(folder: Path, *, name: str) -> list[int]:
     """Return the processes called `name` that work in `folder`; zombies do not count."""
     found = []
     for pid in _all_pids():

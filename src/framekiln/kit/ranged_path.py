@@ -3,7 +3,7 @@
 A `RangedPath` is the path of a sparse copy. Whoever opens it through `open`, or reads it by any
 method of `Path`, gets the bytes of the original: blocks that are missing are fetched first, and
 stay. Several threads may read at once. What goes around Python (a path given to another program)
-would see holes: `media/opening.py` is where FFmpeg is given a reader instead.
+would see holes: `media/container.py` is where FFmpeg is given a reader instead.
 """
 
 import io
@@ -25,7 +25,7 @@ GetPart = Callable[[int, int], bytes]
 class RangedPath(PosixPath):
     """Made by `ranged_path`. Paths derived from it are ordinary ones."""
 
-    blocks: "Blocks | None" = None
+    blocks: "SparseCopy | None" = None
 
     def open(self, mode: str = "r", *args: Any, **options: Any) -> IO[Any]:  # type: ignore[override]
         """Open it for reading as it is at its origin."""
@@ -41,14 +41,14 @@ class RangedPath(PosixPath):
         return RangedReader(self.blocks)
 
 
-def ranged_path(path: Path, blocks: "Blocks") -> RangedPath:
+def ranged_path(path: Path, blocks: "SparseCopy") -> RangedPath:
     """Return the path of a sparse copy, to be read by way of its blocks."""
     ranged = RangedPath(path)
     ranged.blocks = blocks
     return ranged
 
 
-class Blocks:
+class SparseCopy:
     """The sparse copy itself, and which of its blocks are there."""
 
     def __init__(self, path: Path, size_bytes: int, get: GetPart) -> None:
@@ -103,12 +103,12 @@ class RangedReader(io.RawIOBase):
     The longer it goes on without a jump, the more it fetches at once.
     """
 
-    def __init__(self, blocks: Blocks) -> None:
+    def __init__(self, blocks: SparseCopy) -> None:
         self._blocks = blocks
         self._at = 0
         self._missed_at = -1
         self._ahead = 1
-        self.is_hollow = False
+        self.is_local_only = False
         """Whether what is missing is read as zeros, and not fetched."""
 
     def readable(self) -> bool:
@@ -151,7 +151,7 @@ class RangedReader(io.RawIOBase):
         blocks, at = self._blocks, self._at
         if at >= blocks.size_bytes or blocks.has(at, at + 1):
             return blocks.read(at, size, ahead=1)
-        if self.is_hollow:
+        if self.is_local_only:
             left = min(blocks.size_bytes, (at // BLOCK_BYTES + 1) * BLOCK_BYTES) - at
             return bytes(min(size, left))
         self._ahead = min(2 * self._ahead, MOST_AHEAD) if self._reads_on(at) else 1

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from framekiln.kit.content_version import ContentVersion, SourceChanged
 from framekiln.kit.fetch import FetchFailed, FetchTooLarge, GuardedFetcher
-from framekiln.kit.ranged_path import BLOCK_BYTES, Blocks, RangedPath, ranged_path
+from framekiln.kit.ranged_path import BLOCK_BYTES, RangedPath, SparseCopy, ranged_path
 
 SMALL_BYTES: Final = 8 << 20
 _BEGINNING_BYTES: Final = 4 * BLOCK_BYTES
@@ -89,7 +89,9 @@ async def open_ranged(
         if is_pinned:
             raise
         return None
-    blocks = Blocks(path, version.size_bytes, lambda start, stop: run(parts.get_all(start, stop)))
+    blocks = SparseCopy(
+        path, version.size_bytes, lambda start, stop: run(parts.get_all(start, stop))
+    )
     blocks.put(0, beginning)
     blocks.put(last, end)
     return RangedSource(ranged_path(path, blocks), parts.content_type, version)

@@ -25,7 +25,7 @@ _NOT_CUES: Final = re.compile(r"^(NOTE|STYLE|REGION)(\s|$)")
 
 
 @dataclass(frozen=True)
-class Spoken:
+class TimedText:
     """A segment or a word."""
 
     start_ms: int
@@ -38,11 +38,11 @@ class Spoken:
 
 
 @dataclass(frozen=True)
-class Captions:
+class CaptionTrack:
     """What is said, in order of time."""
 
-    segments: tuple[Spoken, ...]
-    words: tuple[Spoken, ...]
+    segments: tuple[TimedText, ...]
+    words: tuple[TimedText, ...]
 
     def as_json(self) -> dict[str, Any]:
         """Return the captions document that pages read."""
@@ -52,7 +52,7 @@ class Captions:
         }
 
 
-def read_captions(data: bytes) -> Captions:
+def read_captions(data: bytes) -> CaptionTrack:
     """Return what a WebVTT or SubRip file says; which of the two it is, its first line tells."""
     lines = _decode(data).splitlines()
     is_vtt = bool(lines) and re.match(r"^WEBVTT(\s|$)", lines[0]) is not None
@@ -62,8 +62,8 @@ def read_captions(data: bytes) -> Captions:
             "line 1: neither WebVTT (no WEBVTT header) nor SubRip (no cue in the whole file)"
         )
     cues.sort(key=lambda cue: (cue.start_ms, cue.end_ms))
-    segments = (Spoken(cue.start_ms, cue.end_ms, cue.plain_text) for cue in cues)
-    return Captions(
+    segments = (TimedText(cue.start_ms, cue.end_ms, cue.plain_text) for cue in cues)
+    return CaptionTrack(
         segments=tuple(segment for segment in segments if segment.text),
         words=tuple(word for cue in cues for word in cue.words()),
     )
@@ -82,7 +82,7 @@ class _Cue:
     def plain_text(self) -> str:
         return _plain(_STAMP.sub("", self.text))
 
-    def words(self) -> Iterator[Spoken]:
+    def words(self) -> Iterator[TimedText]:
         """Yield the words, each within the time that stamps around it leave."""
         pieces = _STAMP.split(self.text)
         texts = [_plain(text) for text in pieces[:: _CLOCK_FIELDS + 1]]
@@ -174,11 +174,11 @@ def _plain(text: str) -> str:
     return unescape(_TAG.sub("", text)).replace("\xa0", " ").strip()
 
 
-def _share_out(words: list[str], start_ms: int, end_ms: int) -> Iterator[Spoken]:
+def _share_out(words: list[str], start_ms: int, end_ms: int) -> Iterator[TimedText]:
     """Give each word its part of a stretch of time, by its length."""
     letters, done = sum(map(len, words)), 0
     for word in words:
         begins = start_ms + (end_ms - start_ms) * done // letters
         done += len(word)
         ends = start_ms + (end_ms - start_ms) * done // letters
-        yield Spoken(begins, ends, word)
+        yield TimedText(begins, ends, word)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from framekiln.kit.ranged_path import RangedPath
-from framekiln.media.imaging.frame_times import TooManyFrames, hasty_delays
+from framekiln.media.images.frame_times import TooManyFrames, hasty_delays
 
 _MAGIC: Final = (b"GIF87a", b"GIF89a")
 _USUAL_DELAY: Final = b"\x0a\x00"

@@ -10,68 +10,67 @@ from dataclasses import dataclass
 from typing import Final
 
 from framekiln.kit.media_kind import MediaKind
-from framekiln.media.sniff_sound import is_adts, is_mp3, skip_id3
 
 HEAD_BYTES: Final = 64 << 10
 """How much of a file `sniff` wants to see; more is not looked at, less may leave it unsure."""
 
 
 @dataclass(frozen=True)
-class Sniffed:
+class SniffedType:
     """What was found. Without `kind` it is nothing we take, though `mime_type` may have a name."""
 
     kind: MediaKind | None
     mime_type: str | None
 
 
-UNKNOWN: Final = Sniffed(None, None)
+UNKNOWN: Final = SniffedType(None, None)
 
 # Of ISO media files: by their major brand, else by one of the compatible ones.
 _BRANDS: Final = {
-    b"qt  ": Sniffed(MediaKind.VIDEO, "video/quicktime"),
-    b"M4A ": Sniffed(MediaKind.AUDIO, "audio/mp4"),
-    b"M4B ": Sniffed(MediaKind.AUDIO, "audio/mp4"),
-    b"M4P ": Sniffed(MediaKind.AUDIO, "audio/mp4"),
-    b"avif": Sniffed(None, "image/avif"),
-    b"avis": Sniffed(None, "image/avif"),
-    b"heic": Sniffed(None, "image/heic"),
-    b"heix": Sniffed(None, "image/heic"),
-    b"hevc": Sniffed(None, "image/heic"),
-    b"mif1": Sniffed(None, "image/heif"),
-    b"msf1": Sniffed(None, "image/heif"),
-    b"crx ": Sniffed(None, "image/x-canon-cr3"),
-    b"jp2 ": Sniffed(None, "image/jp2"),
+    b"qt  ": SniffedType(MediaKind.VIDEO, "video/quicktime"),
+    b"M4A ": SniffedType(MediaKind.AUDIO, "audio/mp4"),
+    b"M4B ": SniffedType(MediaKind.AUDIO, "audio/mp4"),
+    b"M4P ": SniffedType(MediaKind.AUDIO, "audio/mp4"),
+    b"avif": SniffedType(None, "image/avif"),
+    b"avis": SniffedType(None, "image/avif"),
+    b"heic": SniffedType(None, "image/heic"),
+    b"heix": SniffedType(None, "image/heic"),
+    b"hevc": SniffedType(None, "image/heic"),
+    b"mif1": SniffedType(None, "image/heif"),
+    b"msf1": SniffedType(None, "image/heif"),
+    b"crx ": SniffedType(None, "image/x-canon-cr3"),
+    b"jp2 ": SniffedType(None, "image/jp2"),
 }
-_MP4: Final = Sniffed(MediaKind.VIDEO, "video/mp4")
+_MP4: Final = SniffedType(MediaKind.VIDEO, "video/mp4")
 _QUICKTIME_FIRST: Final = {b"moov", b"mdat", b"wide", b"free", b"skip", b"pnot"}
 _RIFF: Final = {
-    b"AVI ": Sniffed(MediaKind.VIDEO, "video/x-msvideo"),
-    b"WAVE": Sniffed(MediaKind.AUDIO, "audio/wav"),
-    b"WEBP": Sniffed(MediaKind.IMAGE, "image/webp"),
+    b"AVI ": SniffedType(MediaKind.VIDEO, "video/x-msvideo"),
+    b"WAVE": SniffedType(MediaKind.AUDIO, "audio/wav"),
+    b"WEBP": SniffedType(MediaKind.IMAGE, "image/webp"),
 }
 _DOCUMENT_TYPES: Final = {
-    b"webm": Sniffed(MediaKind.VIDEO, "video/webm"),
-    b"matroska": Sniffed(MediaKind.VIDEO, "video/x-matroska"),
+    b"webm": SniffedType(MediaKind.VIDEO, "video/webm"),
+    b"matroska": SniffedType(MediaKind.VIDEO, "video/x-matroska"),
 }
 _MAGIC: Final = {
-    b"\xff\xd8\xff": Sniffed(MediaKind.IMAGE, "image/jpeg"),
-    b"\x89PNG\r\n\x1a\n": Sniffed(MediaKind.IMAGE, "image/png"),
-    b"GIF87a": Sniffed(MediaKind.IMAGE, "image/gif"),
-    b"GIF89a": Sniffed(MediaKind.IMAGE, "image/gif"),
-    b"fLaC": Sniffed(MediaKind.AUDIO, "audio/flac"),
+    b"\xff\xd8\xff": SniffedType(MediaKind.IMAGE, "image/jpeg"),
+    b"\x89PNG\r\n\x1a\n": SniffedType(MediaKind.IMAGE, "image/png"),
+    b"GIF87a": SniffedType(MediaKind.IMAGE, "image/gif"),
+    b"GIF89a": SniffedType(MediaKind.IMAGE, "image/gif"),
+    b"fLaC": SniffedType(MediaKind.AUDIO, "audio/flac"),
     # Named only so that a refusal can say what it was.
-    b"%PDF-": Sniffed(None, "application/pdf"),
-    b"PK\x03\x04": Sniffed(None, "application/zip"),
-    b"PK\x05\x06": Sniffed(None, "application/zip"),
-    b"\x1f\x8b": Sniffed(None, "application/gzip"),
-    b"FLV\x01": Sniffed(None, "video/x-flv"),
-    b"\x30\x26\xb2\x75\x8e\x66\xcf\x11": Sniffed(None, "video/x-ms-asf"),
-    b"\x7fELF": Sniffed(None, "application/x-executable"),
-    b"MZ": Sniffed(None, "application/x-msdownload"),
-    b"\x00\x00\x01\xba": Sniffed(None, "video/mpeg"),
-    b"BM": Sniffed(None, "image/bmp"),
-    b"II*\x00": Sniffed(None, "image/tiff"),
-    b"MM\x00*": Sniffed(None, "image/tiff"),
+    b"%PDF-": SniffedType(None, "application/pdf"),
+    b"PK\x03\x04": SniffedType(None, "application/zip"),
+    b"PK\x05\x06": SniffedType(None, "application/zip"),
+    b"\x1f\x8b": SniffedType(None, "application/gzip"),
+    b"FLV\x01": SniffedType(None, "video/x-flv"),
+    b"\x30\x26\xb2\x75\x8e\x66\xcf\x11": SniffedType(None, "video/x-ms-asf"),
+    b"\x7fELF": SniffedType(None, "application/x-executable"),
+    b"MZ": SniffedType(None, "application/x-msdownload"),
+    b"\x00\x00\x01\xba": SniffedType(None, "video/mpeg"),
+    b"BM": SniffedType(None, "image/bmp"),
+    b"II*\x00": SniffedType(None, "image/tiff"),
+    b"MM\x00*": SniffedType(None, "image/tiff"),
 }
 _XML_BEFORE_ROOT: Final = re.compile(
     r"(?:\s+|<\?.*?\?>|<!--.*?-->|<!DOCTYPE[^\[>]*(?:\[.*?\]\s*)?>)*", re.DOTALL | re.IGNORECASE
@@ -82,7 +81,7 @@ _SRT: Final = re.compile(
 )
 
 
-def sniff(head: bytes) -> Sniffed:
+def sniff(head: bytes) -> SniffedType:
     """Return what a file is that begins with `head`."""
     head = head[:HEAD_BYTES]
     for look in (_iso_media, _matroska, _riff, _ogg, _by_magic, _bare_sound, _text):
@@ -92,27 +91,27 @@ def sniff(head: bytes) -> Sniffed:
     return UNKNOWN
 
 
-def _iso_media(head: bytes) -> Sniffed | None:
+def _iso_media(head: bytes) -> SniffedType | None:
     size, name = int.from_bytes(head[:4], "big"), head[4:8]
     if name == b"ftyp" and 12 <= size <= 4096:
         brands = [head[at : at + 4] for at in (8, *range(16, min(size, len(head)), 4))]
         return _BRANDS.get(brands[0]) or _compatible(brands[1:])
     if name == b"styp":
-        return Sniffed(None, "video/iso.segment")
+        return SniffedType(None, "video/iso.segment")
     # QuickTime files of old begin with any box. A size of 1 means that a longer one follows.
     if name in _QUICKTIME_FIRST and (size in (0, 1) or size >= 8):
-        return Sniffed(MediaKind.VIDEO, "video/quicktime")
+        return SniffedType(MediaKind.VIDEO, "video/quicktime")
     return None
 
 
-def _compatible(brands: list[bytes]) -> Sniffed:
+def _compatible(brands: list[bytes]) -> SniffedType:
     """Decide for a major brand that says little, such as isom or mp42."""
     is_video = any(brand[:3] in (b"iso", b"mp4", b"avc", b"dby", b"das") for brand in brands)
     known = (_BRANDS[brand] for brand in brands if brand in _BRANDS)
     return _MP4 if is_video else next(known, _MP4)
 
 
-def _matroska(head: bytes) -> Sniffed | None:
+def _matroska(head: bytes) -> SniffedType | None:
     if not head.startswith(b"\x1a\x45\xdf\xa3"):
         return None
     # Element 0x4282, the document type: one byte of length, then the word.
@@ -124,53 +123,53 @@ def _matroska(head: bytes) -> Sniffed | None:
     return _DOCUMENT_TYPES.get(word, UNKNOWN)
 
 
-def _riff(head: bytes) -> Sniffed | None:
+def _riff(head: bytes) -> SniffedType | None:
     if head[:4] in (b"RIFF", b"RF64", b"BW64"):
         return _RIFF.get(head[8:12], UNKNOWN)
     return None
 
 
-def _ogg(head: bytes) -> Sniffed | None:
+def _ogg(head: bytes) -> SniffedType | None:
     if not head.startswith(b"OggS"):
         return None
     has_picture = b"\x80theora" in head[:4096] or b"BBCD\0" in head[:4096]
     if has_picture:
-        return Sniffed(MediaKind.VIDEO, "video/ogg")
-    return Sniffed(MediaKind.AUDIO, "audio/ogg")
+        return SniffedType(MediaKind.VIDEO, "video/ogg")
+    return SniffedType(MediaKind.AUDIO, "audio/ogg")
 
 
-def _by_magic(head: bytes) -> Sniffed | None:
+def _by_magic(head: bytes) -> SniffedType | None:
     return next((found for magic, found in _MAGIC.items() if head.startswith(magic)), None)
 
 
-def _bare_sound(head: bytes) -> Sniffed | None:
+def _bare_sound(head: bytes) -> SniffedType | None:
     """Look for sound without a container, which has no magic, behind its tags."""
     at = skip_id3(head)
     if at and head[at : at + 4] == b"fLaC":
-        return Sniffed(MediaKind.AUDIO, "audio/flac")
+        return SniffedType(MediaKind.AUDIO, "audio/flac")
     if is_adts(head[at:]):
-        return Sniffed(MediaKind.AUDIO, "audio/aac")
+        return SniffedType(MediaKind.AUDIO, "audio/aac")
     # Pictures of covers are often larger than what we see: then the tag must do.
     if is_mp3(head[at:]) or at >= len(head) > 0:
-        return Sniffed(MediaKind.AUDIO, "audio/mpeg")
+        return SniffedType(MediaKind.AUDIO, "audio/mpeg")
     return None
 
 
-def _text(head: bytes) -> Sniffed | None:
+def _text(head: bytes) -> SniffedType | None:
     try:
         text = _as_text(head).lstrip()
     except UnicodeDecodeError:
         return None
     if "\0" in text:
         return None
-    looks: tuple[tuple[Callable[[str], object], Sniffed], ...] = (
-        (_is_vtt, Sniffed(MediaKind.CAPTION, "text/vtt")),
-        (_SRT.match, Sniffed(MediaKind.CAPTION, "application/x-subrip")),
-        (_is_html, Sniffed(None, "text/html")),
-        (_is_svg, Sniffed(MediaKind.IMAGE, "image/svg+xml")),
-        (_is_json, Sniffed(MediaKind.CAPTION, "application/json")),
-        (_is_playlist, Sniffed(None, "application/vnd.apple.mpegurl")),
-        (bool, Sniffed(None, "text/plain")),
+    looks: tuple[tuple[Callable[[str], object], SniffedType], ...] = (
+        (_is_vtt, SniffedType(MediaKind.CAPTION, "text/vtt")),
+        (_SRT.match, SniffedType(MediaKind.CAPTION, "application/x-subrip")),
+        (_is_html, SniffedType(None, "text/html")),
+        (_is_svg, SniffedType(MediaKind.IMAGE, "image/svg+xml")),
+        (_is_json, SniffedType(MediaKind.CAPTION, "application/json")),
+        (_is_playlist, SniffedType(None, "application/vnd.apple.mpegurl")),
+        (bool, SniffedType(None, "text/plain")),
     )
     return next((found for look, found in looks if look(text)), None)
 
@@ -208,3 +207,60 @@ def _is_html(text: str) -> bool:
     return (
         re.match(r"\s*<(!doctype\s+html|html|head|body|script)\b", text, re.IGNORECASE) is not None
     )
+
+
+_ID3_HEADER_BYTES: Final = 10
+# kbit/s by index, for layer III of MPEG 1, and of MPEG 2 and 2.5.
+_KBITS_1: Final = (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
+_KBITS_2: Final = (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
+_RATES_HZ: Final = (44_100, 48_000, 32_000)
+# Version bits: by how much rates are divided. 1 is not used.
+_DIVISORS: Final = {0: 4, 2: 2, 3: 1}
+
+
+def skip_id3(head: bytes) -> int:
+    """Return where the sound begins behind an ID3 tag; beyond the head if the tag is longer."""
+    if head[:3] != b"ID3" or len(head) < _ID3_HEADER_BYTES:
+        return 0
+    size = 0
+    for byte in head[6:10]:
+        if byte & 0x80:
+            return 0
+        size = size << 7 | byte
+    return _ID3_HEADER_BYTES + size
+
+
+def is_mp3(sound: bytes) -> bool:
+    """Tell whether two MPEG layer III frames stand at the start."""
+    # Encoders may leave zeros between the tag and the first frame.
+    sound = sound.lstrip(b"\0")
+    length = _mp3_frame_bytes(sound)
+    return length > 0 and _mp3_frame_bytes(sound[length:]) > 0
+
+
+def is_adts(sound: bytes) -> bool:
+    """Tell whether two frames of AAC with ADTS headers stand at the start."""
+    length = _adts_frame_bytes(sound)
+    return length > 0 and _adts_frame_bytes(sound[length:]) > 0
+
+
+def _mp3_frame_bytes(sound: bytes) -> int:
+    """Return the length of the frame that begins here, 0 if there is none."""
+    if len(sound) < 4 or sound[0] != 0xFF or sound[1] & 0xE0 != 0xE0:
+        return 0
+    version, layer = sound[1] >> 3 & 3, sound[1] >> 1 & 3
+    rate, bits, padding = sound[2] >> 2 & 3, sound[2] >> 4, sound[2] >> 1 & 1
+    if version not in _DIVISORS or layer != 1 or rate == 3 or bits in (0, 15):
+        return 0
+    is_first = version == 3
+    bit_rate = 1000 * (_KBITS_1 if is_first else _KBITS_2)[bits]
+    return (144 if is_first else 72) * bit_rate * _DIVISORS[version] // _RATES_HZ[rate] + padding
+
+
+def _adts_frame_bytes(sound: bytes) -> int:
+    if len(sound) < 7 or sound[0] != 0xFF or sound[1] & 0xF6 != 0xF0:
+        return 0
+    if sound[2] >> 2 & 0xF > 12:
+        return 0
+    length = (sound[3] & 3) << 11 | sound[4] << 3 | sound[5] >> 5
+    return length if length >= 7 else 0

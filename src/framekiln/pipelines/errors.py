@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from framekiln.kit.errors import CompositionFailed, Conflict, FramekilnError, InvalidInput, NotFound
-from framekiln.pipelines.forms.issues import Issue
+from framekiln.pipelines.schema.issues import ValidationIssue
 
-Kind = TypeVar("Kind", bound=InvalidInput)
+InvalidInputT = TypeVar("InvalidInputT", bound=InvalidInput)
 
 
 class InvalidDefinition(InvalidInput):
@@ -154,17 +154,19 @@ class StepTypeUnavailable(FramekilnError):
     code = "step_type_unavailable"
 
 
-def invalid_request(issues: Iterable[Issue]) -> InvalidInput:
+def invalid_request(issues: Iterable[ValidationIssue]) -> InvalidInput:
     """Return the error for a request body with these issues."""
     return _with_issues(InvalidInput, issues, what="the request")
 
 
-def invalid_definition(issues: Iterable[Issue]) -> InvalidDefinition:
+def invalid_definition(issues: Iterable[ValidationIssue]) -> InvalidDefinition:
     """Return the error for a definition with these issues."""
     return _with_issues(InvalidDefinition, issues, what="the definition")
 
 
-def _with_issues(kind: type[Kind], issues: Iterable[Issue], *, what: str) -> Kind:
+def _with_issues(
+    kind: type[InvalidInputT], issues: Iterable[ValidationIssue], *, what: str
+) -> InvalidInputT:
     listed = [{"path": issue.path, "code": str(issue.code)} for issue in issues]
     first = listed[0]
     more = f" (and {len(listed) - 1} more)" if len(listed) > 1 else ""

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from framekiln.pixels import native, plain
+from framekiln.pixels import native, numpy_kernel
 
 Plane = NDArray[np.uint8]
 
@@ -18,14 +18,14 @@ _ONE: Final = 1 << WEIGHT_BITS
 _LARGEST_WEIGHT: Final = 60.0
 
 
-def cover(plane: Plane, alpha: Plane) -> Plane:
+def premultiply(plane: Plane, alpha: Plane) -> Plane:
     """Return the plane multiplied by alpha."""
     library = native.library()
     if library is None:
-        return plain.cover(plane, alpha)
+        return numpy_kernel.premultiply(plane, alpha)
     out = np.empty(plane.shape, np.uint8)
     height, width = plane.shape
-    library.framekiln_cover(*_places(plane, alpha), width, height, native.plane(out))
+    library.framekiln_cover(*_places(plane, alpha), width, height, native.native_plane(out))
     return out
 
 
@@ -33,13 +33,13 @@ def over(plane: Plane, alpha: Plane, below: Plane) -> None:
     """Lay a plane that is multiplied by its alpha over another one, in place."""
     library = native.library()
     if library is None:
-        below[...] = plain.over(plane, alpha, below)
+        below[...] = numpy_kernel.over(plane, alpha, below)
         return
     height, width = plane.shape
-    library.framekiln_over(*_places(plane, alpha), width, height, native.plane(below))
+    library.framekiln_over(*_places(plane, alpha), width, height, native.native_plane(below))
 
 
-def weighted(
+def weighted_sum(
     one: Plane, one_weight: float, other: Plane, other_weight: float, out: Plane | None = None
 ) -> Plane:
     """Return the sum of both, each times its weight; `out` may be one of them."""
@@ -47,30 +47,32 @@ def weighted(
     made = np.empty(one.shape, np.uint8) if out is None else out
     library = native.library()
     if library is None:
-        made[...] = plain.weighted(one, weights[0], other, weights[1])
+        made[...] = numpy_kernel.weighted_sum(one, weights[0], other, weights[1])
         return made
     height, width = one.shape
     places = _places(one, other)
     library.framekiln_weighted(
-        places[0], weights[0], places[1], weights[1], width, height, native.plane(made)
+        places[0], weights[0], places[1], weights[1], width, height, native.native_plane(made)
     )
     return made
 
 
-def uncover(plane: Plane, alpha: Plane, *, nothing: int) -> Plane:
+def unpremultiply(plane: Plane, alpha: Plane, *, nothing: int) -> Plane:
     """Return the plane divided by alpha; where that is zero, `nothing`."""
     library = native.library()
     if library is None:
-        return plain.uncover(plane, alpha, nothing)
+        return numpy_kernel.unpremultiply(plane, alpha, nothing)
     out = np.empty(plane.shape, np.uint8)
     height, width = plane.shape
-    library.framekiln_uncover(*_places(plane, alpha), width, height, nothing, native.plane(out))
+    library.framekiln_uncover(
+        *_places(plane, alpha), width, height, nothing, native.native_plane(out)
+    )
     return out
 
 
-def _places(one: Plane, other: Plane) -> tuple[native.Plane, native.Plane]:
+def _places(one: Plane, other: Plane) -> tuple[native.NativePlane, native.NativePlane]:
     assert one.shape == other.shape, "both have the same size"
-    return native.plane(one), native.plane(other)
+    return native.native_plane(one), native.native_plane(other)
 
 
 def _fixed(weight: float) -> int:

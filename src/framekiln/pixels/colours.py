@@ -1,6 +1,6 @@
 """What the numbers of a picture mean, and the weights of every conversion that follow from it.
 
-Weights are worked out in fractions and rounded once, to `FRACTION` bits behind the point. The sum
+Weights are worked out in fractions and rounded once, to `FRACTION_BITS` bits. The sum
 of all their errors is below a five-thousandth of a level.
 """
 
@@ -10,8 +10,8 @@ from fractions import Fraction
 from functools import cache
 from typing import Final, NamedTuple
 
-FRACTION: Final = 21
-_ONE: Final = 1 << FRACTION
+FRACTION_BITS: Final = 21
+_ONE: Final = 1 << FRACTION_BITS
 
 
 class Matrix(Enum):
@@ -62,7 +62,7 @@ class Colours:
         return 0 if self.is_full_range else 16
 
 
-SCREEN: Final = Colours(Matrix.BT709)
+BT709_LIMITED: Final = Colours(Matrix.BT709)
 """What our films are made of: BT.709, limited range."""
 
 

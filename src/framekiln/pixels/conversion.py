@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from framekiln.pixels import native, plain
+from framekiln.pixels import native, numpy_kernel
 from framekiln.pixels.colours import Colours, plane_weights, rgb_weights
 
 Pixels = NDArray[np.uint8]
@@ -48,20 +48,20 @@ def bgra_to_yuv420(bgra: Pixels, out: Planes) -> None:
     """Write height x width x BGRA as BT.709 of limited range; alpha is passed over."""
     library = native.library()
     if library is None:
-        _write(plain.rgb_to_yuv420(bgra[..., 2::-1]), out)
+        _write(numpy_kernel.rgb_to_yuv420(bgra[..., 2::-1]), out)
         return
     height, width = bgra.shape[:2]
-    library.framekiln_bgra_to_yuv420(native.plane(bgra), width, height, *_places(out))
+    library.framekiln_bgra_to_yuv420(native.native_plane(bgra), width, height, *_places(out))
 
 
 def rgba_to_yuv420(rgba: Pixels, out: Planes) -> None:
     """Write height x width x RGBA as BT.709 of limited range; alpha is passed over."""
     library = native.library()
     if library is None:
-        _write(plain.rgb_to_yuv420(rgba[..., :3]), out)
+        _write(numpy_kernel.rgb_to_yuv420(rgba[..., :3]), out)
         return
     height, width = rgba.shape[:2]
-    library.framekiln_rgba_to_yuv420(native.plane(rgba), width, height, *_places(out))
+    library.framekiln_rgba_to_yuv420(native.native_plane(rgba), width, height, *_places(out))
 
 
 def premultiplied_to_yuv420(rgba: Pixels, out: Planes) -> Pixels:
@@ -71,13 +71,13 @@ def premultiplied_to_yuv420(rgba: Pixels, out: Planes) -> Pixels:
     """
     library = native.library()
     if library is None:
-        *planes, half = plain.premultiplied_to_yuv420(rgba)
+        *planes, half = numpy_kernel.premultiplied_to_yuv420(rgba)
         _write((planes[0], planes[1], planes[2]), out)
         return half
     half = np.empty(out.blue.shape, np.uint8)
     height, width = rgba.shape[:2]
     library.framekiln_premultiplied_rgba_to_yuv420(
-        native.plane(rgba), width, height, *_places(out), native.plane(half)
+        native.native_plane(rgba), width, height, *_places(out), native.native_plane(half)
     )
     return half
 
@@ -88,35 +88,39 @@ def yuv_to_rgba(
     """Write planes as height x width x RGBA of full range; without alpha they are opaque."""
     weights, library = rgb_weights(colours), native.library()
     if library is None:
-        out[:] = plain.yuv_to_rgba(planes.all, alpha, weights)
+        out[:] = numpy_kernel.yuv_to_rgba(planes.all, alpha, weights)
         return
     height, width = planes.luma.shape
     library.framekiln_yuv_to_rgba(
         *_places(planes),
-        native.NO_PLANE if alpha is None else native.plane(alpha),
+        native.NO_PLANE if alpha is None else native.native_plane(alpha),
         width,
         height,
         planes.blue.shape[1] < width,
         planes.blue.shape[0] < height,
-        native.numbers(weights),
-        native.plane(out),
+        native.native_weights(weights),
+        native.native_plane(out),
     )
 
 
-def change_colours(planes: Planes, given: Colours, wanted: Colours, out: Planes) -> None:
+def convert_planes(planes: Planes, given: Colours, wanted: Colours, out: Planes) -> None:
     """Write 4:2:0 planes as such of another matrix or range; `out` may be the same."""
     weights, library = plane_weights(given, wanted), native.library()
     if library is None:
-        _write(plain.yuv420_to_yuv420(planes.all, weights), out)
+        _write(numpy_kernel.yuv420_to_yuv420(planes.all, weights), out)
         return
     height, width = planes.luma.shape
     library.framekiln_yuv420_to_yuv420(
-        *_places(planes), width, height, native.numbers(weights), *_places(out)
+        *_places(planes), width, height, native.native_weights(weights), *_places(out)
     )
 
 
-def _places(planes: Planes) -> tuple[native.Plane, native.Plane, native.Plane]:
-    return native.plane(planes.luma), native.plane(planes.blue), native.plane(planes.red)
+def _places(planes: Planes) -> tuple[native.NativePlane, native.NativePlane, native.NativePlane]:
+    return (
+        native.native_plane(planes.luma),
+        native.native_plane(planes.blue),
+        native.native_plane(planes.red),
+    )
 
 
 def _write(made: tuple[Pixels, Pixels, Pixels], out: Planes) -> None:

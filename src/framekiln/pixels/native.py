@@ -16,13 +16,13 @@ LIBRARY: Final = Path(__file__).with_name("libkernel.so.1")
 SWITCH: Final = "FRAMEKILN_NATIVE"
 
 
-class Plane(ctypes.Structure):
+class NativePlane(ctypes.Structure):
     """Where rows of bytes lie, and how far apart."""
 
     _fields_ = (("data", ctypes.c_void_p), ("stride", ctypes.c_ssize_t))
 
 
-NO_PLANE: Final = Plane(None, 0)
+NO_PLANE: Final = NativePlane(None, 0)
 
 
 @cache
@@ -36,28 +36,34 @@ def library() -> ctypes.CDLL | None:
         return None
     weights, side = ctypes.c_void_p, ctypes.c_int
     for name, arguments in {
-        "framekiln_bgra_to_yuv420": (Plane, side, side, *3 * (Plane,)),
-        "framekiln_rgba_to_yuv420": (Plane, side, side, *3 * (Plane,)),
-        "framekiln_premultiplied_rgba_to_yuv420": (Plane, side, side, *4 * (Plane,)),
-        "framekiln_yuv_to_rgba": (*4 * (Plane,), *4 * (side,), weights, Plane),
-        "framekiln_yuv420_to_yuv420": (*3 * (Plane,), side, side, weights, *3 * (Plane,)),
-        "framekiln_cover": (Plane, Plane, side, side, Plane),
-        "framekiln_over": (Plane, Plane, side, side, Plane),
-        "framekiln_weighted": (Plane, side, Plane, side, side, side, Plane),
-        "framekiln_uncover": (Plane, Plane, side, side, side, Plane),
+        "framekiln_bgra_to_yuv420": (NativePlane, side, side, *3 * (NativePlane,)),
+        "framekiln_rgba_to_yuv420": (NativePlane, side, side, *3 * (NativePlane,)),
+        "framekiln_premultiplied_rgba_to_yuv420": (NativePlane, side, side, *4 * (NativePlane,)),
+        "framekiln_yuv_to_rgba": (*4 * (NativePlane,), *4 * (side,), weights, NativePlane),
+        "framekiln_yuv420_to_yuv420": (
+            *3 * (NativePlane,),
+            side,
+            side,
+            weights,
+            *3 * (NativePlane,),
+        ),
+        "framekiln_cover": (NativePlane, NativePlane, side, side, NativePlane),
+        "framekiln_over": (NativePlane, NativePlane, side, side, NativePlane),
+        "framekiln_weighted": (NativePlane, side, NativePlane, side, side, side, NativePlane),
+        "framekiln_uncover": (NativePlane, NativePlane, side, side, side, NativePlane),
     }.items():
         function = getattr(found, name)
         function.argtypes, function.restype = arguments, None
     return found
 
 
-def plane(rows: NDArray[np.uint8]) -> Plane:
+def native_plane(rows: NDArray[np.uint8]) -> NativePlane:
     """Return where an array of rows lies; the array must outlive the call it is used in."""
     assert rows.strides[-1] == 1, "the bytes of a row lie together"
     assert rows.ndim == 2 or rows.strides[1] == rows.shape[2], "and so do its pixels"
-    return Plane(rows.ctypes.data, rows.strides[0])
+    return NativePlane(rows.ctypes.data, rows.strides[0])
 
 
-def numbers(weights: tuple[int, ...]) -> Any:
+def native_weights(weights: tuple[int, ...]) -> Any:
     """Return weights as the kernel reads them."""
     return (ctypes.c_int32 * len(weights))(*weights)

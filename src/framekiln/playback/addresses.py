@@ -14,7 +14,7 @@ _FILE_PATH: Final = re.compile(r"/api/v1/files/([0-9a-fA-F-]{36})(?:/|$)")
 _RENDER_PATH: Final = re.compile(r"/api/v1/renders/([0-9a-fA-F-]{36})[./]mp4$")
 
 
-def file_named(url: str) -> FileId | None:
+def file_id_in(url: str) -> FileId | None:
     """Return which file an address names; None if it leads elsewhere."""
     if url.startswith(_FILE_SCHEME):
         found = parse_uuid(url.removeprefix(_FILE_SCHEME))
@@ -26,7 +26,7 @@ def file_named(url: str) -> FileId | None:
     return FileId(found) if found else None
 
 
-def render_named(url: str) -> RenderId | None:
+def render_id_in(url: str) -> RenderId | None:
     """Return which render an address names; None if it leads elsewhere."""
     match = _RENDER_PATH.match(_path_of(url))
     found = parse_uuid(match[1]) if match else None

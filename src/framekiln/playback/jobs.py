@@ -3,41 +3,41 @@
 from typing import Final
 
 from framekiln.jobs.model import NewJob
-from framekiln.playback.model import SegmentName, Source
+from framekiln.playback.model import PlaybackSource, SegmentName
 
-LOOK: Final = "playback.look"
-MAKE: Final = "playback.segment"
+PROBE_SOURCE: Final = "playback.look"
+MAKE_SEGMENT: Final = "playback.segment"
 QUEUE: Final = "playback"
 # Places of its own: nobody who waits finds them taken by what nobody has asked for.
 AHEAD_QUEUE: Final = "ahead"
 
 # Somebody waits for what was asked for; what comes next is made in the meantime, nearest first.
-_LOOK_PRIORITY: Final = 20
-_ASKED_PRIORITY: Final = 10
+_PROBE_PRIORITY: Final = 20
+_REQUESTED_PRIORITY: Final = 10
 # Nobody has even opened it.
-_FORESEEN_PRIORITY: Final = -100
+_PREPROBE_PRIORITY: Final = -100
 
 
-def look_job(source: Source, *, is_ahead: bool = False) -> NewJob:
+def probe_job(source: PlaybackSource, *, is_ahead: bool = False) -> NewJob:
     """Return the job that finds out what a source is; `is_ahead` if nobody waits for it."""
-    key = f"{LOOK}:{source.id}"
+    key = f"{PROBE_SOURCE}:{source.id}"
     return NewJob(
-        kind=LOOK,
+        kind=PROBE_SOURCE,
         args={"source_id": str(source.id), "is_ahead": is_ahead},
         queue=AHEAD_QUEUE if is_ahead else QUEUE,
-        priority=_FORESEEN_PRIORITY if is_ahead else _LOOK_PRIORITY,
+        priority=_PREPROBE_PRIORITY if is_ahead else _PROBE_PRIORITY,
         dedupe_key=f"{key}:ahead" if is_ahead else key,
     )
 
 
-def segment_job(source: Source, name: SegmentName, *, ahead: int = 0) -> NewJob:
+def segment_job(source: PlaybackSource, name: SegmentName, *, ahead: int = 0) -> NewJob:
     """Return the job that makes a segment, `ahead` segments before it is asked for.
 
     One that is asked for is queued even if it already waits as one that is not.
     """
-    key = f"{MAKE}:{source.id}:{name.rendition_id}:{name.number}"
+    key = f"{MAKE_SEGMENT}:{source.id}:{name.rendition_id}:{name.number}"
     return NewJob(
-        kind=MAKE,
+        kind=MAKE_SEGMENT,
         args={
             "source_id": str(source.id),
             "rendition": name.rendition_id,
@@ -45,6 +45,6 @@ def segment_job(source: Source, name: SegmentName, *, ahead: int = 0) -> NewJob:
             "is_ahead": ahead > 0,
         },
         queue=AHEAD_QUEUE if ahead else QUEUE,
-        priority=-ahead if ahead else _ASKED_PRIORITY,
+        priority=-ahead if ahead else _REQUESTED_PRIORITY,
         dedupe_key=f"{key}:ahead" if ahead else key,
     )

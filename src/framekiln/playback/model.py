@@ -9,7 +9,7 @@ from uuid import UUID
 
 from framekiln.kit.errors import Blame, InvalidInput, NotFound, Unavailable
 from framekiln.kit.ids import OrganizationId
-from framekiln.media.segmenting.renditions import AUDIO, Outline
+from framekiln.media.segments.renditions import AUDIO, Outline
 
 SourceId = NewType("SourceId", UUID)
 
@@ -23,7 +23,7 @@ class SourceStatus(StrEnum):
 
 
 @dataclass(frozen=True)
-class Tracks:
+class SourceTracks:
     """Where the tracks of a source lie: in one blob, or in one each."""
 
     pictures_key: str | None
@@ -31,14 +31,14 @@ class Tracks:
 
 
 @dataclass(frozen=True)
-class Source:
+class PlaybackSource:
     """What somebody plays; a new one each time its bytes are fetched anew."""
 
     id: SourceId
     organization_id: OrganizationId
     address: str
     status: SourceStatus
-    tracks: Tracks
+    tracks: SourceTracks
     outline: Outline | None
     failure: Mapping[str, Any] | None
     """An error as `describe_error` writes it."""
@@ -80,7 +80,7 @@ class RenditionNotFound(NotFound):
     code = "rendition_not_found"
 
 
-class SegmentNotFound(NotFound):
+class PlaybackSegmentNotFound(NotFound):
     """The rendition has no segment of this number."""
 
     code = "segment_not_found"
@@ -116,7 +116,7 @@ def source_prefix(organization: OrganizationId, source: SourceId) -> str:
     return f"org/{organization}/playback/{source}"
 
 
-def segment_key(source: Source, name: SegmentName) -> str:
+def segment_key(source: PlaybackSource, name: SegmentName) -> str:
     """Return where a segment is kept."""
     prefix = source_prefix(source.organization_id, source.id)
     return f"{prefix}/{name.rendition_id}/{name.number}.m4s"

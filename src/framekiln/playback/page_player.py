@@ -15,21 +15,21 @@ from framekiln.capture.network import PAGE_URL, Resource, file_resource
 from framekiln.engine.assets import LocalAsset
 from framekiln.engine.page_api import NoService, PageRoutes
 from framekiln.files.errors import TrackNotFound
-from framekiln.files.ids import track_id_of
-from framekiln.media.segmenting.renditions import Outline
-from framekiln.media.segmenting.segments import make_segment
-from framekiln.media.segmenting.source_outline import outline_of
-from framekiln.media.splitting.split import INDEX_NAME, process_video, track_path
-from framekiln.playback.links import Links
-from framekiln.playback.manifests import json as json_manifest
-from framekiln.playback.names import (
+from framekiln.files.ids import parse_track_id
+from framekiln.media.segments.outline import make_outline
+from framekiln.media.segments.renditions import Outline
+from framekiln.media.segments.tasks import make_segment
+from framekiln.media.tracks.split import INDEX_NAME, process_video, track_path
+from framekiln.playback.manifests import json_manifest
+from framekiln.playback.manifests.links import ManifestLinks
+from framekiln.playback.segment_names import (
     SEGMENT_TYPE,
-    WHOLE_TYPE,
+    SELF_CONTAINED_TYPE,
     check_segment,
     find_init,
     find_rendition,
-    is_whole,
-    segment_named,
+    is_self_contained,
+    parse_segment_name,
 )
 
 Query = Mapping[str, str]
@@ -54,25 +54,25 @@ class PagePlayer:
 
     def manifest(self, source: Path, query: Query) -> Resource:
         """Return what the source is offered as; its addresses lead back to the page's own host."""
-        links = Links(query["url"])
+        links = ManifestLinks(query["url"])
         public_url = PAGE_URL.rstrip("/")
-        told = json_manifest.manifest(self._outline(source), links, public_url=public_url)
+        told = json_manifest.json_manifest(self._outline(source), links, public_url=public_url)
         return Resource(json.dumps(told).encode(), _JSON)
 
     def init(self, source: Path, _query: Query, rendition: str, extension: str) -> Resource:
         """Return the header of a rendition."""
-        return Resource(find_init(self._outline(source), rendition, extension), WHOLE_TYPE)
+        return Resource(find_init(self._outline(source), rendition, extension), SELF_CONTAINED_TYPE)
 
     def segment(
         self, source: Path, _query: Query, rendition: str, number: str, extension: str
     ) -> Resource:
         """Return one segment."""
-        name = segment_named(rendition, number, extension)
+        name = parse_segment_name(rendition, number, extension)
         found = find_rendition(self._outline(source), rendition)
         check_segment(found, name)
         data = make_segment(source, found, name.number, is_primed=True)
-        if is_whole(extension):
-            return Resource(found.init + data, WHOLE_TYPE)
+        if is_self_contained(extension):
+            return Resource(found.init + data, SELF_CONTAINED_TYPE)
         return Resource(data, SEGMENT_TYPE)
 
     def index(self, source: Path, _query: Query) -> Resource:
@@ -81,15 +81,15 @@ class PagePlayer:
 
     def track(self, source: Path, query: Query) -> Resource:
         """Return one track."""
-        number = track_id_of(query.get("trackId", ""))
+        number = parse_track_id(query.get("trackId", ""))
         path = track_path(self._tracks(source), number)
         if not path.is_file():
             raise TrackNotFound(f"Track not found: the source has no track {number}")
-        return file_resource(path, WHOLE_TYPE)
+        return file_resource(path, SELF_CONTAINED_TYPE)
 
     def _outline(self, source: Path) -> Outline:
         if source not in self._outlines:
-            self._outlines[source] = outline_of(source, source)
+            self._outlines[source] = make_outline(source, source)
         return self._outlines[source]
 
     def _tracks(self, source: Path) -> Path:

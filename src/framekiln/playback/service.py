@@ -4,8 +4,10 @@ Whatever is not there yet is asked of the workers and waited for, but not for ev
 decoded here.
 """
 
+import time
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Final
+from typing import Final, TypeVar
 
 from framekiln.db.notify import Notifications
 from framekiln.db.pool import Database
@@ -14,20 +16,22 @@ from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.confined.errors import rebuild_error
 from framekiln.kit.ids import FileId, OrganizationId
-from framekiln.media.segmenting.renditions import AUDIO, Outline
+from framekiln.media.segments.renditions import AUDIO, Outline
 from framekiln.playback import store
 from framekiln.playback.addresses import address_of
 from framekiln.playback.jobs import segment_job
 from framekiln.playback.model import (
     MadeSegment,
+    MediaNotReady,
+    PlaybackSource,
     SegmentName,
-    Source,
+    SourceId,
     segment_key,
     source_prefix,
+    topic,
 )
-from framekiln.playback.names import check_segment, find_rendition
-from framekiln.playback.sources import FAILURES_LAST, Sources
-from framekiln.playback.waiting import until
+from framekiln.playback.segment_names import check_segment, find_rendition
+from framekiln.playback.sources import FAILURES_LAST, PlaybackSources
 from framekiln.renders.service import Renders
 from framekiln.storage.blob_store import BlobStore
 
@@ -55,40 +59,44 @@ class Playback:
         wait_s: float = WAIT_S,
     ) -> None:
         self._database = database
-        self._sources = Sources(database, files=files, renders=renders, jobs=jobs, clock=clock)
+        self._sources = PlaybackSources(
+            database, files=files, renders=renders, jobs=jobs, clock=clock
+        )
         self._jobs = jobs
         self._blobs = blobs
         self._notifications = notifications
         self._clock = clock
         self._wait_s = wait_s
 
-    async def open(self, organization_id: OrganizationId, url: str) -> tuple[Source, Outline]:
+    async def open(
+        self, organization_id: OrganizationId, url: str
+    ) -> tuple[PlaybackSource, Outline]:
         """Return what `url` is offered as; the first time, a worker looks at it."""
         source = await self._sources.find_or_add(organization_id, url)
         if source.outline is None:
-            source = await until(
+            source = await wait_until_made(
                 self._notifications,
                 source.id,
-                lambda: self._sources.looked_at(source.id),
+                lambda: self._sources.probed(source.id),
                 within_s=self._wait_s,
             )
         await self._sources.note_use(source)
         assert source.outline is not None
         return source, source.outline
 
-    async def foresee(self, organization_id: OrganizationId, file_id: FileId) -> None:
+    async def preprobe(self, organization_id: OrganizationId, file_id: FileId) -> None:
         """Have a file looked at that somebody may play, after all that somebody waits for."""
         await self._sources.find_or_add(organization_id, address_of(file_id), is_ahead=True)
 
-    async def segment(self, source: Source, name: SegmentName) -> str:
+    async def segment(self, source: PlaybackSource, name: SegmentName) -> str:
         """Return the blob key of a segment; it is made if nobody has done so before."""
         assert source.outline is not None
         check_segment(find_rendition(source.outline, name.rendition_id), name)
         missing = await self._missing(source, name)
         # All at once, so that whoever waits has nothing to wait for afterwards.
-        await self._have_made(source, name, missing)
+        await self._request_segments(source, name, missing)
         if name.number in missing:
-            await until(
+            await wait_until_made(
                 self._notifications,
                 source.id,
                 lambda: self._is_made(source, name),
@@ -96,15 +104,17 @@ class Playback:
             )
         return segment_key(source, name)
 
-    async def prepare_start(self, source: Source, outline: Outline) -> None:
+    async def prepare_start(self, source: PlaybackSource, outline: Outline) -> None:
         """Have those first segments made that cost little and will be asked for.
 
         Pictures that are encoded are left until a player says in which size it wants them.
         """
-        for rendition in (outline.renditions[0], outline.sound):
+        for rendition in (outline.renditions[0], outline.audio_rendition):
             if rendition is not None and (rendition.is_copy or rendition.id == AUDIO):
                 name = SegmentName(rendition.id, 0)
-                await self._have_made(source, name, await self._missing(source, name, ahead=1))
+                await self._request_segments(
+                    source, name, await self._missing(source, name, ahead=1)
+                )
 
     async def remove_unused(self) -> int:
         """Remove what was made of sources that are gone or that nobody plays; return how many."""
@@ -130,7 +140,7 @@ class Playback:
         return len(removed)
 
     async def _missing(
-        self, source: Source, name: SegmentName, *, ahead: int = SEGMENTS_AHEAD
+        self, source: PlaybackSource, name: SegmentName, *, ahead: int = SEGMENTS_AHEAD
     ) -> list[int]:
         """Return which are not there, of a segment and those after it; raise if it cannot be made.
 
@@ -148,7 +158,9 @@ class Playback:
             del made[name.number]
         return [n for n in range(max(1, name.number), last + 1) if n not in made]
 
-    async def _have_made(self, source: Source, name: SegmentName, missing: list[int]) -> None:
+    async def _request_segments(
+        self, source: PlaybackSource, name: SegmentName, missing: list[int]
+    ) -> None:
         """Ask the workers for the segment, and for those after it, as far as they are missing."""
         if not missing:
             return
@@ -158,7 +170,7 @@ class Playback:
                 job = segment_job(source, each, ahead=number - name.number)
                 await self._jobs.defer(connection, job)
 
-    async def _is_made(self, source: Source, name: SegmentName) -> bool | None:
+    async def _is_made(self, source: PlaybackSource, name: SegmentName) -> bool | None:
         """Return True or None; raise why a segment could not be made a moment ago."""
         async with self._database.connection() as connection:
             made = await store.find_segments(
@@ -174,8 +186,36 @@ class Playback:
             raise rebuild_error(dict(made.failure), "playback")
         return False
 
-    async def _has_tracks(self, source: Source) -> bool:
+    async def _has_tracks(self, source: PlaybackSource) -> bool:
         for key in (source.tracks.pictures_key, source.tracks.sound_key):
             if key is not None and await self._blobs.info(key) is None:
                 return False
         return True
+
+
+_RETRY_AFTER_S: Final = 2
+# A lost notification costs this much.
+_LOOK_EVERY_S: Final = 2.0
+
+Found = TypeVar("Found")
+
+
+async def wait_until_made(
+    notifications: Notifications,
+    source_id: SourceId,
+    look: Callable[[], Awaitable[Found | None]],
+    *,
+    within_s: float,
+) -> Found:
+    """Return what `look` finds, as soon as it does, or raise `MediaNotReady`."""
+    give_up_at = time.monotonic() + within_s
+    async with notifications.follow(topic(source_id)) as follower:
+        while (found := await look()) is None:
+            left_s = give_up_at - time.monotonic()
+            if left_s <= 0:
+                raise MediaNotReady(
+                    f"this is still being made; ask again in {_RETRY_AFTER_S} s",
+                    retry_after_s=_RETRY_AFTER_S,
+                )
+            await follower.wait(min(left_s, _LOOK_EVERY_S))
+    return found

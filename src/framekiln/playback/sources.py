@@ -13,14 +13,14 @@ from framekiln.kit.clock import Clock
 from framekiln.kit.confined.errors import rebuild_error
 from framekiln.kit.ids import FileId, OrganizationId, RenderId, new_uuid
 from framekiln.playback import store
-from framekiln.playback.addresses import check_web_address, file_named, render_named
-from framekiln.playback.jobs import look_job
+from framekiln.playback.addresses import check_web_address, file_id_in, render_id_in
+from framekiln.playback.jobs import probe_job
 from framekiln.playback.model import (
-    Source,
+    PlaybackSource,
     SourceAddressInvalid,
     SourceId,
     SourceStatus,
-    Tracks,
+    SourceTracks,
 )
 from framekiln.renders.model import Render, RenderNotComplete
 from framekiln.renders.output import container_of
@@ -31,7 +31,7 @@ FAILURES_LAST: Final = timedelta(seconds=10)
 _TOUCH_EVERY: Final = timedelta(minutes=5)
 
 
-class Sources:
+class PlaybackSources:
     """The sources of all organizations, by address."""
 
     def __init__(
@@ -45,16 +45,16 @@ class Sources:
 
     async def find_or_add(
         self, organization_id: OrganizationId, url: str, *, is_ahead: bool = False
-    ) -> Source:
+    ) -> PlaybackSource:
         """Return the source behind `url`, which a worker looks at if nobody has done so."""
-        ours = await self._ours(organization_id, url)
+        ours = await self._own_source(organization_id, url)
         address = ours.address if ours else url
         now = self._clock.now()
         async with self._database.connection() as connection:
             found = await store.find_newest(connection, organization_id, address, now=now)
         if found is not None and found.status is SourceStatus.READY:
             return found
-        tracks = await self._tracks_of(ours.content) if ours else Tracks(None, None)
+        tracks = await self._tracks_of(ours.content) if ours else SourceTracks(None, None)
         new = _new_source(organization_id, address, tracks, now=now)
         async with self._database.transaction() as connection:
             await store.lock_address(connection, organization_id, address)
@@ -63,10 +63,10 @@ class Sources:
                 found = new
                 await store.insert(connection, found)
             if found.status is SourceStatus.LOOKING:
-                await self._jobs.defer(connection, look_job(found, is_ahead=is_ahead))
+                await self._jobs.defer(connection, probe_job(found, is_ahead=is_ahead))
         return found
 
-    async def looked_at(self, source_id: SourceId) -> Source | None:
+    async def probed(self, source_id: SourceId) -> PlaybackSource | None:
         """Return a source that is ready, None as long as it is not; raise why it never will be."""
         async with self._database.connection() as connection:
             source = await store.find(connection, source_id)
@@ -76,7 +76,7 @@ class Sources:
             raise rebuild_error(dict(source.failure), "playback")
         return source
 
-    async def note_use(self, source: Source) -> None:
+    async def note_use(self, source: PlaybackSource) -> None:
         """Keep what was made of a source for another while."""
         now = self._clock.now()
         if now - source.used_at <= _TOUCH_EVERY:
@@ -84,9 +84,9 @@ class Sources:
         async with self._database.transaction() as connection:
             await store.touch(connection, source.id, now=now)
 
-    async def _ours(self, organization_id: OrganizationId, url: str) -> "_Ours | None":
+    async def _own_source(self, organization_id: OrganizationId, url: str) -> "_OwnSource | None":
         """Return what of ours an address names; None if it is to be fetched from the web."""
-        file_id, render_id = file_named(url), render_named(url)
+        file_id, render_id = file_id_in(url), render_id_in(url)
         if file_id is not None:
             return await self._file(organization_id, file_id)
         if render_id is not None:
@@ -94,9 +94,9 @@ class Sources:
         check_web_address(url)
         return None
 
-    async def _render(self, organization_id: OrganizationId, render_id: RenderId) -> "_Ours":
+    async def _render(self, organization_id: OrganizationId, render_id: RenderId) -> "_OwnSource":
         render = await self._renders.get(organization_id, render_id)
-        if render.made is None:
+        if render.result is None:
             raise RenderNotComplete(
                 f"render {render.id} is {render.status}, so there is nothing to play",
                 status=render.status,
@@ -105,9 +105,9 @@ class Sources:
             raise SourceAddressInvalid(
                 f"url: render {render.id} is no MP4, and no other is played", field="url"
             )
-        return _Ours(f"render-id:{render.id}@{render.completed_at}", render)
+        return _OwnSource(f"render-id:{render.id}@{render.completed_at}", render)
 
-    async def _file(self, organization_id: OrganizationId, file_id: FileId) -> "_Ours":
+    async def _file(self, organization_id: OrganizationId, file_id: FileId) -> "_OwnSource":
         file = await self._files.get(organization_id, file_id)
         self._files.check_readable(file)
         if file.type is not FileType.VIDEO:
@@ -115,13 +115,13 @@ class Sources:
                 f"url: file {file.id} is of type {file.type}; only videos are played", field="url"
             )
         # A file whose content was replaced is another source.
-        return _Ours(f"file-id:{file.id}@{file.completed_at}", file)
+        return _OwnSource(f"file-id:{file.id}@{file.completed_at}", file)
 
-    async def _tracks_of(self, content: File | Render) -> Tracks:
+    async def _tracks_of(self, content: File | Render) -> SourceTracks:
         """Return the main tracks: the first of each kind, or all of them in one blob."""
         if isinstance(content, Render):
-            key = content.made.output_key if content.made else None
-            return Tracks(key, key)
+            key = content.result.output_key if content.result else None
+            return SourceTracks(key, key)
         first: dict[str, str] = {}
         file, tracks = content, await self._files.tracks(content.organization_id, content.id)
         for track in sorted(tracks, key=lambda track: track.track_id):
@@ -130,26 +130,26 @@ class Sources:
                 first.setdefault(track.type, key)
         if not first:
             raise FileNotReady(f"file {file.id} has no complete track", status=file.status)
-        return Tracks(first.get("video"), first.get("audio"))
+        return SourceTracks(first.get("video"), first.get("audio"))
 
 
 @dataclass(frozen=True)
-class _Ours:
+class _OwnSource:
     """A file or a render that is played, and the address that it has as a source."""
 
     address: str
     content: File | Render
 
 
-def _is_stale(source: Source, now: datetime) -> bool:
+def _is_stale(source: PlaybackSource, now: datetime) -> bool:
     is_failed = source.status is SourceStatus.FAILED
     return is_failed and now - source.changed_at > FAILURES_LAST
 
 
 def _new_source(
-    organization_id: OrganizationId, address: str, tracks: Tracks, *, now: datetime
-) -> Source:
-    return Source(
+    organization_id: OrganizationId, address: str, tracks: SourceTracks, *, now: datetime
+) -> PlaybackSource:
+    return PlaybackSource(
         id=SourceId(new_uuid()),
         organization_id=organization_id,
         address=address,

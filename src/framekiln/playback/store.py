@@ -10,20 +10,20 @@ from psycopg.types.json import Jsonb
 
 from framekiln.db.pool import Connection, Database
 from framekiln.kit.ids import OrganizationId
-from framekiln.media.segmenting.renditions import Outline
+from framekiln.media.segments.renditions import Outline
 from framekiln.playback.model import (
     MadeSegment,
+    PlaybackSource,
     SegmentName,
-    Source,
     SourceId,
     SourceStatus,
-    Tracks,
+    SourceTracks,
 )
 
 
 async def find_newest(
     connection: Connection, organization_id: OrganizationId, address: str, *, now: datetime
-) -> Source | None:
+) -> PlaybackSource | None:
     """Return the newest source of an address that has not expired, whatever its state."""
     cursor = await connection.execute(
         """
@@ -38,7 +38,7 @@ async def find_newest(
     return _source(row) if row else None
 
 
-async def find(connection: Connection, source_id: SourceId) -> Source | None:
+async def find(connection: Connection, source_id: SourceId) -> PlaybackSource | None:
     """Return a source by its id."""
     cursor = await connection.execute("SELECT * FROM playback_source WHERE id = %s", (source_id,))
     row = await cursor.fetchone()
@@ -55,7 +55,7 @@ async def lock_address(
     )
 
 
-async def insert(connection: Connection, source: Source) -> None:
+async def insert(connection: Connection, source: PlaybackSource) -> None:
     """Add a source that is to be looked at."""
     await connection.execute(
         """
@@ -85,7 +85,7 @@ async def set_ready(
     source_id: SourceId,
     outline: Outline,
     *,
-    tracks: Tracks,
+    tracks: SourceTracks,
     expires_at: datetime | None,
     now: datetime,
 ) -> bool:
@@ -171,7 +171,7 @@ async def put_segment(
 
 async def list_unused(
     connection: Connection, *, unused_since: datetime, expired_before: datetime, limit: int
-) -> list[Source]:
+) -> list[PlaybackSource]:
     """Return sources that nobody has played for long, or whose bytes have expired."""
     cursor = await connection.execute(
         """
@@ -185,7 +185,7 @@ async def list_unused(
 
 async def take_unchecked(
     connection: Connection, *, checked_before: datetime, now: datetime, limit: int
-) -> list[Source]:
+) -> list[PlaybackSource]:
     """Return ready sources whose tracks nobody has looked for lately, and note that we do."""
     cursor = await connection.execute(
         """
@@ -205,8 +205,8 @@ async def delete(connection: Connection, source_id: SourceId) -> None:
 
 
 @asynccontextmanager
-async def if_free(database: Database, work: str) -> AsyncIterator[bool]:
-    """Tell whether nobody, on any machine, does this work now; if so it is ours in the block."""
+async def try_work_lock(database: Database, work: str) -> AsyncIterator[bool]:
+    """Try to take an advisory lock for this work; yield whether it was free."""
     async with database.connection() as connection:
         cursor = await connection.execute(
             "SELECT pg_try_advisory_lock(hashtextextended(%s, 0)) AS is_ours", (work,)
@@ -226,13 +226,13 @@ def _digest(address: str) -> bytes:
     return hashlib.sha256(address.encode()).digest()
 
 
-def _source(row: Mapping[str, Any]) -> Source:
-    return Source(
+def _source(row: Mapping[str, Any]) -> PlaybackSource:
+    return PlaybackSource(
         id=SourceId(row["id"]),
         organization_id=OrganizationId(row["organization_id"]),
         address=row["address"],
         status=SourceStatus(row["status"]),
-        tracks=Tracks(row["pictures_key"], row["sound_key"]),
+        tracks=SourceTracks(row["pictures_key"], row["sound_key"]),
         outline=Outline.from_json(row["outline"]) if row["outline"] else None,
         failure=row["failure"],
         created_at=row["created_at"],

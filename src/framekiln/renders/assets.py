@@ -21,7 +21,7 @@ from framekiln.engine.assets import (
     LocalAsset,
 )
 from framekiln.engine.site import Site
-from framekiln.files.ids import file_id_of
+from framekiln.files.ids import parse_file_id
 from framekiln.files.ingest import Ingest
 from framekiln.files.service import Files
 from framekiln.kit.fetch import GuardedFetcher
@@ -36,7 +36,7 @@ _MARGIN_S: Final = 60.0
 _SHOWN_URL_CHARACTERS: Final = 200
 
 
-class Spoken(Protocol):
+class CaptionSource(Protocol):
     """Knows what is said in files."""
 
     async def captions_json(self, organization_id: OrganizationId, file_id: FileId) -> bytes:
@@ -45,12 +45,12 @@ class Spoken(Protocol):
 
 
 @dataclass(frozen=True)
-class Sources:
+class AssetSources:
     """Where the sources of renders come from."""
 
     ingest: Ingest
     files: Files
-    spoken: Spoken
+    captions: CaptionSource
     blobs: BlobStore
     fetcher: GuardedFetcher
     versions: SourceVersions
@@ -60,7 +60,12 @@ class RenderAssets:
     """Fetches for a render; each file once per job."""
 
     def __init__(
-        self, sources: Sources, render: Render, *, folder: Path, loop: asyncio.AbstractEventLoop
+        self,
+        sources: AssetSources,
+        render: Render,
+        *,
+        folder: Path,
+        loop: asyncio.AbstractEventLoop,
     ) -> None:
         self._sources = sources
         self._render = render
@@ -70,18 +75,18 @@ class RenderAssets:
 
     def fetch(self, url: str) -> LocalAsset:
         """Return the file at an address; blocks the film's thread, not the event loop."""
-        fetching = asyncio.run_coroutine_threadsafe(self.fetch_soon(url), self._loop)
+        fetching = asyncio.run_coroutine_threadsafe(self.fetch_async(url), self._loop)
         return fetching.result(DOWNLOAD_WITHIN_S + _MARGIN_S)
 
-    async def fetch_soon(self, url: str) -> LocalAsset:
+    async def fetch_async(self, url: str) -> LocalAsset:
         """Return the file at an address."""
         path = self._folder / f"asset-{hashlib.sha256(url.encode()).hexdigest()[:32]}"
         owner = self._render.organization_id
         if url.startswith(FILE_ID):
-            return await self._fetch_file(file_id_of(url.removeprefix(FILE_ID)), path)
+            return await self._fetch_file(parse_file_id(url.removeprefix(FILE_ID)), path)
         if url.startswith(TRANSCRIPTION_OF):
-            file_id = file_id_of(url.removeprefix(TRANSCRIPTION_OF))
-            said = await self._sources.spoken.captions_json(owner, file_id)
+            file_id = parse_file_id(url.removeprefix(TRANSCRIPTION_OF))
+            said = await self._sources.captions.captions_json(owner, file_id)
             await asyncio.to_thread(path.write_bytes, said)
             return LocalAsset(path, "application/json")
         # A name of its own: the path may already be that of the whole source.
@@ -106,7 +111,7 @@ class RenderAssets:
         )
         if source is None:
             return None
-        first = await sources.versions.keep(render_id, url, source.version)
+        first = await sources.versions.record(render_id, url, source.version)
         first.check(source.version, url[:_SHOWN_URL_CHARACTERS])
         self._ranged[url] = LocalAsset(source.path, source.content_type or UNKNOWN_TYPE)
         return self._ranged[url]

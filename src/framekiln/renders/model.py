@@ -1,17 +1,18 @@
 """A render: what was asked for, where it stands, what came of it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from fractions import Fraction
 from typing import Any, Final
+from uuid import UUID
 
 from framekiln.engine.slices import DEFAULT_SLICE_MS
-from framekiln.jobs.ending import Failure
+from framekiln.jobs.failures import Failure
 from framekiln.kit.canonical_json import canonical_json
 from framekiln.kit.errors import Conflict, NotFound
-from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
+from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId, RenderId
 from framekiln.renders.output import Mp4Format, OutputFormat, container_of
 
 
@@ -76,13 +77,13 @@ CHANGES: dict[RenderStatus, frozenset[RenderStatus]] = {
 }
 
 
-def before(after: RenderStatus) -> list[str]:
+def states_before(after: RenderStatus) -> list[str]:
     """Return the states from which `after` may be entered, for the guard of an update."""
     return [str(state) for state, changes in CHANGES.items() if after in changes]
 
 
 @dataclass(frozen=True)
-class Asked:
+class RenderOptions:
     """What the caller wants; None means: as the composition says."""
 
     width_px: int | None = None
@@ -97,7 +98,7 @@ class NewRender:
 
     html: str | None
     """None means: a bundle will be uploaded, unless there are `layers` or a `redaction`."""
-    asked: Asked
+    options: RenderOptions
     layers: Mapping[str, Any] | None = None
     """A layer config in its normal form."""
     redaction: Mapping[str, Any] | None = None
@@ -105,7 +106,7 @@ class NewRender:
     source_digest: str | None = None
     """Of the layers: equal ones look and sound alike."""
     data: str | None = None
-    """What the page finds as its render data, as JSON; see `engine/render_data.py`."""
+    """What the page finds as its render data, as JSON; see `engine/page/render_data.py`."""
     output: OutputFormat = field(default_factory=Mp4Format)
     metadata: dict[str, str] = field(default_factory=dict)
     md5: str | None = None
@@ -133,7 +134,7 @@ class NewRender:
 
 
 @dataclass(frozen=True)
-class Made:
+class RenderResult:
     """What a finished render is."""
 
     width_px: int
@@ -158,7 +159,7 @@ class Render:
     source_kind: SourceKind
     source_digest: str | None
     is_bundle: bool
-    asked: Asked
+    options: RenderOptions
     output: OutputFormat
     metadata: dict[str, str]
     md5: str | None
@@ -166,7 +167,7 @@ class Render:
     plan: dict[str, Any] | None
     """What the page said it is, once it was planned; see `plan.py`."""
     sound_key: str | None
-    made: Made | None
+    result: RenderResult | None
     failure: Failure | None
     created_at: datetime
     completed_at: datetime | None
@@ -182,14 +183,14 @@ class Render:
     @property
     def warnings(self) -> list[str]:
         """What its owner should know: of the request, and how it ended either way."""
-        noticed = self.made.record.get("warnings", ()) if self.made else ()
+        noticed = self.result.record.get("warnings", ()) if self.result else ()
         if self.failure is not None:
             noticed = self.failure.warnings
         return [*self.request_warnings, *noticed]
 
 
 @dataclass(frozen=True)
-class Progress:
+class RenderProgress:
     """How far a render is."""
 
     status: RenderStatus
@@ -273,7 +274,7 @@ def output_key(render: Render, *, attempt: int) -> str:
     return f"{_prefix(render)}/output-{attempt}.{container_of(render.output)}"
 
 
-def reused_key(render: Render, *, attempt: int) -> str:
+def copied_output_key(render: Render, *, attempt: int) -> str:
     """Return where a copy of another render's output goes: never where one is made."""
     return f"{_prefix(render)}/again-{attempt}.{container_of(render.output)}"
 
@@ -282,6 +283,32 @@ def _prefix(render: Render) -> str:
     return render_prefix(render.organization_id, render.id)
 
 
-def topic(render: RenderId) -> str:
+def progress_topic(render: RenderId) -> str:
     """Return what followers of a render's progress listen for."""
     return f"render:{render}"
+
+
+@dataclass(frozen=True)
+class Redaction:
+    """An order as it is kept with its render, and handed on to who carries it out.
+
+    A box has `start_ms`, `end_ms` and `keyframes` (`t_ms`, `x`, `y`, `w`, `h`), a mute `start_ms`
+    and `end_ms`.
+    """
+
+    file_id: FileId
+    boxes: Sequence[Mapping[str, Any]]
+    mutes: Sequence[Mapping[str, Any]]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the order as it is kept."""
+        return {
+            "file_id": str(self.file_id),
+            "boxes": [dict(box) for box in self.boxes],
+            "mutes": [dict(mute) for mute in self.mutes],
+        }
+
+    @classmethod
+    def from_json(cls, kept: Mapping[str, Any]) -> "Redaction":
+        """Read what `to_json` wrote."""
+        return cls(FileId(UUID(kept["file_id"])), kept["boxes"], kept["mutes"])

@@ -6,7 +6,7 @@ Renders of v1 are MP4 or stills (spec 4.3); the other films are made of layer co
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
-from framekiln.media.imaging.still_formats import JpegFormat, PngFormat, StillFormat, WebpFormat
+from framekiln.media.images.still_formats import JpegFormat, PngFormat, StillFormat, WebpFormat
 
 
 @dataclass(frozen=True)

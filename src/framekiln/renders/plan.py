@@ -5,42 +5,44 @@ from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from framekiln.capture.page import Size
+from framekiln.capture.page import FrameSize
+from framekiln.engine.audio_clips import LayerAudioClip, PageAudioClip
 from framekiln.engine.digests import FilmDigests
-from framekiln.engine.heard import HeardPiece, MediaWindow
-from framekiln.engine.shot import Shot
-from framekiln.media.mixing.choices import AS_IT_IS, Mastering, SoundCoding
+from framekiln.engine.film_settings import FilmSettings
+from framekiln.media.audio.mix_settings import NO_MASTERING, AudioCoding, Mastering
 from framekiln.timeline import Timeline
 
-Sounds = tuple[MediaWindow | HeardPiece, ...]
+Sounds = tuple[PageAudioClip | LayerAudioClip, ...]
 
 
 @dataclass(frozen=True)
 class RenderPlan:
     """The film to be made."""
 
-    size: Size
+    size: FrameSize
     timeline: Timeline
     sounds: Sounds
     warnings: tuple[str, ...]
     has_page_sound: bool = False
     """Whether sound comes from the page, with the last slice, and there is nothing to mix."""
-    mastering: Mastering = AS_IT_IS
-    sound_coding: SoundCoding = SoundCoding.AAC
+    mastering: Mastering = NO_MASTERING
+    sound_coding: AudioCoding = AudioCoding.AAC
     sound_digest: str | None = None
     """What the sound will be made of, if equal ones can be told."""
     sound_sources: Mapping[str, str] = field(default_factory=dict)
     """The digests of what is heard, by address, as they were when it was planned."""
 
     @classmethod
-    def of(cls, shot: Shot, digests: FilmDigests, *, warnings: tuple[str, ...]) -> "RenderPlan":
+    def of(
+        cls, shot: FilmSettings, digests: FilmDigests, *, warnings: tuple[str, ...]
+    ) -> "RenderPlan":
         """Keep what later jobs need of a shot."""
         return cls(
             size=shot.size,
             timeline=shot.timeline,
-            sounds=shot.sounds,
+            sounds=shot.audio_clips,
             warnings=warnings,
-            has_page_sound=shot.has_page_sound,
+            has_page_sound=shot.has_page_audio,
             mastering=shot.mastering,
             sound_coding=shot.sound_coding,
             sound_digest=digests.sound,
@@ -67,21 +69,23 @@ class RenderPlan:
     def from_json(cls, value: dict[str, Any]) -> "RenderPlan":
         """Read what `as_json` wrote."""
         return cls(
-            size=Size(value["width_px"], value["height_px"]),
+            size=FrameSize(value["width_px"], value["height_px"]),
             timeline=Timeline(fps=Fraction(value["fps"]), frame_count=value["frame_count"]),
             sounds=tuple(_sound_from_json(sound) for sound in value["sounds"]),
             warnings=tuple(value["warnings"]),
             has_page_sound=value.get("has_page_sound", False),
             mastering=Mastering(**value.get("mastering", {})),
-            sound_coding=SoundCoding[value.get("sound_coding", SoundCoding.AAC.name)],
+            sound_coding=AudioCoding[value.get("sound_coding", AudioCoding.AAC.name)],
             sound_digest=value.get("sound_digest"),
             sound_sources=value.get("sound_sources", {}),
         )
 
 
-def _sound_as_json(sound: MediaWindow | HeardPiece) -> dict[str, Any]:
-    return sound.as_json() if isinstance(sound, HeardPiece) else asdict(sound)
+def _sound_as_json(sound: PageAudioClip | LayerAudioClip) -> dict[str, Any]:
+    return sound.as_json() if isinstance(sound, LayerAudioClip) else asdict(sound)
 
 
-def _sound_from_json(value: dict[str, Any]) -> MediaWindow | HeardPiece:
-    return HeardPiece.from_json(value) if "layer_id" in value else MediaWindow.from_json(value)
+def _sound_from_json(value: dict[str, Any]) -> PageAudioClip | LayerAudioClip:
+    return (
+        LayerAudioClip.from_json(value) if "layer_id" in value else PageAudioClip.from_json(value)
+    )

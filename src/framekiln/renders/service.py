@@ -14,39 +14,37 @@ from framekiln.identity.model import Caller
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId, new_uuid
-from framekiln.renders import store
+from framekiln.renders import slice_store, store
 from framekiln.renders.bundle import check_bundle
+from framekiln.renders.events import RenderEvents
 from framekiln.renders.jobs import film_job, redact_job
 from framekiln.renders.model import (
     CANCELLED,
-    Asked,
-    Made,
     NewRender,
-    Progress,
+    Redaction,
     Render,
     RenderHasComposition,
     RenderIsActive,
     RenderNotFound,
+    RenderOptions,
+    RenderProgress,
+    RenderResult,
     RenderStatus,
     SourceKind,
     data_key,
     layers_key,
     output_key,
+    progress_topic,
     redaction_key,
     render_prefix,
     source_key,
-    topic,
 )
-from framekiln.renders.news import RenderNews
 from framekiln.renders.output import FilmFormat, Mp4Format, OutputFormat, container_of
-from framekiln.renders.redaction import Redaction
-from framekiln.renders.slices import store as slice_store
-from framekiln.renders.slices.store import DoneSlice
-from framekiln.renders.uploaded_output import BadFilm, look_at_film
-from framekiln.storage.blob_store import BlobStore
-from framekiln.storage.recording import recording
+from framekiln.renders.slice_store import FinishedSlice
+from framekiln.renders.uploaded_output import BadFilm, probe_film
+from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
 
-Beside = Callable[[Connection, Render], Awaitable[None]]
+WriteWithRender = Callable[[Connection, Render], Awaitable[None]]
 
 _REMOVED_AT_A_TIME: Final = 100
 # A worker at a slice of a render that is over learns of it when the slice is done.
@@ -64,17 +62,17 @@ class Renders:
         blobs: BlobStore,
         notifications: Notifications,
         clock: Clock,
-        news: RenderNews,
+        events: RenderEvents,
     ) -> None:
         self._database = database
         self._jobs = jobs
         self._blobs = blobs
         self._notifications = notifications
         self._clock = clock
-        self._news = news
+        self._events = events
 
     async def create(
-        self, caller: Caller, new: NewRender, *, beside: Beside | None = None
+        self, caller: Caller, new: NewRender, *, also_write: WriteWithRender | None = None
     ) -> Render:
         """Store the composition, the render and its job: all of them, or nothing.
 
@@ -87,9 +85,9 @@ class Renders:
         data_at = None if new.data is None else data_key(organization_id, render_id)
         async with AsyncExitStack() as stack:
             if source is not None:
-                await self._keep(stack, key, source)
+                await self._put_until_recorded(stack, key, source)
             if data_at is not None and new.data is not None:
-                await self._keep(stack, data_at, new.data.encode())
+                await self._put_until_recorded(stack, data_at, new.data.encode())
             connection = await stack.enter_async_context(self._database.transaction())
             render = await store.insert(
                 connection,
@@ -102,17 +100,17 @@ class Renders:
                 now=self._clock.now(),
             )
             assert render is not None, "its id is new"
-            if beside is not None:
-                await beside(connection, render)
+            if also_write is not None:
+                await also_write(connection, render)
             if source is not None:
                 await self._jobs.defer(connection, film_job(render))
-            await self._news.tell(connection, render)
+            await self._events.record(connection, render)
         return render
 
-    async def _keep(self, stack: AsyncExitStack, key: str, content: bytes) -> None:
+    async def _put_until_recorded(self, stack: AsyncExitStack, key: str, content: bytes) -> None:
         """Store a blob, for as long as what comes after it in the stack succeeds."""
         await self._blobs.put(key, content)
-        await stack.enter_async_context(recording(self._blobs, key))
+        await stack.enter_async_context(delete_unless_recorded(self._blobs, key))
 
     async def create_from_layers(
         self,
@@ -121,18 +119,18 @@ class Renders:
         *,
         digest: str,
         output: OutputFormat,
-        beside: Beside | None = None,
+        also_write: WriteWithRender | None = None,
     ) -> Render:
         """Create a render of a layer config in its normal form."""
         still_ms = None if isinstance(output, FilmFormat) else round(config.get("time", 0) * 1000)
         new = NewRender(
             html=None,
-            asked=Asked(duration_ms=still_ms),
+            options=RenderOptions(duration_ms=still_ms),
             layers=config,
             source_digest=digest,
             output=output,
         )
-        return await self.create(caller, new, beside=beside)
+        return await self.create(caller, new, also_write=also_write)
 
     async def create_redaction(
         self,
@@ -143,7 +141,7 @@ class Renders:
         api_key_id: ApiKeyId | None,
     ) -> Render:
         """Create a render that redacts a file; with the same id again, return what there is."""
-        new = NewRender(html=None, asked=Asked(), redaction=redaction.to_json())
+        new = NewRender(html=None, options=RenderOptions(), redaction=redaction.to_json())
         key = redaction_key(organization_id, render_id)
         await self._blobs.put(key, new.source or b"")
         async with self._database.transaction() as connection:
@@ -158,7 +156,7 @@ class Renders:
             )
             if render is not None:
                 await self._jobs.defer(connection, redact_job(render))
-                await self._news.tell(connection, render)
+                await self._events.record(connection, render)
         return render or await self.get(organization_id, render_id)
 
     async def discard(self, connection: Connection, render: Render) -> bool:
@@ -174,36 +172,36 @@ class Renders:
         now = self._clock.now()
         await store.fail(connection, render.id, CANCELLED, now=now)
         await store.set_expiry(connection, render.id, expires_at=now + _NOTICED_WITHIN)
-        await notify(connection, topic(render.id))
+        await notify(connection, progress_topic(render.id))
         return False
 
-    async def clear(self, render: Render) -> None:
+    async def delete_blobs(self, render: Render) -> None:
         """Delete everything that was kept for a render."""
         await self._blobs.delete_prefix(render_prefix(render.organization_id, render.id))
 
-    async def slices(self, render_id: RenderId) -> list[DoneSlice]:
+    async def finished_slices(self, render_id: RenderId) -> list[FinishedSlice]:
         """Return the slices that are finished so far, in the order of the film."""
         async with self._database.connection() as connection:
-            return await slice_store.finished(connection, render_id)
+            return await slice_store.list_finished(connection, render_id)
 
     async def accept_bundle(
         self, organization_id: OrganizationId, render_id: RenderId, archive: Path
     ) -> Render:
         """Keep the uploaded bundle of a render, and begin."""
-        _check_waits(await self.get(organization_id, render_id))
+        _check_awaits_bundle(await self.get(organization_id, render_id))
         await asyncio.to_thread(check_bundle, archive)
         async with self._database.transaction() as connection:
             # Under the lock: of two uploads at once, the second must not replace what is filmed.
             render = await store.lock(connection, render_id)
             if render is None:
                 raise _no_render(render_id)
-            _check_waits(render)
+            _check_awaits_bundle(render)
             await self._blobs.put_file(render.source_key, archive)
             await store.set_queued(connection, render_id)
             await self._jobs.defer(connection, film_job(render))
-            await notify(connection, topic(render_id))
+            await notify(connection, progress_topic(render_id))
             queued = replace(render, status=RenderStatus.QUEUED)
-            await self._news.tell(connection, queued, before=render.status)
+            await self._events.record(connection, queued, before=render.status)
         return await self.get(organization_id, render_id)
 
     async def accept_output(
@@ -211,12 +209,12 @@ class Renders:
     ) -> Render:
         """Keep an uploaded film as the output of a render that waits for its bundle."""
         render = await self.get(organization_id, render_id)
-        _check_waits(render)
+        _check_awaits_bundle(render)
         if not isinstance(render.output, Mp4Format):
             container = container_of(render.output)
             raise BadFilm(f"render {render_id} is a {container}: a film cannot be its output")
-        facts = await look_at_film(film)
-        made = Made(
+        facts = await probe_film(film)
+        made = RenderResult(
             **vars(facts),
             output_key=output_key(render, attempt=0),
             byte_size=(await asyncio.to_thread(film.stat)).st_size,
@@ -227,13 +225,13 @@ class Renders:
             current = await store.lock(connection, render_id)
             if current is None:
                 raise _no_render(render_id)
-            _check_waits(current)
+            _check_awaits_bundle(current)
             await self._blobs.put_file(made.output_key, film)
             await store.complete(connection, render_id, made, now=self._clock.now())
-            await notify(connection, topic(render_id))
-            complete = await store.find_any(connection, render_id)
+            await notify(connection, progress_topic(render_id))
+            complete = await store.find_by_id(connection, render_id)
             assert complete is not None
-            await self._news.tell(connection, complete, before=current.status)
+            await self._events.record(connection, complete, before=current.status)
         return complete
 
     async def find_by_md5(self, organization_id: OrganizationId, md5: str) -> Render:
@@ -255,16 +253,16 @@ class Renders:
                     status=current.status,
                 )
             await store.delete(connection, render_id)
-        await self.clear(render)
+        await self.delete_blobs(render)
 
     async def remove_expired(self) -> int:
         """Remove what has expired and is not being worked on; return how many renders went."""
         async with self._database.transaction() as connection:
-            expired = await store.take_expired(
+            expired = await store.delete_expired(
                 connection, now=self._clock.now(), limit=_REMOVED_AT_A_TIME
             )
         for render in expired:
-            await self.clear(render)
+            await self.delete_blobs(render)
         return len(expired)
 
     async def get(self, organization_id: OrganizationId, render_id: RenderId) -> Render:
@@ -275,7 +273,7 @@ class Renders:
             raise _no_render(render_id)
         return render
 
-    async def progress(self, render_id: RenderId) -> Progress:
+    async def progress(self, render_id: RenderId) -> RenderProgress:
         """Return how far a render is."""
         async with self._database.connection() as connection:
             progress = await store.find_progress(connection, render_id)
@@ -286,7 +284,7 @@ class Renders:
     @asynccontextmanager
     async def follow(self, render_id: RenderId) -> AsyncIterator[Follower]:
         """Be woken whenever a render's progress changes."""
-        async with self._notifications.follow(topic(render_id)) as follower:
+        async with self._notifications.follow(progress_topic(render_id)) as follower:
             yield follower
 
 
@@ -296,7 +294,7 @@ def _source_key(organization_id: OrganizationId, render_id: RenderId, kind: Sour
     return source_key(organization_id, render_id, is_bundle=kind is SourceKind.BUNDLE)
 
 
-def _check_waits(render: Render) -> None:
+def _check_awaits_bundle(render: Render) -> None:
     if not render.is_bundle or render.status is not RenderStatus.CREATED:
         raise RenderHasComposition(
             f"render {render.id} is {render.status} and takes no bundle", status=render.status

@@ -19,8 +19,10 @@ class SourceVersions:
         async with self.database.connection() as connection:
             return await store.find_source(connection, render_id, url)
 
-    async def keep(self, render_id: RenderId, url: str, version: ContentVersion) -> ContentVersion:
+    async def record(
+        self, render_id: RenderId, url: str, version: ContentVersion
+    ) -> ContentVersion:
         """Record a version, and return the one that was recorded first."""
         async with self.database.transaction() as connection:
-            await store.put_source(connection, render_id, url, version)
+            await store.record_source(connection, render_id, url, version)
             return await store.find_source(connection, render_id, url) or version

@@ -4,11 +4,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from framekiln.capture.browser import Browser
-from framekiln.engine.order import FilmLimits, FilmOrder, StillMoment
-from framekiln.engine.stages import AnyStage, open_stage_for
-from framekiln.engine.studio import Alive
-from framekiln.media.imaging.stills import StillFormat, encode_still
-from framekiln.renders.model import Made, Render
+from framekiln.engine.film_order import FilmLimits, FilmOrder, StillMoment
+from framekiln.engine.film_threads import CheckAlive
+from framekiln.engine.renderer import FilmRenderer, open_renderer
+from framekiln.media.images.stills import StillFormat, encode_still
+from framekiln.renders.model import Render, RenderResult
 from framekiln.renders.output import FilmFormat
 
 
@@ -17,13 +17,13 @@ def still_moment(render: Render) -> StillMoment | None:
     if isinstance(render.output, FilmFormat):
         return None
     return StillMoment(
-        at_ms=render.asked.duration_ms or 0,
+        at_ms=render.options.duration_ms or 0,
         is_transparent=getattr(render.output, "transparency", False),
     )
 
 
 @dataclass
-class Still:
+class StillRender:
     """Shot by a film thread, read by the job when that is done."""
 
     order: FilmOrder
@@ -32,23 +32,23 @@ class Still:
     data: bytes = field(default=b"", init=False)
     _facts: dict[str, Any] = field(default_factory=dict, init=False)
 
-    def shoot(self, browser: Browser, alive: Alive) -> None:
+    def shoot(self, browser: Browser, alive: CheckAlive) -> None:
         """Open the page, take the picture, encode it."""
         assert self.order.still is not None
-        with open_stage_for(self.order, browser, self.limits) as stage:
+        with open_renderer(self.order, browser, self.limits) as renderer:
             alive()
-            self.data = encode_still(stage.still(self.order.still), self.format)
+            self.data = encode_still(renderer.render_still(self.order.still), self.format)
             self._facts = {
-                "width_px": stage.shot.size.width_px,
-                "height_px": stage.shot.size.height_px,
-                "fps": stage.shot.timeline.fps,
-                "record": stage_record(stage),
+                "width_px": renderer.settings.size.width_px,
+                "height_px": renderer.settings.size.height_px,
+                "fps": renderer.settings.timeline.fps,
+                "record": capture_record(renderer),
             }
 
-    def made(self, *, output_key: str) -> Made:
+    def result(self, *, output_key: str) -> RenderResult:
         """Return what was made."""
         assert self.order.still is not None
-        return Made(
+        return RenderResult(
             **self._facts,
             duration_ms=self.order.still.at_ms,
             output_key=output_key,
@@ -56,10 +56,10 @@ class Still:
         )
 
 
-def stage_record(stage: AnyStage) -> dict[str, Any]:
+def capture_record(renderer: FilmRenderer) -> dict[str, Any]:
     """Return how a stage's frames were made."""
     return {
-        **stage.record(),
-        "captured_frames": stage.take_captured(),
-        "warnings": list(stage.warnings()),
+        **renderer.record(),
+        "captured_frames": renderer.take_captured_count(),
+        "warnings": list(renderer.warnings()),
     }

@@ -9,18 +9,18 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from framekiln.db.pool import Connection
-from framekiln.jobs.ending import Failure
+from framekiln.jobs.failures import Failure
 from framekiln.kit.content_version import ContentVersion
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
 from framekiln.renders.model import (
-    Asked,
-    Made,
     NewRender,
-    Progress,
     Render,
+    RenderOptions,
+    RenderProgress,
+    RenderResult,
     RenderStatus,
     SourceKind,
-    before,
+    states_before,
 )
 from framekiln.renders.output import output_as_json, output_from_json
 
@@ -64,10 +64,10 @@ async def insert(  # noqa: PLR0913 - one column each
             "is_bundle": new.source_kind is SourceKind.BUNDLE,
             "output": Jsonb(output_as_json(new.output)),
             "slice_ms": new.slice_ms,
-            "width_px": new.asked.width_px,
-            "height_px": new.asked.height_px,
-            "fps": str(new.asked.fps) if new.asked.fps else None,
-            "duration_ms": new.asked.duration_ms,
+            "width_px": new.options.width_px,
+            "height_px": new.options.height_px,
+            "fps": str(new.options.fps) if new.options.fps else None,
+            "duration_ms": new.options.duration_ms,
             "now": now,
             "expires_at": new.expires_at,
             "request_warnings": Jsonb(new.warnings),
@@ -121,7 +121,7 @@ async def delete(connection: Connection, render_id: RenderId) -> None:
     await connection.execute("DELETE FROM render WHERE id = %s", (render_id,))
 
 
-async def take_expired(connection: Connection, *, now: datetime, limit: int) -> list[Render]:
+async def delete_expired(connection: Connection, *, now: datetime, limit: int) -> list[Render]:
     """Forget renders that have expired and that nobody works on; return what they were."""
     cursor = await connection.execute(
         """
@@ -147,11 +147,11 @@ async def set_queued(connection: Connection, render_id: RenderId) -> None:
     """The bundle has come."""
     await connection.execute(
         "UPDATE render SET status = 'queued' WHERE id = %s AND status = ANY(%s)",
-        (render_id, before(RenderStatus.QUEUED)),
+        (render_id, states_before(RenderStatus.QUEUED)),
     )
 
 
-async def find_any(connection: Connection, render_id: RenderId) -> Render | None:
+async def find_by_id(connection: Connection, render_id: RenderId) -> Render | None:
     """Return a render of whatever organization: for workers, who were given its id."""
     cursor = await connection.execute("SELECT * FROM render WHERE id = %s", (render_id,))
     row = await cursor.fetchone()
@@ -165,7 +165,7 @@ async def lock(connection: Connection, render_id: RenderId) -> Render | None:
     return _render(row) if row else None
 
 
-async def find_progress(connection: Connection, render_id: RenderId) -> Progress | None:
+async def find_progress(connection: Connection, render_id: RenderId) -> RenderProgress | None:
     """Return how far a render is: whole slices, and frames of those being made.
 
     What has no slices is made in one go and counts thousandths.
@@ -188,7 +188,7 @@ async def find_progress(connection: Connection, render_id: RenderId) -> Progress
     row = await cursor.fetchone()
     if row is None:
         return None
-    return Progress(
+    return RenderProgress(
         status=RenderStatus(row["status"]),
         frames_done=row["frames_done"],
         frame_count=row["frame_count"],
@@ -203,7 +203,7 @@ async def set_started(connection: Connection, render_id: RenderId, *, now: datet
         UPDATE render SET status = 'rendering', started_at = coalesce(started_at, %(now)s)
         WHERE id = %(id)s AND status = ANY(%(before)s)
         """,
-        {"id": render_id, "now": now, "before": before(RenderStatus.RENDERING)},
+        {"id": render_id, "now": now, "before": states_before(RenderStatus.RENDERING)},
     )
 
 
@@ -211,7 +211,7 @@ async def set_recovering(connection: Connection, render_id: RenderId) -> None:
     """A worker has died, another takes over."""
     await connection.execute(
         "UPDATE render SET status = 'recovering' WHERE id = %s AND status = ANY(%s)",
-        (render_id, before(RenderStatus.RECOVERING)),
+        (render_id, states_before(RenderStatus.RECOVERING)),
     )
 
 
@@ -238,7 +238,9 @@ async def set_sound(
     )
 
 
-async def find_film(connection: Connection, render: Render, film_digest: str) -> Made | None:
+async def find_film(
+    connection: Connection, render: Render, film_digest: str
+) -> RenderResult | None:
     """Return the newest film of the organization that was made of the same things."""
     cursor = await connection.execute(
         """
@@ -255,7 +257,7 @@ async def find_film(connection: Connection, render: Render, film_digest: str) ->
 async def complete(
     connection: Connection,
     render_id: RenderId,
-    made: Made,
+    made: RenderResult,
     *,
     now: datetime,
     film_digest: str | None = None,
@@ -271,7 +273,7 @@ async def complete(
         """,
         {
             "id": render_id,
-            "before": before(RenderStatus.COMPLETE),
+            "before": states_before(RenderStatus.COMPLETE),
             "now": now,
             "width_px": made.width_px,
             "height_px": made.height_px,
@@ -298,7 +300,7 @@ async def fail(
         """,
         {
             "id": render_id,
-            "before": before(RenderStatus.FAILED),
+            "before": states_before(RenderStatus.FAILED),
             "now": now,
             "code": failure.code,
             "message": failure.message,
@@ -319,7 +321,7 @@ def _render(row: Row) -> Render:
         source_digest=row["source_digest"],
         is_bundle=row["is_bundle"],
         output=output_from_json(row["output"]),
-        asked=Asked(
+        options=RenderOptions(
             width_px=row["asked_width_px"],
             height_px=row["asked_height_px"],
             fps=Fraction(row["asked_fps"]) if row["asked_fps"] else None,
@@ -330,7 +332,7 @@ def _render(row: Row) -> Render:
         slice_ms=row["slice_ms"],
         plan=row["plan"],
         sound_key=row["sound_key"],
-        made=_made(row),
+        result=_made(row),
         failure=_failure(row),
         created_at=row["created_at"],
         completed_at=row["completed_at"],
@@ -342,10 +344,10 @@ def _render(row: Row) -> Render:
     )
 
 
-def _made(row: Row) -> Made | None:
+def _made(row: Row) -> RenderResult | None:
     if row["output_key"] is None:
         return None
-    return Made(
+    return RenderResult(
         width_px=row["width_px"],
         height_px=row["height_px"],
         fps=Fraction(row["fps"]),
@@ -375,7 +377,7 @@ async def find_source(
     return ContentVersion(row["size_bytes"], row["etag"], row["modified"]) if row else None
 
 
-async def put_source(
+async def record_source(
     connection: Connection, render_id: RenderId, url: str, version: ContentVersion
 ) -> None:
     """Record the version of a source; what was recorded before stays."""

@@ -9,13 +9,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
-from framekiln.kit.confined.limits import Limits
+from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.errors import InvalidInput
 from framekiln.media.errors import UnreadableMedia
 
 MAX_OUTPUT_BYTES: Final = 1 << 30
-_LIMITS: Final = Limits(cpu_s=60, memory_bytes=2 << 30, file_bytes=1 << 20, wall_s=120)
+_LIMITS: Final = ResourceLimits(cpu_s=60, memory_bytes=2 << 30, file_bytes=1 << 20, wall_s=120)
 
 
 class BadFilm(InvalidInput):
@@ -25,7 +25,7 @@ class BadFilm(InvalidInput):
 
 
 @dataclass(frozen=True)
-class UploadedFilm:
+class UploadedFilmFacts:
     """What an uploaded film is."""
 
     width_px: int
@@ -39,7 +39,7 @@ def is_mp4(head: bytes) -> bool:
     return head[4:8] == b"ftyp"
 
 
-async def look_at_film(path: Path) -> UploadedFilm:
+async def probe_film(path: Path) -> UploadedFilmFacts:
     """Return what a film is; raise `BadFilm` if a render could not have made it.
 
     It lies in a folder of its own, which is handed to the child.
@@ -62,15 +62,15 @@ async def look_at_film(path: Path) -> UploadedFilm:
     fps = Fraction(told["fps"])
     if fps <= 0 or told["duration_ms"] < 1:
         raise BadFilm("the uploaded MP4 does not say how long it is, or at which rate")
-    return UploadedFilm(told["width_px"], told["height_px"], fps, told["duration_ms"])
+    return UploadedFilmFacts(told["width_px"], told["height_px"], fps, told["duration_ms"])
 
 
 def task(args: dict[str, Any], _report: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
     """Look at `film`, for `run_confined`."""
     # The api must not load the libraries of FFmpeg.
-    from framekiln.media.probe import probe  # noqa: PLC0415
+    from framekiln.media.probe.media_file import probe_media  # noqa: PLC0415
 
-    facts = probe(Path(args["film"]))
+    facts = probe_media(Path(args["film"]))
     video, audio = facts.video, facts.audio
     return {
         "video_codec": video.codec if video else None,

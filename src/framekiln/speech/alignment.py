@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 def token_times_ms(weights: NDArray[np.float32]) -> list[int]:
     """Return when each token begins, from attention as heads x tokens x steps of 20 ms."""
-    path = warp(-_sharpen(weights))
+    path = dynamic_time_warp(-_sharpen(weights))
     begins = np.unique(path[:, 0], return_index=True)[1]
     return [int(step) * STEP_MS for step in path[begins, 1]]
 
@@ -41,7 +41,7 @@ def _median(looks: Floats) -> Floats:
     return np.asarray(np.median(windows, axis=-1), np.float64)
 
 
-def warp(costs: Floats) -> NDArray[np.intp]:
+def dynamic_time_warp(costs: Floats) -> NDArray[np.intp]:
     """Return the cheapest path as pairs of row and column, from corner to corner."""
     rows, columns = costs.shape
     total = np.full((rows + 1, columns + 1), np.inf)

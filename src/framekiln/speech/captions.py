@@ -5,10 +5,10 @@ from html import escape
 from typing import Any
 
 from framekiln.speech.cues import Cue, make_cues
-from framekiln.speech.model import Segment, Transcript, Word
+from framekiln.speech.model import Transcript, TranscriptSegment, Word
 
 
-def as_document(transcript: Transcript) -> dict[str, Any]:
+def to_document(transcript: Transcript) -> dict[str, Any]:
     """Return everything that is known, times in milliseconds."""
     return {
         "language": transcript.language,
@@ -19,9 +19,9 @@ def as_document(transcript: Transcript) -> dict[str, Any]:
 
 
 def from_document(document: dict[str, Any]) -> Transcript:
-    """Return the transcript that `as_document` was given."""
+    """Return the transcript that `to_document` was given."""
     segments = (
-        Segment(
+        TranscriptSegment(
             start_ms=segment["start_ms"],
             end_ms=segment["end_ms"],
             text=segment["text"],
@@ -38,7 +38,7 @@ def from_document(document: dict[str, Any]) -> Transcript:
     )
 
 
-def as_page_captions(transcript: Transcript) -> dict[str, Any]:
+def to_page_captions(transcript: Transcript) -> dict[str, Any]:
     """Return the captions that pages read: segments and words side by side, times in seconds."""
     return {
         "segments": [_in_seconds(segment) for segment in transcript.segments],
@@ -48,7 +48,7 @@ def as_page_captions(transcript: Transcript) -> dict[str, Any]:
 
 def to_json(transcript: Transcript) -> str:
     """Return the document as text."""
-    return json.dumps(as_document(transcript), ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(to_document(transcript), ensure_ascii=False, indent=1) + "\n"
 
 
 def to_vtt(transcript: Transcript, *, word_times: bool = False) -> str:
@@ -72,7 +72,7 @@ def to_srt(transcript: Transcript) -> str:
     return "\n".join(blocks)
 
 
-def _segment_document(segment: Segment) -> dict[str, Any]:
+def _segment_document(segment: TranscriptSegment) -> dict[str, Any]:
     return {
         "start_ms": segment.start_ms,
         "end_ms": segment.end_ms,
@@ -89,7 +89,7 @@ def _segment_document(segment: Segment) -> dict[str, Any]:
     }
 
 
-def _in_seconds(spoken: Segment | Word) -> dict[str, Any]:
+def _in_seconds(spoken: TranscriptSegment | Word) -> dict[str, Any]:
     return {
         "start": spoken.start_ms / 1000,
         "end": spoken.end_ms / 1000,

@@ -7,8 +7,8 @@ from typing import Final, Literal, get_args
 
 from framekiln.settings import Settings, SpeechEngine
 from framekiln.speech.languages import ENGLISH, WHISPER_LANGUAGES
-from framekiln.speech.models import models_folders
-from framekiln.speech.pinned import WHISPERS
+from framekiln.speech.model_files import models_folders
+from framekiln.speech.pinned_models import WHISPERS
 
 EngineKind = Literal["whisper", "moonshine", "pocketsphinx"]
 

@@ -34,7 +34,7 @@ class Word:
 
 
 @dataclass(frozen=True)
-class Segment:
+class TranscriptSegment:
     """Words that were said together; begins with the first and ends with the last of them."""
 
     start_ms: int
@@ -51,7 +51,7 @@ class Transcript:
     """
 
     language: str | None
-    segments: tuple[Segment, ...] = ()
+    segments: tuple[TranscriptSegment, ...] = ()
     engine: str | None = None
     warnings: tuple[str, ...] = ()
 
@@ -79,10 +79,10 @@ class Transcript:
         return replace(self, segments=tuple(_shift(segment, by_ms) for segment in self.segments))
 
 
-def make_segment(words: list[Word], language: str | None) -> Segment:
+def make_segment(words: list[Word], language: str | None) -> TranscriptSegment:
     """Return the segment of some words, which are at least one."""
     text = join_texts([word.text for word in words], language)
-    return Segment(words[0].start_ms, words[-1].end_ms, text, tuple(words))
+    return TranscriptSegment(words[0].start_ms, words[-1].end_ms, text, tuple(words))
 
 
 def join_texts(texts: list[str], language: str | None) -> str:
@@ -123,8 +123,8 @@ def is_latin(letter: str) -> bool:
     return letter.isalnum() and (letter.isascii() or name(letter, "").startswith("LATIN"))
 
 
-def _shift(segment: Segment, by_ms: int) -> Segment:
-    return Segment(
+def _shift(segment: TranscriptSegment, by_ms: int) -> TranscriptSegment:
+    return TranscriptSegment(
         start_ms=segment.start_ms + by_ms,
         end_ms=segment.end_ms + by_ms,
         text=segment.text,

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from framekiln.speech import guard
+from framekiln.speech import hallucination
 from framekiln.speech.errors import SpeechModelDamaged
 from framekiln.speech.model import SAMPLE_HZ, Samples
 from framekiln.speech.networks import Array, Network
@@ -29,7 +29,7 @@ _SPACE: Final = "\u2581"
 
 
 @dataclass(frozen=True)
-class Piece:
+class TextPiece:
     """Some bytes of text, and how likely they were; a word begins with a space."""
 
     text: bytes
@@ -37,10 +37,10 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Uttered:
+class MoonshineOutput:
     """What a window says; `is_loop` when it began to say one thing over and over."""
 
-    pieces: tuple[Piece, ...]
+    pieces: tuple[TextPiece, ...]
     log_probability: float
     is_loop: bool
 
@@ -62,7 +62,7 @@ class Moonshine:
             port.name for port in self._decoder.outputs if port.name.startswith("present")
         ]
 
-    def utter(self, samples: Samples) -> Uttered:
+    def recognize(self, samples: Samples) -> MoonshineOutput:
         """Return the likeliest text of a window, token by token."""
         padded = np.pad(samples, (0, max(0, _SHORTEST_SAMPLES - len(samples))))
         features = {"input_values": padded[None].astype(np.float32)}
@@ -78,15 +78,15 @@ class Moonshine:
             if token == _END:
                 break
             tokens.append(token)
-            is_loop = guard.is_looping(tokens)
+            is_loop = hallucination.is_looping(tokens)
             if is_loop:
                 break
         pieces = [
-            Piece(self._pieces[token], float(np.exp(log)))
+            TextPiece(self._pieces[token], float(np.exp(log)))
             for token, log in zip(tokens, logs, strict=False)
             if token < len(self._pieces)
         ]
-        return Uttered(tuple(pieces), float(np.mean(logs)), is_loop)
+        return MoonshineOutput(tuple(pieces), float(np.mean(logs)), is_loop)
 
     def _step(
         self, heard: Array, token: int, memory: dict[str, Array], *, is_first: bool

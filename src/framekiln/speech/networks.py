@@ -14,7 +14,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Port:
+class NetworkPort:
     """An input or output; sizes that vary are not numbers."""
 
     name: str
@@ -45,8 +45,10 @@ class Network:
             )
         except Exception as error:
             raise SpeechModelDamaged(f"{path} is not a network that can be run: {error}") from error
-        self.inputs = tuple(Port(i.name, tuple(i.shape)) for i in self._session.get_inputs())
-        self.outputs = tuple(Port(o.name, tuple(o.shape)) for o in self._session.get_outputs())
+        self.inputs = tuple(NetworkPort(i.name, tuple(i.shape)) for i in self._session.get_inputs())
+        self.outputs = tuple(
+            NetworkPort(o.name, tuple(o.shape)) for o in self._session.get_outputs()
+        )
 
     def run(self, outputs: Sequence[str], feeds: Mapping[str, Array]) -> list[Array]:
         """Return the named outputs, in that order."""

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from framekiln.kit.processes import dying_with_parent
+from framekiln.kit.processes import with_parent_death_signal
 from framekiln.speech.errors import SpeechEngineFailed, SpeechModelMissing
 from framekiln.speech.model import Samples, Word
 
@@ -50,7 +50,7 @@ def align(samples: Samples, texts: Sequence[str]) -> list[Word]:
 
 def _ask(request: dict[str, Any], samples: Samples) -> list[Word]:
     pcm = (np.clip(samples, -1, 1) * _FULL_SCALE).astype("<i2").tobytes()
-    command = dying_with_parent((sys.executable, "-m", _CHILD), signal.SIGKILL)
+    command = with_parent_death_signal((sys.executable, "-m", _CHILD), signal.SIGKILL)
     try:
         done = subprocess.run(
             command,

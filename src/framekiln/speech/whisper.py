@@ -15,7 +15,7 @@ from framekiln.speech.errors import SpeechModelDamaged, SpeechModelMissing
 from framekiln.speech.log_mel import log_mel
 from framekiln.speech.model import Samples
 from framekiln.speech.networks import Array, Network
-from framekiln.speech.tokens import Tokens, read_tokens
+from framekiln.speech.whisper_tokens import WhisperTokens, read_tokens
 
 ENCODER_FILES: Final = ("encoder_model_quantized.onnx", "encoder_model.onnx")
 DECODER_FILES: Final = ("decoder_model_merged_quantized.onnx", "decoder_model_merged.onnx")
@@ -26,7 +26,7 @@ Logits = NDArray[np.float64]
 
 
 @dataclass
-class Step:
+class DecoderState:
     """Where the decoder stands: what it thinks comes next, and what it remembers."""
 
     logits: Logits
@@ -50,7 +50,7 @@ class Whisper:
         onnx = folder / "onnx"
         self._encoder = Network(_first_of(onnx, ENCODER_FILES), threads=threads)
         self._decoder = Network(_first_of(onnx, DECODER_FILES), threads=threads)
-        self.tokens: Tokens = read_tokens(folder)
+        self.tokens: WhisperTokens = read_tokens(folder)
         self._heads = _alignment_heads(folder)
         self._bands = _bands(folder)
         self._memory = [port for port in self._decoder.inputs if port.name.startswith(_PAST)]
@@ -63,14 +63,14 @@ class Whisper:
         features = log_mel(samples, bands=self._bands)[None]
         return self._encoder.run(["last_hidden_state"], {"input_features": features})[0]
 
-    def start(self, heard: Array, prompt: list[int]) -> Step:
+    def start(self, heard: Array, prompt: list[int]) -> DecoderState:
         """Put the prompt before the decoder."""
         feeds = self._feeds(heard, prompt) | self._no_memory()
         logits, *memory = self._decoder.run(["logits", *self._remembered], feeds)
         kept = zip(map(_as_past, self._remembered), memory, strict=True)
-        return Step(_exact(logits), dict(kept))
+        return DecoderState(_exact(logits), dict(kept))
 
-    def advance(self, heard: Array, token: int, step: Step) -> Step:
+    def advance(self, heard: Array, token: int, step: DecoderState) -> DecoderState:
         """Put one more token before the decoder."""
         feeds = self._feeds(heard, [token]) | step.memory
         feeds["use_cache_branch"] = np.array([True])
@@ -78,7 +78,7 @@ class Whisper:
         logits, *memory = self._decoder.run(["logits", *names], feeds)
         # What it remembers of the sound stays the same.
         kept = zip(map(_as_past, names), memory, strict=True)
-        return Step(_exact(logits), step.memory | dict(kept))
+        return DecoderState(_exact(logits), step.memory | dict(kept))
 
     def attend(self, heard: Array, text: list[int]) -> Attention:
         """Put a whole text before the decoder and see where it looks."""

@@ -9,7 +9,7 @@ import asyncio
 import os
 import stat
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -21,7 +21,8 @@ import obstore
 from obstore.exceptions import AlreadyExistsError, BaseError, GenericError
 from obstore.store import LocalStore, MemoryStore, from_url
 
-from framekiln.kit.whole_file import READABLE_BY_ALL, whole_file
+from framekiln.kit.atomic_file import READABLE_BY_ALL, atomic_file
+from framekiln.kit.errors import Unavailable
 from framekiln.storage.errors import BlobNotFound, StorageUnavailable, StorageUrlInvalid
 from framekiln.storage.keys import check_key, check_prefix
 
@@ -86,7 +87,7 @@ class BlobStore:
     async def put_stream(self, key: str, chunks: AsyncIterator[bytes]) -> None:
         """Store what `chunks` yields. If it raises, that error is passed on and nothing is kept."""
         check_key(key)
-        source = _Watched(chunks)
+        source = _TrackedSource(chunks)
         try:
             with _writing(key):
                 await obstore.put_async(
@@ -127,7 +128,7 @@ class BlobStore:
 
     async def get_to_file(self, key: str, path: Path) -> None:
         """Write the content to a local file, which appears whole or not at all."""
-        async with whole_file(path) as write, aclosing(self.stream(key)) as chunks:
+        async with atomic_file(path) as write, aclosing(self.stream(key)) as chunks:
             async for chunk in chunks:
                 await write(chunk)
 
@@ -291,14 +292,14 @@ def _retries() -> "RetryConfig":
     return {"max_retries": 4, "retry_timeout": timedelta(seconds=60)}
 
 
-class _Watched:
+class _TrackedSource:
     """Passes chunks on; remembers what their source raised, to tell it from the store's own."""
 
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         self._chunks = chunks
         self.failure: Exception | None = None
 
-    def __aiter__(self) -> "_Watched":
+    def __aiter__(self) -> "_TrackedSource":
         return self
 
     async def __anext__(self) -> bytes:
@@ -372,3 +373,16 @@ def _info(meta: "ObjectMeta") -> BlobInfo:
         etag=meta["e_tag"],
         modified_at=meta["last_modified"],
     )
+
+
+@asynccontextmanager
+async def delete_unless_recorded(blobs: BlobStore, key: str) -> AsyncIterator[None]:
+    """Around the transaction that records a blob: take the blob away again if it fails."""
+    try:
+        yield
+    except Unavailable:
+        # It may be recorded all the same, and only the answer was lost: then the blob is needed.
+        raise
+    except Exception:
+        await blobs.delete(key)
+        raise

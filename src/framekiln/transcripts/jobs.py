@@ -10,7 +10,7 @@ from framekiln.jobs.model import NewJob
 from framekiln.transcripts.model import Transcription
 
 PREPARE: Final = "transcript.prepare"
-HEAR_SLICE: Final = "transcript.slice"
+TRANSCRIBE_SLICE: Final = "transcript.slice"
 JOIN: Final = "transcript.join"
 SPEECH_QUEUE: Final = "speech"
 
@@ -26,7 +26,7 @@ def prepare_job(transcription: Transcription) -> NewJob:
 def slice_job(transcription: Transcription, number: int) -> NewJob:
     """Return the job that hears one slice."""
     return NewJob(
-        kind=HEAR_SLICE,
+        kind=TRANSCRIBE_SLICE,
         args={**_args(transcription), "number": number},
         queue=SPEECH_QUEUE,
         priority=-number,

@@ -1,13 +1,15 @@
 """A transcription: which sound of which file, where it stands, where its text is kept."""
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
 from framekiln.files.model import file_prefix
-from framekiln.jobs.ending import Failure
-from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId, TranscriptionId
+from framekiln.jobs.failures import Failure
+from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId, TranscriptionId, parse_uuid
+from framekiln.transcripts.errors import TranscriptionNotFound
 
 WORK_SLICE_MS: Final = 22_000
 """How much sound one job hears, and how long a fragment is: what the recognizer takes at once.
@@ -42,13 +44,13 @@ CHANGES: dict[TranscriptionStatus, frozenset[TranscriptionStatus]] = {
 }
 
 
-def before(after: TranscriptionStatus) -> list[str]:
+def states_before(after: TranscriptionStatus) -> list[str]:
     """Return the states from which `after` may be entered, for the guard of an update."""
     return [str(state) for state, changes in CHANGES.items() if after in changes]
 
 
 @dataclass(frozen=True)
-class Ask:
+class TranscriptionRequest:
     """What a caller wants transcribed; without a track it is the first sound of the file."""
 
     file_id: FileId
@@ -98,7 +100,7 @@ class Transcription:
         """How many slices its sound has, once it was decoded."""
         return -(-self.duration_ms // self.work_slice_ms)
 
-    def answers(self, language: str | None) -> bool:
+    def satisfies(self, language: str | None) -> bool:
         """Tell whether whoever asks for this language, or for any, need not have it made anew."""
         if self.status is TranscriptionStatus.FAILED:
             return False
@@ -160,3 +162,18 @@ def parts_prefix(transcription: Transcription) -> str:
 def transcript_key(transcription: Transcription) -> str:
     """Return where the whole transcript is kept."""
     return f"{prefix_of(transcription)}/transcript.json"
+
+
+def transcription_id_of(text: str) -> TranscriptionId:
+    """Return the transcription's id in an address."""
+    found = parse_uuid(text)
+    if found is None:
+        raise TranscriptionNotFound(f"there is no transcription {text[:100]!r}: ids are UUIDs")
+    return TranscriptionId(found)
+
+
+def fragment_number_of(text: str) -> int:
+    """Return the number of a fragment in an address."""
+    if not re.fullmatch(r"[0-9]{1,9}", text):
+        raise TranscriptionNotFound(f"there is no fragment {text[:100]!r}: they count from 0")
+    return int(text)

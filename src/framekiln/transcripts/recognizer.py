@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final, TypeVar
 
 from framekiln.speech.configuration import SpeechSettings
-from framekiln.speech.engine import Slice, Speech
 from framekiln.speech.model import Samples, Transcript
+from framekiln.speech.transcriber import SpeechSlice, Transcriber
 
 _USEFUL_THREADS: Final = 4
 
@@ -28,7 +28,7 @@ class Recognizer:
         places = cores // (settings.threads or min(_USEFUL_THREADS, cores))
         self._threads = ThreadPoolExecutor(max(1, places), thread_name_prefix="speech")
         self._opening = threading.Lock()
-        self._speech: Speech | None = None
+        self._speech: Transcriber | None = None
 
     async def close(self) -> None:
         """Wait for what is being heard; nothing else is begun."""
@@ -42,16 +42,18 @@ class Recognizer:
         """Return what is spoken; None if nobody speaks."""
         return await self._run(lambda speech: speech.detect_language(samples))
 
-    async def hear(self, samples: Samples, part: Slice, language: str | None) -> Transcript:
+    async def transcribe_slice(
+        self, samples: Samples, part: SpeechSlice, language: str | None
+    ) -> Transcript:
         """Return what is said in one slice, with the times of the whole sound."""
         return await self._run(lambda speech: speech.transcribe_slice(samples, part, language))
 
-    async def _run(self, step: Callable[[Speech], Result]) -> Result:
+    async def _run(self, step: Callable[[Transcriber], Result]) -> Result:
         running = asyncio.get_running_loop()
         return await running.run_in_executor(self._threads, lambda: step(self._opened()))
 
-    def _opened(self) -> Speech:
+    def _opened(self) -> Transcriber:
         with self._opening:
             if self._speech is None:
-                self._speech = Speech.open(self.settings)
+                self._speech = Transcriber.open(self.settings)
             return self._speech

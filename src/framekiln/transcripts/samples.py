@@ -5,9 +5,9 @@ from typing import Final
 
 import numpy as np
 
-from framekiln.media.hearing.speech_samples import SAMPLE_BYTES, SAMPLE_HZ
-from framekiln.speech.engine import Slice
+from framekiln.media.audio.speech_samples import SAMPLE_BYTES, SAMPLE_HZ
 from framekiln.speech.model import Samples
+from framekiln.speech.transcriber import SpeechSlice
 from framekiln.storage.blob_store import BlobStore
 
 _PER_MS: Final = SAMPLE_HZ // 1000
@@ -25,7 +25,7 @@ def read_local(path: Path, start_ms: int, end_ms: int) -> Samples:
     return _as_floats(np.fromfile(path, "<i2", count=count, offset=offset))
 
 
-async def read_slice(blobs: BlobStore, key: str, part: Slice) -> Samples:
+async def read_slice(blobs: BlobStore, key: str, part: SpeechSlice) -> Samples:
     """Return the sound of a slice and of its margins."""
     start, end = (ms * _PER_MS * SAMPLE_BYTES for ms in (part.first_ms, part.end_ms + part.tail_ms))
     read = bytearray()

@@ -1,14 +1,14 @@
 """What owners can do with transcriptions: have them made, follow them, read them."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 from framekiln.db.notify import Follower, Notifications
 from framekiln.db.pool import Database
 from framekiln.files import store as file_store
 from framekiln.files.model import File, Track
-from framekiln.files.service import Files, no_file
+from framekiln.files.service import Files, file_not_found
 from framekiln.identity.model import Caller
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
@@ -17,23 +17,25 @@ from framekiln.speech.languages import check_language
 from framekiln.speech.model import Transcript, join_slices
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
-from framekiln.transcripts import store
-from framekiln.transcripts.errors import TranscriptionNotComplete, TranscriptionNotFound
+from framekiln.transcripts import slice_store, store
+from framekiln.transcripts.documents import page_captions, read_transcript
+from framekiln.transcripts.errors import (
+    NoAudioTrack,
+    NotAnAudioTrack,
+    TranscriptionNotComplete,
+    TranscriptionNotFound,
+)
 from framekiln.transcripts.events import event_of
 from framekiln.transcripts.jobs import prepare_job
-from framekiln.transcripts.kept import read_transcript
 from framekiln.transcripts.model import (
     WORK_SLICE_MS,
-    Ask,
     NewTranscription,
     Transcription,
     TranscriptionProgress,
+    TranscriptionRequest,
     TranscriptionStatus,
     topic,
 )
-from framekiln.transcripts.page_captions import page_captions
-from framekiln.transcripts.slices import store as slice_store
-from framekiln.transcripts.track_choice import choose_track
 from framekiln.webhooks.outbox import Outbox
 
 
@@ -61,7 +63,7 @@ class Transcripts:
         self._clock = clock
         self._languages = languages
 
-    async def start(self, caller: Caller, ask: Ask) -> tuple[Transcription, bool]:
+    async def start(self, caller: Caller, ask: TranscriptionRequest) -> tuple[Transcription, bool]:
         """Have a track transcribed, or find where that stands; say whether it is new.
 
         One that failed, or was made for another language than is asked for, is made anew. A
@@ -76,11 +78,11 @@ class Transcripts:
         async with self._database.transaction() as connection:
             # Whoever else asks for the same waits here, and so does a deletion.
             if await file_store.lock(connection, organization_id, file.id) is None:
-                raise no_file(file.id)
+                raise file_not_found(file.id)
             found = await store.find_newest(
                 connection, organization_id, file.id, track_id=track.track_id
             )
-            if found is not None and found.answers(language):
+            if found is not None and found.satisfies(language):
                 return found, False
             created = await store.insert(
                 connection,
@@ -216,3 +218,20 @@ def _not_complete(transcription: Transcription, so: str) -> TranscriptionNotComp
         f"transcription {transcription.id} is {transcription.status}, so {so}{reason}",
         status=transcription.status,
     )
+
+
+def choose_track(file_id: FileId, tracks: Sequence[Track], wanted: int | None) -> Track:
+    """Return the track that was asked for, or the first sound; raise if that is no sound."""
+    sounds = [track for track in tracks if track.type == "audio" and track.is_complete]
+    if not sounds:
+        raise NoAudioTrack(f"file {file_id} has no audio track, so there is nothing to transcribe")
+    if wanted is None:
+        return min(sounds, key=lambda track: track.track_id)
+    found = next((track for track in sounds if track.track_id == wanted), None)
+    if found is None:
+        known = ", ".join(str(track.track_id) for track in sounds)
+        raise NotAnAudioTrack(
+            f"track {wanted} of file {file_id} is not an audio track; its audio tracks: {known}",
+            field="trackId",
+        )
+    return found

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from framekiln.db.pool import Connection
-from framekiln.jobs.ending import Failure
+from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId, TranscriptionId
 from framekiln.speech.model import Transcript
 from framekiln.transcripts.model import (
@@ -12,7 +12,7 @@ from framekiln.transcripts.model import (
     Transcription,
     TranscriptionProgress,
     TranscriptionStatus,
-    before,
+    states_before,
 )
 
 Row = dict[str, Any]
@@ -146,7 +146,7 @@ async def take(connection: Connection, transcription_id: TranscriptionId) -> int
         UPDATE transcription SET fence = fence + 1, status = 'pending'
         WHERE id = %s AND status = ANY(%s) AND samples_key IS NULL RETURNING fence
         """,
-        (transcription_id, before(TranscriptionStatus.PENDING)),
+        (transcription_id, states_before(TranscriptionStatus.PENDING)),
     )
     row = await cursor.fetchone()
     return int(row["fence"]) if row else None
@@ -188,7 +188,7 @@ async def set_transcribing(
     cursor = await connection.execute(
         "UPDATE transcription SET status = 'transcribing' WHERE id = %s AND status = ANY(%s)"
         " RETURNING *",
-        (transcription_id, before(TranscriptionStatus.TRANSCRIBING)),
+        (transcription_id, states_before(TranscriptionStatus.TRANSCRIBING)),
     )
     row = await cursor.fetchone()
     return _transcription(row) if row else None
@@ -213,7 +213,7 @@ async def complete(
         """,
         {
             "id": transcription_id,
-            "before": before(TranscriptionStatus.COMPLETE),
+            "before": states_before(TranscriptionStatus.COMPLETE),
             "transcript_key": transcript_key,
             "language": said.language,
             "engine": said.engine,
@@ -238,7 +238,7 @@ async def fail(
         """,
         {
             "id": transcription_id,
-            "before": before(TranscriptionStatus.FAILED),
+            "before": states_before(TranscriptionStatus.FAILED),
             "now": now,
             "code": failure.code,
             "message": failure.message,

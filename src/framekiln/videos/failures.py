@@ -24,23 +24,23 @@ class VideoFailure:
     layer_id: str | None
 
 
-def failure_of(video: Video) -> VideoFailure | None:
+def video_failure(video: Video) -> VideoFailure | None:
     """Return why a video failed; None when it has not."""
     failure = video.render.failure
     if failure is None:
         return None
-    path = path_in(failure.message)
-    layer_id = layer_at(video.record.config, path) if path else None
+    path = leading_path(failure.message)
+    layer_id = innermost_layer_id(video.record.config, path) if path else None
     return VideoFailure(failure.code, failure.message, path, layer_id)
 
 
-def path_in(message: str) -> str | None:
+def leading_path(message: str) -> str | None:
     """Return the path that a message begins with."""
     found = _PATH.match(message)
     return found[1] if found else None
 
 
-def layer_at(config: Json, path: str) -> str | None:
+def innermost_layer_id(config: Json, path: str) -> str | None:
     """Return the id of the innermost layer on a dotted path."""
     here: Any = config
     layer_id: str | None = None

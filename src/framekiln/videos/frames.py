@@ -11,25 +11,25 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
-from framekiln.composition.layers import Finding, InvalidConfig
-from framekiln.composition.layers.stored import read_stored_config
+from framekiln.composition.layers import ConfigFinding, InvalidConfig
+from framekiln.composition.layers.config_json import read_stored_config
 from framekiln.composition.layers.values import Extension
 from framekiln.db.pool import Database
 from framekiln.identity.model import Caller
-from framekiln.jobs.ending import Failure
+from framekiln.jobs.failures import Failure
 from framekiln.kit.errors import CompositionFailed, InvalidInput, Unavailable
 from framekiln.kit.ids import OrganizationId
-from framekiln.media.imaging.still_formats import StillFormat
+from framekiln.media.images.still_formats import StillFormat
 from framekiln.renders.model import Render, render_prefix
 from framekiln.renders.output import FilmFormat, media_type_of
 from framekiln.renders.service import Renders
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
-from framekiln.videos.asking import Accepted, as_still, output_of
-from framekiln.videos.failures import path_in
+from framekiln.videos.accepted_config import AcceptedConfig, as_still_config, output_format
+from framekiln.videos.failures import leading_path
 from framekiln.videos.model import NewVideo, Video
 
-LATEST_S: Final = 3600
+MAX_TIME_S: Final = 3600
 _MADE_WITHIN_S: Final = 30.0
 _POLL_S: Final = 5.0
 _THUMBNAIL_PX: Final = 640
@@ -49,7 +49,7 @@ class FrameFailed(CompositionFailed):
 
 
 @dataclass(frozen=True)
-class Still:
+class EncodedFrame:
     """One picture, encoded."""
 
     data: bytes
@@ -57,7 +57,7 @@ class Still:
 
 
 @dataclass(frozen=True)
-class AskedFrame:
+class FrameRequest:
     """Which picture, and in which format."""
 
     time_s: Fraction
@@ -72,21 +72,21 @@ class Frames:
     renders: Renders
     blobs: BlobStore
 
-    async def of_film(self, video: Video, asked: AskedFrame) -> Still:
+    async def from_film(self, video: Video, asked: FrameRequest) -> EncodedFrame:
         """Return the picture that a finished film shows at an instant."""
-        made = video.render.made
+        made = video.render.result
         assert made is not None, "it is a finished one"
         if asked.time_s * 1000 > made.duration_ms:
             raise _out_of_film(made.duration_ms)
-        format_ = output_of(asked.extension)
+        format_ = output_format(asked.extension)
         assert not isinstance(format_, FilmFormat)
         size = made.width_px, made.height_px
         data = await self._picture(video.render, asked.time_s, size, format_)
-        return Still(data, media_type_of(format_))
+        return EncodedFrame(data, media_type_of(format_))
 
     async def thumbnail(self, video: Video) -> bytes:
         """Return a small JPEG of a finished video; it is made once."""
-        render, made = video.render, video.render.made
+        render, made = video.render, video.render.result
         assert made is not None, "it is a finished one"
         key = f"{render_prefix(render.organization_id, render.id)}/thumbnail.jpg"
         try:
@@ -96,36 +96,38 @@ class Frames:
         shrink = min(Fraction(1), Fraction(_THUMBNAIL_PX, max(made.width_px, made.height_px)))
         size = max(1, round(made.width_px * shrink)), max(1, round(made.height_px * shrink))
         at_s = min(Fraction(_THUMBNAIL_AT_S), Fraction(made.duration_ms, 2000))
-        format_ = output_of(Extension.JPG)
+        format_ = output_format(Extension.JPG)
         assert not isinstance(format_, FilmFormat)
         data = await self._picture(render, at_s, size, format_)
         await self.blobs.put(key, data)
         return data
 
-    async def of_video(self, caller: Caller, video: Video, asked: AskedFrame) -> Still:
+    async def from_video(self, caller: Caller, video: Video, asked: FrameRequest) -> EncodedFrame:
         """Return a picture of a video that is not made yet."""
         read = await asyncio.to_thread(read_stored_config, video.record.config)
         new = NewVideo(video.record.config, video.record.digest, {}, ())
-        return await self.of_config(caller, Accepted(read, new, video.render.output), asked)
+        return await self.from_config(caller, AcceptedConfig(read, new, video.render.output), asked)
 
-    async def of_config(self, caller: Caller, accepted: Accepted, asked: AskedFrame) -> Still:
+    async def from_config(
+        self, caller: Caller, accepted: AcceptedConfig, asked: FrameRequest
+    ) -> EncodedFrame:
         """Return a picture of a config, drawn as its film would be."""
         duration_s = accepted.config.duration_s
         if duration_s is not None and asked.time_s > duration_s:
             raise _out_of_film(round(duration_s * 1000))
-        still = as_still(accepted, asked.extension, time_s=asked.time_s)
+        still = as_still_config(accepted, asked.extension, time_s=asked.time_s)
         render = await self.renders.create_from_layers(
             caller, still.new.config, digest=still.new.digest, output=still.output
         )
         try:
-            made = await self._ended(caller.organization.id, render)
-            assert made.made is not None
-            data = await self.blobs.get(made.made.output_key)
-            return Still(data, media_type_of(still.output))
+            made = await self._wait_until_ended(caller.organization.id, render)
+            assert made.result is not None
+            data = await self.blobs.get(made.result.output_key)
+            return EncodedFrame(data, media_type_of(still.output))
         finally:
-            await asyncio.shield(self._throw_away(render))
+            await asyncio.shield(self._discard(render))
 
-    async def _ended(self, organization_id: OrganizationId, render: Render) -> Render:
+    async def _wait_until_ended(self, organization_id: OrganizationId, render: Render) -> Render:
         try:
             async with asyncio.timeout(_MADE_WITHIN_S), self.renders.follow(render.id) as follower:
                 while True:
@@ -139,23 +141,23 @@ class Frames:
             message = f"no worker made the picture within {_MADE_WITHIN_S:g} s: try again"
             raise FrameTookTooLong(message) from error
 
-    async def _throw_away(self, render: Render) -> None:
+    async def _discard(self, render: Render) -> None:
         async with self.database.transaction() as connection:
             is_over = await self.renders.discard(connection, render)
         if is_over:
-            await self.renders.clear(render)
+            await self.renders.delete_blobs(render)
 
     async def _picture(
         self, render: Render, time_s: Fraction, size: tuple[int, int], format_: StillFormat
     ) -> bytes:
         # Seldom asked for, and it brings the libraries of FFmpeg.
-        from framekiln.videos.film_pictures import film_picture  # noqa: PLC0415
+        from framekiln.videos.film_frame import extract_frame  # noqa: PLC0415
 
-        assert render.made is not None
+        assert render.result is not None
         with tempfile.TemporaryDirectory(prefix="framekiln-frame-") as folder:
             path = Path(folder) / "film.mp4"
-            await self.blobs.get_to_read(render.made.output_key, path)
-            return await asyncio.to_thread(film_picture, path, time_s, size, format_)
+            await self.blobs.get_to_read(render.result.output_key, path)
+            return await asyncio.to_thread(extract_frame, path, time_s, size, format_)
 
 
 def _out_of_film(duration_ms: int) -> InvalidInput:
@@ -164,8 +166,8 @@ def _out_of_film(duration_ms: int) -> InvalidInput:
 
 def _failed(failure: Failure) -> FrameFailed | InvalidConfig:
     """Return what stopped the still; a fault of the config is told as one."""
-    path = path_in(failure.message)
+    path = leading_path(failure.message)
     if path is None:
         return FrameFailed(failure.message, reason=failure.code)
     message = failure.message.removeprefix(f"{path}: ")
-    return InvalidConfig([Finding(path, failure.code, message)])
+    return InvalidConfig([ConfigFinding(path, failure.code, message)])

@@ -15,7 +15,7 @@ Json = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class AskedVideo:
+class VideoRequest:
     """What a caller wants made; nothing of it has been checked."""
 
     config: object

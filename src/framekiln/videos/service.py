@@ -4,9 +4,11 @@ import asyncio
 from dataclasses import dataclass
 from datetime import datetime
 
-from framekiln.composition.layers import Finding, InvalidConfig
+from framekiln.composition.layers import ConfigFinding, InvalidConfig, LayerConfig
+from framekiln.composition.layers.sources import addresses_of, every_layer
+from framekiln.composition.layers.values import HtmlLayer
 from framekiln.db.pool import Connection, Database
-from framekiln.files.ingested import store as asset_store
+from framekiln.files import ingested_asset_store as asset_store
 from framekiln.identity.model import Caller
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import OrganizationId
@@ -14,18 +16,17 @@ from framekiln.renders import store as render_store
 from framekiln.renders.model import Render, RenderStatus
 from framekiln.renders.service import Renders
 from framekiln.videos import store
-from framekiln.videos.addresses import addresses_in, shows_pages
-from framekiln.videos.asking import Accepted, accept
+from framekiln.videos.accepted_config import AcceptedConfig, accept_config
+from framekiln.videos.events import VideoEvents
 from framekiln.videos.model import (
-    AskedVideo,
     NewVideo,
     Video,
     VideoNotFound,
     VideoNotReady,
     VideoRecord,
+    VideoRequest,
 )
-from framekiln.videos.news import VideoNews
-from framekiln.videos.paging import AskedPage, Page
+from framekiln.videos.pagination import ListPage, PageNumberRequest
 from framekiln.videos.public_ids import VideoId, is_public_id, new_public_id
 
 
@@ -33,29 +34,29 @@ class Videos:
     """The videos of all organizations, as their owners see them."""
 
     def __init__(
-        self, database: Database, *, renders: Renders, news: VideoNews, clock: Clock
+        self, database: Database, *, renders: Renders, events: VideoEvents, clock: Clock
     ) -> None:
         self._database = database
         self._renders = renders
-        self._news = news
+        self._events = events
         self._clock = clock
 
-    async def create(self, caller: Caller, asked: AskedVideo) -> Video:
+    async def create(self, caller: Caller, asked: VideoRequest) -> Video:
         """Make a video; what was made before in the same words is not made again."""
-        accepted = await self.check(asked)
+        accepted = await self.validate(asked)
         await self._check_callback(accepted)
-        again = await self._made_before(caller.organization.id, accepted)
+        again = await self._find_equal(caller.organization.id, accepted)
         return again or await self._make(caller, accepted)
 
-    async def check(self, asked: AskedVideo) -> Accepted:
+    async def validate(self, asked: VideoRequest) -> AcceptedConfig:
         """Return what would be made, or raise what is wrong with it; store nothing."""
-        return await asyncio.to_thread(accept, asked)
+        return await asyncio.to_thread(accept_config, asked)
 
-    async def _check_callback(self, accepted: Accepted) -> None:
+    async def _check_callback(self, accepted: AcceptedConfig) -> None:
         url = accepted.config.callback
-        complaint = None if url is None else await self._news.callbacks.complaint(url)
+        complaint = None if url is None else await self._events.callbacks.url_error(url)
         if complaint is not None:
-            raise InvalidConfig([Finding("callback", "not_allowed", complaint)])
+            raise InvalidConfig([ConfigFinding("callback", "not_allowed", complaint)])
 
     async def get(self, organization_id: OrganizationId, video_id: str) -> Video:
         """Return a video of the organization."""
@@ -70,10 +71,12 @@ class Videos:
         """Return a video that can be fetched, or raise `VideoNotReady`."""
         video = await self.get(organization_id, video_id)
         if not video.is_ready:
-            raise not_ready(video)
+            raise video_not_ready(video)
         return video
 
-    async def list(self, organization_id: OrganizationId, asked: AskedPage) -> Page[Video]:
+    async def list(
+        self, organization_id: OrganizationId, asked: PageNumberRequest
+    ) -> ListPage[Video]:
         """Return a page of the organization's videos, the newest first."""
         async with self._database.connection() as connection:
             total = await store.count(connection, organization_id)
@@ -85,7 +88,7 @@ class Videos:
             for record in records
             if record.render_id in renders
         ]
-        return Page(videos, asked, total)
+        return ListPage(videos, asked, total)
 
     async def delete(self, organization_id: OrganizationId, video_id: str) -> None:
         """Remove a video, and its render if no other video has it; one being made is stopped."""
@@ -96,12 +99,12 @@ class Videos:
             await render_store.lock(connection, video.render.id)
             if not await store.delete(connection, video.id):
                 raise _no_video(video_id)
-            if not await store.has_render(connection, video.render.id):
+            if not await store.is_render_used(connection, video.render.id):
                 is_over = await self._renders.discard(connection, video.render)
         if is_over:
-            await self._renders.clear(video.render)
+            await self._renders.delete_blobs(video.render)
 
-    async def _make(self, caller: Caller, accepted: Accepted) -> Video:
+    async def _make(self, caller: Caller, accepted: AcceptedConfig) -> Video:
         records: list[VideoRecord] = []
 
         async def add_video(connection: Connection, render: Render) -> None:
@@ -112,25 +115,27 @@ class Videos:
             accepted.new.config,
             digest=accepted.new.digest,
             output=accepted.output,
-            beside=add_video,
+            also_write=add_video,
         )
         return Video(records[0], render)
 
-    async def _made_before(
-        self, organization_id: OrganizationId, accepted: Accepted
+    async def _find_equal(
+        self, organization_id: OrganizationId, accepted: AcceptedConfig
     ) -> Video | None:
         """Return a new video of a render that was made of the very same things, if there is one."""
-        if shows_pages(accepted.config):
+        if has_html_layers(accepted.config):
             return None
         async with self._database.transaction() as connection:
-            made = await store.find_made(connection, organization_id, accepted.new.digest)
+            made = await store.find_complete_by_digest(
+                connection, organization_id, accepted.new.digest
+            )
             if made is None:
                 return None
             render = await render_store.lock(connection, made.render_id)
             if render is None or render.status is not RenderStatus.COMPLETE:
                 return None
-            sources = _Sources(connection, render, now=self._clock.now())
-            if not await sources.are_unchanged(addresses_in(accepted.config)):
+            sources = _RenderSources(connection, render, now=self._clock.now())
+            if not await sources.are_unchanged(source_addresses(accepted.config)):
                 return None
             return Video(await self._add(connection, accepted.new, render), render)
 
@@ -140,7 +145,7 @@ class Videos:
             now = self._clock.now()
             record = await store.insert(connection, video_id, new, render=render, now=now)
             if record is not None:
-                await self._news.created(connection, Video(record, render))
+                await self._events.record_created(connection, Video(record, render))
                 return record
 
     async def _find(
@@ -155,7 +160,7 @@ class Videos:
 
 
 @dataclass(frozen=True)
-class _Sources:
+class _RenderSources:
     """The sources of a finished render, as far as they are still kept."""
 
     connection: Connection
@@ -175,7 +180,7 @@ class _Sources:
         return True
 
 
-def not_ready(video: Video) -> VideoNotReady:
+def video_not_ready(video: Video) -> VideoNotReady:
     """Return what whoever asks too early is told."""
     failure = video.render.failure
     if failure is not None:
@@ -185,3 +190,14 @@ def not_ready(video: Video) -> VideoNotReady:
 
 def _no_video(video_id: str) -> VideoNotFound:
     return VideoNotFound(f"there is no video {video_id[:50]!r}")
+
+
+def source_addresses(config: LayerConfig) -> set[str]:
+    """Return the address of each source and font."""
+    found = {address for layer in every_layer(config.layers) for address in addresses_of(layer)}
+    return found | {font.src for font in config.fonts}
+
+
+def has_html_layers(config: LayerConfig) -> bool:
+    """Whether the config has HTML layers, whose requests cannot be known in advance."""
+    return any(isinstance(layer, HtmlLayer) for layer in every_layer(config.layers))

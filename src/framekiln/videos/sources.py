@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from framekiln.composition.layers import LayerConfig, SourceFacts, Unusable
+from framekiln.composition.layers import LayerConfig, SourceFacts, UnusableSource
 from framekiln.composition.layers.sources import addresses_of, every_layer
 from framekiln.engine.assets import MAX_ASSET_BYTES
-from framekiln.engine.layers.source_facts import (
+from framekiln.engine.source_facts import (
     UNREACHABLE,
     UNSUPPORTED,
     timeline_facts,
@@ -18,30 +18,32 @@ from framekiln.engine.layers.source_facts import (
 )
 from framekiln.files.ingest import Ingest
 from framekiln.kit.confined.errors import ConfinedFailed
-from framekiln.kit.confined.limits import Limits
+from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.confined.workplace import open_workplace
 from framekiln.kit.errors import Blame, FramekilnError, RemoteFailed
 from framekiln.kit.fetch import FetchTooLarge
 from framekiln.kit.guarded_transport import FetchRefused
 from framekiln.kit.ids import OrganizationId
-from framekiln.media.probed_source import TASK, ProbedSource
+from framekiln.media.probe.probed_source import PROBE_SOURCE_TASK, ProbedSource
 from framekiln.storage.blob_store import BlobStore
 
-_LIMITS: Final = Limits(cpu_s=60, memory_bytes=1 << 30, file_bytes=MAX_ASSET_BYTES, wall_s=60)
+_LIMITS: Final = ResourceLimits(
+    cpu_s=60, memory_bytes=1 << 30, file_bytes=MAX_ASSET_BYTES, wall_s=60
+)
 # Each is a download and then a process.
 _AT_A_TIME: Final = 3
 _ALL_WITHIN_S: Final = 120.0
 
 
 @dataclass(frozen=True)
-class FoundSources:
+class ProbedSources:
     """What is known of the sources of a config, by address."""
 
-    probed: Mapping[str, ProbedSource | Unusable]
+    probed: Mapping[str, ProbedSource | UnusableSource]
 
     @property
-    def media(self) -> dict[str, SourceFacts | Unusable]:
+    def media(self) -> dict[str, SourceFacts | UnusableSource]:
         """The same, as a timeline is resolved with."""
         return {address: timeline_facts(found) for address, found in self.probed.items()}
 
@@ -53,7 +55,9 @@ class SourceFinder:
     ingest: Ingest
     blobs: BlobStore
 
-    async def find(self, organization_id: OrganizationId, config: LayerConfig) -> FoundSources:
+    async def probe_all(
+        self, organization_id: OrganizationId, config: LayerConfig
+    ) -> ProbedSources:
         """Return what every source of a config is."""
         wanted = dict.fromkeys(
             address for layer in every_layer(config.layers) for address in addresses_of(layer)
@@ -61,21 +65,21 @@ class SourceFinder:
         places = asyncio.Semaphore(_AT_A_TIME)
         until_s = asyncio.get_running_loop().time() + _ALL_WITHIN_S
 
-        async def look(address: str) -> ProbedSource | Unusable:
+        async def look(address: str) -> ProbedSource | UnusableSource:
             try:
                 async with asyncio.timeout_at(until_s), places:
                     return await self.probe(organization_id, address)
             except TimeoutError:
                 return unreachable(address, f"it was not here within {_ALL_WITHIN_S:g} s")
             except FramekilnError as error:
-                if not is_at_fault(error):
+                if not is_source_at_fault(error):
                     raise
-                if code_of(error) == UNREACHABLE:
+                if source_error_code(error) == UNREACHABLE:
                     return unreachable(address, error.message)
                 return unsupported(address, error)
 
         found = await asyncio.gather(*(look(address) for address in wanted))
-        return FoundSources(dict(zip(wanted, found, strict=True)))
+        return ProbedSources(dict(zip(wanted, found, strict=True)))
 
     async def probe(self, organization_id: OrganizationId, address: str) -> ProbedSource:
         """Return what one source is, or raise why it cannot be fetched or used."""
@@ -83,7 +87,7 @@ class SourceFinder:
         with open_workplace("probe") as place:
             await self.blobs.get_to_read(asset.blob_key, place.source)
             told = await run_confined(
-                TASK,
+                PROBE_SOURCE_TASK,
                 {"source": str(place.source)},
                 limits=_LIMITS,
                 folder=place.folder,
@@ -94,16 +98,18 @@ class SourceFinder:
 
 async def probe_file(path: Path) -> ProbedSource:
     """Return what a local file is. Its folder is its own, and is handed to the child."""
-    told = await run_confined(TASK, {"source": path.name}, limits=_LIMITS, folder=path.parent)
+    told = await run_confined(
+        PROBE_SOURCE_TASK, {"source": path.name}, limits=_LIMITS, folder=path.parent
+    )
     return ProbedSource.from_json(told)
 
 
-def code_of(error: FramekilnError) -> str:
+def source_error_code(error: FramekilnError) -> str:
     """Return whether a source could not be fetched, or could not be used."""
     is_away = isinstance(error, RemoteFailed | FetchRefused | FetchTooLarge)
     return UNREACHABLE if is_away else UNSUPPORTED
 
 
-def is_at_fault(error: FramekilnError) -> bool:
+def is_source_at_fault(error: FramekilnError) -> bool:
     """Tell whether the source is to blame: also for a decoder that fell over it."""
     return error.blame is not Blame.US or isinstance(error, ConfinedFailed)

@@ -10,7 +10,7 @@ from framekiln.db.pool import Connection
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
 from framekiln.renders.model import Render
 from framekiln.videos.model import NewVideo, VideoRecord
-from framekiln.videos.paging import AskedPage
+from framekiln.videos.pagination import PageNumberRequest
 from framekiln.videos.public_ids import TemplateId, VideoId
 
 Row = dict[str, Any]
@@ -58,7 +58,7 @@ async def find(
 
 
 async def list_page(
-    connection: Connection, organization_id: OrganizationId, asked: AskedPage
+    connection: Connection, organization_id: OrganizationId, asked: PageNumberRequest
 ) -> Sequence[VideoRecord]:
     """Return the videos of a page, the newest first."""
     cursor = await connection.execute(
@@ -66,7 +66,7 @@ async def list_page(
         SELECT * FROM video WHERE organization_id = %s
         ORDER BY created_at DESC, id LIMIT %s OFFSET %s
         """,
-        (organization_id, asked.per_page, asked.skipped),
+        (organization_id, asked.per_page, asked.offset),
     )
     return [_record(row) for row in await cursor.fetchall()]
 
@@ -81,7 +81,7 @@ async def count(connection: Connection, organization_id: OrganizationId) -> int:
     return int(row["n"])
 
 
-async def find_made(
+async def find_complete_by_digest(
     connection: Connection, organization_id: OrganizationId, digest: str
 ) -> VideoRecord | None:
     """Return the newest finished video with that digest whose render stays."""
@@ -104,7 +104,7 @@ async def delete(connection: Connection, video_id: VideoId) -> bool:
     return cursor.rowcount == 1
 
 
-async def has_render(connection: Connection, render_id: RenderId) -> bool:
+async def is_render_used(connection: Connection, render_id: RenderId) -> bool:
     """Tell whether any video is made by the render."""
     cursor = await connection.execute(
         "SELECT 1 FROM video WHERE render_id = %s LIMIT 1", (render_id,)
@@ -112,7 +112,7 @@ async def has_render(connection: Connection, render_id: RenderId) -> bool:
     return await cursor.fetchone() is not None
 
 
-async def find_of_render(connection: Connection, render_id: RenderId) -> Sequence[VideoRecord]:
+async def find_by_render(connection: Connection, render_id: RenderId) -> Sequence[VideoRecord]:
     """Return the videos that a render makes, of whatever organization: for what tells of it."""
     cursor = await connection.execute(
         "SELECT * FROM video WHERE render_id = %s ORDER BY created_at, id", (render_id,)

@@ -39,7 +39,7 @@ class TooManyWebhooks(Conflict):
     code = "too_many_webhooks"
 
 
-class NobodyListens(Conflict):
+class NoSubscriberForTopic(Conflict):
     """No active webhook of this key wants the topic that was to be tested."""
 
     code = "no_webhook_for_topic"

@@ -95,7 +95,7 @@ class Subscription:
 
 
 @dataclass(frozen=True)
-class Attempt:
+class DeliveryAttempt:
     """One request and what came of it; `status` is None when there was no answer."""
 
     number: int
@@ -130,11 +130,11 @@ class Delivery:
     redelivery_of: DeliveryId | None
     created_at: datetime
     ended_at: datetime | None
-    last_attempt: Attempt | None
+    last_attempt: DeliveryAttempt | None
 
 
 @dataclass(frozen=True)
-class Taken:
+class TakenDelivery:
     """A delivery that a worker has to send now; `fence` proves that it is still theirs."""
 
     delivery: Delivery

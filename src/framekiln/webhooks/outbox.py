@@ -12,10 +12,10 @@ from framekiln.db.pool import Connection
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import new_uuid
-from framekiln.webhooks import store
-from framekiln.webhooks.deliveries import store as lines
 from framekiln.webhooks.jobs import send_job
 from framekiln.webhooks.model import DeliveryId, Event, EventId, Subscription
+from framekiln.webhooks.stores import delivery as lines
+from framekiln.webhooks.stores import subscription as subscription_store
 from framekiln.webhooks.topics import WEBHOOK_TEST, patterns_for
 
 
@@ -27,8 +27,8 @@ class Outbox:
         self._clock = clock
 
     async def record(self, connection: Connection, event: Event) -> None:
-        """Have everybody told who wants to hear of it, if the caller's transaction succeeds."""
-        interested = await store.find_interested(
+        """Queue deliveries to all matching subscriptions, in the caller's transaction."""
+        interested = await subscription_store.find_subscribers(
             connection,
             event.organization_id,
             event.api_key_id,
@@ -43,13 +43,13 @@ class Outbox:
         """Have these told, whatever they want; the caller keeps them from being deleted."""
         event_id, resource_id, now = EventId(new_uuid()), str(event.resource_id), self._clock.now()
         await lines.lock_resource(connection, resource_id)
-        await store.insert_event(
+        await subscription_store.insert_event(
             connection,
             event_id,
             organization_id=event.organization_id,
             topic=event.topic,
             resource_id=resource_id,
-            body=body_of(event.topic, event.data),
+            body=event_body(event.topic, event.data),
             now=now,
         )
         heads = await lines.append(
@@ -66,12 +66,12 @@ class Outbox:
         )
 
 
-def body_of(topic: str, data: Any) -> str:
+def event_body(topic: str, data: Any) -> str:
     """Return what is sent: ASCII, so that no two readers disagree about its bytes."""
     return json.dumps({"topic": topic, "data": data}, separators=(",", ":"), allow_nan=False)
 
 
-def trial_of(subscription: Subscription) -> Event:
+def test_event(subscription: Subscription) -> Event:
     """Return the event that only tries whether a receiver is there."""
     key, organization = subscription.api_key_id, subscription.organization_id
     return Event(

@@ -10,18 +10,18 @@ from framekiln.kit.clock import Clock
 from framekiln.kit.fetch import GuardedFetcher
 from framekiln.kit.guarded_transport import FetchRefused
 from framekiln.kit.ids import ApiKeyId, OrganizationId, new_uuid
-from framekiln.webhooks import store
-from framekiln.webhooks.deliveries import store as lines
 from framekiln.webhooks.errors import (
     InvalidWebhookUrl,
-    NobodyListens,
+    NoSubscriberForTopic,
     TooManyWebhooks,
     WebhookNotFound,
 )
 from framekiln.webhooks.jobs import send_job
 from framekiln.webhooks.model import Event, NewSubscription, Subscription, SubscriptionId
-from framekiln.webhooks.outbox import Outbox, trial_of
-from framekiln.webhooks.signing import new_secret
+from framekiln.webhooks.outbox import Outbox, test_event
+from framekiln.webhooks.signatures import new_secret
+from framekiln.webhooks.stores import delivery as lines
+from framekiln.webhooks.stores import subscription as subscription_store
 from framekiln.webhooks.topics import (
     WEBHOOK_TEST,
     check_patterns,
@@ -30,9 +30,9 @@ from framekiln.webhooks.topics import (
 )
 
 MAX_SUBSCRIPTIONS: Final = 100
-OLD_SECRET_SIGNS_FOR: Final = timedelta(hours=24)
+OLD_SECRET_LIFETIME: Final = timedelta(hours=24)
 # Somebody waits for the answer; a slow name server is no reason to refuse an address.
-LOOK_UP_WITHIN_S: Final = 3.0
+DNS_TIMEOUT_S: Final = 3.0
 
 
 class Webhooks:
@@ -58,33 +58,33 @@ class Webhooks:
         check_patterns(new.events)
         await self._check_url(new.url)
         async with self._database.transaction() as connection:
-            if await store.count(connection, new.organization_id) >= MAX_SUBSCRIPTIONS:
+            if await subscription_store.count(connection, new.organization_id) >= MAX_SUBSCRIPTIONS:
                 raise TooManyWebhooks(
                     f"there are {MAX_SUBSCRIPTIONS} webhooks already: delete one first"
                 )
-            subscription = await store.insert(
+            subscription = await subscription_store.insert(
                 connection,
                 SubscriptionId(new_uuid()),
                 new,
                 secret=new_secret(),
                 now=self._clock.now(),
             )
-            await self._outbox.send_to(connection, [subscription], trial_of(subscription))
+            await self._outbox.send_to(connection, [subscription], test_event(subscription))
         return subscription
 
     async def list_all(self, organization_id: OrganizationId) -> list[Subscription]:
         """Return the organization's subscriptions, oldest first."""
         async with self._database.connection() as connection:
-            return await store.list_all(connection, organization_id)
+            return await subscription_store.list_all(connection, organization_id)
 
     async def get(
         self, organization_id: OrganizationId, subscription_id: SubscriptionId
     ) -> Subscription:
         """Return a subscription of the organization."""
         async with self._database.connection() as connection:
-            found = await store.find(connection, organization_id, subscription_id)
+            found = await subscription_store.find(connection, organization_id, subscription_id)
         if found is None:
-            raise _no_webhook(subscription_id)
+            raise _webhook_not_found(subscription_id)
         return found
 
     async def change(
@@ -102,10 +102,12 @@ class Webhooks:
             await self._check_url(url)
         async with self._database.transaction() as connection:
             current = await self._lock(connection, current)
-            await store.set_wishes(connection, current.id, url=url or current.url, events=wanted)
+            await subscription_store.set_url_and_events(
+                connection, current.id, url=url or current.url, events=wanted
+            )
             if url is not None and url != current.url:
-                await self._begin_anew(connection, current)
-                await self._outbox.send_to(connection, [current], trial_of(current))
+                await self._restart(connection, current)
+                await self._outbox.send_to(connection, [current], test_event(current))
         return await self.get(organization_id, subscription_id)
 
     async def delete(
@@ -113,8 +115,8 @@ class Webhooks:
     ) -> None:
         """Forget a subscription and all that was or was to be sent to it."""
         async with self._database.transaction() as connection:
-            if not await store.delete(connection, organization_id, subscription_id):
-                raise _no_webhook(subscription_id)
+            if not await subscription_store.delete(connection, organization_id, subscription_id):
+                raise _webhook_not_found(subscription_id)
 
     async def rotate_secret(
         self, organization_id: OrganizationId, subscription_id: SubscriptionId
@@ -122,11 +124,11 @@ class Webhooks:
         """Give it a new secret, to be shown this once; the old one signs as well for a day."""
         current = await self.get(organization_id, subscription_id)
         async with self._database.transaction() as connection:
-            await store.set_secret(
+            await subscription_store.set_secret(
                 connection,
                 current.id,
                 new_secret(),
-                previous_until=self._clock.now() + OLD_SECRET_SIGNS_FOR,
+                previous_until=self._clock.now() + OLD_SECRET_LIFETIME,
             )
         return await self.get(organization_id, subscription_id)
 
@@ -136,7 +138,7 @@ class Webhooks:
         """Send again, at once, all that waits; harmless when it was not paused."""
         current = await self.get(organization_id, subscription_id)
         async with self._database.transaction() as connection:
-            await self._begin_anew(connection, await self._lock(connection, current))
+            await self._restart(connection, await self._lock(connection, current))
         return await self.get(organization_id, subscription_id)
 
     async def test(
@@ -148,41 +150,41 @@ class Webhooks:
         """
         sample = find_topic(topic).sample
         async with self._database.transaction() as connection:
-            found = await store.list_all(connection, organization_id)
-            wanted = [each for each in found if _is_meant(each, api_key_id, topic)]
+            found = await subscription_store.list_all(connection, organization_id)
+            wanted = [each for each in found if _is_subscribed(each, api_key_id, topic)]
             for each in wanted:
                 subscription = await self._lock(connection, each)
                 event = Event(organization_id, api_key_id, topic, new_uuid(), sample)
                 if topic == WEBHOOK_TEST:
-                    event = trial_of(subscription)
+                    event = test_event(subscription)
                 await self._outbox.send_to(connection, [subscription], event)
         if not wanted:
-            raise NobodyListens(
+            raise NoSubscriberForTopic(
                 f"no active webhook of this key wants {topic}: POST /api/v1/webhooks adds one"
             )
         return len(wanted)
 
     async def _check_url(self, url: str) -> None:
         try:
-            await self._fetcher.check(url, within_s=LOOK_UP_WITHIN_S)
+            await self._fetcher.check(url, within_s=DNS_TIMEOUT_S)
         except FetchRefused as error:
             raise InvalidWebhookUrl(f"url: {error.message}", field="url") from error
 
     async def _lock(self, connection: Connection, known: Subscription) -> Subscription:
         # Its own line first: that is the order of those who write down how a trial went.
         await lines.lock_resource(connection, str(known.id))
-        current = await store.lock(connection, known.id)
+        current = await subscription_store.lock(connection, known.id)
         if current is None:
-            raise _no_webhook(known.id)
+            raise _webhook_not_found(known.id)
         return current
 
-    async def _begin_anew(self, connection: Connection, subscription: Subscription) -> None:
-        await store.set_active(connection, subscription.id)
-        await lines.begin_anew(connection, subscription.id, now=self._clock.now())
+    async def _restart(self, connection: Connection, subscription: Subscription) -> None:
+        await subscription_store.set_active(connection, subscription.id)
+        await lines.restart(connection, subscription.id, now=self._clock.now())
         await self._jobs.defer(connection, send_job(subscription.id))
 
 
-def _is_meant(subscription: Subscription, api_key_id: ApiKeyId | None, topic: str) -> bool:
+def _is_subscribed(subscription: Subscription, api_key_id: ApiKeyId | None, topic: str) -> bool:
     is_theirs = api_key_id is None or subscription.api_key_id in (None, api_key_id)
     is_wanted = topic == WEBHOOK_TEST or not set(subscription.events).isdisjoint(
         patterns_for(topic)
@@ -190,5 +192,5 @@ def _is_meant(subscription: Subscription, api_key_id: ApiKeyId | None, topic: st
     return subscription.is_active and is_theirs and is_wanted
 
 
-def _no_webhook(subscription_id: SubscriptionId) -> WebhookNotFound:
+def _webhook_not_found(subscription_id: SubscriptionId) -> WebhookNotFound:
     return WebhookNotFound(f"there is no webhook {subscription_id}")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from framekiln.kit.near_names import did_you_mean
+from framekiln.kit.suggestions import did_you_mean
 from framekiln.webhooks import samples
 from framekiln.webhooks.errors import UnknownTopic
 

@@ -3,38 +3,40 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from framekiln.engine.order import FilmLimits
-from framekiln.engine.studio import Studio
+from framekiln.engine.film_order import FilmLimits
+from framekiln.engine.film_threads import FilmThreadPool
 from framekiln.jobs.model import Handler
 from framekiln.playback.page_player import PagePlayer
-from framekiln.renders.film_job import FilmRenders
+from framekiln.renders.handlers.film import FilmRender
 from framekiln.renders.jobs import FILM_RENDER
 from framekiln.services import Services
+from framekiln.worker.media_handlers import render_cache, render_sources
 from framekiln.worker.page_service import PageService
-from framekiln.worker.render_parts import render_reuse, render_sources
 
 
 @asynccontextmanager
-async def open_films(services: Services, *, concurrency: int) -> AsyncIterator[dict[str, Handler]]:
+async def open_film_handlers(
+    services: Services, *, concurrency: int
+) -> AsyncIterator[dict[str, Handler]]:
     """Yield it by kind of job, with browsers kept warm."""
-    studio = Studio(concurrency)
+    film_threads = FilmThreadPool(concurrency)
     try:
-        await studio.warm_up()
-        yield {FILM_RENDER: _film_handler(services, studio)}
+        await film_threads.warm_up()
+        yield {FILM_RENDER: _film_handler(services, film_threads)}
     finally:
-        await studio.close()
+        await film_threads.close()
 
 
-def _film_handler(services: Services, studio: Studio) -> FilmRenders:
-    return FilmRenders(
-        work=services.render_work,
+def _film_handler(services: Services, film_threads: FilmThreadPool) -> FilmRender:
+    return FilmRender(
+        worker=services.render_worker,
         blobs=services.blobs,
         sources=render_sources(services),
         jobs=services.jobs,
-        studio=studio,
+        film_threads=film_threads,
         limits=FilmLimits.of(services.settings),
-        reuse=render_reuse(services),
-        service_of=lambda organization_id, loop, folder: PageService(
+        cache=render_cache(services),
+        page_service_for=lambda organization_id, loop, folder: PageService(
             services, organization_id, loop, PagePlayer(folder)
         ),
     )

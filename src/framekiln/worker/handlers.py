@@ -10,15 +10,15 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from framekiln.files.jobs import FILES_QUEUE
 from framekiln.jobs.model import Handler
-from framekiln.pipelines.running.jobs import QUEUE as STEPS_QUEUE
-from framekiln.pipelines.sending.jobs import ENDPOINTS_QUEUE
+from framekiln.pipelines.endpoints.jobs import ENDPOINTS_QUEUE
+from framekiln.pipelines.execution.jobs import STEPS_QUEUE
 from framekiln.playback.jobs import QUEUE as PLAYBACK_QUEUE
 from framekiln.renders.jobs import FILM_QUEUE, MEDIA_QUEUE
 from framekiln.services import Services
 from framekiln.transcripts.jobs import SPEECH_QUEUE
 from framekiln.webhooks.jobs import IO_QUEUE
 
-Opened = dict[str, Handler]
+Handlers = dict[str, Handler]
 
 
 @asynccontextmanager
@@ -29,24 +29,24 @@ async def open_handlers(
     handlers = _plain_handlers(services, queues)
     async with AsyncExitStack() as stack:
         if SPEECH_QUEUE in queues or STEPS_QUEUE in queues:
-            from framekiln.worker.hearing_handlers import open_hearing
+            from framekiln.worker.speech_handlers import open_speech_handlers
 
-            handlers |= await stack.enter_async_context(open_hearing(services, queues))
+            handlers |= await stack.enter_async_context(open_speech_handlers(services, queues))
         if PLAYBACK_QUEUE in queues:
-            from framekiln.worker.playback_handlers import open_playback
+            from framekiln.worker.playback_handlers import open_playback_handlers
 
-            handlers |= await stack.enter_async_context(open_playback(services))
+            handlers |= await stack.enter_async_context(open_playback_handlers(services))
         if FILM_QUEUE in queues:
-            from framekiln.worker.film_handlers import open_films
+            from framekiln.worker.film_handlers import open_film_handlers
 
-            films = open_films(services, concurrency=concurrency)
+            films = open_film_handlers(services, concurrency=concurrency)
             handlers |= await stack.enter_async_context(films)
         yield handlers
 
 
-def _plain_handlers(services: Services, queues: list[str]) -> Opened:
+def _plain_handlers(services: Services, queues: list[str]) -> Handlers:
     """Return the handlers that need nothing kept warm."""
-    handlers: Opened = {}
+    handlers: Handlers = {}
     if MEDIA_QUEUE in queues:
         from framekiln.worker.media_handlers import media_handlers
 
@@ -56,11 +56,11 @@ def _plain_handlers(services: Services, queues: list[str]) -> Opened:
 
         handlers |= file_handlers(services)
     if IO_QUEUE in queues:
-        from framekiln.worker.sending_handlers import webhook_handlers
+        from framekiln.worker.http_handlers import webhook_handlers
 
         handlers |= webhook_handlers(services)
     if ENDPOINTS_QUEUE in queues:
-        from framekiln.worker.sending_handlers import endpoint_handlers
+        from framekiln.worker.http_handlers import endpoint_handlers
 
         handlers |= endpoint_handlers(services)
     return handlers

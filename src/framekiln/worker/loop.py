@@ -8,8 +8,8 @@ from contextlib import AsyncExitStack
 import structlog
 
 from framekiln.services import Services
-from framekiln.worker.crews import crews_of
 from framekiln.worker.handlers import open_handlers
+from framekiln.worker.pools import worker_pools
 from framekiln.worker.schedule import CONTROL_QUEUE, run_schedule
 
 log = structlog.get_logger(__name__)
@@ -22,7 +22,9 @@ async def run_worker(services: Services, *, queues: list[str], concurrency: int)
             open_handlers(services, queues=queues, concurrency=concurrency)
         )
         async with asyncio.TaskGroup() as tasks:
-            for crew in crews_of(queues, concurrency=concurrency, slots=services.settings.slots):
+            for crew in worker_pools(
+                queues, concurrency=concurrency, slots=services.settings.slots
+            ):
                 log.info("worker started", queues=crew.queues, concurrency=crew.concurrency)
                 tasks.create_task(
                     services.jobs.run_worker(

@@ -1,16 +1,35 @@
 """The handlers of sound and of finished films."""
 
 from framekiln.jobs.model import Handler
+from framekiln.renders.assets import AssetSources
+from framekiln.renders.cache import RenderCache
+from framekiln.renders.handlers.media import JoinRender, MixSound
 from framekiln.renders.jobs import JOIN_RENDER, MIX_SOUND
-from framekiln.renders.media_jobs import JoinRender, MixSound
+from framekiln.renders.source_versions import SourceVersions
 from framekiln.services import Services
-from framekiln.worker.render_parts import render_reuse, render_sources
 
 
 def media_handlers(services: Services) -> dict[str, Handler]:
     """Return them by kind of job."""
-    work, blobs = services.render_work, services.blobs
+    work, blobs = services.render_worker, services.blobs
     return {
-        MIX_SOUND: MixSound(work, blobs, render_sources(services), render_reuse(services)),
+        MIX_SOUND: MixSound(work, blobs, render_sources(services), render_cache(services)),
         JOIN_RENDER: JoinRender(work, blobs),
     }
+
+
+def render_cache(services: Services) -> RenderCache:
+    """Return what renders ask before they make something."""
+    return RenderCache(services.render_worker, services.blobs, services.part_cache)
+
+
+def render_sources(services: Services) -> AssetSources:
+    """Return where the sources of renders come from."""
+    return AssetSources(
+        ingest=services.ingest,
+        files=services.files,
+        captions=services.transcripts,
+        blobs=services.blobs,
+        fetcher=services.fetcher,
+        versions=SourceVersions(services.database),
+    )

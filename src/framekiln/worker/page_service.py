@@ -15,31 +15,31 @@ from typing import Any, Final
 from framekiln.capture.network import PAGE_URL, Resource
 from framekiln.engine.assets import LocalAsset
 from framekiln.engine.page_api import PageRoutes
-from framekiln.files.detail import detail as file_detail
-from framekiln.files.ids import file_id_of, track_id_of
+from framekiln.files.ids import parse_file_id, parse_track_id
 from framekiln.files.model import File, FileType, index_key, source_key, track_key
+from framekiln.files.representation import file_detail
 from framekiln.kit.errors import InvalidInput
 from framekiln.kit.ids import OrganizationId
-from framekiln.playback.links import Links
-from framekiln.playback.manifests import json as json_manifest
-from framekiln.playback.names import (
+from framekiln.playback.manifests import json_manifest
+from framekiln.playback.manifests.links import ManifestLinks
+from framekiln.playback.page_player import PagePlayer
+from framekiln.playback.segment_names import (
     SEGMENT_TYPE,
-    WHOLE_TYPE,
+    SELF_CONTAINED_TYPE,
     find_init,
     find_rendition,
-    is_whole,
-    segment_named,
+    is_self_contained,
+    parse_segment_name,
 )
-from framekiln.playback.page_player import PagePlayer
 from framekiln.services import Services
-from framekiln.speech.captions import as_page_captions
+from framekiln.speech.captions import to_page_captions
 from framekiln.storage.blob_store import BlobStore
-from framekiln.transcripts.detail import detail_for_file
-from framekiln.transcripts.ids import fragment_number_of, transcription_id_of
+from framekiln.transcripts.documents import transcription_document_for_file
+from framekiln.transcripts.model import fragment_number_of, transcription_id_of
 
 Query = Mapping[str, str]
 
-_ANSWERED_WITHIN_S: Final = 300.0
+_RESPONSE_TIMEOUT_S: Final = 300.0
 _JSON: Final = "application/json"
 _UNKNOWN: Final = "application/octet-stream"
 
@@ -56,7 +56,7 @@ class BlobContent:
     def read(self, start: int, end: int) -> bytes:
         """Return a part of it."""
         reading = asyncio.run_coroutine_threadsafe(self._read(start, end), self.loop)
-        return reading.result(_ANSWERED_WITHIN_S)
+        return reading.result(_RESPONSE_TIMEOUT_S)
 
     async def _read(self, start: int, end: int) -> bytes:
         async with aclosing(self.blobs.stream(self.key, start=start, end=end)) as chunks:
@@ -82,12 +82,12 @@ class PageService:
             return None
         route, parts = found
         answering = route(self, query, *parts)
-        return asyncio.run_coroutine_threadsafe(answering, self.loop).result(_ANSWERED_WITHIN_S)
+        return asyncio.run_coroutine_threadsafe(answering, self.loop).result(_RESPONSE_TIMEOUT_S)
 
     async def file(self, _query: Query, file_id: str) -> Resource:
         """Return a picture or caption itself, and what is known of a video."""
         files = self.services.files
-        file = await files.get(self.organization_id, file_id_of(file_id))
+        file = await files.get(self.organization_id, parse_file_id(file_id))
         if file.type is FileType.VIDEO:
             return _json(file_detail(file, await files.tracks(file.organization_id, file.id)))
         files.check_readable(file)
@@ -102,7 +102,7 @@ class PageService:
 
     async def track(self, _query: Query, file_id: str, track_id: str) -> Resource:
         """Return a track, which is read from the store as it is sent."""
-        number = track_id_of(track_id)
+        number = parse_track_id(track_id)
         file = await self._readable(file_id)
         track = await self.services.files.complete_track(file, number)
         key = track_key(file.organization_id, file.id, number)
@@ -111,8 +111,8 @@ class PageService:
 
     async def transcription(self, _query: Query, file_id: str) -> Resource:
         """Return where the newest transcription of a file stands."""
-        found = await self.services.transcripts.newest(self.organization_id, file_id_of(file_id))
-        return _json(detail_for_file(found))
+        found = await self.services.transcripts.newest(self.organization_id, parse_file_id(file_id))
+        return _json(transcription_document_for_file(found))
 
     async def fragment(self, _query: Query, transcription_id: str, number: str) -> Resource:
         """Return what is said in one slice of a file."""
@@ -120,7 +120,7 @@ class PageService:
         wanted = transcription_id_of(transcription_id)
         found = await transcripts.get(self.organization_id, wanted)
         said = await transcripts.fragment(found, fragment_number_of(number))
-        return _json(as_page_captions(said))
+        return _json(to_page_captions(said))
 
     async def manifest(self, query: Query) -> Resource:
         """Return what a source is offered as; its addresses lead back to the page's own host."""
@@ -128,27 +128,29 @@ class PageService:
         source, outline = await self.services.playback.open(self.organization_id, url)
         await self.services.playback.prepare_start(source, outline)
         public_url = PAGE_URL.rstrip("/")
-        return _json(json_manifest.manifest(outline, Links(url), public_url=public_url))
+        return _json(
+            json_manifest.json_manifest(outline, ManifestLinks(url), public_url=public_url)
+        )
 
     async def init(self, query: Query, rendition: str, extension: str) -> Resource:
         """Return the header of a rendition."""
         playback = self.services.playback
         _, outline = await playback.open(self.organization_id, _source_url(query))
-        return Resource(find_init(outline, rendition, extension), WHOLE_TYPE)
+        return Resource(find_init(outline, rendition, extension), SELF_CONTAINED_TYPE)
 
     async def segment(self, query: Query, rendition: str, number: str, extension: str) -> Resource:
         """Return one segment, made now if need be."""
         playback = self.services.playback
         source, outline = await playback.open(self.organization_id, _source_url(query))
         init = find_rendition(outline, rendition).init
-        key = await playback.segment(source, segment_named(rendition, number, extension))
+        key = await playback.segment(source, parse_segment_name(rendition, number, extension))
         data = await self.services.blobs.get(key)
-        if is_whole(extension):
-            return Resource(init + data, WHOLE_TYPE)
+        if is_self_contained(extension):
+            return Resource(init + data, SELF_CONTAINED_TYPE)
         return Resource(data, SEGMENT_TYPE)
 
     async def _readable(self, file_id: str) -> File:
-        file = await self.services.files.get(self.organization_id, file_id_of(file_id))
+        file = await self.services.files.get(self.organization_id, parse_file_id(file_id))
         self.services.files.check_readable(file)
         return file
 

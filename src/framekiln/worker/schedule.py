@@ -1,4 +1,4 @@
-"""What happens on a timer, in every control worker: each step bears being done twice at once."""
+"""Periodic work of every control worker; each part may run twice at once."""
 
 import asyncio
 from itertools import count
@@ -13,15 +13,15 @@ log = structlog.get_logger(__name__)
 
 CONTROL_QUEUE: Final = "control"
 _TICK_S: Final = 2.0
-_FOLLOW_S: Final = 60.0
-_REAP_EVERY_TICKS: Final = 30
+_WAKE_TIMEOUT_S: Final = 60.0
+_EXPIRY_EVERY_TICKS: Final = 30
 
 
 async def run_schedule(services: Services) -> None:
     """Tick, and follow what runs are waiting for, until cancelled."""
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(_run_ticks(services))
-        tasks.create_task(_follow_runs(services))
+        tasks.create_task(_process_changes(services))
 
 
 async def _run_ticks(services: Services) -> None:
@@ -29,20 +29,20 @@ async def _run_ticks(services: Services) -> None:
     for number in count():
         try:
             await tick(services)
-            if number % _REAP_EVERY_TICKS == 0:
-                await reap(services)
+            if number % _EXPIRY_EVERY_TICKS == 0:
+                await remove_expired(services)
         except FramekilnError as error:
             log.warning("schedule waits", reason=error.message)
         await asyncio.sleep(_TICK_S)
 
 
-async def _follow_runs(services: Services) -> None:
+async def _process_changes(services: Services) -> None:
     """Bring runs on as soon as something has happened; the tick does what is missed here."""
     async with services.pipelines.changes.follow() as follower:
         while True:
-            if await follower.wait(_FOLLOW_S):
+            if await follower.wait(_WAKE_TIMEOUT_S):
                 try:
-                    await services.pipelines.changes.drain()
+                    await services.pipelines.changes.process()
                 except FramekilnError as error:
                     log.warning("runs wait", reason=error.message)
 
@@ -52,20 +52,20 @@ async def tick(services: Services) -> None:
     recovered = await services.jobs.sweep_stalled()
     if recovered:
         log.warning("took jobs back from dead workers", count=recovered)
-    await services.webhook_work.send_due()
+    await services.webhook_worker.queue_due()
     await services.pipelines.tick()
 
 
-async def reap(services: Services) -> None:
+async def remove_expired(services: Services) -> None:
     """Remove what has expired."""
     renders = await services.renders.remove_expired()
     assets = await services.ingest.remove_expired()
     files = await services.files.remove_expired()
-    await services.webhook_work.remove_old()
+    await services.webhook_worker.remove_old()
     await services.callbacks.remove_idle()
     await services.sessions.remove_expired()
     await services.streams.fail_abandoned()
     await services.playback.remove_unused()
-    await services.kept_parts.remove_unused()
+    await services.part_cache.evict_unused()
     if renders or assets or files:
         log.info("removed what had expired", renders=renders, assets=assets, files=files)

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.app import BASE_URL, Kiln
-from tests.support.videos import VIDEOS, made, plain_config, template_body
+from tests.support.app import BASE_URL, AppHarness
+from tests.support.videos import VIDEOS, create_video, plain_config, template_body
 
 pytestmark = pytest.mark.spec("2.1", "8")
 
@@ -14,20 +14,20 @@ COUNT = 17
 
 
 @pytest.fixture(scope="module")
-async def ids(kiln: Kiln) -> list[str]:
+async def ids(app: AppHarness) -> list[str]:
     """Videos in the order of their creation."""
-    return [await made(kiln, plain_config(metadata={"n": n})) for n in range(COUNT)]
+    return [await create_video(app, plain_config(metadata={"n": n})) for n in range(COUNT)]
 
 
-async def page(kiln: Kiln, path: str = VIDEOS, **query: Any) -> dict[str, Any]:
-    answer = await kiln.client.get(path, params=query)
+async def page(app: AppHarness, path: str = VIDEOS, **query: Any) -> dict[str, Any]:
+    answer = await app.client.get(path, params=query)
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
 
 
-async def test_the_first_page(kiln: Kiln, ids: list[str]) -> None:
-    found = await page(kiln)
+async def test_the_first_page(app: AppHarness, ids: list[str]) -> None:
+    found = await page(app)
     assert list(found) == ["data", "links", "meta"]
     assert [video["id"] for video in found["data"]] == ids[::-1][:15]
     meta = found["meta"]
@@ -54,27 +54,27 @@ async def test_the_first_page(kiln: Kiln, ids: list[str]) -> None:
     ]
 
 
-async def test_following_the_links_shows_each_video_once(kiln: Kiln, ids: list[str]) -> None:
+async def test_following_the_links_shows_each_video_once(app: AppHarness, ids: list[str]) -> None:
     seen: list[str] = []
     url: str | None = f"{VIDEOS}?per_page=5"
     while url:
-        found = (await kiln.client.get(url)).json()
+        found = (await app.client.get(url)).json()
         assert found["meta"]["per_page"] == 5
         seen += [video["id"] for video in found["data"]]
         url = found["links"]["next"]
     assert seen == ids[::-1]
 
 
-async def test_a_page_behind_the_last(kiln: Kiln, ids: list[str]) -> None:
-    found = await page(kiln, page=9)
+async def test_a_page_behind_the_last(app: AppHarness, ids: list[str]) -> None:
+    found = await page(app, page=9)
     assert found["data"] == []
     assert (found["meta"]["from"], found["meta"]["to"]) == (None, None)
     assert (found["meta"]["total"], found["meta"]["last_page"]) == (COUNT, 2)
     assert found["links"]["next"] is None
 
 
-async def test_an_empty_list(kiln: Kiln) -> None:
-    stranger = await kiln.stranger()
+async def test_an_empty_list(app: AppHarness) -> None:
+    stranger = await app.other_organization()
     found = await page(stranger)
     assert found["data"] == []
     assert found["meta"]["last_page"] == 1
@@ -94,17 +94,17 @@ async def test_an_empty_list(kiln: Kiln) -> None:
     ids=str,
 )
 @pytest.mark.parametrize("path", [VIDEOS, TEMPLATES])
-async def test_pages_that_cannot_be(kiln: Kiln, path: str, query: dict[str, Any]) -> None:
-    answer = await kiln.client.get(path, params=query)
+async def test_pages_that_cannot_be(app: AppHarness, path: str, query: dict[str, Any]) -> None:
+    answer = await app.client.get(path, params=query)
     assert answer.status_code == 422
     assert answer.json()["issues"][0]["path"] in query
 
 
-async def test_templates_have_pages_too(kiln: Kiln) -> None:
+async def test_templates_have_pages_too(app: AppHarness) -> None:
     names = [f"t{n}" for n in range(3)]
     for name in names:
-        answer = await kiln.client.post(TEMPLATES, json=template_body(name=name))
+        answer = await app.client.post(TEMPLATES, json=template_body(name=name))
         assert answer.status_code == 201, answer.text
-    first, second = [await page(kiln, TEMPLATES, per_page=2, page=n) for n in (1, 2)]
+    first, second = [await page(app, TEMPLATES, per_page=2, page=n) for n in (1, 2)]
     assert [each["name"] for each in first["data"] + second["data"]] == names[::-1]
     assert second["links"]["prev"] == f"{BASE_URL}/v2/templates?per_page=2&page=1"

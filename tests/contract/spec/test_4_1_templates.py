@@ -9,7 +9,7 @@ import pytest
 
 from framekiln.composition.templates import InvalidData, RemoteCheck
 from framekiln.videos.templates.remote_checks import RemoteChecks
-from tests.support.app import Kiln
+from tests.support.app import AppHarness
 from tests.support.videos import CLIP, template_body, video_of
 
 pytestmark = pytest.mark.spec("2.2", "4.1")
@@ -17,14 +17,14 @@ pytestmark = pytest.mark.spec("2.2", "4.1")
 TEMPLATES = "/v2/templates"
 
 
-async def created(kiln: Kiln, **changes: Any) -> str:
-    answer = await kiln.client.post(TEMPLATES, json=template_body(**changes))
+async def created(app: AppHarness, **changes: Any) -> str:
+    answer = await app.client.post(TEMPLATES, json=template_body(**changes))
     assert answer.status_code == 201, answer.text
     return str(answer.json()["data"]["id"])
 
 
-async def test_the_answer_to_a_creation(kiln: Kiln) -> None:
-    answer = await kiln.client.post(TEMPLATES, json=template_body())
+async def test_the_answer_to_a_creation(app: AppHarness) -> None:
+    answer = await app.client.post(TEMPLATES, json=template_body())
     assert answer.status_code == 201
     assert list(answer.json()) == ["data"]
     template = answer.json()["data"]
@@ -33,31 +33,31 @@ async def test_the_answer_to_a_creation(kiln: Kiln) -> None:
     assert template["name"] == "Greeting"
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", template["created_at"])
     assert template["parsed_config"] == {}
-    found = await kiln.client.get(f"{TEMPLATES}/{template['id']}")
+    found = await app.client.get(f"{TEMPLATES}/{template['id']}")
     assert found.json() == answer.json()
-    listed = (await kiln.client.get(TEMPLATES)).json()["data"]
+    listed = (await app.client.get(TEMPLATES)).json()["data"]
     assert template in listed
 
 
-async def test_a_number_fills_a_text(kiln: Kiln) -> None:
+async def test_a_number_fills_a_text(app: AppHarness) -> None:
     layer = {"id": "t", "type": "text", "text": {"text": "{{ year }}"}}
     body = template_body(
         config={"dimensions": {"width": 64, "height": 64}, "duration": 1, "layers": [layer]},
         inputs={"year": "required|integer"},
         default_values={"year": 2025},
     )
-    created = await kiln.client.post(TEMPLATES, json=body)
+    created = await app.client.post(TEMPLATES, json=body)
     assert created.status_code == 201, created.text
     path = f"{TEMPLATES}/{created.json()['data']['id']}/render"
-    rendered = await kiln.client.post(path, json={"data": {"year": 2026}})
+    rendered = await app.client.post(path, json={"data": {"year": 2026}})
     assert rendered.status_code == 201, rendered.text
-    plain = await kiln.client.post("/v2/videos/new", json={"config": body["config"]})
+    plain = await app.client.post("/v2/videos/new", json={"config": body["config"]})
     (warning,) = plain.json()["warnings"]
     assert (warning["path"], warning["code"]) == ("layers.0.text.text", "templates_only")
 
 
 @pytest.mark.parametrize("style", ["text", "urlencoded", "multipart"])
-async def test_json_as_text_and_in_forms(kiln: Kiln, style: str) -> None:
+async def test_json_as_text_and_in_forms(app: AppHarness, style: str) -> None:
     body = template_body()
     fields = {name: body[name] if name == "name" else json.dumps(body[name]) for name in body}
     sent: dict[str, dict[str, Any]] = {
@@ -65,7 +65,7 @@ async def test_json_as_text_and_in_forms(kiln: Kiln, style: str) -> None:
         "urlencoded": {"data": fields},
         "multipart": {"files": {name: (None, text) for name, text in fields.items()}},
     }
-    answer = await kiln.client.post(TEMPLATES, **sent[style])
+    answer = await app.client.post(TEMPLATES, **sent[style])
     assert answer.status_code == 201, answer.text
     path = f"{TEMPLATES}/{answer.json()['data']['id']}/render"
     data = {"source": "https://127.0.0.1/a.mp4"}
@@ -74,14 +74,14 @@ async def test_json_as_text_and_in_forms(kiln: Kiln, style: str) -> None:
         "urlencoded": {"data": {"data": json.dumps(data)}},
         "multipart": {"files": {"data": (None, json.dumps(data))}},
     }[style]
-    rendered = await kiln.client.post(path, **filled)  # type: ignore[arg-type]
+    rendered = await app.client.post(path, **filled)  # type: ignore[arg-type]
     assert rendered.status_code == 201, rendered.text
 
 
-async def test_a_render(kiln: Kiln) -> None:
-    template_id = await created(kiln)
+async def test_a_render(app: AppHarness) -> None:
+    template_id = await created(app)
     data = {"source": "https://127.0.0.1/clip.mp4"}
-    answer = await kiln.client.post(f"{TEMPLATES}/{template_id}/render", json={"data": data})
+    answer = await app.client.post(f"{TEMPLATES}/{template_id}/render", json={"data": data})
     assert answer.status_code == 201, answer.text
     assert list(answer.json()) == ["data"]
     template, video = answer.json()["data"]["template"], answer.json()["data"]["video"]
@@ -93,15 +93,15 @@ async def test_a_render(kiln: Kiln) -> None:
     assert "source" not in parsed["layers"][0]
     assert parsed["shouldWatermark"] is False
     assert parsed["backgroundColor"] == "#000000FF"
-    stored = await video_of(kiln, video["id"])
+    stored = await video_of(app, video["id"])
     assert stored.record.config == parsed
     assert stored.record.template_id == template_id
     # The template itself stays as it was.
-    found = (await kiln.client.get(f"{TEMPLATES}/{template_id}")).json()["data"]
+    found = (await app.client.get(f"{TEMPLATES}/{template_id}")).json()["data"]
     assert found["parsed_config"] == {}
 
 
-async def test_typed_values_conditions_and_lists(kiln: Kiln) -> None:
+async def test_typed_values_conditions_and_lists(app: AppHarness) -> None:
     config = {
         "dimensions": {"width": "{{ width }}", "height": 360},
         "duration": 3,
@@ -113,7 +113,7 @@ async def test_typed_values_conditions_and_lists(kiln: Kiln) -> None:
         ],
     }
     template_id = await created(
-        kiln,
+        app,
         config=config,
         inputs={
             "width": "required|integer|min:100|max:1920",
@@ -125,7 +125,7 @@ async def test_typed_values_conditions_and_lists(kiln: Kiln) -> None:
     )
     pictures = ["https://a.example/1.png", "https://a.example/2.png"]
     data = {"width": "800", "name": "Zoë", "shown": False, "pictures": pictures, "naem": 1}
-    answer = await kiln.client.post(f"{TEMPLATES}/{template_id}/render", json={"data": data})
+    answer = await app.client.post(f"{TEMPLATES}/{template_id}/render", json={"data": data})
     assert answer.status_code == 201, answer.text
     body = answer.json()
     parsed = body["data"]["template"]["parsed_config"]
@@ -149,21 +149,21 @@ WRONG_DATA: dict[str, tuple[Any, str, str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG_DATA)
-async def test_data_that_the_rules_refuse(kiln: Kiln, case: str) -> None:
+async def test_data_that_the_rules_refuse(app: AppHarness, case: str) -> None:
     sent, path, code = WRONG_DATA[case]
     template_id = await created(
-        kiln,
+        app,
         inputs={"source": "required|active_url", "title": "string|max:10"},
         default_values={"source": CLIP, "title": ""},
     )
-    before = await kiln.stored()
-    answer = await kiln.client.post(f"{TEMPLATES}/{template_id}/render", json=sent)
+    before = await app.count_stored()
+    answer = await app.client.post(f"{TEMPLATES}/{template_id}/render", json=sent)
     assert answer.status_code == 422, answer.text
     body = answer.json()
     assert set(body) == {"error", "message", "errors", "issues"}
     assert (body["issues"][0]["path"], body["issues"][0]["code"]) == (path, code)
     assert body["errors"][path]
-    assert await kiln.stored() == before
+    assert await app.count_stored() == before
 
 
 async def resolve(host: str, _port: int) -> list[str]:
@@ -184,10 +184,10 @@ async def resolve(host: str, _port: int) -> list[str]:
     ],
 )
 async def test_active_url_looks_for_a_definite_no(
-    kiln: Kiln, host: str, *, is_refused: bool
+    app: AppHarness, host: str, *, is_refused: bool
 ) -> None:
-    caller = await kiln.services.identity.authenticate(kiln.key)
-    checks = RemoteChecks(kiln.services.v2.sources, resolve)
+    caller = await app.services.identity.authenticate(app.key)
+    checks = RemoteChecks(app.services.v2.sources, resolve)
     asked = [RemoteCheck("data.source", f"https://{host}/a", "active_url")]
     if not is_refused:
         await checks.require(caller.organization.id, asked)
@@ -239,59 +239,59 @@ WRONG_TEMPLATES: dict[str, tuple[dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG_TEMPLATES)
-async def test_templates_that_could_never_be_rendered(kiln: Kiln, case: str) -> None:
+async def test_templates_that_could_never_be_rendered(app: AppHarness, case: str) -> None:
     changes, path, code = WRONG_TEMPLATES[case]
-    answer = await kiln.client.post(TEMPLATES, json=template_body(**changes))
+    answer = await app.client.post(TEMPLATES, json=template_body(**changes))
     assert answer.status_code == 422, answer.text
     found = [(each["path"], each["code"]) for each in answer.json()["issues"]]
     assert found[0] == (path, code)
 
 
-async def test_defaults_that_refer_to_each_other_in_a_circle(kiln: Kiln) -> None:
+async def test_defaults_that_refer_to_each_other_in_a_circle(app: AppHarness) -> None:
     changes = {
         "inputs": {"a": "string", "b": "string"},
         "default_values": {"a": "{{ b }}", "b": "{{ a }}"},
     }
-    answer = await kiln.client.post(TEMPLATES, json=template_body(**changes))
+    answer = await app.client.post(TEMPLATES, json=template_body(**changes))
     assert answer.status_code == 422, answer.text
 
 
-async def test_deletion(kiln: Kiln) -> None:
-    template_id = await created(kiln)
+async def test_deletion(app: AppHarness) -> None:
+    template_id = await created(app)
     data = {"source": "https://127.0.0.1/kept.mp4"}
     path = f"{TEMPLATES}/{template_id}"
-    video = (await kiln.client.post(f"{path}/render", json={"data": data})).json()["data"]["video"]
-    answer = await kiln.client.delete(path)
+    video = (await app.client.post(f"{path}/render", json={"data": data})).json()["data"]["video"]
+    answer = await app.client.delete(path)
     assert (answer.status_code, answer.json()) == (200, {"deleted": True})
     for method, tail in (("GET", ""), ("DELETE", ""), ("POST", "/render"), ("GET", "/schema")):
-        gone = await kiln.client.request(method, path + tail, json={"data": data})
+        gone = await app.client.request(method, path + tail, json={"data": data})
         assert (gone.status_code, gone.json()["error"]) == (404, "template_not_found")
-    assert (await kiln.client.get(f"/v2/videos/{video['id']}")).status_code == 200
+    assert (await app.client.get(f"/v2/videos/{video['id']}")).status_code == 200
 
 
-async def test_other_organizations_see_nothing(kiln: Kiln) -> None:
-    template_id = await created(kiln)
-    stranger = await kiln.stranger()
+async def test_other_organizations_see_nothing(app: AppHarness) -> None:
+    template_id = await created(app)
+    stranger = await app.other_organization()
     for method, tail in (("GET", ""), ("DELETE", ""), ("POST", "/render"), ("GET", "/schema")):
         path = f"{TEMPLATES}/{template_id}{tail}"
         assert (await stranger.client.request(method, path, json={"data": {}})).status_code == 404
     assert (await stranger.client.get(TEMPLATES)).json()["data"] == []
 
 
-async def test_a_template_describes_itself(kiln: Kiln) -> None:
-    template_id = await created(kiln)
-    schema = (await kiln.client.get(f"{TEMPLATES}/{template_id}/schema")).json()
+async def test_a_template_describes_itself(app: AppHarness) -> None:
+    template_id = await created(app)
+    schema = (await app.client.get(f"{TEMPLATES}/{template_id}/schema")).json()
     assert schema["required"] == ["source"]
     assert schema["properties"]["source"] == {"type": "string", "format": "uri", "default": CLIP}
     assert schema["examples"] == [{"source": CLIP}]
 
 
-async def test_a_template_is_kept_as_it_came(kiln: Kiln) -> None:
+async def test_a_template_is_kept_as_it_came(app: AppHarness) -> None:
     config = {**template_body()["config"], "zeta": 1, "alpha": [1, 2.5, None, "ü"]}
-    answer = await kiln.client.post(TEMPLATES, json=template_body(config=config))
+    answer = await app.client.post(TEMPLATES, json=template_body(config=config))
     assert [each["path"] for each in answer.json()["warnings"]] == ["config.zeta", "config.alpha"]
-    caller = await kiln.services.identity.authenticate(kiln.key)
-    stored = await kiln.services.v2.templates.get(
+    caller = await app.services.identity.authenticate(app.key)
+    stored = await app.services.v2.templates.get(
         caller.organization.id, answer.json()["data"]["id"]
     )
     assert json.dumps(stored.config) == json.dumps(config)

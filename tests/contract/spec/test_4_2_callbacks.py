@@ -10,17 +10,17 @@ from pathlib import Path
 import pytest
 from standardwebhooks import Webhook, WebhookVerificationError
 
-from framekiln.jobs.ending import Failure
-from framekiln.webhooks.signing import body_signature
+from framekiln.jobs.failures import Failure
+from framekiln.webhooks.signatures import body_signature
 from framekiln.webhooks.topics import TOPICS
 from framekiln.worker.loop import run_worker
 from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
-from tests.support.patience import PATIENCE_S
+from tests.support.app import AppHarness, open_app
 from tests.support.postgres import PostgresServer
 from tests.support.receiver import Answer, Receiver
-from tests.support.videos import NEW, complete, made, plain_config, video_of
-from tests.support.webhooks import arrivals
+from tests.support.timeouts import TIMEOUT_S
+from tests.support.videos import NEW, complete_video, create_video, plain_config, video_of
+from tests.support.webhooks import wait_for_requests
 
 pytestmark = pytest.mark.spec("4.2")
 
@@ -28,30 +28,30 @@ SECRET = "/api/v1/webhooks/callback-secret"
 
 
 @pytest.fixture
-async def kiln(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Kiln]:
+async def app(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[AppHarness]:
     allow = frozenset({"127.0.0.1"})
-    async with open_kiln(postgres, tmp_path, template=TEMPLATE, fetch_allow=allow) as kiln:
-        telling = asyncio.create_task(run_worker(kiln.services, queues=["io"], concurrency=4))
+    async with open_app(postgres, tmp_path, template=TEMPLATE, fetch_allow=allow) as app:
+        telling = asyncio.create_task(run_worker(app.services, queues=["io"], concurrency=4))
         try:
-            yield kiln
+            yield app
         finally:
             telling.cancel()
             with suppress(asyncio.CancelledError):
                 await telling
 
 
-async def new_secret(kiln: Kiln) -> str:
-    answer = await kiln.client.post(SECRET)
+async def new_secret(app: AppHarness) -> str:
+    answer = await app.client.post(SECRET)
     assert answer.status_code == 200
     assert answer.headers["cache-control"] == "no-store"
     return str(answer.json()["secret"])
 
 
-async def settled(kiln: Kiln, status: str) -> None:
+async def settled(app: AppHarness, status: str) -> None:
     """Wait until it is written down how the last attempt of each delivery went."""
-    async with asyncio.timeout(PATIENCE_S):
+    async with asyncio.timeout(TIMEOUT_S):
         while True:
-            async with kiln.services.database.connection() as connection:
+            async with app.services.database.connection() as connection:
                 cursor = await connection.execute(
                     "SELECT FROM webhook_delivery WHERE status <> %s OR tries = 0", (status,)
                 )
@@ -61,13 +61,13 @@ async def settled(kiln: Kiln, status: str) -> None:
 
 
 async def test_a_finished_video_tells_its_callback_and_signs(
-    kiln: Kiln, receiver: Receiver
+    app: AppHarness, receiver: Receiver
 ) -> None:
-    secret = await new_secret(kiln)
+    secret = await new_secret(app)
     url = receiver.url("/done?order=42")
-    video_id = await made(kiln, plain_config(callback=url), metadata={"order": 42})
-    await complete(kiln, video_id, b"film")
-    [request] = await arrivals(receiver, 1)
+    video_id = await create_video(app, plain_config(callback=url), metadata={"order": 42})
+    await complete_video(app, video_id, b"film")
+    [request] = await wait_for_requests(receiver, 1)
     assert request.path == "/done?order=42"
     assert Webhook(secret).verify(request.body, dict(request.headers))
     assert request.headers["x-webhook-signature"] == body_signature(request.body.decode(), secret)
@@ -77,51 +77,55 @@ async def test_a_finished_video_tells_its_callback_and_signs(
     assert (told["data"]["id"], told["data"]["metadata"]) == (video_id, {"order": 42})
     assert told["data"]["download_url"].endswith(f"/v2/videos/{video_id}/download")
     # It is no webhook of the owner's.
-    assert (await kiln.client.get("/api/v1/webhooks")).json()["webhooks"] == []
+    assert (await app.client.get("/api/v1/webhooks")).json()["webhooks"] == []
 
 
 async def test_a_failed_video_says_why_and_the_callback_is_tried_again(
-    kiln: Kiln, receiver: Receiver
+    app: AppHarness, receiver: Receiver
 ) -> None:
     receiver.answer_next(Answer(status=500))
     config = plain_config(callback=receiver.url())
-    video_id = await made(kiln, config)
-    render = (await video_of(kiln, video_id)).render
+    video_id = await create_video(app, config)
+    render = (await video_of(app, video_id)).render
     failure = TOPICS["video.failed"].sample["error"]
-    await kiln.services.render_work.fail(render.id, Failure(failure["code"], "layers.0.file: gone"))
-    [first] = await arrivals(receiver, 1)
+    await app.services.render_worker.fail(
+        render.id, Failure(failure["code"], "layers.0.file: gone")
+    )
+    [first] = await wait_for_requests(receiver, 1)
     told = json.loads(first.body)
     assert told["topic"] == "video.failed"
     assert told["data"]["error"]["message"] == "layers.0.file: gone"
     assert told["data"]["error"].keys() == failure.keys()
-    await settled(kiln, "pending")
-    async with kiln.services.database.transaction() as connection:
+    await settled(app, "pending")
+    async with app.services.database.transaction() as connection:
         await connection.execute("UPDATE webhook_delivery SET due_at = now()")
-    await kiln.services.webhook_work.send_due()
-    _, second = await arrivals(receiver, 2)
+    await app.services.webhook_worker.queue_due()
+    _, second = await wait_for_requests(receiver, 2)
     assert second.body == first.body
     assert second.headers["webhook-id"] == first.headers["webhook-id"]
 
 
-async def test_every_video_of_a_shared_film_tells_its_own(kiln: Kiln, receiver: Receiver) -> None:
-    first = await made(kiln, plain_config(callback=receiver.url("/1")))
-    await complete(kiln, first, b"film")
-    await arrivals(receiver, 1)
+async def test_every_video_of_a_shared_film_tells_its_own(
+    app: AppHarness, receiver: Receiver
+) -> None:
+    first = await create_video(app, plain_config(callback=receiver.url("/1")))
+    await complete_video(app, first, b"film")
+    await wait_for_requests(receiver, 1)
     # The film is there already, and so is the news.
-    second = await made(kiln, plain_config(callback=receiver.url("/2")))
-    requests = await arrivals(receiver, 2)
+    second = await create_video(app, plain_config(callback=receiver.url("/2")))
+    requests = await wait_for_requests(receiver, 2)
     told = {request.path: json.loads(request.body)["data"]["id"] for request in requests}
     assert told == {"/1": first, "/2": second}
 
 
-async def test_a_new_secret_signs_beside_the_old_one(kiln: Kiln, receiver: Receiver) -> None:
-    old = await new_secret(kiln)
-    video_id = await made(kiln, plain_config(callback=receiver.url()))
-    await complete(kiln, video_id, b"film")
-    new = await new_secret(kiln)
-    again = await made(kiln, plain_config(callback=receiver.url(), duration=2))
-    await complete(kiln, again, b"film")
-    _, request = await arrivals(receiver, 2)
+async def test_a_new_secret_signs_beside_the_old_one(app: AppHarness, receiver: Receiver) -> None:
+    old = await new_secret(app)
+    video_id = await create_video(app, plain_config(callback=receiver.url()))
+    await complete_video(app, video_id, b"film")
+    new = await new_secret(app)
+    again = await create_video(app, plain_config(callback=receiver.url(), duration=2))
+    await complete_video(app, again, b"film")
+    _, request = await wait_for_requests(receiver, 2)
     for secret in (old, new):
         Webhook(secret).verify(request.body, dict(request.headers))
     with pytest.raises(WebhookVerificationError):
@@ -138,24 +142,24 @@ async def test_a_new_secret_signs_beside_the_old_one(kiln: Kiln, receiver: Recei
     ],
 )
 async def test_addresses_that_nothing_may_be_sent_to(
-    kiln: Kiln, callback: object, code: str
+    app: AppHarness, callback: object, code: str
 ) -> None:
-    answer = await kiln.client.post(NEW, json={"config": plain_config(callback=callback)})
+    answer = await app.client.post(NEW, json={"config": plain_config(callback=callback)})
     assert answer.status_code == 422
     [issue] = answer.json()["issues"]
     assert (issue["path"], issue["code"]) == ("callback", code)
 
 
 async def test_addresses_are_forgotten_once_nothing_is_left_of_them(
-    kiln: Kiln, receiver: Receiver
+    app: AppHarness, receiver: Receiver
 ) -> None:
-    video_id = await made(kiln, plain_config(callback=receiver.url()))
-    await complete(kiln, video_id, b"film")
-    await arrivals(receiver, 1)
-    await settled(kiln, "delivered")
-    callbacks = kiln.services.callbacks
+    video_id = await create_video(app, plain_config(callback=receiver.url()))
+    await complete_video(app, video_id, b"film")
+    await wait_for_requests(receiver, 1)
+    await settled(app, "delivered")
+    callbacks = app.services.callbacks
     assert await callbacks.remove_idle() == 0
-    async with kiln.services.database.transaction() as connection:
+    async with app.services.database.transaction() as connection:
         old = timedelta(days=31)
         await connection.execute("DELETE FROM webhook_delivery")
         await connection.execute(

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.support.app import Kiln
-from tests.support.patience import PATIENCE_S
-from tests.support.videos import VIDEOS, made
+from tests.support.app import AppHarness
+from tests.support.timeouts import TIMEOUT_S
+from tests.support.videos import VIDEOS, create_video
 
 pytestmark = pytest.mark.spec("4.2")
 
@@ -25,7 +25,7 @@ STILLS = {"jpg": "image/jpeg", "png": "image/png", "webp": "image/webp"}
 
 
 @pytest.fixture(scope="module")
-def kiln_options() -> dict[str, Any]:
+def app_options() -> dict[str, Any]:
     return {"workers": 1}
 
 
@@ -50,23 +50,23 @@ def halves(**changes: Any) -> dict[str, Any]:
     }
 
 
-async def ended(kiln: Kiln, video_id: str) -> dict[str, Any]:
-    async with asyncio.timeout(PATIENCE_S):
+async def ended(app: AppHarness, video_id: str) -> dict[str, Any]:
+    async with asyncio.timeout(TIMEOUT_S):
         while True:
-            body: dict[str, Any] = (await kiln.client.get(f"{VIDEOS}/{video_id}")).json()
+            body: dict[str, Any] = (await app.client.get(f"{VIDEOS}/{video_id}")).json()
             if body["is_ready"] or body["is_failed"]:
                 return body
             await asyncio.sleep(0.1)
 
 
 @pytest.mark.parametrize("extension", FILMS)
-async def test_a_film(kiln: Kiln, extension: str, tmp_path: Path) -> None:
+async def test_a_film(app: AppHarness, extension: str, tmp_path: Path) -> None:
     media_type, codec = FILMS[extension]
-    video = await ended(kiln, await made(kiln, halves(extension=extension)))
+    video = await ended(app, await create_video(app, halves(extension=extension)))
     assert video["is_ready"], video
     assert video["duration"] == 5
     assert "stream_url" not in video
-    answer = await kiln.client.get(video["download_url"])
+    answer = await app.client.get(video["download_url"])
     assert answer.headers["content-type"] == media_type
     assert f"{video['id']}.{extension}" in answer.headers["content-disposition"]
     path = tmp_path / "film"
@@ -75,26 +75,26 @@ async def test_a_film(kiln: Kiln, extension: str, tmp_path: Path) -> None:
         assert container.streams.video[0].codec_context.name == codec
         assert sum(1 for _ in container.decode(video=0)) == 50
 
-    streamed = await kiln.client.get(f"{VIDEOS}/{video['id']}/stream")
+    streamed = await app.client.get(f"{VIDEOS}/{video['id']}/stream")
     assert (streamed.status_code, streamed.json()["error"]) == (409, "not_a_film")
-    thumbnail = await kiln.client.get(video["thumbnail_url"])
+    thumbnail = await app.client.get(video["thumbnail_url"])
     assert thumbnail.headers["content-type"] == "image/jpeg"
     # JPEG has no alpha: what is nothing is black.
     assert mean(thumbnail.content)[0] == pytest.approx([0, 255, 0], abs=12)
     assert mean(thumbnail.content)[1] == pytest.approx([0, 0, 0], abs=12)
-    frame = await kiln.client.get(
+    frame = await app.client.get(
         f"{VIDEOS}/{video['id']}/frame", params={"t": 4.7, "format": "png"}
     )
     assert mean(frame.content)[1] == pytest.approx([0, 255, 0], abs=8)
 
 
 @pytest.mark.parametrize("extension", STILLS)
-async def test_a_still_at_its_time(kiln: Kiln, extension: str) -> None:
+async def test_a_still_at_its_time(app: AppHarness, extension: str) -> None:
     config = halves(extension=extension, time=4.7, filename=f"cover.{extension}")
-    video = await ended(kiln, await made(kiln, config))
+    video = await ended(app, await create_video(app, config))
     assert video["is_ready"], video
     assert not {"stream_url", "duration"} & video.keys()
-    answer = await kiln.client.get(video["download_url"])
+    answer = await app.client.get(video["download_url"])
     assert answer.headers["content-type"] == STILLS[extension]
     assert f"cover.{extension}" in answer.headers["content-disposition"]
     assert mean(answer.content)[1] == pytest.approx([0, 255, 0], abs=8)

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from tests.support.app import Kiln
+from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip, make_still
 from tests.support.receiver import Receiver
-from tests.support.source_stock import lottie, moving
-from tests.support.videos import MediaHost, plain_config, template_body
+from tests.support.sample_sources import lottie, moving
+from tests.support.videos import MediaServer, plain_config, template_body
 
 pytestmark = pytest.mark.spec("2.4", "4.2")
 
@@ -24,7 +24,7 @@ LOTTIE = {"v": "5.5", "fr": 25, "ip": 0, "op": 50, "w": 200, "h": 100, "layers":
 
 
 @pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MediaHost]:
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MediaServer]:
     folder = tmp_path_factory.mktemp("media")
     make_clip(folder / "clip.mp4", Clip(duration_s=Fraction(2)))
     make_clip(folder / "tone.m4a", Clip(video_codec=None, duration_s=Fraction(3)))
@@ -32,30 +32,30 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MediaHost]:
     (folder / "words.srt").write_text("1\n00:00:00,000 --> 00:00:01,000\nHello\n")
     (folder / "moves.json").write_text(json.dumps(LOTTIE))
     (folder / "text.txt").write_text("nothing to see")
-    with MediaHost(folder) as running:
+    with MediaServer(folder) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def kiln_options(host: MediaHost) -> dict[str, Any]:
+def app_options(host: MediaServer) -> dict[str, Any]:
     return {"fetch_allow": frozenset({f"127.0.0.1:{host.port}"})}
 
 
-async def plan(kiln: Kiln, config: Any) -> dict[str, Any]:
-    answer = await kiln.client.post(PLAN, json={"config": config})
+async def plan(app: AppHarness, config: Any) -> dict[str, Any]:
+    answer = await app.client.post(PLAN, json={"config": config})
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
 
 
-async def issues(kiln: Kiln, config: Any) -> list[tuple[str, str, str]]:
-    answer = await kiln.client.post(PLAN, json={"config": config})
+async def issues(app: AppHarness, config: Any) -> list[tuple[str, str, str]]:
+    answer = await app.client.post(PLAN, json={"config": config})
     assert answer.status_code == 422, answer.text
     return [(each["path"], each["code"], each["hint"]) for each in answer.json()["issues"]]
 
 
-async def test_times_boxes_and_sources(kiln: Kiln, host: MediaHost) -> None:
-    before = await kiln.stored()
+async def test_times_boxes_and_sources(app: AppHarness, host: MediaServer) -> None:
+    before = await app.count_stored()
     config = {
         "dimensions": {"width": 640, "height": 360},
         "fps": 25,
@@ -81,7 +81,7 @@ async def test_times_boxes_and_sources(kiln: Kiln, host: MediaHost) -> None:
             {"id": "title", "type": "text", "text": {"text": "Hi", "fontSize": 40}},
         ],
     }
-    found = await plan(kiln, config)
+    found = await plan(app, config)
     assert found["dimensions"] == {"width": 640, "height": 360}
     assert (found["duration"], found["fps"], found["frame_count"]) == (2.5, 25, 63)
     layers = {layer["id"]: layer for layer in found["layers"]}
@@ -108,19 +108,19 @@ async def test_times_boxes_and_sources(kiln: Kiln, host: MediaHost) -> None:
     assert found["parsed_config"]["layers"][0]["trim"]["start"] == 0.5
     assert found["digest"].startswith("sha256:")
     # Sources were fetched; nothing else was kept.
-    renders, blobs = await kiln.stored()
+    renders, blobs = await app.count_stored()
     assert (renders, blobs) == (before[0], before[1] + 5)
 
 
-async def test_sizes_taken_from_the_only_source(kiln: Kiln, host: MediaHost) -> None:
+async def test_sizes_taken_from_the_only_source(app: AppHarness, host: MediaServer) -> None:
     config = {"layers": [{"id": "v", "type": "video", "file": host.url("/clip.mp4")}]}
-    found = await plan(kiln, json.dumps(config))
+    found = await plan(app, json.dumps(config))
     assert found["dimensions"] == {"width": 320, "height": 240}
     assert found["duration"] == 2
 
 
 async def test_moving_pictures_have_the_length_that_they_have_in_the_film(
-    kiln: Kiln, host: MediaHost
+    app: AppHarness, host: MediaServer
 ) -> None:
     moving(host.folder / "moving.gif", "GIF")
     lottie(host.folder / "no-ip.json", ip=None)
@@ -128,14 +128,14 @@ async def test_moving_pictures_have_the_length_that_they_have_in_the_film(
         {"type": "image", "file": host.url("/moving.gif")},
         {"type": "lottie", "file": host.url("/no-ip.json"), "timeline": {"start": 1}},
     ]
-    found = await plan(kiln, plain_config(layers=layers, duration=None))
+    found = await plan(app, plain_config(layers=layers, duration=None))
     assert found["duration"] == 2
     gif = found["sources"][host.url("/moving.gif")]
     assert (gif["duration"], gif["fps"], gif["width"]) == (0.6, 5, 60)
     assert found["sources"][host.url("/no-ip.json")]["duration"] == 1
 
 
-async def test_warnings_of_reading_and_of_the_timeline(kiln: Kiln, host: MediaHost) -> None:
+async def test_warnings_of_reading_and_of_the_timeline(app: AppHarness, host: MediaServer) -> None:
     layers = [
         {
             "id": "v",
@@ -145,13 +145,13 @@ async def test_warnings_of_reading_and_of_the_timeline(kiln: Kiln, host: MediaHo
             "volume": 1,
         }
     ]
-    found = await plan(kiln, plain_config(layers=layers))
+    found = await plan(app, plain_config(layers=layers))
     codes = {each["path"]: each["code"] for each in found["warnings"]}
     assert codes["layers.0.volume"] == "unknown_field"
     assert any(path.startswith("layers.0.trim") for path in codes)
 
 
-async def test_sources_that_cannot_be_used(kiln: Kiln, host: MediaHost) -> None:
+async def test_sources_that_cannot_be_used(app: AppHarness, host: MediaServer) -> None:
     with Receiver() as private:
         layers = [
             {"id": "a", "type": "video", "file": host.url("/missing.mp4")},
@@ -160,7 +160,7 @@ async def test_sources_that_cannot_be_used(kiln: Kiln, host: MediaHost) -> None:
             {"id": "d", "type": "video", "file": host.url("/tone.m4a")},
             {"id": "e", "type": "audio", "file": host.url("/photo.png")},
         ]
-        found = await issues(kiln, plain_config(layers=layers))
+        found = await issues(app, plain_config(layers=layers))
         assert private.requests == []
     assert [(path, code) for path, code, _ in found] == [
         ("layers.0.file", "asset_unreachable"),
@@ -175,7 +175,7 @@ async def test_sources_that_cannot_be_used(kiln: Kiln, host: MediaHost) -> None:
     assert "FRAMEKILN_FETCH_ALLOW" in found[2][2]
 
 
-async def test_a_layer_may_be_left_out(kiln: Kiln, host: MediaHost) -> None:
+async def test_a_layer_may_be_left_out(app: AppHarness, host: MediaServer) -> None:
     layers = [
         {"id": "a", "type": "image", "file": host.url("/missing.png"), "onError": "skip"},
         {
@@ -185,7 +185,7 @@ async def test_a_layer_may_be_left_out(kiln: Kiln, host: MediaHost) -> None:
             "fallbackFile": host.url("/photo.png"),
         },
     ]
-    found = await plan(kiln, plain_config(layers=layers))
+    found = await plan(app, plain_config(layers=layers))
     assert [(layer["id"], layer["file"]) for layer in found["layers"]] == [
         ("b", host.url("/photo.png"))
     ]
@@ -194,24 +194,24 @@ async def test_a_layer_may_be_left_out(kiln: Kiln, host: MediaHost) -> None:
 
 
 async def test_a_wrong_config_is_told_before_anything_is_fetched(
-    kiln: Kiln, host: MediaHost
+    app: AppHarness, host: MediaServer
 ) -> None:
     asked = len(host.requests)
     layers = [{"type": "video", "file": host.url("/never.mp4"), "trim": {"start": "x"}}]
-    found = await issues(kiln, plain_config(layers=layers))
+    found = await issues(app, plain_config(layers=layers))
     assert found[0][:2] == ("layers.0.trim.start", "type")
     assert len(host.requests) == asked
 
 
 @pytest.mark.parametrize("is_uploaded", [False, True])
-async def test_what_a_file_holds(kiln: Kiln, host: MediaHost, *, is_uploaded: bool) -> None:
+async def test_what_a_file_holds(app: AppHarness, host: MediaServer, *, is_uploaded: bool) -> None:
     async def look(name: str, looked_as: str) -> dict[str, Any]:
         parts: dict[str, Any] = {"type": (None, looked_as)}
         if is_uploaded:
             parts["file"] = (name, (host.folder / name).read_bytes())
         else:
             parts["url"] = (None, host.url(f"/{name}"))
-        answer = await kiln.client.post(METADATA, files=parts)
+        answer = await app.client.post(METADATA, files=parts)
         assert answer.status_code == 200, answer.text
         found: dict[str, Any] = answer.json()
         return found
@@ -245,9 +245,9 @@ WRONG_LOOKS: dict[str, tuple[dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG_LOOKS)
-async def test_files_that_cannot_be_looked_at(kiln: Kiln, case: str) -> None:
+async def test_files_that_cannot_be_looked_at(app: AppHarness, case: str) -> None:
     sent, path, code = WRONG_LOOKS[case]
-    answer = await kiln.client.post(METADATA, json=sent)
+    answer = await app.client.post(METADATA, json=sent)
     assert answer.status_code == 422, answer.text
     issue = answer.json()["issues"][0]
     assert (issue["path"], issue["code"]) == (path, code)
@@ -263,24 +263,24 @@ async def test_files_that_cannot_be_looked_at(kiln: Kiln, case: str) -> None:
     ],
 )
 async def test_files_that_are_something_else(
-    kiln: Kiln, host: MediaHost, name: str, looked_as: str, path: str
+    app: AppHarness, host: MediaServer, name: str, looked_as: str, path: str
 ) -> None:
-    answer = await kiln.client.post(METADATA, json={"type": looked_as, "url": host.url(f"/{name}")})
+    answer = await app.client.post(METADATA, json={"type": looked_as, "url": host.url(f"/{name}")})
     assert answer.status_code == 422, answer.text
     assert answer.json()["issues"][0]["path"] == path
 
 
-async def test_rules_that_look_at_media(kiln: Kiln, host: MediaHost) -> None:
+async def test_rules_that_look_at_media(app: AppHarness, host: MediaServer) -> None:
     body = template_body(
         inputs={"source": "required|media:video|duration_max:2.5"},
         default_values={"source": host.url("/clip.mp4")},
     )
-    created = await kiln.client.post("/v2/templates", json=body)
+    created = await app.client.post("/v2/templates", json=body)
     assert created.status_code == 201, created.text
     path = f"/v2/templates/{created.json()['data']['id']}/render"
 
     async def refused(url: str) -> str:
-        answer = await kiln.client.post(path, json={"data": {"source": url}})
+        answer = await app.client.post(path, json={"data": {"source": url}})
         assert answer.status_code == 422, answer.text
         assert answer.json()["issues"][0]["path"] == "data.source"
         return str(answer.json()["issues"][0]["code"])
@@ -288,11 +288,11 @@ async def test_rules_that_look_at_media(kiln: Kiln, host: MediaHost) -> None:
     assert await refused(host.url("/tone.m4a")) == "asset_unsupported"
     assert await refused(host.url("/text.txt")) == "asset_unsupported"
     assert await refused(host.url("/missing.mp4")) == "asset_unreachable"
-    good = await kiln.client.post(path, json={"data": {"source": host.url("/clip.mp4")}})
+    good = await app.client.post(path, json={"data": {"source": host.url("/clip.mp4")}})
     assert good.status_code == 201, good.text
 
 
-async def test_a_frame_needs_a_config_that_can_be_drawn(kiln: Kiln) -> None:
+async def test_a_frame_needs_a_config_that_can_be_drawn(app: AppHarness) -> None:
     for sent, path in (
         ({}, "config"),
         ({"config": {}}, "dimensions"),
@@ -301,6 +301,6 @@ async def test_a_frame_needs_a_config_that_can_be_drawn(kiln: Kiln) -> None:
         ({"config": plain_config(), "t": 2}, "t"),
         ({"config": plain_config(), "format": "bmp"}, "format"),
     ):
-        answer = await kiln.client.post("/v2/videos/frame", json=sent)
+        answer = await app.client.post("/v2/videos/frame", json=sent)
         assert answer.status_code == 422, answer.text
         assert answer.json()["issues"][0]["path"] == path

@@ -10,13 +10,13 @@ from typing import Any
 import m3u8
 import pytest
 
-from tests.support.app import Kiln
+from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
-from tests.support.looks import colour_at, decode_frames, decode_still, probe
-from tests.support.patience import PATIENCE_S
+from tests.support.looks import colour_at, decode_frames, decode_still, measure_file
 from tests.support.sounds import beep_times
-from tests.support.videos import VIDEOS, MediaHost, made, plain_config
+from tests.support.timeouts import TIMEOUT_S
+from tests.support.videos import VIDEOS, MediaServer, create_video, plain_config
 
 pytestmark = pytest.mark.spec("4.2")
 
@@ -24,19 +24,19 @@ FPS = 25
 
 
 @pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MediaHost]:
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MediaServer]:
     folder = tmp_path_factory.mktemp("media")
     make_clip(folder / "clip.mp4", Clip(fps=Fraction(FPS), duration_s=Fraction(6)))
-    with MediaHost(folder) as running:
+    with MediaServer(folder) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def kiln_options(host: MediaHost) -> dict[str, Any]:
+def app_options(host: MediaServer) -> dict[str, Any]:
     return {"fetch_allow": frozenset({f"127.0.0.1:{host.port}"}), "workers": 1}
 
 
-def config(host: MediaHost, **changes: Any) -> dict[str, Any]:
+def config(host: MediaServer, **changes: Any) -> dict[str, Any]:
     """A clip with a title over its lower edge."""
     return {
         "dimensions": {"width": 320, "height": 240},
@@ -55,21 +55,21 @@ def config(host: MediaHost, **changes: Any) -> dict[str, Any]:
     }
 
 
-async def ended(kiln: Kiln, video_id: str) -> dict[str, Any]:
-    async with asyncio.timeout(PATIENCE_S):
+async def ended(app: AppHarness, video_id: str) -> dict[str, Any]:
+    async with asyncio.timeout(TIMEOUT_S):
         while True:
-            body: dict[str, Any] = (await kiln.client.get(f"{VIDEOS}/{video_id}")).json()
+            body: dict[str, Any] = (await app.client.get(f"{VIDEOS}/{video_id}")).json()
             if body["is_ready"] or body["is_failed"]:
                 return body
             await asyncio.sleep(0.2)
 
 
-async def test_a_clip_with_a_title(kiln: Kiln, host: MediaHost, tmp_path: Path) -> None:
-    video = await ended(kiln, await made(kiln, config(host, metadata={"order": 12})))
+async def test_a_clip_with_a_title(app: AppHarness, host: MediaServer, tmp_path: Path) -> None:
+    video = await ended(app, await create_video(app, config(host, metadata={"order": 12})))
     assert video["is_ready"], video
     assert (video["duration"], video["metadata"]) == (5, {"order": 12})
     path = tmp_path / "film.mp4"
-    path.write_bytes((await kiln.client.get(video["download_url"])).content)
+    path.write_bytes((await app.client.get(video["download_url"])).content)
     frames = await asyncio.to_thread(decode_frames, path)
     assert [read_frame_code(frame.rgb) for frame in frames] == list(range(5 * FPS))
     assert [frame.pts for frame in frames] == [Fraction(n, FPS) for n in range(5 * FPS)]
@@ -78,67 +78,65 @@ async def test_a_clip_with_a_title(kiln: Kiln, host: MediaHost, tmp_path: Path) 
     assert min(green, blue) > 215
     assert beep_times(path) == pytest.approx([0, 1, 2, 3, 4], abs=0.02)
 
-    playlist = m3u8.loads((await kiln.client.get(f"{video['stream_url']}/picture.m3u8")).text)
+    playlist = m3u8.loads((await app.client.get(f"{video['stream_url']}/picture.m3u8")).text)
     assert playlist.is_endlist
     uris = [playlist.segment_map[0].uri, *(each.uri for each in playlist.segments)]
     base = f"{video['stream_url']}/"
-    streamed = b"".join([(await kiln.client.get(base + uri)).content for uri in uris])
+    streamed = b"".join([(await app.client.get(base + uri)).content for uri in uris])
     path.write_bytes(streamed)
     watched = await asyncio.to_thread(decode_frames, path)
     assert [read_frame_code(frame.rgb) for frame in watched] == list(range(5 * FPS))
 
 
 async def test_a_frame_of_a_config_that_is_no_video(
-    kiln: Kiln, host: MediaHost, tmp_path: Path
+    app: AppHarness, host: MediaServer, tmp_path: Path
 ) -> None:
-    before = await kiln.stored()
+    before = await app.count_stored()
     sent = {"config": config(host), "t": 2.04, "format": "png"}
-    answer = await kiln.client.post("/v2/videos/frame", json=sent)
+    answer = await app.client.post("/v2/videos/frame", json=sent)
     assert answer.status_code == 200, answer.text
     (tmp_path / "f.png").write_bytes(answer.content)
     picture = decode_still(tmp_path / "f.png")
     assert picture.shape[:2] == (240, 320)
     assert read_frame_code(picture[..., :3]) == 51
-    assert (await kiln.stored())[0] == before[0], "nothing is kept"
+    assert (await app.count_stored())[0] == before[0], "nothing is kept"
 
 
-async def test_a_source_that_is_not_there(kiln: Kiln, host: MediaHost) -> None:
+async def test_a_source_that_is_not_there(app: AppHarness, host: MediaServer) -> None:
     layers = [{"id": "lost", "type": "image", "file": host.url("/lost.png")}]
-    video = await ended(kiln, await made(kiln, plain_config(layers=layers)))
+    video = await ended(app, await create_video(app, plain_config(layers=layers)))
     assert video["is_failed"]
     assert (video["error"]["layer"], video["error"]["path"]) == ("lost", "layers.0.file")
     assert "404" in video["error"]["message"]
 
 
-async def test_an_uploaded_source(kiln: Kiln, host: MediaHost, tmp_path: Path) -> None:
+async def test_an_uploaded_source(app: AppHarness, host: MediaServer, tmp_path: Path) -> None:
     layers = [{"id": "up", "type": "video"}]
     sent = json.dumps({"fps": FPS, "layers": layers})
     clip = await asyncio.to_thread((host.folder / "clip.mp4").read_bytes)
     parts: dict[str, Any] = {"config": (None, sent), "fileup": ("c.mp4", clip)}
-    answer = await kiln.client.post(VIDEOS, files=parts)
+    answer = await app.client.post(VIDEOS, files=parts)
     assert answer.status_code == 201, answer.text
-    video = await ended(kiln, answer.json()["id"])
+    video = await ended(app, answer.json()["id"])
     assert video["is_ready"], video
     path = tmp_path / "film.mp4"
-    path.write_bytes((await kiln.client.get(video["download_url"])).content)
-    facts = probe(path).video
+    path.write_bytes((await app.client.get(video["download_url"])).content)
+    facts = measure_file(path).video
     assert facts is not None
     assert (facts.frame_count, facts.width, facts.height) == (6 * FPS, 320, 240)
 
 
-async def test_a_frame_with_a_source_that_is_not_there(kiln: Kiln, host: MediaHost) -> None:
+async def test_a_frame_with_a_source_that_is_not_there(app: AppHarness, host: MediaServer) -> None:
     layers = [{"id": "lost", "type": "image", "file": host.url("/lost.png")}]
-    answer = await kiln.client.post(
-        "/v2/videos/frame", json={"config": plain_config(layers=layers)}
-    )
+    answer = await app.client.post("/v2/videos/frame", json={"config": plain_config(layers=layers)})
     assert answer.status_code == 422, answer.text
     assert answer.json()["issues"][0]["path"] == "layers.0.file"
 
 
-async def test_a_frame_of_a_video_that_failed(kiln: Kiln, host: MediaHost) -> None:
+async def test_a_frame_of_a_video_that_failed(app: AppHarness, host: MediaServer) -> None:
     """It is drawn for the occasion, as of any video that has no film."""
     layers = [{"id": "lost", "type": "image", "file": host.url("/lost.png")}]
-    video = await ended(kiln, await made(kiln, plain_config(layers=layers)))
-    answer = await kiln.client.get(f"{VIDEOS}/{video['id']}/frame")
+    video = await ended(app, await create_video(app, plain_config(layers=layers)))
+    answer = await app.client.get(f"{VIDEOS}/{video['id']}/frame")
     assert answer.status_code == 422
     assert answer.json()["issues"][0]["path"] == "layers.0.file"

@@ -11,19 +11,19 @@ from uuid import UUID
 import httpx
 import pytest
 
-from framekiln.jobs.ending import Failure
+from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import RenderId
 from tests.contract.conftest import TEMPLATE
-from tests.support.app import BASE_URL, Kiln, open_kiln
+from tests.support.app import BASE_URL, AppHarness, open_app
 from tests.support.postgres import PostgresServer
 from tests.support.videos import (
     NEW,
     VIDEOS,
-    MediaHost,
-    complete,
-    made,
+    MediaServer,
+    complete_video,
+    create_video,
     plain_config,
-    start,
+    start_render,
     video_of,
 )
 
@@ -35,52 +35,52 @@ def film(flash_clip: Path) -> bytes:
     return flash_clip.read_bytes()
 
 
-async def test_deleting_a_ready_video(kiln: Kiln, film: bytes) -> None:
-    video_id = await made(kiln, plain_config(duration=4))
-    await complete(kiln, video_id, film)
-    render = (await video_of(kiln, video_id)).render
-    answer = await kiln.client.delete(f"{VIDEOS}/{video_id}")
+async def test_deleting_a_ready_video(app: AppHarness, film: bytes) -> None:
+    video_id = await create_video(app, plain_config(duration=4))
+    await complete_video(app, video_id, film)
+    render = (await video_of(app, video_id)).render
+    answer = await app.client.delete(f"{VIDEOS}/{video_id}")
     assert (answer.status_code, answer.json()) == (200, {"deleted": True})
     for method in ("GET", "DELETE"):
-        gone = await kiln.client.request(method, f"{VIDEOS}/{video_id}")
+        gone = await app.client.request(method, f"{VIDEOS}/{video_id}")
         assert (gone.status_code, gone.json()["error"]) == (404, "video_not_found")
-    assert (await kiln.client.get(f"/api/v1/renders/{render.id}")).status_code == 404
-    assert await kiln.services.blobs.info(render.source_key) is None
+    assert (await app.client.get(f"/api/v1/renders/{render.id}")).status_code == 404
+    assert await app.services.blobs.info(render.source_key) is None
 
 
-async def test_deleting_a_video_that_is_being_made_stops_it(kiln: Kiln) -> None:
-    video_id = await made(kiln, plain_config(duration=5))
-    render = (await video_of(kiln, video_id)).render
-    await start(kiln, render)
-    assert (await kiln.client.delete(f"{VIDEOS}/{video_id}")).status_code == 200
-    assert (await kiln.client.get(f"{VIDEOS}/{video_id}")).status_code == 404
-    info = await kiln.info(str(render.id))
+async def test_deleting_a_video_that_is_being_made_stops_it(app: AppHarness) -> None:
+    video_id = await create_video(app, plain_config(duration=5))
+    render = (await video_of(app, video_id)).render
+    await start_render(app, render)
+    assert (await app.client.delete(f"{VIDEOS}/{video_id}")).status_code == 200
+    assert (await app.client.get(f"{VIDEOS}/{video_id}")).status_code == 404
+    info = await app.info(str(render.id))
     assert (info["status"], info["error"]["code"]) == ("failed", "cancelled")
     assert info["expires_at"] is not None
-    assert await kiln.services.render_work.take_slice(render, job_id=1, after=None) is None
+    assert await app.services.render_worker.take_slice(render, job_id=1, after=None) is None
 
 
-async def test_ids_that_are_none(kiln: Kiln) -> None:
+async def test_ids_that_are_none(app: AppHarness) -> None:
     for name in ("x", "a" * 300, "abcdefghi-"):
-        answer = await kiln.client.get(f"{VIDEOS}/{name}")
+        answer = await app.client.get(f"{VIDEOS}/{name}")
         assert (answer.status_code, answer.json()["error"]) == (404, "video_not_found")
-    assert (await kiln.client.get(f"{VIDEOS}/abcdefghi%00")).status_code == 404
+    assert (await app.client.get(f"{VIDEOS}/abcdefghi%00")).status_code == 404
 
 
-async def test_other_organizations_see_nothing(kiln: Kiln, film: bytes) -> None:
-    video_id = await made(kiln, plain_config(duration=7))
-    await complete(kiln, video_id, film)
-    stranger = await kiln.stranger()
+async def test_other_organizations_see_nothing(app: AppHarness, film: bytes) -> None:
+    video_id = await create_video(app, plain_config(duration=7))
+    await complete_video(app, video_id, film)
+    stranger = await app.other_organization()
     for path in ("", "/download", "/stream", "/thumbnail", "/frame"):
         assert (await stranger.client.get(f"{VIDEOS}/{video_id}{path}")).status_code == 404
     assert (await stranger.client.delete(f"{VIDEOS}/{video_id}")).status_code == 404
     assert (await stranger.client.get(VIDEOS)).json()["data"] == []
-    assert (await kiln.client.get(f"{VIDEOS}/{video_id}")).status_code == 200
+    assert (await app.client.get(f"{VIDEOS}/{video_id}")).status_code == 200
 
 
-async def test_without_a_key(kiln: Kiln) -> None:
+async def test_without_a_key(app: AppHarness) -> None:
     async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(kiln.app), base_url=BASE_URL
+        transport=httpx.ASGITransport(app.asgi), base_url=BASE_URL
     ) as nobody:
         for method, path in (
             ("GET", VIDEOS),
@@ -91,32 +91,32 @@ async def test_without_a_key(kiln: Kiln) -> None:
             assert (await nobody.request(method, path)).status_code == 401
 
 
-async def test_the_same_words_again_are_not_made_again(kiln: Kiln, film: bytes) -> None:
+async def test_the_same_words_again_are_not_made_again(app: AppHarness, film: bytes) -> None:
     config = plain_config(duration=8)
-    first = await made(kiln, config)
-    assert (await video_of(kiln, await made(kiln, config))).render.id != (
-        await video_of(kiln, first)
+    first = await create_video(app, config)
+    assert (await video_of(app, await create_video(app, config))).render.id != (
+        await video_of(app, first)
     ).render.id
-    await complete(kiln, first, film)
-    again = await made(kiln, {**config, "metadata": {"n": 2}, "filename": "b.mp4"})
+    await complete_video(app, first, film)
+    again = await create_video(app, {**config, "metadata": {"n": 2}, "filename": "b.mp4"})
     assert again != first
-    both = [await video_of(kiln, first), await video_of(kiln, again)]
+    both = [await video_of(app, first), await video_of(app, again)]
     assert both[0].render.id == both[1].render.id
-    body = (await kiln.client.get(f"{VIDEOS}/{again}")).json()
+    body = (await app.client.get(f"{VIDEOS}/{again}")).json()
     assert (body["is_ready"], body["metadata"]) == (True, {"n": 2})
     # Each goes by itself, and the film with the last of them.
-    await kiln.client.delete(f"{VIDEOS}/{first}")
-    assert (await kiln.client.get(body["download_url"])).content == film
-    await kiln.client.delete(f"{VIDEOS}/{again}")
-    assert await kiln.services.blobs.info(both[0].render.source_key) is None
+    await app.client.delete(f"{VIDEOS}/{first}")
+    assert (await app.client.get(body["download_url"])).content == film
+    await app.client.delete(f"{VIDEOS}/{again}")
+    assert await app.services.blobs.info(both[0].render.source_key) is None
 
 
-async def test_another_organization_never_gets_a_film_of_ours(kiln: Kiln, film: bytes) -> None:
+async def test_another_organization_never_gets_a_film_of_ours(app: AppHarness, film: bytes) -> None:
     config = plain_config(duration=9)
-    first = await made(kiln, config)
-    await complete(kiln, first, film)
-    stranger = await kiln.stranger()
-    theirs = await made(stranger, config)
+    first = await create_video(app, config)
+    await complete_video(app, first, film)
+    stranger = await app.other_organization()
+    theirs = await create_video(stranger, config)
     assert (await stranger.client.get(f"{VIDEOS}/{theirs}")).json()["is_ready"] is False
 
 
@@ -124,26 +124,24 @@ async def test_a_film_is_shared_while_its_sources_are_kept(
     postgres: PostgresServer, tmp_path: Path, film: bytes
 ) -> None:
     (tmp_path / "clip.mp4").write_bytes(film)
-    with MediaHost(tmp_path) as host:
+    with MediaServer(tmp_path) as host:
         allow = frozenset({f"127.0.0.1:{host.port}"})
-        async with open_kiln(
-            postgres, tmp_path / "d", template=TEMPLATE, fetch_allow=allow
-        ) as kiln:
+        async with open_app(postgres, tmp_path / "d", template=TEMPLATE, fetch_allow=allow) as app:
             layers = [{"id": "v", "type": "video", "file": host.url("/clip.mp4")}]
             config = plain_config(layers=layers)
-            early = await made(kiln, config)
-            organization_id = (await video_of(kiln, early)).record.organization_id
-            asset = await kiln.services.ingest.get(organization_id, host.url("/clip.mp4"))
-            first = await made(kiln, config)
-            video = await video_of(kiln, first)
-            await complete(kiln, first, film)
-            shared = await video_of(kiln, await made(kiln, config))
+            early = await create_video(app, config)
+            organization_id = (await video_of(app, early)).record.organization_id
+            asset = await app.services.ingest.get(organization_id, host.url("/clip.mp4"))
+            first = await create_video(app, config)
+            video = await video_of(app, first)
+            await complete_video(app, first, film)
+            shared = await video_of(app, await create_video(app, config))
             assert shared.render.id == video.render.id
-            async with kiln.services.database.transaction() as connection:
+            async with app.services.database.transaction() as connection:
                 await connection.execute(
                     "UPDATE ingested_asset SET expires_at = now() WHERE id = %s", (asset.id,)
                 )
-            other = await video_of(kiln, await made(kiln, config))
+            other = await video_of(app, await create_video(app, config))
             assert other.render.id != video.render.id
 
 
@@ -151,39 +149,37 @@ async def test_a_source_fetched_while_a_film_was_made_is_not_taken_for_the_same(
     postgres: PostgresServer, tmp_path: Path, film: bytes
 ) -> None:
     (tmp_path / "clip.mp4").write_bytes(film)
-    with MediaHost(tmp_path) as host:
+    with MediaServer(tmp_path) as host:
         allow = frozenset({f"127.0.0.1:{host.port}"})
-        async with open_kiln(
-            postgres, tmp_path / "d", template=TEMPLATE, fetch_allow=allow
-        ) as kiln:
+        async with open_app(postgres, tmp_path / "d", template=TEMPLATE, fetch_allow=allow) as app:
             layers = [{"id": "v", "type": "video", "file": host.url("/clip.mp4")}]
             config = plain_config(layers=layers)
-            first = await made(kiln, config)
-            video = await video_of(kiln, first)
-            await kiln.services.ingest.get(video.record.organization_id, host.url("/clip.mp4"))
-            await complete(kiln, first, film)
-            other = await video_of(kiln, await made(kiln, config))
+            first = await create_video(app, config)
+            video = await video_of(app, first)
+            await app.services.ingest.get(video.record.organization_id, host.url("/clip.mp4"))
+            await complete_video(app, first, film)
+            other = await video_of(app, await create_video(app, config))
             assert other.render.id != video.render.id
 
 
-async def test_a_page_is_drawn_anew_each_time(kiln: Kiln, film: bytes) -> None:
+async def test_a_page_is_drawn_anew_each_time(app: AppHarness, film: bytes) -> None:
     config = plain_config(layers=[{"id": "h", "type": "html", "html": {"page": {"body": "x"}}}])
-    first = await made(kiln, config)
-    await complete(kiln, first, film)
-    again = await video_of(kiln, await made(kiln, config))
-    assert again.render.id != (await video_of(kiln, first)).render.id
+    first = await create_video(app, config)
+    await complete_video(app, first, film)
+    again = await video_of(app, await create_video(app, config))
+    assert again.render.id != (await video_of(app, first)).render.id
 
 
-async def test_the_render_of_a_video_is_an_ordinary_one(kiln: Kiln) -> None:
-    video = await video_of(kiln, await made(kiln, plain_config(duration=11)))
-    info = await kiln.info(str(video.render.id))
+async def test_the_render_of_a_video_is_an_ordinary_one(app: AppHarness) -> None:
+    video = await video_of(app, await create_video(app, plain_config(duration=11)))
+    info = await app.info(str(video.render.id))
     assert info["status"] == "created"
     assert RenderId(UUID(info["id"])) == video.render.id
 
 
-async def told(kiln: Kiln) -> list[dict[str, Any]]:
+async def told(app: AppHarness) -> list[dict[str, Any]]:
     """What webhooks are told of videos, in order."""
-    async with kiln.services.database.connection() as connection:
+    async with app.services.database.connection() as connection:
         cursor = await connection.execute(
             """
             SELECT body FROM webhook_event event JOIN webhook_delivery ON event_id = event.id
@@ -197,18 +193,18 @@ async def test_webhooks_hear_of_every_video(
     postgres: PostgresServer, tmp_path: Path, film: bytes
 ) -> None:
     allow = frozenset({"127.0.0.1"})
-    async with open_kiln(postgres, tmp_path, template=TEMPLATE, fetch_allow=allow) as kiln:
+    async with open_app(postgres, tmp_path, template=TEMPLATE, fetch_allow=allow) as app:
         subscription = {"url": "http://127.0.0.1:9/hook", "events": ["video.*"]}
-        assert (await kiln.client.post("/api/v1/webhooks", json=subscription)).status_code == 201
-        first = await made(kiln, plain_config(metadata={"n": 1}))
-        await complete(kiln, first, film)
-        again = await made(kiln, plain_config(metadata={"n": 2}))
-        failed = await made(kiln, plain_config(duration=2))
-        render = (await video_of(kiln, failed)).render
-        await kiln.services.render_work.fail(render.id, Failure("x", "broken"))
-        deleted = await made(kiln, plain_config(duration=3))
-        await kiln.client.delete(f"{VIDEOS}/{deleted}")
-        events = await told(kiln)
+        assert (await app.client.post("/api/v1/webhooks", json=subscription)).status_code == 201
+        first = await create_video(app, plain_config(metadata={"n": 1}))
+        await complete_video(app, first, film)
+        again = await create_video(app, plain_config(metadata={"n": 2}))
+        failed = await create_video(app, plain_config(duration=2))
+        render = (await video_of(app, failed)).render
+        await app.services.render_worker.fail(render.id, Failure("x", "broken"))
+        deleted = await create_video(app, plain_config(duration=3))
+        await app.client.delete(f"{VIDEOS}/{deleted}")
+        events = await told(app)
     assert [(each["topic"], each["data"]["id"]) for each in events] == [
         ("video.created", first),
         ("video.encoded", first),

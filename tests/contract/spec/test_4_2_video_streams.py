@@ -13,22 +13,22 @@ from pathlib import Path
 import m3u8
 import pytest
 
-from framekiln.capture.page import Size
-from framekiln.engine.slices import Slice, cut
-from framekiln.media.mixing.mix import SoundClip, mix
-from framekiln.media.writing.encode import FilmEncoder, VideoSettings
-from framekiln.media.writing.join import join
-from framekiln.renders.model import Made
+from framekiln.capture.page import FrameSize
+from framekiln.engine.slices import FilmSlice, cut_slices
+from framekiln.media.audio.mix import AudioClip, mix
+from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
+from framekiln.media.remux.join import join_mp4
+from framekiln.renders.model import RenderResult
 from framekiln.renders.plan import RenderPlan
 from framekiln.timeline import Timeline
 from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
+from tests.support.app import AppHarness, open_app
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import draw_frame_code, read_frame_code
-from tests.support.looks import decode_frames, decode_still, probe
+from tests.support.looks import decode_frames, decode_still, measure_file
 from tests.support.postgres import PostgresServer
 from tests.support.sounds import beep_times
-from tests.support.videos import VIDEOS, made, plain_config, start, video_of
+from tests.support.videos import VIDEOS, create_video, plain_config, start_render, video_of
 
 pytestmark = pytest.mark.spec("4.2")
 
@@ -40,19 +40,19 @@ DURATIONS = count(8)
 
 
 @pytest.fixture(scope="module")
-async def kiln(
+async def app(
     postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Kiln]:
+) -> AsyncIterator[AppHarness]:
     folder = tmp_path_factory.mktemp("kiln")
-    async with open_kiln(postgres, folder, template=TEMPLATE) as kiln:
-        yield kiln
+    async with open_app(postgres, folder, template=TEMPLATE) as app:
+        yield app
 
 
 @dataclass(frozen=True)
 class Parts:
     """A film in pieces, and whole."""
 
-    slices: Sequence[Slice]
+    slices: Sequence[FilmSlice]
     files: Sequence[Path]
     sound: Path
     whole: Path
@@ -62,17 +62,17 @@ class Parts:
 def parts(tmp_path_factory: pytest.TempPathFactory) -> Parts:
     """Eight seconds of frame codes, with beeps each second."""
     folder = tmp_path_factory.mktemp("parts")
-    slices = cut(TIMELINE)
+    slices = cut_slices(TIMELINE)
     files = [_encoded(folder / f"{each.number}.mp4", each) for each in slices]
     beeps = make_clip(folder / "beeps.m4a", Clip(video_codec=None, duration_s=Fraction(9)))
     sound = folder / "sound.mp4"
     length_ms = TIMELINE.frame_count * 1000 / NTSC
-    mix([SoundClip(beeps, Fraction(0), length_ms)], length_ms, sound)
-    join(files, sound, folder / "whole.mp4")
+    mix([AudioClip(beeps, Fraction(0), length_ms)], length_ms, sound)
+    join_mp4(files, sound, folder / "whole.mp4")
     return Parts(slices, files, sound, folder / "whole.mp4")
 
 
-def _encoded(path: Path, slice_: Slice) -> Path:
+def _encoded(path: Path, slice_: FilmSlice) -> Path:
     with FilmEncoder(path, VideoSettings(WIDTH, HEIGHT, NTSC)) as encoder:
         for number in range(slice_.first_frame, slice_.end_frame):
             pixels = encoder.buffer()
@@ -85,20 +85,20 @@ def _encoded(path: Path, slice_: Slice) -> Path:
 class Hands:
     """Do what workers do, one step at a time."""
 
-    def __init__(self, kiln: Kiln, video_id: str, parts: Parts) -> None:
-        self.kiln = kiln
+    def __init__(self, app: AppHarness, video_id: str, parts: Parts) -> None:
+        self.kiln = app
         self.video_id = video_id
         self.parts = parts
         self.last: int | None = None
 
     async def plan(self) -> None:
         render = (await video_of(self.kiln, self.video_id)).render
-        await start(self.kiln, render)
-        plan = RenderPlan(Size(WIDTH, HEIGHT), TIMELINE, (), ())
-        await self.kiln.services.render_work.save_plan(render, plan, self.parts.slices)
+        await start_render(self.kiln, render)
+        plan = RenderPlan(FrameSize(WIDTH, HEIGHT), TIMELINE, (), ())
+        await self.kiln.services.render_worker.save_plan(render, plan, self.parts.slices)
 
     async def finish_slice(self) -> None:
-        work, blobs = self.kiln.services.render_work, self.kiln.services.blobs
+        work, blobs = self.kiln.services.render_worker, self.kiln.services.blobs
         render = (await video_of(self.kiln, self.video_id)).render
         taken = await work.take_slice(render, job_id=1, after=self.last)
         assert taken is not None
@@ -111,17 +111,17 @@ class Hands:
         render = (await video_of(self.kiln, self.video_id)).render
         key = f"org/{render.organization_id}/renders/{render.id}/sound-1.mp4"
         await self.kiln.services.blobs.put_file(key, self.parts.sound)
-        await self.kiln.services.render_work.finish_sound(render.id, blob_key=key)
+        await self.kiln.services.render_worker.finish_sound(render.id, blob_key=key)
 
     async def finish(self) -> None:
-        work, blobs = self.kiln.services.render_work, self.kiln.services.blobs
+        work, blobs = self.kiln.services.render_worker, self.kiln.services.blobs
         render = (await video_of(self.kiln, self.video_id)).render
         key = f"org/{render.organization_id}/renders/{render.id}/output-1.mp4"
         await blobs.put_file(key, self.parts.whole)
         length_ms = TIMELINE.duration_ms
-        facts = Made(WIDTH, HEIGHT, NTSC, length_ms, key, 1, {"warnings": []})
+        facts = RenderResult(WIDTH, HEIGHT, NTSC, length_ms, key, 1, {"warnings": []})
         await work.complete(render.id, facts)
-        for part in await work.parts(render.id):
+        for part in await work.finished_slices(render.id):
             await blobs.delete(part.blob_key)
         assert render.sound_key is not None
         await blobs.delete(render.sound_key)
@@ -146,10 +146,10 @@ class Hands:
 
 
 @pytest.fixture
-async def hands(kiln: Kiln, parts: Parts) -> Hands:
+async def hands(app: AppHarness, parts: Parts) -> Hands:
     # Another config each time: equal ones would share a film.
-    video_id = await made(kiln, plain_config(duration=next(DURATIONS)))
-    return Hands(kiln, video_id, parts)
+    video_id = await create_video(app, plain_config(duration=next(DURATIONS)))
+    return Hands(app, video_id, parts)
 
 
 async def test_a_film_can_be_watched_while_it_is_made(
@@ -227,7 +227,7 @@ def _decoded(path: Path, data: bytes) -> list:  # type: ignore[type-arg]
 
 @pytest.mark.parametrize("format_", ["jpg", "png", "webp"])
 async def test_a_frame_of_a_film(
-    kiln: Kiln, parts: Parts, tmp_path: Path, hands: Hands, format_: str
+    app: AppHarness, parts: Parts, tmp_path: Path, hands: Hands, format_: str
 ) -> None:
     await hands.plan()
     for _ in parts.slices:
@@ -238,42 +238,42 @@ async def test_a_frame_of_a_film(
     for number in (0, 119, 120, 240):
         at_s = float((number + Fraction(1, 2)) / NTSC)
         query = {"t": f"{at_s:.6f}", "format": format_}
-        answer = await kiln.client.get(f"{VIDEOS}/{hands.video_id}/frame", params=query)
+        answer = await app.client.get(f"{VIDEOS}/{hands.video_id}/frame", params=query)
         assert answer.status_code == 200, answer.text
         path.write_bytes(answer.content)
         assert read_frame_code(decode_still(path)[..., :3]) == number
     for wrong in ("99", "-1", "x", "nan"):
-        answer = await kiln.client.get(f"{VIDEOS}/{hands.video_id}/frame", params={"t": wrong})
+        answer = await app.client.get(f"{VIDEOS}/{hands.video_id}/frame", params={"t": wrong})
         assert answer.status_code == 422, wrong
 
 
-async def test_a_thumbnail(kiln: Kiln, hands: Hands, parts: Parts, tmp_path: Path) -> None:
+async def test_a_thumbnail(app: AppHarness, hands: Hands, parts: Parts, tmp_path: Path) -> None:
     await hands.plan()
     for _ in parts.slices:
         await hands.finish_slice()
     await hands.finish_sound()
     await hands.finish()
     address = f"{VIDEOS}/{hands.video_id}/thumbnail"
-    answer = await kiln.client.get(address)
+    answer = await app.client.get(address)
     assert answer.headers["content-type"] == "image/jpeg"
     (tmp_path / "t.jpg").write_bytes(answer.content)
-    picture = probe(tmp_path / "t.jpg").video
+    picture = measure_file(tmp_path / "t.jpg").video
     assert picture is not None
     assert (picture.width, picture.height) == (WIDTH, HEIGHT)
-    assert (await kiln.client.get(address)).content == answer.content
+    assert (await app.client.get(address)).content == answer.content
 
 
-async def test_a_reader_with_a_token_gets_addresses_with_it(kiln: Kiln, hands: Hands) -> None:
+async def test_a_reader_with_a_token_gets_addresses_with_it(app: AppHarness, hands: Hands) -> None:
     await hands.plan()
     await hands.finish_slice()
     await hands.finish_sound()
-    answer = await kiln.client.get(f"{VIDEOS}/{hands.video_id}/stream?media_token=a.b%26c")
+    answer = await app.client.get(f"{VIDEOS}/{hands.video_id}/stream?media_token=a.b%26c")
     # The key is looked at first; the token goes on to whoever has no key.
     assert "stream/picture.m3u8?media_token=a.b%26c" in answer.text
 
 
-async def test_a_picture_is_not_streamed(kiln: Kiln) -> None:
-    video_id = await made(kiln, plain_config(extension="png"))
+async def test_a_picture_is_not_streamed(app: AppHarness) -> None:
+    video_id = await create_video(app, plain_config(extension="png"))
     for path in ("stream", "frame"):
-        answer = await kiln.client.get(f"{VIDEOS}/{video_id}/{path}")
+        answer = await app.client.get(f"{VIDEOS}/{video_id}/{path}")
         assert (answer.status_code, answer.json()["error"]) == (409, "not_a_film")

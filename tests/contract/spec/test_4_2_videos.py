@@ -12,10 +12,18 @@ from typing import Any
 import httpx
 import pytest
 
-from framekiln.jobs.ending import Failure
+from framekiln.jobs.failures import Failure
 from framekiln.renders.model import RenderStatus, SourceKind
-from tests.support.app import BASE_URL, Kiln
-from tests.support.videos import NEW, VIDEOS, complete, made, plain_config, spec_config, video_of
+from tests.support.app import BASE_URL, AppHarness
+from tests.support.videos import (
+    NEW,
+    VIDEOS,
+    complete_video,
+    create_video,
+    plain_config,
+    spec_config,
+    video_of,
+)
 
 pytestmark = pytest.mark.spec("2.3", "2.4", "4.2")
 
@@ -25,13 +33,13 @@ def film(flash_clip: Path) -> bytes:
     return flash_clip.read_bytes()
 
 
-async def post(kiln: Kiln, path: str = NEW, **sent: Any) -> httpx.Response:
-    return await kiln.client.post(path, **sent)
+async def post(app: AppHarness, path: str = NEW, **sent: Any) -> httpx.Response:
+    return await app.client.post(path, **sent)
 
 
-async def test_the_answer_to_a_creation(kiln: Kiln) -> None:
+async def test_the_answer_to_a_creation(app: AppHarness) -> None:
     before = int(datetime.now(UTC).timestamp())
-    answer = await post(kiln, json={"config": {**spec_config(), "metadata": {"order": 7}}})
+    answer = await post(app, json={"config": {**spec_config(), "metadata": {"order": 7}}})
     assert answer.status_code == 201
     body = answer.json()
     assert list(body) == ["id", "timestamp", "status", "metadata"]
@@ -41,27 +49,27 @@ async def test_the_answer_to_a_creation(kiln: Kiln) -> None:
     assert body["metadata"] == {"order": 7}
 
 
-async def test_a_video_that_is_being_made_has_no_addresses(kiln: Kiln) -> None:
-    video_id = await made(kiln, spec_config())
-    body = (await kiln.client.get(f"{VIDEOS}/{video_id}")).json()
+async def test_a_video_that_is_being_made_has_no_addresses(app: AppHarness) -> None:
+    video_id = await create_video(app, spec_config())
+    body = (await app.client.get(f"{VIDEOS}/{video_id}")).json()
     timestamp = body.pop("timestamp")
     assert body == {"id": video_id, "is_failed": False, "is_ready": False, "metadata": {}}
     assert isinstance(timestamp, int)
 
 
-async def test_its_render_has_the_config_in_normal_form(kiln: Kiln) -> None:
+async def test_its_render_has_the_config_in_normal_form(app: AppHarness) -> None:
     config = spec_config(fps=29.97)
     config["layers"][0]["source"] = config["layers"][0].pop("file")
-    video = await video_of(kiln, await made(kiln, config))
+    video = await video_of(app, await create_video(app, config))
     assert video.render.source_kind is SourceKind.LAYERS
     assert video.render.status is RenderStatus.CREATED
     assert not video.render.is_bundle
-    stored = json.loads(await kiln.services.blobs.get(video.render.source_key))
+    stored = json.loads(await app.services.blobs.get(video.render.source_key))
     assert stored == video.record.config
     assert stored["layers"][0]["file"] == "https://media.example/clip.mp4"
     assert stored["shouldWatermark"] is False
     assert video.render.source_digest == video.record.digest
-    async with kiln.services.database.connection() as connection:
+    async with app.services.database.connection() as connection:
         cursor = await connection.execute(
             "SELECT count(*) AS n FROM procrastinate_jobs WHERE args->>'render_id' = %s",
             (str(video.render.id),),
@@ -73,27 +81,27 @@ async def test_its_render_has_the_config_in_normal_form(kiln: Kiln) -> None:
 @pytest.mark.parametrize("path", [NEW, VIDEOS])
 @pytest.mark.parametrize("as_text", [False, True])
 async def test_json_with_the_config_as_object_or_text(
-    kiln: Kiln, path: str, *, as_text: bool
+    app: AppHarness, path: str, *, as_text: bool
 ) -> None:
     config: Any = json.dumps(plain_config()) if as_text else plain_config()
-    assert (await post(kiln, path, json={"config": config})).status_code == 201
+    assert (await post(app, path, json={"config": config})).status_code == 201
 
 
 @pytest.mark.parametrize("path", [NEW, VIDEOS])
-async def test_urlencoded(kiln: Kiln, path: str) -> None:
+async def test_urlencoded(app: AppHarness, path: str) -> None:
     fields = {"config": json.dumps(plain_config()), "metadata": '{"a": "b"}'}
-    answer = await post(kiln, path, data=fields)
+    answer = await post(app, path, data=fields)
     assert answer.status_code == 201
     assert answer.json()["metadata"] == {"a": "b"}
 
 
-async def test_json_under_the_label_of_a_form(kiln: Kiln) -> None:
+async def test_json_under_the_label_of_a_form(app: AppHarness) -> None:
     headers = {"Content-Type": "application/x-www-form-urlencoded"}
-    answer = await post(kiln, content=json.dumps({"config": plain_config()}), headers=headers)
+    answer = await post(app, content=json.dumps({"config": plain_config()}), headers=headers)
     assert answer.status_code == 201
 
 
-async def test_multipart_as_the_published_client_sends_it(kiln: Kiln) -> None:
+async def test_multipart_as_the_published_client_sends_it(app: AppHarness) -> None:
     """Explicit nulls, an uploaded file, an address for another layer, and fields that we ignore."""
     layers: list[dict[str, Any]] = [
         {"id": "u1", "type": "image", "timeline": None, "trim": None, "position": None},
@@ -106,71 +114,73 @@ async def test_multipart_as_the_published_client_sends_it(kiln: Kiln) -> None:
         "fileu1": ("logo.png", b"not really a picture", "image/png"),
         "urlu2": (None, "https://media.example/music.mp3"),
     }
-    answer = await post(kiln, VIDEOS, files=parts)
+    answer = await post(app, VIDEOS, files=parts)
     assert answer.status_code == 201, answer.text
-    video = await video_of(kiln, answer.json()["id"])
+    video = await video_of(app, answer.json()["id"])
     image, sound = video.record.config["layers"]
     assert sound["file"] == "https://media.example/music.mp3"
-    kept = await kiln.services.ingest.get(video.record.organization_id, image["file"])
-    assert await kiln.services.blobs.get(kept.blob_key) == b"not really a picture"
+    kept = await app.services.ingest.get(video.record.organization_id, image["file"])
+    assert await app.services.blobs.get(kept.blob_key) == b"not really a picture"
     assert kept.content_type == "image/png"
     assert (kept.expires_at - kept.created_at).total_seconds() == 24 * 3600
 
 
-async def test_an_upload_is_nobody_elses(kiln: Kiln) -> None:
+async def test_an_upload_is_nobody_elses(app: AppHarness) -> None:
     layers = [{"id": "u", "type": "image"}]
     parts: dict[str, Any] = {
         "config": (None, json.dumps(plain_config(layers=layers))),
         "fileu": ("a.png", b"x"),
     }
-    answer = await post(kiln, VIDEOS, files=parts)
-    address = (await video_of(kiln, answer.json()["id"])).record.config["layers"][0]["file"]
+    answer = await post(app, VIDEOS, files=parts)
+    address = (await video_of(app, answer.json()["id"])).record.config["layers"][0]["file"]
     layers = [{"id": "u", "type": "image", "file": address}]
-    refused = await post(kiln, json={"config": plain_config(layers=layers)})
+    refused = await post(app, json={"config": plain_config(layers=layers)})
     assert refused.status_code == 422
     assert refused.json()["issues"][0]["code"] == "remote_url_required"
 
 
-async def test_files_are_refused_where_only_addresses_are_taken(kiln: Kiln) -> None:
+async def test_files_are_refused_where_only_addresses_are_taken(app: AppHarness) -> None:
     parts: dict[str, Any] = {"config": (None, json.dumps(plain_config())), "filea": ("a.png", b"x")}
-    answer = await post(kiln, NEW, files=parts)
+    answer = await post(app, NEW, files=parts)
     assert answer.status_code == 422
     assert answer.json()["issues"][0]["path"] == "filea"
     assert answer.json()["issues"][0]["code"] == "remote_url_required"
 
 
-async def test_a_file_for_a_layer_that_is_not_there(kiln: Kiln) -> None:
-    before = await kiln.stored()
+async def test_a_file_for_a_layer_that_is_not_there(app: AppHarness) -> None:
+    before = await app.count_stored()
     parts: dict[str, Any] = {"config": (None, json.dumps(plain_config())), "filea": ("a.png", b"x")}
-    answer = await post(kiln, VIDEOS, files=parts)
+    answer = await post(app, VIDEOS, files=parts)
     assert answer.status_code == 422
     assert answer.json()["issues"][0]["code"] == "unknown_layer"
-    assert await kiln.stored() == before
+    assert await app.count_stored() == before
 
 
-async def test_metadata_beside_the_config_wins(kiln: Kiln) -> None:
+async def test_metadata_beside_the_config_wins(app: AppHarness) -> None:
     config = plain_config(metadata={"in": "config"})
-    video_id = await made(kiln, config, metadata={"beside": [1, None, {"x": "ü"}]})
-    body = (await kiln.client.get(f"{VIDEOS}/{video_id}")).json()
+    video_id = await create_video(app, config, metadata={"beside": [1, None, {"x": "ü"}]})
+    body = (await app.client.get(f"{VIDEOS}/{video_id}")).json()
     assert body["metadata"] == {"beside": [1, None, {"x": "ü"}]}
 
 
 @pytest.mark.parametrize("path", ["/v2/videos", "/v2/templates"])
-async def test_lists_refuse_names_in_the_query_that_they_do_not_know(kiln: Kiln, path: str) -> None:
-    assert (await kiln.client.get(path, params={"page": 1, "per_page": 5})).status_code == 200
-    answer = await kiln.client.get(path, params={"perpage": 5})
+async def test_lists_refuse_names_in_the_query_that_they_do_not_know(
+    app: AppHarness, path: str
+) -> None:
+    assert (await app.client.get(path, params={"page": 1, "per_page": 5})).status_code == 200
+    answer = await app.client.get(path, params={"perpage": 5})
     assert answer.status_code == 422
     [issue] = answer.json()["issues"]
     assert (issue["path"], issue["code"]) == ("perpage", "unknown_field")
 
 
-async def test_unknown_fields_become_warnings(kiln: Kiln) -> None:
-    answer = await post(kiln, json={"config": plain_config(backgroundColour="#fff")})
+async def test_unknown_fields_become_warnings(app: AppHarness) -> None:
+    answer = await post(app, json={"config": plain_config(backgroundColour="#fff")})
     (warning,) = answer.json()["warnings"]
     assert warning["path"] == "backgroundColour"
     assert warning["code"] == "unknown_field"
     assert "backgroundColor" in warning["hint"]
-    body = (await kiln.client.get(f"{VIDEOS}/{answer.json()['id']}")).json()
+    body = (await app.client.get(f"{VIDEOS}/{answer.json()['id']}")).json()
     assert body["warnings"] == [warning]
 
 
@@ -238,48 +248,48 @@ WRONG: dict[str, tuple[Any, str, str]] = {
 
 
 @pytest.mark.parametrize("case", WRONG)
-async def test_what_cannot_be_made_is_refused_with_its_path(kiln: Kiln, case: str) -> None:
+async def test_what_cannot_be_made_is_refused_with_its_path(app: AppHarness, case: str) -> None:
     sent, path, code = WRONG[case]
-    before = await kiln.stored()
+    before = await app.count_stored()
     # As text: the client's own encoder takes neither 1e308 nor NaN amiss.
-    answer = await post(kiln, content=json.dumps(sent))
+    answer = await post(app, content=json.dumps(sent))
     assert answer.status_code == 422, answer.text
     body = answer.json()
     assert set(body) == {"error", "message", "errors", "issues"}
     assert body["error"] == "invalid_request"
     assert (body["issues"][0]["path"], body["issues"][0]["code"]) == (path, code)
     assert body["errors"][path]
-    assert await kiln.stored() == before
+    assert await app.count_stored() == before
 
 
-async def test_a_negative_trim_begins_at_the_start(kiln: Kiln) -> None:
+async def test_a_negative_trim_begins_at_the_start(app: AppHarness) -> None:
     layers = [{"id": "v", "type": "video", "file": "https://a.example/b", "trim": {"start": -2}}]
-    video = await video_of(kiln, await made(kiln, plain_config(layers=layers)))
+    video = await video_of(app, await create_video(app, plain_config(layers=layers)))
     assert video.record.config["layers"][0]["trim"]["start"] == 0
 
 
 @pytest.mark.parametrize("body", [b"[]", b'"text"', b"7"])
-async def test_a_body_that_is_no_object(kiln: Kiln, body: bytes) -> None:
-    assert (await post(kiln, content=body)).status_code == 422
+async def test_a_body_that_is_no_object(app: AppHarness, body: bytes) -> None:
+    assert (await post(app, content=body)).status_code == 422
 
 
-async def test_a_body_that_is_no_json(kiln: Kiln) -> None:
-    answer = await post(kiln, content=b"{")
+async def test_a_body_that_is_no_json(app: AppHarness) -> None:
+    answer = await post(app, content=b"{")
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_json")
 
 
 @pytest.mark.parametrize(
     "header", ["multipart/form-data", "multipart/form-data; boundary=x", "multipart/form-data; a=b"]
 )
-async def test_a_body_that_is_no_multipart(kiln: Kiln, header: str) -> None:
-    answer = await post(kiln, VIDEOS, content=b"{}", headers={"Content-Type": header})
+async def test_a_body_that_is_no_multipart(app: AppHarness, header: str) -> None:
+    answer = await post(app, VIDEOS, content=b"{}", headers={"Content-Type": header})
     assert answer.status_code == 422
 
 
-async def test_a_ready_video(kiln: Kiln, film: bytes) -> None:
-    video_id = await made(kiln, spec_config(duration=6, filename="Mein Film.mp4"))
-    await complete(kiln, video_id, film)
-    body = (await kiln.client.get(f"{VIDEOS}/{video_id}")).json()
+async def test_a_ready_video(app: AppHarness, film: bytes) -> None:
+    video_id = await create_video(app, spec_config(duration=6, filename="Mein Film.mp4"))
+    await complete_video(app, video_id, film)
+    body = (await app.client.get(f"{VIDEOS}/{video_id}")).json()
     assert body.pop("timestamp") > 0
     address = f"{BASE_URL}/v2/videos/{video_id}"
     assert body == {
@@ -292,24 +302,24 @@ async def test_a_ready_video(kiln: Kiln, film: bytes) -> None:
         "thumbnail_url": f"{address}/thumbnail",
         "duration": 2.0,
     }
-    answer = await kiln.client.get(body["download_url"])
+    answer = await app.client.get(body["download_url"])
     assert answer.content == film
     assert answer.headers["content-type"] == "video/mp4"
     assert 'filename="Mein Film.mp4"' in answer.headers["content-disposition"]
-    part = await kiln.client.get(body["download_url"], headers={"Range": "bytes=4-7"})
+    part = await app.client.get(body["download_url"], headers={"Range": "bytes=4-7"})
     assert (part.status_code, part.content) == (206, film[4:8])
-    head = await kiln.client.head(body["download_url"])
+    head = await app.client.head(body["download_url"])
     assert head.headers["content-length"] == str(len(film))
 
 
-async def test_too_early(kiln: Kiln) -> None:
-    video_id = await made(kiln, plain_config(duration=2))
+async def test_media_of_an_unfinished_video_is_a_conflict(app: AppHarness) -> None:
+    video_id = await create_video(app, plain_config(duration=2))
     for name in ("download", "stream", "thumbnail", "stream/picture.m3u8", "stream/sound/0.m4s"):
-        answer = await kiln.client.get(f"{VIDEOS}/{video_id}/{name}")
+        answer = await app.client.get(f"{VIDEOS}/{video_id}/{name}")
         assert (answer.status_code, answer.json()["error"]) == (409, "video_not_ready"), name
 
 
-async def test_a_failure_names_layer_and_path(kiln: Kiln) -> None:
+async def test_a_failure_names_layer_and_path(app: AppHarness) -> None:
     layers = [
         {
             "id": "g",
@@ -317,11 +327,11 @@ async def test_a_failure_names_layer_and_path(kiln: Kiln) -> None:
             "layers": [{"id": "inner", "type": "image", "file": "https://a.example/b"}],
         }
     ]
-    video_id = await made(kiln, plain_config(layers=layers))
-    render = (await video_of(kiln, video_id)).render
+    video_id = await create_video(app, plain_config(layers=layers))
+    render = (await video_of(app, video_id)).render
     message = "layers.0.layers.0.file: layer inner: a.example answered with status 404."
-    await kiln.services.render_work.fail(render.id, Failure("invalid_request", message))
-    body = (await kiln.client.get(f"{VIDEOS}/{video_id}")).json()
+    await app.services.render_worker.fail(render.id, Failure("invalid_request", message))
+    body = (await app.client.get(f"{VIDEOS}/{video_id}")).json()
     assert (body["is_failed"], body["is_ready"]) == (True, False)
     assert body["error"] == {
         "code": "invalid_request",
@@ -330,27 +340,27 @@ async def test_a_failure_names_layer_and_path(kiln: Kiln) -> None:
         "path": "layers.0.layers.0.file",
     }
     assert "download_url" not in body
-    refused = await kiln.client.get(f"{VIDEOS}/{video_id}/download")
+    refused = await app.client.get(f"{VIDEOS}/{video_id}/download")
     assert refused.status_code == 409
     assert message in refused.json()["message"]
 
 
-async def test_a_failure_of_no_layer(kiln: Kiln) -> None:
-    video_id = await made(kiln, plain_config(duration=3))
-    render = (await video_of(kiln, video_id)).render
-    await kiln.services.render_work.fail(render.id, Failure("x", "layers of dust: broken"))
-    body = (await kiln.client.get(f"{VIDEOS}/{video_id}")).json()
+async def test_a_failure_of_no_layer(app: AppHarness) -> None:
+    video_id = await create_video(app, plain_config(duration=3))
+    render = (await video_of(app, video_id)).render
+    await app.services.render_worker.fail(render.id, Failure("x", "layers of dust: broken"))
+    body = (await app.client.get(f"{VIDEOS}/{video_id}")).json()
     assert body["error"] == {"code": "x", "message": "layers of dust: broken"}
 
 
-async def test_a_still_asks_for_its_instant(kiln: Kiln) -> None:
-    video = await video_of(kiln, await made(kiln, plain_config(extension="jpg", time=0.5)))
-    assert video.render.asked.duration_ms == 500
+async def test_a_still_asks_for_its_instant(app: AppHarness) -> None:
+    video = await video_of(app, await create_video(app, plain_config(extension="jpg", time=0.5)))
+    assert video.render.options.duration_ms == 500
     assert not video.is_film
     assert video.filename == f"{video.id}.jpg"
 
 
-async def test_fields_of_a_form_have_a_limit_together(kiln: Kiln) -> None:
+async def test_fields_of_a_form_have_a_limit_together(app: AppHarness) -> None:
     parts = {f"f{n}": (None, "x" * (12 << 20)) for n in range(3)}
-    answer = await post(kiln, VIDEOS, files=parts)
+    answer = await post(app, VIDEOS, files=parts)
     assert (answer.status_code, answer.json()["error"]) == (413, "too_large")

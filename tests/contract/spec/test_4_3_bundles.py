@@ -1,6 +1,6 @@
 """Clause 4.3, bundles: a gzip tar is uploaded, checked without trusting it, and rendered whole.
 
-`kiln` has a worker; `idle` has none, so what is uploaded there stays as it is.
+`app` has a worker; `idle_app` has none, so what is uploaded there stays as it is.
 """
 
 import asyncio
@@ -16,13 +16,13 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from tests.support.app import Kiln, working
+from tests.support.app import AppHarness, running_workers
 from tests.support.clips import Clip, make_clip, make_still
 from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code
-from tests.support.looks import colour_at, decode_frames, probe
-from tests.support.odd_clips import HEVC, make_pictures
-from tests.support.playing_runtime import one_source_page
+from tests.support.looks import colour_at, decode_frames, measure_file
+from tests.support.player_bundles import one_source_page
 from tests.support.sounds import beep_times
+from tests.support.unusual_clips import HEVC, make_pictures
 
 pytestmark = pytest.mark.spec("4.3")
 
@@ -32,7 +32,7 @@ GREEN = b"<!doctype html><body style='background:#0f0'>"
 
 
 @pytest.fixture(scope="module")
-def kiln_options() -> dict[str, Any]:
+def app_options() -> dict[str, Any]:
     return {"workers": 1}
 
 
@@ -56,7 +56,7 @@ def pack(files: Mapping[str, bytes | None], *extra: tarfile.TarInfo) -> bytes:
     return gzip.compress(packed.getvalue(), mtime=0)
 
 
-async def upload(kiln: Kiln, render_id: str, bundle: bytes) -> httpx.Response:
+async def upload(app: AppHarness, render_id: str, bundle: bytes) -> httpx.Response:
     """Upload as existing clients do: in chunks without a length, labelled as JSON."""
 
     async def chunks() -> AsyncIterator[bytes]:
@@ -65,17 +65,19 @@ async def upload(kiln: Kiln, render_id: str, bundle: bytes) -> httpx.Response:
 
     headers = {"Content-Type": "application/json"}
     path = f"{RENDERS}/{render_id}/upload"
-    request = kiln.client.build_request("POST", path, content=chunks(), headers=headers)
+    request = app.client.build_request("POST", path, content=chunks(), headers=headers)
     assert "content-length" not in request.headers
-    return await kiln.client.send(request)
+    return await app.client.send(request)
 
 
-async def render(kiln: Kiln, files: Mapping[str, bytes | None], **asked: Any) -> dict[str, Any]:
+async def render(
+    app: AppHarness, files: Mapping[str, bytes | None], **asked: Any
+) -> dict[str, Any]:
     """Render a bundle and return what came of it."""
-    render_id = await kiln.create(**asked)
-    answer = await upload(kiln, render_id, pack(files))
+    render_id = await app.create(**asked)
+    answer = await upload(app, render_id, pack(files))
     assert answer.status_code == 200, answer.text
-    return await kiln.ended(render_id)
+    return await app.wait_ended(render_id)
 
 
 class TestFinishedOutputs:
@@ -85,44 +87,44 @@ class TestFinishedOutputs:
     def data(self, flash_clip: Path) -> bytes:
         return flash_clip.read_bytes()
 
-    async def test_an_mp4_is_the_output_itself(self, idle: Kiln, data: bytes) -> None:
-        render_id = await idle.create(metadata={"a": "b"})
-        answer = await upload(idle, render_id, data)
+    async def test_an_mp4_is_the_output_itself(self, idle_app: AppHarness, data: bytes) -> None:
+        render_id = await idle_app.create(metadata={"a": "b"})
+        answer = await upload(idle_app, render_id, data)
         assert (answer.status_code, answer.json()["status"]) == (200, "complete")
-        info = await idle.info(render_id)
+        info = await idle_app.info(render_id)
         assert (info["width"], info["height"], info["fps"]) == (320, 240, 30)
         assert (info["duration_ms"], info["byte_size"]) == (2000, len(data))
         assert info["completed_at"]
-        assert await idle.output(info) == data
-        again = await upload(idle, render_id, data)
+        assert await idle_app.output(info) == data
+        again = await upload(idle_app, render_id, data)
         assert (again.status_code, again.json()["error"]) == (409, "render_has_composition")
-        assert (await idle.client.delete(f"{RENDERS}/{render_id}")).json() == {"success": True}
+        assert (await idle_app.client.delete(f"{RENDERS}/{render_id}")).json() == {"success": True}
 
     async def test_what_no_render_could_have_made_is_refused(
-        self, idle: Kiln, data: bytes, tmp_path: Path
+        self, idle_app: AppHarness, data: bytes, tmp_path: Path
     ) -> None:
         hevc = make_pictures(tmp_path / "hevc.mp4", HEVC).read_bytes()
-        render_id = await idle.create()
+        render_id = await idle_app.create()
         for wrong in (data[:2000], data[:8] + b"x" * 5000, hevc):
-            answer = await upload(idle, render_id, wrong)
+            answer = await upload(idle_app, render_id, wrong)
             assert (answer.status_code, answer.json()["error"]) == (400, "invalid_film")
-        still = await idle.create(output={"container": "png"})
-        assert (await upload(idle, still, data)).json()["error"] == "invalid_film"
+        still = await idle_app.create(output={"container": "png"})
+        assert (await upload(idle_app, still, data)).json()["error"] == "invalid_film"
         # It waits as before.
-        assert (await idle.info(render_id))["status"] == "created"
-        assert (await upload(idle, render_id, data)).json()["status"] == "complete"
+        assert (await idle_app.info(render_id))["status"] == "created"
+        assert (await upload(idle_app, render_id, data)).json()["status"] == "complete"
 
 
-async def film_of(kiln: Kiln, info: dict[str, Any], folder: Path) -> Path:
+async def film_of(app: AppHarness, info: dict[str, Any], folder: Path) -> Path:
     path = folder / "film.mp4"
-    path.write_bytes(await kiln.output(info))
+    path.write_bytes(await app.output(info))
     return path
 
 
 # --- what is rendered ---------------------------------------------------------------------------
 
 
-async def test_everything_in_the_bundle_is_there(kiln: Kiln, tmp_path: Path) -> None:
+async def test_everything_in_the_bundle_is_there(app: AppHarness, tmp_path: Path) -> None:
     """Style, script, module, image, font of an address and data, by relative paths."""
     picture = make_still(tmp_path / "logo.png", 7, width=160, height=180).read_bytes()
     index = b"""<!doctype html><html data-width=320 data-height=180 data-fps=10
@@ -143,10 +145,10 @@ async def test_everything_in_the_bundle_is_there(kiln: Kiln, tmp_path: Path) -> 
         "./js/part.mjs": b"export const colour = '#00f';",
         "./data/colour.json": b'{"colour": "#f00"}',
     }
-    info = await render(kiln, files)
+    info = await render(app, files)
     assert (info["width"], info["height"], info["fps"]) == (320, 180, 10)
     assert (info["duration_ms"], info["warnings"]) == (300, [])
-    frames = decode_frames(await film_of(kiln, info, tmp_path))
+    frames = decode_frames(await film_of(app, info, tmp_path))
     assert len(frames) == 3
     for frame in frames:
         assert read_frame_code(frame.rgb[:, :160]) == 7
@@ -154,76 +156,78 @@ async def test_everything_in_the_bundle_is_there(kiln: Kiln, tmp_path: Path) -> 
         assert colour_at(frame.rgb, 280, 90)[2] >= 250
 
 
-async def test_video_and_sound_of_the_bundle_are_seen_and_heard(kiln: Kiln, tmp_path: Path) -> None:
+async def test_video_and_sound_of_the_bundle_are_seen_and_heard(
+    app: AppHarness, tmp_path: Path
+) -> None:
     """They were looked for on the network, under the page's own address."""
     clip = make_clip(tmp_path / "clip.mp4", Clip(duration_s=Fraction(2))).read_bytes()
     index = b"""<ef-timegroup mode="contain" style="width:320px;height:240px">
       <ef-video src="media/clip.mp4"></ef-video></ef-timegroup>"""
-    info = await render(kiln, {"index.html": index, "media/clip.mp4": clip}, fps=30)
+    info = await render(app, {"index.html": index, "media/clip.mp4": clip}, fps=30)
     assert info["duration_ms"] == 2000
-    path = await film_of(kiln, info, tmp_path)
+    path = await film_of(app, info, tmp_path)
     assert [read_frame_code(frame.rgb) for frame in decode_frames(path)] == list(range(60))
     assert [round(at_s, 2) for at_s in beep_times(path)] == [0.0, 1.0]
 
 
 async def test_a_runtime_of_its_own_plays_a_clip_of_the_bundle_with_its_sound(
-    kiln: Kiln, tmp_path: Path
+    app: AppHarness, tmp_path: Path
 ) -> None:
     clip = make_clip(tmp_path / "clip.mp4", Clip(fps=Fraction(10), duration_s=Fraction(2)))
     page = one_source_page("./clip.mp4", length_ms=1500)
     files = {"index.html": page.encode(), "clip.mp4": clip.read_bytes()}
-    info = await render(kiln, files, fps=10, width=320, height=240, duration_ms=1500)
-    path = await film_of(kiln, info, tmp_path)
+    info = await render(app, files, fps=10, width=320, height=240, duration_ms=1500)
+    path = await film_of(app, info, tmp_path)
     assert [read_frame_code(frame.rgb) for frame in decode_frames(path)] == list(range(15))
     assert beep_times(path) == pytest.approx([0, 1], abs=0.005)
 
 
-async def test_a_missing_file_of_the_bundle_is_named(kiln: Kiln) -> None:
+async def test_a_missing_file_of_the_bundle_is_named(app: AppHarness) -> None:
     page = b"<ef-timegroup duration=1s><ef-video id=v src=gone.mp4></ef-video></ef-timegroup>"
-    info = await render(kiln, {"index.html": page}, **SMALL)
+    info = await render(app, {"index.html": page}, **SMALL)
     assert (info["status"], info["error"]["code"]) == ("failed", "asset_missing")
     assert "ef-video#v" in info["error"]["message"]
     assert "the bundle has no file /gone.mp4" in info["error"]["message"]
-    info = await render(kiln, {"index.html": b"<p><img id=i src=gone.png>"}, **SMALL)
+    info = await render(app, {"index.html": b"<p><img id=i src=gone.png>"}, **SMALL)
     assert (info["status"], info["error"]["code"]) == ("failed", "asset_missing")
     assert "img#i" in info["error"]["message"]
 
 
-async def test_what_is_asked_wins_over_the_bundle(kiln: Kiln, tmp_path: Path) -> None:
+async def test_what_is_asked_wins_over_the_bundle(app: AppHarness, tmp_path: Path) -> None:
     page = b"<!doctype html><html data-width=640 data-height=360 data-fps=30 data-duration-ms=9000>"
-    info = await render(kiln, {"index.html": page}, **SMALL)
+    info = await render(app, {"index.html": page}, **SMALL)
     assert {name: info[name] for name in SMALL} == SMALL
-    video = probe(await film_of(kiln, info, tmp_path)).video
+    video = measure_file(await film_of(app, info, tmp_path)).video
     assert video is not None
     assert (video.width, video.height, video.frame_count) == (320, 180, 3)
 
 
-async def test_every_slice_sees_the_whole_bundle(kiln: Kiln, tmp_path: Path) -> None:
+async def test_every_slice_sees_the_whole_bundle(app: AppHarness, tmp_path: Path) -> None:
     page = frame_code_page(PageDriver.RAF_DOM, Fraction(10), frame_count=25)
     files = {"index.html": page.replace("<body>", "<body><script src=a.js></script>").encode()}
     asked = {**SMALL, "duration_ms": 2500, "work_slice_ms": 1000}
-    info = await render(kiln, {**files, "a.js": b"window.ready = true"}, **asked)
-    frames = decode_frames(await film_of(kiln, info, tmp_path))
+    info = await render(app, {**files, "a.js": b"window.ready = true"}, **asked)
+    frames = decode_frames(await film_of(app, info, tmp_path))
     assert [read_frame_code(frame.rgb) for frame in frames] == list(range(25))
 
 
 async def test_sound_that_a_script_starts_in_a_later_slice_is_heard(
-    kiln: Kiln, tmp_path: Path
+    app: AppHarness, tmp_path: Path
 ) -> None:
     """It was mixed of what played at frame 0. Here two workers film three slices."""
     sound = make_clip(tmp_path / "a.m4a", Clip(video_codec=None)).read_bytes()
     page = b"<p>x<script>setTimeout(() => new Audio('a.m4a').play(), 2300)</script>"
     asked = {**SMALL, "duration_ms": 3000, "work_slice_ms": 1000}
-    async with working(kiln.services):
-        info = await render(kiln, {"index.html": page, "a.m4a": sound}, **asked)
-    path = await film_of(kiln, info, tmp_path)
+    async with running_workers(app.services):
+        info = await render(app, {"index.html": page, "a.m4a": sound}, **asked)
+    path = await film_of(app, info, tmp_path)
     assert beep_times(path) == pytest.approx([2.3], abs=0.005)
 
 
-async def test_a_bundle_may_become_a_still(kiln: Kiln) -> None:
+async def test_a_bundle_may_become_a_still(app: AppHarness) -> None:
     output = {"container": "png"}
-    info = await render(kiln, {"index.html": GREEN}, output=output, width=33, height=21)
-    assert (await kiln.output(info)).startswith(b"\x89PNG")
+    info = await render(app, {"index.html": GREEN}, output=output, width=33, height=21)
+    assert (await app.output(info)).startswith(b"\x89PNG")
     assert (info["width"], info["height"]) == (33, 21)
 
 
@@ -237,14 +241,16 @@ HIDDEN = {
 
 
 @pytest.mark.parametrize("path", HIDDEN.values(), ids=HIDDEN)
-async def test_nothing_outside_the_bundle_is_served(kiln: Kiln, path: str, tmp_path: Path) -> None:
+async def test_nothing_outside_the_bundle_is_served(
+    app: AppHarness, path: str, tmp_path: Path
+) -> None:
     """A name that no file can have ended the render with an internal error."""
     page = f"""<!doctype html><body style="background:#f00"><script>
       window.renderReady = fetch("{path}").then(
         (answer) => {{ throw new Error(`got ${{answer.status}}`); }},
         () => {{ document.body.style.background = "#0f0"; }});</script>"""
-    info = await render(kiln, {"index.html": page.encode(), "css/a.css": b""}, **SMALL)
-    frames = decode_frames(await film_of(kiln, info, tmp_path))
+    info = await render(app, {"index.html": page.encode(), "css/a.css": b""}, **SMALL)
+    frames = decode_frames(await film_of(app, info, tmp_path))
     assert colour_at(frames[0].rgb, 160, 90)[1] >= 250
     assert len(info["warnings"]) == 1
 
@@ -261,7 +267,7 @@ NONSENSE = [
 
 
 async def test_a_page_that_asks_its_renderer_nonsense_is_told_so(
-    kiln: Kiln, tmp_path: Path
+    app: AppHarness, tmp_path: Path
 ) -> None:
     """It ended the render with an internal error, or kept a worker busy for ever."""
     clip = make_clip(tmp_path / "clip.mp4", Clip(duration_s=Fraction(1), audio_codec=None))
@@ -274,8 +280,8 @@ async def test_a_page_that_asks_its_renderer_nonsense_is_told_so(
         if (refused.every(Boolean)) document.body.style.background = "#0f0";
       }});</script>"""
     files = {"index.html": page.encode(), "clip.mp4": clip.read_bytes()}
-    info = await render(kiln, files, **SMALL)
-    frames = decode_frames(await film_of(kiln, info, tmp_path))
+    info = await render(app, files, **SMALL)
+    frames = decode_frames(await film_of(app, info, tmp_path))
     assert colour_at(frames[0].rgb, 160, 90)[1] >= 250
 
 
@@ -283,27 +289,27 @@ async def test_a_page_that_asks_its_renderer_nonsense_is_told_so(
 
 
 @pytest.mark.spec("3.1")
-async def test_a_bundle_goes_from_created_over_queued_to_rendering(idle: Kiln) -> None:
-    render_id = await idle.create(**SMALL)
-    assert (await idle.info(render_id))["status"] == "created"
-    answer = await upload(idle, render_id, pack({"index.html": GREEN}))
+async def test_a_bundle_goes_from_created_over_queued_to_rendering(idle_app: AppHarness) -> None:
+    render_id = await idle_app.create(**SMALL)
+    assert (await idle_app.info(render_id))["status"] == "created"
+    answer = await upload(idle_app, render_id, pack({"index.html": GREEN}))
     assert (answer.status_code, answer.json()["status"]) == (200, "queued")
     (job,) = [
         job
-        for job in await idle.services.jobs.list_jobs()
+        for job in await idle_app.services.jobs.list_jobs()
         if job.args.get("render_id") == render_id
     ]
-    render = await idle.services.render_work.start(
-        (await idle.services.renders.get(*await ids(idle, render_id))).id,
+    render = await idle_app.services.render_worker.start(
+        (await idle_app.services.renders.get(*await ids(idle_app, render_id))).id,
         job_id=job.job_id,
         attempt=1,
     )
     assert render is not None
-    assert (await idle.info(render_id))["status"] == "rendering"
+    assert (await idle_app.info(render_id))["status"] == "rendering"
 
 
-async def ids(kiln: Kiln, render_id: str) -> tuple[Any, Any]:
-    async with kiln.services.database.connection() as connection:
+async def ids(app: AppHarness, render_id: str) -> tuple[Any, Any]:
+    async with app.services.database.connection() as connection:
         cursor = await connection.execute(
             "SELECT organization_id, id FROM render WHERE id = %s", (render_id,)
         )
@@ -347,76 +353,78 @@ BAD: dict[str, tuple[bytes, int, str, str]] = {
 @pytest.mark.spec("3.1", "7")
 @pytest.mark.parametrize(("bundle", "status", "code", "reason"), BAD.values(), ids=BAD)
 async def test_a_bad_bundle_is_refused_with_its_reason(
-    idle: Kiln, bundle: bytes, status: int, code: str, reason: str
+    idle_app: AppHarness, bundle: bytes, status: int, code: str, reason: str
 ) -> None:
-    render_id = await idle.create(**SMALL)
-    before = await idle.stored()
-    answer = await upload(idle, render_id, bundle)
+    render_id = await idle_app.create(**SMALL)
+    before = await idle_app.count_stored()
+    answer = await upload(idle_app, render_id, bundle)
     assert answer.status_code == status
     assert answer.json()["error"] == code
     assert reason in answer.json()["message"]
     assert "/tmp" not in answer.json()["message"]
-    assert await idle.stored() == before
-    assert (await idle.info(render_id))["status"] == "created"
-    assert (await upload(idle, render_id, pack({"index.html": GREEN}))).json()["status"] == "queued"
+    assert await idle_app.count_stored() == before
+    assert (await idle_app.info(render_id))["status"] == "created"
+    assert (await upload(idle_app, render_id, pack({"index.html": GREEN}))).json()[
+        "status"
+    ] == "queued"
 
 
-async def test_after_a_bad_bundle_a_good_one_is_rendered(kiln: Kiln, tmp_path: Path) -> None:
-    render_id = await kiln.create(**SMALL)
-    assert (await upload(kiln, render_id, b"nonsense")).status_code == 400
-    assert (await upload(kiln, render_id, pack({"index.html": GREEN}))).status_code == 200
-    path = await film_of(kiln, await kiln.ended(render_id), tmp_path)
+async def test_after_a_bad_bundle_a_good_one_is_rendered(app: AppHarness, tmp_path: Path) -> None:
+    render_id = await app.create(**SMALL)
+    assert (await upload(app, render_id, b"nonsense")).status_code == 400
+    assert (await upload(app, render_id, pack({"index.html": GREEN}))).status_code == 200
+    path = await film_of(app, await app.wait_ended(render_id), tmp_path)
     assert colour_at(decode_frames(path)[0].rgb, 160, 90)[1] >= 250
 
 
 @pytest.mark.spec("7")
-async def test_a_render_that_has_its_composition_takes_no_bundle(idle: Kiln) -> None:
+async def test_a_render_that_has_its_composition_takes_no_bundle(idle_app: AppHarness) -> None:
     bundle = pack({"index.html": GREEN})
-    from_html, from_bundle = await idle.create(html="<p>x"), await idle.create()
-    assert (await upload(idle, from_bundle, bundle)).status_code == 200
+    from_html, from_bundle = await idle_app.create(html="<p>x"), await idle_app.create()
+    assert (await upload(idle_app, from_bundle, bundle)).status_code == 200
     for render_id, status in ((from_html, "created"), (from_bundle, "queued")):
-        before = await idle.stored()
-        answer = await upload(idle, render_id, bundle)
+        before = await idle_app.count_stored()
+        answer = await upload(idle_app, render_id, bundle)
         assert answer.status_code == 409
         assert answer.json()["error"] == "render_has_composition"
         assert answer.json()["status"] == status
-        assert await idle.stored() == before
+        assert await idle_app.count_stored() == before
 
 
-async def test_of_two_bundles_at_once_one_is_taken(idle: Kiln) -> None:
+async def test_of_two_bundles_at_once_one_is_taken(idle_app: AppHarness) -> None:
     """The second replaced what the workers of the first were filming."""
-    render_id = await idle.create()
+    render_id = await idle_app.create()
     bundles = [pack({"index.html": f"<p>{n}".encode()}) for n in range(4)]
-    answers = await asyncio.gather(*(upload(idle, render_id, bundle) for bundle in bundles))
+    answers = await asyncio.gather(*(upload(idle_app, render_id, bundle) for bundle in bundles))
     codes = [answer.status_code for answer in answers]
     assert sorted(codes) == [200, 409, 409, 409]
-    organization_id, _ = await ids(idle, render_id)
+    organization_id, _ = await ids(idle_app, render_id)
     key = f"org/{organization_id}/renders/{render_id}/bundle.tar.gz"
-    assert await idle.services.blobs.get(key) == bundles[codes.index(200)]
-    jobs = await idle.services.jobs.list_jobs(limit=1000)
+    assert await idle_app.services.blobs.get(key) == bundles[codes.index(200)]
+    jobs = await idle_app.services.jobs.list_jobs(limit=1000)
     assert [job.args.get("render_id") for job in jobs].count(render_id) == 1
 
 
 @pytest.mark.spec("7")
-async def test_a_bundle_for_nobody(idle: Kiln) -> None:
+async def test_a_bundle_for_an_unknown_render_is_404(idle_app: AppHarness) -> None:
     bundle = pack({"index.html": GREEN})
-    stranger = await idle.stranger()
+    stranger = await idle_app.other_organization()
     theirs = await stranger.create()
     for render_id in (str(uuid4()), "nonsense", theirs):
-        answer = await upload(idle, render_id, bundle)
+        answer = await upload(idle_app, render_id, bundle)
         assert (answer.status_code, answer.json()["error"]) == (404, "render_not_found")
     assert (await stranger.info(theirs))["status"] == "created"
 
 
 @pytest.mark.spec("5")
-async def test_an_upload_wants_a_key(idle: Kiln) -> None:
-    render_id = await idle.create()
-    request = idle.client.build_request("POST", f"{RENDERS}/{render_id}/upload", content=b"x")
+async def test_an_upload_wants_a_key(idle_app: AppHarness) -> None:
+    render_id = await idle_app.create()
+    request = idle_app.client.build_request("POST", f"{RENDERS}/{render_id}/upload", content=b"x")
     del request.headers["authorization"]
-    assert (await idle.client.send(request)).status_code == 401
+    assert (await idle_app.client.send(request)).status_code == 401
 
 
-async def test_there_is_nothing_to_fetch_before_the_upload(idle: Kiln) -> None:
-    render_id = await idle.create()
-    answer = await idle.client.get(f"{RENDERS}/{render_id}.mp4")
+async def test_there_is_nothing_to_fetch_before_the_upload(idle_app: AppHarness) -> None:
+    render_id = await idle_app.create()
+    answer = await idle_app.client.get(f"{RENDERS}/{render_id}.mp4")
     assert (answer.status_code, answer.json()["status"]) == (409, "created")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.contract.spec.test_4_3_bundles import render as render_bundle
-from tests.support.app import Kiln
+from tests.support.app import AppHarness
 from tests.support.frame_codes import Picture
 from tests.support.looks import colour_at, decode_frames, decode_still
 
@@ -32,7 +32,7 @@ DATA = json.loads(
 
 
 @pytest.fixture(scope="module")
-def kiln_options() -> dict[str, Any]:
+def app_options() -> dict[str, Any]:
     return {"workers": 1}
 
 
@@ -40,32 +40,32 @@ def shows_the_data(rgb: Picture) -> bool:
     return colour_at(rgb, 16, 32)[0] > 240 and colour_at(rgb, 48, 32)[2] > 240
 
 
-async def test_every_slice_of_a_film_has_the_data(kiln: Kiln, tmp_path: Path) -> None:
+async def test_every_slice_of_a_film_has_the_data(app: AppHarness, tmp_path: Path) -> None:
     asked = {**ASKED, "duration_ms": 3000, "work_slice_ms": 1000}
-    info = await kiln.render(PAGE, data=DATA, **asked)
+    info = await app.render(PAGE, data=DATA, **asked)
     assert info["status"] == "complete", info["error"]
-    (tmp_path / "film.mp4").write_bytes(await kiln.output(info))
+    (tmp_path / "film.mp4").write_bytes(await app.output(info))
     frames = decode_frames(tmp_path / "film.mp4")
     assert len(frames) == 15
     assert all(shows_the_data(frame.rgb) for frame in frames)
 
 
-async def test_a_bundle_has_the_data_of_its_request(kiln: Kiln, tmp_path: Path) -> None:
+async def test_a_bundle_has_the_data_of_its_request(app: AppHarness, tmp_path: Path) -> None:
     script = PAGE.partition("<script>")[2].rpartition("</script>")[0]
     page = PAGE.partition("<script>")[0] + "<script type=module src=app.js></script>"
     files = {"index.html": page.encode(), "app.js": script.encode()}
-    info = await render_bundle(kiln, files, data=DATA, output={"container": "png"}, **ASKED)
+    info = await render_bundle(app, files, data=DATA, output={"container": "png"}, **ASKED)
     assert info["status"] == "complete", info["error"]
-    (tmp_path / "still.png").write_bytes(await kiln.output(info))
+    (tmp_path / "still.png").write_bytes(await app.output(info))
     assert shows_the_data(decode_still(tmp_path / "still.png"))
 
 
-async def test_a_page_without_data_may_bring_its_own(kiln: Kiln, tmp_path: Path) -> None:
+async def test_a_page_without_data_may_bring_its_own(app: AppHarness, tmp_path: Path) -> None:
     page = """<!doctype html><script>
       document.documentElement.style.background = (window.EF_RENDER_DATA ?? { css: "#0f0" }).css
     </script>"""
-    info = await kiln.render(page, data=None, output={"container": "png"}, **ASKED)
-    (tmp_path / "still.png").write_bytes(await kiln.output(info))
+    info = await app.render(page, data=None, output={"container": "png"}, **ASKED)
+    (tmp_path / "still.png").write_bytes(await app.output(info))
     assert colour_at(decode_still(tmp_path / "still.png"), 32, 32) == (0, 255, 0)
 
 
@@ -75,19 +75,19 @@ async def test_a_page_without_data_may_bring_its_own(kiln: Kiln, tmp_path: Path)
     ids=["array", "text", "number", "large"],
 )
 async def test_data_that_cannot_be_used_are_refused_and_nothing_is_kept(
-    idle: Kiln, data: Any, status: int
+    idle_app: AppHarness, data: Any, status: int
 ) -> None:
-    refused = await idle.client.post(RENDERS, json={"html": "<p>", "data": data})
+    refused = await idle_app.client.post(RENDERS, json={"html": "<p>", "data": data})
     assert refused.status_code == status, refused.text
     assert "data" in refused.text
-    folder = idle.services.settings.data / "blobs"
+    folder = idle_app.services.settings.data / "blobs"
     assert not [path for path in folder.rglob("*") if path.is_file()]
 
 
-async def test_data_go_with_their_render(idle: Kiln) -> None:
-    render_id = await idle.create(data={"a": 1})
-    folder = idle.services.settings.data / "blobs"
+async def test_data_go_with_their_render(idle_app: AppHarness) -> None:
+    render_id = await idle_app.create(data={"a": 1})
+    folder = idle_app.services.settings.data / "blobs"
     kept = [path for path in folder.rglob("data.json") if render_id in str(path)]
     assert [path.read_text() for path in kept] == ['{"a":1}']
-    assert (await idle.client.delete(f"{RENDERS}/{render_id}")).status_code == 200
+    assert (await idle_app.client.delete(f"{RENDERS}/{render_id}")).status_code == 200
     assert not kept[0].exists()

@@ -1,6 +1,6 @@
 """Clause 4.3, renders: created, followed and fetched over HTTP, made by a real worker.
 
-`kiln` has a worker; `idle` has none, so what is created there stays as it is.
+`app` has a worker; `idle_app` has none, so what is created there stays as it is.
 """
 
 import asyncio
@@ -17,14 +17,14 @@ import httpx
 import pytest
 
 from framekiln.api.v1.renders import MAX_BODY_BYTES, MAX_HTML_BYTES
+from framekiln.renders.events import RenderEvents
 from framekiln.renders.model import RenderStatus
-from framekiln.renders.news import RenderNews
 from framekiln.renders.service import Renders
-from tests.support.app import BASE_URL, Kiln
-from tests.support.forgetful_proxy import ForgetfulProxy
+from tests.support.app import BASE_URL, AppHarness
 from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code
-from tests.support.jobs import opened_database
-from tests.support.looks import decode_frames, probe
+from tests.support.jobs import open_database
+from tests.support.looks import decode_frames, measure_file
+from tests.support.lossy_proxy import LossyProxy
 
 pytestmark = pytest.mark.spec("4.3")
 
@@ -34,14 +34,14 @@ NOBODY = f"{RENDERS}/{uuid4()}"
 
 
 @pytest.fixture(scope="module")
-def kiln_options() -> dict[str, Any]:
+def app_options() -> dict[str, Any]:
     return {"workers": 1}
 
 
 @pytest.fixture(scope="module")
-async def finished(kiln: Kiln) -> dict[str, Any]:
+async def finished(app: AppHarness) -> dict[str, Any]:
     """A render that went well."""
-    return await kiln.render("<p>done", **SMALL)
+    return await app.render("<p>done", **SMALL)
 
 
 def moving_page(seconds: int) -> str:
@@ -52,29 +52,29 @@ def moving_page(seconds: int) -> str:
 
 
 async def test_a_render_whose_creation_got_no_answer_keeps_its_source(
-    idle: Kiln, tmp_path: Path
+    idle_app: AppHarness, tmp_path: Path
 ) -> None:
     """It was deleted with the answer, and a worker then found nothing to render."""
-    parts = idle.services
+    parts = idle_app.services
     who = f"nobody heard {uuid4()}"
     async with parts.database.connection() as connection:
         conninfo = connection.info.dsn
-    async with ForgetfulProxy(conninfo, tmp_path, b"COMMIT") as proxy:
-        async with opened_database(proxy.conninfo) as database:
+    async with LossyProxy(conninfo, tmp_path, b"COMMIT") as proxy:
+        async with open_database(proxy.conninfo) as database:
             renders = Renders(
                 database,
                 jobs=parts.jobs,
                 blobs=parts.blobs,
                 notifications=parts.notifications,
                 clock=parts.clock,
-                news=RenderNews(parts.outbox, base_url=BASE_URL),
+                events=RenderEvents(parts.outbox, base_url=BASE_URL),
             )
-            idle.app.state.services = replace(parts, renders=renders)
+            idle_app.asgi.state.services = replace(parts, renders=renders)
             body = {"html": f"<p>{who}", "metadata": {"who": who}, **SMALL}
             try:
-                answer = await idle.client.post(RENDERS, json=body)
+                answer = await idle_app.client.post(RENDERS, json=body)
             finally:
-                idle.app.state.services = parts
+                idle_app.asgi.state.services = parts
         assert proxy.has_lost
     assert answer.status_code == 503
     async with parts.database.connection() as connection:
@@ -85,9 +85,9 @@ async def test_a_render_whose_creation_got_no_answer_keeps_its_source(
 
 
 @pytest.mark.spec("2.5", "3.1")
-async def test_a_new_render_is_created(idle: Kiln) -> None:
+async def test_a_new_render_is_created(idle_app: AppHarness) -> None:
     body = {"html": "<p>hi", "metadata": {"who": "Zoë"}, **SMALL}
-    answer = await idle.client.post(RENDERS, json=body)
+    answer = await idle_app.client.post(RENDERS, json=body)
     assert answer.status_code == 201
     created = answer.json()
     assert UUID(created.pop("id"))
@@ -101,9 +101,9 @@ async def test_a_new_render_is_created(idle: Kiln) -> None:
 
 
 @pytest.mark.spec("2.5")
-async def test_info_says_what_was_asked_until_it_is_made(idle: Kiln) -> None:
-    created = (await idle.client.post(RENDERS, json={"html": "<p>hi", **SMALL})).json()
-    info = (await idle.client.get(f"{RENDERS}/{created['id']}")).json()
+async def test_info_says_what_was_asked_until_it_is_made(idle_app: AppHarness) -> None:
+    created = (await idle_app.client.post(RENDERS, json={"html": "<p>hi", **SMALL})).json()
+    info = (await idle_app.client.get(f"{RENDERS}/{created['id']}")).json()
     created_at = datetime.fromisoformat(info.pop("created_at"))
     assert created_at.utcoffset() == timedelta(0)
     assert info == created | SMALL | {
@@ -114,23 +114,23 @@ async def test_info_says_what_was_asked_until_it_is_made(idle: Kiln) -> None:
         "error": None,
         "warnings": [],
     }
-    nothing_asked = (await idle.client.post(RENDERS, json={"html": "<p>hi"})).json()
-    info = (await idle.client.get(f"{RENDERS}/{nothing_asked['id']}")).json()
+    nothing_asked = (await idle_app.client.post(RENDERS, json={"html": "<p>hi"})).json()
+    info = (await idle_app.client.get(f"{RENDERS}/{nothing_asked['id']}")).json()
     assert all(info[name] is None for name in SMALL)
 
 
 @pytest.mark.spec("2.5")
-async def test_a_render_becomes_a_film(kiln: Kiln, tmp_path: Path) -> None:
+async def test_a_render_becomes_a_film(app: AppHarness, tmp_path: Path) -> None:
     html = moving_page(1)
     asked = {"width": 640, "height": 360, "fps": 30, "duration_ms": 1000}
-    info = await kiln.render(html, metadata={"a": "b"}, **asked)
+    info = await app.render(html, metadata={"a": "b"}, **asked)
     times = [datetime.fromisoformat(info[name]) for name in ("created_at", "completed_at")]
     assert times == sorted(times)
     assert {name: info[name] for name in asked} == asked
     assert (info["status"], info["error"], info["failed_at"]) == ("complete", None, None)
     assert (info["metadata"], info["warnings"]) == ({"a": "b"}, [])
     assert info["download_url"] == f"{BASE_URL}{RENDERS}/{info['id']}.mp4"
-    film = (await kiln.client.get(info["download_url"])).content
+    film = (await app.client.get(info["download_url"])).content
     assert len(film) == info["byte_size"]
     path = tmp_path / "film.mp4"
     path.write_bytes(film)
@@ -138,33 +138,33 @@ async def test_a_render_becomes_a_film(kiln: Kiln, tmp_path: Path) -> None:
 
 
 @pytest.mark.spec("2.5")
-async def test_what_is_not_asked_comes_from_the_composition(kiln: Kiln, tmp_path: Path) -> None:
+async def test_unset_options_come_from_the_composition(app: AppHarness, tmp_path: Path) -> None:
     html = (
         "<!doctype html><html data-width=322 data-height=182 data-fps=29.97 data-duration-ms=300>"
     )
-    info = await kiln.render(html)
+    info = await app.render(html)
     assert (info["width"], info["height"], info["duration_ms"]) == (322, 182, 300)
     assert info["fps"] == 30000 / 1001
     path = tmp_path / "film.mp4"
-    path.write_bytes((await kiln.client.get(f"{RENDERS}/{info['id']}.mp4")).content)
-    video = probe(path).video
+    path.write_bytes((await app.client.get(f"{RENDERS}/{info['id']}.mp4")).content)
+    video = measure_file(path).video
     assert video is not None
     assert (video.width, video.height, video.fps) == (322, 182, Fraction(30000, 1001))
 
 
-async def test_fields_that_clients_add_are_accepted(idle: Kiln) -> None:
+async def test_fields_that_clients_add_are_accepted(idle_app: AppHarness) -> None:
     output = {"container": "mp4", "video": {"codec": "h264"}, "audio": {"codec": "aac"}}
     md5 = "0123abcd-0123-abcd-0123-abcd0123abcd"
     extra = {"strategy": "v1", "work_slice_ms": 4000, "backend": "cpu", "md5": md5}
-    answer = await idle.client.post(RENDERS, json={"html": "<p>hi", "output": output, **extra})
+    answer = await idle_app.client.post(RENDERS, json={"html": "<p>hi", "output": output, **extra})
     assert answer.status_code == 201
     assert (answer.json()["md5"], answer.json()["warnings"]) == (md5, [])
-    assert (await idle.client.get(f"{RENDERS}/{answer.json()['id']}")).json()["md5"] == md5
+    assert (await idle_app.client.get(f"{RENDERS}/{answer.json()['id']}")).json()["md5"] == md5
 
 
-async def test_fields_without_effect_are_warnings_of_the_render(idle: Kiln) -> None:
+async def test_fields_without_effect_are_warnings_of_the_render(idle_app: AppHarness) -> None:
     body = {"html": "<p>", "durationMs": 300, "output": {"qualty": 5}, "x": {}, "strategy": "v1"}
-    answer = await idle.client.post(RENDERS, json=body)
+    answer = await idle_app.client.post(RENDERS, json=body)
     no_field = "is not a field of this request and has no effect"
     expected = [
         f"durationMs {no_field}: did you mean duration_ms?",
@@ -172,25 +172,25 @@ async def test_fields_without_effect_are_warnings_of_the_render(idle: Kiln) -> N
         f"x {no_field}",
     ]
     assert (answer.status_code, answer.json()["warnings"]) == (201, expected)
-    info = await idle.info(answer.json()["id"])
+    info = await idle_app.info(answer.json()["id"])
     assert info["warnings"] == expected
 
 
 @pytest.mark.parametrize(
     "label", [None, "text/plain", "application/octet-stream", "multipart/form-data", "nonsense"]
 )
-async def test_the_content_type_is_not_looked_at(idle: Kiln, label: str | None) -> None:
-    request = idle.client.build_request("POST", RENDERS, content=b'{"html": "<p>hi"}')
+async def test_the_content_type_is_not_looked_at(idle_app: AppHarness, label: str | None) -> None:
+    request = idle_app.client.build_request("POST", RENDERS, content=b'{"html": "<p>hi"}')
     request.headers.pop("content-type", None)
     if label:
         request.headers["content-type"] = label
-    assert (await idle.client.send(request)).status_code == 201
+    assert (await idle_app.client.send(request)).status_code == 201
 
 
-async def test_numbers_may_be_written_as_json_writes_them(idle: Kiln) -> None:
+async def test_numbers_may_be_written_as_json_writes_them(idle_app: AppHarness) -> None:
     content = b'{"html": "x", "width": 320.0, "height": 1.8e2, "fps": 29.97, "duration_ms": 5e2}'
-    created = (await idle.client.post(RENDERS, content=content)).json()
-    info = (await idle.client.get(f"{RENDERS}/{created['id']}")).json()
+    created = (await idle_app.client.post(RENDERS, content=content)).json()
+    info = (await idle_app.client.get(f"{RENDERS}/{created['id']}")).json()
     assert (info["width"], info["height"], info["duration_ms"]) == (320, 180, 500)
     assert info["fps"] == 30000 / 1001
 
@@ -233,14 +233,16 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.spec("7", "8")
 @pytest.mark.parametrize(("change", "field"), WRONG, ids=str)
-async def test_a_wrong_field_is_named(idle: Kiln, change: dict[str, Any], field: str) -> None:
-    before = await idle.stored()
-    answer = await idle.client.post(RENDERS, json={"html": "<p>hi", **change})
+async def test_a_wrong_field_is_named(
+    idle_app: AppHarness, change: dict[str, Any], field: str
+) -> None:
+    before = await idle_app.count_stored()
+    answer = await idle_app.client.post(RENDERS, json={"html": "<p>hi", **change})
     assert answer.status_code == 400
     assert answer.json()["error"] == "invalid_request"
     assert answer.json()["field"] == field
     assert answer.json()["message"].startswith(field)
-    assert await idle.stored() == before
+    assert await idle_app.count_stored() == before
 
 
 @pytest.mark.spec("7")
@@ -260,55 +262,55 @@ async def test_a_wrong_field_is_named(idle: Kiln, change: dict[str, Any], field:
     ],
     ids=range(10),
 )
-async def test_a_body_that_is_no_json_is_refused(idle: Kiln, content: bytes) -> None:
-    before = await idle.stored()
-    answer = await idle.client.post(RENDERS, content=content)
+async def test_a_body_that_is_no_json_is_refused(idle_app: AppHarness, content: bytes) -> None:
+    before = await idle_app.count_stored()
+    answer = await idle_app.client.post(RENDERS, content=content)
     assert answer.status_code == 400
     assert answer.json()["error"] == "invalid_json"
-    assert await idle.stored() == before
+    assert await idle_app.count_stored() == before
 
 
 @pytest.mark.spec("7")
 @pytest.mark.parametrize("content", [b"[]", b'"html"', b"5", b"null"])
-async def test_a_body_that_is_no_object_is_refused(idle: Kiln, content: bytes) -> None:
-    answer = await idle.client.post(RENDERS, content=content)
+async def test_a_body_that_is_no_object_is_refused(idle_app: AppHarness, content: bytes) -> None:
+    answer = await idle_app.client.post(RENDERS, content=content)
     assert answer.status_code == 400
     assert answer.json()["error"] == "invalid_request"
 
 
-async def test_without_html_a_bundle_is_awaited(idle: Kiln) -> None:
+async def test_without_html_a_bundle_is_awaited(idle_app: AppHarness) -> None:
     for content in (b"{}", b"", b'{"fps": 30}', b'{"html": null}'):
-        renders, blobs = await idle.stored()
-        answer = await idle.client.post(RENDERS, content=content)
+        renders, blobs = await idle_app.count_stored()
+        answer = await idle_app.client.post(RENDERS, content=content)
         assert (answer.status_code, answer.json()["status"]) == (201, "created")
-        assert await idle.stored() == (renders + 1, blobs)
+        assert await idle_app.count_stored() == (renders + 1, blobs)
 
 
 @pytest.mark.spec("7", "8")
-async def test_a_composition_that_is_too_large_leaves_nothing_behind(idle: Kiln) -> None:
-    before = await idle.stored()
-    answer = await idle.client.post(RENDERS, json={"html": "é" * (MAX_HTML_BYTES // 2 + 1)})
+async def test_a_composition_that_is_too_large_leaves_nothing_behind(idle_app: AppHarness) -> None:
+    before = await idle_app.count_stored()
+    answer = await idle_app.client.post(RENDERS, json={"html": "é" * (MAX_HTML_BYTES // 2 + 1)})
     assert answer.status_code == 413
     body = answer.json()
     assert (body["error"], body["field"]) == ("too_large", "html")
     assert body["limit_bytes"] == MAX_HTML_BYTES
     announced = {"Content-Length": str(MAX_BODY_BYTES + 1)}
-    answer = await idle.client.post(RENDERS, content=b"{}", headers=announced)
+    answer = await idle_app.client.post(RENDERS, content=b"{}", headers=announced)
     assert answer.status_code == 413
     assert answer.json()["limit_bytes"] == MAX_BODY_BYTES
-    assert await idle.stored() == before
+    assert await idle_app.count_stored() == before
 
 
-async def test_the_largest_composition_is_accepted(idle: Kiln) -> None:
-    renders, blobs = await idle.stored()
-    answer = await idle.client.post(RENDERS, json={"html": "x" * MAX_HTML_BYTES})
+async def test_the_largest_composition_is_accepted(idle_app: AppHarness) -> None:
+    renders, blobs = await idle_app.count_stored()
+    answer = await idle_app.client.post(RENDERS, json={"html": "x" * MAX_HTML_BYTES})
     assert answer.status_code == 201
-    assert await idle.stored() == (renders + 1, blobs + 1)
+    assert await idle_app.count_stored() == (renders + 1, blobs + 1)
 
 
 @pytest.mark.spec("5")
-async def test_every_route_wants_a_key(idle: Kiln) -> None:
-    transport = httpx.ASGITransport(idle.app)
+async def test_every_route_wants_a_key(idle_app: AppHarness) -> None:
+    transport = httpx.ASGITransport(idle_app.asgi)
     async with httpx.AsyncClient(transport=transport, base_url=BASE_URL) as nobody:
         answers = [await nobody.post(RENDERS, json={"html": "x"})]
         answers += [await nobody.get(NOBODY + end) for end in ("", "/progress", ".mp4", "/mp4")]
@@ -316,13 +318,13 @@ async def test_every_route_wants_a_key(idle: Kiln) -> None:
 
 
 @pytest.mark.spec("7")
-async def test_the_renders_of_others_are_not_there(kiln: Kiln, finished: dict[str, Any]) -> None:
-    stranger = await kiln.stranger()
+async def test_renders_of_others_are_not_found(app: AppHarness, finished: dict[str, Any]) -> None:
+    stranger = await app.other_organization()
     for end in ("", ".mp4", "/mp4"):
         answer = await stranger.client.get(f"{RENDERS}/{finished['id']}{end}")
         assert answer.status_code == 404
         assert answer.json()["error"] == "render_not_found"
-    progress = await stranger.writes(f"{RENDERS}/{finished['id']}/progress")
+    progress = await stranger.get_in_parts(f"{RENDERS}/{finished['id']}/progress")
     assert progress.status == 404
 
 
@@ -330,9 +332,9 @@ async def test_the_renders_of_others_are_not_there(kiln: Kiln, finished: dict[st
 @pytest.mark.parametrize(
     "name", ["00000000-0000-4000-8000-000000000000", "1", "not-a-uuid", "%F0%9F%98%80", "x" * 3000]
 )
-async def test_a_render_that_is_not_there(idle: Kiln, name: str) -> None:
+async def test_a_render_that_is_not_there(idle_app: AppHarness, name: str) -> None:
     for end in ("", ".mp4", "/mp4"):
-        answer = await idle.client.get(f"{RENDERS}/{name}{end}")
+        answer = await idle_app.client.get(f"{RENDERS}/{name}{end}")
         assert answer.status_code == 404
         assert answer.json()["error"] == "render_not_found"
         assert len(answer.content) < 1000
@@ -349,10 +351,10 @@ def events_in(part: bytes) -> list[tuple[str, str]]:
 
 
 @pytest.mark.spec("6")
-async def test_progress_is_told_in_both_ways(kiln: Kiln) -> None:
+async def test_progress_is_told_in_both_ways(app: AppHarness) -> None:
     body = {"html": moving_page(12), "width": 640, "height": 360, "fps": 30, "duration_ms": 12_000}
-    created = (await kiln.client.post(RENDERS, json=body)).json()
-    answer = await kiln.writes(f"{RENDERS}/{created['id']}/progress")
+    created = (await app.client.post(RENDERS, json=body)).json()
+    answer = await app.get_in_parts(f"{RENDERS}/{created['id']}/progress")
     assert answer.status == 200
     assert answer.headers["content-type"].startswith("text/event-stream")
     told = [events_in(part) for part in answer.parts]
@@ -370,41 +372,41 @@ async def test_progress_is_told_in_both_ways(kiln: Kiln) -> None:
 
 
 @pytest.mark.spec("6")
-async def test_a_finished_render_says_it_all_at_once(kiln: Kiln, finished: dict[str, Any]) -> None:
-    answer = await kiln.writes(f"{RENDERS}/{finished['id']}/progress")
+async def test_a_finished_render_ends_at_once(app: AppHarness, finished: dict[str, Any]) -> None:
+    answer = await app.get_in_parts(f"{RENDERS}/{finished['id']}/progress")
     told = [event for part in answer.parts for event in events_in(part)]
     assert [name for name, _ in told] == ["size", "progress", "complete"]
 
 
 @pytest.mark.spec("6")
-async def test_several_may_follow_one_render(kiln: Kiln) -> None:
-    created = (await kiln.client.post(RENDERS, json={"html": "<p>x", **SMALL})).json()
+async def test_several_may_follow_one_render(app: AppHarness) -> None:
+    created = (await app.client.post(RENDERS, json={"html": "<p>x", **SMALL})).json()
     path = f"{RENDERS}/{created['id']}/progress"
-    answers = await asyncio.gather(*(kiln.writes(path) for _ in range(5)))
+    answers = await asyncio.gather(*(app.get_in_parts(path) for _ in range(5)))
     assert {events_in(answer.parts[-1])[-1][0] for answer in answers} == {"complete"}
 
 
 @pytest.mark.spec("6", "7")
-async def test_a_render_that_fails_says_why(kiln: Kiln) -> None:
-    info = await kiln.render("<script>throw new Error('Grüße 😀')</script>", **SMALL)
+async def test_a_render_that_fails_says_why(app: AppHarness) -> None:
+    info = await app.render("<script>throw new Error('Grüße 😀')</script>", **SMALL)
     assert (info["status"], info["completed_at"], info["download_url"]) == ("failed", None, None)
     assert datetime.fromisoformat(info["failed_at"])
     assert info["error"]["code"] == "page_threw"
     assert "Error: Grüße 😀" in info["error"]["message"]
-    answer = await kiln.writes(f"{RENDERS}/{info['id']}/progress")
+    answer = await app.get_in_parts(f"{RENDERS}/{info['id']}/progress")
     assert answer.status == 200
     told = [event for part in answer.parts for event in events_in(part)]
     assert [name for name, _ in told] == ["size", "error"]
     assert told[1][1].startswith("page_threw: a script of the page threw at line 1")
-    download = await kiln.client.get(f"{RENDERS}/{info['id']}.mp4")
+    download = await app.client.get(f"{RENDERS}/{info['id']}.mp4")
     assert download.status_code == 409
     assert download.json()["status"] == "failed"
 
 
 @pytest.mark.spec("6", "7")
-async def test_following_nothing_is_one_error_event(idle: Kiln) -> None:
+async def test_following_nothing_is_one_error_event(idle_app: AppHarness) -> None:
     for path in (f"{NOBODY}/progress", f"{RENDERS}/nonsense/progress"):
-        answer = await idle.writes(path)
+        answer = await idle_app.get_in_parts(path)
         assert answer.status == 404
         assert answer.headers["content-type"].startswith("text/event-stream")
         ((name, text),) = events_in(b"".join(answer.parts))
@@ -416,31 +418,31 @@ async def test_following_nothing_is_one_error_event(idle: Kiln) -> None:
 
 
 @pytest.fixture(scope="module")
-async def film(kiln: Kiln, finished: dict[str, Any]) -> bytes:
-    return (await kiln.client.get(f"{RENDERS}/{finished['id']}.mp4")).content
+async def film(app: AppHarness, finished: dict[str, Any]) -> bytes:
+    return (await app.client.get(f"{RENDERS}/{finished['id']}.mp4")).content
 
 
-async def ask(kiln: Kiln, finished: dict[str, Any], **headers: str) -> httpx.Response:
+async def ask(app: AppHarness, finished: dict[str, Any], **headers: str) -> httpx.Response:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return await kiln.client.get(f"{RENDERS}/{finished['id']}.mp4", headers=named)
+    return await app.client.get(f"{RENDERS}/{finished['id']}.mp4", headers=named)
 
 
 @pytest.mark.spec("7")
-async def test_there_is_no_output_before_the_end(idle: Kiln) -> None:
-    created = (await idle.client.post(RENDERS, json={"html": "<p>hi"})).json()
+async def test_there_is_no_output_before_the_end(idle_app: AppHarness) -> None:
+    created = (await idle_app.client.post(RENDERS, json={"html": "<p>hi"})).json()
     for end in (".mp4", "/mp4"):
-        answer = await idle.client.get(f"{RENDERS}/{created['id']}{end}")
+        answer = await idle_app.client.get(f"{RENDERS}/{created['id']}{end}")
         assert answer.status_code == 409
         assert answer.json()["error"] == "render_not_complete"
         assert answer.json()["status"] == RenderStatus.CREATED
 
 
 async def test_a_download_is_the_whole_film(
-    kiln: Kiln, finished: dict[str, Any], film: bytes
+    app: AppHarness, finished: dict[str, Any], film: bytes
 ) -> None:
     for end in (".mp4", "/mp4"):
         path = f"{RENDERS}/{finished['id']}{end}"
-        got, head = await kiln.client.get(path), await kiln.client.head(path)
+        got, head = await app.client.get(path), await app.client.head(path)
         assert (got.status_code, head.status_code) == (200, 200)
         assert (got.content, head.content) == (film, b"")
         assert film[4:8] == b"ftyp"
@@ -456,9 +458,9 @@ async def test_a_download_is_the_whole_film(
     [("bytes=0-9", 0, 10), ("bytes=100-", 100, None), ("bytes=-7", -7, None), ("bytes=5-5", 5, 6)],
 )
 async def test_a_part_of_a_film(
-    kiln: Kiln, finished: dict[str, Any], film: bytes, asked: str, start: int, end: int | None
+    app: AppHarness, finished: dict[str, Any], film: bytes, asked: str, start: int, end: int | None
 ) -> None:
-    answer = await ask(kiln, finished, range=asked)
+    answer = await ask(app, finished, range=asked)
     assert answer.status_code == 206
     assert answer.content == film[start:end]
     first = start % len(film)
@@ -466,30 +468,32 @@ async def test_a_part_of_a_film(
     assert answer.headers["content-range"] == span
 
 
-async def test_a_part_that_is_not_there(kiln: Kiln, finished: dict[str, Any], film: bytes) -> None:
-    answer = await ask(kiln, finished, range=f"bytes={len(film)}-")
+async def test_a_part_that_is_not_there(
+    app: AppHarness, finished: dict[str, Any], film: bytes
+) -> None:
+    answer = await ask(app, finished, range=f"bytes={len(film)}-")
     assert answer.status_code == 416
     assert answer.headers["content-range"] == f"bytes */{len(film)}"
     assert answer.json()["error"] == "range_not_satisfiable"
 
 
 async def test_what_the_caller_has_is_not_sent_again(
-    kiln: Kiln, finished: dict[str, Any], film: bytes
+    app: AppHarness, finished: dict[str, Any], film: bytes
 ) -> None:
-    etag = (await ask(kiln, finished)).headers["etag"]
-    unchanged = await ask(kiln, finished, if_none_match=etag)
+    etag = (await ask(app, finished)).headers["etag"]
+    unchanged = await ask(app, finished, if_none_match=etag)
     assert (unchanged.status_code, unchanged.content) == (304, b"")
     assert unchanged.headers["etag"] == etag
-    assert (await ask(kiln, finished, if_none_match='"another"')).content == film
-    part = await ask(kiln, finished, range="bytes=0-3", if_range=etag)
+    assert (await ask(app, finished, if_none_match='"another"')).content == film
+    part = await ask(app, finished, range="bytes=0-3", if_range=etag)
     assert (part.status_code, part.content) == (206, film[:4])
-    whole = await ask(kiln, finished, range="bytes=0-3", if_range='"another"')
+    whole = await ask(app, finished, range="bytes=0-3", if_range='"another"')
     assert (whole.status_code, whole.content) == (200, film)
 
 
 async def test_the_same_composition_gives_the_same_bytes(
-    kiln: Kiln, finished: dict[str, Any], film: bytes
+    app: AppHarness, finished: dict[str, Any], film: bytes
 ) -> None:
-    again = await kiln.render("<p>done", **SMALL)
+    again = await app.render("<p>done", **SMALL)
     assert again["id"] != finished["id"]
-    assert (await kiln.client.get(f"{RENDERS}/{again['id']}.mp4")).content == film
+    assert (await app.client.get(f"{RENDERS}/{again['id']}.mp4")).content == film

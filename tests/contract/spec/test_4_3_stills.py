@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.support.app import Kiln
+from tests.support.app import AppHarness
 from tests.support.frame_codes import PageDriver, Picture, frame_code_page, read_frame_code
 from tests.support.looks import colour_at, decode_still
 
@@ -34,16 +34,21 @@ NOISE = """<!doctype html><style>body { margin: 0; }</style><canvas width=320 he
 
 
 @pytest.fixture(scope="module")
-def kiln_options() -> dict[str, Any]:
+def app_options() -> dict[str, Any]:
     return {"workers": 1}
 
 
 async def shoot(
-    kiln: Kiln, html: str, container: str, *, options: dict[str, Any] | None = None, **asked: Any
+    app: AppHarness,
+    html: str,
+    container: str,
+    *,
+    options: dict[str, Any] | None = None,
+    **asked: Any,
 ) -> tuple[dict[str, Any], bytes]:
     """Return what is said of a still, and its bytes."""
-    info = await kiln.render(html, output={"container": container, **(options or {})}, **asked)
-    return info, await kiln.output(info)
+    info = await app.render(html, output={"container": container, **(options or {})}, **asked)
+    return info, await app.output(info)
 
 
 def decoded(data: bytes, folder: Path, container: str) -> Picture:
@@ -53,10 +58,10 @@ def decoded(data: bytes, folder: Path, container: str) -> Picture:
 
 
 @pytest.mark.parametrize("container", STILLS)
-async def test_a_still_shows_its_moment(kiln: Kiln, container: str, tmp_path: Path) -> None:
+async def test_a_still_shows_its_moment(app: AppHarness, container: str, tmp_path: Path) -> None:
     html = frame_code_page(PageDriver.WAAPI, Fraction(30), frame_count=90)
     asked: dict[str, Any] = {"width": 321, "height": 181, "duration_ms": 1500}
-    info, data = await shoot(kiln, html, container, **asked)
+    info, data = await shoot(app, html, container, **asked)
     assert {name: info[name] for name in asked} == asked
     assert info["byte_size"] == len(data)
     assert info["download_url"].endswith(f"{info['id']}.{container}")
@@ -69,29 +74,29 @@ async def test_a_still_shows_its_moment(kiln: Kiln, container: str, tmp_path: Pa
 @pytest.mark.parametrize("driver", [PageDriver.RAF_DOM, PageDriver.CSS])
 @pytest.mark.parametrize(("at_ms", "code"), [(None, 0), (0, 0), (16, 0), (17, 1), (990, 30)])
 async def test_a_still_is_exact_to_the_millisecond(
-    kiln: Kiln, driver: PageDriver, at_ms: int | None, code: int, tmp_path: Path
+    app: AppHarness, driver: PageDriver, at_ms: int | None, code: int, tmp_path: Path
 ) -> None:
     """Not only at the times of frames; without a time it is the beginning."""
     html = frame_code_page(driver, Fraction(30), frame_count=60)
     asked: dict[str, Any] = {} if at_ms is None else {"duration_ms": at_ms}
-    info, data = await shoot(kiln, html, "png", width=320, height=180, **asked)
+    info, data = await shoot(app, html, "png", width=320, height=180, **asked)
     assert read_frame_code(decoded(data, tmp_path, "png")) == code
     assert info["duration_ms"] == (at_ms or 0)
 
 
-async def test_a_still_needs_no_length(kiln: Kiln) -> None:
-    info, _ = await shoot(kiln, "<p>for ever", "png")
+async def test_a_still_needs_no_length(app: AppHarness) -> None:
+    info, _ = await shoot(app, "<p>for ever", "png")
     assert (info["width"], info["height"], info["fps"]) == (1280, 720, 30)
 
 
 @pytest.mark.spec("2.5")
 @pytest.mark.parametrize("container", STILLS)
 async def test_the_size_comes_from_the_composition(
-    kiln: Kiln, container: str, tmp_path: Path
+    app: AppHarness, container: str, tmp_path: Path
 ) -> None:
     """Only H.264 has even sizes alone."""
     html = '<ef-timegroup style="width:203px;height:97px;background:#0f0"></ef-timegroup>'
-    info, data = await shoot(kiln, html, container)
+    info, data = await shoot(app, html, container)
     assert (info["width"], info["height"], info["warnings"]) == (203, 97, [])
     picture = decoded(data, tmp_path, container)
     assert picture.shape[:2] == (97, 203)
@@ -100,10 +105,10 @@ async def test_the_size_comes_from_the_composition(
 
 @pytest.mark.parametrize("container", ["png", "webp"])
 async def test_transparency_is_kept_when_asked_for(
-    kiln: Kiln, container: str, tmp_path: Path
+    app: AppHarness, container: str, tmp_path: Path
 ) -> None:
     options = {"transparency": True, "quality": 100}
-    _, data = await shoot(kiln, HALVES, container, options=options, width=160, height=120)
+    _, data = await shoot(app, HALVES, container, options=options, width=160, height=120)
     picture = decoded(data, tmp_path, container)
     assert [int(picture[60, x, 3]) for x in (40, 90, 150)] == [255, 0, 0]
     assert abs(int(picture[60, 120, 3]) - 128) <= 2
@@ -113,28 +118,30 @@ async def test_transparency_is_kept_when_asked_for(
 
 
 @pytest.mark.parametrize("container", STILLS)
-async def test_otherwise_what_is_empty_is_white(kiln: Kiln, container: str, tmp_path: Path) -> None:
-    _, data = await shoot(kiln, HALVES, container, width=160, height=120)
+async def test_otherwise_what_is_empty_is_white(
+    app: AppHarness, container: str, tmp_path: Path
+) -> None:
+    _, data = await shoot(app, HALVES, container, width=160, height=120)
     picture = decoded(data, tmp_path, container)
     assert (picture[..., 3] == 255).all()
     assert min(colour_at(picture, 150, 60)) >= 252
 
 
-async def test_an_ending_that_is_not_its_container_is_a_404(kiln: Kiln) -> None:
-    info, data = await shoot(kiln, HALVES, "png", width=160, height=120)
+async def test_an_ending_that_is_not_its_container_is_a_404(app: AppHarness) -> None:
+    info, data = await shoot(app, HALVES, "png", width=160, height=120)
     base = f"/api/v1/renders/{info['id']}"
     for path in (f"{base}.png", f"{base}/png", f"{base}.mp4", f"{base}/mp4"):
-        answer = await kiln.client.get(path)
+        answer = await app.client.get(path)
         assert (answer.content, answer.headers["content-type"]) == (data, "image/png")
     for path in (f"{base}.jpeg", f"{base}.webp", f"{base}/jpeg"):
-        answer = await kiln.client.get(path)
+        answer = await app.client.get(path)
         assert (answer.status_code, answer.json()["error"]) == (404, "not_found")
         assert f"{base}.png" in answer.json()["message"]
-        assert (await kiln.client.head(path)).status_code == 404
+        assert (await app.client.head(path)).status_code == 404
     # Before it is made, too: what it will be is known.
-    film = await kiln.create()
-    assert (await kiln.client.get(f"/api/v1/renders/{film}.jpeg")).status_code == 404
-    assert (await kiln.client.get(f"/api/v1/renders/{film}.mp4")).status_code == 409
+    film = await app.create()
+    assert (await app.client.get(f"/api/v1/renders/{film}.jpeg")).status_code == 404
+    assert (await app.client.get(f"/api/v1/renders/{film}.mp4")).status_code == 409
 
 
 OPTIONS: dict[str, tuple[str, dict[str, int], dict[str, int]]] = {
@@ -147,10 +154,10 @@ OPTIONS: dict[str, tuple[str, dict[str, int], dict[str, int]]] = {
 
 @pytest.mark.parametrize(("container", "small", "large"), OPTIONS.values(), ids=OPTIONS)
 async def test_options_change_the_size(
-    kiln: Kiln, container: str, small: dict[str, int], large: dict[str, int]
+    app: AppHarness, container: str, small: dict[str, int], large: dict[str, int]
 ) -> None:
     sizes = [
-        len((await shoot(kiln, NOISE, container, options=options, width=320, height=180))[1])
+        len((await shoot(app, NOISE, container, options=options, width=320, height=180))[1])
         for options in (small, large)
     ]
     assert sizes[0] < sizes[1]
@@ -165,19 +172,19 @@ async def test_options_change_the_size(
     ],
 )
 async def test_defaults_are_as_specified(
-    kiln: Kiln, container: str, defaults: dict[str, Any]
+    app: AppHarness, container: str, defaults: dict[str, Any]
 ) -> None:
     asked: dict[str, Any] = {"width": 320, "height": 180}
-    _, by_default = await shoot(kiln, NOISE, container, **asked)
-    _, spelled_out = await shoot(kiln, NOISE, container, options=defaults, **asked)
+    _, by_default = await shoot(app, NOISE, container, **asked)
+    _, spelled_out = await shoot(app, NOISE, container, options=defaults, **asked)
     assert by_default == spelled_out
 
 
-async def test_png_is_lossless(kiln: Kiln, tmp_path: Path) -> None:
+async def test_png_is_lossless(app: AppHarness, tmp_path: Path) -> None:
     pictures = []
     for compression in (1, 100):
         options = {"compression": compression}
-        _, data = await shoot(kiln, NOISE, "png", options=options, width=320, height=180)
+        _, data = await shoot(app, NOISE, "png", options=options, width=320, height=180)
         pictures.append(decoded(data, tmp_path, "png"))
     quick, thorough = pictures
     assert np.array_equal(quick, thorough)
@@ -185,13 +192,13 @@ async def test_png_is_lossless(kiln: Kiln, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("container", STILLS)
 async def test_every_download_route_has_the_still_under_its_own_type(
-    kiln: Kiln, container: str
+    app: AppHarness, container: str
 ) -> None:
     """Existing clients know only the .mp4 route, and use it for stills too."""
-    info, data = await shoot(kiln, HALVES, container, width=160, height=120)
+    info, data = await shoot(app, HALVES, container, width=160, height=120)
     for end in (f".{container}", f"/{container}", ".mp4", "/mp4"):
         path = f"{RENDERS}/{info['id']}{end}"
-        got, head = await kiln.client.get(path), await kiln.client.head(path)
+        got, head = await app.client.get(path), await app.client.head(path)
         assert (got.status_code, got.content) == (200, data)
         for answer in (got, head):
             assert answer.headers["content-type"] == f"image/{container}"
@@ -218,25 +225,25 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.spec("7")
 @pytest.mark.parametrize(("output", "field"), WRONG, ids=str)
-async def test_a_wrong_option_is_named(kiln: Kiln, output: dict[str, Any], field: str) -> None:
-    before = await kiln.stored()
-    answer = await kiln.client.post(RENDERS, json={"html": "<p>x", "output": output})
+async def test_a_wrong_option_is_named(app: AppHarness, output: dict[str, Any], field: str) -> None:
+    before = await app.count_stored()
+    answer = await app.client.post(RENDERS, json={"html": "<p>x", "output": output})
     assert answer.status_code == 400
     body = answer.json()
     assert (body["error"], body["field"]) == ("invalid_request", field)
     assert body["message"].startswith(field)
-    assert await kiln.stored() == before
+    assert await app.count_stored() == before
 
 
-async def test_a_still_of_a_moment_in_the_past_is_refused(kiln: Kiln) -> None:
+async def test_a_still_of_a_moment_in_the_past_is_refused(app: AppHarness) -> None:
     body = {"html": "<p>x", "duration_ms": -1, "output": {"container": "png"}}
-    answer = await kiln.client.post(RENDERS, json=body)
+    answer = await app.client.post(RENDERS, json=body)
     assert (answer.status_code, answer.json()["field"]) == (400, "duration_ms")
 
 
 @pytest.mark.spec("7")
-async def test_a_still_whose_page_throws_says_why(kiln: Kiln) -> None:
+async def test_a_still_whose_page_throws_says_why(app: AppHarness) -> None:
     html = "<script>throw new Error('no picture')</script>"
-    info = await kiln.render(html, output={"container": "webp"})
+    info = await app.render(html, output={"container": "webp"})
     assert (info["status"], info["error"]["code"]) == ("failed", "page_threw")
     assert "no picture" in info["error"]["message"]

@@ -13,11 +13,11 @@ from uuid import UUID, uuid4
 import httpx
 import pytest
 
-from framekiln.files.news import FileNews
-from framekiln.files.service import REMEMBERED, Files
+from framekiln.files.events import FileEvents
+from framekiln.files.service import EXPIRED_RECORD_RETENTION, Files
 from framekiln.kit.ids import FileId, OrganizationId
-from framekiln.worker.schedule import reap
-from tests.support.app import BASE_URL, Kiln
+from framekiln.worker.schedule import remove_expired
+from tests.support.app import BASE_URL, AppHarness
 from tests.support.clips import make_still
 from tests.support.clock import SettableClock
 from tests.support.uploads import (
@@ -44,20 +44,20 @@ def png(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     return make_still(tmp_path_factory.mktemp("png") / "a.png", 7, width=64, height=48).read_bytes()
 
 
-async def as_page(kiln: Kiln, path: str, **headers: str) -> httpx.Response:
+async def as_page(app: AppHarness, path: str, **headers: str) -> httpx.Response:
     """GET as a page does: with a token for this address, and without saying what it wants."""
-    signed = await kiln.client.post("/api/v1/url-token", json={"url": f"{BASE_URL}{path}"})
+    signed = await app.client.post("/api/v1/url-token", json={"url": f"{BASE_URL}{path}"})
     assert signed.status_code in (200, 201), signed.text
-    request = kiln.client.build_request("GET", path, headers=headers)
+    request = app.client.build_request("GET", path, headers=headers)
     request.headers["authorization"] = f"Bearer {signed.json()['token']}"
-    return await kiln.client.send(request)
+    return await app.client.send(request)
 
 
 class TestRegistering:
     @pytest.mark.spec("2.6", "3.2")
-    async def test_a_new_file(self, kiln: Kiln) -> None:
+    async def test_a_new_file(self, app: AppHarness) -> None:
         asked = {"filename": "Über uns.mp4", "type": "video", "byte_size": 12}
-        answer = await kiln.client.post(FILES, json=asked)
+        answer = await app.client.post(FILES, json=asked)
         assert answer.status_code == 201
         record = answer.json()
         UUID(record.pop("id"))
@@ -87,9 +87,11 @@ class TestRegistering:
             ({"mime_type": 5}, "mime_type"),
         ],
     )
-    async def test_what_is_refused(self, kiln: Kiln, change: dict[str, Any], field: str) -> None:
+    async def test_what_is_refused(
+        self, app: AppHarness, change: dict[str, Any], field: str
+    ) -> None:
         body = {"filename": "a", "type": "video", "byte_size": 1, **change}
-        answer = await kiln.client.post(FILES, json=body)
+        answer = await app.client.post(FILES, json=body)
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_request")
         assert answer.json()["field"] == field
 
@@ -97,10 +99,10 @@ class TestRegistering:
     @pytest.mark.parametrize(
         ("kind", "limit"), [("video", 1 << 30), ("image", 16 << 20), ("caption", 2 << 20)]
     )
-    async def test_how_large_it_may_be(self, kiln: Kiln, kind: str, limit: int) -> None:
-        assert (await create(kiln, type=kind, byte_size=limit))["byte_size"] == limit
+    async def test_how_large_it_may_be(self, app: AppHarness, kind: str, limit: int) -> None:
+        assert (await create(app, type=kind, byte_size=limit))["byte_size"] == limit
         body = {"filename": "a", "type": kind, "byte_size": limit + 1}
-        answer = await kiln.client.post(FILES, json=body)
+        answer = await app.client.post(FILES, json=body)
         assert (answer.status_code, answer.json()["error"]) == (413, "too_large")
         assert answer.json()["limit_bytes"] == limit
 
@@ -113,104 +115,104 @@ class TestRegistering:
             ("2099-01-01T00:00:00Z", "exceeds_max_retention"),
         ],
     )
-    async def test_when_it_may_expire(self, kiln: Kiln, expires_at: str, code: str) -> None:
+    async def test_when_it_may_expire(self, app: AppHarness, expires_at: str, code: str) -> None:
         body = {"filename": "a", "type": "video", "byte_size": 1, "expires_at": expires_at}
-        answer = await kiln.client.post(FILES, json=body)
+        answer = await app.client.post(FILES, json=body)
         assert (answer.status_code, answer.json()["error"]) == (400, code)
 
-    async def test_a_key_is_needed(self, kiln: Kiln) -> None:
+    async def test_a_key_is_needed(self, app: AppHarness) -> None:
         for method, path in (("POST", ""), ("GET", f"/{uuid4()}"), ("DELETE", f"/{uuid4()}")):
-            request = kiln.client.build_request(method, FILES + path, json={})
+            request = app.client.build_request(method, FILES + path, json={})
             del request.headers["authorization"]
-            assert (await kiln.client.send(request)).status_code == 401
+            assert (await app.client.send(request)).status_code == 401
 
 
 class TestSharing:
-    async def test_the_same_content_is_the_same_file(self, kiln: Kiln) -> None:
+    async def test_the_same_content_is_the_same_file(self, app: AppHarness) -> None:
         data = VTT + b"\n00:02.000 --> 00:03.000\nOnce.\n"
         md5 = md5_of(data)
         body = {"filename": "a.vtt", "type": "caption", "byte_size": len(data)}
-        first = await kiln.client.post(FILES, json={**body, "md5": md5})
-        again = await kiln.client.post(FILES, json={**body, "md5": dashed(md5).upper()})
+        first = await app.client.post(FILES, json={**body, "md5": md5})
+        again = await app.client.post(FILES, json={**body, "md5": dashed(md5).upper()})
         assert (first.status_code, again.status_code) == (201, 200)
         assert again.json() == first.json()
         path = f"{FILES}/{first.json()['id']}/upload"
-        await send_chunk(kiln, path, data[:10], start=0, total=len(data))
-        resumed = await create(kiln, **body, md5=md5)
+        await send_chunk(app, path, data[:10], start=0, total=len(data))
+        resumed = await create(app, **body, md5=md5)
         assert (resumed["id"], resumed["next_byte"]) == (first.json()["id"], 10)
-        await upload(kiln, path, data)
+        await upload(app, path, data)
         # Nothing needs to be sent any more.
-        finished = await create(kiln, **body, md5=md5)
+        finished = await create(app, **body, md5=md5)
         assert (finished["id"], finished["status"]) == (first.json()["id"], "ready")
-        assert (await kiln.client.get(path)).status_code == 200
+        assert (await app.client.get(path)).status_code == 200
 
-    async def test_what_makes_it_another(self, kiln: Kiln) -> None:
-        stranger = await kiln.stranger()
-        soon = (kiln.services.clock.now() + timedelta(days=1)).isoformat()
+    async def test_a_different_size_or_type_makes_a_new_file(self, app: AppHarness) -> None:
+        stranger = await app.other_organization()
+        soon = (app.services.clock.now() + timedelta(days=1)).isoformat()
         md5 = md5_of(b"another")
         ids = [
-            (await create(kiln, md5=md5))["id"],
-            (await create(kiln, md5=md5, byte_size=1001))["id"],
-            (await create(kiln, md5=md5, type="image"))["id"],
-            (await create(kiln, md5=md5, expires_at=soon))["id"],
+            (await create(app, md5=md5))["id"],
+            (await create(app, md5=md5, byte_size=1001))["id"],
+            (await create(app, md5=md5, type="image"))["id"],
+            (await create(app, md5=md5, expires_at=soon))["id"],
             (await create(stranger, md5=md5))["id"],
-            (await create(kiln))["id"],
-            (await create(kiln))["id"],
+            (await create(app))["id"],
+            (await create(app))["id"],
         ]
         assert len(set(ids)) == len(ids)
 
-    async def test_registered_by_many_at_once(self, kiln: Kiln) -> None:
+    async def test_registered_by_many_at_once(self, app: AppHarness) -> None:
         md5 = md5_of(b"at once")
-        records = await asyncio.gather(*(create(kiln, md5=md5) for _ in range(8)))
+        records = await asyncio.gather(*(create(app, md5=md5) for _ in range(8)))
         assert len({record["id"] for record in records}) == 1
 
-    async def test_one_that_failed_is_not_shared(self, kiln: Kiln) -> None:
+    async def test_one_that_failed_is_not_shared(self, app: AppHarness) -> None:
         md5 = md5_of(VTT)
-        first = await create(kiln, type="caption", byte_size=10, md5=md5)
-        await upload(kiln, f"{FILES}/{first['id']}/upload", b"x" * 10)
-        assert (await detail(kiln, first["id"]))["status"] == "failed"
-        second = await create(kiln, type="caption", byte_size=10, md5=md5)
+        first = await create(app, type="caption", byte_size=10, md5=md5)
+        await upload(app, f"{FILES}/{first['id']}/upload", b"x" * 10)
+        assert (await detail(app, first["id"]))["status"] == "failed"
+        second = await create(app, type="caption", byte_size=10, md5=md5)
         assert (second["id"] != first["id"], second["status"]) == (True, "created")
 
-    async def test_found_by_md5(self, kiln: Kiln) -> None:
+    async def test_found_by_md5(self, app: AppHarness) -> None:
         data = SRT + b"\n2\n00:00:02,000 --> 00:00:03,000\nFind me.\n"
         md5 = md5_of(data)
-        older = await create(kiln, type="caption", byte_size=1, md5=md5)
-        newer = await upload_file(kiln, data, type="caption", md5=dashed(md5))
+        older = await create(app, type="caption", byte_size=1, md5=md5)
+        newer = await upload_file(app, data, type="caption", md5=dashed(md5))
         for text in (md5, md5.upper(), dashed(md5)):
-            found = await kiln.client.get(f"{FILES}/md5/{text}")
+            found = await app.client.get(f"{FILES}/md5/{text}")
             assert (found.status_code, found.json()["id"]) == (200, newer["id"])
             assert found.json()["md5"] == dashed(md5)
-        await kiln.client.delete(f"{FILES}/{newer['id']}")
-        assert (await kiln.client.get(f"{FILES}/md5/{md5}")).json()["id"] == older["id"]
-        stranger = await kiln.stranger()
-        for asker, text in ((stranger, md5), (kiln, md5_of(b"nobody")), (kiln, "upload")):
+        await app.client.delete(f"{FILES}/{newer['id']}")
+        assert (await app.client.get(f"{FILES}/md5/{md5}")).json()["id"] == older["id"]
+        stranger = await app.other_organization()
+        for asker, text in ((stranger, md5), (app, md5_of(b"nobody")), (app, "upload")):
             answer = await asker.client.get(f"{FILES}/md5/{text}")
             assert (answer.status_code, answer.json()["error"]) == (404, "file_not_found")
 
 
 class TestSmallFiles:
     @pytest.mark.spec("2.6", "3.2", "8")
-    async def test_an_image_is_ready_at_once(self, kiln: Kiln, png: bytes) -> None:
+    async def test_an_image_is_ready_at_once(self, app: AppHarness, png: bytes) -> None:
         md5 = dashed(md5_of(png))
         asked = {"filename": "a.jpg", "type": "image", "mime_type": "image/jpg", "md5": md5}
-        record = await create(kiln, byte_size=len(png), **asked)
+        record = await create(app, byte_size=len(png), **asked)
         path = f"{FILES}/{record['id']}"
-        (answer,) = await upload(kiln, f"{path}/upload", png)
+        (answer,) = await upload(app, f"{path}/upload", png)
         assert (answer.status_code, answer.json()["status"]) == (201, "ready")
-        found = await detail(kiln, record["id"])
+        found = await detail(app, record["id"])
         assert (found["width"], found["height"], found["tracks"]) == (64, 48, [])
         assert (found["mime_type"], found["md5"], found["error"]) == ("image/jpg", md5, None)
         assert found["completed_at"] is not None
-        assert blob_names(kiln, record["id"]) == {"source"}
-        content = await kiln.client.get(f"{path}/content")
+        assert blob_names(app, record["id"]) == {"source"}
+        content = await app.client.get(f"{path}/content")
         assert (content.content, content.headers["content-type"]) == (png, "image/png")
-        part = await kiln.client.get(f"{path}/content", headers={"Range": "bytes=2-5"})
+        part = await app.client.get(f"{path}/content", headers={"Range": "bytes=2-5"})
         assert (part.status_code, part.content) == (206, png[2:6])
-        head = await kiln.client.head(f"{path}/content")
+        head = await app.client.head(f"{path}/content")
         assert head.headers["content-length"] == str(len(png))
         fresh = {"If-None-Match": content.headers["etag"]}
-        assert (await kiln.client.get(f"{path}/content", headers=fresh)).status_code == 304
+        assert (await app.client.get(f"{path}/content", headers=fresh)).status_code == 304
 
     @pytest.mark.parametrize(
         ("data", "kind", "media_type"),
@@ -226,10 +228,10 @@ class TestSmallFiles:
         ],
     )
     async def test_text_is_sent_so_that_nothing_in_it_runs(
-        self, kiln: Kiln, data: bytes, kind: str, media_type: str
+        self, app: AppHarness, data: bytes, kind: str, media_type: str
     ) -> None:
-        found = await upload_file(kiln, data, type=kind, filename='x".html')
-        content = await kiln.client.get(f"{FILES}/{found['id']}/content")
+        found = await upload_file(app, data, type=kind, filename='x".html')
+        content = await app.client.get(f"{FILES}/{found['id']}/content")
         assert content.content == data
         assert content.headers["content-type"] == media_type
         assert content.headers["x-content-type-options"] == "nosniff"
@@ -249,164 +251,164 @@ class TestSmallFiles:
         ],
     )
     async def test_content_decides_not_the_name(
-        self, kiln: Kiln, data: bytes, kind: str, code: str
+        self, app: AppHarness, data: bytes, kind: str, code: str
     ) -> None:
         name, mime_type = ("a.png", "image/png") if kind == "image" else ("a.vtt", "text/vtt")
         record = await create(
-            kiln, type=kind, byte_size=len(data), filename=name, mime_type=mime_type
+            app, type=kind, byte_size=len(data), filename=name, mime_type=mime_type
         )
         path = f"{FILES}/{record['id']}"
-        (answer,) = await upload(kiln, f"{path}/upload", data)
+        (answer,) = await upload(app, f"{path}/upload", data)
         assert (answer.status_code, answer.json()["error"]) == (400, code)
-        found = await detail(kiln, record["id"])
+        found = await detail(app, record["id"])
         assert (found["status"], found["error"]["code"]) == ("failed", code)
         assert found["error"]["message"] == answer.json()["message"]
-        assert blob_names(kiln, record["id"]) == set()
+        assert blob_names(app, record["id"]) == set()
         # It is over: a second try is a second file.
-        (again,) = await upload(kiln, f"{path}/upload", data)
+        (again,) = await upload(app, f"{path}/upload", data)
         assert (again.status_code, again.json()["error"]) == (409, "file_takes_no_content")
-        content = await kiln.client.get(f"{path}/content")
+        content = await app.client.get(f"{path}/content")
         assert (content.status_code, content.json()["error"]) == (409, "file_not_ready")
 
-    async def test_a_wrong_md5(self, kiln: Kiln, png: bytes) -> None:
+    async def test_a_wrong_md5(self, app: AppHarness, png: bytes) -> None:
         wrong = md5_of(png + b"x")
-        record = await create(kiln, type="image", byte_size=len(png), md5=wrong)
-        (answer,) = await upload(kiln, f"{FILES}/{record['id']}/upload", png)
+        record = await create(app, type="image", byte_size=len(png), md5=wrong)
+        (answer,) = await upload(app, f"{FILES}/{record['id']}/upload", png)
         assert (answer.status_code, answer.json()["error"]) == (400, "md5_mismatch")
         assert answer.json()["md5"] == md5_of(png)
-        assert (await detail(kiln, record["id"]))["status"] == "failed"
-        assert (await kiln.client.get(f"{FILES}/md5/{wrong}")).status_code == 404
-        assert blob_names(kiln, record["id"]) == set()
+        assert (await detail(app, record["id"]))["status"] == "failed"
+        assert (await app.client.get(f"{FILES}/md5/{wrong}")).status_code == 404
+        assert blob_names(app, record["id"]) == set()
 
-    async def test_finished_by_two_at_once(self, kiln: Kiln, png: bytes) -> None:
-        record = await create(kiln, type="image", byte_size=len(png))
+    async def test_finished_by_two_at_once(self, app: AppHarness, png: bytes) -> None:
+        record = await create(app, type="image", byte_size=len(png))
         path = f"{FILES}/{record['id']}/upload"
-        answers = await asyncio.gather(*(upload(kiln, path, png) for _ in range(3)))
+        answers = await asyncio.gather(*(upload(app, path, png) for _ in range(3)))
         assert all(answer[-1].status_code in (201, 202) for answer in answers)
-        assert (await detail(kiln, record["id"]))["status"] == "ready"
-        assert (await kiln.client.get(f"{FILES}/{record['id']}/content")).content == png
+        assert (await detail(app, record["id"]))["status"] == "ready"
+        assert (await app.client.get(f"{FILES}/{record['id']}/content")).content == png
 
-    async def test_following_one_is_over_at_once(self, kiln: Kiln) -> None:
-        found = await upload_file(kiln, VTT, type="caption")
-        waiting = await create(kiln, type="image")
+    async def test_progress_of_a_ready_file_ends_at_once(self, app: AppHarness) -> None:
+        found = await upload_file(app, VTT, type="caption")
+        waiting = await create(app, type="image")
         for file_id in (found["id"], waiting["id"]):
-            (last,) = (await kiln.writes(f"{FILES}/{file_id}/progress")).parts
+            (last,) = (await app.get_in_parts(f"{FILES}/{file_id}/progress")).parts
             assert last.endswith(b"event: complete\ndata: {}\n\n")
 
 
 class TestTwoMasters:
     """The same address is asked for JSON by programs and for a picture by pages."""
 
-    async def test_an_image(self, kiln: Kiln, png: bytes) -> None:
-        found = await upload_file(kiln, png, type="image")
+    async def test_an_image(self, app: AppHarness, png: bytes) -> None:
+        found = await upload_file(app, png, type="image")
         path = f"{FILES}/{found['id']}"
-        assert (await kiln.client.get(path)).json()["id"] == found["id"]
-        shown = await as_page(kiln, path)
+        assert (await app.client.get(path)).json()["id"] == found["id"]
+        shown = await as_page(app, path)
         assert (shown.content, shown.headers["content-type"]) == (png, "image/png")
         for header in ("Accept", "Content-Type"):
-            told = await as_page(kiln, path, **{header: "application/json"})
+            told = await as_page(app, path, **{header: "application/json"})
             assert told.json()["id"] == found["id"]
 
-    async def test_an_image_that_is_not_there_yet(self, kiln: Kiln) -> None:
-        record = await create(kiln, type="image")
-        answer = await as_page(kiln, f"{FILES}/{record['id']}")
+    async def test_an_image_that_is_not_there_yet(self, app: AppHarness) -> None:
+        record = await create(app, type="image")
+        answer = await as_page(app, f"{FILES}/{record['id']}")
         assert (answer.status_code, answer.json()["error"]) == (409, "file_not_ready")
 
-    async def test_a_video_is_always_told_about(self, kiln: Kiln) -> None:
-        record = await create(kiln, type="video")
-        answer = await as_page(kiln, f"{FILES}/{record['id']}")
+    async def test_a_video_always_answers_with_its_record(self, app: AppHarness) -> None:
+        record = await create(app, type="video")
+        answer = await as_page(app, f"{FILES}/{record['id']}")
         assert answer.json()["status"] == "created"
 
 
 class TestDeleting:
     @pytest.mark.parametrize("way", ["DELETE", "POST"])
-    async def test_everything_goes(self, kiln: Kiln, png: bytes, way: str) -> None:
-        found = await upload_file(kiln, png, type="image")
+    async def test_deleting_removes_all_blobs(self, app: AppHarness, png: bytes, way: str) -> None:
+        found = await upload_file(app, png, type="image")
         path = f"{FILES}/{found['id']}"
         address = path if way == "DELETE" else f"{path}/delete"
-        stranger = await kiln.stranger()
+        stranger = await app.other_organization()
         assert (await stranger.client.request(way, address)).status_code == 404
-        answer = await kiln.client.request(way, address)
+        answer = await app.client.request(way, address)
         assert (answer.status_code, answer.json()) == (200, {"success": True})
-        assert blob_names(kiln, found["id"]) == set()
+        assert blob_names(app, found["id"]) == set()
         for ask in (path, f"{path}/content", f"{path}/upload", f"{path}/progress"):
-            assert (await kiln.client.get(ask)).status_code == 404
-        assert (await kiln.client.request(way, address)).status_code == 404
+            assert (await app.client.get(ask)).status_code == 404
+        assert (await app.client.request(way, address)).status_code == 404
 
-    async def test_half_an_upload(self, kiln: Kiln) -> None:
-        record = await create(kiln, byte_size=1000)
+    async def test_deleting_an_unfinished_upload(self, app: AppHarness) -> None:
+        record = await create(app, byte_size=1000)
         path = f"{FILES}/{record['id']}"
-        await send_chunk(kiln, f"{path}/upload", b"x" * 500, start=0, total=1000)
-        assert len(blob_names(kiln, record["id"])) == 1
-        assert (await kiln.client.delete(path)).status_code == 200
-        assert blob_names(kiln, record["id"]) == set()
+        await send_chunk(app, f"{path}/upload", b"x" * 500, start=0, total=1000)
+        assert len(blob_names(app, record["id"])) == 1
+        assert (await app.client.delete(path)).status_code == 200
+        assert blob_names(app, record["id"]) == set()
 
 
 class TestExpiry:
-    async def test_content_goes_and_the_record_stays_for_a_while(self, kiln: Kiln) -> None:
-        clock = SettableClock(kiln.services.clock.now())
-        services = kiln.services
+    async def test_content_goes_and_the_record_stays_for_a_while(self, app: AppHarness) -> None:
+        clock = SettableClock(app.services.clock.now())
+        services = app.services
         later = Files(
             services.database,
             blobs=services.blobs,
             notifications=services.notifications,
             clock=clock,
-            news=FileNews(services.outbox),
+            events=FileEvents(services.outbox),
         )
         expires_at = clock.now() + timedelta(hours=1)
         data = VTT + b"\n00:02.000 --> 00:03.000\nNot for long.\n"
         md5 = md5_of(data)
         found = await upload_file(
-            kiln, data, type="caption", md5=md5, expires_at=expires_at.isoformat()
+            app, data, type="caption", md5=md5, expires_at=expires_at.isoformat()
         )
         path = f"{FILES}/{found['id']}"
         assert found["expires_at"] == expires_at.isoformat()
         assert await later.remove_expired() == 0
         clock.set(expires_at)
         patched = replace(services, clock=clock, files=later)
-        kiln.app.state.services = patched
+        app.asgi.state.services = patched
         try:
             # Even before anything was removed.
-            answer = await kiln.client.get(f"{path}/content")
+            answer = await app.client.get(f"{path}/content")
             assert (answer.status_code, answer.json()["error"]) == (410, "file_expired")
-            assert blob_names(kiln, found["id"]) == {"source"}
-            await reap(patched)
-            assert blob_names(kiln, found["id"]) == set()
-            assert (await kiln.client.get(f"{path}/content")).status_code == 410
-            assert (await as_page(kiln, path)).status_code == 410
-            assert (await detail(kiln, found["id"]))["status"] == "ready"
-            assert (await kiln.client.get(f"{FILES}/md5/{md5}")).status_code == 404
-            clock.advance(REMEMBERED)
-            await reap(patched)
-            assert (await kiln.client.get(path)).status_code == 404
+            assert blob_names(app, found["id"]) == {"source"}
+            await remove_expired(patched)
+            assert blob_names(app, found["id"]) == set()
+            assert (await app.client.get(f"{path}/content")).status_code == 410
+            assert (await as_page(app, path)).status_code == 410
+            assert (await detail(app, found["id"]))["status"] == "ready"
+            assert (await app.client.get(f"{FILES}/md5/{md5}")).status_code == 404
+            clock.advance(EXPIRED_RECORD_RETENTION)
+            await remove_expired(patched)
+            assert (await app.client.get(path)).status_code == 404
         finally:
-            kiln.app.state.services = services
+            app.asgi.state.services = services
 
 
-async def test_nothing_of_others_is_seen(kiln: Kiln, png: bytes) -> None:
-    found = await upload_file(kiln, png, type="image")
-    stranger = await kiln.stranger()
+async def test_nothing_of_others_is_seen(app: AppHarness, png: bytes) -> None:
+    found = await upload_file(app, png, type="image")
+    stranger = await app.other_organization()
     for ask in ("", "/content", "/index", "/tracks/1", "/thumbnails.jpg", "/waveform.json"):
         answer = await stranger.client.get(f"{FILES}/{found['id']}{ask}")
         assert (answer.status_code, answer.json()["error"]) == (404, "file_not_found")
 
 
-async def test_what_an_image_does_not_have(kiln: Kiln, png: bytes, tmp_path: Path) -> None:
-    found = await upload_file(kiln, png, type="image")
+async def test_what_an_image_does_not_have(app: AppHarness, png: bytes, tmp_path: Path) -> None:
+    found = await upload_file(app, png, type="image")
     for ask, code in (
         ("/index", "content_not_found"),
         ("/thumbnails.jpg", "content_not_found"),
         ("/tracks/1", "track_not_found"),
         ("/tracks/x", "track_not_found"),
     ):
-        answer = await kiln.client.get(f"{FILES}/{found['id']}{ask}")
+        answer = await app.client.get(f"{FILES}/{found['id']}{ask}")
         assert (answer.status_code, answer.json()["error"]) == (404, code)
-    files = kiln.services.files
-    file = await files.get(await organization_of(kiln), FileId(UUID(found["id"])))
+    files = app.services.files
+    file = await files.get(await organization_of(app), FileId(UUID(found["id"])))
     await files.fetch_source(file, tmp_path / "copy")
     assert (tmp_path / "copy").read_bytes() == png
 
 
-async def organization_of(kiln: Kiln) -> OrganizationId:
-    found = await kiln.client.get("/api/v1/organization")
+async def organization_of(app: AppHarness) -> OrganizationId:
+    found = await app.client.get("/api/v1/organization")
     return OrganizationId(UUID(found.json()["id"]))

@@ -13,10 +13,18 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from framekiln.media.splitting.split import process_video, track_path
-from tests.support.app import Kiln
+from framekiln.media.tracks.split import process_video, track_path
+from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip, make_still
-from tests.support.uploads import FILES, dashed, detail, md5_of, media_worker, send_chunk, upload
+from tests.support.uploads import (
+    FILES,
+    dashed,
+    detail,
+    md5_of,
+    running_file_worker,
+    send_chunk,
+    upload,
+)
 
 pytestmark = pytest.mark.spec("4.4", "4.5")
 
@@ -25,9 +33,9 @@ CAPTIONS = b"WEBVTT\n\n00:00.000 --> 00:01.000\nOne.\n"
 
 
 @pytest.fixture(scope="module")
-async def kiln(kiln: Kiln) -> AsyncIterator[Kiln]:
-    async with media_worker(kiln.services):
-        yield kiln
+async def app(app: AppHarness) -> AsyncIterator[AppHarness]:
+    async with running_file_worker(app.services):
+        yield app
 
 
 @pytest.fixture(scope="module")
@@ -40,27 +48,27 @@ def clip_bytes(clip: Path) -> bytes:
     return clip.read_bytes()
 
 
-async def post(kiln: Kiln, path: str, body: Any = None) -> httpx.Response:
+async def post(app: AppHarness, path: str, body: Any = None) -> httpx.Response:
     content = b"" if body is None else json.dumps(body).encode()
     headers = {"Content-Type": "application/json"}
-    return await kiln.client.post(f"{API}/{path}", content=content, headers=headers)
+    return await app.client.post(f"{API}/{path}", content=content, headers=headers)
 
 
-async def created(kiln: Kiln, path: str, **body: Any) -> dict[str, Any]:
-    answer = await post(kiln, path, body)
+async def created(app: AppHarness, path: str, **body: Any) -> dict[str, Any]:
+    answer = await post(app, path, body)
     assert answer.status_code == 201, answer.text
     found: dict[str, Any] = answer.json()
     return found
 
 
-async def got(kiln: Kiln, path: str) -> dict[str, Any]:
-    answer = await kiln.client.get(f"{API}/{path}")
+async def got(app: AppHarness, path: str) -> dict[str, Any]:
+    answer = await app.client.get(f"{API}/{path}")
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
 
 
-async def test_an_image(kiln: Kiln, tmp_path: Path) -> None:
+async def test_an_image(app: AppHarness, tmp_path: Path) -> None:
     data = make_still(tmp_path / "still.png").read_bytes()
     md5 = dashed(md5_of(data))
     asked = {
@@ -71,29 +79,27 @@ async def test_an_image(kiln: Kiln, tmp_path: Path) -> None:
         "filename": "still.png",
         "byte_size": len(data),
     }
-    record = await created(kiln, "image_files", **asked)
+    record = await created(app, "image_files", **asked)
     assert record == {"id": record["id"], "complete": False, "byte_size": len(data), "md5": md5}
     path = f"{API}/image_files/{record['id']}/upload"
-    assert (await kiln.client.get(path)).status_code == 202
-    answers = await upload(kiln, path, data, chunk_bytes=len(data) // 2 + 1)
+    assert (await app.client.get(path)).status_code == 202
+    answers = await upload(app, path, data, chunk_bytes=len(data) // 2 + 1)
     assert [answer.status_code for answer in answers] == [202, 201]
-    assert (await kiln.client.get(path)).status_code == 200
+    assert (await app.client.get(path)).status_code == 200
     whole = {**record, "complete": True, "height": 240, "width": 320}
-    assert await got(kiln, f"image_files/{record['id']}.json") == whole
-    assert await got(kiln, f"image_files/md5/{md5_of(data)}") == whole
+    assert await got(app, f"image_files/{record['id']}.json") == whole
+    assert await got(app, f"image_files/md5/{md5_of(data)}") == whole
     # The same image again is the same file.
-    again = await post(kiln, "image_files", asked)
+    again = await post(app, "image_files", asked)
     assert (again.status_code, again.json()) == (200, {**record, "complete": True})
     # It is a file like any other.
-    found = await detail(kiln, record["id"])
+    found = await detail(app, record["id"])
     assert (found["type"], found["status"], found["filename"]) == ("image", "ready", "still.png")
 
 
-async def test_captions_come_in_one_streamed_body(kiln: Kiln) -> None:
+async def test_captions_come_in_one_streamed_body(app: AppHarness) -> None:
     md5 = dashed(md5_of(CAPTIONS))
-    record = await created(
-        kiln, "caption_files", md5=md5, filename="a.vtt", byte_size=len(CAPTIONS)
-    )
+    record = await created(app, "caption_files", md5=md5, filename="a.vtt", byte_size=len(CAPTIONS))
     assert record == {"id": record["id"], "complete": False, "md5": md5}
     path = f"{API}/caption_files/{record['id']}/upload"
 
@@ -102,19 +108,19 @@ async def test_captions_come_in_one_streamed_body(kiln: Kiln) -> None:
             yield CAPTIONS[at : min(end, at + 10)]
 
     headers = {"Content-Type": "application/json"}
-    short = await kiln.client.post(path, content=pieces(20), headers=headers)
+    short = await app.client.post(path, content=pieces(20), headers=headers)
     assert (short.status_code, short.json()["error"]) == (400, "chunk_mismatch")
-    answer = await kiln.client.post(path, content=pieces(len(CAPTIONS)), headers=headers)
+    answer = await app.client.post(path, content=pieces(len(CAPTIONS)), headers=headers)
     assert (answer.status_code, answer.json()) == (201, {**record, "complete": True})
-    assert await got(kiln, f"caption_files/md5/{md5}") == {**record, "complete": True}
-    assert (await kiln.client.get(f"{FILES}/{record['id']}/content")).content == CAPTIONS
+    assert await got(app, f"caption_files/md5/{md5}") == {**record, "complete": True}
+    assert (await app.client.get(f"{FILES}/{record['id']}/content")).content == CAPTIONS
 
 
-async def test_a_video_is_uploaded_and_processed(kiln: Kiln, clip_bytes: bytes) -> None:
+async def test_a_video_is_uploaded_and_processed(app: AppHarness, clip_bytes: bytes) -> None:
     data = clip_bytes
     md5 = dashed(md5_of(data))
     asked = {"md5": md5, "filename": "clip.mp4", "byte_size": len(data)}
-    record = await created(kiln, "unprocessed_files", **asked)
+    record = await created(app, "unprocessed_files", **asked)
     file_id = record["id"]
     assert record == {
         "id": file_id,
@@ -124,18 +130,18 @@ async def test_a_video_is_uploaded_and_processed(kiln: Kiln, clip_bytes: bytes) 
         "complete": False,
     }
     path = f"{API}/unprocessed_files/{file_id}/upload"
-    first = await send_chunk(kiln, path, data[:1000], start=0, total=len(data))
+    first = await send_chunk(app, path, data[:1000], start=0, total=len(data))
     assert first.status_code == 202
-    assert (await got(kiln, f"unprocessed_files/md5/{md5}"))["next_byte"] == 1000
-    answers = await upload(kiln, path, data)
+    assert (await got(app, f"unprocessed_files/md5/{md5}"))["next_byte"] == 1000
+    answers = await upload(app, path, data)
     assert answers[-1].status_code == 201
-    assert (await kiln.client.get(path)).status_code == 200
-    started = await post(kiln, f"unprocessed_files/{file_id}/isobmff")
+    assert (await app.client.get(path)).status_code == 200
+    started = await post(app, f"unprocessed_files/{file_id}/isobmff")
     assert (started.status_code, started.json()) == (200, {"id": file_id})
-    events = b"".join((await kiln.writes(f"{API}/process_isobmff/{file_id}/progress")).parts)
+    events = b"".join((await app.get_in_parts(f"{API}/process_isobmff/{file_id}/progress")).parts)
     assert events.endswith(b"event: complete\ndata: {}\n\n")
-    process = await got(kiln, f"process_isobmff/{file_id}")
-    found = await detail(kiln, file_id)
+    process = await got(app, f"process_isobmff/{file_id}")
+    found = await detail(app, file_id)
     assert process == {
         "id": file_id,
         "created_at": found["created_at"],
@@ -145,7 +151,7 @@ async def test_a_video_is_uploaded_and_processed(kiln: Kiln, clip_bytes: bytes) 
         "unprocessed_file_id": file_id,
     }
     # What was uploaded in one way is found in the other.
-    assert await got(kiln, f"isobmff_files/md5/{md5}") == {
+    assert await got(app, f"isobmff_files/md5/{md5}") == {
         "id": file_id,
         "filename": "clip.mp4",
         "md5": md5,
@@ -153,22 +159,24 @@ async def test_a_video_is_uploaded_and_processed(kiln: Kiln, clip_bytes: bytes) 
     }
 
 
-async def test_processing_that_failed_says_when(kiln: Kiln) -> None:
+async def test_processing_that_failed_says_when(app: AppHarness) -> None:
     data = b"this is no video" * 100
-    record = await created(kiln, "unprocessed_files", filename="a", byte_size=len(data))
-    await upload(kiln, f"{API}/unprocessed_files/{record['id']}/upload", data)
-    events = b"".join((await kiln.writes(f"{API}/process_isobmff/{record['id']}/progress")).parts)
+    record = await created(app, "unprocessed_files", filename="a", byte_size=len(data))
+    await upload(app, f"{API}/unprocessed_files/{record['id']}/upload", data)
+    events = b"".join(
+        (await app.get_in_parts(f"{API}/process_isobmff/{record['id']}/progress")).parts
+    )
     assert b"event: error\n" in events
-    process = await got(kiln, f"process_isobmff/{record['id']}")
+    process = await got(app, f"process_isobmff/{record['id']}")
     assert process["failed_at"] is not None
     assert (process["completed_at"], process["isobmff_file_id"]) == (None, None)
 
 
 @pytest.mark.spec("2.7", "2.8")
-async def test_tracks_that_were_made_elsewhere(kiln: Kiln, clip: Path, tmp_path: Path) -> None:
+async def test_tracks_that_were_made_elsewhere(app: AppHarness, clip: Path, tmp_path: Path) -> None:
     made = process_video(clip, tmp_path, report=lambda _: None)
     md5 = dashed(md5_of(b"another source"))
-    record = await created(kiln, "isobmff_files", md5=md5, filename="clip.mp4")
+    record = await created(app, "isobmff_files", md5=md5, filename="clip.mp4")
     file_id = record["id"]
     assert record == {
         "id": file_id,
@@ -176,9 +184,9 @@ async def test_tracks_that_were_made_elsewhere(kiln: Kiln, clip: Path, tmp_path:
         "md5": md5,
         "fragment_index_complete": False,
     }
-    assert await got(kiln, f"isobmff_files/md5/{md5}") == record
+    assert await got(app, f"isobmff_files/md5/{md5}") == record
     # Nothing of it was uploaded as a whole, nor will be.
-    assert (await kiln.client.get(f"{API}/unprocessed_files/md5/{md5}")).status_code == 404
+    assert (await app.client.get(f"{API}/unprocessed_files/md5/{md5}")).status_code == 404
     for track in made.tracks:
         data = track_path(tmp_path, track.track_id).read_bytes()
         asked = {
@@ -190,7 +198,7 @@ async def test_tracks_that_were_made_elsewhere(kiln: Kiln, clip: Path, tmp_path:
             "codec_name": track.codec_name,
             "byte_size": len(data),
         }
-        assert await created(kiln, "isobmff_tracks", **asked) == {
+        assert await created(app, "isobmff_tracks", **asked) == {
             "file_id": file_id,
             "track_id": track.track_id,
             "next_byte": 0,
@@ -198,31 +206,31 @@ async def test_tracks_that_were_made_elsewhere(kiln: Kiln, clip: Path, tmp_path:
             "complete": False,
         }
         path = f"{API}/isobmff_tracks/{file_id}/{track.track_id}/upload"
-        assert (await kiln.client.get(path)).status_code == 202
-        answers = await upload(kiln, path, data, chunk_bytes=40_000)
+        assert (await app.client.get(path)).status_code == 202
+        answers = await upload(app, path, data, chunk_bytes=40_000)
         assert answers[-1].status_code == 201
-        assert (await kiln.client.get(path)).status_code == 200
+        assert (await app.client.get(path)).status_code == 200
     index = (tmp_path / "index.json").read_bytes()
-    answer = await kiln.client.post(f"{API}/isobmff_files/{file_id}/index/upload", content=index)
+    answer = await app.client.post(f"{API}/isobmff_files/{file_id}/index/upload", content=index)
     assert (answer.status_code, answer.json()) == (200, {**record, "fragment_index_complete": True})
-    assert (await detail(kiln, file_id))["status"] == "ready"
+    assert (await detail(app, file_id))["status"] == "ready"
 
 
-async def test_one_sum_may_belong_to_files_of_each_type(kiln: Kiln) -> None:
+async def test_one_sum_may_belong_to_files_of_each_type(app: AppHarness) -> None:
     """Tools give captions the sum of the video that they belong to."""
     md5 = dashed(md5_of(b"one source"))
-    video = await created(kiln, "isobmff_files", md5=md5, filename="clip.mp4")
-    captions = await created(kiln, "caption_files", md5=md5, filename="clip.vtt", byte_size=10)
+    video = await created(app, "isobmff_files", md5=md5, filename="clip.mp4")
+    captions = await created(app, "caption_files", md5=md5, filename="clip.vtt", byte_size=10)
     assert video["id"] != captions["id"]
-    assert (await got(kiln, f"isobmff_files/md5/{md5}"))["id"] == video["id"]
-    assert (await got(kiln, f"caption_files/md5/{md5}"))["id"] == captions["id"]
-    assert (await kiln.client.get(f"{API}/image_files/md5/{md5}")).status_code == 404
+    assert (await got(app, f"isobmff_files/md5/{md5}"))["id"] == video["id"]
+    assert (await got(app, f"caption_files/md5/{md5}"))["id"] == captions["id"]
+    assert (await app.client.get(f"{API}/image_files/md5/{md5}")).status_code == 404
 
 
-async def test_what_is_not_there_is_404(kiln: Kiln) -> None:
+async def test_what_is_not_there_is_404(app: AppHarness) -> None:
     unknown = str(uuid4())
     for noun in ("image_files", "caption_files", "unprocessed_files", "isobmff_files"):
-        answer = await kiln.client.get(f"{API}/{noun}/md5/{md5_of(b'nothing')}")
+        answer = await app.client.get(f"{API}/{noun}/md5/{md5_of(b'nothing')}")
         assert (answer.status_code, answer.json()["error"]) == (404, "file_not_found")
     for path in (
         f"image_files/{unknown}.json",
@@ -232,12 +240,12 @@ async def test_what_is_not_there_is_404(kiln: Kiln) -> None:
         "process_isobmff/no-uuid",
         f"isobmff_tracks/{unknown}/1/upload",
     ):
-        assert (await kiln.client.get(f"{API}/{path}")).status_code == 404
-    assert (await post(kiln, f"unprocessed_files/{unknown}/isobmff")).status_code == 404
+        assert (await app.client.get(f"{API}/{path}")).status_code == 404
+    assert (await post(app, f"unprocessed_files/{unknown}/isobmff")).status_code == 404
     # A file of another type, or of another organization, is not there either.
-    caption = await created(kiln, "caption_files", filename="a.vtt", byte_size=10)
-    assert (await kiln.client.get(f"{API}/image_files/{caption['id']}.json")).status_code == 404
-    stranger = await kiln.stranger()
+    caption = await created(app, "caption_files", filename="a.vtt", byte_size=10)
+    assert (await app.client.get(f"{API}/image_files/{caption['id']}.json")).status_code == 404
+    stranger = await app.other_organization()
     answer = await stranger.client.post(f"{API}/caption_files/{caption['id']}/upload", content=b"a")
     assert answer.status_code == 404
 
@@ -247,21 +255,23 @@ async def test_what_is_not_there_is_404(kiln: Kiln) -> None:
     ("noun", "limit_bytes"),
     [("image_files", 16 << 20), ("caption_files", 2 << 20), ("unprocessed_files", 1 << 30)],
 )
-async def test_sizes_have_the_limits_of_their_type(kiln: Kiln, noun: str, limit_bytes: int) -> None:
-    answer = await post(kiln, noun, {"filename": "a", "byte_size": limit_bytes + 1})
+async def test_sizes_have_the_limits_of_their_type(
+    app: AppHarness, noun: str, limit_bytes: int
+) -> None:
+    answer = await post(app, noun, {"filename": "a", "byte_size": limit_bytes + 1})
     assert (answer.status_code, answer.json()["error"]) == (413, "too_large")
-    await created(kiln, noun, filename="a", byte_size=limit_bytes)
-    missing = await post(kiln, noun)
+    await created(app, noun, filename="a", byte_size=limit_bytes)
+    missing = await post(app, noun)
     assert (missing.status_code, missing.json()["error"]) == (400, "invalid_request")
 
 
 @pytest.mark.spec("5")
-async def test_a_page_uploads_with_a_token_for_the_collection(kiln: Kiln) -> None:
-    signed = await post(kiln, "url-token", {"url": "http://kiln.test/api/v1/unprocessed_files"})
+async def test_a_page_uploads_with_a_token_for_the_collection(app: AppHarness) -> None:
+    signed = await post(app, "url-token", {"url": "http://kiln.test/api/v1/unprocessed_files"})
     token = signed.json()["token"]
     data = b"ab" * 50
     async with httpx.AsyncClient(
-        transport=httpx.ASGITransport(kiln.app),
+        transport=httpx.ASGITransport(app.asgi),
         base_url="http://kiln.test",
         headers={"Authorization": f"Bearer {token}"},
     ) as page:

@@ -18,17 +18,17 @@ from uuid import UUID
 import pytest
 from PIL import Image
 
+from framekiln.files.events import FileEvents
+from framekiln.files.handlers import ProcessFile
 from framekiln.files.jobs import PROCESS_FILE
 from framekiln.files.model import File
-from framekiln.files.news import FileNews
-from framekiln.files.processing import ProcessFile
-from framekiln.files.work import MAX_TAKES, FileWork, TakenFile
+from framekiln.files.worker import MAX_TAKES, FileWorker, TakenFile
 from framekiln.jobs.model import JobContext
 from framekiln.kit.ids import FileId
-from tests.support.app import Kiln
+from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
-from tests.support.jobs import eventually
+from tests.support.jobs import wait_until
 from tests.support.looks import decode_frames
 from tests.support.postgres import PostgresServer
 from tests.support.uploads import (
@@ -36,11 +36,11 @@ from tests.support.uploads import (
     blob_names,
     dashed,
     detail,
-    keeps_only,
     md5_of,
-    media_worker,
-    processed,
+    running_file_worker,
     upload_file,
+    wait_processed,
+    wait_until_stored,
 )
 
 pytestmark = pytest.mark.spec("4.4")
@@ -48,7 +48,7 @@ pytestmark = pytest.mark.spec("4.4")
 VICTIM = """
 import asyncio, sys
 from pathlib import Path
-from framekiln.files import processing
+from framekiln.files import handlers
 from framekiln.services import Services
 from framekiln.settings import Settings
 from framekiln.worker.loop import run_worker
@@ -58,7 +58,7 @@ async def hold(*args, **options):
     await asyncio.sleep(600)
 
 async def main():
-    processing.run_confined = hold
+    handlers.run_confined = hold
     async with Services.open(Settings(data=Path(sys.argv[2])), sys.argv[1]) as services:
         await run_worker(services, queues=["files"], concurrency=1)
 
@@ -67,9 +67,9 @@ asyncio.run(main())
 
 
 @pytest.fixture(scope="module")
-async def kiln(kiln: Kiln) -> AsyncIterator[Kiln]:
-    async with media_worker(kiln.services):
-        yield kiln
+async def app(app: AppHarness) -> AsyncIterator[AppHarness]:
+    async with running_file_worker(app.services):
+        yield app
 
 
 @pytest.fixture(scope="module")
@@ -79,33 +79,33 @@ def clip(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 @pytest.mark.spec("2.6", "3.2", "6")
-async def test_a_video_from_upload_to_tracks(kiln: Kiln, clip: bytes, tmp_path: Path) -> None:
-    uploaded = await upload_file(kiln, clip, filename="clip.mp4", md5=dashed(md5_of(clip)))
+async def test_a_video_from_upload_to_tracks(app: AppHarness, clip: bytes, tmp_path: Path) -> None:
+    uploaded = await upload_file(app, clip, filename="clip.mp4", md5=dashed(md5_of(clip)))
     assert uploaded["status"] in ("processing", "ready")
     path = f"{FILES}/{uploaded['id']}"
-    events = b"".join((await kiln.writes(f"{path}/progress")).parts).decode()
+    events = b"".join((await app.get_in_parts(f"{path}/progress")).parts).decode()
     assert events.endswith(
         'event: progress\ndata: {"progress":1.0}\n\nevent: complete\ndata: {}\n\n'
     )
-    found = await detail(kiln, uploaded["id"])
+    found = await detail(app, uploaded["id"])
     assert (found["status"], found["error"]) == ("ready", None)
     assert (found["width"], found["height"], found["duration_ms"]) == (320, 240, 3000)
     assert [(each["track_id"], each["type"], each["codec_name"]) for each in found["tracks"]] == [
         (1, "video", "h264"),
         (2, "audio", "aac"),
     ]
-    assert (await kiln.client.get(f"{path}/content")).content == clip
-    index = (await kiln.client.get(f"{path}/index")).json()
+    assert (await app.client.get(f"{path}/content")).content == clip
+    index = (await app.client.get(f"{path}/index")).json()
     assert set(index) == {"-1", "1", "2"}
     for key, entry in index.items():
-        answer = await kiln.client.get(f"{path}/tracks/{key}")
+        answer = await app.client.get(f"{path}/tracks/{key}")
         assert answer.headers["content-type"] == f"{entry['type']}/mp4"
         last = entry["segments"][-1]
         assert last["offset"] + last["size"] <= len(answer.content)
-        part = await kiln.client.get(f"{path}/tracks/{key}", headers={"Range": "bytes=4-7"})
+        part = await app.client.get(f"{path}/tracks/{key}", headers={"Range": "bytes=4-7"})
         assert (part.status_code, part.content) == (206, b"ftyp")
     # The first segment alone can be played, and shows the first frames of the clip.
-    track = (await kiln.client.get(f"{path}/tracks/1")).content
+    track = (await app.client.get(f"{path}/tracks/1")).content
     entry = index["1"]
     end = entry["segments"][0]["offset"] + entry["segments"][0]["size"]
     piece = tmp_path / "piece.mp4"
@@ -114,22 +114,22 @@ async def test_a_video_from_upload_to_tracks(kiln: Kiln, clip: bytes, tmp_path: 
     )
     codes = [read_frame_code(frame.rgb) for frame in decode_frames(piece)]
     assert codes[:30] == list(range(30))
-    sheet = await kiln.client.get(f"{path}/thumbnails.jpg")
+    sheet = await app.client.get(f"{path}/thumbnails.jpg")
     assert Image.open(io.BytesIO(sheet.content)).format == "JPEG"
-    assert "data" in (await kiln.client.get(f"{path}/waveform.json")).json()
+    assert "data" in (await app.client.get(f"{path}/waveform.json")).json()
     tracks = [f"tracks/{key}.mp4" for key in index]
     extras = ("index.json", "source", "thumbnails.jpg", "waveform.json")
-    await keeps_only(kiln, found["id"], *extras, *tracks)
+    await wait_until_stored(app, found["id"], *extras, *tracks)
 
 
-async def test_sound_is_a_video_without_pictures(kiln: Kiln, tmp_path: Path) -> None:
+async def test_sound_is_a_video_without_pictures(app: AppHarness, tmp_path: Path) -> None:
     clip = Clip(video_codec=None, audio_codec="libmp3lame", duration_s=Fraction(1))
     data = make_clip(tmp_path / "a.mp3", clip).read_bytes()
-    uploaded = await upload_file(kiln, data, filename="a.mp3")
-    found = await processed(kiln, uploaded["id"])
+    uploaded = await upload_file(app, data, filename="a.mp3")
+    found = await wait_processed(app, uploaded["id"])
     assert (found["status"], found["width"]) == ("ready", None)
     assert [each["type"] for each in found["tracks"]] == ["audio"]
-    answer = await kiln.client.get(f"{FILES}/{found['id']}/thumbnails.jpg")
+    answer = await app.client.get(f"{FILES}/{found['id']}/thumbnails.jpg")
     assert (answer.status_code, answer.json()["error"]) == (404, "content_not_found")
 
 
@@ -142,37 +142,37 @@ async def test_sound_is_a_video_without_pictures(kiln: Kiln, tmp_path: Path) -> 
     ],
 )
 async def test_what_is_wrong_with_a_video_is_told(
-    kiln: Kiln, clip: bytes, change: dict[str, Any], code: str
+    app: AppHarness, clip: bytes, change: dict[str, Any], code: str
 ) -> None:
     data = b"%PDF-1.7 is no film" if "type" in change else clip[: -change.get("cut", 0) or None]
-    uploaded = await upload_file(kiln, data, md5=change.get("md5"))
+    uploaded = await upload_file(app, data, md5=change.get("md5"))
     path = f"{FILES}/{uploaded['id']}"
-    followed = await kiln.writes(f"{path}/progress")
+    followed = await app.get_in_parts(f"{path}/progress")
     assert followed.parts[-1].startswith(f"event: error\ndata: {code}: ".encode())
-    found = await detail(kiln, uploaded["id"])
+    found = await detail(app, uploaded["id"])
     assert (found["status"], found["error"]["code"]) == ("failed", code)
     assert found["failed_at"] is not None
-    await keeps_only(kiln, uploaded["id"])
+    await wait_until_stored(app, uploaded["id"])
     # All of it was sent, so a client has nothing to send again.
-    state = await kiln.client.get(f"{path}/upload")
+    state = await app.client.get(f"{path}/upload")
     assert (state.status_code, state.json()["status"]) == (200, "failed")
-    assert (await kiln.client.get(f"{path}/tracks/1")).status_code == 409
+    assert (await app.client.get(f"{path}/tracks/1")).status_code == 409
 
 
-async def test_progress_grows(idle: Kiln, clip: bytes) -> None:
-    uploaded = await upload_file(idle, clip)
+async def test_progress_grows(idle_app: AppHarness, clip: bytes) -> None:
+    uploaded = await upload_file(idle_app, clip)
     file_id = FileId(UUID(uploaded["id"]))
     parts: list[bytes] = []
-    follow = asyncio.create_task(idle.writes(f"{FILES}/{file_id}/progress", parts))
+    follow = asyncio.create_task(idle_app.get_in_parts(f"{FILES}/{file_id}/progress", parts))
 
     async def has_told(progress: float) -> bool:
         return f'data: {{"progress":{progress}}}'.encode() in b"".join(parts)
 
-    await eventually(partial(has_told, 0.0))
+    await wait_until(partial(has_told, 0.0))
     for permille, progress in ((100, 0.1), (400, 0.4), (300, 0.4), (5000, 0.99)):
-        await idle.services.file_work.report(file_id, permille)
-        await eventually(partial(has_told, progress))
-    async with media_worker(idle.services):
+        await idle_app.services.file_worker.report(file_id, permille)
+        await wait_until(partial(has_told, progress))
+    async with running_file_worker(idle_app.services):
         events = b"".join((await follow).parts).decode().split("\n\n")
     told = [float(event.split(":")[-1].rstrip("}")) for event in events if "progress" in event]
     assert told == sorted(told)
@@ -180,15 +180,17 @@ async def test_progress_grows(idle: Kiln, clip: bytes) -> None:
     assert events[-2] == "event: complete\ndata: {}"
 
 
-async def test_deleted_at_the_worst_moment(idle: Kiln, clip: bytes) -> None:
+async def test_deletion_during_processing_leaves_no_blobs(
+    idle_app: AppHarness, clip: bytes
+) -> None:
     """Everything is stored again, and the file is gone: nothing may be left."""
 
-    class Hindered(FileWork):
+    class Hindered(FileWorker):
         async def complete(self, taken: TakenFile, *made: Any) -> bool:
-            assert "tracks/1.mp4" in blob_names(idle, uploaded["id"])
-            assert (await idle.client.delete(f"{FILES}/{uploaded['id']}")).status_code == 200
+            assert "tracks/1.mp4" in blob_names(idle_app, uploaded["id"])
+            assert (await idle_app.client.delete(f"{FILES}/{uploaded['id']}")).status_code == 200
             await ProcessFile._store(process, taken.file, folders[-1])
-            assert "tracks/1.mp4" in blob_names(idle, uploaded["id"])
+            assert "tracks/1.mp4" in blob_names(idle_app, uploaded["id"])
             return await super().complete(taken, *made)
 
     class Watched(ProcessFile):
@@ -197,30 +199,30 @@ async def test_deleted_at_the_worst_moment(idle: Kiln, clip: bytes) -> None:
             await super()._store(file, folder)
 
     folders: list[Path] = []
-    uploaded = await upload_file(idle, clip)
+    uploaded = await upload_file(idle_app, clip)
     work = Hindered(
-        idle.services.database,
-        clock=idle.services.clock,
-        news=FileNews(idle.services.outbox),
+        idle_app.services.database,
+        clock=idle_app.services.clock,
+        events=FileEvents(idle_app.services.outbox),
     )
-    process = Watched(work, idle.services.blobs)
+    process = Watched(work, idle_app.services.blobs)
     (job,) = [
         job
-        for job in await idle.services.jobs.list_jobs(kind=PROCESS_FILE)
+        for job in await idle_app.services.jobs.list_jobs(kind=PROCESS_FILE)
         if job.args["file_id"] == uploaded["id"]
     ]
     await process(JobContext(job.job_id, job.kind, job.args, attempt=1))
     shutil.rmtree(folders[-1])
-    assert blob_names(idle, uploaded["id"]) == set()
+    assert blob_names(idle_app, uploaded["id"]) == set()
     # The queue runs it again: there is nothing to be done.
     await process(JobContext(job.job_id, job.kind, job.args, attempt=2))
 
 
 async def test_a_killed_worker_is_replaced(
-    idle: Kiln, clip: bytes, postgres: PostgresServer
+    idle_app: AppHarness, clip: bytes, postgres: PostgresServer
 ) -> None:
-    uploaded = await upload_file(idle, clip)
-    with victim(idle) as process:
+    uploaded = await upload_file(idle_app, clip)
+    with victim(idle_app) as process:
         assert process.stdout is not None
         line = await asyncio.to_thread(process.stdout.readline)
         while b"holding" not in line:
@@ -230,36 +232,36 @@ async def test_a_killed_worker_is_replaced(
         await asyncio.to_thread(process.wait)
 
     async def is_swept() -> bool:
-        return await idle.services.jobs.sweep_stalled(1.0) > 0
+        return await idle_app.services.jobs.sweep_stalled(1.0) > 0
 
-    assert (await detail(idle, uploaded["id"]))["status"] == "processing"
-    await eventually(is_swept)
-    async with media_worker(idle.services):
-        found = await processed(idle, uploaded["id"])
+    assert (await detail(idle_app, uploaded["id"]))["status"] == "processing"
+    await wait_until(is_swept)
+    async with running_file_worker(idle_app.services):
+        found = await wait_processed(idle_app, uploaded["id"])
     assert (found["status"], len(found["tracks"])) == ("ready", 2)
-    assert (await idle.client.get(f"{FILES}/{found['id']}/content")).content == clip
+    assert (await idle_app.client.get(f"{FILES}/{found['id']}/content")).content == clip
 
 
-async def test_only_the_last_worker_may_write(idle: Kiln, clip: bytes) -> None:
-    uploaded = await upload_file(idle, clip)
-    work, file_id = idle.services.file_work, FileId(UUID(uploaded["id"]))
+async def test_only_the_last_worker_may_write(idle_app: AppHarness, clip: bytes) -> None:
+    uploaded = await upload_file(idle_app, clip)
+    work, file_id = idle_app.services.file_worker, FileId(UUID(uploaded["id"]))
     first, second = await work.take(file_id), await work.take(file_id)
     assert first is not None
     assert second is not None
-    assert not await work.is_mine(first)
-    assert await work.is_mine(second)
+    assert not await work.is_still_taken(first)
+    assert await work.is_still_taken(second)
     for _ in range(MAX_TAKES - 2):
         await work.take(file_id)
-    async with media_worker(idle.services):
-        found = await processed(idle, uploaded["id"])
+    async with running_file_worker(idle_app.services):
+        found = await wait_processed(idle_app, uploaded["id"])
     assert found["error"]["code"] == "file_kills_workers"
-    await keeps_only(idle, uploaded["id"])
+    await wait_until_stored(idle_app, uploaded["id"])
 
 
 @contextmanager
-def victim(kiln: Kiln) -> Iterator["subprocess.Popen[bytes]"]:
+def victim(app: AppHarness) -> Iterator["subprocess.Popen[bytes]"]:
     """A media worker in a process of its own that gets stuck in its first file."""
-    arguments = [kiln.services.jobs._conninfo, str(kiln.services.settings.data)]
+    arguments = [app.services.jobs._conninfo, str(app.services.settings.data)]
     process = subprocess.Popen(
         [sys.executable, "-c", VICTIM, *arguments],
         stdout=subprocess.PIPE,

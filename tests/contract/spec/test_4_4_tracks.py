@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from framekiln.media.splitting.split import process_video, track_path
-from tests.support.app import Kiln
+from framekiln.media.tracks.split import process_video, track_path
+from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip
 from tests.support.uploads import FILES, blob_names, create, detail, md5_of, send_chunk, upload
 
@@ -43,25 +43,25 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Prepared:
     return Prepared(tmp_path_factory.mktemp("prepared"))
 
 
-async def add_track(kiln: Kiln, file_id: str, body: dict[str, Any]) -> dict[str, Any]:
-    answer = await kiln.client.post(f"{FILES}/{file_id}/tracks", json={"file_id": file_id, **body})
+async def add_track(app: AppHarness, file_id: str, body: dict[str, Any]) -> dict[str, Any]:
+    answer = await app.client.post(f"{FILES}/{file_id}/tracks", json={"file_id": file_id, **body})
     assert answer.status_code == 201, answer.text
     created: dict[str, Any] = answer.json()
     return created
 
 
-async def with_tracks(kiln: Kiln, prepared: Prepared, **body: Any) -> str:
+async def with_tracks(app: AppHarness, prepared: Prepared, **body: Any) -> str:
     """Register a file and upload both tracks of it; return its id."""
-    file_id = (await create(kiln, **body))["id"]
+    file_id = (await create(app, **body))["id"]
     for number, track in prepared.tracks.items():
-        await add_track(kiln, file_id, track)
+        await add_track(app, file_id, track)
         path = f"{FILES}/{file_id}/tracks/{number}/upload"
-        answers = await upload(kiln, path, prepared.data[number], chunk_bytes=40_000)
+        answers = await upload(app, path, prepared.data[number], chunk_bytes=40_000)
         assert answers[-1].status_code == 201
     return str(file_id)
 
 
-async def send_index(kiln: Kiln, file_id: str, index: Any) -> Any:
+async def send_index(app: AppHarness, file_id: str, index: Any) -> Any:
     """Stream it without a length, as existing clients do."""
     raw = index if isinstance(index, bytes) else json.dumps(index).encode()
 
@@ -69,14 +69,14 @@ async def send_index(kiln: Kiln, file_id: str, index: Any) -> Any:
         for at in range(0, len(raw), 1000):
             yield raw[at : at + 1000]
 
-    return await kiln.client.post(f"{FILES}/{file_id}/index/upload", content=pieces())
+    return await app.client.post(f"{FILES}/{file_id}/index/upload", content=pieces())
 
 
 @pytest.mark.spec("2.7", "3.2")
-async def test_tracks_and_an_index_make_a_file_ready(kiln: Kiln, prepared: Prepared) -> None:
+async def test_tracks_and_an_index_make_a_file_ready(app: AppHarness, prepared: Prepared) -> None:
     """The sum is that of the source, the size that of a track: neither can be checked."""
     byte_size = len(prepared.data[1])
-    record = await create(kiln, md5=prepared.md5, byte_size=byte_size, filename="clip.mp4")
+    record = await create(app, md5=prepared.md5, byte_size=byte_size, filename="clip.mp4")
     file_id = record["id"]
     for number, track in prepared.tracks.items():
         data, path = prepared.data[number], f"{FILES}/{file_id}/tracks/{number}/upload"
@@ -87,92 +87,92 @@ async def test_tracks_and_an_index_make_a_file_ready(kiln: Kiln, prepared: Prepa
             "byte_size": len(data),
             "complete": False,
         }
-        assert await add_track(kiln, file_id, track) == state
-        assert (await kiln.client.get(path)).status_code == 202
+        assert await add_track(app, file_id, track) == state
+        assert (await app.client.get(path)).status_code == 202
         half = len(data) // 2
-        first = await send_chunk(kiln, path, data[:half], start=0, total=len(data))
+        first = await send_chunk(app, path, data[:half], start=0, total=len(data))
         assert (first.status_code, first.json()) == (202, {**state, "next_byte": half})
         # Asked for again, it is where it was.
-        assert (await add_track(kiln, file_id, track))["next_byte"] == half
-        last = await send_chunk(kiln, path, data[half:], start=half, total=len(data))
+        assert (await add_track(app, file_id, track))["next_byte"] == half
+        last = await send_chunk(app, path, data[half:], start=half, total=len(data))
         done = {**state, "next_byte": len(data), "complete": True}
         assert (last.status_code, last.json()) == (201, done)
-        again = await send_chunk(kiln, path, data[half:], start=half, total=len(data))
+        again = await send_chunk(app, path, data[half:], start=half, total=len(data))
         assert (again.status_code, again.json()) == (201, done)
-        assert (await kiln.client.get(path)).status_code == 200
-        assert await add_track(kiln, file_id, track) == done
-    assert (await detail(kiln, file_id))["status"] == "uploading"
-    answer = await send_index(kiln, file_id, prepared.index)
+        assert (await app.client.get(path)).status_code == 200
+        assert await add_track(app, file_id, track) == done
+    assert (await detail(app, file_id))["status"] == "uploading"
+    answer = await send_index(app, file_id, prepared.index)
     assert (answer.status_code, answer.json()) == (200, {"id": file_id, "status": "ready"})
-    found = await detail(kiln, file_id)
+    found = await detail(app, file_id)
     assert (found["width"], found["height"], found["duration_ms"]) == (320, 240, 1000)
     assert [track["track_id"] for track in found["tracks"]] == [1, 2]
-    served = await kiln.client.get(f"{FILES}/{file_id}/index")
+    served = await app.client.get(f"{FILES}/{file_id}/index")
     assert served.headers["content-type"] == "application/json"
     # The track for scrubbing was listed and never uploaded.
     assert served.json() == {key: prepared.index[key] for key in ("1", "2")}
     for number, data in prepared.data.items():
-        assert (await kiln.client.get(f"{FILES}/{file_id}/tracks/{number}")).content == data
-    assert blob_names(kiln, file_id) == {"index.json", "tracks/1.mp4", "tracks/2.mp4"}
+        assert (await app.client.get(f"{FILES}/{file_id}/tracks/{number}")).content == data
+    assert blob_names(app, file_id) == {"index.json", "tracks/1.mp4", "tracks/2.mp4"}
     # Nothing is left to be sent, though the file's own content never came.
-    sent = await kiln.client.get(f"{FILES}/{file_id}/upload")
+    sent = await app.client.get(f"{FILES}/{file_id}/upload")
     assert (sent.status_code, sent.json()["complete"]) == (200, True)
     assert sent.json()["next_byte"] == found["next_byte"] == byte_size
 
 
 @pytest.mark.spec("3.2")
 async def test_an_index_that_comes_first_waits_for_its_tracks(
-    kiln: Kiln, prepared: Prepared
+    app: AppHarness, prepared: Prepared
 ) -> None:
-    file_id = (await create(kiln))["id"]
-    answer = await send_index(kiln, file_id, prepared.index)
+    file_id = (await create(app))["id"]
+    answer = await send_index(app, file_id, prepared.index)
     assert (answer.status_code, answer.json()) == (202, {"id": file_id, "status": "created"})
     for number, track in prepared.tracks.items():
-        assert (await detail(kiln, file_id))["status"] in ("created", "uploading")
-        assert (await kiln.client.get(f"{FILES}/{file_id}/index")).status_code == 409
-        await add_track(kiln, file_id, track)
-        await upload(kiln, f"{FILES}/{file_id}/tracks/{number}/upload", prepared.data[number])
-    found = await detail(kiln, file_id)
+        assert (await detail(app, file_id))["status"] in ("created", "uploading")
+        assert (await app.client.get(f"{FILES}/{file_id}/index")).status_code == 409
+        await add_track(app, file_id, track)
+        await upload(app, f"{FILES}/{file_id}/tracks/{number}/upload", prepared.data[number])
+    found = await detail(app, file_id)
     assert (found["status"], found["duration_ms"], found["width"]) == ("ready", 1000, 320)
-    served = await kiln.client.get(f"{FILES}/{file_id}/index")
+    served = await app.client.get(f"{FILES}/{file_id}/index")
     assert served.json() == {key: prepared.index[key] for key in ("1", "2")}
 
 
 @pytest.mark.spec("3.2")
 async def test_an_index_between_its_tracks_waits_for_the_rest(
-    kiln: Kiln, prepared: Prepared
+    app: AppHarness, prepared: Prepared
 ) -> None:
-    file_id = (await create(kiln))["id"]
+    file_id = (await create(app))["id"]
     for number, track in prepared.tracks.items():
-        await add_track(kiln, file_id, track)
-        await upload(kiln, f"{FILES}/{file_id}/tracks/{number}/upload", prepared.data[number])
+        await add_track(app, file_id, track)
+        await upload(app, f"{FILES}/{file_id}/tracks/{number}/upload", prepared.data[number])
         # The second time nothing is missing.
-        answer = await send_index(kiln, file_id, prepared.index)
+        answer = await send_index(app, file_id, prepared.index)
         expected = (202, "uploading") if number == 1 else (200, "ready")
         assert (answer.status_code, answer.json()["status"]) == expected
 
 
 @pytest.mark.parametrize("fault", ["too short", "no MP4"])
 async def test_a_track_that_does_not_fit_the_waiting_index_fails_the_file(
-    kiln: Kiln, prepared: Prepared, fault: str
+    app: AppHarness, prepared: Prepared, fault: str
 ) -> None:
-    file_id = (await create(kiln))["id"]
-    assert (await send_index(kiln, file_id, {"1": prepared.index["1"]})).status_code == 202
+    file_id = (await create(app))["id"]
+    assert (await send_index(app, file_id, {"1": prepared.index["1"]})).status_code == 202
     whole = prepared.data[1]
     data = whole[:-1] if fault == "too short" else b"x" * len(whole)
-    await add_track(kiln, file_id, {**prepared.tracks[1], "byte_size": len(data)})
-    answers = await upload(kiln, f"{FILES}/{file_id}/tracks/1/upload", data)
+    await add_track(app, file_id, {**prepared.tracks[1], "byte_size": len(data)})
+    answers = await upload(app, f"{FILES}/{file_id}/tracks/1/upload", data)
     assert answers[-1].status_code == 201
-    found = await detail(kiln, file_id)
+    found = await detail(app, file_id)
     assert (found["status"], found["error"]["code"]) == ("failed", "invalid_index")
     # Another index, of the track that is there, makes it ready after all.
     if fault == "too short":
         entry = {**prepared.index["1"], "segments": prepared.index["1"]["segments"][:-1]}
-        assert (await send_index(kiln, file_id, {"1": entry})).json()["status"] == "ready"
+        assert (await send_index(app, file_id, {"1": entry})).json()["status"] == "ready"
 
 
-async def test_an_index_waits_for_possible_tracks_only(kiln: Kiln, prepared: Prepared) -> None:
-    file_id = (await create(kiln))["id"]
+async def test_an_index_waits_for_possible_tracks_only(app: AppHarness, prepared: Prepared) -> None:
+    file_id = (await create(app))["id"]
     first = prepared.index["1"]
     many = {str(n): {**first, "track": n} for n in range(1, 66)}
     for index in (
@@ -184,37 +184,37 @@ async def test_an_index_waits_for_possible_tracks_only(kiln: Kiln, prepared: Pre
         {"1": {**first, "width": 1 << 40}},
         many,
     ):
-        answer = await send_index(kiln, file_id, index)
+        answer = await send_index(app, file_id, index)
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_index")
-    assert "index.json" not in blob_names(kiln, file_id)
+    assert "index.json" not in blob_names(app, file_id)
 
 
 async def test_a_ready_file_takes_no_index_of_tracks_that_are_missing(
-    kiln: Kiln, prepared: Prepared
+    app: AppHarness, prepared: Prepared
 ) -> None:
-    file_id = await with_tracks(kiln, prepared)
-    await send_index(kiln, file_id, prepared.index)
+    file_id = await with_tracks(app, prepared)
+    await send_index(app, file_id, prepared.index)
     more = {**prepared.index, "3": {**prepared.index["1"], "track": 3}}
-    assert (await send_index(kiln, file_id, more)).status_code == 400
-    assert (await detail(kiln, file_id))["status"] == "ready"
+    assert (await send_index(app, file_id, more)).status_code == 400
+    assert (await detail(app, file_id))["status"] == "ready"
 
 
-async def test_a_scrub_track_may_come_too(kiln: Kiln, prepared: Prepared) -> None:
-    file_id = await with_tracks(kiln, prepared)
+async def test_a_scrub_track_may_come_too(app: AppHarness, prepared: Prepared) -> None:
+    file_id = await with_tracks(app, prepared)
     scrub = {**prepared.tracks[1], "track_id": -1}
-    await add_track(kiln, file_id, scrub)
-    await upload(kiln, f"{FILES}/{file_id}/tracks/-1/upload", prepared.data[1])
+    await add_track(app, file_id, scrub)
+    await upload(app, f"{FILES}/{file_id}/tracks/-1/upload", prepared.data[1])
     index = {**prepared.index, "-1": {**prepared.index["1"], "track": -1}}
-    assert (await send_index(kiln, file_id, index)).status_code == 200
-    answer = await kiln.client.get(f"{FILES}/{file_id}/tracks/-1")
+    assert (await send_index(app, file_id, index)).status_code == 200
+    answer = await app.client.get(f"{FILES}/{file_id}/tracks/-1")
     assert answer.content == prepared.data[1]
-    assert [track["track_id"] for track in (await detail(kiln, file_id))["tracks"]] == [1, 2]
+    assert [track["track_id"] for track in (await detail(app, file_id))["tracks"]] == [1, 2]
 
 
-async def test_any_type_of_file_takes_tracks(kiln: Kiln, prepared: Prepared) -> None:
+async def test_any_type_of_file_takes_tracks(app: AppHarness, prepared: Prepared) -> None:
     """Tools look up a sum and go on with whatever file they find."""
-    file_id = await with_tracks(kiln, prepared, type="caption")
-    assert (await send_index(kiln, file_id, prepared.index)).json()["status"] == "ready"
+    file_id = await with_tracks(app, prepared, type="caption")
+    assert (await send_index(app, file_id, prepared.index)).json()["status"] == "ready"
 
 
 @pytest.mark.parametrize(
@@ -233,39 +233,39 @@ async def test_any_type_of_file_takes_tracks(kiln: Kiln, prepared: Prepared) -> 
     ],
 )
 async def test_tracks_that_are_refused(
-    kiln: Kiln, prepared: Prepared, change: dict[str, Any], status: int
+    app: AppHarness, prepared: Prepared, change: dict[str, Any], status: int
 ) -> None:
-    record = await create(kiln)
+    record = await create(app)
     body = {**prepared.tracks[1], **change}
-    answer = await kiln.client.post(f"{FILES}/{record['id']}/tracks", json=body)
+    answer = await app.client.post(f"{FILES}/{record['id']}/tracks", json=body)
     assert answer.status_code == status
     assert answer.json()["field"] == next(iter(change))
 
 
-async def test_a_track_can_be_begun_anew(kiln: Kiln, prepared: Prepared) -> None:
+async def test_a_track_can_be_begun_anew(app: AppHarness, prepared: Prepared) -> None:
     """Made again, a track may have another size; while it is not complete that is no matter."""
-    file_id = (await create(kiln))["id"]
+    file_id = (await create(app))["id"]
     path, data = f"{FILES}/{file_id}/tracks/1/upload", prepared.data[1]
-    await add_track(kiln, file_id, {**prepared.tracks[1], "byte_size": 5000})
-    await send_chunk(kiln, path, b"x" * 3000, start=0, total=5000)
-    assert (await add_track(kiln, file_id, prepared.tracks[1]))["next_byte"] == 0
-    await upload(kiln, path, data)
+    await add_track(app, file_id, {**prepared.tracks[1], "byte_size": 5000})
+    await send_chunk(app, path, b"x" * 3000, start=0, total=5000)
+    assert (await add_track(app, file_id, prepared.tracks[1]))["next_byte"] == 0
+    await upload(app, path, data)
     body = {**prepared.tracks[1], "byte_size": 5000}
-    answer = await kiln.client.post(f"{FILES}/{file_id}/tracks", json=body)
+    answer = await app.client.post(f"{FILES}/{file_id}/tracks", json=body)
     assert (answer.status_code, answer.json()["error"]) == (409, "track_exists")
-    assert blob_names(kiln, file_id) == {"tracks/1.mp4"}
+    assert blob_names(app, file_id) == {"tracks/1.mp4"}
 
 
-async def test_a_track_that_does_not_exist(kiln: Kiln) -> None:
-    file_id = (await create(kiln))["id"]
+async def test_a_track_that_does_not_exist(app: AppHarness) -> None:
+    file_id = (await create(app))["id"]
     for track in ("3", "0", "x", "99999999999"):
         path = f"{FILES}/{file_id}/tracks/{track}/upload"
-        for answer in (await kiln.client.get(path), await kiln.client.post(path, content=b"x")):
+        for answer in (await app.client.get(path), await app.client.post(path, content=b"x")):
             assert (answer.status_code, answer.json()["error"]) == (404, "track_not_found")
 
 
-async def test_an_index_must_fit_the_tracks(kiln: Kiln, prepared: Prepared) -> None:
-    file_id = await with_tracks(kiln, prepared)
+async def test_an_index_must_fit_the_tracks(app: AppHarness, prepared: Prepared) -> None:
+    file_id = await with_tracks(app, prepared)
     first = prepared.index["1"]
     beyond = {"offset": 0, "size": len(prepared.data[1]) + 1}
     for index in (
@@ -283,29 +283,29 @@ async def test_an_index_must_fit_the_tracks(kiln: Kiln, prepared: Prepared) -> N
         {"1": {**first, "segments": [{**first["segments"][0], "offset": -1}]}},
         {"1": {**first, "segments": {}}},
     ):
-        answer = await send_index(kiln, file_id, index)
+        answer = await send_index(app, file_id, index)
         assert (answer.status_code, answer.json()["error"]) == (400, "invalid_index"), index
-    assert (await detail(kiln, file_id))["status"] == "uploading"
-    assert "index.json" not in blob_names(kiln, file_id)
-    too_large = await kiln.client.post(
+    assert (await detail(app, file_id))["status"] == "uploading"
+    assert "index.json" not in blob_names(app, file_id)
+    too_large = await app.client.post(
         f"{FILES}/{file_id}/index/upload", headers={"Content-Length": str((50 << 20) + 1)}
     )
     assert too_large.status_code == 413
 
 
-async def test_tracks_must_be_what_the_index_says(kiln: Kiln, prepared: Prepared) -> None:
-    file_id = (await create(kiln))["id"]
-    await add_track(kiln, file_id, prepared.tracks[1])
+async def test_tracks_must_be_what_the_index_says(app: AppHarness, prepared: Prepared) -> None:
+    file_id = (await create(app))["id"]
+    await add_track(app, file_id, prepared.tracks[1])
     data = b"x" * len(prepared.data[1])
-    await upload(kiln, f"{FILES}/{file_id}/tracks/1/upload", data)
-    answer = await send_index(kiln, file_id, {"1": prepared.index["1"]})
+    await upload(app, f"{FILES}/{file_id}/tracks/1/upload", data)
+    answer = await send_index(app, file_id, {"1": prepared.index["1"]})
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_index")
     assert "no MP4" in answer.json()["message"]
 
 
-async def test_an_index_for_nobody(kiln: Kiln, prepared: Prepared) -> None:
-    stranger = await kiln.stranger()
-    file_id = await with_tracks(kiln, prepared)
+async def test_an_index_for_an_unknown_file_is_404(app: AppHarness, prepared: Prepared) -> None:
+    stranger = await app.other_organization()
+    file_id = await with_tracks(app, prepared)
     answer = await send_index(stranger, file_id, prepared.index)
     assert (answer.status_code, answer.json()["error"]) == (404, "file_not_found")
     answer = await stranger.client.post(f"{FILES}/{file_id}/tracks", json=prepared.tracks[1])

@@ -11,11 +11,16 @@ import pytest
 
 from framekiln.kit.ids import FileId
 from framekiln.media.captions import read_captions
-from tests.support.app import Kiln
+from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip
-from tests.support.spoken import FOLDER, normal_words
-from tests.support.transcribing import TRANSCRIPTIONS, listening, ready_file, transcribe
-from tests.support.uploads import FILES, blob_names, create, keeps_only, upload
+from tests.support.speech_clips import FOLDER, normal_words
+from tests.support.transcriptions import (
+    TRANSCRIPTIONS,
+    ready_file,
+    running_transcription_worker,
+    transcribe,
+)
+from tests.support.uploads import FILES, blob_names, create, upload, wait_until_stored
 
 pytestmark = pytest.mark.spec("4.5")
 
@@ -29,53 +34,53 @@ RECORD = {
 
 
 @pytest.fixture(scope="module")
-async def kiln(kiln: Kiln) -> AsyncIterator[Kiln]:
-    async with listening(kiln.services):
-        yield kiln
+async def app(app: AppHarness) -> AsyncIterator[AppHarness]:
+    async with running_transcription_worker(app.services):
+        yield app
 
 
 @pytest.fixture(scope="module")
-async def followed(kiln: Kiln) -> tuple[str, list[bytes]]:
+async def followed(app: AppHarness) -> tuple[str, list[bytes]]:
     """A file in which a sentence is said, transcribed: its id, and what was told meanwhile."""
-    file = await ready_file(kiln, SPOKEN)
+    file = await ready_file(app, SPOKEN)
     path = f"{FILES}/{file['id']}"
-    assert (await kiln.client.get(f"{path}/transcription")).status_code == 404
-    started = await kiln.client.post(f"{path}/transcribe", json={})
+    assert (await app.client.get(f"{path}/transcription")).status_code == 404
+    started = await app.client.post(f"{path}/transcribe", json={})
     assert started.status_code == 201
     assert started.json() == {"id": started.json()["id"], "file_id": file["id"], "track_id": 1}
     return file["id"], (
-        await kiln.writes(f"{TRANSCRIPTIONS}/{started.json()['id']}/progress")
+        await app.get_in_parts(f"{TRANSCRIPTIONS}/{started.json()['id']}/progress")
     ).parts
 
 
 @pytest.fixture(scope="module")
-async def spoken(kiln: Kiln, followed: tuple[str, list[bytes]]) -> dict[str, Any]:
+async def spoken(app: AppHarness, followed: tuple[str, list[bytes]]) -> dict[str, Any]:
     """The transcription of that file."""
-    return await transcribe(kiln, followed[0])
+    return await transcribe(app, followed[0])
 
 
 @pytest.fixture(scope="module")
-async def mute(kiln: Kiln, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+async def mute(app: AppHarness, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """A file without sound."""
     path = tmp_path_factory.mktemp("mute") / "mute.mp4"
     make_clip(path, Clip(duration_s=Fraction(1), audio_codec=None))
-    return await ready_file(kiln, path.read_bytes())
+    return await ready_file(app, path.read_bytes())
 
 
 @pytest.mark.spec("2.9", "3.3", "4.4")
 async def test_a_file_from_transcribe_to_text(
-    kiln: Kiln, followed: tuple[str, list[bytes]]
+    app: AppHarness, followed: tuple[str, list[bytes]]
 ) -> None:
     file_id, parts = followed
     check_progress(parts)
-    record = (await kiln.client.get(f"{FILES}/{file_id}/transcription")).json()
+    record = (await app.client.get(f"{FILES}/{file_id}/transcription")).json()
     assert set(record) == RECORD
     assert (record["status"], record["error"], record["failed_at"]) == ("completed", None, None)
     assert (record["language"], record["work_slice_ms"]) == ("en", 22_000)
     assert (record["engine"], record["warnings"]) == ("whisper-base", [])
     assert record["completed_at"] > record["created_at"]
     assert record["duration_ms"] == 2990
-    by_id = (await kiln.client.get(f"{TRANSCRIPTIONS}/{record['id']}")).json()
+    by_id = (await app.client.get(f"{TRANSCRIPTIONS}/{record['id']}")).json()
     assert by_id == {**record, "status": "complete"}
 
 
@@ -93,9 +98,9 @@ def check_progress(parts: list[bytes]) -> None:
     assert fractions == sorted(fractions)
 
 
-async def test_the_text_in_three_forms(kiln: Kiln, spoken: dict[str, Any]) -> None:
+async def test_the_text_in_three_forms(app: AppHarness, spoken: dict[str, Any]) -> None:
     for path in (f"{TRANSCRIPTIONS}/{spoken['id']}", f"{FILES}/{spoken['file_id']}/transcription"):
-        told = await kiln.client.get(f"{path}.json")
+        told = await app.client.get(f"{path}.json")
         assert told.headers["content-type"] == "application/json"
         captions = told.json()
         assert set(captions) == {"segments", "word_segments", "language", "engine", "status"}
@@ -103,15 +108,15 @@ async def test_the_text_in_three_forms(kiln: Kiln, spoken: dict[str, Any]) -> No
         assert captions["engine"] == "whisper-base"
         check_spoken(captions)
         for ending, media_type in (("vtt", "text/vtt"), ("srt", "application/x-subrip")):
-            answer = await kiln.client.get(f"{path}.{ending}")
+            answer = await app.client.get(f"{path}.{ending}")
             assert answer.headers["content-type"].startswith(media_type)
             read = read_captions(answer.content)
             assert normal_words(" ".join(cue.text for cue in read.segments)) == TEXT.split()
-    timed = await kiln.client.get(f"{TRANSCRIPTIONS}/{spoken['id']}.vtt?word_times=true")
+    timed = await app.client.get(f"{TRANSCRIPTIONS}/{spoken['id']}.vtt?word_times=true")
     assert len(re.findall(r"<00:00:0\d\.\d{3}>", timed.text)) == len(captions["word_segments"]) - 1
-    organization_id = (await kiln.services.identity.authenticate(kiln.key)).organization.id
+    organization_id = (await app.services.identity.authenticate(app.key)).organization.id
     file_id = FileId(UUID(spoken["file_id"]))
-    assert json.loads(await kiln.services.transcripts.captions_json(organization_id, file_id)) == (
+    assert json.loads(await app.services.transcripts.captions_json(organization_id, file_id)) == (
         captions
     )
 
@@ -126,16 +131,16 @@ def check_spoken(captions: dict[str, Any]) -> None:
     assert normal_words(" ".join(each["text"] for each in captions["segments"])) == TEXT.split()
 
 
-async def test_fragments_have_absolute_seconds(kiln: Kiln, spoken: dict[str, Any]) -> None:
+async def test_fragments_have_absolute_seconds(app: AppHarness, spoken: dict[str, Any]) -> None:
     path = f"{TRANSCRIPTIONS}/{spoken['id']}/fragments"
-    first = (await kiln.client.get(f"{path}/0")).json()
+    first = (await app.client.get(f"{path}/0")).json()
     assert set(first) == {"segments", "word_segments"}
     check_spoken(first)
     for beyond in (1, 123456789):
-        answer = await kiln.client.get(f"{path}/{beyond}")
+        answer = await app.client.get(f"{path}/{beyond}")
         assert (answer.status_code, answer.json()["word_segments"]) == (200, [])
     for wrong in ("-1", "x", "1.5"):
-        assert (await kiln.client.get(f"{path}/{wrong}")).status_code == 404
+        assert (await app.client.get(f"{path}/{wrong}")).status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -150,49 +155,49 @@ async def test_fragments_have_absolute_seconds(kiln: Kiln, spoken: dict[str, Any
     ],
 )
 async def test_asking_again_returns_what_is_there(
-    kiln: Kiln, spoken: dict[str, Any], body: dict[str, Any]
+    app: AppHarness, spoken: dict[str, Any], body: dict[str, Any]
 ) -> None:
     file_id = spoken["file_id"]
     for path in (f"{FILES}/{file_id}", f"{ISOBMFF}/{file_id}"):
-        answer = await kiln.client.post(f"{path}/transcribe", json=body)
+        answer = await app.client.post(f"{path}/transcribe", json=body)
         assert (answer.status_code, answer.json()["id"]) == (200, spoken["id"])
-    answer = await kiln.client.post(TRANSCRIPTIONS, json={"file_id": file_id, **body})
+    answer = await app.client.post(TRANSCRIPTIONS, json={"file_id": file_id, **body})
     assert answer.status_code == 200
     assert answer.json() == spoken
 
 
 @pytest.mark.spec("2.8")
-async def test_the_older_address_of_a_file(kiln: Kiln, spoken: dict[str, Any]) -> None:
+async def test_the_older_address_of_a_file(app: AppHarness, spoken: dict[str, Any]) -> None:
     path = f"{ISOBMFF}/{spoken['file_id']}"
-    record = (await kiln.client.get(f"{path}/transcription")).json()
+    record = (await app.client.get(f"{path}/transcription")).json()
     length = {"duration_ms": spoken["duration_ms"]}
     assert record == {**spoken, "status": "completed", "isobmff_track": length}
-    empty = await kiln.client.post(f"{path}/transcribe", headers={"Content-Length": "0"})
+    empty = await app.client.post(f"{path}/transcribe", headers={"Content-Length": "0"})
     assert empty.json() == {name: spoken[name] for name in ("id", "file_id", "track_id")}
 
 
-async def test_a_file_that_came_as_tracks(kiln: Kiln, spoken: dict[str, Any]) -> None:
+async def test_a_file_that_came_as_tracks(app: AppHarness, spoken: dict[str, Any]) -> None:
     """There is no original, so the track itself is heard, whatever its number is."""
     source = f"{FILES}/{spoken['file_id']}"
-    track = (await kiln.client.get(f"{source}/tracks/1")).content
-    index = (await kiln.client.get(f"{source}/index")).json()
-    path = f"{FILES}/{(await create(kiln, filename='tracks'))['id']}"
+    track = (await app.client.get(f"{source}/tracks/1")).content
+    index = (await app.client.get(f"{source}/index")).json()
+    path = f"{FILES}/{(await create(app, filename='tracks'))['id']}"
     told = {"track_id": 5, "type": "audio", "codec_name": "aac", "duration_ms": 2990}
-    await kiln.client.post(f"{path}/tracks", json={**told, "byte_size": len(track)})
-    sent = await upload(kiln, f"{path}/tracks/5/upload", track)
+    await app.client.post(f"{path}/tracks", json={**told, "byte_size": len(track)})
+    sent = await upload(app, f"{path}/tracks/5/upload", track)
     assert sent[-1].status_code == 201
-    ready = await kiln.client.post(f"{path}/index/upload", json={"5": {**index["1"], "track": 5}})
+    ready = await app.client.post(f"{path}/index/upload", json={"5": {**index["1"], "track": 5}})
     assert ready.json()["status"] == "ready", ready.text
-    made = await transcribe(kiln, ready.json()["id"], language="en")
+    made = await transcribe(app, ready.json()["id"], language="en")
     assert (made["status"], made["track_id"]) == ("complete", 5)
-    words = (await kiln.client.get(f"{path}/transcription.json")).json()["word_segments"]
+    words = (await app.client.get(f"{path}/transcription.json")).json()["word_segments"]
     assert normal_words(words[0]["text"] + " " + words[1]["text"]) == TEXT.split()[:2]
 
 
 async def test_what_cannot_be_transcribed(
-    kiln: Kiln, spoken: dict[str, Any], mute: dict[str, Any]
+    app: AppHarness, spoken: dict[str, Any], mute: dict[str, Any]
 ) -> None:
-    created = await create(kiln, filename="later.mp4")
+    created = await create(app, filename="later.mp4")
     wrong: list[tuple[str, dict[str, Any], int, str]] = [
         (mute["id"], {}, 400, "no_audio_track"),
         (mute["id"], {"trackId": 1}, 400, "no_audio_track"),
@@ -205,24 +210,24 @@ async def test_what_cannot_be_transcribed(
         (str(uuid4()), {}, 404, "file_not_found"),
     ]
     for file_id, body, status, error in wrong:
-        answer = await kiln.client.post(f"{FILES}/{file_id}/transcribe", json=body)
+        answer = await app.client.post(f"{FILES}/{file_id}/transcribe", json=body)
         assert (answer.status_code, answer.json()["error"]) == (status, error)
-        answer = await kiln.client.post(TRANSCRIPTIONS, json={"file_id": file_id, **body})
+        answer = await app.client.post(TRANSCRIPTIONS, json={"file_id": file_id, **body})
         assert (answer.status_code, answer.json()["error"]) == (status, error)
-    assert (await kiln.client.post(TRANSCRIPTIONS, json={})).status_code == 400
+    assert (await app.client.post(TRANSCRIPTIONS, json={})).status_code == 400
     for ending in ("", ".json", ".vtt", ".srt"):
-        answer = await kiln.client.get(f"{FILES}/{mute['id']}/transcription{ending}")
+        answer = await app.client.get(f"{FILES}/{mute['id']}/transcription{ending}")
         assert (answer.status_code, answer.json()["error"]) == (404, "transcription_not_found")
 
 
-async def test_nobody_else_sees_it(kiln: Kiln, spoken: dict[str, Any]) -> None:
-    stranger = await kiln.stranger()
+async def test_nobody_else_sees_it(app: AppHarness, spoken: dict[str, Any]) -> None:
+    stranger = await app.other_organization()
     by_id = f"{TRANSCRIPTIONS}/{spoken['id']}"
     of_file = f"{FILES}/{spoken['file_id']}/transcription"
     paths = [by_id, f"{by_id}.vtt", f"{by_id}/fragments/0", f"{by_id}/progress"]
     for path in [*paths, of_file, f"{of_file}.json"]:
         assert (await stranger.client.get(path)).status_code == 404
-        assert (await kiln.client.get(path, headers={"Authorization": ""})).status_code == 401
+        assert (await app.client.get(path, headers={"Authorization": ""})).status_code == 401
     assert (await stranger.client.get(TRANSCRIPTIONS)).json() == {
         "transcriptions": [],
         "next_cursor": None,
@@ -230,10 +235,10 @@ async def test_nobody_else_sees_it(kiln: Kiln, spoken: dict[str, Any]) -> None:
     await stranger.client.aclose()
 
 
-async def test_the_list_in_pages(kiln: Kiln, spoken: dict[str, Any]) -> None:
-    one = await kiln.client.get(TRANSCRIPTIONS, params={"file_id": spoken["file_id"]})
+async def test_the_list_in_pages(app: AppHarness, spoken: dict[str, Any]) -> None:
+    one = await app.client.get(TRANSCRIPTIONS, params={"file_id": spoken["file_id"]})
     assert one.json() == {"transcriptions": [spoken], "next_cursor": None}
-    whole = (await kiln.client.get(TRANSCRIPTIONS)).json()["transcriptions"]
+    whole = (await app.client.get(TRANSCRIPTIONS)).json()["transcriptions"]
     assert [each["created_at"] for each in whole] == sorted(
         (each["created_at"] for each in whole), reverse=True
     )
@@ -241,7 +246,7 @@ async def test_the_list_in_pages(kiln: Kiln, spoken: dict[str, Any]) -> None:
     cursor = None
     while len(paged) < len(whole):
         params = {"limit": 1} | ({"cursor": cursor} if cursor else {})
-        page = (await kiln.client.get(TRANSCRIPTIONS, params=params)).json()
+        page = (await app.client.get(TRANSCRIPTIONS, params=params)).json()
         paged += page["transcriptions"]
         cursor = page["next_cursor"]
     assert (paged, cursor) == (whole, None)
@@ -249,47 +254,49 @@ async def test_the_list_in_pages(kiln: Kiln, spoken: dict[str, Any]) -> None:
 
 @pytest.mark.spec("3.3")
 async def test_one_that_failed_says_why_and_can_be_made_anew(
-    kiln: Kiln, monkeypatch: pytest.MonkeyPatch
+    app: AppHarness, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # As in front of workers whose model knows more languages than that of these.
-    monkeypatch.setattr(kiln.services.transcripts, "_languages", frozenset({"en", "tlh"}))
-    file = await ready_file(kiln, SPOKEN)
+    monkeypatch.setattr(app.services.transcripts, "_languages", frozenset({"en", "tlh"}))
+    file = await ready_file(app, SPOKEN)
     path = f"{FILES}/{file['id']}"
-    failed = await transcribe(kiln, file["id"], language="tlh")
+    failed = await transcribe(app, file["id"], language="tlh")
     assert (failed["status"], failed["error"]["code"]) == ("failed", "unknown_language")
     assert failed["failed_at"] is not None
-    told = b"".join((await kiln.writes(f"{TRANSCRIPTIONS}/{failed['id']}/progress")).parts)
+    told = b"".join((await app.get_in_parts(f"{TRANSCRIPTIONS}/{failed['id']}/progress")).parts)
     assert told.split(b"\n\n")[-2].startswith(b"event: error\ndata: unknown_language: ")
     for text in (f"{path}/transcription.vtt", f"{TRANSCRIPTIONS}/{failed['id']}/fragments/0"):
-        answer = await kiln.client.get(text)
+        answer = await app.client.get(text)
         assert (answer.status_code, answer.json()["status"]) == (409, "failed")
         assert "tlh" in answer.json()["message"]
-    again = await transcribe(kiln, file["id"], language="EN")
+    again = await transcribe(app, file["id"], language="EN")
     assert (again["status"], again["language"]) == ("complete", "en")
     assert again["id"] != failed["id"]
-    assert (await kiln.client.get(f"{path}/transcription")).json()["id"] == again["id"]
-    await keeps_transcript(kiln, file["id"], again["id"])
-    assert (await kiln.client.post(f"{path}/delete")).json() == {"success": True}
-    assert (await kiln.client.get(f"{TRANSCRIPTIONS}/{again['id']}")).status_code == 404
-    assert blob_names(kiln, file["id"]) == set()
+    assert (await app.client.get(f"{path}/transcription")).json()["id"] == again["id"]
+    await keeps_transcript(app, file["id"], again["id"])
+    assert (await app.client.post(f"{path}/delete")).json() == {"success": True}
+    assert (await app.client.get(f"{TRANSCRIPTIONS}/{again['id']}")).status_code == 404
+    assert blob_names(app, file["id"]) == set()
 
 
 @pytest.mark.parametrize("language", ["tlh", "xx", "zz-ZZ"])
 async def test_a_language_the_engine_does_not_know_is_refused_at_once(
-    kiln: Kiln, spoken: dict[str, Any], language: str
+    app: AppHarness, spoken: dict[str, Any], language: str
 ) -> None:
     asked = {"file_id": spoken["file_id"], "language": language}
     for path in (f"{FILES}/{spoken['file_id']}/transcribe", TRANSCRIPTIONS):
-        answer = await kiln.client.post(path, json=asked)
+        answer = await app.client.post(path, json=asked)
         assert answer.status_code == 400
         told = answer.json()
         assert (told["error"], told["field"]) == ("unknown_language", "language")
         assert repr(language) in told["message"]
-    newest = await kiln.client.get(f"{FILES}/{spoken['file_id']}/transcription")
+    newest = await app.client.get(f"{FILES}/{spoken['file_id']}/transcription")
     assert newest.json()["id"] == spoken["id"]
 
 
-async def keeps_transcript(kiln: Kiln, file_id: str, transcription_id: str) -> None:
+async def keeps_transcript(app: AppHarness, file_id: str, transcription_id: str) -> None:
     """Wait until of all that was made for it only the transcript is left."""
-    others = {name for name in blob_names(kiln, file_id) if "transcriptions/" not in name}
-    await keeps_only(kiln, file_id, *others, f"transcriptions/{transcription_id}/transcript.json")
+    others = {name for name in blob_names(app, file_id) if "transcriptions/" not in name}
+    await wait_until_stored(
+        app, file_id, *others, f"transcriptions/{transcription_id}/transcript.json"
+    )

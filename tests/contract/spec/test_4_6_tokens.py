@@ -19,14 +19,14 @@ from framekiln.api.auth import MediaReader, Uploader
 from framekiln.db.pool import Database
 from framekiln.identity.model import IssuedKey, TokenInvalid
 from framekiln.identity.signing.keys import make_signing_key
-from framekiln.identity.signing.scope import Asked
+from framekiln.identity.signing.scope import RequestTarget
 from framekiln.identity.signing.store import insert_signing_key
-from framekiln.identity.signing.stored_keys import LOOK_AGAIN_AFTER, StoredKeys
-from framekiln.identity.signing.tokens import URL_TOKEN_LIFETIME, Tokens
+from framekiln.identity.signing.stored_keys import RELOAD_AFTER, StoredSigningKeys
+from framekiln.identity.signing.tokens import URL_TOKEN_LIFETIME, AccessTokens
 from framekiln.kit.ids import OrganizationId, RenderId
-from framekiln.renders.model import Made
+from framekiln.renders.model import RenderResult
 from tests.contract.conftest import TEMPLATE
-from tests.support.app import BASE_URL, Kiln, open_kiln
+from tests.support.app import BASE_URL, AppHarness, open_app
 from tests.support.clock import SettableClock
 from tests.support.postgres import PostgresServer
 
@@ -40,9 +40,9 @@ CONTENT = b"not really a film, but every byte of it"
 class Stage:
     """The application under a clock of the test's, with one finished render."""
 
-    kiln: Kiln
+    kiln: AppHarness
     clock: SettableClock
-    tokens: Tokens
+    tokens: AccessTokens
     organization_id: OrganizationId
     path: str
 
@@ -58,7 +58,7 @@ class Stage:
         return await self.browser().request(method, path, headers=headers, **asked)
 
     def browser(self) -> httpx.AsyncClient:
-        transport = httpx.ASGITransport(self.kiln.app)
+        transport = httpx.ASGITransport(self.kiln.asgi)
         return httpx.AsyncClient(transport=transport, base_url=BASE_URL)
 
 
@@ -68,7 +68,7 @@ extra = APIRouter()
 
 @extra.get("/api/v1/transcode/{rest:path}")
 async def transcode(reader: MediaReader, rest: str) -> dict[str, str]:
-    return {"organization_id": str(reader.organization_id), "proof": reader.proof}
+    return {"organization_id": str(reader.organization_id), "proof": reader.method}
 
 
 @extra.post("/api/v1/unprocessed_files")
@@ -83,29 +83,31 @@ async def stage(
     postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[Stage]:
     folder, clock = tmp_path_factory.mktemp("tokens"), SettableClock()
-    async with open_kiln(postgres, folder, template=TEMPLATE) as opened:
-        tokens = Tokens(StoredKeys(opened.services.database, clock), clock)
+    async with open_app(postgres, folder, template=TEMPLATE) as opened:
+        tokens = AccessTokens(StoredSigningKeys(opened.services.database, clock), clock)
         services = replace(opened.services, tokens=tokens)
         app = create_app(services)
         own = list(app.router.routes)
         app.include_router(extra)
         # In front of the real ones, which would go on to look for the thing itself.
         app.router.routes[:] = [route for route in app.router.routes if route not in own] + own
-        kiln = Kiln(services, app, key=opened.key)
+        kiln = AppHarness(services, app, key=opened.key)
         path = await finished_render(kiln)
         found = (await kiln.client.get("/api/v1/organization")).json()
         yield Stage(kiln, clock, tokens, OrganizationId(UUID(found["id"])), path)
         await kiln.client.aclose()
 
 
-async def finished_render(kiln: Kiln) -> str:
+async def finished_render(app: AppHarness) -> str:
     """Return the path of an output that can be downloaded."""
-    render_id = RenderId(UUID(await kiln.create(html="<p>x", duration_ms=100)))
+    render_id = RenderId(UUID(await app.create(html="<p>x", duration_ms=100)))
     key = f"org/{uuid4()}/renders/{render_id}/output-1.mp4"
-    await kiln.services.blobs.put(key, CONTENT)
-    work = kiln.services.render_work
+    await app.services.blobs.put(key, CONTENT)
+    work = app.services.render_worker
     await work.start(render_id, job_id=1, attempt=1)
-    assert await work.complete(render_id, Made(2, 2, Fraction(30), 100, key, len(CONTENT), {}))
+    assert await work.complete(
+        render_id, RenderResult(2, 2, Fraction(30), 100, key, len(CONTENT), {})
+    )
     return f"/api/v1/renders/{render_id}.mp4"
 
 
@@ -191,7 +193,7 @@ async def test_a_token_that_a_session_signed_opens_one_thing_only(stage: Stage) 
 
 
 async def test_the_token_of_another_organization_is_a_401(stage: Stage) -> None:
-    stranger = await stage.kiln.stranger()
+    stranger = await stage.kiln.other_organization()
     signed = await stranger.client.post(SIGN, json={"url": stage.path})
     assert "another" in refusal(await stage.ask(stage.path, signed.json()["token"]))
     # With a key it stays a 404, and so does a path that names nothing at all.
@@ -336,25 +338,25 @@ class TestUploads:
 
 class TestSecrets:
     async def test_all_processes_share_one(self, database: Database, clock: SettableClock) -> None:
-        starts = [StoredKeys(database, clock) for _ in range(6)]
+        starts = [StoredSigningKeys(database, clock) for _ in range(6)]
         found = await asyncio.gather(*(keys.current() for keys in starts))
         assert len({key.secret for key in found}) == 1
-        organization_id, asked = OrganizationId(uuid4()), Asked("/api/v1/files/1")
-        token = await Tokens(starts[0], clock).sign_url(organization_id, asked.path)
-        fresh = Tokens(StoredKeys(database, clock), clock)
+        organization_id, asked = OrganizationId(uuid4()), RequestTarget("/api/v1/files/1")
+        token = await AccessTokens(starts[0], clock).sign_url(organization_id, asked.path)
+        fresh = AccessTokens(StoredSigningKeys(database, clock), clock)
         assert await fresh.read_url(token, asked) == organization_id
 
     async def test_made_up_names_cost_no_query(
         self, database: Database, clock: SettableClock
     ) -> None:
-        keys = StoredKeys(database, clock)
+        keys = StoredSigningKeys(database, clock)
         known = await keys.current()
         assert await keys.find("nobody") is None
         added = make_signing_key()
         async with database.transaction() as connection:
             await insert_signing_key(connection, added, now=clock.now() + timedelta(seconds=1))
         assert await keys.find(added.id) is None
-        clock.advance(LOOK_AGAIN_AFTER)
+        clock.advance(RELOAD_AFTER)
         assert await keys.find(added.id) == added
         assert await keys.find(known.id) == known
         assert await keys.current() == added
@@ -363,6 +365,8 @@ class TestSecrets:
         self, database: Database, clock: SettableClock
     ) -> None:
         elsewhere = make_signing_key()
-        assert await StoredKeys(database, clock).find(elsewhere.id) is None
+        assert await StoredSigningKeys(database, clock).find(elsewhere.id) is None
         with pytest.raises(TokenInvalid):
-            await Tokens(StoredKeys(database, clock), clock).read_url("a.b.c", Asked("/"))
+            await AccessTokens(StoredSigningKeys(database, clock), clock).read_url(
+                "a.b.c", RequestTarget("/")
+            )

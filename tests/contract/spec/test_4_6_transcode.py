@@ -12,13 +12,13 @@ import m3u8
 import pytest
 
 from tests.contract.conftest import TEMPLATE
-from tests.support.app import BASE_URL, Kiln
+from tests.support.app import BASE_URL, AppHarness
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code
 from tests.support.looks import decode_frames
-from tests.support.playing import ROUTE, ClipServer, Player, open_playing_kiln
+from tests.support.playback import ROUTE, ClipServer, PlayerClient, open_playback_app
 from tests.support.postgres import PostgresServer
-from tests.support.uploads import media_worker, processed, upload_file
+from tests.support.uploads import running_file_worker, upload_file, wait_processed
 
 pytestmark = pytest.mark.spec("4.6")
 
@@ -51,20 +51,20 @@ def server(clip_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.fixture(scope="module")
-async def kiln(
+async def app(
     postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory, server: ClipServer
-) -> AsyncIterator[Kiln]:
+) -> AsyncIterator[AppHarness]:
     folder = tmp_path_factory.mktemp("kiln")
-    async with open_playing_kiln(postgres, folder, server, template=TEMPLATE) as kiln:
-        yield kiln
+    async with open_playback_app(postgres, folder, server, template=TEMPLATE) as app:
+        yield app
 
 
 @pytest.fixture
-def player(kiln: Kiln, server: ClipServer) -> Player:
-    return Player(kiln, server.address("clip.mp4"))
+def player(app: AppHarness, server: ClipServer) -> PlayerClient:
+    return PlayerClient(app, server.address("clip.mp4"))
 
 
-async def test_hls_leads_to_every_segment(player: Player, tmp_path: Path) -> None:
+async def test_hls_leads_to_every_segment(player: PlayerClient, tmp_path: Path) -> None:
     answer = await player.get("manifest.m3u8")
     assert answer.headers["content-type"].startswith("application/vnd.apple.mpegurl")
     assert answer.headers["cache-control"] == "private, max-age=300"
@@ -84,7 +84,7 @@ async def test_hls_leads_to_every_segment(player: Player, tmp_path: Path) -> Non
     assert {part.headers["cache-control"] for part in parts} == {"private, max-age=3600"}
 
 
-async def test_a_segment_as_mp4_plays_by_itself(player: Player, tmp_path: Path) -> None:
+async def test_a_segment_as_mp4_plays_by_itself(player: PlayerClient, tmp_path: Path) -> None:
     answer = await player.get("high/2.mp4")
     assert answer.headers["content-type"] == "video/mp4"
     path = tmp_path / "second.mp4"
@@ -96,11 +96,11 @@ async def test_a_segment_as_mp4_plays_by_itself(player: Player, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("extension", ["m4s", "mp4", "webm"])
-async def test_headers_have_any_ending(player: Player, extension: str) -> None:
+async def test_headers_have_any_ending(player: PlayerClient, extension: str) -> None:
     assert await player.bytes(f"audio/init.{extension}") == await player.bytes("audio/init.m4s")
 
 
-async def test_json_templates_lead_to_segments(player: Player) -> None:
+async def test_json_templates_lead_to_segments(player: PlayerClient) -> None:
     answer = await player.get("manifest.json")
     assert answer.headers["content-type"] == "application/json"
     told = answer.json()
@@ -115,28 +115,28 @@ async def test_json_templates_lead_to_segments(player: Player) -> None:
         assert (await player.kiln.client.get(url)).status_code == 200
 
 
-async def test_dash_is_there_too(player: Player) -> None:
+async def test_dash_is_there_too(player: PlayerClient) -> None:
     answer = await player.get("manifest.mpd")
     assert answer.headers["content-type"].startswith("application/dash+xml")
     assert 'media="high/$Number$.m4s?url=' in answer.text
 
 
-async def test_one_track_is_enough(kiln: Kiln, server: ClipServer) -> None:
-    heard = await Player(kiln, server.address("sound.m4a")).manifest()
+async def test_one_track_is_enough(app: AppHarness, server: ClipServer) -> None:
+    heard = await PlayerClient(app, server.address("sound.m4a")).manifest()
     assert heard["videoRenditions"] == []
     assert len(heard["audioRenditions"]) == 1
-    seen = Player(kiln, server.address("silent.mp4"))
+    seen = PlayerClient(app, server.address("silent.mp4"))
     assert (await seen.manifest())["audioRenditions"] == []
     assert (await seen.get("audio/1.m4s")).status_code == 404
     assert (await seen.get("scrub/1.m4s")).status_code == 200
 
 
-async def test_presets_are_listed(kiln: Kiln) -> None:
-    told = (await kiln.client.get(f"{ROUTE}/presets")).json()["presets"]
+async def test_presets_are_listed(app: AppHarness) -> None:
+    told = (await app.client.get(f"{ROUTE}/presets")).json()["presets"]
     assert [each["id"] for each in told] == ["high", "720p", "480p", "360p", "scrub", "audio"]
 
 
-async def test_parts_of_segments(player: Player) -> None:
+async def test_parts_of_segments(player: PlayerClient) -> None:
     whole = await player.get("high/1.m4s")
     part = await player.get("high/1.m4s", headers={"Range": "bytes=4-7"})
     assert (part.status_code, part.content) == (206, whole.content[4:8])
@@ -146,16 +146,16 @@ async def test_parts_of_segments(player: Player) -> None:
     assert same.status_code == 304
 
 
-async def test_an_uploaded_file_is_a_source(kiln: Kiln, clip: bytes, tmp_path: Path) -> None:
-    async with media_worker(kiln.services):
-        file = await upload_file(kiln, clip)
-        assert (await processed(kiln, file["id"]))["status"] == "ready"
+async def test_an_uploaded_file_is_a_source(app: AppHarness, clip: bytes, tmp_path: Path) -> None:
+    async with running_file_worker(app.services):
+        file = await upload_file(app, clip)
+        assert (await wait_processed(app, file["id"]))["status"] == "ready"
     for url in (f"{BASE_URL}/api/v1/files/{file['id']}", f"file-id:{file['id']}"):
-        player = Player(kiln, url)
+        player = PlayerClient(app, url)
         frames = decode_frames(await player.whole("high", tmp_path / "whole.mp4"))
         assert [read_frame_code(frame.rgb) for frame in frames] == CLIP.frame_numbers
         assert [frame.pts for frame in frames] == [n / CLIP.fps for n in CLIP.frame_numbers]
-    stranger = Player(await kiln.stranger(), f"file-id:{file['id']}")
+    stranger = PlayerClient(await app.other_organization(), f"file-id:{file['id']}")
     refused = await stranger.get("manifest.m3u8")
     assert (refused.status_code, refused.json()["error"]) == (404, "file_not_found")
 
@@ -166,9 +166,9 @@ async def test_an_uploaded_file_is_a_source(kiln: Kiln, clip: bytes, tmp_path: P
 @pytest.mark.parametrize(
     "path", ["manifest.m3u8", "manifest.json", "manifest.mpd", "high/init.m4s", "high/1.m4s"]
 )
-async def test_the_source_must_be_named(kiln: Kiln, path: str) -> None:
+async def test_the_source_must_be_named(app: AppHarness, path: str) -> None:
     for query in ("", "?url=", "?url=clip.mp4", "?url=file:///etc/passwd"):
-        answer = await kiln.client.get(f"{ROUTE}/{path}{query}")
+        answer = await app.client.get(f"{ROUTE}/{path}{query}")
         assert answer.status_code == 400
         assert answer.json()["error"]
         assert answer.headers["cache-control"] == "no-store"
@@ -186,7 +186,7 @@ async def test_the_source_must_be_named(kiln: Kiln, path: str) -> None:
         ("8k/playlist.m3u8", "Track not found"),
     ],
 )
-async def test_what_is_not_there_is_named(player: Player, path: str, words: str) -> None:
+async def test_what_is_not_there_is_named(player: PlayerClient, path: str, words: str) -> None:
     answer = await player.get(path)
     assert answer.status_code == 404
     # Players look at the first hundred characters.
@@ -198,36 +198,36 @@ async def test_what_is_not_there_is_named(player: Player, path: str, words: str)
     [("page.html", 422, "unreadable_media"), ("missing.mp4", 502, "fetch_failed")],
 )
 async def test_sources_that_cannot_be_played(
-    kiln: Kiln, server: ClipServer, name: str, status: int, code: str
+    app: AppHarness, server: ClipServer, name: str, status: int, code: str
 ) -> None:
-    answer = await Player(kiln, server.address(name)).get("manifest.m3u8")
+    answer = await PlayerClient(app, server.address(name)).get("manifest.m3u8")
     assert (answer.status_code, answer.json()["error"]) == (status, code)
 
 
-async def test_private_addresses_are_refused(kiln: Kiln) -> None:
-    answer = await Player(kiln, "https://127.0.0.1:1/clip.mp4").get("manifest.m3u8")
+async def test_private_addresses_are_refused(app: AppHarness) -> None:
+    answer = await PlayerClient(app, "https://127.0.0.1:1/clip.mp4").get("manifest.m3u8")
     assert (answer.status_code, answer.json()["error"]) == (400, "fetch_refused")
 
 
 # --- tokens -------------------------------------------------------------------------------------
 
 
-async def sign(kiln: Kiln, body: dict[str, Any]) -> str:
-    answer = await kiln.client.post("/api/v1/url-token", json=body)
+async def sign(app: AppHarness, body: dict[str, Any]) -> str:
+    answer = await app.client.post("/api/v1/url-token", json=body)
     assert answer.status_code == 200, answer.text
     return str(answer.json()["token"])
 
 
-def holding(kiln: Kiln, token: str | None) -> httpx.AsyncClient:
+def holding(app: AppHarness, token: str | None) -> httpx.AsyncClient:
     headers = {"Authorization": f"Bearer {token}"} if token else {}
-    transport = httpx.ASGITransport(kiln.app)
+    transport = httpx.ASGITransport(app.asgi)
     return httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers)
 
 
 @pytest.mark.spec("5")
 @pytest.mark.parametrize("is_folded", [True, False])
 async def test_one_token_opens_all_of_a_source_and_nothing_else(
-    player: Player, server: ClipServer, is_folded: bool
+    player: PlayerClient, server: ClipServer, is_folded: bool
 ) -> None:
     base = f"{BASE_URL}{ROUTE}"
     body: dict[str, Any] = {"url": base, "params": {"url": player.url}}
@@ -245,16 +245,16 @@ async def test_one_token_opens_all_of_a_source_and_nothing_else(
 
 @pytest.mark.spec("5")
 @pytest.mark.parametrize("token", [None, "a.b.c"])
-async def test_without_a_token_nothing_opens(player: Player, token: str | None) -> None:
+async def test_without_a_token_nothing_opens(player: PlayerClient, token: str | None) -> None:
     async with holding(player.kiln, token) as client:
         for path in ("manifest.m3u8", "manifest.json", "high/init.m4s", "high/1.m4s", "presets"):
             answer = await client.get(f"{ROUTE}/{path}", params={"url": player.url})
             assert answer.status_code == 401
 
 
-async def test_organizations_do_not_share(player: Player, server: ClipServer) -> None:
+async def test_organizations_do_not_share(player: PlayerClient, server: ClipServer) -> None:
     await player.bytes("high/1.m4s")
-    before = server.times_asked("clip.mp4")
-    stranger = Player(await player.kiln.stranger(), player.url)
+    before = server.request_count("clip.mp4")
+    stranger = PlayerClient(await player.kiln.other_organization(), player.url)
     assert await stranger.bytes("high/1.m4s") == await player.bytes("high/1.m4s")
-    assert server.times_asked("clip.mp4") == before + 1
+    assert server.request_count("clip.mp4") == before + 1

@@ -7,10 +7,10 @@ from uuid import uuid4
 import httpx
 import pytest
 
-from framekiln.pipelines.definitions.normal_form import digest
-from framekiln.pipelines.owners.catalogue import read_definition
-from tests.support.app import Kiln, new_key
-from tests.support.pipelines import API, PROBE, Line, enable, step
+from framekiln.pipelines.definition.normal_form import digest
+from framekiln.pipelines.services.pipelines import read_definition
+from tests.support.app import AppHarness, new_key
+from tests.support.pipelines import API, PROBE, PipelineHarness, enable_pipelines, step
 
 pytestmark = pytest.mark.spec("4.7")
 
@@ -38,9 +38,9 @@ def calling(endpoint_id: str) -> dict[str, Any]:
 
 class TestPipelines:
     @pytest.mark.spec("2.11", "9")
-    async def test_creating_one_makes_version_1(self, line: Line) -> None:
+    async def test_creating_one_makes_version_1(self, pipelines: PipelineHarness) -> None:
         name = f"p {uuid4()}"
-        made = await line.made("pipelines", {"name": name, "definition": PROBE})
+        made = await pipelines.create("pipelines", {"name": name, "definition": PROBE})
         assert made.pop("warnings") == []
         assert (made["name"], made["latest_version"], made["archived_at"]) == (name, 1, None)
         version = made["version"]
@@ -52,27 +52,29 @@ class TestPipelines:
             "namespace": "look",
             "granularity": {"mode": "file"},
         }
-        assert await line.get(f"pipelines/{made['id']}") == made
+        assert await pipelines.get(f"pipelines/{made['id']}") == made
 
     @pytest.mark.spec("7")
-    async def test_a_name_is_taken_until_it_is_archived(self, line: Line) -> None:
+    async def test_a_name_is_taken_until_it_is_archived(self, pipelines: PipelineHarness) -> None:
         body = {"name": f"p {uuid4()}", "definition": PROBE}
-        made = await line.made("pipelines", body)
-        refused(await line.post("pipelines", body), 409, "pipeline_name_taken")
-        archived = await line.made(f"pipelines/{made['id']}/archive")
+        made = await pipelines.create("pipelines", body)
+        refused(await pipelines.post("pipelines", body), 409, "pipeline_name_taken")
+        archived = await pipelines.create(f"pipelines/{made['id']}/archive")
         assert archived["archived_at"]
-        assert await line.made(f"pipelines/{made['id']}/archive") == archived
-        again = await line.made("pipelines", body)
+        assert await pipelines.create(f"pipelines/{made['id']}/archive") == archived
+        again = await pipelines.create("pipelines", body)
         assert again["id"] != made["id"]
 
-    async def test_delete_archives_too(self, line: Line) -> None:
-        pipeline = await line.pipeline()
-        answer = await line.kiln.client.delete(f"{API}/pipelines/{pipeline}")
+    async def test_delete_archives_too(self, pipelines: PipelineHarness) -> None:
+        pipeline = await pipelines.create_pipeline()
+        answer = await pipelines.app.client.delete(f"{API}/pipelines/{pipeline}")
         assert answer.json()["archived_at"]
-        assert (await line.get(f"pipelines/{pipeline}"))["archived_at"]
+        assert (await pipelines.get(f"pipelines/{pipeline}"))["archived_at"]
 
     @pytest.mark.spec("7")
-    async def test_what_is_wrong_with_a_definition_is_all_told(self, line: Line) -> None:
+    async def test_all_issues_of_a_definition_are_reported(
+        self, pipelines: PipelineHarness
+    ) -> None:
         definition = {
             "steps": {
                 "Look": step("probe"),
@@ -82,7 +84,7 @@ class TestPipelines:
             "more": 1,
         }
         body = {"name": "x", "definition": definition}
-        found = issues(await line.post("pipelines", body), "invalid_definition")
+        found = issues(await pipelines.post("pipelines", body), "invalid_definition")
         assert found == {
             ("more", "unknown_field"),
             ("steps.Look", "pattern"),
@@ -103,17 +105,19 @@ class TestPipelines:
             ([1], "", "type"),
         ],
     )
-    async def test_wrong_bodies(self, line: Line, body: Any, path: str, code: str) -> None:
-        assert (path, code) in issues(await line.post("pipelines", body))
+    async def test_wrong_bodies(
+        self, pipelines: PipelineHarness, body: Any, path: str, code: str
+    ) -> None:
+        assert (path, code) in issues(await pipelines.post("pipelines", body))
 
-    async def test_lists_come_in_pages(self, line: Line) -> None:
-        made = [await line.pipeline() for _ in range(3)]
-        await line.made(f"pipelines/{made[1]}/archive")
-        first = await line.get("pipelines", limit=1)
-        second = await line.get("pipelines", limit=1, cursor=first["next_cursor"])
+    async def test_lists_come_in_pages(self, pipelines: PipelineHarness) -> None:
+        made = [await pipelines.create_pipeline() for _ in range(3)]
+        await pipelines.create(f"pipelines/{made[1]}/archive")
+        first = await pipelines.get("pipelines", limit=1)
+        second = await pipelines.get("pipelines", limit=1, cursor=first["next_cursor"])
         shown = [each["id"] for each in first["pipelines"] + second["pipelines"]]
         assert shown == [made[2], made[0]]
-        everything = await line.get("pipelines", limit=100, include_archived="true")
+        everything = await pipelines.get("pipelines", limit=100, include_archived="true")
         assert [each["id"] for each in everything["pipelines"][:3]] == made[::-1]
         assert everything["next_cursor"] is None
 
@@ -121,8 +125,8 @@ class TestPipelines:
     @pytest.mark.parametrize(
         "query", [{"limit": 0}, {"limit": 101}, {"cursor": "!"}, {"cursor": "YQ=="}]
     )
-    async def test_wrong_pages(self, line: Line, query: dict[str, Any]) -> None:
-        issues(await line.kiln.client.get(f"{API}/pipelines", params=query))
+    async def test_wrong_pages(self, pipelines: PipelineHarness, query: dict[str, Any]) -> None:
+        issues(await pipelines.app.client.get(f"{API}/pipelines", params=query))
 
     @pytest.mark.spec("7")
     @pytest.mark.parametrize(
@@ -137,90 +141,105 @@ class TestPipelines:
             "pipeline-reviews",
         ],
     )
-    async def test_lists_refuse_names_that_nobody_knows(self, line: Line, path: str) -> None:
+    async def test_lists_refuse_names_that_nobody_knows(
+        self, pipelines: PipelineHarness, path: str
+    ) -> None:
         address = f"{API}/{path.format(NO_ID)}"
         query: dict[str, str | int] = {"limit": 1, "stauts": "failed"}
-        answer = await line.kiln.client.get(address, params=query)
+        answer = await pipelines.app.client.get(address, params=query)
         assert issues(answer) == {("stauts", "unknown_field")}
 
     @pytest.mark.spec("7")
     @pytest.mark.parametrize("path", ["metadata", "metadata/probe"])
-    async def test_lists_of_a_file_refuse_them_as_pipelines_do(self, line: Line, path: str) -> None:
+    async def test_lists_of_a_file_refuse_them_as_pipelines_do(
+        self, pipelines: PipelineHarness, path: str
+    ) -> None:
         address = f"{API}/files/{NO_ID}/{path}"
         body = refused(
-            await line.kiln.client.get(address, params={"page": 2}), 422, "invalid_request"
+            await pipelines.app.client.get(address, params={"page": 2}), 422, "invalid_request"
         )
         assert [(each["path"], each["code"]) for each in body["issues"]] == [
             ("page", "unknown_field")
         ]
 
-    async def test_a_version_cursor_beyond_32_bits_is_only_a_large_number(self, line: Line) -> None:
-        pipeline, cursor = await line.pipeline(), urlsafe_b64encode(b"99999999999").decode()
-        page = await line.get(f"pipelines/{pipeline}/versions", cursor=cursor)
+    async def test_a_version_cursor_beyond_32_bits_is_only_a_large_number(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        pipeline, cursor = (
+            await pipelines.create_pipeline(),
+            urlsafe_b64encode(b"99999999999").decode(),
+        )
+        page = await pipelines.get(f"pipelines/{pipeline}/versions", cursor=cursor)
         assert [each["version"] for each in page["versions"]] == [1]
 
 
 class TestVersions:
     @pytest.mark.spec("9")
-    async def test_a_definition_that_means_the_same_is_the_same_version(self, line: Line) -> None:
-        pipeline = await line.pipeline()
+    async def test_a_definition_that_means_the_same_is_the_same_version(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        pipeline = await pipelines.create_pipeline()
         same = {"steps": {"look": {"type": "probe", "granularity": {"mode": "file"}}}}
-        answer = await line.post(f"pipelines/{pipeline}/versions", same)
+        answer = await pipelines.post(f"pipelines/{pipeline}/versions", same)
         assert (answer.status_code, answer.json()["created"]) == (200, False)
         assert answer.json()["version"]["version"] == 1
         other = {"definition": {"steps": {"see": step("probe")}}}
-        answer = await line.post(f"pipelines/{pipeline}/versions", other)
+        answer = await pipelines.post(f"pipelines/{pipeline}/versions", other)
         assert (answer.status_code, answer.json()["created"]) == (201, True)
         assert answer.json()["version"]["version"] == 2
         # Back to the first one: it is there already.
-        assert (await line.made(f"pipelines/{pipeline}/versions", PROBE))["version"]["version"] == 1
-        assert (await line.get(f"pipelines/{pipeline}"))["latest_version"] == 2
-        listed = await line.get(f"pipelines/{pipeline}/versions")
+        assert (await pipelines.create(f"pipelines/{pipeline}/versions", PROBE))["version"][
+            "version"
+        ] == 1
+        assert (await pipelines.get(f"pipelines/{pipeline}"))["latest_version"] == 2
+        listed = await pipelines.get(f"pipelines/{pipeline}/versions")
         assert [each["version"] for each in listed["versions"]] == [2, 1]
-        first = await line.get(f"pipelines/{pipeline}/versions/1")
+        first = await pipelines.get(f"pipelines/{pipeline}/versions/1")
         assert first == listed["versions"][1]
 
-    async def test_publishing_the_original_after_a_redaction_is_warned_of(self, line: Line) -> None:
+    async def test_publishing_the_original_after_a_redaction_is_warned_of(
+        self, pipelines: PipelineHarness
+    ) -> None:
         hide = step("redact_render", with_={"kinds": ["face"]})
         unsaid = {"steps": {"hide": hide, "out": step("publish", "hide")}}
-        made = await line.made("pipelines", {"name": "warned", "definition": unsaid})
+        made = await pipelines.create("pipelines", {"name": "warned", "definition": unsaid})
         [warning] = made["warnings"]
         assert (warning["path"], warning["code"]) == ("steps.out.with.source", "original_published")
         assert '"redacted"' in warning["message"]
         versions = f"pipelines/{made['id']}/versions"
-        again = await line.made(versions, unsaid)
+        again = await pipelines.create(versions, unsaid)
         assert (again["created"], again["warnings"]) == (False, [warning])
         for source, is_new in (("original", False), ("redacted", True)):
             out = step("publish", "hide", with_={"source": source})
-            said = await line.made(versions, {"steps": {"hide": hide, "out": out}})
+            said = await pipelines.create(versions, {"steps": {"hide": hide, "out": out}})
             assert (said["created"], said["warnings"]) == (is_new, [])
 
     @pytest.mark.spec("7")
-    async def test_an_archived_pipeline_takes_none(self, line: Line) -> None:
-        pipeline = await line.pipeline()
-        await line.made(f"pipelines/{pipeline}/archive")
-        answer = await line.post(f"pipelines/{pipeline}/versions", PROBE)
+    async def test_an_archived_pipeline_takes_none(self, pipelines: PipelineHarness) -> None:
+        pipeline = await pipelines.create_pipeline()
+        await pipelines.create(f"pipelines/{pipeline}/archive")
+        answer = await pipelines.post(f"pipelines/{pipeline}/versions", PROBE)
         refused(answer, 409, "pipeline_archived")
 
     @pytest.mark.spec("7")
-    async def test_wrong_ones(self, line: Line) -> None:
-        pipeline = await line.pipeline()
-        answer = await line.post(f"pipelines/{pipeline}/versions", {"steps": {}})
+    async def test_wrong_ones(self, pipelines: PipelineHarness) -> None:
+        pipeline = await pipelines.create_pipeline()
+        answer = await pipelines.post(f"pipelines/{pipeline}/versions", {"steps": {}})
         assert issues(answer, "invalid_definition") == {("steps", "empty")}
         for number in ("2", "0", "x", "9" * 30):
-            answer = await line.kiln.client.get(f"{API}/pipelines/{pipeline}/versions/{number}")
+            answer = await pipelines.app.client.get(f"{API}/pipelines/{pipeline}/versions/{number}")
             refused(answer, 404, "pipeline_version_not_found")
 
 
 class TestEndpoints:
     @pytest.mark.spec("2.11")
-    async def test_the_secret_is_shown_once(self, line: Line) -> None:
+    async def test_the_secret_is_shown_once(self, pipelines: PipelineHarness) -> None:
         asked = {**ENDPOINT, "headers": {"Authorization": "Bearer x"}, "max_concurrency": 2}
-        made = await line.made("pipeline-endpoints", asked)
+        made = await pipelines.create("pipeline-endpoints", asked)
         assert made.pop("signing_secret").startswith("whsec_")
         assert made["headers"] == {"authorization": "***"}
         assert (made["timeout_ms"], made["callback_timeout_ms"]) == (30_000, 3_600_000)
-        assert await line.get(f"pipeline-endpoints/{made['id']}") == made
+        assert await pipelines.get(f"pipeline-endpoints/{made['id']}") == made
 
     @pytest.mark.spec("7", "8")
     @pytest.mark.parametrize(
@@ -250,36 +269,44 @@ class TestEndpoints:
         ],
     )
     async def test_wrong_ones(
-        self, line: Line, change: dict[str, Any], path: str, code: str
+        self, pipelines: PipelineHarness, change: dict[str, Any], path: str, code: str
     ) -> None:
-        answer = await line.post("pipeline-endpoints", {**ENDPOINT, **change})
+        answer = await pipelines.post("pipeline-endpoints", {**ENDPOINT, **change})
         assert issues(answer) == {(path, code)}
 
-    async def test_archived_ones_are_listed_only_on_demand(self, line: Line) -> None:
-        made = [await line.made("pipeline-endpoints", ENDPOINT) for _ in range(2)]
-        archived = await line.made(f"pipeline-endpoints/{made[1]['id']}/archive")
+    async def test_archived_ones_are_listed_only_on_demand(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        made = [await pipelines.create("pipeline-endpoints", ENDPOINT) for _ in range(2)]
+        archived = await pipelines.create(f"pipeline-endpoints/{made[1]['id']}/archive")
         assert archived["archived_at"]
-        listed = await line.get("pipeline-endpoints", limit=1)
+        listed = await pipelines.get("pipeline-endpoints", limit=1)
         assert [each["id"] for each in listed["endpoints"]] == [made[0]["id"]]
-        listed = await line.get("pipeline-endpoints", limit=1, include_archived="true")
+        listed = await pipelines.get("pipeline-endpoints", limit=1, include_archived="true")
         assert listed["endpoints"] == [archived]
 
     @pytest.mark.spec("7")
-    async def test_a_version_names_endpoints_that_are_there(self, line: Line) -> None:
-        endpoint = await line.made("pipeline-endpoints", ENDPOINT)
-        pipeline = await line.pipeline(calling(endpoint["id"]))
+    async def test_a_version_names_endpoints_that_are_there(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        endpoint = await pipelines.create("pipeline-endpoints", ENDPOINT)
+        pipeline = await pipelines.create_pipeline(calling(endpoint["id"]))
         versions = f"pipelines/{pipeline}/versions"
-        refused(await line.post(versions, calling(NO_ID)), 404, "endpoint_not_found")
-        await line.made(f"pipeline-endpoints/{endpoint['id']}/archive")
+        refused(await pipelines.post(versions, calling(NO_ID)), 404, "endpoint_not_found")
+        await pipelines.create(f"pipeline-endpoints/{endpoint['id']}/archive")
         # The version that is there stays; a new one cannot name it.
-        assert not (await line.made(versions, calling(endpoint["id"])))["created"]
+        assert not (await pipelines.create(versions, calling(endpoint["id"])))["created"]
         other = {"steps": {**calling(endpoint["id"])["steps"], "look": step("probe")}}
-        refused(await line.post(versions, other), 409, "endpoint_archived")
+        refused(await pipelines.post(versions, other), 409, "endpoint_archived")
 
-    async def test_those_of_others_cannot_be_named(self, line: Line) -> None:
-        endpoint = await line.made("pipeline-endpoints", ENDPOINT)
-        other = Kiln(line.kiln.services, line.kiln.app, key=await new_key(line.kiln.services))
-        await enable(other)
+    async def test_endpoints_of_other_organizations_are_refused(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        endpoint = await pipelines.create("pipeline-endpoints", ENDPOINT)
+        other = AppHarness(
+            pipelines.app.services, pipelines.app.asgi, key=await new_key(pipelines.app.services)
+        )
+        await enable_pipelines(other)
         body = {"name": "x", "definition": calling(endpoint["id"])}
         answer = await other.client.post(f"{API}/pipelines", json=body)
         refused(answer, 404, "endpoint_not_found")
@@ -319,29 +346,33 @@ ROUTES = [
 @pytest.mark.spec("5", "7")
 @pytest.mark.parametrize(("method", "path", "error"), ROUTES)
 class TestEveryRoute:
-    async def test_is_as_if_it_were_not_until_pipelines_are_switched_on(
-        self, line: Line, method: str, path: str, error: str | None
+    async def test_routes_are_404_until_pipelines_are_enabled(
+        self, pipelines: PipelineHarness, method: str, path: str, error: str | None
     ) -> None:
-        other = Kiln(line.kiln.services, line.kiln.app, key=await new_key(line.kiln.services))
+        other = AppHarness(
+            pipelines.app.services, pipelines.app.asgi, key=await new_key(pipelines.app.services)
+        )
         address = f"{API}/{path.format(NO_ID)}"
         answer = await other.client.request(method, address, json=PROBE)
         body = refused(answer, 404, "not_found")
         assert body["message"] == f"there is nothing at {address}"
 
-    async def test_needs_a_key(self, line: Line, method: str, path: str, error: str | None) -> None:
+    async def test_needs_a_key(
+        self, pipelines: PipelineHarness, method: str, path: str, error: str | None
+    ) -> None:
         address = f"{API}/{path.format(NO_ID)}"
         async with httpx.AsyncClient(
-            transport=httpx.ASGITransport(line.kiln.app), base_url="http://kiln.test"
+            transport=httpx.ASGITransport(pipelines.app.asgi), base_url="http://kiln.test"
         ) as client:
             refused(await client.request(method, address), 401, "unauthorized")
 
-    async def test_knows_nothing_of_unknown_ids(
-        self, line: Line, method: str, path: str, error: str | None
+    async def test_unknown_ids_are_404(
+        self, pipelines: PipelineHarness, method: str, path: str, error: str | None
     ) -> None:
         for unknown in (NO_ID, "x"):
             if error is None:
                 continue
             body = PROBE if path.endswith("versions") else {}
             address = f"{API}/{path.format(unknown)}"
-            answer = await line.kiln.client.request(method, address, json=body)
+            answer = await pipelines.app.client.request(method, address, json=body)
             refused(answer, 404, error)

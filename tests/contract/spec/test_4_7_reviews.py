@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from framekiln.pipelines.outputs.output import Annotation, Keyframe, Output
+from framekiln.pipelines.outputs.model import Annotation, BoxKeyframe, StepOutput
 from tests.contract.spec.test_4_7_pipelines import issues, refused
-from tests.support.pipelines import API, Line, step
+from tests.support.pipelines import API, PipelineHarness, step
 
 pytestmark = pytest.mark.spec("3.3", "4.7")
 
@@ -16,10 +16,10 @@ FACE = Annotation(
     kind="face",
     start_ms=0,
     end_ms=500,
-    keyframes=(Keyframe(t_ms=0, x=0, y=0, w=0.5, h=0.5),),
+    keyframes=(BoxKeyframe(t_ms=0, x=0, y=0, w=0.5, h=0.5),),
 )
 WORD = Annotation(kind="word", start_ms=100, end_ms=200, text="hello")
-FOUND = Output({"count": 2}, (FACE, WORD))
+FOUND = StepOutput({"count": 2}, (FACE, WORD))
 MINUTE = timedelta(minutes=1)
 
 
@@ -33,71 +33,75 @@ def reviewed(**settings: Any) -> dict[str, Any]:
     }
 
 
-async def waiting(line: Line, **settings: Any) -> tuple[Any, Any]:
+async def waiting(pipelines: PipelineHarness, **settings: Any) -> tuple[Any, Any]:
     """Return a run that waits for somebody, and the task."""
-    pipeline = await line.pipeline(reviewed(**settings))
-    run = await line.run(pipeline)
-    line.handler.runners["probe"].answers = [FOUND]  # type: ignore[attr-defined]
-    await line.work()
-    assert (await line.statuses(run))["check"] == "waiting_review"
-    return run, await task_of(line, run)
+    pipeline = await pipelines.create_pipeline(reviewed(**settings))
+    run = await pipelines.start_run(pipeline)
+    pipelines.handler.runners["probe"].answers = [FOUND]  # type: ignore[attr-defined]
+    await pipelines.run_all_jobs()
+    assert (await pipelines.statuses(run))["check"] == "waiting_review"
+    return run, await task_of(pipelines, run)
 
 
-async def task_of(line: Line, run: Any) -> Any:
-    return (await line.get("pipeline-reviews", run_id=run["id"], limit=1))["reviews"][0]
+async def task_of(pipelines: PipelineHarness, run: Any) -> Any:
+    return (await pipelines.get("pipeline-reviews", run_id=run["id"], limit=1))["reviews"][0]
 
 
-async def inputs_of_out(line: Line) -> dict[str, Output]:
+async def inputs_of_out(pipelines: PipelineHarness) -> dict[str, StepOutput]:
     """Return what the last step was given."""
-    works = line.handler.runners["publish"].works  # type: ignore[attr-defined]
+    works = pipelines.handler.runners["publish"].works  # type: ignore[attr-defined]
     return dict(works[-1].inputs)
 
 
 class TestTasks:
-    async def test_what_is_asked(self, line: Line) -> None:
-        run, task = await waiting(line, instructions="Are these faces?")
-        check = (await line.shown(run))["steps"][1]
+    async def test_a_task_shows_its_inputs_and_instructions(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        run, task = await waiting(pipelines, instructions="Are these faces?")
+        check = (await pipelines.get_run(run))["steps"][1]
         assert task["instructions"] == "Are these faces?"
         assert (task["status"], task["decision"], task["decided_at"]) == ("pending", None, None)
         assert (task["step_key"], task["step_run_id"]) == ("check", check["id"])
         assert (task["run_id"], task["input_namespaces"]) == (run["id"], ["look"])
         assert task["expires_at"] == check["deadline_at"]
-        assert await line.get(f"pipeline-reviews/{task['id']}") == task
-        pending = await line.get("pipeline-reviews", status="pending")
+        assert await pipelines.get(f"pipeline-reviews/{task['id']}") == task
+        pending = await pipelines.get("pipeline-reviews", status="pending")
         assert task in pending["reviews"]
 
-    async def test_approved_as_it_is(self, line: Line) -> None:
-        run, task = await waiting(line)
-        decided = await line.made(f"pipeline-reviews/{task['id']}/approve")
-        key = await line.kiln.services.identity.authenticate(line.kiln.key)
+    async def test_approved_as_it_is(self, pipelines: PipelineHarness) -> None:
+        run, task = await waiting(pipelines)
+        decided = await pipelines.create(f"pipeline-reviews/{task['id']}/approve")
+        key = await pipelines.app.services.identity.authenticate(pipelines.app.key)
         by = {"type": "api_key", "id": str(key.api_key_id)}
         assert decided["status"] == "approved"
         assert decided["decision"] == {"decision": "approved", "decided_by": by, "reason": None}
-        await line.work()
-        assert (await line.statuses(run))[""] == "succeeded"
-        inputs = await inputs_of_out(line)
+        await pipelines.run_all_jobs()
+        assert (await pipelines.statuses(run))[""] == "succeeded"
+        inputs = await inputs_of_out(pipelines)
         assert inputs["look"] == FOUND
         assert inputs["check"].metadata["decision"] == "approved"
 
-    async def test_corrected(self, line: Line) -> None:
-        _run, task = await waiting(line)
+    async def test_corrected(self, pipelines: PipelineHarness) -> None:
+        _run, task = await waiting(pipelines)
         moved = {"kind": "face", "start_ms": 0, "end_ms": 900}
         added = {"kind": "plate", "start_ms": 5, "end_ms": 6}
         patch = {"annotations": [moved, added], "reviewed_kinds": ["word"]}
         body = {"metadata_patch": patch}
-        decided = await line.made(f"pipeline-reviews/{task['id']}/approve", body)
+        decided = await pipelines.create(f"pipeline-reviews/{task['id']}/approve", body)
         assert decided["metadata_patch"]["reviewed_kinds"] == ["face", "plate", "word"]
-        await line.work()
-        inputs = await inputs_of_out(line)
+        await pipelines.run_all_jobs()
+        inputs = await inputs_of_out(pipelines)
         assert inputs["look"].annotations == (Annotation(kind="face", start_ms=0, end_ms=900),)
         assert inputs["check"].annotations == (Annotation(kind="plate", start_ms=5, end_ms=6),)
         assert inputs["check"].metadata["corrected_kinds"] == ["face", "plate", "word"]
 
-    async def test_rejected(self, line: Line) -> None:
-        run, task = await waiting(line)
-        decided = await line.made(f"pipeline-reviews/{task['id']}/reject", {"reason": "blurred"})
+    async def test_rejected(self, pipelines: PipelineHarness) -> None:
+        run, task = await waiting(pipelines)
+        decided = await pipelines.create(
+            f"pipeline-reviews/{task['id']}/reject", {"reason": "blurred"}
+        )
         assert decided["decision"]["reason"] == "blurred"
-        assert await line.statuses(run) == {
+        assert await pipelines.statuses(run) == {
             "": "filtered",
             "look": "succeeded",
             "check": "skipped",
@@ -105,29 +109,31 @@ class TestTasks:
         }
 
 
-class TestTwice:
-    async def test_the_same_decision_returns_the_recorded_one(self, line: Line) -> None:
-        _run, task = await waiting(line)
+class TestRepeatedDecisions:
+    async def test_the_same_decision_returns_the_recorded_one(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        _run, task = await waiting(pipelines)
         address = f"pipeline-reviews/{task['id']}"
         body = {"metadata_patch": {"reviewed_kinds": ["face"]}}
-        first = await line.made(f"{address}/approve", body)
-        assert await line.made(f"{address}/approve", body) == first
-        refused(await line.post(f"{address}/approve"), 409, "review_conflict")
-        refused(await line.post(f"{address}/reject"), 409, "review_conflict")
+        first = await pipelines.create(f"{address}/approve", body)
+        assert await pipelines.create(f"{address}/approve", body) == first
+        refused(await pipelines.post(f"{address}/approve"), 409, "review_conflict")
+        refused(await pipelines.post(f"{address}/reject"), 409, "review_conflict")
 
-    async def test_of_two_at_once_one_decides(self, line: Line) -> None:
-        run, task = await waiting(line)
+    async def test_of_two_at_once_one_decides(self, pipelines: PipelineHarness) -> None:
+        run, task = await waiting(pipelines)
         address = f"pipeline-reviews/{task['id']}"
         answers = await asyncio.gather(
-            line.post(f"{address}/approve"), line.post(f"{address}/reject")
+            pipelines.post(f"{address}/approve"), pipelines.post(f"{address}/reject")
         )
         assert sorted(each.status_code for each in answers) == [200, 409]
-        statuses = await line.statuses(run)
+        statuses = await pipelines.statuses(run)
         is_approved = answers[0].status_code == 200
         assert statuses["check"] == ("succeeded" if is_approved else "skipped")
 
 
-class TestTime:
+class TestReviewExpiry:
     @pytest.mark.parametrize(
         ("on_expiry", "check", "ended"),
         [
@@ -136,52 +142,56 @@ class TestTime:
             ("fail", "failed", "failed"),
         ],
     )
-    async def test_nobody_decides(self, line: Line, on_expiry: str, check: str, ended: str) -> None:
-        run, task = await waiting(line, on_expiry=on_expiry)
-        line.clock.advance(MINUTE - timedelta(milliseconds=1))
-        await line.tick()
-        assert (await line.statuses(run))["check"] == "waiting_review"
-        line.clock.advance(timedelta(milliseconds=1))
-        await line.tick()
-        await line.work()
-        statuses = await line.statuses(run)
+    async def test_an_undecided_review_expires_as_configured(
+        self, pipelines: PipelineHarness, on_expiry: str, check: str, ended: str
+    ) -> None:
+        run, task = await waiting(pipelines, on_expiry=on_expiry)
+        pipelines.clock.advance(MINUTE - timedelta(milliseconds=1))
+        await pipelines.tick()
+        assert (await pipelines.statuses(run))["check"] == "waiting_review"
+        pipelines.clock.advance(timedelta(milliseconds=1))
+        await pipelines.tick()
+        await pipelines.run_all_jobs()
+        statuses = await pipelines.statuses(run)
         assert (statuses["check"], statuses[""]) == (check, ended)
-        shown = await task_of(line, run)
+        shown = await task_of(pipelines, run)
         assert shown["status"] == "expired"
         assert shown["decision"] == {"decision": "expired", "decided_by": None, "reason": None}
-        answer = await line.post(f"pipeline-reviews/{task['id']}/approve")
+        answer = await pipelines.post(f"pipeline-reviews/{task['id']}/approve")
         refused(answer, 409, "review_expired")
 
-    async def test_too_late_is_too_late_even_before_the_tick(self, line: Line) -> None:
-        run, task = await waiting(line, on_expiry="approve")
-        line.clock.advance(MINUTE)
-        answer = await line.post(f"pipeline-reviews/{task['id']}/reject")
+    async def test_a_decision_after_expiry_is_refused_before_the_tick(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        run, task = await waiting(pipelines, on_expiry="approve")
+        pipelines.clock.advance(MINUTE)
+        answer = await pipelines.post(f"pipeline-reviews/{task['id']}/reject")
         refused(answer, 409, "review_expired")
-        assert (await line.statuses(run))["check"] == "succeeded"
+        assert (await pipelines.statuses(run))["check"] == "succeeded"
 
-    async def test_a_retry_opens_a_new_task(self, line: Line) -> None:
-        run, task = await waiting(line)
-        line.clock.advance(MINUTE)
-        await line.tick()
-        shown = await line.shown(run)
+    async def test_a_retry_opens_a_new_task(self, pipelines: PipelineHarness) -> None:
+        run, task = await waiting(pipelines)
+        pipelines.clock.advance(MINUTE)
+        await pipelines.tick()
+        shown = await pipelines.get_run(run)
         assert (shown["status"], shown["error"]["code"]) == ("failed", "review_expired")
         assert shown["error"]["step_key"] == "check"
-        await line.made(f"pipeline-runs/{run['id']}/retry")
-        other = await task_of(line, run)
+        await pipelines.create(f"pipeline-runs/{run['id']}/retry")
+        other = await task_of(pipelines, run)
         assert (other["status"], other["attempt"]) == ("pending", 2)
         assert other["id"] != task["id"]
-        await line.made(f"pipeline-reviews/{other['id']}/approve")
-        await line.work()
-        assert (await line.statuses(run))[""] == "succeeded"
+        await pipelines.create(f"pipeline-reviews/{other['id']}/approve")
+        await pipelines.run_all_jobs()
+        assert (await pipelines.statuses(run))[""] == "succeeded"
 
 
-class TestStopped:
-    async def test_a_stopped_run_takes_its_task_back(self, line: Line) -> None:
-        run, task = await waiting(line)
-        await line.made(f"pipeline-runs/{run['id']}/cancel")
-        assert (await task_of(line, run))["status"] == "cancelled"
+class TestCancelledRuns:
+    async def test_a_stopped_run_takes_its_task_back(self, pipelines: PipelineHarness) -> None:
+        run, task = await waiting(pipelines)
+        await pipelines.create(f"pipeline-runs/{run['id']}/cancel")
+        assert (await task_of(pipelines, run))["status"] == "cancelled"
         for decision in ("approve", "reject"):
-            answer = await line.post(f"pipeline-reviews/{task['id']}/{decision}")
+            answer = await pipelines.post(f"pipeline-reviews/{task['id']}/{decision}")
             refused(answer, 409, "review_not_pending")
 
 
@@ -205,16 +215,18 @@ class TestWrongBodies:
             ),
         ],
     )
-    async def test_approval(self, line: Line, body: Any, path: str, code: str) -> None:
-        run, task = await waiting(line)
+    async def test_approval(
+        self, pipelines: PipelineHarness, body: Any, path: str, code: str
+    ) -> None:
+        run, task = await waiting(pipelines)
         address = f"pipeline-reviews/{task['id']}/approve"
-        assert issues(await line.post(address, body)) == {(path, code)}
-        assert (await line.statuses(run))["check"] == "waiting_review"
+        assert issues(await pipelines.post(address, body)) == {(path, code)}
+        assert (await pipelines.statuses(run))["check"] == "waiting_review"
 
-    async def test_rejection(self, line: Line) -> None:
-        _run, task = await waiting(line)
+    async def test_rejection(self, pipelines: PipelineHarness) -> None:
+        _run, task = await waiting(pipelines)
         address = f"pipeline-reviews/{task['id']}/reject"
-        found = issues(await line.post(address, {"reason": "x" * 2001, "why": 1}))
+        found = issues(await pipelines.post(address, {"reason": "x" * 2001, "why": 1}))
         assert found == {("reason", "too_long"), ("why", "unknown_field")}
-        answer = await line.kiln.client.post(f"{API}/{address}", content=b"[1]")
+        answer = await pipelines.app.client.post(f"{API}/{address}", content=b"[1]")
         assert issues(answer) == {("", "type")}

@@ -9,10 +9,17 @@ import httpx
 import pytest
 
 from framekiln.kit.errors import Unavailable
-from framekiln.pipelines.outputs.output import Output
+from framekiln.pipelines.outputs.model import StepOutput
 from tests.contract.spec.test_4_7_pipelines import issues, refused
-from tests.support.app import Kiln, new_key
-from tests.support.pipelines import API, PROBE, Line, Told, enable, step
+from tests.support.app import AppHarness, new_key
+from tests.support.pipelines import (
+    API,
+    PROBE,
+    PipelineHarness,
+    ScriptedRunner,
+    enable_pipelines,
+    step,
+)
 
 pytestmark = pytest.mark.spec("4.7")
 
@@ -22,22 +29,22 @@ TWO = {"steps": {"look": step("probe"), "out": step("publish", "look")}}
 
 
 @pytest.fixture(autouse=True)
-async def _nothing_left(line: Line) -> None:
-    await line.jobs()
-    await line.run_sql("DELETE FROM pipeline_change")
+async def _empty_queue(pipelines: PipelineHarness) -> None:
+    await pipelines.take_jobs()
+    await pipelines.run_sql("DELETE FROM pipeline_change")
 
 
 class TestCreating:
     @pytest.mark.spec("2.11")
-    async def test_a_run_with_all_its_steps(self, line: Line) -> None:
-        pipeline, file = await line.pipeline(TWO), await line.file()
+    async def test_a_run_with_all_its_steps(self, pipelines: PipelineHarness) -> None:
+        pipeline, file = await pipelines.create_pipeline(TWO), await pipelines.add_file()
         body = {"pipeline_id": pipeline, "file_id": file, "external_id": "order-42"}
-        answer = await line.post("pipeline-runs", body)
+        answer = await pipelines.post("pipeline-runs", body)
         assert answer.status_code == 201
         made = answer.json()
         run = made.pop("run")
         assert made.pop("created") is True
-        assert made == run == await line.shown(run)
+        assert made == run == await pipelines.get_run(run)
         assert run["status"] == "running"
         assert (run["pipeline_id"], run["pipeline_version"]) == (pipeline, 1)
         assert (run["file_id"], run["external_id"]) == (file, "order-42")
@@ -51,11 +58,13 @@ class TestCreating:
         assert out["status"] == "pending"
 
     @pytest.mark.spec("9")
-    async def test_the_latest_version_unless_another_is_named(self, line: Line) -> None:
-        pipeline = await line.pipeline()
-        await line.made(f"pipelines/{pipeline}/versions", TWO)
-        assert (await line.run(pipeline))["pipeline_version"] == 2
-        run = await line.run(pipeline, version=1)
+    async def test_the_latest_version_unless_another_is_named(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        pipeline = await pipelines.create_pipeline()
+        await pipelines.create(f"pipelines/{pipeline}/versions", TWO)
+        assert (await pipelines.start_run(pipeline))["pipeline_version"] == 2
+        run = await pipelines.start_run(pipeline, version=1)
         assert run["pipeline_version"] == 1
         assert [each["step_key"] for each in run["steps"]] == ["look"]
 
@@ -72,18 +81,20 @@ class TestCreating:
         ],
     )
     async def test_wrong_bodies(
-        self, line: Line, change: dict[str, Any], path: str, code: str
+        self, pipelines: PipelineHarness, change: dict[str, Any], path: str, code: str
     ) -> None:
         body = {"pipeline_id": NO_ID, "file_id": NO_ID, **change}
-        assert issues(await line.post("pipeline-runs", body)) == {(path, code)}
+        assert issues(await pipelines.post("pipeline-runs", body)) == {(path, code)}
 
     @pytest.mark.spec("7")
-    async def test_what_must_be_there(self, line: Line) -> None:
-        pipeline, file = await line.pipeline(), await line.file()
-        image = await line.file(kind="image")
+    async def test_missing_pipeline_version_or_file_is_refused(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        pipeline, file = await pipelines.create_pipeline(), await pipelines.add_file()
+        image = await pipelines.add_file(kind="image")
 
         async def asked(**body: Any) -> httpx.Response:
-            return await line.post("pipeline-runs", {"file_id": file, **body})
+            return await pipelines.post("pipeline-runs", {"file_id": file, **body})
 
         refused(await asked(pipeline_id=NO_ID), 404, "pipeline_not_found")
         answer = await asked(pipeline_id=pipeline, version=2)
@@ -92,20 +103,24 @@ class TestCreating:
         refused(answer, 404, "file_not_found")
         answer = await asked(pipeline_id=pipeline, file_id=image)
         assert issues(answer) == {("file_id", "not_allowed")}
-        await line.made(f"pipelines/{pipeline}/archive")
+        await pipelines.create(f"pipelines/{pipeline}/archive")
         refused(await asked(pipeline_id=pipeline), 409, "pipeline_archived")
 
-    async def test_files_and_pipelines_of_others_are_not_there(self, line: Line) -> None:
-        pipeline, file = await line.pipeline(), await line.file()
-        other = Kiln(line.kiln.services, line.kiln.app, key=await new_key(line.kiln.services))
-        await enable(other)
+    async def test_files_and_pipelines_of_others_are_not_there(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        pipeline, file = await pipelines.create_pipeline(), await pipelines.add_file()
+        other = AppHarness(
+            pipelines.app.services, pipelines.app.asgi, key=await new_key(pipelines.app.services)
+        )
+        await enable_pipelines(other)
         body = {"name": "mine", "definition": PROBE}
         own = (await other.client.post(f"{API}/pipelines", json=body)).json()["id"]
         for named, error in ((pipeline, "pipeline_not_found"), (own, "file_not_found")):
             asked = {"pipeline_id": named, "file_id": file}
             answer = await other.client.post(f"{API}/pipeline-runs", json=asked)
             refused(answer, 404, error)
-        run = await line.run(pipeline, file)
+        run = await pipelines.start_run(pipeline, file)
         answer = await other.client.get(f"{API}/pipeline-runs/{run['id']}")
         refused(answer, 404, "pipeline_run_not_found")
         assert (await other.client.get(f"{API}/pipeline-runs")).json()["runs"] == []
@@ -113,38 +128,54 @@ class TestCreating:
 
 @pytest.mark.spec("7", "8")
 class TestIdempotency:
-    async def test_the_same_request_again_is_the_first_run(self, line: Line) -> None:
-        pipeline, file, key = await line.pipeline(), await line.file(), "k" * 255
+    async def test_the_same_request_again_is_the_first_run(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        pipeline, file, key = (
+            await pipelines.create_pipeline(),
+            await pipelines.add_file(),
+            "k" * 255,
+        )
         body = {"pipeline_id": pipeline, "file_id": file}
-        first = await line.made("pipeline-runs", body, Idempotency_Key=key)
+        first = await pipelines.create("pipeline-runs", body, Idempotency_Key=key)
         # Even when nothing new would be accepted.
-        await line.made(f"pipelines/{pipeline}/archive")
+        await pipelines.create(f"pipelines/{pipeline}/archive")
         same = {**body, "external_id": None, "file_id": file.upper()}
-        answer = await line.post("pipeline-runs", same, Idempotency_Key=key)
+        answer = await pipelines.post("pipeline-runs", same, Idempotency_Key=key)
         assert answer.status_code == 200
         assert (answer.json()["id"], answer.json()["created"]) == (first["id"], False)
         other = {**body, "external_id": "x"}
-        answer = await line.post("pipeline-runs", other, Idempotency_Key=key)
+        answer = await pipelines.post("pipeline-runs", other, Idempotency_Key=key)
         refused(answer, 409, "idempotency_conflict")
 
-    async def test_at_once(self, line: Line) -> None:
-        body = {"pipeline_id": await line.pipeline(), "file_id": await line.file()}
+    async def test_concurrent_requests_with_one_key_create_one_run(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        body = {
+            "pipeline_id": await pipelines.create_pipeline(),
+            "file_id": await pipelines.add_file(),
+        }
         answers = await asyncio.gather(
-            *(line.post("pipeline-runs", body, Idempotency_Key="at once") for _ in range(5))
+            *(pipelines.post("pipeline-runs", body, Idempotency_Key="at once") for _ in range(5))
         )
         assert sorted(each.status_code for each in answers) == [200] * 4 + [201]
         assert len({each.json()["id"] for each in answers}) == 1
-        listed = await line.get("pipeline-runs", pipeline_id=body["pipeline_id"])
+        listed = await pipelines.get("pipeline-runs", pipeline_id=body["pipeline_id"])
         assert len(listed["runs"]) == 1
 
-    async def test_a_key_is_one_organizations_own(self, line: Line) -> None:
-        await line.made(
+    async def test_a_key_is_one_organizations_own(self, pipelines: PipelineHarness) -> None:
+        await pipelines.create(
             "pipeline-runs",
-            {"pipeline_id": await line.pipeline(), "file_id": await line.file()},
+            {
+                "pipeline_id": await pipelines.create_pipeline(),
+                "file_id": await pipelines.add_file(),
+            },
             Idempotency_Key="shared",
         )
-        other = Kiln(line.kiln.services, line.kiln.app, key=await new_key(line.kiln.services))
-        await enable(other)
+        other = AppHarness(
+            pipelines.app.services, pipelines.app.asgi, key=await new_key(pipelines.app.services)
+        )
+        await enable_pipelines(other)
         answer = await other.client.post(
             f"{API}/pipeline-runs",
             json={"pipeline_id": NO_ID, "file_id": NO_ID},
@@ -152,219 +183,235 @@ class TestIdempotency:
         )
         refused(answer, 404, "pipeline_not_found")
 
-    async def test_runs_and_batches_share_the_keys_of_an_organization(self, line: Line) -> None:
-        run = {"pipeline_id": await line.pipeline(), "file_id": await line.file()}
+    async def test_runs_and_batches_share_the_keys_of_an_organization(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        run = {
+            "pipeline_id": await pipelines.create_pipeline(),
+            "file_id": await pipelines.add_file(),
+        }
         batch = {"pipeline_id": run["pipeline_id"], "runs": [{"file_id": run["file_id"]}]}
-        await line.made("pipeline-runs", run, Idempotency_Key="of a run")
-        answer = await line.post("pipeline-batches", batch, Idempotency_Key="of a run")
+        await pipelines.create("pipeline-runs", run, Idempotency_Key="of a run")
+        answer = await pipelines.post("pipeline-batches", batch, Idempotency_Key="of a run")
         assert "used for a run" in refused(answer, 409, "idempotency_conflict")["message"]
-        await line.made("pipeline-batches", {**batch, "idempotency_key": "of a batch"})
-        answer = await line.post("pipeline-runs", run, Idempotency_Key="of a batch")
+        await pipelines.create("pipeline-batches", {**batch, "idempotency_key": "of a batch"})
+        answer = await pipelines.post("pipeline-runs", run, Idempotency_Key="of a batch")
         assert "used for a batch" in refused(answer, 409, "idempotency_conflict")["message"]
 
-    async def test_of_a_run_and_a_batch_at_once_one_gets_the_key(self, line: Line) -> None:
-        run = {"pipeline_id": await line.pipeline(), "file_id": await line.file()}
+    async def test_of_a_run_and_a_batch_at_once_one_gets_the_key(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        run = {
+            "pipeline_id": await pipelines.create_pipeline(),
+            "file_id": await pipelines.add_file(),
+        }
         batch = {"pipeline_id": run["pipeline_id"], "runs": [{"file_id": run["file_id"]}]}
         asked = [("pipeline-runs", run), ("pipeline-batches", batch)] * 2
         answers = await asyncio.gather(
-            *(line.post(path, body, Idempotency_Key="for one") for path, body in asked)
+            *(pipelines.post(path, body, Idempotency_Key="for one") for path, body in asked)
         )
         assert sorted(each.status_code for each in answers) == [200, 201, 409, 409]
 
     @pytest.mark.parametrize(("key", "code"), [("k" * 256, "too_long"), ("", "empty")])
-    async def test_wrong_keys(self, line: Line, key: str, code: str) -> None:
-        answer = await line.post("pipeline-runs", Idempotency_Key=key)
+    async def test_wrong_keys(self, pipelines: PipelineHarness, key: str, code: str) -> None:
+        answer = await pipelines.post("pipeline-runs", Idempotency_Key=key)
         assert issues(answer) == {("Idempotency-Key", code)}
 
 
 class TestListing:
-    async def test_by_what_and_in_pages(self, line: Line) -> None:
-        pipeline, file = await line.pipeline(), await line.file()
-        runs = [(await line.run(pipeline, file))["id"] for _ in range(3)]
-        await line.run(pipeline)
-        await line.made(f"pipeline-runs/{runs[1]}/cancel")
+    async def test_runs_are_filtered_and_paged(self, pipelines: PipelineHarness) -> None:
+        pipeline, file = await pipelines.create_pipeline(), await pipelines.add_file()
+        runs = [(await pipelines.start_run(pipeline, file))["id"] for _ in range(3)]
+        await pipelines.start_run(pipeline)
+        await pipelines.create(f"pipeline-runs/{runs[1]}/cancel")
 
         async def listed(**query: Any) -> list[str]:
-            page = await line.get("pipeline-runs", **query)
+            page = await pipelines.get("pipeline-runs", **query)
             return [each["id"] for each in page["runs"]]
 
         assert await listed(file_id=file) == runs[::-1]
         assert len(await listed(pipeline_id=pipeline)) == 4
         assert await listed(file_id=file, status="cancelled") == [runs[1]]
         assert await listed(batch_id=NO_ID) == []
-        first = await line.get("pipeline-runs", file_id=file, limit=2)
+        first = await pipelines.get("pipeline-runs", file_id=file, limit=2)
         assert await listed(file_id=file, cursor=first["next_cursor"]) == [runs[0]]
-        answer = await line.kiln.client.get(f"{API}/pipeline-runs?status=x&file_id=y")
+        answer = await pipelines.app.client.get(f"{API}/pipeline-runs?status=x&file_id=y")
         assert {path for path, _ in issues(answer)} == {"status", "file_id"}
 
 
 @pytest.mark.spec("3.3")
-class TestStopping:
-    async def test_at_once_and_once(self, line: Line) -> None:
-        run = await line.run(await line.pipeline(TWO))
-        shown = await line.made(f"pipeline-runs/{run['id']}/cancel")
+class TestCancellation:
+    async def test_cancelling_is_immediate_and_idempotent(self, pipelines: PipelineHarness) -> None:
+        run = await pipelines.start_run(await pipelines.create_pipeline(TWO))
+        shown = await pipelines.create(f"pipeline-runs/{run['id']}/cancel")
         assert (shown["status"], shown["error"]) == ("cancelled", None)
         assert shown["cancel_requested_at"]
         assert shown["completed_at"]
         assert [each["status"] for each in shown["steps"]] == ["cancelled", "cancelled"]
-        assert await line.made(f"pipeline-runs/{run['id']}/cancel") == shown
-        await line.work()
-        assert await line.shown(run) == shown
+        assert await pipelines.create(f"pipeline-runs/{run['id']}/cancel") == shown
+        await pipelines.run_all_jobs()
+        assert await pipelines.get_run(run) == shown
 
-    async def test_what_has_ended_otherwise_is_not_stopped(self, line: Line) -> None:
-        run = await line.run(await line.pipeline())
-        await line.work()
-        answer = await line.post(f"pipeline-runs/{run['id']}/cancel")
+    async def test_an_ended_run_cannot_be_cancelled(self, pipelines: PipelineHarness) -> None:
+        run = await pipelines.start_run(await pipelines.create_pipeline())
+        await pipelines.run_all_jobs()
+        answer = await pipelines.post(f"pipeline-runs/{run['id']}/cancel")
         refused(answer, 409, "run_not_cancellable")
 
-    async def test_retry_goes_on_where_it_was_stopped(self, line: Line) -> None:
-        run = await line.run(await line.pipeline(TWO))
-        answer = await line.post(f"pipeline-runs/{run['id']}/retry")
+    async def test_retry_goes_on_where_it_was_stopped(self, pipelines: PipelineHarness) -> None:
+        run = await pipelines.start_run(await pipelines.create_pipeline(TWO))
+        answer = await pipelines.post(f"pipeline-runs/{run['id']}/retry")
         refused(answer, 409, "run_not_retryable")
-        await line.do((await line.jobs())[0])
-        await line.made(f"pipeline-runs/{run['id']}/cancel")
-        shown = await line.made(f"pipeline-runs/{run['id']}/retry")
+        await pipelines.run_job((await pipelines.take_jobs())[0])
+        await pipelines.create(f"pipeline-runs/{run['id']}/cancel")
+        shown = await pipelines.create(f"pipeline-runs/{run['id']}/retry")
         assert (shown["status"], shown["cancel_requested_at"]) == ("running", None)
         assert [each["status"] for each in shown["steps"]] == ["succeeded", "ready"]
         # The job from before it was stopped finds nothing more to do.
-        await line.work()
-        shown = await line.shown(run)
+        await pipelines.run_all_jobs()
+        shown = await pipelines.get_run(run)
         assert shown["status"] == "succeeded"
         assert [each["attempt"] for each in shown["steps"]] == [1, 1]
 
 
 class TestOutputs:
-    async def test_by_run_and_by_file(self, line: Line) -> None:
-        runner = line.handler.runners["probe"]
-        assert isinstance(runner, Told)
-        file, pipeline = await line.file(), await line.pipeline(TWO)
+    async def test_by_run_and_by_file(self, pipelines: PipelineHarness) -> None:
+        runner = pipelines.handler.runners["probe"]
+        assert isinstance(runner, ScriptedRunner)
+        file, pipeline = await pipelines.add_file(), await pipelines.create_pipeline(TWO)
         runs = []
         for number in (1, 2):
-            runs.append(await line.run(pipeline, file))
-            runner.answers = [Output({"number": number, "half": 0.5})]
-            await line.work()
-            line.clock.advance(timedelta(seconds=1))
-        page = await line.get(f"pipeline-runs/{runs[0]['id']}/outputs/look")
+            runs.append(await pipelines.start_run(pipeline, file))
+            runner.results = [StepOutput({"number": number, "half": 0.5})]
+            await pipelines.run_all_jobs()
+            pipelines.clock.advance(timedelta(seconds=1))
+        page = await pipelines.get(f"pipeline-runs/{runs[0]['id']}/outputs/look")
         window = {"index": None, "start_ms": None, "end_ms": None, "overlap_ms": None}
         output = {"metadata": {"number": 1, "half": 0.5}, "annotations": []}
         assert page == {"outputs": [{"window": window, "output": output}], "next_cursor": None}
-        names = await line.get(f"files/{file}/metadata")
+        names = await pipelines.get(f"files/{file}/metadata")
         assert [each["namespace"] for each in names["namespaces"]] == ["look", "out"]
-        latest = await line.get(f"files/{file}/metadata/look")
+        latest = await pipelines.get(f"files/{file}/metadata/look")
         assert (latest["run_id"], latest["step_key"]) == (runs[1]["id"], "look")
         assert latest["outputs"][0]["output"]["metadata"]["number"] == 2
-        first = await line.get(f"files/{file}/metadata", limit=1)
-        second = await line.get(f"files/{file}/metadata", cursor=first["next_cursor"])
+        first = await pipelines.get(f"files/{file}/metadata", limit=1)
+        second = await pipelines.get(f"files/{file}/metadata", cursor=first["next_cursor"])
         assert second["namespaces"] == names["namespaces"][1:]
 
-    async def test_a_step_that_wrote_nothing_yet(self, line: Line) -> None:
-        file = await line.file()
-        run = await line.run(await line.pipeline(TWO), file)
-        page = await line.get(f"pipeline-runs/{run['id']}/outputs/out")
+    async def test_a_step_that_wrote_nothing_yet(self, pipelines: PipelineHarness) -> None:
+        file = await pipelines.add_file()
+        run = await pipelines.start_run(await pipelines.create_pipeline(TWO), file)
+        page = await pipelines.get(f"pipeline-runs/{run['id']}/outputs/out")
         assert page == {"outputs": [], "next_cursor": None}
         for path in (f"pipeline-runs/{run['id']}/outputs/other", f"files/{file}/metadata/look"):
-            answer = await line.kiln.client.get(f"{API}/{path}")
+            answer = await pipelines.app.client.get(f"{API}/{path}")
             refused(answer, 404, "namespace_not_found")
-        assert (await line.get(f"files/{file}/metadata"))["namespaces"] == []
+        assert (await pipelines.get(f"files/{file}/metadata"))["namespaces"] == []
 
 
 class TestBatches:
     @pytest.mark.spec("2.11", "3.3")
-    async def test_so_many_at_a_time_and_oldest_first(self, line: Line) -> None:
-        files = [await line.file() for _ in range(5)]
+    async def test_a_batch_admits_max_in_flight_runs_oldest_first(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        files = [await pipelines.add_file() for _ in range(5)]
         asked = [{"file_id": file, "external_id": f"n{n}"} for n, file in enumerate(files)]
-        body = {"pipeline_id": await line.pipeline(), "runs": asked, "max_in_flight": 2}
-        answer = await line.post("pipeline-batches", body)
+        body = {"pipeline_id": await pipelines.create_pipeline(), "runs": asked, "max_in_flight": 2}
+        answer = await pipelines.post("pipeline-batches", body)
         assert answer.status_code == 201
         batch = answer.json()["batch"]
         assert (batch["status"], batch["run_count"], batch["max_in_flight"]) == ("running", 5, 2)
         seen = []
-        await line.tick()
-        while jobs := await line.jobs():
-            listed = await line.get("pipeline-runs", batch_id=batch["id"], status="running")
+        await pipelines.tick()
+        while jobs := await pipelines.take_jobs():
+            listed = await pipelines.get("pipeline-runs", batch_id=batch["id"], status="running")
             assert len(listed["runs"]) <= 2
             seen.append(sorted(each["external_id"] for each in listed["runs"]))
-            await line.do(jobs[0])
-            await line.requeue(jobs[1:])
-            await line.tick()
+            await pipelines.run_job(jobs[0])
+            await pipelines.requeue(jobs[1:])
+            await pipelines.tick()
         assert seen == [["n0", "n1"], ["n1", "n2"], ["n2", "n3"], ["n3", "n4"], ["n4"]]
-        shown = await line.get(f"pipeline-batches/{batch['id']}")
+        shown = await pipelines.get(f"pipeline-batches/{batch['id']}")
         assert shown.pop("batch") == shown
         assert (shown["status"], shown["succeeded_count"]) == ("completed", 5)
         assert shown["completed_at"]
-        assert (await line.get("pipeline-batches"))["batches"][0] == shown
+        assert (await pipelines.get("pipeline-batches"))["batches"][0] == shown
 
     @pytest.mark.spec("2.11")
-    async def test_counts(self, line: Line) -> None:
-        runner = line.handler.runners["probe"]
-        assert isinstance(runner, Told)
+    async def test_counts(self, pipelines: PipelineHarness) -> None:
+        runner = pipelines.handler.runners["probe"]
+        assert isinstance(runner, ScriptedRunner)
         definition = {
             "steps": {
                 "look": step("probe"),
                 "keep": step("filter", "look", when={"path": "look.metadata.keep", "op": "exists"}),
             }
         }
-        files = [await line.file() for _ in range(4)]
+        files = [await pipelines.add_file() for _ in range(4)]
         body = {
-            "pipeline_id": await line.pipeline(definition),
+            "pipeline_id": await pipelines.create_pipeline(definition),
             "runs": [{"file_id": file} for file in files],
         }
-        batch = (await line.made("pipeline-batches", body))["batch"]
-        await line.tick()
-        runs = (await line.get("pipeline-runs", batch_id=batch["id"]))["runs"]
-        await line.made(f"pipeline-runs/{runs[0]['id']}/cancel")
-        runner.answers = [Output({"keep": 1}), Unavailable("not now"), Output({})]
-        await line.work()
+        batch = (await pipelines.create("pipeline-batches", body))["batch"]
+        await pipelines.tick()
+        runs = (await pipelines.get("pipeline-runs", batch_id=batch["id"]))["runs"]
+        await pipelines.create(f"pipeline-runs/{runs[0]['id']}/cancel")
+        runner.results = [StepOutput({"keep": 1}), Unavailable("not now"), StepOutput({})]
+        await pipelines.run_all_jobs()
         for _ in range(2):
-            runner.answers = [Unavailable("not now")]
-            line.clock.advance(TEN_MINUTES)
-            await line.tick()
-            await line.work()
-        await line.tick()
-        shown = await line.get(f"pipeline-batches/{batch['id']}")
+            runner.results = [Unavailable("not now")]
+            pipelines.clock.advance(TEN_MINUTES)
+            await pipelines.tick()
+            await pipelines.run_all_jobs()
+        await pipelines.tick()
+        shown = await pipelines.get(f"pipeline-batches/{batch['id']}")
         counts = {key: shown[f"{key}_count"] for key in ("succeeded", "failed", "filtered")}
         assert counts == {"succeeded": 1, "failed": 1, "filtered": 1}
         assert (shown["cancelled_count"], shown["status"]) == (1, "completed")
         # A retry opens it again.
-        await line.made(f"pipeline-runs/{runs[0]['id']}/retry")
-        assert (await line.get(f"pipeline-batches/{batch['id']}"))["status"] == "running"
-        await line.tick()
-        await line.work()
-        await line.tick()
-        shown = await line.get(f"pipeline-batches/{batch['id']}")
+        await pipelines.create(f"pipeline-runs/{runs[0]['id']}/retry")
+        assert (await pipelines.get(f"pipeline-batches/{batch['id']}"))["status"] == "running"
+        await pipelines.tick()
+        await pipelines.run_all_jobs()
+        await pipelines.tick()
+        shown = await pipelines.get(f"pipeline-batches/{batch['id']}")
         assert (shown["status"], shown["filtered_count"]) == ("completed", 2)
 
-    async def test_the_same_request_again_is_the_first_batch(self, line: Line) -> None:
-        run = {"file_id": await line.file()}
-        body = {"pipeline_id": await line.pipeline(), "runs": [run]}
-        first = await line.made("pipeline-batches", body, Idempotency_Key="one")
-        answer = await line.post("pipeline-batches", body, Idempotency_Key="one")
+    async def test_the_same_request_again_is_the_first_batch(
+        self, pipelines: PipelineHarness
+    ) -> None:
+        run = {"file_id": await pipelines.add_file()}
+        body = {"pipeline_id": await pipelines.create_pipeline(), "runs": [run]}
+        first = await pipelines.create("pipeline-batches", body, Idempotency_Key="one")
+        answer = await pipelines.post("pipeline-batches", body, Idempotency_Key="one")
         assert (answer.status_code, answer.json()["created"]) == (200, False)
         assert answer.json()["batch"]["id"] == first["batch"]["id"]
         other = {**body, "max_in_flight": 1}
-        answer = await line.post("pipeline-batches", other, Idempotency_Key="one")
+        answer = await pipelines.post("pipeline-batches", other, Idempotency_Key="one")
         refused(answer, 409, "idempotency_conflict")
         keyed = {**body, "idempotency_key": "two"}
-        batches = [(await line.made("pipeline-batches", keyed))["batch"]["id"] for _ in range(2)]
+        batches = [
+            (await pipelines.create("pipeline-batches", keyed))["batch"]["id"] for _ in range(2)
+        ]
         assert batches[0] == batches[1] != first["batch"]["id"]
 
     @pytest.mark.spec("7")
-    async def test_unknown_files_are_named(self, line: Line) -> None:
-        unknown, pipeline = [str(uuid4()), str(uuid4())], await line.pipeline()
-        known = await line.file()
+    async def test_unknown_files_are_named(self, pipelines: PipelineHarness) -> None:
+        unknown, pipeline = [str(uuid4()), str(uuid4())], await pipelines.create_pipeline()
+        known = await pipelines.add_file()
         runs = [{"file_id": file} for file in (unknown[0], known, unknown[1])]
         body = {"pipeline_id": pipeline, "runs": runs}
-        refusal = refused(await line.post("pipeline-batches", body), 404, "file_not_found")
+        refusal = refused(await pipelines.post("pipeline-batches", body), 404, "file_not_found")
         assert refusal["file_ids"] == unknown
         assert refusal["message"] == "2 of the 3 files do not exist: file_ids names them"
-        image = {"file_id": await line.file(kind="image")}
+        image = {"file_id": await pipelines.add_file(kind="image")}
         body["runs"] = [{"file_id": known}, image]
-        assert issues(await line.post("pipeline-batches", body)) == {
+        assert issues(await pipelines.post("pipeline-batches", body)) == {
             ("runs.1.file_id", "not_allowed")
         }
-        assert (await line.get("pipeline-runs", pipeline_id=pipeline))["runs"] == []
-        await line.made(f"pipelines/{pipeline}/archive")
-        answer = await line.post("pipeline-batches", {**body, "runs": [{"file_id": known}]})
+        assert (await pipelines.get("pipeline-runs", pipeline_id=pipeline))["runs"] == []
+        await pipelines.create(f"pipelines/{pipeline}/archive")
+        answer = await pipelines.post("pipeline-batches", {**body, "runs": [{"file_id": known}]})
         refused(answer, 409, "pipeline_archived")
 
     @pytest.mark.spec("7", "8")
@@ -382,15 +429,15 @@ class TestBatches:
         ],
     )
     async def test_wrong_bodies(
-        self, line: Line, change: dict[str, Any], path: str, code: str
+        self, pipelines: PipelineHarness, change: dict[str, Any], path: str, code: str
     ) -> None:
         body = {"pipeline_id": NO_ID, "runs": [{"file_id": NO_ID}], **change}
-        assert issues(await line.post("pipeline-batches", body)) == {(path, code)}
+        assert issues(await pipelines.post("pipeline-batches", body)) == {(path, code)}
 
     @pytest.mark.spec("8")
-    async def test_a_thousand_runs(self, line: Line) -> None:
-        organization = (await line.get("organization"))["id"]
-        rows = await line.run_sql(
+    async def test_a_thousand_runs(self, pipelines: PipelineHarness) -> None:
+        organization = (await pipelines.get("organization"))["id"]
+        rows = await pipelines.run_sql(
             """
             INSERT INTO file (id, organization_id, filename, type, status, created_at)
             SELECT gen_random_uuid(), %s, 'x', 'video', 'created', now()
@@ -399,6 +446,10 @@ class TestBatches:
             organization,
         )
         runs = [{"file_id": str(row["id"])} for row in rows]
-        body = {"pipeline_id": await line.pipeline(), "runs": runs, "max_in_flight": 100_000}
-        batch = (await line.made("pipeline-batches", body))["batch"]
+        body = {
+            "pipeline_id": await pipelines.create_pipeline(),
+            "runs": runs,
+            "max_in_flight": 100_000,
+        }
+        batch = (await pipelines.create("pipeline-batches", body))["batch"]
         assert (batch["run_count"], batch["status"]) == (1000, "running")

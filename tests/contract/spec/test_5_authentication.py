@@ -26,7 +26,7 @@ from framekiln.identity.model import (
     OrganizationNameTaken,
     OrganizationNotFound,
 )
-from framekiln.identity.service import REMEMBER, Identity
+from framekiln.identity.service import CACHE_FOR, Identity
 from framekiln.jobs.model import NewJob
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.errors import Unauthenticated
@@ -149,7 +149,7 @@ async def test_a_key_revoked_elsewhere_stops_soon(
 ) -> None:
     assert (await ask(client, issued.text)).status_code == 200
     await Identity(parts.database, clock).revoke_key(issued.key.key_id)
-    clock.advance(REMEMBER)
+    clock.advance(CACHE_FOR)
     assert (await ask(client, issued.text)).status_code == 401
 
 
@@ -214,11 +214,11 @@ async def test_a_lent_key_takes_the_place_of_one_given_back(
     client: httpx.AsyncClient, parts: Parts, issued: IssuedKey
 ) -> None:
     identity, owner = parts.identity, issued.key.organization_id
-    first = await identity.lend_key(owner, "lent")
-    beside = await identity.lend_key(owner, "lent")
+    first = await identity.issue_temporary_key(owner, "lent")
+    beside = await identity.issue_temporary_key(owner, "lent")
     assert first.key.id != beside.key.id
     await identity.revoke_key(first.key.key_id)
-    again = await identity.lend_key(owner, "lent")
+    again = await identity.issue_temporary_key(owner, "lent")
     assert (again.key.id, again.key.revoked_at) == (first.key.id, None)
     assert (await ask(client, again.text)).status_code == 200
     assert (await ask(client, beside.text)).status_code == 200
@@ -232,14 +232,16 @@ async def test_a_lent_key_is_never_that_of_others(parts: Parts, issued: IssuedKe
     theirs = await identity.create_key(other.id, "lent")
     for key in (theirs.key, issued.key):
         await identity.revoke_key(key.key_id)
-    lent = await identity.lend_key(owner, "lent")
+    lent = await identity.issue_temporary_key(owner, "lent")
     assert lent.key.id not in (theirs.key.id, issued.key.id)
 
 
 async def test_keys_lent_at_one_time_are_different_ones(parts: Parts, issued: IssuedKey) -> None:
     identity, owner = parts.identity, issued.key.organization_id
     for _ in range(2):
-        lent = await asyncio.gather(*(identity.lend_key(owner, "lent") for _ in range(5)))
+        lent = await asyncio.gather(
+            *(identity.issue_temporary_key(owner, "lent") for _ in range(5))
+        )
         assert len({each.key.id for each in lent}) == 5
         for each in lent:
             await identity.revoke_key(each.key.key_id)

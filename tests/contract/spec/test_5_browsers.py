@@ -14,8 +14,8 @@ from framekiln.identity.model import (
     Role,
     UserNotFound,
 )
-from framekiln.identity.people.users import FIRST_EMAIL
 from framekiln.identity.service import Identity
+from framekiln.identity.users import FIRST_EMAIL
 from framekiln.kit.ids import OrganizationId
 from framekiln.services import Services
 from framekiln.settings import Settings
@@ -23,7 +23,7 @@ from tests.contract.conftest import TEMPLATE
 from tests.support.app import BASE_URL
 from tests.support.clock import SettableClock
 from tests.support.postgres import PostgresServer
-from tests.support.sessions import OTHER, Place, open_place, under
+from tests.support.sessions import OTHER, SessionHarness, open_session_harness, with_clock
 
 pytestmark = pytest.mark.spec("5")
 
@@ -34,9 +34,9 @@ SIGN_ROUTES = ("/ef-sign-url", "/@ef-sign-url")
 @pytest.fixture(scope="module")
 async def place(
     postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Place]:
+) -> AsyncIterator[SessionHarness]:
     folder = tmp_path_factory.mktemp("sessions")
-    async with open_place(postgres, folder, template=TEMPLATE) as opened:
+    async with open_session_harness(postgres, folder, template=TEMPLATE) as opened:
         yield opened
 
 
@@ -62,7 +62,7 @@ class TestCors:
     )
     async def test_who_may_read_with_the_cookie(
         self,
-        place: Place,
+        place: SessionHarness,
         method: str,
         origin: str | None,
         path: str,
@@ -79,7 +79,9 @@ class TestCors:
         if path != "/healthz":
             assert "Origin" in answer.headers["vary"]
 
-    async def test_a_browser_uploads_from_anywhere_with_a_token(self, place: Place) -> None:
+    async def test_a_browser_uploads_from_anywhere_with_a_token(
+        self, place: SessionHarness
+    ) -> None:
         asked = {
             **OTHER,
             "Access-Control-Request-Method": "POST",
@@ -95,14 +97,14 @@ class TestCors:
         assert read | conditions | {"idempotency-key", "last-event-id"} <= set(names)
         assert "access-control-allow-credentials" not in answer.headers
 
-    async def test_errors_can_be_read_too(self, place: Place) -> None:
+    async def test_errors_can_be_read_too(self, place: SessionHarness) -> None:
         answer = await place.browser().get(ORGANIZATION, headers=OTHER)
         assert answer.status_code == 401
         assert answer.headers["access-control-allow-origin"] == OTHER["Origin"]
 
 
 class TestUsers:
-    async def test_they_are_made_listed_and_deleted(self, place: Place) -> None:
+    async def test_they_are_made_listed_and_deleted(self, place: SessionHarness) -> None:
         users, organization = place.services.users, place.organization
         issued = await users.create("Ada@Example.org", organization.id, role=Role.OWNER)
         assert issued.user.email == "ada@example.org"
@@ -129,7 +131,7 @@ class TestUsers:
         conninfo = postgres.create_database(name, template=TEMPLATE)
         settings = Settings(data=tmp_path)
         async with Services.open(settings, conninfo) as opened:
-            services = under(opened, clock)
+            services = with_clock(opened, clock)
             assert await services.users.ensure_first() is None
             await Identity(services.database, clock).ensure_default(None)
             made = await asyncio.gather(*(services.users.ensure_first() for _ in range(4)))

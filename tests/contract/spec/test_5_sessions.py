@@ -18,17 +18,24 @@ from framekiln.identity.model import (
     LoginFailed,
     TooManyAttempts,
 )
-from framekiln.identity.people.passwords import Passwords
-from framekiln.identity.people.sessions import ATTEMPTS_WINDOW, LIFETIME, MAX_ATTEMPTS, Sessions
-from framekiln.identity.people.users import FIRST_EMAIL
-from framekiln.identity.service import REMEMBER
-from framekiln.identity.signing.scope import Asked
+from framekiln.identity.passwords import Passwords
+from framekiln.identity.service import CACHE_FOR
+from framekiln.identity.sessions import ATTEMPTS_WINDOW, LIFETIME, MAX_ATTEMPTS, Sessions
+from framekiln.identity.signing.scope import RequestTarget
+from framekiln.identity.users import FIRST_EMAIL
 from framekiln.kit.errors import Unauthenticated
 from framekiln.services import Services
 from tests.contract.conftest import TEMPLATE
-from tests.support.app import BASE_URL, open_kiln
+from tests.support.app import BASE_URL, open_app
 from tests.support.postgres import PostgresServer
-from tests.support.sessions import OTHER, OWN, PASSWORD, QUICK, Place, open_place
+from tests.support.sessions import (
+    FAST_HASHER,
+    OTHER,
+    OWN,
+    PASSWORD,
+    SessionHarness,
+    open_session_harness,
+)
 
 pytestmark = pytest.mark.spec("5")
 
@@ -39,9 +46,9 @@ SIGN_ROUTES = ("/ef-sign-url", "/@ef-sign-url")
 @pytest.fixture(scope="module")
 async def place(
     postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Place]:
+) -> AsyncIterator[SessionHarness]:
     folder = tmp_path_factory.mktemp("sessions")
-    async with open_place(postgres, folder, template=TEMPLATE) as opened:
+    async with open_session_harness(postgres, folder, template=TEMPLATE) as opened:
         yield opened
 
 
@@ -55,7 +62,7 @@ class TestLogin:
     @pytest.mark.parametrize("kind", ["json", "data"])
     @pytest.mark.parametrize("content_type", [None, "text/plain", "application/json"])
     async def test_json_and_forms_whatever_they_are_called(
-        self, place: Place, kind: str, content_type: str | None
+        self, place: SessionHarness, kind: str, content_type: str | None
     ) -> None:
         email = await place.user()
         fields = {"email": f" {email.upper()} ", "password": PASSWORD}
@@ -74,7 +81,9 @@ class TestLogin:
         }
         assert (await browser.get("/session")).json()["user"]["email"] == email
 
-    async def test_the_cookie_is_kept_from_scripts_and_other_sites(self, place: Place) -> None:
+    async def test_the_cookie_is_kept_from_scripts_and_other_sites(
+        self, place: SessionHarness
+    ) -> None:
         body = {"email": await place.user(), "password": PASSWORD}
         cookie = cookie_of(await place.browser().post("/login", json=body))
         assert len(cookie.value) >= 43
@@ -87,11 +96,9 @@ class TestLogin:
     async def test_behind_https_it_is_secure_and_passwords_are_really_hashed(
         self, postgres: PostgresServer, tmp_path: Path
     ) -> None:
-        async with open_kiln(postgres, tmp_path, template=TEMPLATE) as kiln:
-            settings = kiln.services.settings.model_copy(
-                update={"base_url": "https://kiln.example"}
-            )
-            services = replace(kiln.services, settings=settings)
+        async with open_app(postgres, tmp_path, template=TEMPLATE) as app:
+            settings = app.services.settings.model_copy(update={"base_url": "https://kiln.example"})
+            services = replace(app.services, settings=settings)
             first = await services.users.ensure_first()
             assert first is not None
             transport = httpx.ASGITransport(create_app(services))
@@ -103,7 +110,9 @@ class TestLogin:
             assert "$argon2id$" in stored
             assert first.password not in stored
 
-    async def test_wrong_passwords_and_unknown_users_are_told_alike(self, place: Place) -> None:
+    async def test_wrong_passwords_and_unknown_users_are_told_alike(
+        self, place: SessionHarness
+    ) -> None:
         email = await place.user()
         answers = [
             await place.browser().post("/login", json={"email": each, "password": password})
@@ -134,21 +143,21 @@ class TestLogin:
         ],
     )
     async def test_half_a_login_is_a_400(
-        self, place: Place, body: bytes, field: str | None
+        self, place: SessionHarness, body: bytes, field: str | None
     ) -> None:
         answer = await place.browser().post("/login", content=body)
         assert answer.status_code == 400
         assert answer.json()["error"] == "invalid_request"
         assert answer.json().get("field") == field
 
-    async def test_another_page_cannot_log_anybody_in(self, place: Place) -> None:
+    async def test_another_page_cannot_log_anybody_in(self, place: SessionHarness) -> None:
         body = {"email": await place.user(), "password": PASSWORD}
         for headers in (OTHER, {"Origin": "null"}, {"Referer": "https://evil.example/x"}):
             answer = await place.browser().post("/login", json=body, headers=headers)
             assert (answer.status_code, answer.json()["error"]) == (403, "cross_origin")
         assert (await place.browser().post("/login", json=body, headers=OWN)).status_code == 200
 
-    async def test_logging_in_again_ends_the_session_before(self, place: Place) -> None:
+    async def test_logging_in_again_ends_the_session_before(self, place: SessionHarness) -> None:
         email = await place.user()
         browser = await place.logged_in(email)
         before = browser.cookies[SESSION_COOKIE]
@@ -160,7 +169,7 @@ class TestLogin:
 
 
 class TestTooManyAttempts:
-    async def test_after_ten_the_right_password_has_to_wait(self, place: Place) -> None:
+    async def test_after_ten_the_right_password_has_to_wait(self, place: SessionHarness) -> None:
         email, browser = await place.user(), place.browser()
         for _ in range(MAX_ATTEMPTS):
             answer = await browser.post("/login", json={"email": email, "password": "wrong"})
@@ -173,7 +182,7 @@ class TestTooManyAttempts:
         place.clock.advance(timedelta(minutes=10))
         assert (await browser.post("/login", json=right)).status_code == 200
 
-    async def test_addresses_that_nobody_has_are_counted_too(self, place: Place) -> None:
+    async def test_addresses_that_nobody_has_are_counted_too(self, place: SessionHarness) -> None:
         email, sessions = f"{uuid4()}@nowhere", place.services.sessions
         for _ in range(MAX_ATTEMPTS):
             with pytest.raises(LoginFailed):
@@ -181,7 +190,7 @@ class TestTooManyAttempts:
         with pytest.raises(TooManyAttempts):
             await sessions.log_in(email, PASSWORD)
 
-    async def test_many_at_once_are_no_way_around(self, place: Place) -> None:
+    async def test_parallel_attempts_do_not_bypass_the_limit(self, place: SessionHarness) -> None:
         email, sessions = await place.user(), place.services.sessions
         tries = [sessions.log_in(email, f"wrong {n}") for n in range(3 * MAX_ATTEMPTS)]
         results = await asyncio.gather(*tries, return_exceptions=True)
@@ -189,7 +198,7 @@ class TestTooManyAttempts:
         assert kinds.count(LoginFailed) == MAX_ATTEMPTS
         assert kinds.count(TooManyAttempts) == 2 * MAX_ATTEMPTS
 
-    async def test_success_and_a_new_password_start_anew(self, place: Place) -> None:
+    async def test_success_and_a_new_password_start_anew(self, place: SessionHarness) -> None:
         email, services = await place.user(), place.services
         for end in (
             lambda: services.sessions.log_in(email, PASSWORD),
@@ -203,7 +212,7 @@ class TestTooManyAttempts:
 
 
 class TestSession:
-    async def test_it_opens_what_a_key_opens(self, place: Place) -> None:
+    async def test_it_opens_what_a_key_opens(self, place: SessionHarness) -> None:
         browser = await place.logged_in()
         body = (await browser.get(ORGANIZATION)).json()
         assert body["name"] == "Acme"
@@ -215,7 +224,7 @@ class TestSession:
         assert (await browser.get(f"{path}.mp4")).json()["error"] == "render_not_complete"
         assert (await place.kiln.client.get(path)).status_code == 404
 
-    async def test_a_key_that_is_sent_counts_alone(self, place: Place) -> None:
+    async def test_a_key_that_is_sent_counts_alone(self, place: SessionHarness) -> None:
         browser = await place.logged_in()
         wrong = {"Authorization": "Bearer ef_wrong_key"}
         assert (await browser.get(ORGANIZATION, headers=wrong)).status_code == 401
@@ -241,7 +250,7 @@ class TestSession:
         ],
     )
     async def test_changes_are_for_our_own_pages(
-        self, place: Place, headers: dict[str, str], status: int
+        self, place: SessionHarness, headers: dict[str, str], status: int
     ) -> None:
         browser = await place.logged_in()
         answer = await browser.post("/api/v1/renders", json={}, headers=headers)
@@ -253,7 +262,7 @@ class TestSession:
             assert (await browser.post("/logout", headers=headers)).status_code == 403
             assert (await browser.get("/session")).status_code == 200
 
-    async def test_logging_out_ends_it_at_once(self, place: Place) -> None:
+    async def test_logging_out_ends_it_at_once(self, place: SessionHarness) -> None:
         browser = await place.logged_in()
         text = browser.cookies[SESSION_COOKIE]
         assert (await browser.get("/session")).status_code == 200
@@ -265,14 +274,14 @@ class TestSession:
         assert (await place.browser().post("/logout")).status_code == 200
 
     @pytest.mark.parametrize("text", ["", "nobody", "x" * 5000, "ä"])
-    async def test_a_made_up_cookie_is_a_401(self, place: Place, text: str) -> None:
+    async def test_a_made_up_cookie_is_a_401(self, place: SessionHarness, text: str) -> None:
         browser = place.browser()
         headers = [(b"cookie", f"{SESSION_COOKIE}={text}".encode())]
         for path in ("/session", ORGANIZATION):
             answer = await browser.get(path, headers=headers)
             assert (answer.status_code, answer.json()["error"]) == (401, "unauthorized")
 
-    async def test_it_lives_as_long_as_it_is_used(self, place: Place) -> None:
+    async def test_it_lives_as_long_as_it_is_used(self, place: SessionHarness) -> None:
         browser = await place.logged_in()
         for _ in range(3):
             place.clock.advance(LIFETIME - timedelta(minutes=1))
@@ -282,25 +291,25 @@ class TestSession:
         assert await place.services.sessions.remove_expired() >= 1
         assert await all_rows(place.services, "login_session") == "[]"
 
-    async def test_old_counts_are_removed(self, place: Place) -> None:
+    async def test_old_counts_are_removed(self, place: SessionHarness) -> None:
         with pytest.raises(LoginFailed):
             await place.services.sessions.log_in("old@example.org", PASSWORD)
         place.clock.advance(ATTEMPTS_WINDOW)
         await place.services.sessions.remove_expired()
         assert "old@example.org" not in await all_rows(place.services, "login_attempt")
 
-    async def test_its_text_is_not_in_the_database(self, place: Place) -> None:
+    async def test_its_text_is_not_in_the_database(self, place: SessionHarness) -> None:
         browser = await place.logged_in()
         assert browser.cookies[SESSION_COOKIE] not in await all_rows(
             place.services, "login_session"
         )
 
-    async def test_a_new_password_ends_all_sessions(self, place: Place) -> None:
+    async def test_a_new_password_ends_all_sessions(self, place: SessionHarness) -> None:
         email = await place.user()
         one, two = await place.logged_in(email), await place.logged_in(email)
         other = await place.logged_in()
         await place.services.users.set_password(email, "another password")
-        place.clock.advance(REMEMBER)
+        place.clock.advance(CACHE_FOR)
         assert (await one.get("/session")).status_code == 401
         assert (await two.get(ORGANIZATION)).status_code == 401
         assert (await other.get("/session")).status_code == 200
@@ -308,7 +317,7 @@ class TestSession:
             await place.services.sessions.log_in(email, PASSWORD)
         await place.services.sessions.log_in(email, "another password")
 
-    async def test_a_password_changed_during_a_login_wins(self, place: Place) -> None:
+    async def test_a_password_changed_during_a_login_wins(self, place: SessionHarness) -> None:
         email, services = await place.user(), place.services
 
         class Slow(Passwords):
@@ -317,11 +326,11 @@ class TestSession:
                 await services.users.set_password(email, "another password")
                 return is_right
 
-        late = Sessions(services.database, passwords=Slow(QUICK), clock=place.clock)
+        late = Sessions(services.database, passwords=Slow(FAST_HASHER), clock=place.clock)
         with pytest.raises(LoginFailed):
             await late.log_in(email, PASSWORD)
 
-    async def test_a_deleted_user_is_out(self, place: Place) -> None:
+    async def test_deleting_a_user_ends_their_sessions(self, place: SessionHarness) -> None:
         email = await place.user()
         browser = await place.logged_in(email)
         await place.services.users.delete(email)
@@ -333,7 +342,7 @@ class TestSigning:
     @pytest.mark.parametrize("route", SIGN_ROUTES)
     @pytest.mark.parametrize("content_type", ["text/plain;charset=UTF-8", "application/json", ""])
     async def test_a_session_signs_whatever_the_body_is_called(
-        self, place: Place, route: str, content_type: str
+        self, place: SessionHarness, route: str, content_type: str
     ) -> None:
         browser, path = await place.logged_in(), f"/api/v1/files/{uuid4()}"
         answer = await browser.post(
@@ -345,17 +354,17 @@ class TestSigning:
         assert list(answer.json()) == ["token"]
         token = answer.json()["token"]
         tokens = place.services.tokens
-        assert await tokens.read_url(token, Asked(f"{path}/index")) == place.organization.id
+        assert await tokens.read_url(token, RequestTarget(f"{path}/index")) == place.organization.id
 
-    async def test_such_a_token_never_uploads(self, place: Place) -> None:
-        browser, asked = await place.logged_in(), Asked("/api/v1/unprocessed_files")
+    async def test_such_a_token_never_uploads(self, place: SessionHarness) -> None:
+        browser, asked = await place.logged_in(), RequestTarget("/api/v1/unprocessed_files")
         for route in ("/ef-sign-url", "/api/v1/url-token"):
             answer = await browser.post(route, json={"url": asked.path}, headers=OWN)
             with pytest.raises(Unauthenticated, match="only reads"):
                 await place.services.tokens.read_upload(answer.json()["token"], asked)
 
     @pytest.mark.parametrize("route", SIGN_ROUTES)
-    async def test_what_it_refuses(self, place: Place, route: str) -> None:
+    async def test_what_it_refuses(self, place: SessionHarness, route: str) -> None:
         browser = await place.logged_in()
         for body in (b"", b"{}", b"[]", b'{"url": null}', b"nonsense"):
             answer = await browser.post(route, content=body, headers=OWN)

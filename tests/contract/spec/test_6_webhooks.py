@@ -20,13 +20,13 @@ from framekiln.webhooks.model import Event
 from framekiln.webhooks.topics import TOPICS
 from framekiln.worker.loop import run_worker
 from tests.contract.conftest import TEMPLATE
-from tests.support.app import Kiln, open_kiln
-from tests.support.jobs import eventually
-from tests.support.patience import PATIENCE_S
+from tests.support.app import AppHarness, open_app
+from tests.support.jobs import wait_until
 from tests.support.ports import ReservedPort
 from tests.support.postgres import PostgresServer
 from tests.support.receiver import Answer, Receiver
-from tests.support.webhooks import arrivals
+from tests.support.timeouts import TIMEOUT_S
+from tests.support.webhooks import wait_for_requests
 
 pytestmark = pytest.mark.spec("6")
 
@@ -36,14 +36,14 @@ UNKNOWN = uuid4()
 
 
 @pytest.fixture
-async def kiln(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Kiln]:
+async def app(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[AppHarness]:
     allow = frozenset({"127.0.0.1"})
-    async with open_kiln(postgres, tmp_path, template=TEMPLATE, fetch_allow=allow) as kiln:
+    async with open_app(postgres, tmp_path, template=TEMPLATE, fetch_allow=allow) as app:
         working = asyncio.create_task(
-            run_worker(kiln.services, queues=["control", "io"], concurrency=8)
+            run_worker(app.services, queues=["control", "io"], concurrency=8)
         )
         try:
-            yield kiln
+            yield app
         finally:
             assert not working.done(), working.exception()
             working.cancel()
@@ -51,89 +51,89 @@ async def kiln(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[Kiln]:
                 await working
 
 
-async def add(kiln: Kiln, url: str, *events: str, **more: Any) -> dict[str, Any]:
+async def add(app: AppHarness, url: str, *events: str, **more: Any) -> dict[str, Any]:
     body = {"url": url, "events": list(events) or ["*"], **more}
-    answer = await kiln.client.post(WEBHOOKS, json=body)
+    answer = await app.client.post(WEBHOOKS, json=body)
     assert answer.status_code == 201, answer.text
     created: dict[str, Any] = answer.json()
     return created
 
 
-async def log_of(kiln: Kiln, webhook: dict[str, Any], **query: Any) -> dict[str, Any]:
-    answer = await kiln.client.get(f"{WEBHOOKS}/{webhook['id']}/deliveries", params=query)
+async def log_of(app: AppHarness, webhook: dict[str, Any], **query: Any) -> dict[str, Any]:
+    answer = await app.client.get(f"{WEBHOOKS}/{webhook['id']}/deliveries", params=query)
     assert answer.status_code == 200, answer.text
     found: dict[str, Any] = answer.json()
     return found
 
 
-async def delivered(kiln: Kiln, webhook: dict[str, Any], count: int) -> list[dict[str, Any]]:
+async def delivered(app: AppHarness, webhook: dict[str, Any], count: int) -> list[dict[str, Any]]:
     """Return the log, newest first, once that many deliveries have been taken."""
     found: list[dict[str, Any]] = []
 
     async def are_there() -> bool:
-        found[:] = (await log_of(kiln, webhook))["deliveries"]
+        found[:] = (await log_of(app, webhook))["deliveries"]
         return [each["status"] for each in found] == ["delivered"] * count
 
-    await eventually(are_there)
+    await wait_until(are_there)
     return found
 
 
-async def test_the_life_of_a_webhook(kiln: Kiln, receiver: Receiver) -> None:
-    created = await add(kiln, receiver.url("/a"), "render.*", "render.*", "file.ready")
+async def test_the_life_of_a_webhook(app: AppHarness, receiver: Receiver) -> None:
+    created = await add(app, receiver.url("/a"), "render.*", "render.*", "file.ready")
     secret = created.pop("secret")
     assert secret.startswith("whsec_")
     assert created["events"] == ["render.*", "file.ready"]
     assert (created["state"], created["reason"]) == ("active", None)
     address = f"{WEBHOOKS}/{created['id']}"
-    await delivered(kiln, created, 1)
-    shown = (await kiln.client.get(address)).json()
+    await delivered(app, created, 1)
+    shown = (await app.client.get(address)).json()
     assert shown["last_delivered_at"] is not None
     assert shown.keys() == created.keys()
-    assert (await kiln.client.get(WEBHOOKS)).json() == {"webhooks": [shown], "next_cursor": None}
+    assert (await app.client.get(WEBHOOKS)).json() == {"webhooks": [shown], "next_cursor": None}
 
-    changed = await kiln.client.patch(address, json={"url": receiver.url("/b"), "events": ["*"]})
+    changed = await app.client.patch(address, json={"url": receiver.url("/b"), "events": ["*"]})
     assert (changed.json()["url"], changed.json()["events"]) == (receiver.url("/b"), ["*"])
-    rotated = await kiln.client.post(f"{address}/rotate-secret")
+    rotated = await app.client.post(f"{address}/rotate-secret")
     assert rotated.headers["cache-control"] == "no-store"
     assert rotated.json()["secret"] != secret
-    assert (await kiln.client.post(f"{address}/resume")).json()["state"] == "active"
-    await delivered(kiln, created, 2)
+    assert (await app.client.post(f"{address}/resume")).json()["state"] == "active"
+    await delivered(app, created, 2)
     assert [request.path for request in receiver.requests] == ["/a", "/b"]
     Webhook(secret).verify(receiver.requests[0].body, dict(receiver.requests[0].headers))
 
-    assert (await kiln.client.delete(address)).json() == {"success": True}
+    assert (await app.client.delete(address)).json() == {"success": True}
     for answer in (
-        await kiln.client.get(address),
-        await kiln.client.delete(address),
-        await kiln.client.patch(address, json={}),
-        await kiln.client.post(f"{address}/resume"),
-        await kiln.client.get(f"{address}/deliveries"),
+        await app.client.get(address),
+        await app.client.delete(address),
+        await app.client.patch(address, json={}),
+        await app.client.post(f"{address}/resume"),
+        await app.client.get(f"{address}/deliveries"),
     ):
         assert (answer.status_code, answer.json()["error"]) == (404, "webhook_not_found")
 
 
-async def test_the_log_and_sending_again(kiln: Kiln, receiver: Receiver) -> None:
-    webhook = await add(kiln, receiver.url())
-    await delivered(kiln, webhook, 1)
+async def test_the_log_and_sending_again(app: AppHarness, receiver: Receiver) -> None:
+    webhook = await add(app, receiver.url())
+    await delivered(app, webhook, 1)
     receiver.answer(Answer(200, body=b"thanks"))
-    assert (await send_sample(kiln, "render.completed")).json() == {
+    assert (await send_sample(app, "render.completed")).json() == {
         "message": "render.completed is on its way to 1 webhook"
     }
-    [newest, _] = await delivered(kiln, webhook, 2)
+    [newest, _] = await delivered(app, webhook, 2)
     assert newest["topic"] == "render.completed"
     assert newest["attempt_count"] == 1
     assert newest["next_attempt_at"] is None
-    detail = (await kiln.client.get(f"/api/v1/webhook-deliveries/{newest['id']}")).json()
+    detail = (await app.client.get(f"/api/v1/webhook-deliveries/{newest['id']}")).json()
     assert detail["request_body"].encode() == receiver.requests[1].body
     [attempt] = detail["attempts"]
     assert (attempt["status"], attempt["error"], attempt["response"]) == (200, None, "thanks")
     assert detail["last_attempt"] == attempt
 
     address = f"/api/v1/webhook-deliveries/{newest['id']}/redeliver"
-    again = await kiln.client.post(address)
+    again = await app.client.post(address)
     assert again.status_code == 202
     assert again.json()["redelivery_of"] == newest["id"]
-    await delivered(kiln, webhook, 3)
+    await delivered(app, webhook, 3)
     first, second = receiver.requests[1:]
     assert first.body == second.body
     assert first.headers["webhook-id"] == second.headers["webhook-id"] == newest["event_id"]
@@ -142,52 +142,54 @@ async def test_the_log_and_sending_again(kiln: Kiln, receiver: Receiver) -> None
     cursor: str | None = None
     while cursor is not None or not pages:
         query = {"limit": 2, **({"cursor": cursor} if cursor else {})}
-        pages.append(await log_of(kiln, webhook, **query))
+        pages.append(await log_of(app, webhook, **query))
         cursor = pages[-1]["next_cursor"]
     assert [len(page["deliveries"]) for page in pages] == [2, 1]
     assert len({each["id"] for page in pages for each in page["deliveries"]}) == 3
 
     log = f"{WEBHOOKS}/{webhook['id']}/deliveries"
-    refused = await kiln.client.get(log, params={"page": 2})
+    refused = await app.client.get(log, params={"page": 2})
     assert (refused.status_code, refused.json()["error"]) == (400, "invalid_request")
     assert [each["code"] for each in refused.json()["issues"]] == ["unknown_field"]
 
 
-async def send_sample(kiln: Kiln, topic: Any) -> httpx.Response:
-    return await kiln.client.post("/api/v1/test_webhook", json={"topic": topic})
+async def send_sample(app: AppHarness, topic: Any) -> httpx.Response:
+    return await app.client.post("/api/v1/test_webhook", json={"topic": topic})
 
 
-async def test_samples_go_to_those_who_want_them(kiln: Kiln, receiver: Receiver) -> None:
-    refused = await send_sample(kiln, "webhook.test")
+async def test_samples_go_to_those_who_want_them(app: AppHarness, receiver: Receiver) -> None:
+    refused = await send_sample(app, "webhook.test")
     assert (refused.status_code, refused.json()["error"]) == (409, "no_webhook_for_topic")
-    renders = await add(kiln, receiver.url("/renders"), "render.*")
-    files = await add(kiln, receiver.url("/files"), "file.failed")
+    renders = await add(app, receiver.url("/renders"), "render.*")
+    files = await add(app, receiver.url("/files"), "file.failed")
     for topic in ("render.created", "render.rendering", "render.pending", "file.failed"):
-        assert (await send_sample(kiln, topic)).status_code == 200
-    assert (await send_sample(kiln, "video.encoded")).status_code == 409
-    assert "2 webhooks" in (await send_sample(kiln, "webhook.test")).json()["message"]
-    topics = {each["topic"] for each in await delivered(kiln, renders, 5)}
+        assert (await send_sample(app, topic)).status_code == 200
+    assert (await send_sample(app, "video.encoded")).status_code == 409
+    assert "2 webhooks" in (await send_sample(app, "webhook.test")).json()["message"]
+    topics = {each["topic"] for each in await delivered(app, renders, 5)}
     assert topics == {"webhook.test", "render.created", "render.rendering", "render.pending"}
-    assert {each["topic"] for each in await delivered(kiln, files, 3)} == {
+    assert {each["topic"] for each in await delivered(app, files, 3)} == {
         "webhook.test",
         "file.failed",
     }
-    unknown = await send_sample(kiln, "render.finished")
+    unknown = await send_sample(app, "render.finished")
     assert (unknown.status_code, unknown.json()["error"]) == (400, "unknown_topic")
     assert unknown.json()["field"] == "topic"
 
 
-async def test_topics_are_listed_with_samples(kiln: Kiln) -> None:
-    listed = (await kiln.client.get("/api/v1/webhook-topics")).json()["topics"]
+async def test_topics_are_listed_with_samples(app: AppHarness) -> None:
+    listed = (await app.client.get("/api/v1/webhook-topics")).json()["topics"]
     assert [each["topic"] for each in listed] == list(TOPICS)
     for each in listed:
         assert each["sample"] == {"topic": each["topic"], "data": TOPICS[each["topic"]].sample}
 
 
-async def test_other_organizations_see_and_change_nothing(kiln: Kiln, receiver: Receiver) -> None:
-    webhook = await add(kiln, receiver.url())
-    [delivery] = await delivered(kiln, webhook, 1)
-    stranger = await kiln.stranger()
+async def test_other_organizations_see_and_change_nothing(
+    app: AppHarness, receiver: Receiver
+) -> None:
+    webhook = await add(app, receiver.url())
+    [delivery] = await delivered(app, webhook, 1)
+    stranger = await app.other_organization()
     address, logged = f"{WEBHOOKS}/{webhook['id']}", f"/api/v1/webhook-deliveries/{delivery['id']}"
     assert (await stranger.client.get(WEBHOOKS)).json()["webhooks"] == []
     for method, path in (
@@ -228,18 +230,18 @@ async def test_other_organizations_see_and_change_nothing(kiln: Kiln, receiver: 
         ({"url": "https://[::1]/", "events": ["*"]}, "invalid_webhook_url", "url"),
     ],
 )
-async def test_what_cannot_be_is_refused(
+async def test_invalid_webhooks_are_refused(
     postgres: PostgresServer, tmp_path: Path, body: dict[str, Any], code: str, field: str
 ) -> None:
-    async with open_kiln(postgres, tmp_path, template=TEMPLATE) as kiln:
-        answer = await kiln.client.post(WEBHOOKS, json=body)
+    async with open_app(postgres, tmp_path, template=TEMPLATE) as app:
+        answer = await app.client.post(WEBHOOKS, json=body)
         assert (answer.status_code, answer.json()["error"]) == (400, code)
         assert answer.json()["field"] == field
-        assert (await kiln.client.get(WEBHOOKS)).json()["webhooks"] == []
+        assert (await app.client.get(WEBHOOKS)).json()["webhooks"] == []
 
 
-async def test_an_organization_has_a_hundred_at_most(kiln: Kiln, receiver: Receiver) -> None:
-    async with kiln.services.database.transaction() as connection:
+async def test_an_organization_has_a_hundred_at_most(app: AppHarness, receiver: Receiver) -> None:
+    async with app.services.database.transaction() as connection:
         await connection.execute(
             """
             INSERT INTO webhook_subscription (id, organization_id, url, events, secret, created_at)
@@ -247,17 +249,17 @@ async def test_an_organization_has_a_hundred_at_most(kiln: Kiln, receiver: Recei
             FROM organization, generate_series(1, 99)
             """
         )
-    await add(kiln, receiver.url(), scope="organization")
+    await add(app, receiver.url(), scope="organization")
     body = {"url": receiver.url(), "events": ["*"]}
-    refused = await kiln.client.post(WEBHOOKS, json=body)
+    refused = await app.client.post(WEBHOOKS, json=body)
     assert (refused.status_code, refused.json()["error"]) == (409, "too_many_webhooks")
 
 
-async def test_the_schedule_sends_what_was_postponed(kiln: Kiln, receiver: Receiver) -> None:
+async def test_the_schedule_sends_what_was_postponed(app: AppHarness, receiver: Receiver) -> None:
     receiver.answer_next(Answer(500))
-    webhook = await add(kiln, receiver.url())
-    await arrivals(receiver, 1)
-    async with kiln.services.database.connection() as connection:
+    webhook = await add(app, receiver.url())
+    await wait_for_requests(receiver, 1)
+    async with app.services.database.connection() as connection:
 
         async def is_postponed() -> bool:
             cursor = await connection.execute(
@@ -265,20 +267,20 @@ async def test_the_schedule_sends_what_was_postponed(kiln: Kiln, receiver: Recei
             )
             return await cursor.fetchone() is not None
 
-        await eventually(is_postponed)
-    await delivered(kiln, webhook, 1)
+        await wait_until(is_postponed)
+    await delivered(app, webhook, 1)
 
 
 @pytest.mark.parametrize(("language", "ending"), [("python", "py"), ("js", "js")])
 async def test_the_receivers_in_the_documents_work(
-    kiln: Kiln, tmp_path: Path, language: str, ending: str
+    app: AppHarness, tmp_path: Path, language: str, ending: str
 ) -> None:
     [source] = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text("utf-8"), re.M | re.S)
     program = tmp_path / f"receiver.{ending}"
     program.write_text(source)
     reserved = ReservedPort()
     port = reserved.number
-    webhook = await add(kiln, f"http://127.0.0.1:{port}/", "render.completed")
+    webhook = await add(app, f"http://127.0.0.1:{port}/", "render.completed")
     interpreter = sys.executable if ending == "py" else str(Path(sys.executable).with_name("node"))
     process = await asyncio.create_subprocess_exec(
         interpreter,
@@ -290,16 +292,16 @@ async def test_the_receivers_in_the_documents_work(
     try:
         await listening(port)
         forged = {"webhook-id": "1", "webhook-timestamp": "1", "webhook-signature": "v1,AAAA"}
-        async with httpx.AsyncClient(timeout=PATIENCE_S) as client:
+        async with httpx.AsyncClient(timeout=TIMEOUT_S) as client:
             for headers in ({}, forged):
                 answer = await client.post(
                     f"http://127.0.0.1:{port}/", headers=headers, content="{}"
                 )
                 assert answer.status_code == 401
-        await send_sample(kiln, "render.completed")
+        await send_sample(app, "render.completed")
         sample = TOPICS["render.completed"].sample
         assert process.stdout is not None
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             line = b""
             while not line.startswith(b"render.completed"):
                 line = await process.stdout.readline()
@@ -319,18 +321,20 @@ async def listening(port: int) -> None:
             return True
         return False
 
-    await eventually(is_listening)
+    await wait_until(is_listening)
 
 
-async def test_events_are_recorded_through_the_services(kiln: Kiln, receiver: Receiver) -> None:
-    webhook = await add(kiln, receiver.url(), "render.completed", scope="organization")
+async def test_events_are_recorded_through_the_services(
+    app: AppHarness, receiver: Receiver
+) -> None:
+    webhook = await add(app, receiver.url(), "render.completed", scope="organization")
     assert webhook["api_key_id"] is None
-    [mine] = await kiln.services.webhooks.list_all(await organization_of(kiln))
+    [mine] = await app.services.webhooks.list_all(await organization_of(app))
     event = Event(mine.organization_id, None, "render.completed", uuid4(), {"id": "r"})
-    async with kiln.services.database.transaction() as connection:
-        await kiln.services.outbox.record(connection, event)
-    await delivered(kiln, webhook, 2)
+    async with app.services.database.transaction() as connection:
+        await app.services.outbox.record(connection, event)
+    await delivered(app, webhook, 2)
 
 
-async def organization_of(kiln: Kiln) -> Any:
-    return (await kiln.services.identity.authenticate(kiln.key)).organization.id
+async def organization_of(app: AppHarness) -> Any:
+    return (await app.services.identity.authenticate(app.key)).organization.id

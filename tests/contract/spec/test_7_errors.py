@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.app import Kiln
+from tests.support.app import AppHarness
 
 pytestmark = pytest.mark.spec("7")
 
@@ -16,15 +16,15 @@ def in_days(days: float) -> datetime:
     return datetime.now(UTC) + timedelta(days=days)
 
 
-async def refusal(kiln: Kiln, expires_at: Any) -> str:
+async def refusal(app: AppHarness, expires_at: Any) -> str:
     """Return the code of a refusal that leaves nothing behind."""
-    before = await kiln.stored()
-    answer = await kiln.client.post(RENDERS, json={"html": "<p>x", "expires_at": expires_at})
+    before = await app.count_stored()
+    answer = await app.client.post(RENDERS, json={"html": "<p>x", "expires_at": expires_at})
     assert answer.status_code == 400
     body = answer.json()
     assert body["field"] == "expires_at"
     assert body["message"].startswith("expires_at")
-    assert await kiln.stored() == before
+    assert await app.count_stored() == before
     return str(body["error"])
 
 
@@ -48,23 +48,23 @@ NO_DATES: list[Any] = [
 
 
 @pytest.mark.parametrize("expires_at", NO_DATES, ids=lambda value: repr(value)[:30])
-async def test_what_is_no_date_and_time(kiln: Kiln, expires_at: Any) -> None:
-    assert await refusal(kiln, expires_at) == "invalid_datetime"
+async def test_what_is_no_date_and_time(app: AppHarness, expires_at: Any) -> None:
+    assert await refusal(app, expires_at) == "invalid_datetime"
 
 
-async def test_what_is_not_in_the_future(kiln: Kiln) -> None:
+async def test_what_is_not_in_the_future(app: AppHarness) -> None:
     # Two hours ago, though the hands of a clock there show a later time than ours.
     elsewhere = in_days(-2 / 24).astimezone(timezone(timedelta(hours=9)))
     for instant in (in_days(-1), in_days(-1 / 86400), elsewhere):
-        assert await refusal(kiln, instant.isoformat()) == "must_be_future"
+        assert await refusal(app, instant.isoformat()) == "must_be_future"
     for written in ("1970-01-01T00:00:00Z", "0001-01-01T00:00:00Z"):
-        assert await refusal(kiln, written) == "must_be_future"
+        assert await refusal(app, written) == "must_be_future"
 
 
 @pytest.mark.spec("8")
-async def test_what_is_too_far_away(kiln: Kiln) -> None:
+async def test_what_is_too_far_away(app: AppHarness) -> None:
     for instant in (datetime.max.replace(tzinfo=UTC), in_days(31), in_days(30.001)):
-        assert await refusal(kiln, instant.isoformat()) == "exceeds_max_retention"
+        assert await refusal(app, instant.isoformat()) == "exceeds_max_retention"
 
 
 @pytest.mark.spec("2.5", "4.3", "8")
@@ -82,25 +82,25 @@ async def test_what_is_too_far_away(kiln: Kiln) -> None:
     ids=["offset", "z", "elsewhere", "javascript", "no zone", "basic"],
 )
 @pytest.mark.parametrize("days", [1 / 24, 29.99])
-async def test_a_good_date_is_kept_and_echoed(kiln: Kiln, write: Any, days: float) -> None:
+async def test_a_good_date_is_kept_and_echoed(app: AppHarness, write: Any, days: float) -> None:
     instant = in_days(days).replace(microsecond=0)
     body = {"html": "<p>x", "expires_at": write(instant)}
-    created = await kiln.client.post(RENDERS, json=body)
+    created = await app.client.post(RENDERS, json=body)
     assert created.status_code == 201
-    info = await kiln.info(created.json()["id"])
+    info = await app.info(created.json()["id"])
     for told in (created.json()["expires_at"], info["expires_at"]):
         assert datetime.fromisoformat(told) == instant
         assert datetime.fromisoformat(told).utcoffset() == timedelta(0)
 
 
 @pytest.mark.spec("2.5", "4.3")
-async def test_without_a_date_a_render_is_permanent(kiln: Kiln) -> None:
+async def test_without_a_date_a_render_is_permanent(app: AppHarness) -> None:
     for body in ({"html": "<p>x"}, {"html": "<p>x", "expires_at": None}):
-        created = (await kiln.client.post(RENDERS, json=body)).json()
+        created = (await app.client.post(RENDERS, json=body)).json()
         assert created["expires_at"] is None
-        assert (await kiln.info(created["id"]))["expires_at"] is None
+        assert (await app.info(created["id"]))["expires_at"] is None
 
 
-async def test_bundles_have_the_same_rules(kiln: Kiln) -> None:
-    answer = await kiln.client.post(RENDERS, json={"expires_at": "1999-01-01T00:00:00Z"})
+async def test_bundles_have_the_same_rules(app: AppHarness) -> None:
+    answer = await app.client.post(RENDERS, json={"expires_at": "1999-01-01T00:00:00Z"})
     assert (answer.status_code, answer.json()["error"]) == (400, "must_be_future")

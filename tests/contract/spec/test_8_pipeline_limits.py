@@ -16,32 +16,38 @@ from framekiln.api.app import create_app
 from framekiln.files.model import File
 from framekiln.kit.canonical_json import canonical_json
 from framekiln.kit.clock import SystemClock
-from framekiln.pipelines.outputs.output import MAX_OUTPUT_BYTES, Output
+from framekiln.pipelines.endpoints.media_urls import media_expiry
+from framekiln.pipelines.execution import handlers
+from framekiln.pipelines.execution.handlers import RunStep
+from framekiln.pipelines.outputs.model import MAX_OUTPUT_BYTES, StepOutput
 from framekiln.pipelines.runners.step import StepWork
 from framekiln.pipelines.runners.step_media import StepMedia
 from framekiln.pipelines.runners.transcribe import Transcribe
-from framekiln.pipelines.running import step_job
-from framekiln.pipelines.running.step_job import RunStep
-from framekiln.pipelines.sending.media_urls import expiry
 from framekiln.services import Services
 from framekiln.transcripts.recognizer import Recognizer
-from framekiln.webhooks.signing import new_secret, standard_headers
+from framekiln.webhooks.signatures import new_secret, standard_headers
 from tests.contract.spec.test_4_7_pipelines import ENDPOINT, ROUTES, issues, refused
-from tests.support.endpoint_desk import DONE, Desk, TlsReceiver, accepted, sent
-from tests.support.pipelines import API, Line, Told, step
+from tests.support.endpoint_harness import (
+    DONE,
+    EndpointHarness,
+    TlsReceiver,
+    request_json,
+    start_accepted_run,
+)
+from tests.support.pipelines import API, PipelineHarness, ScriptedRunner, step
 from tests.support.receiver import Answer
 
 pytestmark = pytest.mark.spec("8")
 
 
 @pytest.fixture(autouse=True)
-async def _nothing_left(desk: Desk) -> None:
-    await desk.clear()
+async def _empty_queue(endpoints: EndpointHarness) -> None:
+    await endpoints.clear()
 
 
 @pytest.fixture
-def line(desk: Desk) -> Line:
-    return desk.line
+def pipelines(endpoints: EndpointHarness) -> PipelineHarness:
+    return endpoints.pipelines
 
 
 @pytest.mark.spec("5", "7")
@@ -75,8 +81,8 @@ def _shape(path: str) -> tuple[str, ...]:
         *("proxy-", "proxy-authorization", "webhook-", "webhook-signature", "Host", "Webhook-Id"),
     ],
 )
-async def test_headers_that_cannot_be_set(line: Line, name: str) -> None:
-    answer = await line.post("pipeline-endpoints", {**ENDPOINT, "headers": {name: "x"}})
+async def test_headers_that_cannot_be_set(pipelines: PipelineHarness, name: str) -> None:
+    answer = await pipelines.post("pipeline-endpoints", {**ENDPOINT, "headers": {name: "x"}})
     assert issues(answer) == {(f"headers.{name}", "not_allowed")}
 
 
@@ -88,19 +94,24 @@ async def test_headers_that_cannot_be_set(line: Line, name: str) -> None:
         {"headers": {f"x{number}": "a" for number in range(16)}},
     ],
 )
-async def test_the_bounds_of_endpoints(line: Line, settings: dict[str, Any]) -> None:
-    made = await line.made("pipeline-endpoints", {**ENDPOINT, **settings})
+async def test_the_bounds_of_endpoints(
+    pipelines: PipelineHarness, settings: dict[str, Any]
+) -> None:
+    made = await pipelines.create("pipeline-endpoints", {**ENDPOINT, **settings})
     assert set(made["headers"]) == set(settings.pop("headers", {}))
     assert {name: made[name] for name in settings} == settings
 
 
 @pytest.mark.spec("2.11")
-async def test_the_smallest_batch_and_how_many_run_by_default(line: Line) -> None:
-    body = {"pipeline_id": await line.pipeline(), "runs": [{"file_id": await line.file()}]}
-    batch = (await line.made("pipeline-batches", body))["batch"]
+async def test_the_smallest_batch_and_how_many_run_by_default(pipelines: PipelineHarness) -> None:
+    body = {
+        "pipeline_id": await pipelines.create_pipeline(),
+        "runs": [{"file_id": await pipelines.add_file()}],
+    }
+    batch = (await pipelines.create("pipeline-batches", body))["batch"]
     assert (batch["run_count"], batch["max_in_flight"]) == (1, 100)
-    one = {**body, "runs": [{"file_id": await line.file()}], "max_in_flight": 1}
-    assert (await line.made("pipeline-batches", one))["batch"]["max_in_flight"] == 1
+    one = {**body, "runs": [{"file_id": await pipelines.add_file()}], "max_in_flight": 1}
+    assert (await pipelines.create("pipeline-batches", one))["batch"]["max_in_flight"] == 1
 
 
 @pytest.mark.spec("5")
@@ -123,50 +134,60 @@ def _signed(secret: str, now: datetime) -> dict[str, str]:
     ("age", "status"), [(timedelta(minutes=239), 200), (timedelta(minutes=241), 401)]
 )
 async def test_media_addresses_work_for_four_hours(
-    desk: Desk, theirs: TlsReceiver, age: timedelta, status: int
+    endpoints: EndpointHarness, endpoint_receiver: TlsReceiver, age: timedelta, status: int
 ) -> None:
     """The request was made that long ago; the service's own clock says what time it is."""
     now = SystemClock().now()
-    desk.line.clock.set(now - age)
-    file = await desk.file()
-    await desk.store(file, "source", b"a film")
-    await desk.run(await desk.endpoint(theirs.url()), file_id=file)
-    await desk.send()
-    media = sent(theirs.requests[0])["media"]
+    endpoints.pipelines.clock.set(now - age)
+    file = await endpoints.add_file()
+    await endpoints.store(file, "source", b"a film")
+    await endpoints.start_run(
+        await endpoints.create_endpoint(endpoint_receiver.url()), file_id=file
+    )
+    await endpoints.send_due()
+    media = request_json(endpoint_receiver.requests[0])["media"]
     until = datetime.fromisoformat(media["expires_at"])
     assert timedelta(0) <= now - age + timedelta(hours=4) - until < timedelta(seconds=1)
-    assert (await desk.stranger.get(media["source_url"])).status_code == status
+    assert (await endpoints.anonymous.get(media["source_url"])).status_code == status
 
 
-async def test_media_addresses_end_with_the_file(desk: Desk) -> None:
-    caller = await desk.line.kiln.services.identity.authenticate(desk.line.kiln.key)
-    [row] = await desk.line.run_sql("SELECT id FROM file WHERE id = %s", await desk.file())
-    file: File = await desk.line.kiln.services.files.get(caller.organization.id, row["id"])
+async def test_media_addresses_end_with_the_file(endpoints: EndpointHarness) -> None:
+    caller = await endpoints.pipelines.app.services.identity.authenticate(
+        endpoints.pipelines.app.key
+    )
+    [row] = await endpoints.pipelines.run_sql(
+        "SELECT id FROM file WHERE id = %s", await endpoints.add_file()
+    )
+    file: File = await endpoints.pipelines.app.services.files.get(caller.organization.id, row["id"])
     now = SystemClock().now()
     soon, late = now + timedelta(minutes=5), now + timedelta(days=5)
-    assert expiry(replace(file, expires_at=soon), now) == soon
+    assert media_expiry(replace(file, expires_at=soon), now) == soon
     for each in (late, None):
-        until = expiry(replace(file, expires_at=each), now)
+        until = media_expiry(replace(file, expires_at=each), now)
         assert timedelta(hours=3, minutes=59) < until - now <= timedelta(hours=4)
 
 
 @pytest.mark.spec("4.7")
 @pytest.mark.parametrize(("taken", "told"), [(1000, 1000), (1001, 1000)])
-async def test_at_most_1000_frames(desk: Desk, theirs: TlsReceiver, taken: int, told: int) -> None:
+async def test_at_most_1000_frames(
+    endpoints: EndpointHarness, endpoint_receiver: TlsReceiver, taken: int, told: int
+) -> None:
     """They come from all steps that took some, each instant once."""
-    sampling = desk.line.handler.runners["sample_frames"]
-    assert isinstance(sampling, Told)
-    sampling.answers = [
-        Output({"every_ms": 200, "frame_count": taken - 1, "first_ms": 0}),
-        Output({"every_ms": 200, "frame_count": 2, "first_ms": (taken - 2) * 200}),
+    sampling = endpoints.pipelines.handler.runners["sample_frames"]
+    assert isinstance(sampling, ScriptedRunner)
+    sampling.results = [
+        StepOutput({"every_ms": 200, "frame_count": taken - 1, "first_ms": 0}),
+        StepOutput({"every_ms": 200, "frame_count": 2, "first_ms": (taken - 2) * 200}),
     ]
-    endpoint = await desk.endpoint(theirs.url())
+    endpoint = await endpoints.create_endpoint(endpoint_receiver.url())
     ask = step("endpoint", "first", "second", with_={"endpoint_id": endpoint["id"]})
     steps = {"first": step("sample_frames"), "second": step("sample_frames"), "ask": ask}
-    await desk.line.run(await desk.line.pipeline({"steps": steps}), await desk.file())
-    await desk.line.work()
-    await desk.send()
-    frames = sent(theirs.requests[0])["media"]["frames"]
+    await endpoints.pipelines.start_run(
+        await endpoints.pipelines.create_pipeline({"steps": steps}), await endpoints.add_file()
+    )
+    await endpoints.pipelines.run_all_jobs()
+    await endpoints.send_due()
+    frames = request_json(endpoint_receiver.requests[0])["media"]["frames"]
     times = [each["t_ms"] for each in frames]
     assert len(times) == told
     assert times == sorted(set(times))
@@ -188,11 +209,14 @@ async def test_at_most_1000_frames(desk: Desk, theirs: TlsReceiver, taken: int, 
     ],
 )
 async def test_errors_in_callbacks(
-    desk: Desk, theirs: TlsReceiver, error: dict[str, Any], issue: tuple[str, str] | None
+    endpoints: EndpointHarness,
+    endpoint_receiver: TlsReceiver,
+    error: dict[str, Any],
+    issue: tuple[str, str] | None,
 ) -> None:
-    run, url = await accepted(desk, theirs)
-    answer = await desk.call_back(url, {"status": "failed", "error": error})
-    shown = await desk.line.shown(run)
+    run, url = await start_accepted_run(endpoints, endpoint_receiver)
+    answer = await endpoints.call_back(url, {"status": "failed", "error": error})
+    shown = await endpoints.pipelines.get_run(run)
     if issue is None:
         assert answer.status_code == 200
         found = {key: shown["error"][key] for key in error}
@@ -204,21 +228,23 @@ async def test_errors_in_callbacks(
 
 @pytest.mark.spec("4.7", "7")
 @pytest.mark.parametrize("more", [0, 1])
-async def test_outputs_of_one_mebibyte(desk: Desk, theirs: TlsReceiver, more: int) -> None:
+async def test_outputs_of_one_mebibyte(
+    endpoints: EndpointHarness, endpoint_receiver: TlsReceiver, more: int
+) -> None:
     empty = {"metadata": {"a": ""}, "annotations": []}
     output = {
         **empty,
         "metadata": {"a": "x" * (MAX_OUTPUT_BYTES - len(canonical_json(empty)) + more)},
     }
-    theirs.answer(Answer(200, json.dumps(output).encode()))
-    run = await desk.run(await desk.endpoint(theirs.url()))
-    await desk.send()
-    shown = await desk.line.shown(run)
+    endpoint_receiver.answer(Answer(200, json.dumps(output).encode()))
+    run = await endpoints.start_run(await endpoints.create_endpoint(endpoint_receiver.url()))
+    await endpoints.send_due()
+    shown = await endpoints.pipelines.get_run(run)
     if more:
         assert (shown["status"], shown["error"]["code"]) == ("failed", "invalid_output")
     else:
         assert shown["status"] == "succeeded"
-        assert await desk.output(run) == output
+        assert await endpoints.get_output(run) == output
 
 
 @pytest.mark.spec("4.7", "7")
@@ -233,11 +259,14 @@ async def test_outputs_of_one_mebibyte(desk: Desk, theirs: TlsReceiver, more: in
     ids=["10000 annotations", "10001 annotations", "32 levels", "33 levels"],
 )
 async def test_how_much_an_output_may_have(
-    desk: Desk, theirs: TlsReceiver, output: dict[str, Any], code: str | None
+    endpoints: EndpointHarness,
+    endpoint_receiver: TlsReceiver,
+    output: dict[str, Any],
+    code: str | None,
 ) -> None:
-    run, url = await accepted(desk, theirs)
-    answer = await desk.call_back(url, {"status": "succeeded", "output": output})
-    shown = await desk.line.shown(run)
+    run, url = await start_accepted_run(endpoints, endpoint_receiver)
+    answer = await endpoints.call_back(url, {"status": "succeeded", "output": output})
+    shown = await endpoints.pipelines.get_run(run)
     if code is None:
         assert (answer.status_code, shown["status"]) == (200, "succeeded")
     else:
@@ -247,48 +276,50 @@ async def test_how_much_an_output_may_have(
 
 @pytest.mark.spec("7")
 class TestStepsThatFail:
-    async def test_no_step_takes_for_ever(
-        self, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    async def test_a_step_times_out(
+        self, endpoints: EndpointHarness, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         class Endless:
-            async def run(self, work: StepWork) -> Output:
+            async def run(self, work: StepWork) -> StepOutput:
                 await asyncio.Event().wait()
                 raise AssertionError("unreachable")
 
-        monkeypatch.setattr(step_job, "WITHIN", timedelta(milliseconds=20))
-        line = desk.line
-        run = await line.run(await line.pipeline())
-        [job] = await line.jobs()
-        before, line.handler = line.handler, RunStep(line.services.work, {"probe": Endless()})
-        await line.do(job)
+        monkeypatch.setattr(handlers, "ATTEMPT_TIMEOUT", timedelta(milliseconds=20))
+        line = endpoints.pipelines
+        run = await line.start_run(await line.create_pipeline())
+        [job] = await line.take_jobs()
+        before, line.handler = line.handler, RunStep(line.services.worker, {"probe": Endless()})
+        await line.run_job(job)
         line.handler = before
-        [shown] = (await line.shown(run))["steps"]
+        [shown] = (await line.get_run(run))["steps"]
         assert (shown["status"], shown["error"]["code"]) == ("ready", "step_timed_out")
 
-    async def test_a_transcription_that_failed(self, desk: Desk) -> None:
-        line, parts = desk.line, desk.line.kiln.services
+    async def test_a_transcription_that_failed(self, endpoints: EndpointHarness) -> None:
+        line, parts = endpoints.pipelines, endpoints.pipelines.app.services
         media = StepMedia(parts.database, parts.files, parts.blobs)
         # Nothing is heard here.
         runner = Transcribe(parts.database, media, parts.transcripts, cast(Recognizer, None))
-        before, line.handler = line.handler, RunStep(line.services.work, {"transcribe": runner})
-        pipeline = await line.pipeline({"steps": {"said": step("transcribe")}})
-        run = await line.run(pipeline, await desk.file())
-        await line.work()
+        before, line.handler = line.handler, RunStep(line.services.worker, {"transcribe": runner})
+        pipeline = await line.create_pipeline({"steps": {"said": step("transcribe")}})
+        run = await line.start_run(pipeline, await endpoints.add_file())
+        await line.run_all_jobs()
         await line.run_sql(
             "UPDATE transcription SET status = 'failed', error_code = 'x', error_message = 'deaf'"
         )
         line.clock.advance(timedelta(seconds=5))
         await line.tick()
-        await line.work()
+        await line.run_all_jobs()
         line.handler = before
-        [shown] = (await line.shown(run))["steps"]
+        [shown] = (await line.get_run(run))["steps"]
         assert shown["error"]["code"] == "transcription_failed"
         assert "deaf" in shown["error"]["message"]
 
 
-async def test_an_answer_within_all_limits(desk: Desk, theirs: TlsReceiver) -> None:
+async def test_an_answer_within_all_limits(
+    endpoints: EndpointHarness, endpoint_receiver: TlsReceiver
+) -> None:
     """So that what is refused above is refused for its own reason."""
-    theirs.answer(DONE)
-    run = await desk.run(await desk.endpoint(theirs.url()))
-    await desk.send()
-    assert (await desk.line.shown(run))["status"] == "succeeded"
+    endpoint_receiver.answer(DONE)
+    run = await endpoints.start_run(await endpoints.create_endpoint(endpoint_receiver.url()))
+    await endpoints.send_due()
+    assert (await endpoints.pipelines.get_run(run))["status"] == "succeeded"

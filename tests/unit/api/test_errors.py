@@ -125,7 +125,7 @@ async def client() -> AsyncIterator[httpx.AsyncClient]:
         ("/", Family.V1),
     ],
 )
-def test_families(path: str, family: Family) -> None:
+def test_path_selects_the_error_family(path: str, family: Family) -> None:
     assert family_of(path) is family
 
 
@@ -372,7 +372,7 @@ def test_whatever_is_told_can_be_written(value: Any) -> None:
 
 @settings(max_examples=30)
 @given(st.text(st.characters(codec=None, exclude_categories=())), anything)
-def test_no_problem_is_unspeakable(text: str, value: Any) -> None:
+def test_every_problem_can_be_encoded(text: str, value: Any) -> None:
     for family, path in PREFIXES.items():
         issue = {"path": text, "code": "x", "message": text}
         error = errors.InvalidInput(text, field=text, value=value, issues=[issue])

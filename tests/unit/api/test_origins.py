@@ -3,7 +3,7 @@
 import pytest
 from starlette.datastructures import Headers
 
-from framekiln.api.origins import is_own, names_us, page_origin
+from framekiln.api.origins import is_own_origin, is_own_url, page_origin
 from framekiln.settings import Settings
 
 PLAIN = Settings(base_url="http://kiln.example:8080")
@@ -36,7 +36,7 @@ def host(name: str) -> Headers:
     ],
 )
 def test_own_origins(origin: str, sent_to: str, settings: Settings, is_ours: bool) -> None:
-    assert is_own(origin, host(sent_to), settings) is is_ours
+    assert is_own_origin(origin, host(sent_to), settings) is is_ours
 
 
 def test_the_page_behind_a_request() -> None:
@@ -62,7 +62,7 @@ def test_the_page_behind_a_request() -> None:
     ],
 )
 def test_addresses_of_ours(url: str, is_ours: bool) -> None:
-    assert names_us(url, host("kiln.example"), SECURE) is is_ours
+    assert is_own_url(url, host("kiln.example"), SECURE) is is_ours
 
 
 @pytest.mark.parametrize(

@@ -96,7 +96,7 @@ async def test_a_stream_that_breaks_ends_with_an_error(error: Exception, told: b
     assert b"10.0.0.7" not in last
 
 
-async def test_nothing_follows_the_last_word() -> None:
+async def test_nothing_follows_the_terminal_event() -> None:
     async def events() -> AsyncGenerator[bytes]:
         yield event("completion", {"count": 1}) + event("complete", {})
         raise KeyError("while tidying up")

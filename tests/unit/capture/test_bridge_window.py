@@ -4,12 +4,12 @@ from fractions import Fraction
 
 import pytest
 
-from framekiln.capture.bridged_page import Window
-from framekiln.capture.page import Size
+from framekiln.capture.bridged_page import BridgeWindow
+from framekiln.capture.page import FrameSize
 
 
 def test_the_whole_film() -> None:
-    assert Window(Size(640, 360), Fraction(30), 120).options() == {
+    assert BridgeWindow(FrameSize(640, 360), Fraction(30), 120).options() == {
         "encoderOptions": {
             "fromMs": 0,
             "toMs": 4000,
@@ -22,18 +22,18 @@ def test_the_whole_film() -> None:
 
 
 def test_a_still_begins_at_its_instant() -> None:
-    window = Window(Size(640, 360), Fraction(25), 1, from_ms=700, is_still=True)
+    window = BridgeWindow(FrameSize(640, 360), Fraction(25), 1, from_ms=700, is_still=True)
     told = window.options()["encoderOptions"]
     assert (told["fromMs"], told["toMs"]) == (700, 740)
     assert (told["alignedFromUs"], told["alignedToUs"]) == (682_667, 746_667)
 
 
 def test_a_broadcast_rate() -> None:
-    told = Window(Size(2, 2), Fraction(30000, 1001), 30).options()["encoderOptions"]
+    told = BridgeWindow(FrameSize(2, 2), Fraction(30000, 1001), 30).options()["encoderOptions"]
     assert told["video"]["framerate"] == pytest.approx(29.97002997)
     assert told["toMs"] == 1001
 
 
 def test_as_much_sound_as_the_film_is_long() -> None:
-    assert Window(Size(2, 2), Fraction(30), 30).sound_bytes == 48_000 * 8
-    assert Window(Size(2, 2), Fraction(30000, 1001), 1).sound_bytes == 1602 * 8
+    assert BridgeWindow(FrameSize(2, 2), Fraction(30), 30).sound_bytes == 48_000 * 8
+    assert BridgeWindow(FrameSize(2, 2), Fraction(30000, 1001), 1).sound_bytes == 1602 * 8

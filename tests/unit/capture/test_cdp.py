@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from framekiln.capture.cdp import Connection
+from framekiln.capture.cdp import CdpConnection
 from framekiln.capture.errors import BrowserDied, BrowserTimeout, ProtocolError
 from framekiln.capture.network import PAGE_URL, PageNetwork, Resource
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import TIMEOUT_S
 
 
 class Browser:
@@ -21,7 +21,7 @@ class Browser:
     def __init__(self) -> None:
         self._read_fd, write_fd = os.pipe()
         read_fd, self._write_fd = os.pipe()
-        self.connection = Connection(read_fd=read_fd, write_fd=write_fd)
+        self.connection = CdpConnection(read_fd=read_fd, write_fd=write_fd)
         self._received = b""
 
     def says(self, *messages: dict[str, Any]) -> None:
@@ -53,8 +53,8 @@ def test_an_answer_finds_its_question(browser: Browser) -> None:
     first = browser.connection.post("A.a", {"x": 1}, session="s")
     second = browser.connection.post("B.b", session=None)
     browser.says({"id": second, "result": {"n": 2}}, {"id": first, "result": {"n": 1}})
-    assert browser.connection.wait(first, "A.a", within_s=PATIENCE_S) == {"n": 1}
-    assert browser.connection.wait(second, "B.b", within_s=PATIENCE_S) == {"n": 2}
+    assert browser.connection.wait(first, "A.a", within_s=TIMEOUT_S) == {"n": 1}
+    assert browser.connection.wait(second, "B.b", within_s=TIMEOUT_S) == {"n": 2}
     asked = {"id": first, "method": "A.a", "params": {"x": 1}, "sessionId": "s"}
     assert browser.hears() == asked
     assert browser.hears() == {"id": second, "method": "B.b", "params": {}}
@@ -70,7 +70,7 @@ def test_a_message_may_come_in_pieces(browser: Browser) -> None:
 
     writer = threading.Thread(target=write)
     writer.start()
-    result = browser.connection.wait(asked, "A.a", within_s=PATIENCE_S)
+    result = browser.connection.wait(asked, "A.a", within_s=TIMEOUT_S)
     writer.join()
     assert result == {"text": "ä" * 100_000}
 
@@ -89,7 +89,7 @@ def test_events_reach_the_listener_of_their_session(browser: Browser) -> None:
         {"method": "E.e", "params": {"n": 3}},
         {"method": "F.f", "params": {"n": 4}, "sessionId": "one"},
     )
-    assert browser.connection.pump_until(lambda: len(heard) == 2, within_s=PATIENCE_S)
+    assert browser.connection.pump_until(lambda: len(heard) == 2, within_s=TIMEOUT_S)
     assert heard == [("two", {"n": 1}), ("one", {"n": 2})]
     browser.connection.forget("one")
     browser.says({"method": "E.e", "params": {}, "sessionId": "one"})
@@ -100,7 +100,7 @@ def test_a_refusal_is_an_error_that_names_the_command(browser: Browser) -> None:
     asked = browser.connection.post("A.a", session=None)
     browser.says({"id": asked, "error": {"code": -1, "message": "not now"}})
     with pytest.raises(ProtocolError, match=r"A\.a: not now"):
-        browser.connection.wait(asked, "A.a", within_s=PATIENCE_S)
+        browser.connection.wait(asked, "A.a", within_s=TIMEOUT_S)
 
 
 def test_no_answer_is_a_timeout_and_a_late_one_is_dropped(browser: Browser) -> None:
@@ -109,14 +109,14 @@ def test_no_answer_is_a_timeout_and_a_late_one_is_dropped(browser: Browser) -> N
     late = browser.hears()["id"]
     asked = browser.connection.post("B.b", session=None)
     browser.says({"id": late, "result": {}}, {"id": asked, "result": {"n": 1}})
-    assert browser.connection.wait(asked, "B.b", within_s=PATIENCE_S) == {"n": 1}
+    assert browser.connection.wait(asked, "B.b", within_s=TIMEOUT_S) == {"n": 1}
 
 
 def test_an_abandoned_answer_is_dropped(browser: Browser) -> None:
     early = browser.connection.post("A.a", session=None)
     asked = browser.connection.post("B.b", session=None)
     browser.says({"id": early, "error": {"message": "who cares"}}, {"id": asked, "result": {}})
-    browser.connection.wait(asked, "B.b", within_s=PATIENCE_S)
+    browser.connection.wait(asked, "B.b", within_s=TIMEOUT_S)
     browser.connection.abandon(early)
     with pytest.raises(BrowserTimeout):
         browser.connection.wait(early, "A.a", within_s=0.01)
@@ -126,7 +126,7 @@ def test_a_dead_browser_is_noticed_in_both_directions(browser: Browser) -> None:
     asked = browser.connection.post("A.a", session=None)
     browser.dies()
     with pytest.raises(BrowserDied, match="closed its pipe"):
-        browser.connection.wait(asked, "A.a", within_s=PATIENCE_S)
+        browser.connection.wait(asked, "A.a", within_s=TIMEOUT_S)
     with pytest.raises(BrowserDied, match="pipe broke"):
         browser.connection.post("A.a", session=None)
 
@@ -158,11 +158,11 @@ def test_a_listener_may_post_but_not_wait(browser: Browser) -> None:
     connection.listen("E.e", None, lambda _: posted.append(connection.post("A.a", session=None)))
     connection.listen("F.f", None, wait)
     browser.says({"method": "E.e", "params": {}})
-    assert connection.pump_until(lambda: bool(posted), within_s=PATIENCE_S)
+    assert connection.pump_until(lambda: bool(posted), within_s=TIMEOUT_S)
     assert browser.hears()["method"] == "A.a"
     browser.says({"method": "F.f", "params": {}})
     with pytest.raises(RuntimeError, match="may not wait"):
-        connection.pump_until(lambda: False, within_s=PATIENCE_S)
+        connection.pump_until(lambda: False, within_s=TIMEOUT_S)
 
 
 def request(number: int, url: str, kind: str = "Image") -> dict[str, Any]:
@@ -184,7 +184,7 @@ def answers(browser: Browser, *requests: dict[str, Any]) -> list[tuple[str, Any]
     ends: list[Any] = []
     browser.connection.listen("T.end", None, ends.append)
     browser.says(*requests, {"method": "T.end", "params": {}})
-    assert browser.connection.pump_until(lambda: bool(ends), within_s=PATIENCE_S)
+    assert browser.connection.pump_until(lambda: bool(ends), within_s=TIMEOUT_S)
     heard = [browser.hears() for _ in requests]
     return [
         (each["method"], each["params"].get("body") or each["params"].get("errorReason"))
@@ -238,5 +238,5 @@ def test_time_in_which_the_browser_waits_for_us_does_not_count(
     browser.connection.listen("Fetch.requestPaused", None, fetch)
     asked = browser.connection.post("A.a", session=None)
     browser.says({"method": "Fetch.requestPaused", "params": {}})
-    assert browser.connection.wait(asked, "A.a", within_s=PATIENCE_S) == {"n": 1}
+    assert browser.connection.wait(asked, "A.a", within_s=TIMEOUT_S) == {"n": 1}
     assert browser.connection.now_s == 0

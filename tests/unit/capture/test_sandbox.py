@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from framekiln.capture.sandbox import Confinement, confined
+from framekiln.capture.sandbox import Confinement, confined_command
 
 PROFILE = Path("/var/tmp/profile")
 
 
 def wrapped(confinement: Confinement) -> list[str]:
-    return confined(["chromium", "--flag"], confinement, profile=PROFILE)
+    return confined_command(["chromium", "--flag"], confinement, profile=PROFILE)
 
 
 def test_chromium_keeps_its_own_sandbox_wherever_it_can() -> None:
@@ -32,7 +32,7 @@ def test_bubblewrap_shares_nothing_and_dies_with_us(cage: Confinement) -> None:
     assert command[command.index("chromium") + 1] == "--flag"
 
 
-def test_without_bubblewrap_it_runs_as_nobody_special() -> None:
+def test_without_bubblewrap_it_runs_unprivileged() -> None:
     command = wrapped(Confinement.UNPRIVILEGED_USER)
     assert command[0] == "setpriv"
     assert "--pdeathsig=KILL" in command

@@ -9,7 +9,7 @@ import typer
 from typer.testing import CliRunner
 
 from framekiln.cli import app as framekiln
-from framekiln.cli.output import JsonFlag, OneLineErrors, write_json, write_table
+from framekiln.cli.output import ErrorReportingGroup, JsonFlag, write_json, write_table
 from framekiln.cli.port import local_url
 from framekiln.cli.processes import UnknownQueue, parse_queues
 from framekiln.cli.serve import child_environment, child_programs
@@ -19,7 +19,7 @@ from framekiln.settings import Settings
 
 
 def run_raising(error: BaseException, *words: str, debug: str = "0") -> tuple[int, str, object]:
-    app = typer.Typer(cls=OneLineErrors, pretty_exceptions_enable=False)
+    app = typer.Typer(cls=ErrorReportingGroup, pretty_exceptions_enable=False)
 
     @app.callback()
     def root() -> None: ...
@@ -76,9 +76,7 @@ def test_an_error_is_json_for_who_asked_for_json() -> None:
         (("render",), "Missing argument 'composition'."),
     ],
 )
-def test_a_slip_of_the_pen_is_one_line_that_says_what_was_meant(
-    words: tuple[str, ...], told: str
-) -> None:
+def test_a_misspelled_option_suggests_the_right_one(words: tuple[str, ...], told: str) -> None:
     result = CliRunner().invoke(framekiln, list(words))
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.startswith(f"error: {told}")
@@ -175,7 +173,7 @@ def test_unknown_queues_are_refused(text: str) -> None:
         ("host.example", "http://host.example:80"),
     ],
 )
-def test_we_reach_ourselves_wherever_we_listen(host: str, url: str) -> None:
+def test_local_url_for_every_listen_address(host: str, url: str) -> None:
     assert local_url(host, 80) == url
 
 
@@ -205,5 +203,5 @@ def test_children_get_the_database_and_the_render_slots() -> None:
         (-99, "killed by signal 99"),
     ],
 )
-def test_an_end_is_described(code: int, words: str) -> None:
+def test_describe_exit(code: int, words: str) -> None:
     assert describe_exit(code) == words

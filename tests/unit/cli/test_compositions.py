@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from framekiln.cli.compositions import read_composition, read_data
-from framekiln.composition.own_runtime import brings_own_runtime
 from framekiln.engine.assets import NoAssets
+from framekiln.engine.page.external_runtime import contains_runtime
 from framekiln.engine.site import SiteAssets
 from framekiln.kit.errors import FramekilnError, InvalidInput, TooLarge
 
@@ -104,7 +104,7 @@ def test_only_scripts_that_the_page_names_count(site: Path, tmp_path: Path) -> N
     def has_own_runtime() -> bool:
         found = read_composition(site, scratch=tmp_path)
         assert found.site is not None
-        return brings_own_runtime((found.html.encode(), *found.site.scripts()))
+        return contains_runtime((found.html.encode(), *found.site.scripts()))
 
     assert not has_own_runtime()
     (site / "assets" / "b.js").write_text("window.FRAMEGEN_BRIDGE")

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from framekiln.cli.lazy import COMMANDS, load_command
+from framekiln.cli.commands import COMMANDS, load_command
 
 DOMAINS = (
     "framekiln.services",
@@ -50,7 +50,7 @@ def run(*words: str) -> str:
         ("import framekiln.worker.loop", ("yoyo", "liquid", *MEDIA, *SERVER)),
         ("import framekiln.api.app", ("yoyo", "liquid", *MEDIA)),
         ("import framekiln.worker.media_handlers", ("cv2", "onnxruntime")),
-        ("import framekiln.worker.hearing_handlers", ("cv2", "onnxruntime")),
+        ("import framekiln.worker.speech_handlers", ("cv2", "onnxruntime")),
     ],
 )
 def test_a_process_does_without(statement: str, unwanted: tuple[str, ...]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from framekiln.cli import app
-from framekiln.cli.doctor_checks import Finding, State, check_port
+from framekiln.cli.doctor_checks import CheckResult, CheckState, check_port
 from framekiln.cli.port import is_service_at
 from framekiln.settings import Settings
 from tests.support.ports import ReservedPort
@@ -64,7 +64,7 @@ def stranger() -> Iterator[int]:
         server.shutdown()
 
 
-def look(port: int) -> Finding:
+def look(port: int) -> CheckResult:
     settings = Settings.model_validate({"port": port})
     return check_port(
         settings, is_serving=False, is_answering=is_service_at(settings.host, settings.port)
@@ -74,6 +74,6 @@ def look(port: int) -> Finding:
 def test_doctor_takes_a_strangers_program_on_the_port_for_what_it_is() -> None:
     with stranger() as port:
         found = look(port)
-    assert (found.name, found.state) == ("port", State.MISSING)
+    assert (found.name, found.state) == ("port", CheckState.MISSING)
     assert "is already in use" in found.detail
-    assert look(port) == Finding("port", State.OK, f"127.0.0.1:{port} is free")
+    assert look(port) == CheckResult("port", CheckState.OK, f"127.0.0.1:{port} is free")

@@ -8,8 +8,8 @@ import pytest
 from rich.console import Console
 
 from framekiln.cli.run_tree import draw_run, duration_of
-from framekiln.client.pipeline_records import RemoteRun, RemoteStep
-from tests.unit.client.pipeline_desk import run, step
+from framekiln.client.model import RemoteRun, RemoteStep
+from tests.unit.client.scripted_service import run, step
 
 NOW = datetime(2026, 1, 1, 12, 1, 30, tzinfo=UTC)
 

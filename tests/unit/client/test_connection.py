@@ -8,7 +8,7 @@ import pytest
 
 from framekiln.client import Client
 from framekiln.client.errors import ServiceRefused, ServiceUnreachable
-from tests.support.patience import PATIENCE_S
+from tests.support.timeouts import TIMEOUT_S
 
 RENDER = {"id": "r", "status": "complete"}
 
@@ -24,7 +24,7 @@ def client(*answers: httpx.Response | Exception) -> tuple[Client, list[httpx.Req
         return answer
 
     options = {"transport": httpx.MockTransport(service), "sleep": lambda _: None}
-    return Client("http://service", "ef_secret_id", patience_s=PATIENCE_S, **options), asked
+    return Client("http://service", "ef_secret_id", patience_s=TIMEOUT_S, **options), asked
 
 
 def test_every_request_has_the_key() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from framekiln.client import Client
 from framekiln.client.errors import NoSuchPipeline, ServiceRefused, ServiceUnreachable
-from tests.unit.client.pipeline_desk import Desk, pipeline, run, step
+from tests.unit.client.scripted_service import ScriptedService, pipeline, run, step
 
 API = "/api/v1"
 LOST = httpx.ReadError("lost")
@@ -24,7 +24,7 @@ def page(name: str, *items: Any, cursor: str | None = None) -> dict[str, Any]:
 
 
 def test_pages_are_asked_for_only_as_far_as_somebody_reads() -> None:
-    desk = Desk(
+    desk = ScriptedService(
         page("runs", run("failed", id="1"), run("failed", id="2"), cursor="next="),
         page("runs", run("failed", id="3")),
     )
@@ -36,37 +36,39 @@ def test_pages_are_asked_for_only_as_far_as_somebody_reads() -> None:
 
 
 def test_a_pipeline_is_found_by_name_on_any_page_or_by_id() -> None:
-    desk = Desk(
+    desk = ScriptedService(
         page("pipelines", pipeline("a", "1"), cursor="n"), page("pipelines", pipeline("b", "2"))
     )
     assert desk.client.pipelines.find("b").id == "2"
-    desk = Desk(pipeline("b"))
+    desk = ScriptedService(pipeline("b"))
     pipeline_id = str(uuid4())
     desk.client.pipelines.find(pipeline_id)
     assert desk.lines == [f"GET {API}/pipelines/{pipeline_id}"]
     with pytest.raises(NoSuchPipeline, match="'c'"):
-        Desk(page("pipelines", pipeline("b"))).client.pipelines.find("c")
+        ScriptedService(page("pipelines", pipeline("b"))).client.pipelines.find("c")
 
 
 def test_a_run_is_begun_once_however_often_it_is_asked_for() -> None:
     told = {**run("pending"), "run": run("pending"), "created": False}
-    desk = Desk(LOST, (503, {}), told)
+    desk = ScriptedService(LOST, (503, {}), told)
     found, is_new = desk.client.runs.create("p", "f", version=2)
     assert (found.id, is_new) == ("r", False)
     assert desk.body() == {"pipeline_id": "p", "file_id": "f", "version": 2}
-    [key] = {each.headers["idempotency-key"] for each in desk.asked}
-    other = Desk(told)
+    [key] = {each.headers["idempotency-key"] for each in desk.requests}
+    other = ScriptedService(told)
     other.client.runs.create("p", "f")
-    assert other.asked[0].headers["idempotency-key"] != key
-    own = Desk(told)
+    assert other.requests[0].headers["idempotency-key"] != key
+    own = ScriptedService(told)
     own.client.runs.create("p", "f", idempotency_key="order-42")
-    assert own.asked[0].headers["idempotency-key"] == "order-42"
+    assert own.requests[0].headers["idempotency-key"] == "order-42"
 
 
 @pytest.mark.parametrize("status", ["succeeded", "failed", "filtered", "cancelled"])
 def test_a_run_is_waited_for_until_it_ends_in_whichever_way(status: str) -> None:
     seen: list[str] = []
-    desk = Desk(run("pending"), run("running"), LOST, run("running"), run("running"), run(status))
+    desk = ScriptedService(
+        run("pending"), run("running"), LOST, run("running"), run("running"), run(status)
+    )
     assert desk.client.runs.wait("r", lambda each: seen.append(each.status)).status == status
     assert seen == ["pending", "running", "running", "running", status]
     # Looked at less and less often while nothing happens; the third pause is that of a lost answer.
@@ -77,7 +79,7 @@ def test_a_run_is_waited_for_until_it_ends_in_whichever_way(status: str) -> None
 def test_a_run_has_its_steps() -> None:
     error = {"code": "decode_failed", "message": "no frames"}
     told = run("failed", step("look", "succeeded"), step("see", "failed", error=error, attempt=3))
-    found = Desk(told).client.runs.get("r")
+    found = ScriptedService(told).client.runs.get("r")
     assert [(each.key, each.status, each.attempt) for each in found.steps] == [
         ("look", "succeeded", 1),
         ("see", "failed", 3),
@@ -103,9 +105,9 @@ def test_a_run_has_its_steps() -> None:
 def test_what_may_be_done_twice_is_tried_again(
     ask: Callable[[Client], Any], told: dict[str, Any]
 ) -> None:
-    desk = Desk(LOST, told)
+    desk = ScriptedService(LOST, told)
     ask(desk.client)
-    assert len(desk.asked) == 2
+    assert len(desk.requests) == 2
 
 
 @pytest.mark.parametrize(
@@ -117,14 +119,14 @@ def test_what_may_be_done_twice_is_tried_again(
     ],
 )
 def test_what_may_not_be_done_twice_is_not(ask: Callable[[Client], Any]) -> None:
-    desk = Desk(LOST)
+    desk = ScriptedService(LOST)
     with pytest.raises(ServiceUnreachable):
         ask(desk.client)
-    assert len(desk.asked) == 1
+    assert len(desk.requests) == 1
 
 
 def test_decisions_say_what_was_given_and_no_more() -> None:
-    desk = Desk(REVIEW, REVIEW, REVIEW, REVIEW)
+    desk = ScriptedService(REVIEW, REVIEW, REVIEW, REVIEW)
     reviews = desk.client.reviews
     reviews.approve("v")
     reviews.approve("v", {"annotations": []})
@@ -143,7 +145,7 @@ def test_decisions_say_what_was_given_and_no_more() -> None:
 
 
 def test_a_batch_has_one_run_for_each_file() -> None:
-    desk = Desk({"batch": BATCH, "created": True}, {**BATCH, "batch": BATCH})
+    desk = ScriptedService({"batch": BATCH, "created": True}, {**BATCH, "batch": BATCH})
     batch, is_new = desk.client.batches.create("p", ["f", "g"], max_in_flight=3)
     assert is_new
     runs = [{"file_id": "f"}, {"file_id": "g"}]
@@ -153,28 +155,32 @@ def test_a_batch_has_one_run_for_each_file() -> None:
 
 def test_warnings_come_with_what_was_made() -> None:
     warning = {"path": "steps.out.with.source", "code": "original_published", "message": "m"}
-    made = Desk({**pipeline("a"), "warnings": [warning]}).client.pipelines.create("a", {})
+    made = ScriptedService({**pipeline("a"), "warnings": [warning]}).client.pipelines.create(
+        "a", {}
+    )
     assert made.warnings == (warning,)
     told = {"version": VERSION, "created": True, "warnings": [warning]}
-    version, _ = Desk(told).client.pipelines.create_version("p", {})
+    version, _ = ScriptedService(told).client.pipelines.create_version("p", {})
     assert version.warnings == (warning,)
     # A service of an older version says nothing.
-    assert Desk(pipeline("a")).client.pipelines.get("p").warnings == ()
+    assert ScriptedService(pipeline("a")).client.pipelines.get("p").warnings == ()
 
 
 def test_a_secret_is_shown_to_who_asks_for_it_and_nowhere_else() -> None:
-    made = Desk({**ENDPOINT, "signing_secret": "whsec_x"}).client.endpoints.create("https://e.com")
+    made = ScriptedService({**ENDPOINT, "signing_secret": "whsec_x"}).client.endpoints.create(
+        "https://e.com"
+    )
     assert made.signing_secret == "whsec_x"
     assert "whsec_x" not in repr(made)
-    assert Desk(ENDPOINT).client.endpoints.get("e").signing_secret is None
+    assert ScriptedService(ENDPOINT).client.endpoints.get("e").signing_secret is None
 
 
 def test_outputs_and_what_is_known_of_a_file_come_in_order() -> None:
     outputs = [{"window": {"index": number}, "output": {}} for number in range(3)]
-    desk = Desk(page("outputs", *outputs[:2], cursor="c"), page("outputs", outputs[2]))
+    desk = ScriptedService(page("outputs", *outputs[:2], cursor="c"), page("outputs", outputs[2]))
     assert list(desk.client.runs.outputs("r", "frames")) == outputs
     assert desk.lines[0] == f"GET {API}/pipeline-runs/r/outputs/frames"
-    desk = Desk(page("namespaces", {"namespace": "look"}), page("outputs", *outputs))
+    desk = ScriptedService(page("namespaces", {"namespace": "look"}), page("outputs", *outputs))
     assert list(desk.client.files.namespaces("f")) == [{"namespace": "look"}]
     assert list(desk.client.files.metadata("f", "look")) == outputs
     assert desk.lines == [f"GET {API}/files/f/metadata", f"GET {API}/files/f/metadata/look"]
@@ -184,4 +190,4 @@ def test_every_issue_is_told() -> None:
     issues = [{"path": "steps.a.type", "code": "unknown"}, {"path": "", "code": "type"}]
     told = {"error": "invalid_definition", "message": "and one more", "issues": issues}
     with pytest.raises(ServiceRefused, match=r"^steps.a.type: unknown; body: type \(422\)$"):
-        Desk((422, told)).client.pipelines.create("a", {})
+        ScriptedService((422, told)).client.pipelines.create("a", {})

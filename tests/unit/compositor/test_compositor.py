@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framekiln.compositor.adjusting import (
+from framekiln.compositor.adjustments import (
     INVERT,
     adjust,
     blur,
@@ -15,15 +15,15 @@ from framekiln.compositor.adjusting import (
     saturation,
 )
 from framekiln.compositor.canvas import Canvas
-from framekiln.compositor.masking import flipped, keyed, masked, rounded_mask
-from framekiln.compositor.picture import Colour, Picture, cut, picture_of_rgba
-from framekiln.compositor.placing import Placed, moved, place, scaled
-from framekiln.compositor.rect import Rect, merge
-from framekiln.compositor.scene import Laid, Scene, Thing, Tinted
+from framekiln.compositor.masks import chroma_keyed, flipped, masked, rounded_mask
+from framekiln.compositor.picture import Picture, YuvColour, crop_picture, picture_of_rgba
+from framekiln.compositor.placement import PlacedPicture, place, scale_matrix, translation_matrix
+from framekiln.compositor.rect import PixelRect, merge
+from framekiln.compositor.scene import FilterItem, PictureItem, Scene, SceneItem
 from tests.unit.compositor.reference import over, rgb_of, rgba
 
-WHOLE = Rect(0, 0, 64, 48)
-RED = Colour.of_rgb(255, 0, 0)
+WHOLE = PixelRect(0, 0, 64, 48)
+RED = YuvColour.of_rgb(255, 0, 0)
 
 
 def solid(red: int, green: int, blue: int, width: int = 16, height: int = 16) -> Picture:
@@ -48,9 +48,9 @@ class TestPictures:
         assert np.abs(rgb_of(picture) - pixels[..., :3]).mean() < 2.5
 
     def test_the_known_numbers_of_bt709(self) -> None:
-        assert Colour.of_rgb(255, 0, 0) == Colour(63, 102, 240)
-        assert Colour.of_rgb(255, 255, 255) == Colour(235, 128, 128)
-        assert Colour.of_rgb(0, 0, 0) == Colour(16, 128, 128)
+        assert YuvColour.of_rgb(255, 0, 0) == YuvColour(63, 102, 240)
+        assert YuvColour.of_rgb(255, 255, 255) == YuvColour(235, 128, 128)
+        assert YuvColour.of_rgb(0, 0, 0) == YuvColour(16, 128, 128)
 
     def test_an_odd_side_gets_a_transparent_line(self) -> None:
         picture = picture_of_rgba(np.full((5, 7, 4), 255, np.uint8))
@@ -112,14 +112,16 @@ class TestCanvas:
 class TestPlacing:
     def test_an_even_move_copies_nothing(self) -> None:
         picture = solid(1, 2, 3)
-        placed = place(picture, moved(4, 6), within=WHOLE)
+        placed = place(picture, translation_matrix(4, 6), within=WHOLE)
         assert placed is not None
         assert placed.picture is picture
         assert (placed.left, placed.top) == (4, 6)
 
     @pytest.mark.parametrize(("x", "y"), [(5, 7), (4.5, 6.25), (-3, -3.5)])
     def test_any_move_puts_the_middle_where_it_belongs(self, x: float, y: float) -> None:
-        placed = place(solid(255, 255, 255), moved(x, y), within=Rect(-32, -32, 64, 48))
+        placed = place(
+            solid(255, 255, 255), translation_matrix(x, y), within=PixelRect(-32, -32, 64, 48)
+        )
         assert placed is not None
         alpha = placed.picture.with_alpha().alpha
         assert alpha is not None
@@ -133,9 +135,11 @@ class TestPlacing:
         assert weights.sum() / 255 == pytest.approx(256, rel=0.01)
 
     def test_an_upright_scaling_stays_opaque(self) -> None:
-        placed = place(solid(9, 9, 9), moved(8, 8) @ scaled(2, 1.5), within=WHOLE)
+        placed = place(
+            solid(9, 9, 9), translation_matrix(8, 8) @ scale_matrix(2, 1.5), within=WHOLE
+        )
         assert placed is not None
-        assert placed.rect == Rect(8, 8, 40, 32)
+        assert placed.rect == PixelRect(8, 8, 40, 32)
         assert not placed.picture.has_alpha
 
     def test_a_turn_by_a_right_angle_is_the_turned_picture(self) -> None:
@@ -151,8 +155,8 @@ class TestPlacing:
 
     def test_what_is_flat_or_outside_is_not_there(self) -> None:
         picture = solid(1, 2, 3)
-        assert place(picture, scaled(0, 1), within=WHOLE) is None
-        assert place(picture, moved(500.5, 0), within=WHOLE) is None
+        assert place(picture, scale_matrix(0, 1), within=WHOLE) is None
+        assert place(picture, translation_matrix(500.5, 0), within=WHOLE) is None
         behind = np.array([[1, 0, 0], [0, 1, 0], [-0.1, 0, 1]], np.float64)
         assert place(picture, behind, within=WHOLE) is None
 
@@ -160,7 +164,7 @@ class TestPlacing:
         pixels = np.zeros((256, 256, 4), np.uint8)
         pixels[..., 3] = 255
         pixels[::2, :, :3] = 255
-        matrix = moved(3, 3) @ scaled(0.1, 0.1)
+        matrix = translation_matrix(3, 3) @ scale_matrix(0.1, 0.1)
         placed = place(picture_of_rgba(pixels), matrix, within=WHOLE)
         assert placed is not None
         inner = placed.picture.y[8:16, 8:16]
@@ -173,7 +177,11 @@ class TestPlacing:
         rotation = np.array(
             [[np.cos(turn), -np.sin(turn), 0], [np.sin(turn), np.cos(turn), 0], [0, 0, 1]]
         )
-        placed = place(solid(1, 2, 3), moved(x, y) @ rotation @ scaled(scale, scale), within=WHOLE)
+        placed = place(
+            solid(1, 2, 3),
+            translation_matrix(x, y) @ rotation @ scale_matrix(scale, scale),
+            within=WHOLE,
+        )
         if placed is not None:
             canvas = Canvas(64, 48)
             canvas.draw(placed.picture, at=(placed.left, placed.top))
@@ -219,8 +227,8 @@ class TestMasks:
         pixels = np.zeros((16, 32, 4), np.uint8)
         pixels[:, :16] = (0, 255, 0, 255)
         pixels[:, 16:] = (200, 40, 40, 255)
-        key = Colour.of_rgb(0, 255, 0)
-        picture = keyed(picture_of_rgba(pixels), key, similarity=0.2, blend=0.1)
+        key = YuvColour.of_rgb(0, 255, 0)
+        picture = chroma_keyed(picture_of_rgba(pixels), key, similarity=0.2, blend=0.1)
         assert picture.alpha is not None
         assert (picture.alpha[8, 4], picture.alpha[8, 28]) == (0, 255)
 
@@ -237,8 +245,10 @@ class TestMasks:
 
 
 class TestScene:
-    def laid(self, key: str, colour: tuple[int, int, int], x: int, opacity: float = 1.0) -> Laid:
-        return Laid((key, colour, x, opacity), Placed(solid(*colour), x, 8), opacity)
+    def laid(
+        self, key: str, colour: tuple[int, int, int], x: int, opacity: float = 1.0
+    ) -> PictureItem:
+        return PictureItem((key, colour, x, opacity), PlacedPicture(solid(*colour), x, 8), opacity)
 
     def test_the_same_things_are_the_same_frame(self) -> None:
         scene = Scene(64, 48)
@@ -263,11 +273,11 @@ class TestScene:
         colours = [(255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0), (9, 99, 199)]
         scene = Scene(64, 48)
         for frame in frames:
-            things: list[Thing] = [
+            things: list[SceneItem] = [
                 self.laid(str(number), colours[colour], 2 * x, 1.0 if colour % 2 else 0.5)
                 for number, (colour, x) in enumerate(frame)
             ]
-            things.append(Tinted("tint", saturation(0.5), Rect(0, 0, 32, 48)))
+            things.append(FilterItem("tint", saturation(0.5), PixelRect(0, 0, 32, 48)))
             scene.show(things)
             fresh = Scene(64, 48)
             fresh.show(things)
@@ -276,12 +286,17 @@ class TestScene:
 
 
 def test_merged_rectangles_never_overlap() -> None:
-    rects = [Rect(0, 0, 10, 10), Rect(20, 0, 30, 10), Rect(8, 8, 22, 12), Rect(40, 40, 40, 50)]
-    assert merge(rects) == [Rect(0, 0, 30, 12)]
+    rects = [
+        PixelRect(0, 0, 10, 10),
+        PixelRect(20, 0, 30, 10),
+        PixelRect(8, 8, 22, 12),
+        PixelRect(40, 40, 40, 50),
+    ]
+    assert merge(rects) == [PixelRect(0, 0, 30, 12)]
 
 
 def test_a_cut_shares_its_memory() -> None:
     picture = solid(1, 2, 3)
-    part = cut(picture, Rect(2, 2, 8, 8))
+    part = crop_picture(picture, PixelRect(2, 2, 8, 8))
     assert np.shares_memory(part.y, picture.y)
     assert (part.width_px, part.u.shape) == (6, (3, 3))

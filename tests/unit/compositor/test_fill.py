@@ -5,17 +5,17 @@ import pytest
 
 from framekiln.compositor.fill import hide
 from framekiln.compositor.picture import Picture, picture_of_rgba
-from framekiln.compositor.rect import Rect
+from framekiln.compositor.rect import PixelRect
 from tests.unit.compositor.reference import rgba
 
 PLACES = {
-    "middle": Rect(16, 16, 48, 40),
-    "corner": Rect(0, 0, 20, 20),
-    "edge": Rect(40, 10, 64, 30),
-    "whole width": Rect(0, 10, 64, 30),
-    "whole height": Rect(10, 0, 30, 48),
-    "everything": Rect(0, 0, 64, 48),
-    "one sample": Rect(30, 20, 32, 22),
+    "middle": PixelRect(16, 16, 48, 40),
+    "corner": PixelRect(0, 0, 20, 20),
+    "edge": PixelRect(40, 10, 64, 30),
+    "whole width": PixelRect(0, 10, 64, 30),
+    "whole height": PixelRect(10, 0, 30, 48),
+    "everything": PixelRect(0, 0, 64, 48),
+    "one sample": PixelRect(30, 20, 32, 22),
 }
 
 
@@ -24,7 +24,7 @@ def copy_of(picture: Picture) -> Picture:
 
 
 @pytest.mark.parametrize("rect", PLACES.values(), ids=PLACES)
-def test_the_inside_has_no_part_in_it(rect: Rect) -> None:
+def test_fill_does_not_depend_on_the_pixels_inside(rect: PixelRect) -> None:
     seen = picture_of_rgba(rgba(48, 64, 1, opaque=True))
     other = copy_of(seen)
     random = np.random.default_rng(7)
@@ -37,7 +37,7 @@ def test_the_inside_has_no_part_in_it(rect: Rect) -> None:
         assert (mine == its).all()
 
 
-def test_the_outside_is_untouched_and_the_edges_are_met() -> None:
+def test_fill_leaves_the_outside_and_matches_the_edges() -> None:
     before = picture_of_rgba(rgba(48, 64, 3, opaque=True))
     after = copy_of(before)
     rect = PLACES["middle"]

@@ -7,18 +7,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framekiln.engine.slices import Slice, cut
+from framekiln.engine.slices import FilmSlice, cut_slices
 from framekiln.timeline import Timeline
 
 
 def test_a_film_is_cut_every_four_seconds() -> None:
     timeline = Timeline(Fraction(30), 250)
-    assert cut(timeline) == (Slice(0, 0, 120), Slice(1, 120, 120), Slice(2, 240, 10))
+    assert cut_slices(timeline) == (
+        FilmSlice(0, 0, 120),
+        FilmSlice(1, 120, 120),
+        FilmSlice(2, 240, 10),
+    )
 
 
 @pytest.mark.parametrize("slice_ms", [1, 100])
 def test_a_slice_has_at_least_a_frame(slice_ms: int) -> None:
-    assert cut(Timeline(Fraction(1), 2), slice_ms) == (Slice(0, 0, 1), Slice(1, 1, 1))
+    assert cut_slices(Timeline(Fraction(1), 2), slice_ms) == (
+        FilmSlice(0, 0, 1),
+        FilmSlice(1, 1, 1),
+    )
 
 
 @settings(deadline=None)
@@ -28,7 +35,7 @@ def test_a_slice_has_at_least_a_frame(slice_ms: int) -> None:
     st.integers(1, 60_000),
 )
 def test_every_frame_is_in_one_slice(fps: Fraction, frame_count: int, slice_ms: int) -> None:
-    slices = cut(Timeline(fps, frame_count), max(slice_ms, 1000))
+    slices = cut_slices(Timeline(fps, frame_count), max(slice_ms, 1000))
     assert [each.number for each in slices] == list(range(len(slices)))
     assert slices[0].first_frame == 0
     assert slices[-1].end_frame == frame_count

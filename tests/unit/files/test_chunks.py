@@ -102,12 +102,12 @@ def test_what_the_headers_say(header: str | None, length: str, chunk: Chunk) -> 
 @pytest.mark.parametrize(
     "header", ["", "bytes", "bytes 0-4", "bytes 4-0/10", "bytes -4/10", "0-4/10", "bytes 0-4/ten"]
 )
-def test_headers_that_say_nothing(header: str) -> None:
+def test_malformed_range_headers_are_refused(header: str) -> None:
     with pytest.raises(ChunkMismatch):
         chunk_of(header, "")
 
 
-def test_where_a_chunk_may_lie() -> None:
+def test_chunk_bounds_are_checked() -> None:
     assert Chunk(3, 7).check(byte_size=10, next_byte=3) == 7
     assert Chunk(0, 7).check(byte_size=10, next_byte=9) == 7
     assert Chunk(length=4).check(byte_size=10, next_byte=0) == 10

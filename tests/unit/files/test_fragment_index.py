@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from framekiln.files.errors import InvalidIndex
-from framekiln.files.fragment_index import bytes_needed, check_index, facts_of
+from framekiln.files.fragment_index import bytes_needed, check_index, index_facts
 
 SIZES = {"1": 1000, "2": 500}
 
@@ -30,13 +30,13 @@ def entry(track: int, /, **changes: Any) -> dict[str, Any]:
 def test_what_is_right_is_kept_whole() -> None:
     index = {"1": entry(1, width=320, height=240), "2": entry(2)}
     assert check_index(json.dumps(index).encode(), SIZES) == index
-    assert facts_of(index) == {"width": 320, "height": 240, "duration_ms": 4000}
+    assert index_facts(index) == {"width": 320, "height": 240, "duration_ms": 4000}
 
 
 def test_a_scrub_track_nobody_uploaded_is_dropped() -> None:
     index = {"-1": entry(-1), "2": entry(2)}
     assert set(check_index(json.dumps(index).encode(), SIZES)) == {"2"}
-    assert facts_of({"2": entry(2)}) == {"width": None, "height": None, "duration_ms": 4000}
+    assert index_facts({"2": entry(2)}) == {"width": None, "height": None, "duration_ms": 4000}
 
 
 def test_what_has_not_come_must_be_long_enough() -> None:
@@ -62,7 +62,7 @@ def test_anything_is_refused_or_safe(value: Any, field: str) -> None:
         index = check_index(raw, SIZES)
     except InvalidIndex:
         return
-    facts_of(index)
+    index_facts(index)
     for span in (index["1"]["initSegment"], *index["1"]["segments"]):
         assert 0 <= span["offset"] < span["offset"] + span["size"] <= 1000
 

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from framekiln.files import model
-from framekiln.files.model import CHANGES, FileProgress, FileStatus, before, plain_md5
+from framekiln.files.model import CHANGES, FileProgress, FileStatus, normalize_md5, states_before
 from framekiln.kit.ids import FileId, OrganizationId
 
 S = FileStatus
@@ -26,12 +26,14 @@ def test_the_changes_that_the_specification_names() -> None:
     }
     assert named <= {(a, b) for a, after in CHANGES.items() for b in after}
     # An index makes any file ready; nothing that has ended goes back.
-    assert set(before(S.READY)) == {str(status) for status in S}
+    assert set(states_before(S.READY)) == {str(status) for status in S}
     assert CHANGES[S.READY] == CHANGES[S.FAILED] == {S.READY}
 
 
 def test_sums_are_compared_as_written_by_anybody() -> None:
-    assert plain_md5("D41D8CD9-8F00-B204-E980-0998ECF8427E") == "d41d8cd98f00b204e9800998ecf8427e"
+    assert (
+        normalize_md5("D41D8CD9-8F00-B204-E980-0998ECF8427E") == "d41d8cd98f00b204e9800998ecf8427e"
+    )
 
 
 def test_progress_is_whole_only_when_it_is() -> None:

@@ -4,14 +4,14 @@ import pytest
 from argon2 import PasswordHasher
 
 from framekiln.identity.model import InvalidEmail, InvalidPassword, IssuedUser, User
-from framekiln.identity.people.passwords import (
+from framekiln.identity.passwords import (
     GENERATED_CHARS,
     MAX_CHARS,
     MIN_CHARS,
     Passwords,
     make_password,
 )
-from framekiln.identity.people.users import checked_email, normal_email
+from framekiln.identity.users import normalize_email, require_email
 from framekiln.kit.ids import UserId, new_uuid
 from tests.support.clock import SettableClock
 
@@ -55,8 +55,8 @@ def test_a_password_is_not_shown_by_accident(clock: SettableClock) -> None:
 
 
 def test_addresses_are_compared_without_case() -> None:
-    assert normal_email("  Ada@Example.ORG ") == "ada@example.org"
+    assert normalize_email("  Ada@Example.ORG ") == "ada@example.org"
     for text in ("", "ada", "@b", "a@", "a b@c", "a@b@c", "a\x00@b", "a" * 250 + "@host"):
-        assert normal_email(text) is None
+        assert normalize_email(text) is None
         with pytest.raises(InvalidEmail):
-            checked_email(text)
+            require_email(text)

@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from framekiln.identity.model import UnsignableUrl
-from framekiln.identity.signing.scope import MAX_PARAMS, MAX_URL_CHARS, Asked, Scope, read_scope
+from framekiln.identity.signing.scope import (
+    MAX_PARAMS,
+    MAX_URL_CHARS,
+    RequestTarget,
+    Scope,
+    read_scope,
+)
 
 FILE = "/api/v1/files/1"
 SOURCE = "https://cdn.example/a b/film.mp4?x=1&y=%2F"
@@ -16,7 +22,7 @@ TRANSCODE = "https://kiln.example/api/v1/transcode"
 
 
 def covers(url: str, path: str, query: list[tuple[str, str]] | None = None) -> bool:
-    return read_scope(url).mismatch(Asked(path, query or [])) is None
+    return read_scope(url).mismatch(RequestTarget(path, query or [])) is None
 
 
 def test_both_ways_of_naming_a_source_mean_the_same() -> None:
@@ -30,7 +36,7 @@ def test_one_token_covers_manifest_and_segments_of_its_source_only() -> None:
     scope = read_scope(TRANSCODE, {"url": SOURCE})
     for path in ("manifest.json", "manifest.m3u8", "high/init.m4s", "audio/17.m4s"):
         asked = f"/api/v1/transcode/{path}"
-        assert scope.mismatch(Asked(asked, [("url", SOURCE), ("other", "1")])) is None
+        assert scope.mismatch(RequestTarget(asked, [("url", SOURCE), ("other", "1")])) is None
         for query in (
             [],
             [("url", SOURCE + "x")],
@@ -38,7 +44,7 @@ def test_one_token_covers_manifest_and_segments_of_its_source_only() -> None:
             [("url", "other"), ("url", SOURCE)],
             [("URL", SOURCE)],
         ):
-            assert "`url`" in str(scope.mismatch(Asked(asked, query)))
+            assert "`url`" in str(scope.mismatch(RequestTarget(asked, query)))
 
 
 @pytest.mark.parametrize(
@@ -98,9 +104,9 @@ def test_a_broad_path_opens_nothing_below_it(url: str) -> None:
 )
 def test_a_wide_scope_covers_what_is_below_it_and_no_siblings(path: str, is_covered: bool) -> None:
     scope = replace(read_scope("/api/v1/files?v=1"), is_wide=True)
-    assert (scope.mismatch(Asked(path, [("v", "1")])) is None) is is_covered
+    assert (scope.mismatch(RequestTarget(path, [("v", "1")])) is None) is is_covered
     for query in ([], [("v", "2")], [("v", "1"), ("v", "1")], [("v", "1"), ("v", "2")]):
-        assert scope.mismatch(Asked(path, query)) is not None
+        assert scope.mismatch(RequestTarget(path, query)) is not None
 
 
 def test_transcoding_without_a_source_opens_nothing_below_it() -> None:
@@ -147,7 +153,7 @@ def test_an_upload_needs_a_place_to_upload_to() -> None:
     one, collection = f"{FILE}/upload", "/api/v1/unprocessed_files"
 
     def uploads(signed: str, path: str) -> bool:
-        return read_scope(signed).upload_mismatch(Asked(path)) is None
+        return read_scope(signed).upload_mismatch(RequestTarget(path)) is None
 
     assert uploads(one, one)
     assert uploads(collection, collection)

@@ -12,14 +12,14 @@ import jwt
 import pytest
 
 from framekiln.identity.model import TokenElsewhere, TokenExpired, TokenInvalid
-from framekiln.identity.signing.keys import FixedKeys, make_signing_key
-from framekiln.identity.signing.scope import Asked
+from framekiln.identity.signing.keys import ConfiguredSigningKeys, make_signing_key
+from framekiln.identity.signing.scope import RequestTarget
 from framekiln.identity.signing.tokens import (
     MEDIA_AUDIENCE,
     MEDIA_TOKEN_LIFETIME,
     URL_AUDIENCE,
     URL_TOKEN_LIFETIME,
-    Tokens,
+    AccessTokens,
 )
 from framekiln.kit.errors import Unauthenticated
 from framekiln.kit.ids import ApiKeyId, OrganizationId
@@ -29,12 +29,12 @@ SECRET, OTHER = "s" * 32, "o" * 40
 ORG = OrganizationId(UUID(int=7))
 KEY = ApiKeyId(UUID(int=8))
 FILE = "/api/v1/files/1"
-HERE = Asked(f"{FILE}/index")
+HERE = RequestTarget(f"{FILE}/index")
 
 
 @pytest.fixture
-def tokens(clock: SettableClock) -> Tokens:
-    return Tokens(FixedKeys([SECRET]), clock)
+def tokens(clock: SettableClock) -> AccessTokens:
+    return AccessTokens(ConfiguredSigningKeys([SECRET]), clock)
 
 
 def payload_of(token: str) -> dict[str, Any]:
@@ -46,7 +46,7 @@ def part(value: dict[str, Any]) -> str:
     return base64.urlsafe_b64encode(json.dumps(value).encode()).decode().rstrip("=")
 
 
-async def test_the_claims(tokens: Tokens, clock: SettableClock) -> None:
+async def test_the_claims(tokens: AccessTokens, clock: SettableClock) -> None:
     token = await tokens.sign_url(ORG, "http://h/api/v1/transcode", {"url": "http://s/ä"})
     header = jwt.get_unverified_header(token)
     assert (header["alg"], header["typ"]) == ("HS256", "JWT")
@@ -61,28 +61,34 @@ async def test_the_claims(tokens: Tokens, clock: SettableClock) -> None:
         "url": "/api/v1/transcode",
         "params": {"url": ["http://s/ä"]},
     }
-    assert SECRET not in repr(await FixedKeys([SECRET]).current())
+    assert SECRET not in repr(await ConfiguredSigningKeys([SECRET]).current())
 
 
-async def test_it_opens_what_it_was_signed_for(tokens: Tokens) -> None:
+async def test_it_opens_what_it_was_signed_for(tokens: AccessTokens) -> None:
     token = await tokens.sign_url(ORG, f"https://kiln.example{FILE}")
     assert await tokens.read_url(token, HERE) == ORG
-    for asked in (Asked("/api/v1/files/10"), Asked(f"{FILE}/../2"), Asked("/api/v1/renders/1.mp4")):
+    for asked in (
+        RequestTarget("/api/v1/files/10"),
+        RequestTarget(f"{FILE}/../2"),
+        RequestTarget("/api/v1/renders/1.mp4"),
+    ):
         with pytest.raises(TokenElsewhere, match=FILE):
             await tokens.read_url(token, asked)
 
 
-async def test_signed_by_a_key_it_opens_everything_below_its_prefix(tokens: Tokens) -> None:
+async def test_signed_by_a_key_it_opens_everything_below_its_prefix(tokens: AccessTokens) -> None:
     for prefix in ("/", "/api/v1", "/api/v1/files", "/api/v1/transcode"):
         wide = await tokens.sign_url(ORG, prefix, signed_by=KEY)
         narrow = await tokens.sign_url(ORG, prefix)
-        asked = Asked("/api/v1/transcode/manifest.m3u8" if "transcode" in prefix else HERE.path)
+        asked = RequestTarget(
+            "/api/v1/transcode/manifest.m3u8" if "transcode" in prefix else HERE.path
+        )
         assert await tokens.read_url(wide, asked) == ORG
         with pytest.raises(TokenElsewhere, match="signed for"):
             await tokens.read_url(narrow, asked)
 
 
-async def test_it_lives_an_hour(tokens: Tokens, clock: SettableClock) -> None:
+async def test_it_lives_an_hour(tokens: AccessTokens, clock: SettableClock) -> None:
     token = await tokens.sign_url(ORG, FILE)
     clock.advance(URL_TOKEN_LIFETIME - timedelta(seconds=1))
     assert await tokens.read_url(token, HERE) == ORG
@@ -91,7 +97,7 @@ async def test_it_lives_an_hour(tokens: Tokens, clock: SettableClock) -> None:
         await tokens.read_url(token, HERE)
 
 
-async def test_forgeries_are_refused(tokens: Tokens, clock: SettableClock) -> None:
+async def test_forgeries_are_refused(tokens: AccessTokens, clock: SettableClock) -> None:
     genuine = await tokens.sign_url(ORG, FILE)
     header, payload, signature = genuine.split(".")
     kid = jwt.get_unverified_header(genuine)["kid"]
@@ -129,7 +135,7 @@ async def test_forgeries_are_refused(tokens: Tokens, clock: SettableClock) -> No
 
 
 @pytest.mark.parametrize("missing", ["iss", "aud", "iat", "exp", "org", "url", "params"])
-async def test_a_claim_that_is_missing_is_not_made_up(tokens: Tokens, missing: str) -> None:
+async def test_a_claim_that_is_missing_is_not_made_up(tokens: AccessTokens, missing: str) -> None:
     genuine = await tokens.sign_url(ORG, FILE)
     kid = jwt.get_unverified_header(genuine)["kid"]
     claims = {name: value for name, value in payload_of(genuine).items() if name != missing}
@@ -140,9 +146,9 @@ async def test_a_claim_that_is_missing_is_not_made_up(tokens: Tokens, missing: s
 
 
 async def test_secrets_are_exchanged_one_after_the_other(clock: SettableClock) -> None:
-    before = Tokens(FixedKeys([OTHER]), clock)
-    both = Tokens(FixedKeys([SECRET, OTHER]), clock)
-    after = Tokens(FixedKeys([SECRET]), clock)
+    before = AccessTokens(ConfiguredSigningKeys([OTHER]), clock)
+    both = AccessTokens(ConfiguredSigningKeys([SECRET, OTHER]), clock)
+    after = AccessTokens(ConfiguredSigningKeys([SECRET]), clock)
     old, new = await before.sign_url(ORG, FILE), await both.sign_url(ORG, FILE)
     assert await both.read_url(old, HERE) == await both.read_url(new, HERE) == ORG
     assert await after.read_url(new, HERE) == ORG
@@ -151,7 +157,9 @@ async def test_secrets_are_exchanged_one_after_the_other(clock: SettableClock) -
             await reader.read_url(token, HERE)
 
 
-async def test_neither_kind_is_taken_for_the_other(tokens: Tokens, clock: SettableClock) -> None:
+async def test_neither_kind_is_taken_for_the_other(
+    tokens: AccessTokens, clock: SettableClock
+) -> None:
     url_token = await tokens.sign_url(ORG, FILE)
     media_token = await tokens.sign_media(ORG, FILE, clock.now() + timedelta(hours=1))
     assert payload_of(url_token)["aud"] == URL_AUDIENCE
@@ -164,12 +172,14 @@ async def test_neither_kind_is_taken_for_the_other(tokens: Tokens, clock: Settab
         await tokens.read_upload(media_token, HERE)
 
 
-async def test_a_media_token_ends_when_it_was_said_to(tokens: Tokens, clock: SettableClock) -> None:
+async def test_a_media_token_ends_when_it_was_said_to(
+    tokens: AccessTokens, clock: SettableClock
+) -> None:
     token = await tokens.sign_media(ORG, FILE, clock.now() + MEDIA_TOKEN_LIFETIME)
-    asked = Asked(f"{FILE}/tracks/1", [("media_token", token)])
+    asked = RequestTarget(f"{FILE}/tracks/1", [("media_token", token)])
     assert await tokens.read_media(token, asked) == ORG
     with pytest.raises(TokenElsewhere):
-        await tokens.read_media(token, Asked("/api/v1/files/12/tracks/1"))
+        await tokens.read_media(token, RequestTarget("/api/v1/files/12/tracks/1"))
     clock.advance(MEDIA_TOKEN_LIFETIME)
     with pytest.raises(TokenExpired):
         await tokens.read_media(token, asked)
@@ -179,12 +189,12 @@ async def test_a_media_token_ends_when_it_was_said_to(tokens: Tokens, clock: Set
         )
 
 
-async def test_uploads_need_a_key_and_a_place_to_upload_to(tokens: Tokens) -> None:
-    upload = Asked(f"{FILE}/upload")
+async def test_uploads_need_a_key_and_a_place_to_upload_to(tokens: AccessTokens) -> None:
+    upload = RequestTarget(f"{FILE}/upload")
     allowed = await tokens.sign_url(ORG, upload.path, signed_by=KEY)
     assert await tokens.read_upload(allowed, upload) == KEY
     with pytest.raises(TokenElsewhere, match=FILE):
-        await tokens.read_upload(allowed, Asked("/api/v1/files/2/upload"))
+        await tokens.read_upload(allowed, RequestTarget("/api/v1/files/2/upload"))
     for token in (
         await tokens.sign_url(ORG, upload.path),
         await tokens.sign_url(ORG, FILE, signed_by=KEY),
@@ -193,7 +203,7 @@ async def test_uploads_need_a_key_and_a_place_to_upload_to(tokens: Tokens) -> No
             await tokens.read_upload(token, upload)
 
 
-async def test_every_refusal_is_unauthenticated(tokens: Tokens) -> None:
+async def test_every_refusal_is_unauthenticated(tokens: AccessTokens) -> None:
     for kind in (TokenInvalid, TokenExpired, TokenElsewhere):
         assert issubclass(kind, Unauthenticated)
         assert kind.code == "unauthorized"

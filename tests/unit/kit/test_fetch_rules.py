@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from framekiln.kit.guarded_transport import FetchRefused, Rules
+from framekiln.kit.guarded_transport import FetchRefused, FetchRules
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ def test_a_refusal_names_its_cause_and_how_the_operator_allows_it(
     url: str, cause: str, allowed: str
 ) -> None:
     with pytest.raises(FetchRefused) as caught:
-        Rules(frozenset()).check(httpx.URL(url))
+        FetchRules(frozenset()).check(httpx.URL(url))
     assert cause in caught.value.message
     assert f"the operator adds {allowed} to FRAMEKILN_FETCH_ALLOW" in caught.value.message
-    Rules(frozenset({allowed})).check(httpx.URL(url))
+    FetchRules(frozenset({allowed})).check(httpx.URL(url))

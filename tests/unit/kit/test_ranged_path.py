@@ -9,7 +9,7 @@ import pytest
 from framekiln.engine.assets import LocalAsset
 from framekiln.engine.page_api import md5_of
 from framekiln.kit.content_version import ContentVersion, SourceChanged, version_of_part
-from framekiln.kit.ranged_path import BLOCK_BYTES, MOST_AHEAD, Blocks, RangedPath, ranged_path
+from framekiln.kit.ranged_path import BLOCK_BYTES, MOST_AHEAD, RangedPath, SparseCopy, ranged_path
 
 CONTENT = random.Random(7).randbytes(40 * BLOCK_BYTES + 123)
 
@@ -19,7 +19,7 @@ class Origin:
 
     def __init__(self, path: Path) -> None:
         self.fetched: list[tuple[int, int]] = []
-        self.path = ranged_path(path, Blocks(path, len(CONTENT), self._get))
+        self.path = ranged_path(path, SparseCopy(path, len(CONTENT), self._get))
 
     @property
     def blocks(self) -> list[tuple[int, int]]:
@@ -56,7 +56,7 @@ def test_only_what_is_read_is_fetched(origin: Origin) -> None:
     assert origin.blocks == [(40, 1), (10, 1)]
 
 
-def test_who_reads_on_and_on_fetches_more_at_once(origin: Origin) -> None:
+def test_sequential_reads_fetch_larger_ranges(origin: Origin) -> None:
     reader = origin.path.reader()
     read = b"".join(iter(lambda: reader.read(5000), b""))
     assert read == CONTENT
@@ -74,10 +74,10 @@ def test_random_reads_are_right(origin: Origin) -> None:
         assert data == CONTENT[start : start + len(data)]
 
 
-def test_a_hollow_reader_fetches_nothing(origin: Origin) -> None:
+def test_a_local_only_reader_fetches_nothing(origin: Origin) -> None:
     reader = origin.path.reader()
     assert reader.read(10) == CONTENT[:10]
-    reader.is_hollow = True
+    reader.is_local_only = True
     reader.seek(BLOCK_BYTES - 5)
     assert reader.read(10) == CONTENT[BLOCK_BYTES - 5 : BLOCK_BYTES]
     assert reader.read(10) == bytes(10)

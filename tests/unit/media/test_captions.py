@@ -4,11 +4,11 @@ from itertools import pairwise
 
 import pytest
 
-from framekiln.media.captions import Captions, Spoken, read_captions
+from framekiln.media.captions import CaptionTrack, TimedText, read_captions
 from framekiln.media.errors import UnreadableCaptions
 
 
-def read(text: str) -> Captions:
+def read(text: str) -> CaptionTrack:
     return read_captions(text.encode())
 
 
@@ -52,16 +52,16 @@ after a blank line
 
 def test_webvtt() -> None:
     assert read(VTT).segments == (
-        Spoken(1000, 2500, "Fish & chips"),
-        Spoken(3_603_000, 3_604_000, "two\nlines"),
+        TimedText(1000, 2500, "Fish & chips"),
+        TimedText(3_603_000, 3_604_000, "two\nlines"),
     )
 
 
 def test_subrip() -> None:
     assert read(SRT).segments == (
-        Spoken(1000, 2500, "Hello world"),
-        Spoken(3000, 4000, "before\n\nafter a blank line"),
-        Spoken(5000, 6000, "2024"),
+        TimedText(1000, 2500, "Hello world"),
+        TimedText(3000, 4000, "before\n\nafter a blank line"),
+        TimedText(5000, 6000, "2024"),
     )
 
 
@@ -76,12 +76,12 @@ def test_word_stamps_time_the_words() -> None:
         "WEBVTT\n\n00:01.000 --> 00:03.000\n"
         "<c>One</c> <00:01.500><c>two</c> <00:02.000><c>three four</c>\n"
     )
-    assert captions.segments == (Spoken(1000, 3000, "One two three four"),)
+    assert captions.segments == (TimedText(1000, 3000, "One two three four"),)
     assert captions.words == (
-        Spoken(1000, 1500, "One"),
-        Spoken(1500, 2000, "two"),
-        Spoken(2000, 2555, "three"),
-        Spoken(2555, 3000, "four"),
+        TimedText(1000, 1500, "One"),
+        TimedText(1500, 2000, "two"),
+        TimedText(2000, 2555, "three"),
+        TimedText(2555, 3000, "four"),
     )
 
 
@@ -106,8 +106,8 @@ def test_the_document_for_pages_counts_seconds() -> None:
 
 
 def test_a_webvtt_file_may_be_empty_of_cues_and_a_cue_of_text() -> None:
-    assert read("WEBVTT\n") == Captions((), ())
-    assert read("WEBVTT\n\n00:01.000 --> 00:02.000\n<b></b>\n") == Captions((), ())
+    assert read("WEBVTT\n") == CaptionTrack((), ())
+    assert read("WEBVTT\n\n00:01.000 --> 00:02.000\n<b></b>\n") == CaptionTrack((), ())
 
 
 def test_text_that_looks_like_a_tag_but_is_none_stays() -> None:

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from framekiln.kit.media_kind import MediaKind
-from framekiln.media.sniff import HEAD_BYTES, UNKNOWN, Sniffed, sniff
+from framekiln.media.sniff import HEAD_BYTES, UNKNOWN, SniffedType, sniff
 from tests.support.clips import Clip, make_clip
 
 SHORT = Fraction(1, 5)
@@ -17,21 +17,21 @@ SHORT = Fraction(1, 5)
 @pytest.mark.parametrize(
     ("ending", "video", "audio", "expected"),
     [
-        ("mp4", "libx264", "aac", Sniffed(MediaKind.VIDEO, "video/mp4")),
-        ("mov", "libx264", "aac", Sniffed(MediaKind.VIDEO, "video/quicktime")),
-        ("webm", "libvpx", None, Sniffed(MediaKind.VIDEO, "video/webm")),
-        ("mkv", "libx264", None, Sniffed(MediaKind.VIDEO, "video/x-matroska")),
-        ("avi", "libx264", None, Sniffed(MediaKind.VIDEO, "video/x-msvideo")),
-        ("mp3", None, "libmp3lame", Sniffed(MediaKind.AUDIO, "audio/mpeg")),
-        ("wav", None, "pcm_s16le", Sniffed(MediaKind.AUDIO, "audio/wav")),
-        ("ogg", None, "libopus", Sniffed(MediaKind.AUDIO, "audio/ogg")),
-        ("flac", None, "flac", Sniffed(MediaKind.AUDIO, "audio/flac")),
-        ("aac", None, "aac", Sniffed(MediaKind.AUDIO, "audio/aac")),
-        ("m4a", None, "aac", Sniffed(MediaKind.AUDIO, "audio/mp4")),
+        ("mp4", "libx264", "aac", SniffedType(MediaKind.VIDEO, "video/mp4")),
+        ("mov", "libx264", "aac", SniffedType(MediaKind.VIDEO, "video/quicktime")),
+        ("webm", "libvpx", None, SniffedType(MediaKind.VIDEO, "video/webm")),
+        ("mkv", "libx264", None, SniffedType(MediaKind.VIDEO, "video/x-matroska")),
+        ("avi", "libx264", None, SniffedType(MediaKind.VIDEO, "video/x-msvideo")),
+        ("mp3", None, "libmp3lame", SniffedType(MediaKind.AUDIO, "audio/mpeg")),
+        ("wav", None, "pcm_s16le", SniffedType(MediaKind.AUDIO, "audio/wav")),
+        ("ogg", None, "libopus", SniffedType(MediaKind.AUDIO, "audio/ogg")),
+        ("flac", None, "flac", SniffedType(MediaKind.AUDIO, "audio/flac")),
+        ("aac", None, "aac", SniffedType(MediaKind.AUDIO, "audio/aac")),
+        ("m4a", None, "aac", SniffedType(MediaKind.AUDIO, "audio/mp4")),
     ],
 )
 def test_what_encoders_write_is_known(
-    tmp_path: Path, ending: str, video: str | None, audio: str | None, expected: Sniffed
+    tmp_path: Path, ending: str, video: str | None, audio: str | None, expected: SniffedType
 ) -> None:
     clip = Clip(duration_s=SHORT, video_codec=video, audio_codec=audio)
     data = make_clip(tmp_path / f"a.{ending}", clip).read_bytes()
@@ -42,7 +42,7 @@ def test_what_encoders_write_is_known(
 def test_pictures_are_known(name: str) -> None:
     file = io.BytesIO()
     Image.new("RGB", (8, 8), "red").save(file, name)
-    assert sniff(file.getvalue()) == Sniffed(MediaKind.IMAGE, f"image/{name.lower()}")
+    assert sniff(file.getvalue()) == SniffedType(MediaKind.IMAGE, f"image/{name.lower()}")
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_pictures_are_known(name: str) -> None:
     ],
 )
 def test_captions_are_known(text: str, mime_type: str) -> None:
-    assert sniff(text.encode()) == Sniffed(MediaKind.CAPTION, mime_type)
+    assert sniff(text.encode()) == SniffedType(MediaKind.CAPTION, mime_type)
 
 
 @pytest.mark.parametrize(
@@ -72,7 +72,7 @@ def test_captions_are_known(text: str, mime_type: str) -> None:
     ],
 )
 def test_svg_is_known_behind_what_may_stand_before_it(text: str) -> None:
-    assert sniff(text.encode()) == Sniffed(MediaKind.IMAGE, "image/svg+xml")
+    assert sniff(text.encode()) == SniffedType(MediaKind.IMAGE, "image/svg+xml")
 
 
 def test_text_that_ends_inside_a_letter_is_still_text() -> None:
@@ -95,7 +95,7 @@ def test_text_that_ends_inside_a_letter_is_still_text() -> None:
     ],
 )
 def test_what_we_do_not_take_is_named_but_of_no_kind(head: bytes, mime_type: str) -> None:
-    assert sniff(head) == Sniffed(None, mime_type)
+    assert sniff(head) == SniffedType(None, mime_type)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from framekiln.pipelines.definitions.definition import Definition
-from framekiln.pipelines.definitions.validation import validate
+from framekiln.pipelines.definition.model import Definition
+from framekiln.pipelines.definition.validation import validate
 
 ENDPOINT_ID = "6f1c3c0e-8a57-4f0a-9a53-0d5f6c3a8f10"
 SEGMENTS = {"mode": "segment", "window_ms": 5000}

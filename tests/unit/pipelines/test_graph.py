@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framekiln.pipelines.definitions.graph import by_distance, in_cycles, in_order, upstream
+from framekiln.pipelines.definition.graph import by_distance, in_cycles, in_order, upstream
 
 DIAMOND = {"d": ["b", "c"], "b": ["a"], "c": ["a"], "a": [], "e": []}
 

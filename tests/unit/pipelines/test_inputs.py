@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from framekiln.pipelines.definitions.predicate import holds
-from framekiln.pipelines.definitions.windows import Window
+from framekiln.pipelines.definition.predicate import evaluate
+from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.outputs.corrections import (
     Correction,
     ReviewedNamespaces,
     apply_corrections,
     check_correction,
 )
-from framekiln.pipelines.outputs.inputs import inputs_of, merge_windows, view_of
-from framekiln.pipelines.outputs.output import Annotation, Output
+from framekiln.pipelines.outputs.inputs import inputs_to_json, merge_windows, step_inputs
+from framekiln.pipelines.outputs.model import Annotation, StepOutput
 from tests.unit.pipelines.definitions import defined, endpoint, segment
 
 
@@ -22,7 +22,7 @@ def found(kind: str, start_ms: int = 0, end_ms: int | None = None, **more: Any) 
     return Annotation(kind=kind, start_ms=start_ms, end_ms=end, **more)
 
 
-def kinds(outputs: dict[str, Output]) -> dict[str, list[str]]:
+def kinds(outputs: dict[str, StepOutput]) -> dict[str, list[str]]:
     return {name: [each.kind for each in out.annotations] for name, out in outputs.items()}
 
 
@@ -36,24 +36,24 @@ DEFINITION = defined(
     early=endpoint("faces"),
 )
 OUTPUTS = {
-    "faces": Output({"n": 2}, (found("face", 1), found("face", 2), found("hand", 3))),
-    "plates": Output({"n": 1}, (found("plate", 4), found("face", 5))),
-    "unseen": Output({}, (found("face", 6),)),
-    "check": Output({"decision": "approved"}),
+    "faces": StepOutput({"n": 2}, (found("face", 1), found("face", 2), found("hand", 3))),
+    "plates": StepOutput({"n": 1}, (found("plate", 4), found("face", 5))),
+    "unseen": StepOutput({}, (found("face", 6),)),
+    "check": StepOutput({"decision": "approved"}),
 }
 
 
 @pytest.mark.spec("4.7")
 def test_windows_are_merged() -> None:
     windows = [
-        Output({"count": 1, "first": True}, (found("a"), found("b"))),
-        Output({}, ()),
-        Output({"count": 2}, (found("c"),)),
+        StepOutput({"count": 1, "first": True}, (found("a"), found("b"))),
+        StepOutput({}, ()),
+        StepOutput({"count": 2}, (found("c"),)),
     ]
     merged = merge_windows(windows)
     assert merged.metadata == {"count": 2, "first": True}
     assert [each.kind for each in merged.annotations] == ["a", "b", "c"]
-    assert merge_windows([]) == Output()
+    assert merge_windows([]) == StepOutput()
 
 
 @pytest.mark.spec("4.7")
@@ -73,24 +73,24 @@ def test_a_filter_sees_the_merged_view() -> None:
     )
     when = definition.steps["f"].when
     assert when is not None
-    windows = [Output({"count": 1}, (found("a"),)), Output({"count": 2}, (found("b"),))]
+    windows = [StepOutput({"count": 1}, (found("a"),)), StepOutput({"count": 2}, (found("b"),))]
     for outputs, expected in ((windows, True), (windows[::-1], False)):
         merged = {"seg": merge_windows(outputs)}
-        inputs = inputs_of(definition, "f", outputs=merged, corrections={})
-        assert holds(when, view_of(inputs)) is expected
+        inputs = step_inputs(definition, "f", outputs=merged, corrections={})
+        assert evaluate(when, inputs_to_json(inputs)) is expected
 
 
 @pytest.mark.spec("4.7")
 def test_a_step_reads_what_it_needs_directly_or_not() -> None:
-    inputs = inputs_of(DEFINITION, "redact", outputs=OUTPUTS, corrections={})
+    inputs = step_inputs(DEFINITION, "redact", outputs=OUTPUTS, corrections={})
     assert inputs == OUTPUTS
-    assert list(inputs_of(DEFINITION, "early", outputs=OUTPUTS, corrections={})) == ["faces"]
+    assert list(step_inputs(DEFINITION, "early", outputs=OUTPUTS, corrections={})) == ["faces"]
 
 
 @pytest.mark.spec("3.3")
 def test_corrections_replace_what_the_reviewer_saw() -> None:
     correction = Correction(frozenset({"face"}), (found("face", 9),))
-    inputs = inputs_of(DEFINITION, "redact", outputs=OUTPUTS, corrections={"check": correction})
+    inputs = step_inputs(DEFINITION, "redact", outputs=OUTPUTS, corrections={"check": correction})
     assert kinds(inputs) == {
         "faces": ["hand", "face"],
         "plates": ["plate"],
@@ -104,25 +104,25 @@ def test_corrections_replace_what_the_reviewer_saw() -> None:
 @pytest.mark.spec("3.3")
 def test_steps_beside_the_review_see_no_corrections() -> None:
     correction = Correction(frozenset({"face"}))
-    inputs = inputs_of(DEFINITION, "early", outputs=OUTPUTS, corrections={"check": correction})
+    inputs = step_inputs(DEFINITION, "early", outputs=OUTPUTS, corrections={"check": correction})
     assert inputs == {"faces": OUTPUTS["faces"]}
 
 
 def test_a_reviewed_kind_without_annotations_is_removed() -> None:
     correction = Correction(frozenset({"face", "plate"}))
-    inputs = inputs_of(DEFINITION, "redact", outputs=OUTPUTS, corrections={"check": correction})
+    inputs = step_inputs(DEFINITION, "redact", outputs=OUTPUTS, corrections={"check": correction})
     assert kinds(inputs) == {"faces": ["hand"], "plates": [], "unseen": ["face"], "check": []}
 
 
 def test_a_kind_that_nobody_had_found_stands_under_the_review() -> None:
     correction = Correction(frozenset({"tattoo"}), (found("tattoo", 1),))
-    inputs = inputs_of(DEFINITION, "redact", outputs=OUTPUTS, corrections={"check": correction})
+    inputs = step_inputs(DEFINITION, "redact", outputs=OUTPUTS, corrections={"check": correction})
     assert kinds(inputs)["check"] == ["tattoo"]
     assert inputs["check"].metadata == {"decision": "approved"}
 
 
 def test_a_later_review_has_the_last_word() -> None:
-    outputs = {"a": Output({}, (found("face", 1),))}
+    outputs = {"a": StepOutput({}, (found("face", 1),))}
     reviews = [
         ReviewedNamespaces(Correction(frozenset({"face"}), (found("face", 2),)), ("a",), "r1"),
         ReviewedNamespaces(Correction(frozenset({"face"}), (found("face", 3),)), ("a", "r1"), "r2"),
@@ -135,8 +135,10 @@ def test_a_later_review_has_the_last_word() -> None:
 @pytest.mark.spec("4.7")
 def test_a_window_sees_only_its_own_annotations() -> None:
     definition = defined(a=segment(), b=segment("a"))
-    output = Output({"n": 1}, (found("x", 0, 500), found("y", 900, 1100), found("z", 2000, 3000)))
-    inputs = inputs_of(
+    output = StepOutput(
+        {"n": 1}, (found("x", 0, 500), found("y", 900, 1100), found("z", 2000, 3000))
+    )
+    inputs = step_inputs(
         definition,
         "b",
         outputs={"a": output},

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framekiln.pipelines.definitions.definition import Definition
-from framekiln.pipelines.definitions.normal_form import digest, load, normal_form
-from framekiln.pipelines.definitions.validation import validate
+from framekiln.pipelines.definition.model import Definition
+from framekiln.pipelines.definition.normal_form import digest, load, normal_form
+from framekiln.pipelines.definition.validation import validate
 from tests.unit.pipelines.definitions import ENDPOINT_ID, definitions, predicates
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framekiln.pipelines.definitions.predicate import Leaf, Not, Operator, holds
-from framekiln.pipelines.definitions.predicate_reading import PredicateReader
-from framekiln.pipelines.forms.issues import Issue, Place
+from framekiln.pipelines.definition.predicate import Comparison, Not, Operator, evaluate
+from framekiln.pipelines.definition.predicate_reader import PredicateReader
+from framekiln.pipelines.schema.issues import Location, ValidationIssue
 from tests.unit.pipelines.definitions import predicates
 
 VIEW = {
@@ -31,8 +31,8 @@ VIEW = {
 
 
 def read(value: Any, namespaces: tuple[str, ...] = ("n",)) -> Any:
-    issues: list[Issue] = []
-    predicate = PredicateReader(namespaces).read(value, Place(issues) / "when")
+    issues: list[ValidationIssue] = []
+    predicate = PredicateReader(namespaces).read(value, Location(issues) / "when")
     return [(issue.path, issue.code.value) for issue in issues] if issues else predicate
 
 
@@ -85,7 +85,7 @@ def leaf(path: str, op: str, *value: Any) -> dict[str, Any]:
 )
 @pytest.mark.spec("4.7")
 def test_a_leaf_with_a_value(path: str, op: str, value: Any, expected: bool) -> None:
-    assert holds(read(leaf(f"n.metadata.{path}", op, value)), VIEW) is expected
+    assert evaluate(read(leaf(f"n.metadata.{path}", op, value)), VIEW) is expected
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_a_leaf_with_a_value(path: str, op: str, value: Any, expected: bool) -> 
 @pytest.mark.spec("2.11")
 def test_what_is_there(path: str, exists: bool, non_empty: bool) -> None:
     namespaces = ("n", "other")
-    assert holds(read(leaf(path, "exists"), namespaces), VIEW) is exists
-    assert holds(read(leaf(path, "non_empty"), namespaces), VIEW) is non_empty
+    assert evaluate(read(leaf(path, "exists"), namespaces), VIEW) is exists
+    assert evaluate(read(leaf(path, "non_empty"), namespaces), VIEW) is non_empty
 
 
 @pytest.mark.spec("2.11")
@@ -124,16 +124,16 @@ def test_a_value_is_ignored_where_the_operator_takes_none(op: str, value: Any) -
 
 def test_zero_and_false_are_something() -> None:
     view = {"n": {"metadata": {"zero": 0, "no": False}}}
-    assert all(holds(read(leaf(f"n.metadata.{x}", "non_empty")), view) for x in ("zero", "no"))
+    assert all(evaluate(read(leaf(f"n.metadata.{x}", "non_empty")), view) for x in ("zero", "no"))
 
 
 @pytest.mark.parametrize("op", [op for op in Operator if op not in ("exists", "non_empty")])
 @pytest.mark.spec("4.7")
 def test_a_leaf_is_false_where_nothing_is(op: Operator) -> None:
     value: Any = (1,) if op is Operator.IN else 1
-    nowhere = Leaf(("n", "metadata", "missing"), op, value)
-    assert not holds(nowhere, VIEW)
-    assert holds(Not(nowhere), VIEW)
+    nowhere = Comparison(("n", "metadata", "missing"), op, value)
+    assert not evaluate(nowhere, VIEW)
+    assert evaluate(Not(nowhere), VIEW)
 
 
 @pytest.mark.parametrize(
@@ -142,15 +142,15 @@ def test_a_leaf_is_false_where_nothing_is(op: Operator) -> None:
 )
 def test_parts_are_combined(parts: str, all_hold: bool, any_holds: bool) -> None:
     leaves = [leaf("n.metadata.count", "eq", 3 if part == "t" else 4) for part in parts]
-    assert holds(read({"all": leaves}), VIEW) is all_hold
-    assert holds(read({"any": leaves}), VIEW) is any_holds
+    assert evaluate(read({"all": leaves}), VIEW) is all_hold
+    assert evaluate(read({"any": leaves}), VIEW) is any_holds
 
 
 @settings(deadline=None, max_examples=50)
 @given(predicates(["n"]))
 @pytest.mark.spec("4.7")
 def test_of_two_complementary_predicates_one_holds(when: dict[str, Any]) -> None:
-    assert holds(read(when), VIEW) is not holds(read({"not": when}), VIEW)
+    assert evaluate(read(when), VIEW) is not evaluate(read({"not": when}), VIEW)
 
 
 GOOD = leaf("n.metadata.a", "exists")
@@ -228,4 +228,4 @@ def test_the_bounds_of_predicates(value: Any) -> None:
 @given(st.text(max_size=30))
 def test_any_path_may_be_asked(path: str) -> None:
     answer = read(leaf(path, "exists"))
-    assert isinstance(answer, list) or holds(answer, VIEW) in (True, False)
+    assert isinstance(answer, list) or evaluate(answer, VIEW) in (True, False)

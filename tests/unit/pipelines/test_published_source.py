@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from framekiln.pipelines.definitions.definition import Definition
-from framekiln.pipelines.definitions.published_source import nearest_redactions, warnings_of
-from framekiln.pipelines.definitions.validation import validate
+from framekiln.pipelines.definition.model import Definition
+from framekiln.pipelines.definition.published_source import definition_warnings, nearest_redactions
+from framekiln.pipelines.definition.validation import validate
 from tests.support.pipelines import step
 
 pytestmark = pytest.mark.spec("2.11")
@@ -52,13 +52,13 @@ def test_whether_a_redaction_is_there_is_told_with_all_other_issues() -> None:
 
 def warned(out: dict[str, Any]) -> list[str]:
     steps = {"hide": hide(), "check": step("review", "hide"), "out": out}
-    return [each.path for each in warnings_of({"steps": steps})]
+    return [each.path for each in definition_warnings({"steps": steps})]
 
 
 def test_publishing_after_a_redaction_without_a_source_is_warned_of() -> None:
     assert warned(step("publish", "check")) == ["steps.out.with.source"]
     assert warned({"type": "publish", "needs": ["hide"]}) == ["steps.out.with.source"]
-    [warning] = warnings_of({"steps": {"hide": hide(), "out": step("publish", "hide")}})
+    [warning] = definition_warnings({"steps": {"hide": hide(), "out": step("publish", "hide")}})
     assert warning.code == "original_published"
     assert all(word in warning.message for word in ("out", "hide", '"redacted"', '"original"'))
 

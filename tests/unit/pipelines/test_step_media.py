@@ -39,6 +39,6 @@ def test_a_millisecond_before_a_fragment_brings_the_one_before() -> None:
     assert spans_of(INDEX, Stretch("video", 2001, 2100)) == Spans(1, [(0, 200)])
 
 
-def test_nothing_where_there_is_nothing() -> None:
+def test_a_span_without_fragments_is_none() -> None:
     assert spans_of(INDEX, Stretch("video", 7000, 8000)) is None
     assert spans_of({"2": INDEX["2"]}, Stretch("video", 0, 1000)) is None

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from framekiln.pipelines.definitions.definition import Definition
-from framekiln.pipelines.definitions.normal_form import normal_form
-from framekiln.pipelines.definitions.steps import STEP_TYPES
-from framekiln.pipelines.definitions.validation import validate
+from framekiln.pipelines.definition.model import Definition
+from framekiln.pipelines.definition.normal_form import normal_form
+from framekiln.pipelines.definition.steps import STEP_TYPES
+from framekiln.pipelines.definition.validation import validate
 from tests.unit.pipelines.definitions import ENDPOINT_ID
 
 

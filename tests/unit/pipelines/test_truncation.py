@@ -6,9 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framekiln.pipelines.outputs.output import MAX_ANNOTATIONS, MAX_OUTPUT_BYTES, Annotation, Output
-from framekiln.pipelines.outputs.output_check import check_output
+from framekiln.pipelines.outputs.model import (
+    MAX_ANNOTATIONS,
+    MAX_OUTPUT_BYTES,
+    Annotation,
+    StepOutput,
+)
 from framekiln.pipelines.outputs.truncation import fit_transcript
+from framekiln.pipelines.outputs.validation import check_output
 
 METADATA: dict[str, Any] = {"word_count": 7}
 
@@ -25,7 +30,7 @@ def words(count: int) -> list[Annotation]:
     return [spoken("speech.word", 100 * number) for number in range(count)]
 
 
-def kinds_of(output: Output) -> list[str]:
+def kinds_of(output: StepOutput) -> list[str]:
     return sorted({each.kind for each in output.annotations})
 
 
@@ -59,19 +64,19 @@ def test_as_many_segments_are_kept_as_fit(count: int, length: int, word_count: i
     many = segments(count, "é" * (length // 2))
     output = fit_transcript(METADATA, segments=many, words=words(word_count))
     kept = [each for each in output.annotations if each.kind == "speech.segment"]
-    assert isinstance(check_output(output.to_json()), Output)
+    assert isinstance(check_output(output.to_json()), StepOutput)
     assert kept == many[: len(kept)]
     left_out = len(output.annotations) < count + word_count
     assert output.metadata["truncated"] is left_out
     if len(kept) < count:
         assert kinds_of(output) in ([], ["speech.segment"])
-        more = Output(output.metadata, tuple(many[: len(kept) + 1]))
+        more = StepOutput(output.metadata, tuple(many[: len(kept) + 1]))
         assert more.size_bytes > MAX_OUTPUT_BYTES
 
 
 def test_the_last_byte_is_counted() -> None:
     small = segments(3)
-    used = Output({**METADATA, "truncated": False}, tuple(small)).size_bytes
+    used = StepOutput({**METADATA, "truncated": False}, tuple(small)).size_bytes
     text = "so" + "x" * (MAX_OUTPUT_BYTES - used)
     exact = [*small[:2], spoken("speech.segment", 2000, text)]
     output = fit_transcript(METADATA, segments=exact, words=[])
@@ -83,4 +88,4 @@ def test_the_last_byte_is_counted() -> None:
 
 def test_a_segment_larger_than_an_output_leaves_nothing() -> None:
     output = fit_transcript(METADATA, segments=segments(2, "x" * MAX_OUTPUT_BYTES), words=[])
-    assert output == Output({"word_count": 7, "truncated": True})
+    assert output == StepOutput({"word_count": 7, "truncated": True})

@@ -6,15 +6,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framekiln.pipelines.definitions.definition import Segments
-from framekiln.pipelines.definitions.windows import Window, windows_of
+from framekiln.pipelines.definition.model import Segmentation
+from framekiln.pipelines.definition.windows import Window, complete_windows
 
 TWO_SECONDS = list(range(0, 20_001, 2000))
 
 
 @pytest.mark.spec("4.7")
 def test_windows_start_on_boundaries_and_may_be_longer() -> None:
-    assert windows_of(TWO_SECONDS, Segments(5000, 1000), is_sealed=True) == (
+    assert complete_windows(TWO_SECONDS, Segmentation(5000, 1000), is_sealed=True) == (
         Window(0, 0, 6000, 0),
         Window(1, 6000, 12_000, 2000),
         Window(2, 12_000, 18_000, 2000),
@@ -23,30 +23,30 @@ def test_windows_start_on_boundaries_and_may_be_longer() -> None:
 
 
 def test_a_window_that_fits_is_not_longer() -> None:
-    windows = windows_of(TWO_SECONDS, Segments(10_000, 4000), is_sealed=True)
+    windows = complete_windows(TWO_SECONDS, Segmentation(10_000, 4000), is_sealed=True)
     assert windows == (Window(0, 0, 10_000, 0), Window(1, 10_000, 20_000, 4000))
     assert windows[1].media_start_ms == 6000
 
 
 @pytest.mark.spec("4.7")
 def test_the_last_window_waits_for_the_seal() -> None:
-    segments = Segments(5000, 0)
-    assert windows_of(TWO_SECONDS[:3], segments, is_sealed=False) == ()
-    assert windows_of(TWO_SECONDS[:4], segments, is_sealed=False) == (Window(0, 0, 6000, 0),)
-    assert windows_of(TWO_SECONDS[:3], segments, is_sealed=True) == (Window(0, 0, 4000, 0),)
+    segments = Segmentation(5000, 0)
+    assert complete_windows(TWO_SECONDS[:3], segments, is_sealed=False) == ()
+    assert complete_windows(TWO_SECONDS[:4], segments, is_sealed=False) == (Window(0, 0, 6000, 0),)
+    assert complete_windows(TWO_SECONDS[:3], segments, is_sealed=True) == (Window(0, 0, 4000, 0),)
 
 
 def test_a_file_that_ends_with_a_window_has_no_empty_one() -> None:
-    assert len(windows_of([0, 5000, 10_000], Segments(5000, 0), is_sealed=True)) == 2
+    assert len(complete_windows([0, 5000, 10_000], Segmentation(5000, 0), is_sealed=True)) == 2
 
 
 @pytest.mark.parametrize("boundaries_ms", [[], [0]])
 def test_without_media_there_are_no_windows(boundaries_ms: list[int]) -> None:
-    assert windows_of(boundaries_ms, Segments(1000, 0), is_sealed=True) == ()
+    assert complete_windows(boundaries_ms, Segmentation(1000, 0), is_sealed=True) == ()
 
 
 def test_one_long_fragment_is_one_window() -> None:
-    windows = windows_of([40, 600_040, 600_080], Segments(1000, 500), is_sealed=True)
+    windows = complete_windows([40, 600_040, 600_080], Segmentation(1000, 500), is_sealed=True)
     assert windows == (Window(0, 40, 600_040, 0), Window(1, 600_040, 600_080, 600_000))
 
 
@@ -66,8 +66,8 @@ def test_one_long_fragment_is_one_window() -> None:
 )
 def test_spans_in_a_window(start_ms: int, end_ms: int, inside: bool, touching: bool) -> None:
     window = Window(1, 1000, 2000, 0)
-    assert window.holds(start_ms, end_ms) is inside
-    assert window.touches(start_ms, end_ms) is touching
+    assert window.contains(start_ms, end_ms) is inside
+    assert window.overlaps(start_ms, end_ms) is touching
 
 
 @settings(deadline=None, max_examples=50)
@@ -82,8 +82,8 @@ def test_windows_are_sound_and_stay(
     lengths_ms: list[int], first_ms: int, window_ms: int, data: st.DataObject
 ) -> None:
     boundaries_ms = list(accumulate(lengths_ms, initial=first_ms))
-    segments = Segments(window_ms, data.draw(st.integers(0, window_ms // 2)))
-    windows = windows_of(boundaries_ms, segments, is_sealed=True)
+    segments = Segmentation(window_ms, data.draw(st.integers(0, window_ms // 2)))
+    windows = complete_windows(boundaries_ms, segments, is_sealed=True)
 
     assert [window.index for window in windows] == list(range(len(windows)))
     assert (windows[0].start_ms, windows[-1].end_ms) == (first_ms, boundaries_ms[-1])
@@ -97,7 +97,7 @@ def test_windows_are_sound_and_stay(
     assert all(each.end_ms - each.start_ms >= window_ms for each in windows[:-1])
 
     arrived = data.draw(st.integers(0, len(boundaries_ms)))
-    so_far = windows_of(boundaries_ms[:arrived], segments, is_sealed=False)
+    so_far = complete_windows(boundaries_ms[:arrived], segments, is_sealed=False)
     assert so_far == windows[: len(so_far)]
     media_ms = boundaries_ms[arrived - 1] if arrived else -1
     certain = [w for w in windows if w.end_ms <= media_ms and w.end_ms - w.start_ms >= window_ms]

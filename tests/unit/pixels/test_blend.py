@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from framekiln.pixels import blend, plain
+from framekiln.pixels import blend, numpy_kernel
 from tests.unit.pixels.test_conversion import needs_kernel, noise
 
 ONE, OTHER = (part.astype(np.uint8) for part in np.mgrid[:256, :256])
@@ -15,30 +15,32 @@ def nearest(numerator: int, denominator: int) -> int:
     return int(Fraction(numerator, denominator) + Fraction(1, 2))
 
 
-def test_cover_is_the_nearest_to_the_product() -> None:
+def test_premultiply_rounds_to_nearest() -> None:
     wanted = [[nearest(a * b, 255) for b in range(256)] for a in range(256)]
-    assert np.array_equal(blend.cover(ONE, OTHER), wanted)
+    assert np.array_equal(blend.premultiply(ONE, OTHER), wanted)
 
 
-def test_uncover_is_the_nearest_to_the_quotient_and_at_most_full() -> None:
-    made = blend.uncover(ONE, OTHER, nothing=77)
+def test_unpremultiply_rounds_to_nearest_and_saturates() -> None:
+    made = blend.unpremultiply(ONE, OTHER, nothing=77)
     assert (made[:, 0] == 77).all()
     wanted = [[min(255, nearest(a * 255, b)) for b in range(1, 256)] for a in range(256)]
     assert np.array_equal(made[:, 1:], wanted)
 
 
-def test_uncover_undoes_cover_where_all_is_covered() -> None:
+def test_unpremultiply_inverts_premultiply_where_opaque() -> None:
     full = np.full_like(ONE, 255)
-    assert np.array_equal(blend.uncover(blend.cover(ONE, full), full, nothing=0), ONE)
+    assert np.array_equal(blend.unpremultiply(blend.premultiply(ONE, full), full, nothing=0), ONE)
 
 
 @needs_kernel
 @pytest.mark.parametrize("width", [1, 7, 64, 257])
 def test_the_kernel_lays_planes_as_numpy_does(width: int) -> None:
     plane, alpha, below = (noise((19, width + 3), seed=n)[:, :width] for n in range(3))
-    assert np.array_equal(blend.cover(plane, alpha), plain.cover(plane, alpha))
-    assert np.array_equal(blend.uncover(plane, alpha, nothing=16), plain.uncover(plane, alpha, 16))
-    wanted = plain.over(plane, alpha, below)
+    assert np.array_equal(blend.premultiply(plane, alpha), numpy_kernel.premultiply(plane, alpha))
+    assert np.array_equal(
+        blend.unpremultiply(plane, alpha, nothing=16), numpy_kernel.unpremultiply(plane, alpha, 16)
+    )
+    wanted = numpy_kernel.over(plane, alpha, below)
     blend.over(plane, alpha, below)
     assert np.array_equal(below, wanted)
 
@@ -47,16 +49,16 @@ def test_the_kernel_lays_planes_as_numpy_does(width: int) -> None:
 @pytest.mark.parametrize("weights", [(0.25, 0.75), (1.0, 1.0), (3.5, -0.4), (-60, 60), (1e9, -1e9)])
 def test_the_kernel_weighs_as_numpy_does(weights: tuple[float, float]) -> None:
     fixed = [round(min(max(weight, -60), 60) * 65536) for weight in weights]
-    made = blend.weighted(ONE, weights[0], OTHER, weights[1])
-    assert np.array_equal(made, plain.weighted(ONE, fixed[0], OTHER, fixed[1]))
+    made = blend.weighted_sum(ONE, weights[0], OTHER, weights[1])
+    assert np.array_equal(made, numpy_kernel.weighted_sum(ONE, fixed[0], OTHER, fixed[1]))
 
 
 def test_weights_that_sum_to_one_keep_what_is_equal() -> None:
     for share in np.linspace(0, 1, 97):
-        assert np.array_equal(blend.weighted(ONE, share, ONE.copy(), 1 - share), ONE)
+        assert np.array_equal(blend.weighted_sum(ONE, share, ONE.copy(), 1 - share), ONE)
 
 
 def test_a_plane_may_be_mixed_in_place() -> None:
     view = OTHER.copy()
-    blend.weighted(ONE, 0.3, view, 0.7, view)
-    assert np.array_equal(view, blend.weighted(ONE, 0.3, OTHER, 0.7))
+    blend.weighted_sum(ONE, 0.3, view, 0.7, view)
+    assert np.array_equal(view, blend.weighted_sum(ONE, 0.3, OTHER, 0.7))

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from framekiln.pixels import conversion, native, plain
+from framekiln.pixels import conversion, native, numpy_kernel
 from framekiln.pixels.colours import (
-    FRACTION,
-    SCREEN,
+    BT709_LIMITED,
+    FRACTION_BITS,
     Colours,
     Matrix,
     plane_shares,
@@ -55,12 +55,12 @@ class TestPixelsToPlanes:
         for rgba in squares():
             colours = rgba[::2, ::2].astype(np.int64)
             red, green, blue = (colours[..., n] for n in range(3))
-            luma = plain.luma_of(red, green, blue, 255)
+            luma = numpy_kernel.luma_of(red, green, blue, 255)
             sums = (4 * red, 4 * green, 4 * blue, 1020)
             out = Planes.empty(512, 512)
             conversion.rgba_to_yuv420(rgba, out)
-            assert np.array_equal(out.blue, plain.blue_of(*sums))
-            assert np.array_equal(out.red, plain.red_of(*sums))
+            assert np.array_equal(out.blue, numpy_kernel.blue_of(*sums))
+            assert np.array_equal(out.red, numpy_kernel.red_of(*sums))
             for corner in product((0, 1), repeat=2):
                 assert np.array_equal(out.luma[corner[0] :: 2, corner[1] :: 2], luma)
 
@@ -92,11 +92,11 @@ class TestPixelsToPlanes:
         for given in (rgba, wide(rgba)):
             out = Planes.empty(width, height)
             conversion.rgba_to_yuv420(given, out)
-            assert_same(out.all, plain.rgb_to_yuv420(rgba[..., :3]))
+            assert_same(out.all, numpy_kernel.rgb_to_yuv420(rgba[..., :3]))
             conversion.bgra_to_yuv420(given, out)
-            assert_same(out.all, plain.rgb_to_yuv420(rgba[..., 2::-1]))
+            assert_same(out.all, numpy_kernel.rgb_to_yuv420(rgba[..., 2::-1]))
             half = conversion.premultiplied_to_yuv420(given, out)
-            assert_same((*out.all, half), plain.premultiplied_to_yuv420(rgba))
+            assert_same((*out.all, half), numpy_kernel.premultiplied_to_yuv420(rgba))
 
     @needs_kernel
     def test_every_alpha_covers_alike_by_both(self) -> None:
@@ -107,7 +107,7 @@ class TestPixelsToPlanes:
             rgba[..., :3] = np.minimum(rgba[..., :3], alpha)
             out = Planes.empty(64, 64)
             half = conversion.premultiplied_to_yuv420(rgba, out)
-            assert_same((*out.all, half), plain.premultiplied_to_yuv420(rgba))
+            assert_same((*out.all, half), numpy_kernel.premultiplied_to_yuv420(rgba))
             assert (half == alpha).all()
 
     def test_alpha_of_an_opaque_picture_changes_nothing(self) -> None:
@@ -115,7 +115,7 @@ class TestPixelsToPlanes:
         rgba[..., 3] = 255
         out = Planes.empty(32, 32)
         half = conversion.premultiplied_to_yuv420(rgba, out)
-        assert_same(out.all, plain.rgb_to_yuv420(rgba[..., :3]))
+        assert_same(out.all, numpy_kernel.rgb_to_yuv420(rgba[..., :3]))
         assert (half == 255).all()
 
 
@@ -124,11 +124,13 @@ class TestPlanesToPixels:
     def test_every_colour_gets_the_same_pixels_from_the_kernel_as_in_numpy(self) -> None:
         for planes in every_plane():
             out = np.empty((256, 256, 4), np.uint8)
-            conversion.yuv_to_rgba(planes, SCREEN, out)
-            assert np.array_equal(out, plain.yuv_to_rgba(planes.all, None, rgb_weights(SCREEN)))
+            conversion.yuv_to_rgba(planes, BT709_LIMITED, out)
+            assert np.array_equal(
+                out, numpy_kernel.yuv_to_rgba(planes.all, None, rgb_weights(BT709_LIMITED))
+            )
 
     def test_every_colour_is_within_a_thousandth_of_its_rounding(self) -> None:
-        shares = rgb_shares(SCREEN)
+        shares = rgb_shares(BT709_LIMITED)
         blue, red = LEVELS.astype(float)[:, None] - 128, LEVELS.astype(float)[None, :] - 128
         parts = (
             float(shares.red_red) * red + 0 * blue,
@@ -137,8 +139,8 @@ class TestPlanesToPixels:
         )
         for planes in every_plane():
             out = np.empty((256, 256, 4), np.uint8)
-            conversion.yuv_to_rgba(planes, SCREEN, out)
-            bright = float(shares.luma) * (int(planes.luma[0, 0]) - SCREEN.black)
+            conversion.yuv_to_rgba(planes, BT709_LIMITED, out)
+            bright = float(shares.luma) * (int(planes.luma[0, 0]) - BT709_LIMITED.black)
             for channel, part in enumerate(parts):
                 exact = np.clip(bright + part, 0, 255)
                 assert np.abs(out[..., channel] - exact).max() < 0.501
@@ -156,15 +158,15 @@ class TestPlanesToPixels:
             for cover in (None, alpha):
                 out = np.empty((size[1], size[0], 4), np.uint8)
                 conversion.yuv_to_rgba(planes, colours, out, alpha=cover)
-                wanted = plain.yuv_to_rgba(planes.all, cover, rgb_weights(colours))
+                wanted = numpy_kernel.yuv_to_rgba(planes.all, cover, rgb_weights(colours))
                 assert np.array_equal(out, wanted)
 
     @pytest.mark.parametrize("colours", EVERY_COLOURS, ids=name_of)
     def test_weights_are_fractions_rounded_once(self, colours: Colours) -> None:
         shares, weights = rgb_shares(colours), rgb_weights(colours)
         for name, share in shares._asdict().items():
-            assert abs(share - Fraction(getattr(weights, name), 1 << FRACTION)) <= Fraction(
-                1, 2 << FRACTION
+            assert abs(share - Fraction(getattr(weights, name), 1 << FRACTION_BITS)) <= Fraction(
+                1, 2 << FRACTION_BITS
             )
 
     def test_pure_colours_come_back_within_one_level(self) -> None:
@@ -174,7 +176,7 @@ class TestPlanesToPixels:
             planes = Planes.empty(2, 2)
             conversion.rgba_to_yuv420(rgba, planes)
             out = np.empty_like(rgba)
-            conversion.yuv_to_rgba(planes, SCREEN, out)
+            conversion.yuv_to_rgba(planes, BT709_LIMITED, out)
             assert np.abs(out.astype(int) - rgba).max() <= 1
 
     def test_green_is_stored_and_shown_as_exact_arithmetic_has_it(self) -> None:
@@ -182,7 +184,7 @@ class TestPlanesToPixels:
         conversion.rgba_to_yuv420(np.full((2, 2, 4), [0, 255, 0, 255], np.uint8), planes)
         assert [int(plane[0, 0]) for plane in planes.all] == [173, 42, 26]
         out = np.empty((2, 2, 4), np.uint8)
-        conversion.yuv_to_rgba(planes, SCREEN, out)
+        conversion.yuv_to_rgba(planes, BT709_LIMITED, out)
         assert out[0, 0].tolist() == [0, 255, 1, 255]
 
 
@@ -194,11 +196,11 @@ class TestPlanesToPlanes:
     def test_every_colour_gets_the_same_planes_from_the_kernel_as_in_numpy(
         self, given: Colours
     ) -> None:
-        weights, out = plane_weights(given, SCREEN), Planes.empty(512, 512)
+        weights, out = plane_weights(given, BT709_LIMITED), Planes.empty(512, 512)
         for planes in every_plane():
             doubled = Planes(np.full((512, 512), planes.luma[0, 0]), planes.blue, planes.red)
-            conversion.change_colours(doubled, given, SCREEN, out)
-            luma, *chroma = plain.yuv420_to_yuv420(planes.all, weights)
+            conversion.convert_planes(doubled, given, BT709_LIMITED, out)
+            luma, *chroma = numpy_kernel.yuv420_to_yuv420(planes.all, weights)
             assert_same((out.blue, out.red), tuple(chroma))
             for corner in product((0, 1), repeat=2):
                 assert np.array_equal(out.luma[corner[0] :: 2, corner[1] :: 2], luma)
@@ -208,15 +210,18 @@ class TestPlanesToPlanes:
     def test_every_matrix_and_range_is_converted_alike_by_both(self, given: Colours) -> None:
         for size in ((70, 34), (515, 35), (1, 1)):
             planes, out = mixed(size, (2, 2)), Planes.empty(*size)
-            conversion.change_colours(planes, given, SCREEN, out)
-            assert_same(out.all, plain.yuv420_to_yuv420(planes.all, plane_weights(given, SCREEN)))
+            conversion.convert_planes(planes, given, BT709_LIMITED, out)
+            assert_same(
+                out.all,
+                numpy_kernel.yuv420_to_yuv420(planes.all, plane_weights(given, BT709_LIMITED)),
+            )
 
     @pytest.mark.parametrize("given", EVERY_COLOURS, ids=name_of)
     def test_what_is_grey_stays_grey_and_equally_bright(self, given: Colours) -> None:
         grey = np.repeat(LEVELS[None, :], 2, axis=0).repeat(2, axis=1)
         chroma = np.full((1, 256), 128, np.uint8)
         out = Planes.empty(512, 2)
-        conversion.change_colours(Planes(grey, chroma, chroma), given, SCREEN, out)
+        conversion.convert_planes(Planes(grey, chroma, chroma), given, BT709_LIMITED, out)
         assert (out.blue == 128).all()
         assert (out.red == 128).all()
         share = Fraction(219, given.luma_levels)
@@ -231,7 +236,7 @@ class TestPlanesToPlanes:
     def test_the_way_through_planes_is_the_way_through_red_green_and_blue(
         self, given: Colours
     ) -> None:
-        there, back = plane_shares(given, SCREEN), rgb_shares(SCREEN)
+        there, back = plane_shares(given, BT709_LIMITED), rgb_shares(BT709_LIMITED)
         through = rgb_shares(given)
         # One level of blue difference, as red, green and blue: directly, and through BT.709.
         assert back.luma * there.luma_blue + back.red_red * there.red_blue == 0
@@ -255,10 +260,10 @@ def test_the_kernel_gives_the_bytes_that_it_gives_on_other_processors() -> None:
         sums.update(b"".join(plane.tobytes() for plane in out.all))
         conversion.bgra_to_yuv420(rgba, out)
         sums.update(b"".join(plane.tobytes() for plane in out.all))
-        for colours in (SCREEN, Colours(Matrix.BT601, True), Colours(Matrix.BT2020)):
+        for colours in (BT709_LIMITED, Colours(Matrix.BT601, True), Colours(Matrix.BT2020)):
             conversion.yuv_to_rgba(planes, colours, pixels)
             sums.update(pixels.tobytes())
-        conversion.change_colours(doubled, Colours(Matrix.BT601), SCREEN, out)
+        conversion.convert_planes(doubled, Colours(Matrix.BT601), BT709_LIMITED, out)
         sums.update(b"".join(plane.tobytes() for plane in out.all))
     assert sums.hexdigest() == EVERYWHERE
 
@@ -270,10 +275,12 @@ def test_the_plain_way_is_taken_when_the_switch_says_so(monkeypatch: pytest.Monk
         assert not conversion.is_native()
         rgba, out = noise((6, 8, 4)), Planes.empty(8, 6)
         conversion.bgra_to_yuv420(rgba, out)
-        assert_same(out.all, plain.rgb_to_yuv420(rgba[..., 2::-1]))
+        assert_same(out.all, numpy_kernel.rgb_to_yuv420(rgba[..., 2::-1]))
         back = np.empty_like(rgba)
-        conversion.yuv_to_rgba(out, SCREEN, back)
-        assert np.array_equal(back, plain.yuv_to_rgba(out.all, None, rgb_weights(SCREEN)))
+        conversion.yuv_to_rgba(out, BT709_LIMITED, back)
+        assert np.array_equal(
+            back, numpy_kernel.yuv_to_rgba(out.all, None, rgb_weights(BT709_LIMITED))
+        )
     finally:
         native.library.cache_clear()
 

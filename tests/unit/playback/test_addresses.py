@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from framekiln.playback.addresses import check_web_address, file_named
+from framekiln.playback.addresses import check_web_address, file_id_in
 from framekiln.playback.model import SourceAddressInvalid
 
 FILE = UUID("a3b9a0db-3ccd-44aa-9ad0-0148b11eba61")
@@ -20,7 +20,7 @@ FILE = UUID("a3b9a0db-3ccd-44aa-9ad0-0148b11eba61")
     ],
 )
 def test_every_address_of_a_file_names_it(url: str) -> None:
-    assert file_named(url) == FILE
+    assert file_id_in(url) == FILE
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def test_every_address_of_a_file_names_it(url: str) -> None:
     ],
 )
 def test_other_addresses_lead_elsewhere(url: str) -> None:
-    assert file_named(url) is None
+    assert file_id_in(url) is None
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,4 @@ def test_what_could_never_be_fetched_is_refused(url: str) -> None:
 
 def test_a_file_id_must_be_one() -> None:
     with pytest.raises(SourceAddressInvalid, match="UUID"):
-        file_named("file-id:clip")
+        file_id_in("file-id:clip")

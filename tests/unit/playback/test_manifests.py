@@ -8,12 +8,12 @@ from urllib.parse import parse_qs, urlsplit
 import m3u8
 import pytest
 
-from framekiln.media.segmenting.renditions import Outline, Rendition, Size
-from framekiln.playback.links import Links
-from framekiln.playback.manifests import dash, hls, json
+from framekiln.media.segments.renditions import Outline, Rendition, RenditionSize
+from framekiln.playback.manifests import dash, hls, json_manifest
+from framekiln.playback.manifests.links import ManifestLinks
 
 URL = "https://cdn.example/a clip.mp4?a=1&b=2#part"
-LINKS = Links(URL)
+LINKS = ManifestLinks(URL)
 HIGH = Rendition(
     id="high",
     is_copy=True,
@@ -23,11 +23,11 @@ HIGH = Rendition(
     init=b"",
     peak_bits_per_s=2_000_000,
     mean_bits_per_s=1_500_000,
-    size=Size(1280, 720),
+    size=RenditionSize(1280, 720),
     fps=Fraction(24000, 1001),
 )
-LOW = replace(HIGH, id="480p", size=Size(854, 480), peak_bits_per_s=900_000, is_copy=False)
-SCRUB = replace(LOW, id="scrub", size=Size(320, 180))
+LOW = replace(HIGH, id="480p", size=RenditionSize(854, 480), peak_bits_per_s=900_000, is_copy=False)
+SCRUB = replace(LOW, id="scrub", size=RenditionSize(320, 180))
 SOUND = Rendition(
     id="audio",
     is_copy=False,
@@ -85,13 +85,15 @@ def test_hls_lists_segments() -> None:
 
 @pytest.mark.parametrize("token", [None, "a.b.c"])
 def test_every_address_names_the_source_and_repeats_the_token(token: str | None) -> None:
-    links = Links(URL, token)
+    links = ManifestLinks(URL, token)
     playlists = [
         m3u8.loads(hls.multivariant_playlist(BOTH, links)),
         m3u8.loads(hls.media_playlist(SOUND, links)),
     ]
-    told = json.manifest(BOTH, links, public_url="https://kiln.example/")["endpoints"].values()
-    root = ET.fromstring(dash.presentation(BOTH, links))
+    told = json_manifest.json_manifest(BOTH, links, public_url="https://kiln.example/")[
+        "endpoints"
+    ].values()
+    root = ET.fromstring(dash.dash_manifest(BOTH, links))
     templates = root.findall(".//d:SegmentTemplate", MPD)
     addresses = [
         *(each.uri for each in playlists[0].playlists + playlists[0].media),
@@ -106,7 +108,7 @@ def test_every_address_names_the_source_and_repeats_the_token(token: str | None)
 
 
 def test_dash_has_a_timeline_for_each_rendition() -> None:
-    root = ET.fromstring(dash.presentation(BOTH, LINKS))
+    root = ET.fromstring(dash.dash_manifest(BOTH, LINKS))
     assert root.attrib["type"] == "static"
     assert root.attrib["mediaPresentationDuration"] == "PT11.011000S"
     sets = root.findall(".//d:AdaptationSet", MPD)
@@ -123,13 +125,13 @@ def test_dash_has_a_timeline_for_each_rendition() -> None:
 
 def test_dash_tells_when_segments_do_not_begin_together() -> None:
     apart = Outline((replace(HIGH, bounds=(0, 264264)), LOW))
-    text = dash.presentation(apart, LINKS)
+    text = dash.dash_manifest(apart, LINKS)
     assert 'segmentAlignment="false"' in text
-    assert 'segmentAlignment="true"' in dash.presentation(SILENT, LINKS)
+    assert 'segmentAlignment="true"' in dash.dash_manifest(SILENT, LINKS)
 
 
 def test_json_has_what_players_read() -> None:
-    told = json.manifest(BOTH, LINKS, public_url="https://kiln.example")
+    told = json_manifest.json_manifest(BOTH, LINKS, public_url="https://kiln.example")
     assert told["sourceUrl"] == URL
     assert (told["durationMs"], told["duration"], told["version"]) == (11011, 11.011, "1.0")
     assert [each["id"] for each in told["videoRenditions"]] == ["high", "480p", "scrub"]
@@ -147,7 +149,7 @@ def test_json_has_what_players_read() -> None:
 
 
 def test_json_of_one_track_has_an_empty_list() -> None:
-    assert json.manifest(SILENT, LINKS, public_url="")["audioRenditions"] == []
-    heard = json.manifest(HEARD, LINKS, public_url="")
+    assert json_manifest.json_manifest(SILENT, LINKS, public_url="")["audioRenditions"] == []
+    heard = json_manifest.json_manifest(HEARD, LINKS, public_url="")
     assert heard["videoRenditions"] == []
     assert heard["jitInfo"]["scrubSegmentCount"] == 0

@@ -5,18 +5,18 @@ from fractions import Fraction
 
 import pytest
 
-from framekiln.capture.page import Size
-from framekiln.engine.heard import MediaWindow
-from framekiln.jobs.ending import Failure
+from framekiln.capture.page import FrameSize
+from framekiln.engine.audio_clips import PageAudioClip
+from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import OrganizationId, RenderId, new_uuid
-from framekiln.media.imaging.stills import JpegFormat, PngFormat, WebpFormat
+from framekiln.media.images.stills import JpegFormat, PngFormat, WebpFormat
 from framekiln.renders.model import (
     CHANGES,
-    Progress,
+    RenderProgress,
     RenderStatus,
-    before,
     render_prefix,
     source_key,
+    states_before,
 )
 from framekiln.renders.output import (
     GifFormat,
@@ -36,8 +36,8 @@ S = RenderStatus
 
 
 @pytest.mark.parametrize("after", S)
-def test_before_is_the_table_read_backwards(after: RenderStatus) -> None:
-    assert before(after) == [str(state) for state in S if after in CHANGES[state]]
+def test_states_before_inverts_the_table_of_changes(after: RenderStatus) -> None:
+    assert states_before(after) == [str(state) for state in S if after in CHANGES[state]]
 
 
 @pytest.mark.parametrize(
@@ -55,11 +55,11 @@ def test_before_is_the_table_read_backwards(after: RenderStatus) -> None:
 def test_progress_is_whole_only_when_complete(
     status: RenderStatus, done: int, count: int, fraction: float
 ) -> None:
-    assert Progress(status, done, count, None).fraction == pytest.approx(fraction)
+    assert RenderProgress(status, done, count, None).fraction == pytest.approx(fraction)
 
 
 def test_a_failure_keeps_its_words() -> None:
-    progress = Progress(S.FAILED, 0, 0, Failure("page_threw", "no"))
+    progress = RenderProgress(S.FAILED, 0, 0, Failure("page_threw", "no"))
     assert progress.failure == Failure("page_threw", "no")
 
 
@@ -99,7 +99,7 @@ def test_an_output_is_read_back_as_it_was_written(output: OutputFormat) -> None:
 
 
 def test_a_plan_is_read_back_as_it_was_written() -> None:
-    window = MediaWindow("ef-audio", "https://a.example/x", None, 0.5, 900.25, 100.0, 0.8)
+    window = PageAudioClip("ef-audio", "https://a.example/x", None, 0.5, 900.25, 100.0, 0.8)
     timeline = Timeline(Fraction(30000, 1001), 27)
-    plan = RenderPlan(Size(322, 182), timeline, sounds=(window,), warnings=("rounded",))
+    plan = RenderPlan(FrameSize(322, 182), timeline, sounds=(window,), warnings=("rounded",))
     assert RenderPlan.from_json(json.loads(json.dumps(plan.as_json()))) == plan

@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from framekiln.speech.alignment import token_times_ms, warp
+from framekiln.speech.alignment import dynamic_time_warp, token_times_ms
 
 
 def cheapest(costs: np.ndarray) -> float:
@@ -26,7 +26,7 @@ def cheapest(costs: np.ndarray) -> float:
 @pytest.mark.parametrize(("rows", "columns"), [(1, 1), (1, 9), (6, 2), (7, 40), (20, 21)])
 def test_the_path_is_whole_ordered_and_cheapest(rows: int, columns: int) -> None:
     costs = np.random.default_rng(rows * columns).normal(size=(rows, columns))
-    path = warp(costs)
+    path = dynamic_time_warp(costs)
     assert tuple(path[0]) == (0, 0)
     assert tuple(path[-1]) == (rows - 1, columns - 1)
     steps = {tuple(step) for step in np.diff(path, axis=0).tolist()}

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from framekiln.media.captions import read_captions
 from framekiln.speech.captions import (
-    as_document,
-    as_page_captions,
     from_document,
+    to_document,
     to_json,
+    to_page_captions,
     to_srt,
     to_vtt,
 )
@@ -97,7 +97,7 @@ def test_cues_are_well_formed_whatever_the_times(pairs: list[tuple[int, int]]) -
 def test_json_holds_everything() -> None:
     said = sentence("One two.")
     document = json.loads(to_json(said))
-    assert document == as_document(said)
+    assert document == to_document(said)
     assert document["segments"][0]["words"][1] == {
         "text": "two.",
         "start_ms": 300,
@@ -108,7 +108,7 @@ def test_json_holds_everything() -> None:
 
 
 def test_pages_get_seconds() -> None:
-    page = as_page_captions(sentence("One two."))
+    page = to_page_captions(sentence("One two."))
     assert page["segments"] == [{"start": 0.0, "end": 0.6, "text": "One two."}]
     assert page["word_segments"][1] == {"start": 0.3, "end": 0.6, "text": "two."}
 

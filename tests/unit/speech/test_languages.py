@@ -9,7 +9,7 @@ from framekiln.settings import Settings
 from framekiln.speech.configuration import SpeechSettings
 from framekiln.speech.errors import UnknownLanguage
 from framekiln.speech.languages import ENGLISH, WHISPER_LANGUAGES, check_language
-from framekiln.speech.models import find_whisper
+from framekiln.speech.model_files import find_whisper
 
 
 @pytest.mark.parametrize(

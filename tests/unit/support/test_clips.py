@@ -10,7 +10,7 @@ import pytest
 
 from tests.support.clips import Clip, beep_track, make_clip, make_still, write_picture
 from tests.support.frame_codes import draw_frame_code, read_frame_code
-from tests.support.looks import decode_frames, decode_still, probe
+from tests.support.looks import decode_frames, decode_still, measure_file
 from tests.support.sounds import flash_times
 
 SMALL = Clip(width=128, height=96)
@@ -67,7 +67,7 @@ def test_a_variable_rate_leaves_frames_out_but_no_flash() -> None:
 @pytest.mark.parametrize("degrees", [90, -90, 180])
 def test_rotation_is_metadata_only(tmp_path: Path, degrees: int) -> None:
     path = make_clip(tmp_path / "clip.mp4", replace(SMALL, rotation_degrees=degrees))
-    video = probe(path).video
+    video = measure_file(path).video
     assert video
     assert (video.rotation_degrees - degrees) % 360 == 0
     assert (video.width, video.height) == (128, 96)
@@ -75,8 +75,8 @@ def test_rotation_is_metadata_only(tmp_path: Path, degrees: int) -> None:
 
 
 def test_tracks_can_be_left_out(tmp_path: Path) -> None:
-    silent = probe(make_clip(tmp_path / "silent.mp4", replace(SMALL, audio_codec=None)))
-    blind = probe(make_clip(tmp_path / "blind.mp4", Clip(video_codec=None)))
+    silent = measure_file(make_clip(tmp_path / "silent.mp4", replace(SMALL, audio_codec=None)))
+    blind = measure_file(make_clip(tmp_path / "blind.mp4", Clip(video_codec=None)))
     assert silent.video
     assert silent.audio is None
     assert blind.video is None

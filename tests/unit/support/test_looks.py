@@ -11,7 +11,7 @@ from av.video.reformatter import ColorRange, Colorspace
 
 from tests.support.clips import Clip, make_clip, make_still
 from tests.support.frame_codes import PALETTE, Picture, cells_of
-from tests.support.looks import colour_at, decode_frames, probe, psnr, ssim
+from tests.support.looks import colour_at, decode_frames, measure_file, psnr, ssim
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +115,7 @@ def test_clip_colours_come_back_true(flash_clip: Path) -> None:
 
 
 def test_probe_of_a_clip(flash_clip: Path) -> None:
-    found = probe(flash_clip)
+    found = measure_file(flash_clip)
     video, audio = found.video, found.audio
     assert video
     assert audio
@@ -140,7 +140,7 @@ def test_probe_sees_rates_and_layout(tmp_path: Path) -> None:
         channels=1,
         faststart=False,
     )
-    found = probe(make_clip(tmp_path / "ntsc.mp4", ntsc))
+    found = measure_file(make_clip(tmp_path / "ntsc.mp4", ntsc))
     assert found.video
     assert found.audio
     assert (found.video.fps, found.video.is_constant_rate) == (Fraction(30000, 1001), True)
@@ -150,14 +150,14 @@ def test_probe_sees_rates_and_layout(tmp_path: Path) -> None:
 
 def test_probe_notices_a_variable_rate(tmp_path: Path) -> None:
     clip = Clip(width=128, height=96, variable_rate=True)
-    video = probe(make_clip(tmp_path / "variable.mp4", clip)).video
+    video = measure_file(make_clip(tmp_path / "variable.mp4", clip)).video
     assert video
     assert not video.is_constant_rate
     assert video.frame_count == len(clip.frame_numbers)
 
 
 def test_milliseconds_in_a_container_still_count_as_constant(tmp_path: Path) -> None:
-    found = probe(make_clip(tmp_path / "clip.mkv", Clip(width=128, height=96)))
+    found = measure_file(make_clip(tmp_path / "clip.mkv", Clip(width=128, height=96)))
     assert found.video
     assert found.video.is_constant_rate
     assert float(found.video.fps) == pytest.approx(30, abs=0.02)
@@ -168,7 +168,7 @@ def test_milliseconds_in_a_container_still_count_as_constant(tmp_path: Path) -> 
     ("suffix", "codec"), [(".png", "png"), (".jpg", "mjpeg"), (".webp", "webp")]
 )
 def test_probe_of_a_still(tmp_path: Path, suffix: str, codec: str) -> None:
-    found = probe(make_still(tmp_path / f"still{suffix}", width=100, height=60))
+    found = measure_file(make_still(tmp_path / f"still{suffix}", width=100, height=60))
     assert found.video
     assert (found.video.codec, found.video.frame_count) == (codec, 1)
     assert (found.video.width, found.video.height) == (100, 60)

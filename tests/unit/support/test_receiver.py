@@ -6,13 +6,13 @@ import json
 import httpx
 import pytest
 
-from tests.support.patience import PATIENCE_S
 from tests.support.receiver import NO_ANSWER, Answer, ReceivedRequest, Receiver
+from tests.support.timeouts import TIMEOUT_S
 
 
 def test_requests_are_recorded_whole(receiver: Receiver) -> None:
     response = httpx.post(
-        receiver.url("/hook?x=1"), timeout=PATIENCE_S, content=b"\x00body", headers={"X-Kind": "a"}
+        receiver.url("/hook?x=1"), timeout=TIMEOUT_S, content=b"\x00body", headers={"X-Kind": "a"}
     )
     (request,) = receiver.requests
     assert response.status_code == 200
@@ -21,14 +21,14 @@ def test_requests_are_recorded_whole(receiver: Receiver) -> None:
 
 
 def test_chunked_bodies_are_put_together(receiver: Receiver) -> None:
-    httpx.put(receiver.url(), timeout=PATIENCE_S, content=iter([b"one ", b"two ", b"three"]))
+    httpx.put(receiver.url(), timeout=TIMEOUT_S, content=iter([b"one ", b"two ", b"three"]))
     assert receiver.requests[0].body == b"one two three"
 
 
 def test_next_answers_come_before_the_standing_one(receiver: Receiver) -> None:
     receiver.answer(Answer(status=204))
     receiver.answer_next(Answer(status=503, headers={"Retry-After": "1"}), Answer(status=410))
-    responses = [httpx.get(receiver.url(), timeout=PATIENCE_S) for _ in range(4)]
+    responses = [httpx.get(receiver.url(), timeout=TIMEOUT_S) for _ in range(4)]
     assert [response.status_code for response in responses] == [503, 410, 204, 204]
     assert responses[0].headers["retry-after"] == "1"
 
@@ -38,14 +38,14 @@ def test_a_function_may_decide(receiver: Receiver) -> None:
         return Answer(status=202 if json.loads(request.body)["later"] else 200, body=b"{}")
 
     receiver.answer_by(respond)
-    assert httpx.post(receiver.url(), timeout=PATIENCE_S, json={"later": True}).status_code == 202
-    assert httpx.post(receiver.url(), timeout=PATIENCE_S, json={"later": False}).content == b"{}"
+    assert httpx.post(receiver.url(), timeout=TIMEOUT_S, json={"later": True}).status_code == 202
+    assert httpx.post(receiver.url(), timeout=TIMEOUT_S, json={"later": False}).content == b"{}"
 
 
 def test_a_dropped_connection_gives_no_answer(receiver: Receiver) -> None:
     receiver.answer(Answer(drop=True))
     with pytest.raises(httpx.RemoteProtocolError):
-        httpx.post(receiver.url(), timeout=PATIENCE_S, content=b"x")
+        httpx.post(receiver.url(), timeout=TIMEOUT_S, content=b"x")
     assert len(receiver.requests) == 1
 
 
@@ -53,25 +53,25 @@ def test_a_delay_outlasts_the_callers_patience_and_ends_with_the_receiver() -> N
     with Receiver() as slow:
         slow.answer(NO_ANSWER)
         with pytest.raises(httpx.ReadTimeout):
-            httpx.get(slow.url(), timeout=httpx.Timeout(PATIENCE_S, read=0.2))
+            httpx.get(slow.url(), timeout=httpx.Timeout(TIMEOUT_S, read=0.2))
         assert len(slow.wait_for(1)) == 1
 
 
 async def test_async_tests_wait_for_requests(receiver: Receiver) -> None:
-    async with httpx.AsyncClient(timeout=PATIENCE_S) as client:
+    async with httpx.AsyncClient(timeout=TIMEOUT_S) as client:
         waiting = asyncio.create_task(asyncio.to_thread(receiver.wait_for, 2))
         await asyncio.gather(client.get(receiver.url("/a")), client.get(receiver.url("/b")))
         assert {request.path for request in await waiting} == {"/a", "/b"}
 
 
 def test_waiting_in_vain_says_how_far_it_got(receiver: Receiver) -> None:
-    httpx.get(receiver.url(), timeout=PATIENCE_S)
+    httpx.get(receiver.url(), timeout=TIMEOUT_S)
     with pytest.raises(TimeoutError, match="1 of 2 requests"):
         receiver.wait_for(2, timeout_s=0.05)
 
 
 def test_head_has_no_body(receiver: Receiver) -> None:
     receiver.answer(Answer(body=b"12345"))
-    response = httpx.head(receiver.url(), timeout=PATIENCE_S)
+    response = httpx.head(receiver.url(), timeout=TIMEOUT_S)
     assert response.headers["content-length"] == "5"
     assert response.content == b""

@@ -12,7 +12,7 @@ from tests.support.sounds import (
     Samples,
     av_offset_ms,
     beep_times,
-    decode_sound,
+    decode_audio,
     find_beeps,
     flash_times,
     rms,
@@ -74,7 +74,7 @@ def test_rms() -> None:
 
 
 def test_a_decoded_clip_has_its_channels_and_beeps(flash_clip: Path) -> None:
-    sound = decode_sound(flash_clip)
+    sound = decode_audio(flash_clip)
     assert (sound.samples.shape[0], sound.rate_hz) == (2, 48_000)
     assert sound.start_s == 0
     assert sound.samples.dtype == sound.mono.dtype == np.float32

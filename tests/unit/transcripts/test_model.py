@@ -6,9 +6,9 @@ from uuid import UUID
 
 import pytest
 
-from framekiln.jobs.ending import Failure
+from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import FileId, OrganizationId, TranscriptionId
-from framekiln.speech.engine import SLICE_MS
+from framekiln.speech.transcriber import SLICE_MS
 from framekiln.transcripts.jobs import join_job, prepare_job, slice_job
 from framekiln.transcripts.model import (
     CHANGES,
@@ -16,9 +16,9 @@ from framekiln.transcripts.model import (
     Transcription,
     TranscriptionProgress,
     TranscriptionStatus,
-    before,
     samples_key,
     slice_key,
+    states_before,
     transcript_key,
 )
 
@@ -46,14 +46,14 @@ MADE = Transcription(
 )
 
 
-def test_a_slice_is_as_long_as_the_recognizer_likes_it() -> None:
+def test_slice_length_fits_the_recognizer_window() -> None:
     assert WORK_SLICE_MS == SLICE_MS
 
 
-def test_what_has_ended_never_changes() -> None:
+def test_terminal_states_do_not_change() -> None:
     assert {state for state in S if not CHANGES[state]} == {S.COMPLETE, S.FAILED}
-    assert before(S.FAILED) == ["created", "pending", "transcribing"]
-    assert before(S.TRANSCRIBING) == ["pending"]
+    assert states_before(S.FAILED) == ["created", "pending", "transcribing"]
+    assert states_before(S.TRANSCRIBING) == ["pending"]
 
 
 @pytest.mark.parametrize(
@@ -75,11 +75,11 @@ def test_the_last_slice_may_be_short(duration_ms: int, count: int) -> None:
         (S.FAILED, "de", None, "de", False),
     ],
 )
-def test_who_asks_again_gets_what_fits(
+def test_a_repeated_request_reuses_a_matching_transcription(
     status: S, asked: str | None, language: str | None, wanted: str | None, is_answer: bool
 ) -> None:
     made = replace(MADE, status=status, asked_language=asked, language=language)
-    assert made.answers(wanted) is is_answer
+    assert made.satisfies(wanted) is is_answer
 
 
 def test_progress_grows_and_is_whole_only_at_the_end() -> None:

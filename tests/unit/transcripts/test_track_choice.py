@@ -7,7 +7,7 @@ import pytest
 from framekiln.files.model import Track, TrackType
 from framekiln.kit.ids import FileId
 from framekiln.transcripts.errors import NoAudioTrack, NotAnAudioTrack
-from framekiln.transcripts.track_choice import choose_track
+from framekiln.transcripts.service import choose_track
 
 FILE = FileId(UUID(int=1))
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from framekiln.videos.failures import layer_at, path_in
+from framekiln.videos.failures import innermost_layer_id, leading_path
 
 CONFIG = {
     "layers": [
@@ -25,7 +25,7 @@ CONFIG = {
     ],
 )
 def test_the_path_of_a_message(message: str, path: str | None) -> None:
-    assert path_in(message) == path
+    assert leading_path(message) == path
 
 
 @pytest.mark.parametrize(
@@ -42,4 +42,4 @@ def test_the_path_of_a_message(message: str, path: str | None) -> None:
     ],
 )
 def test_the_innermost_layer(path: str, layer: str | None) -> None:
-    assert layer_at(CONFIG, path) == layer
+    assert innermost_layer_id(CONFIG, path) == layer

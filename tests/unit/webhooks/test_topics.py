@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from framekiln.webhooks.errors import UnknownTopic
-from framekiln.webhooks.outbox import body_of
+from framekiln.webhooks.outbox import event_body
 from framekiln.webhooks.topics import PATTERNS, TOPICS, check_patterns, find_topic, patterns_for
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "api" / "webhooks.md"
@@ -60,11 +60,11 @@ def test_samples_of_one_family_have_one_shape() -> None:
 
 def test_a_body_is_ascii_that_means_the_same() -> None:
     data = {"title": "Käse \u2028 \0 \ud800"}
-    body = body_of("render.created", data)
+    body = event_body("render.created", data)
     assert body.isascii()
     assert json.loads(body) == {"topic": "render.created", "data": data}
     with pytest.raises(ValueError, match="JSON"):
-        body_of("render.created", {"fps": float("nan")})
+        event_body("render.created", {"fps": float("nan")})
 
 
 def test_a_topic_answers_to_itself_its_family_and_everything() -> None:

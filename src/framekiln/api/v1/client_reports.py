@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from framekiln.api.auth import AuthenticatedCaller, services_of
 from framekiln.api.bodies import json_body, read_json
 from framekiln.api.unknown_fields import RequestBody, WarningRoute
-from framekiln.api.v1.render_bodies import Instant, Success
+from framekiln.api.v1.render_bodies import Instant, RenderDeleted
 from framekiln.kit.ids import new_uuid
 
 router = APIRouter(prefix="/api/v1", tags=["clients"], route_class=WarningRoute)
@@ -56,11 +56,11 @@ class FeedbackReceived(BaseModel):
     openapi_extra=json_body(Telemetry, names_unknown=False),
     summary="Take an event of a client, and drop it",
 )
-async def take_telemetry(request: Request) -> Success:
+async def take_telemetry(request: Request) -> RenderDeleted:
     """Accept what players and tools send without being asked; no key is needed."""
     await read_json(request, Telemetry, max_bytes=MAX_BODY_BYTES)
     request.state.unknown_fields = []
-    return Success(success=True)
+    return RenderDeleted(success=True)
 
 
 @router.post(

@@ -10,7 +10,6 @@ from pydantic import AfterValidator, BaseModel, Field
 from framekiln.api.unknown_fields import RequestBody
 from framekiln.api.v1.numbers import NUMBER, WHOLE
 from framekiln.api.v1.render_bodies import Instant
-from framekiln.files.detail import detail, record
 from framekiln.files.model import (
     MAX_BYTES,
     MAX_TRACK_BYTES,
@@ -21,6 +20,7 @@ from framekiln.files.model import (
     NewTrack,
     Track,
 )
+from framekiln.files.representation import file_detail, file_summary
 from framekiln.files.uploads import Upload
 from framekiln.kit.errors import InvalidInput, TooLarge
 
@@ -116,7 +116,7 @@ class FileRecord(BaseModel):
     @classmethod
     def of(cls, file: File) -> "FileRecord":
         """Return what every answer about a file has."""
-        return cls(**record(file))
+        return cls(**file_summary(file))
 
 
 class TrackRecord(BaseModel):
@@ -152,7 +152,7 @@ class FileDetail(FileRecord):
     @classmethod
     def describe(cls, file: File, tracks: list[Track]) -> "FileDetail":
         """Return all that is known; the track for scrubbing is no track of the file's own."""
-        return cls(**detail(file, tracks))
+        return cls(**file_detail(file, tracks))
 
 
 class FileUploadState(BaseModel):

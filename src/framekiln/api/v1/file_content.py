@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
 
-from framekiln.api.auth import MediaReader, Proof, Reader, services_of
+from framekiln.api.auth import AuthMethod, MediaReader, Reader, services_of
 from framekiln.api.ranges import blob_response
 from framekiln.api.v1.file_bodies import FileDetail
-from framekiln.files.ids import file_id_of, track_id_of
+from framekiln.files.ids import parse_file_id, parse_track_id
 from framekiln.files.model import (
     File,
     FileStatus,
@@ -57,7 +57,7 @@ DETAIL_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
 async def get_file(request: Request, reader: MediaReader, file_id: str) -> Response:
     """Return what is known of a file; an image or caption itself to readers without an API key."""
     files = services_of(request).files
-    file = await files.get(reader.organization_id, file_id_of(file_id))
+    file = await files.get(reader.organization_id, parse_file_id(file_id))
     if _wants_bytes(request, reader) and file.type is not FileType.VIDEO:
         files.check_readable(file)
         return await _send_source(request, file)
@@ -85,7 +85,7 @@ async def get_track(
     request: Request, reader: MediaReader, file_id: str, *, track_id: str
 ) -> Response:
     """Send a track, a fragmented MP4; -1 is the small one for scrubbing."""
-    number = track_id_of(track_id)
+    number = parse_track_id(track_id)
     file = await _readable(request, reader, file_id)
     track = await services_of(request).files.complete_track(file, number)
     key = track_key(file.organization_id, file.id, number)
@@ -136,12 +136,12 @@ def _wants_bytes(request: Request, reader: Reader) -> bool:
     """Tell a page that shows the file from a program that asks about it."""
     asked_as = request.headers.get("content-type", ""), request.headers.get("accept", "")
     is_for_programs = any("application/json" in each for each in asked_as)
-    return reader.proof is not Proof.API_KEY and not is_for_programs
+    return reader.method is not AuthMethod.API_KEY and not is_for_programs
 
 
 async def _readable(request: Request, reader: Reader, file_id: str) -> File:
     files = services_of(request).files
-    file = await files.get(reader.organization_id, file_id_of(file_id))
+    file = await files.get(reader.organization_id, parse_file_id(file_id))
     files.check_readable(file)
     return file
 

@@ -7,9 +7,8 @@ from fastapi import APIRouter, Request, Response
 
 from framekiln.api.auth import MediaReader, services_of
 from framekiln.api.ranges import ContentMissing, blob_response
-from framekiln.files.ids import file_id_of
-from framekiln.files.model import FileStatus
-from framekiln.files.sampled import frame_key
+from framekiln.files.ids import parse_file_id
+from framekiln.files.model import FileStatus, sampled_frame_key
 
 router = APIRouter(prefix="/api/v1", tags=["files"])
 
@@ -21,7 +20,7 @@ _BYTES: Final = {"image/jpeg": {"schema": {"type": "string", "format": "binary"}
 async def get_frame(request: Request, reader: MediaReader, file_id: str, at_ms: str) -> Response:
     """Send the picture that is on screen at `at_ms`, if a step has taken it."""
     services = services_of(request)
-    file = await services.files.get(reader.organization_id, file_id_of(file_id))
+    file = await services.files.get(reader.organization_id, parse_file_id(file_id))
     # Of a file that still arrives, windows have been looked at already.
     if file.status not in _ARRIVING or file.has_expired(services.clock.now()):
         services.files.check_readable(file)
@@ -30,7 +29,7 @@ async def get_frame(request: Request, reader: MediaReader, file_id: str, at_ms: 
     return await blob_response(
         request,
         services.blobs,
-        frame_key(file.organization_id, file.id, int(at_ms)),
+        sampled_frame_key(file.organization_id, file.id, int(at_ms)),
         media_type="image/jpeg",
         filename=f"{at_ms}.jpg",
         etag=f"{file.id}-frame-{at_ms}-{file.completed_at}",

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, services_of
 from framekiln.api.bodies import json_body, read_json, read_to_file
-from framekiln.api.progress import last_word, progress_events
+from framekiln.api.progress import progress_events, terminal_event
 from framekiln.api.unknown_fields import WarningRoute
 from framekiln.api.v1.file_bodies import (
     CreateFile,
@@ -20,8 +20,8 @@ from framekiln.api.v1.file_bodies import (
     IndexAccepted,
     TrackUploadState,
 )
-from framekiln.api.v1.render_bodies import Success
-from framekiln.files.ids import file_id_of
+from framekiln.api.v1.render_bodies import RenderDeleted
+from framekiln.files.ids import parse_file_id
 from framekiln.files.model import MAX_INDEX_BYTES, File, FileProgress, FileStatus, FileType
 from framekiln.files.service import Files
 from framekiln.kit.expiry import parse_expiry
@@ -68,11 +68,11 @@ async def find_file(request: Request, caller: AuthenticatedCaller, md5: str) -> 
 async def follow_file(request: Request, caller: AuthenticatedCaller, file_id: str) -> Response:
     """Stream the progress of processing until the file is ready (server-sent events)."""
     files = services_of(request).files
-    file = await files.get(caller.organization.id, file_id_of(file_id))
+    file = await files.get(caller.organization.id, parse_file_id(file_id))
     if file.type is not FileType.VIDEO:
         # Nothing is done to it that could be waited for.
-        return sse.stream_response(_only(last_word(await files.progress(file.id))))
-    events = progress_events(files, file.id, request, news=_fraction_of_processing())
+        return sse.stream_response(_only(terminal_event(await files.progress(file.id))))
+    events = progress_events(files, file.id, request, describe=_fraction_of_processing())
     return sse.stream_response(events)
 
 
@@ -87,7 +87,7 @@ async def create_track(
 ) -> TrackUploadState:
     """Add a track that was made elsewhere; one that is there is returned as it is."""
     files = services_of(request).files
-    file = await files.get(caller.organization.id, file_id_of(file_id))
+    file = await files.get(caller.organization.id, parse_file_id(file_id))
     body = await read_json(request, CreateTrack, max_bytes=MAX_TRACK_BODY_BYTES)
     new = body.as_new_track(file_id=str(file.id))
     return TrackUploadState.of(await files.add_track(caller.organization.id, file.id, new))
@@ -104,7 +104,7 @@ async def upload_index(
 ) -> IndexAccepted:
     """Accept the index of tracks that were made elsewhere; with them the file is ready."""
     files = services_of(request).files
-    file = await files.get(caller.organization.id, file_id_of(file_id))
+    file = await files.get(caller.organization.id, parse_file_id(file_id))
     with tempfile.TemporaryDirectory(prefix="framekiln-index-") as folder:
         uploaded = Path(folder) / "uploaded.json"
         await read_to_file(request, uploaded, max_bytes=MAX_INDEX_BYTES)
@@ -114,10 +114,10 @@ async def upload_index(
 
 
 @router.delete("/files/{file_id}", summary="Delete a file")
-async def delete_file(request: Request, caller: AuthenticatedCaller, file_id: str) -> Success:
+async def delete_file(request: Request, caller: AuthenticatedCaller, file_id: str) -> RenderDeleted:
     """Remove the file and everything kept for it, also while it is processed."""
-    await services_of(request).files.delete(caller.organization.id, file_id_of(file_id))
-    return Success(success=True)
+    await services_of(request).files.delete(caller.organization.id, parse_file_id(file_id))
+    return RenderDeleted(success=True)
 
 
 router.add_api_route(

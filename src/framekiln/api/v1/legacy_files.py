@@ -33,9 +33,9 @@ from framekiln.api.v1.uploads import (
     take_chunk,
     takes,
 )
-from framekiln.files.by_type.service import FilesByType
 from framekiln.files.errors import ChunkMismatch
-from framekiln.files.ids import file_id_of
+from framekiln.files.files_by_type import FilesByType
+from framekiln.files.ids import parse_file_id
 from framekiln.files.model import File, FileType, NewFile
 from framekiln.files.uploads import Target
 from framekiln.identity.model import Caller
@@ -221,7 +221,7 @@ async def _create(request: Request, response: Response, caller: Caller, *, new: 
 
 async def _get(request: Request, caller: Caller, file_id: str, *, file_type: FileType) -> File:
     return await _by_type(request).get(
-        caller.organization.id, file_id_of(file_id), file_type=file_type
+        caller.organization.id, parse_file_id(file_id), file_type=file_type
     )
 
 

@@ -14,8 +14,8 @@ from framekiln.api.v1.file_bodies import TrackUploadState
 from framekiln.api.v1.files import INDEX, MAX_BODY_BYTES, MAX_TRACK_BODY_BYTES, upload_index
 from framekiln.api.v1.legacy_bodies import CreateIsobmff, CreateIsobmffTrack, IsobmffRecord
 from framekiln.api.v1.uploads import asks, get_track_upload, takes, upload_track
-from framekiln.files.by_type.service import FilesByType
-from framekiln.files.ids import file_id_of
+from framekiln.files.files_by_type import FilesByType
+from framekiln.files.ids import parse_file_id
 from framekiln.files.model import FileType, NewFile
 from framekiln.kit.ids import FileId
 
@@ -71,7 +71,7 @@ async def create_isobmff_track(request: Request, caller: AuthenticatedCaller) ->
     """Add a track that was made elsewhere; one that is there is returned as it is."""
     files = services_of(request).files
     body = await read_json(request, CreateIsobmffTrack, max_bytes=MAX_TRACK_BODY_BYTES)
-    file = await files.get(caller.organization.id, file_id_of(body.file_id))
+    file = await files.get(caller.organization.id, parse_file_id(body.file_id))
     new = body.as_new_track(file_id=body.file_id)
     return TrackUploadState.of(await files.add_track(file.organization_id, file.id, new))
 

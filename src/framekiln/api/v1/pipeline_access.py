@@ -12,7 +12,7 @@ from framekiln.api.auth import AuthenticatedCaller
 from framekiln.identity.model import Caller
 from framekiln.kit.errors import NotFound
 from framekiln.kit.ids import parse_uuid
-from framekiln.pipelines.owners.requests import read_key
+from framekiln.pipelines.services.requests import read_idempotency_key
 
 MAX_BODY_BYTES: Final = 64 << 10
 MAX_DEFINITION_BYTES: Final = 1 << 20
@@ -36,14 +36,14 @@ async def idempotency_key(
     ] = None,
 ) -> str | None:
     """Return the key of a request, if it has one."""
-    return read_key(text)
+    return read_idempotency_key(text)
 
 
 PipelineCaller = Annotated[Caller, Depends(pipeline_caller)]
 IdempotencyKey = Annotated[str | None, Depends(idempotency_key)]
 
 
-def id_in(text: str, kind: type[NotFound], noun: str) -> UUID:
+def parse_path_id(text: str, kind: type[NotFound], noun: str) -> UUID:
     """Return the id in an address; what is none is answered like one that does not exist."""
     found = parse_uuid(text)
     if found is None:

@@ -4,13 +4,13 @@ from fastapi import APIRouter, Request, Response
 
 from framekiln.api.auth import services_of
 from framekiln.api.bodies import read_json_value
-from framekiln.api.v1.pipeline_access import IdempotencyKey, PipelineCaller, id_in
+from framekiln.api.v1.pipeline_access import IdempotencyKey, PipelineCaller, parse_path_id
 from framekiln.api.v1.pipeline_bodies import BatchCreated, BatchDetail, BatchInfo, BatchList
-from framekiln.api.v1.pipeline_pages import AskedPage
+from framekiln.api.v1.pipeline_pages import PageParameters
 from framekiln.api.v1.pipeline_schemas import record_body
 from framekiln.pipelines.errors import BatchNotFound
 from framekiln.pipelines.model.ids import BatchId
-from framekiln.pipelines.owners.requests import BatchRequest, read_batch
+from framekiln.pipelines.services.requests import BatchRequest, read_batch
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])
 
@@ -41,10 +41,12 @@ async def create_batch(
 
 
 @router.get("/pipeline-batches", summary="List batches")
-async def list_batches(request: Request, caller: PipelineCaller, asked: AskedPage) -> BatchList:
+async def list_batches(
+    request: Request, caller: PipelineCaller, asked: PageParameters
+) -> BatchList:
     """Return a page of batches, newest first."""
     batches = services_of(request).pipelines.batches
-    found = await batches.page(caller.organization.id, asked.stretch)
+    found = await batches.page(caller.organization.id, asked.page_request)
     page, next_cursor = asked.page_of(found, lambda each: each.position)
     return BatchList(batches=[BatchInfo.of(each) for each in page], next_cursor=next_cursor)
 
@@ -52,6 +54,6 @@ async def list_batches(request: Request, caller: PipelineCaller, asked: AskedPag
 @router.get("/pipeline-batches/{batch_id}", summary="Show a batch")
 async def get_batch(request: Request, caller: PipelineCaller, batch_id: str) -> BatchDetail:
     """Return a batch with how its runs stand."""
-    found = BatchId(id_in(batch_id, BatchNotFound, "batch"))
+    found = BatchId(parse_path_id(batch_id, BatchNotFound, "batch"))
     batches = services_of(request).pipelines.batches
     return BatchDetail.of(await batches.get(caller.organization.id, found))

@@ -7,17 +7,17 @@ from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from framekiln.pipelines.definitions.published_source import warnings_of
+from framekiln.pipelines.definition.published_source import definition_warnings
 from framekiln.pipelines.model.batch import Batch
 from framekiln.pipelines.model.endpoint import Endpoint
-from framekiln.pipelines.model.pipeline import Pipeline, Version
+from framekiln.pipelines.model.pipeline import Pipeline, PipelineVersion
 from framekiln.pipelines.model.review import (
     Review,
     ReviewStatus,
     correction_to_json,
     describe_review,
 )
-from framekiln.pipelines.tables.output.store import LatestOutput, StoredOutput
+from framekiln.pipelines.stores.output import LatestOutput, StoredOutput
 
 Instant = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
@@ -35,7 +35,7 @@ class VersionInfo(BaseModel):
     created_at: Instant
 
     @classmethod
-    def of(cls, version: Version) -> "VersionInfo":
+    def of(cls, version: PipelineVersion) -> "VersionInfo":
         """Return what is shown of a version."""
         return cls(
             pipeline_id=version.pipeline_id,
@@ -56,7 +56,7 @@ class WarningInfo(BaseModel):
     @classmethod
     def all_of(cls, definition: Mapping[str, Any]) -> "list[WarningInfo]":
         """Return what is to be said of a definition that was accepted."""
-        return [cls(**vars(each)) for each in warnings_of(definition)]
+        return [cls(**vars(each)) for each in definition_warnings(definition)]
 
 
 class VersionCreated(BaseModel):
@@ -95,7 +95,7 @@ class PipelineDetail(PipelineInfo):
     version: VersionInfo
 
     @classmethod
-    def describe(cls, pipeline: Pipeline, latest: Version) -> "PipelineDetail":
+    def describe(cls, pipeline: Pipeline, latest: PipelineVersion) -> "PipelineDetail":
         """Return all that is known."""
         return cls(**_pipeline(pipeline), version=VersionInfo.of(latest))
 

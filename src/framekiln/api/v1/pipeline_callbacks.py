@@ -15,13 +15,13 @@ from framekiln.api.errors import MalformedJson
 from framekiln.api.v1.pipeline_bodies import Instant, iso
 from framekiln.api.v1.pipeline_schemas import described_body
 from framekiln.kit.errors import TooLarge
-from framekiln.pipelines.sending.callback_body import (
+from framekiln.pipelines.endpoints.attempt_result import MAX_RESPONSE_BYTES
+from framekiln.pipelines.endpoints.callback_body import (
     CODE,
     MAX_CODE_CHARS,
     MAX_MESSAGE_CHARS,
     read_callback,
 )
-from framekiln.pipelines.sending.verdict import MAX_ANSWER_BYTES
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])
 
@@ -86,7 +86,7 @@ async def receive_callback(request: Request, callback_id: str) -> CallbackRecord
     """Record a heartbeat, a result or a failure of work that an endpoint accepted."""
     callbacks = services_of(request).pipelines.callbacks
     try:
-        raw = await read_bytes(request, max_bytes=MAX_ANSWER_BYTES)
+        raw = await read_bytes(request, max_bytes=MAX_RESPONSE_BYTES)
     except TooLarge:
         await callbacks.refuse_too_large(callback_id)
         raise

@@ -4,24 +4,24 @@ from fastapi import APIRouter, Request, Response
 
 from framekiln.api.auth import services_of
 from framekiln.api.bodies import read_json_value
-from framekiln.api.v1.pipeline_access import MAX_BODY_BYTES, PipelineCaller, id_in
+from framekiln.api.v1.pipeline_access import MAX_BODY_BYTES, PipelineCaller, parse_path_id
 from framekiln.api.v1.pipeline_bodies import EndpointInfo, EndpointList, EndpointWithSecret
-from framekiln.api.v1.pipeline_pages import AskedArchivable
+from framekiln.api.v1.pipeline_pages import ArchivableParameters
 from framekiln.api.v1.pipeline_schemas import record_body
 from framekiln.pipelines.errors import EndpointNotFound
 from framekiln.pipelines.model.ids import EndpointId
-from framekiln.pipelines.owners.requests import EndpointRequest, read_body
+from framekiln.pipelines.services.requests import EndpointRequest, read_body
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])
 
 
 @router.get("/pipeline-endpoints", summary="List endpoints")
 async def list_endpoints(
-    request: Request, caller: PipelineCaller, asked: AskedArchivable
+    request: Request, caller: PipelineCaller, asked: ArchivableParameters
 ) -> EndpointList:
     """Return a page of endpoints, newest first."""
     found = await services_of(request).pipelines.endpoints.page(
-        caller.organization.id, asked.stretch, include_archived=asked.include_archived
+        caller.organization.id, asked.page_request, include_archived=asked.include_archived
     )
     page, next_cursor = asked.page_of(found, lambda each: each.position)
     return EndpointList(endpoints=[EndpointInfo.of(each) for each in page], next_cursor=next_cursor)
@@ -61,4 +61,4 @@ async def archive_endpoint(
 
 
 def _endpoint_id(text: str) -> EndpointId:
-    return EndpointId(id_in(text, EndpointNotFound, "endpoint"))
+    return EndpointId(parse_path_id(text, EndpointNotFound, "endpoint"))

@@ -13,19 +13,19 @@ from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from framekiln.pipelines.errors import invalid_request
-from framekiln.pipelines.forms.issues import Code, Issue
-from framekiln.pipelines.model.listing import Stretch
 from framekiln.pipelines.model.review import ReviewStatus
-from framekiln.pipelines.states.statuses import RunStatus
-from framekiln.pipelines.tables.review.store import ReviewFilter
-from framekiln.pipelines.tables.run.store import RunFilter
+from framekiln.pipelines.scheduling.status import RunStatus
+from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
+from framekiln.pipelines.stores.review import ReviewFilter
+from framekiln.pipelines.stores.rows import PageRequest
+from framekiln.pipelines.stores.run import RunFilter
 
 Item = TypeVar("Item")
 
 MAX_LIMIT: Final = 100
 
 
-class PageQuery(BaseModel):
+class ListQuery(BaseModel):
     """The query of every list."""
 
     model_config = ConfigDict(extra="forbid")
@@ -39,9 +39,9 @@ class PageQuery(BaseModel):
         return read_position(self.cursor)
 
     @property
-    def stretch(self) -> Stretch:
+    def page_request(self) -> PageRequest:
         """What to look for: one more than are shown tells whether there is another page."""
-        return Stretch(self.limit + 1, self.position)
+        return PageRequest(self.limit + 1, self.position)
 
     def page_of(
         self, found: Sequence[Item], place_of: Callable[[Item], Any]
@@ -51,7 +51,7 @@ class PageQuery(BaseModel):
         return page, write_cursor(place_of(page[-1])) if len(found) > self.limit else None
 
 
-class ArchivableQuery(PageQuery):
+class ArchivableQuery(ListQuery):
     """The query of a list of what can be archived."""
 
     include_archived: bool = Field(
@@ -59,7 +59,7 @@ class ArchivableQuery(PageQuery):
     )
 
 
-class RunQuery(PageQuery):
+class RunQuery(ListQuery):
     """The query of GET /api/v1/pipeline-runs."""
 
     status: RunStatus | None = None
@@ -68,27 +68,27 @@ class RunQuery(PageQuery):
     batch_id: UUID | None = None
 
     @property
-    def wanted(self) -> RunFilter:
+    def filter(self) -> RunFilter:
         """Which runs are wanted."""
         return RunFilter(self.status, self.pipeline_id, self.file_id, self.batch_id)
 
 
-class ReviewQuery(PageQuery):
+class ReviewQuery(ListQuery):
     """The query of GET /api/v1/pipeline-reviews."""
 
     status: ReviewStatus | None = None
     run_id: UUID | None = None
 
     @property
-    def wanted(self) -> ReviewFilter:
+    def filter(self) -> ReviewFilter:
         """Which tasks are wanted."""
         return ReviewFilter(self.status, self.run_id)
 
 
-AskedPage = Annotated[PageQuery, Query()]
-AskedArchivable = Annotated[ArchivableQuery, Query()]
-AskedRuns = Annotated[RunQuery, Query()]
-AskedReviews = Annotated[ReviewQuery, Query()]
+PageParameters = Annotated[ListQuery, Query()]
+ArchivableParameters = Annotated[ArchivableQuery, Query()]
+RunParameters = Annotated[RunQuery, Query()]
+ReviewParameters = Annotated[ReviewQuery, Query()]
 
 
 def read_cursor(cursor: str | None) -> str | None:
@@ -100,7 +100,7 @@ def read_cursor(cursor: str | None) -> str | None:
     except (binascii.Error, UnicodeError, ValueError):
         place = ""
     if not place or write_cursor(place) != cursor:
-        raise invalid_request([Issue("cursor", Code.PATTERN)])
+        raise invalid_request([ValidationIssue("cursor", IssueCode.PATTERN)])
     return place
 
 
@@ -110,7 +110,7 @@ def read_position(cursor: str | None) -> int | None:
     if place is None:
         return None
     if not place.removeprefix("-").isdecimal() or len(place) > 18:
-        raise invalid_request([Issue("cursor", Code.PATTERN)])
+        raise invalid_request([ValidationIssue("cursor", IssueCode.PATTERN)])
     return int(place)
 
 

@@ -6,17 +6,17 @@ from fastapi import APIRouter, Request
 
 from framekiln.api.auth import services_of
 from framekiln.api.bodies import read_json_value
-from framekiln.api.v1.pipeline_access import MAX_BODY_BYTES, PipelineCaller, id_in
+from framekiln.api.v1.pipeline_access import MAX_BODY_BYTES, PipelineCaller, parse_path_id
 from framekiln.api.v1.pipeline_bodies import ReviewInfo, ReviewList
-from framekiln.api.v1.pipeline_pages import AskedReviews
+from framekiln.api.v1.pipeline_pages import ReviewParameters
 from framekiln.api.v1.pipeline_schemas import described_body, record_body
 from framekiln.pipelines.errors import ReviewNotFound, invalid_request
-from framekiln.pipelines.forms.issues import Code, Issue
 from framekiln.pipelines.model.ids import ReviewId
-from framekiln.pipelines.model.review import Decider, Decision, ReviewStatus
+from framekiln.pipelines.model.review import Decision, Reviewer, ReviewStatus
 from framekiln.pipelines.outputs.corrections import Correction, check_correction
-from framekiln.pipelines.outputs.output import MAX_OUTPUT_BYTES
-from framekiln.pipelines.owners.requests import RejectRequest, read_body
+from framekiln.pipelines.outputs.model import MAX_OUTPUT_BYTES
+from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
+from framekiln.pipelines.services.requests import RejectRequest, read_body
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])
 
@@ -44,10 +44,12 @@ APPROVAL = described_body(
 
 
 @router.get("/pipeline-reviews", summary="List review tasks")
-async def list_reviews(request: Request, caller: PipelineCaller, asked: AskedReviews) -> ReviewList:
+async def list_reviews(
+    request: Request, caller: PipelineCaller, asked: ReviewParameters
+) -> ReviewList:
     """Return a page of tasks, newest first."""
     found = await services_of(request).pipelines.reviews.page(
-        caller.organization.id, asked.wanted, asked.stretch
+        caller.organization.id, asked.filter, asked.page_request
     )
     page, next_cursor = asked.page_of(found, lambda each: each.position)
     return ReviewList(reviews=[ReviewInfo.of(each) for each in page], next_cursor=next_cursor)
@@ -66,7 +68,7 @@ async def get_review(request: Request, caller: PipelineCaller, review_id: str) -
 async def approve_review(request: Request, caller: PipelineCaller, review_id: str) -> ReviewInfo:
     """Let the run go on, with corrected annotations if there are any."""
     body = await read_json_value(request, max_bytes=2 * MAX_OUTPUT_BYTES)
-    decision = Decision(ReviewStatus.APPROVED, Decider.of(caller), _correction(body))
+    decision = Decision(ReviewStatus.APPROVED, Reviewer.of(caller), _correction(body))
     return await _decide(request, caller, review_id, decision=decision)
 
 
@@ -78,7 +80,7 @@ async def approve_review(request: Request, caller: PipelineCaller, review_id: st
 async def reject_review(request: Request, caller: PipelineCaller, review_id: str) -> ReviewInfo:
     """Let the run end here: all later steps are skipped."""
     asked = read_body(RejectRequest, await read_json_value(request, max_bytes=MAX_BODY_BYTES))
-    decision = Decision(ReviewStatus.REJECTED, Decider.of(caller), reason=asked.reason)
+    decision = Decision(ReviewStatus.REJECTED, Reviewer.of(caller), reason=asked.reason)
     return await _decide(request, caller, review_id, decision=decision)
 
 
@@ -92,8 +94,10 @@ async def _decide(
 def _correction(body: Any) -> Correction | None:
     """Return what a reviewer corrected, or raise; without a patch there is nothing."""
     if not isinstance(body, dict):
-        raise invalid_request([Issue("", Code.TYPE)])
-    unknown = [Issue(name, Code.UNKNOWN_FIELD) for name in body if name != "metadata_patch"]
+        raise invalid_request([ValidationIssue("", IssueCode.TYPE)])
+    unknown = [
+        ValidationIssue(name, IssueCode.UNKNOWN_FIELD) for name in body if name != "metadata_patch"
+    ]
     if unknown:
         raise invalid_request(unknown)
     if body.get("metadata_patch") is None:
@@ -105,4 +109,4 @@ def _correction(body: Any) -> Correction | None:
 
 
 def _review_id(text: str) -> ReviewId:
-    return ReviewId(id_in(text, ReviewNotFound, "review"))
+    return ReviewId(parse_path_id(text, ReviewNotFound, "review"))

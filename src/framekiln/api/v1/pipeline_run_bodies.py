@@ -6,11 +6,11 @@ from uuid import UUID
 from pydantic import BaseModel
 
 from framekiln.api.v1.pipeline_bodies import Instant, iso
-from framekiln.jobs.ending import Failure
-from framekiln.pipelines.definitions.definition import Step
+from framekiln.jobs.failures import Failure
+from framekiln.pipelines.definition.model import Step
 from framekiln.pipelines.model.run import StepRun
-from framekiln.pipelines.owners.runs import RunDetail
-from framekiln.pipelines.states.statuses import RunStatus, StepStatus
+from framekiln.pipelines.scheduling.status import RunStatus, StepStatus
+from framekiln.pipelines.services.runs import RunDetail
 
 
 class StepError(BaseModel):

@@ -4,14 +4,19 @@ from fastapi import APIRouter, Request, Response
 
 from framekiln.api.auth import services_of
 from framekiln.api.bodies import read_json_value
-from framekiln.api.v1.pipeline_access import MAX_BODY_BYTES, IdempotencyKey, PipelineCaller, id_in
+from framekiln.api.v1.pipeline_access import (
+    MAX_BODY_BYTES,
+    IdempotencyKey,
+    PipelineCaller,
+    parse_path_id,
+)
 from framekiln.api.v1.pipeline_bodies import OutputItem, OutputList
-from framekiln.api.v1.pipeline_pages import AskedPage, AskedRuns, write_cursor
+from framekiln.api.v1.pipeline_pages import PageParameters, RunParameters, write_cursor
 from framekiln.api.v1.pipeline_run_bodies import RunCreated, RunInfo, RunList
 from framekiln.api.v1.pipeline_schemas import record_body
 from framekiln.pipelines.errors import RunNotFound
 from framekiln.pipelines.model.ids import RunId
-from framekiln.pipelines.owners.requests import RunRequest, read_body
+from framekiln.pipelines.services.requests import RunRequest, read_body
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])
 
@@ -40,10 +45,10 @@ async def create_run(
 
 
 @router.get("/pipeline-runs", summary="List runs")
-async def list_runs(request: Request, caller: PipelineCaller, asked: AskedRuns) -> RunList:
+async def list_runs(request: Request, caller: PipelineCaller, asked: RunParameters) -> RunList:
     """Return a page of runs, newest first."""
     found = await services_of(request).pipelines.runs.page(
-        caller.organization.id, asked.wanted, asked.stretch
+        caller.organization.id, asked.filter, asked.page_request
     )
     page, next_cursor = asked.page_of(found, lambda each: each.run.position)
     return RunList(runs=[RunInfo.of(each) for each in page], next_cursor=next_cursor)
@@ -74,10 +79,10 @@ async def retry_run(request: Request, caller: PipelineCaller, run_id: str) -> Ru
     "/pipeline-runs/{run_id}/outputs/{namespace}", summary="What a run wrote to a namespace"
 )
 async def list_outputs(
-    request: Request, caller: PipelineCaller, asked: AskedPage, *, run_id: str, namespace: str
+    request: Request, caller: PipelineCaller, asked: PageParameters, *, run_id: str, namespace: str
 ) -> OutputList:
     """Return a page of outputs, one for each window, or one for the whole file."""
-    page = await services_of(request).pipelines.outputs.of_run(
+    page = await services_of(request).pipelines.outputs.list_by_run(
         caller.organization.id,
         _run_id(run_id),
         namespace,
@@ -91,4 +96,4 @@ async def list_outputs(
 
 
 def _run_id(text: str) -> RunId:
-    return RunId(id_in(text, RunNotFound, "run"))
+    return RunId(parse_path_id(text, RunNotFound, "run"))

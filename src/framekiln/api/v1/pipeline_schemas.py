@@ -3,9 +3,9 @@
 from dataclasses import MISSING, fields
 from typing import Any, get_args, get_type_hints
 
-from framekiln.pipelines.forms.records import ListOf
-from framekiln.pipelines.forms.shapes import Identifier, Text, WholeNumber
-from framekiln.pipelines.owners.requests import MAX_HEADERS, Body, Headers
+from framekiln.pipelines.schema.records import ListOf
+from framekiln.pipelines.schema.shapes import Identifier, Text, WholeNumber
+from framekiln.pipelines.services.requests import MAX_HEADERS, Headers, RequestRecord
 
 DEFINITION: dict[str, Any] = {
     "type": "object",
@@ -15,7 +15,7 @@ DEFINITION: dict[str, Any] = {
 }
 
 
-def record_body(record: type[Body], **more: dict[str, Any]) -> dict[str, Any]:
+def record_body(record: type[RequestRecord], **more: dict[str, Any]) -> dict[str, Any]:
     """Return the `openapi_extra` of a route that reads `record`, and more properties."""
     return described_body(schema_of(record, more))
 
@@ -30,7 +30,9 @@ def described_body(schema: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def schema_of(record: type[Body], more: dict[str, dict[str, Any]] | None = None) -> dict[str, Any]:
+def schema_of(
+    record: type[RequestRecord], more: dict[str, dict[str, Any]] | None = None
+) -> dict[str, Any]:
     """Return the JSON schema of a record."""
     hints = get_type_hints(record, include_extras=True)
     properties, required = dict(more or {}), list(more or {})

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Request, Response
 
 from framekiln.api.auth import services_of
 from framekiln.api.bodies import read_json_value
-from framekiln.api.v1.pipeline_access import MAX_DEFINITION_BYTES, PipelineCaller, id_in
+from framekiln.api.v1.pipeline_access import MAX_DEFINITION_BYTES, PipelineCaller, parse_path_id
 from framekiln.api.v1.pipeline_bodies import (
     PipelineCreated,
     PipelineDetail,
@@ -17,23 +17,23 @@ from framekiln.api.v1.pipeline_bodies import (
     VersionList,
     WarningInfo,
 )
-from framekiln.api.v1.pipeline_pages import AskedArchivable, AskedPage
+from framekiln.api.v1.pipeline_pages import ArchivableParameters, PageParameters
 from framekiln.api.v1.pipeline_schemas import DEFINITION, described_body, record_body
 from framekiln.pipelines.errors import PipelineNotFound, VersionNotFound, invalid_request
-from framekiln.pipelines.forms.issues import Code, Issue
 from framekiln.pipelines.model.ids import PipelineId
-from framekiln.pipelines.owners.requests import PipelineName, read_body
+from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
+from framekiln.pipelines.services.requests import PipelineName, read_body
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])
 
 
 @router.get("/pipelines", summary="List pipelines")
 async def list_pipelines(
-    request: Request, caller: PipelineCaller, asked: AskedArchivable
+    request: Request, caller: PipelineCaller, asked: ArchivableParameters
 ) -> PipelineList:
     """Return a page of pipelines, newest first."""
-    found = await services_of(request).pipelines.catalogue.page(
-        caller.organization.id, asked.stretch, include_archived=asked.include_archived
+    found = await services_of(request).pipelines.pipelines.page(
+        caller.organization.id, asked.page_request, include_archived=asked.include_archived
     )
     page, next_cursor = asked.page_of(found, lambda each: each.position)
     return PipelineList(pipelines=[PipelineInfo.of(each) for each in page], next_cursor=next_cursor)
@@ -49,7 +49,7 @@ async def create_pipeline(request: Request, caller: PipelineCaller) -> PipelineC
     """Make a pipeline with its first version."""
     body = await read_json_value(request, max_bytes=MAX_DEFINITION_BYTES)
     name, definition = _named_definition(body)
-    created, version = await services_of(request).pipelines.catalogue.create(
+    created, version = await services_of(request).pipelines.pipelines.create(
         caller.organization.id, name, definition
     )
     shown = PipelineDetail.describe(created, version)
@@ -70,7 +70,7 @@ async def archive_pipeline(
 ) -> PipelineDetail:
     """Let a pipeline take no new versions or runs; its name is free again."""
     found = _pipeline_id(pipeline_id)
-    await services_of(request).pipelines.catalogue.archive(caller.organization.id, found)
+    await services_of(request).pipelines.pipelines.archive(caller.organization.id, found)
     return await _detail(request, caller, found)
 
 
@@ -85,11 +85,11 @@ router.add_api_route(
 
 @router.get("/pipelines/{pipeline_id}/versions", summary="List the versions of a pipeline")
 async def list_versions(
-    request: Request, caller: PipelineCaller, asked: AskedPage, *, pipeline_id: str
+    request: Request, caller: PipelineCaller, asked: PageParameters, *, pipeline_id: str
 ) -> VersionList:
     """Return a page of versions, newest first."""
-    found = await services_of(request).pipelines.catalogue.versions(
-        caller.organization.id, _pipeline_id(pipeline_id), asked.stretch
+    found = await services_of(request).pipelines.pipelines.versions(
+        caller.organization.id, _pipeline_id(pipeline_id), asked.page_request
     )
     page, next_cursor = asked.page_of(found, lambda each: each.number)
     return VersionList(versions=[VersionInfo.of(each) for each in page], next_cursor=next_cursor)
@@ -109,7 +109,7 @@ async def create_version(
     body = await read_json_value(request, max_bytes=MAX_DEFINITION_BYTES)
     is_wrapped = isinstance(body, dict) and set(body) == {"definition"}
     definition = body["definition"] if is_wrapped else body
-    version, is_new = await services_of(request).pipelines.catalogue.add_version(
+    version, is_new = await services_of(request).pipelines.pipelines.add_version(
         caller.organization.id, _pipeline_id(pipeline_id), definition
     )
     response.status_code = 201 if is_new else 200
@@ -128,7 +128,7 @@ async def get_version(
     found = _pipeline_id(pipeline_id)
     if not number.isascii() or not number.isdecimal() or len(number) > 9:
         raise VersionNotFound(f"there is no version {number[:100]!r}: they are numbered from 1")
-    version = await services_of(request).pipelines.catalogue.version(
+    version = await services_of(request).pipelines.pipelines.version(
         caller.organization.id, found, int(number)
     )
     return VersionInfo.of(version)
@@ -137,7 +137,7 @@ async def get_version(
 async def _detail(
     request: Request, caller: PipelineCaller, pipeline_id: PipelineId
 ) -> PipelineDetail:
-    catalogue, organization_id = services_of(request).pipelines.catalogue, caller.organization.id
+    catalogue, organization_id = services_of(request).pipelines.pipelines, caller.organization.id
     pipeline = await catalogue.get(organization_id, pipeline_id)
     latest = await catalogue.version(organization_id, pipeline_id, pipeline.latest_version)
     return PipelineDetail.describe(pipeline, latest)
@@ -145,7 +145,7 @@ async def _detail(
 
 def _named_definition(body: Any) -> tuple[str, Any]:
     if isinstance(body, dict) and "definition" not in body:
-        raise invalid_request([Issue("definition", Code.REQUIRED)])
+        raise invalid_request([ValidationIssue("definition", IssueCode.REQUIRED)])
     rest = body
     if isinstance(body, dict):
         rest = {key: value for key, value in body.items() if key != "definition"}
@@ -154,4 +154,4 @@ def _named_definition(body: Any) -> tuple[str, Any]:
 
 
 def _pipeline_id(text: str) -> PipelineId:
-    return PipelineId(id_in(text, PipelineNotFound, "pipeline"))
+    return PipelineId(parse_path_id(text, PipelineNotFound, "pipeline"))

@@ -9,18 +9,18 @@ from pydantic import BaseModel, BeforeValidator, Field
 
 from framekiln.api.unknown_fields import RequestBody
 from framekiln.api.v1.numbers import NUMBER, WHOLE
-from framekiln.engine.order import LARGEST_SIDE_PX, LONGEST_MS
-from framekiln.engine.render_data import data_as_text
+from framekiln.engine.film_order import MAX_DURATION_MS, MAX_SIDE_PX
+from framekiln.engine.page.render_data import render_data_json
 from framekiln.engine.slices import DEFAULT_SLICE_MS
 from framekiln.kit.errors import InvalidInput
-from framekiln.media.imaging.still_formats import JpegFormat, PngFormat, WebpFormat
-from framekiln.renders.model import Asked, NewRender, Render, RenderStatus
+from framekiln.media.images.still_formats import JpegFormat, PngFormat, WebpFormat
+from framekiln.renders.model import NewRender, Render, RenderOptions, RenderStatus
 from framekiln.renders.output import Mp4Format, OutputFormat, container_of
 from framekiln.timeline import exact_rate
 
 Instant = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Percent = Annotated[int, Field(ge=1, le=100), WHOLE]
-Side = Annotated[int, Field(ge=2, le=LARGEST_SIDE_PX), WHOLE]
+Side = Annotated[int, Field(ge=2, le=MAX_SIDE_PX), WHOLE]
 
 
 class VideoCodec(BaseModel):
@@ -35,7 +35,7 @@ class AudioCodec(BaseModel):
     codec: Literal["aac"] = "aac"
 
 
-class Output(BaseModel):
+class RenderOutput(BaseModel):
     """`output`: which fields count depends on the container."""
 
     container: Literal["mp4", "jpeg", "png", "webp"] = "mp4"
@@ -83,8 +83,8 @@ class CreateRender(RequestBody):
     width: Side | None = None
     height: Side | None = None
     fps: Annotated[float, Field(ge=1, le=120), NUMBER] | None = None
-    duration_ms: Annotated[int, Field(ge=0, le=LONGEST_MS), WHOLE] | None = None
-    output: Output | None = None
+    duration_ms: Annotated[int, Field(ge=0, le=MAX_DURATION_MS), WHOLE] | None = None
+    output: RenderOutput | None = None
     data: dict[str, Any] | None = None
     metadata: Annotated[
         dict[str, Annotated[str, Field(strict=True)]],
@@ -100,18 +100,18 @@ class CreateRender(RequestBody):
         self, *, expires_at: datetime | None, warnings: Sequence[str] = ()
     ) -> NewRender:
         """Return the domain's value, or raise what does not fit the output asked for."""
-        output = (self.output or Output()).as_format()
+        output = (self.output or RenderOutput()).as_format()
         if isinstance(output, Mp4Format):
             self._check_mp4()
         return NewRender(
             html=self.html,
-            asked=Asked(
+            options=RenderOptions(
                 width_px=self.width,
                 height_px=self.height,
                 fps=None if self.fps is None else exact_rate(self.fps),
                 duration_ms=self.duration_ms,
             ),
-            data=None if self.data is None else data_as_text(self.data),
+            data=None if self.data is None else render_data_json(self.data),
             output=output,
             metadata=self.metadata,
             md5=self.md5,
@@ -178,7 +178,7 @@ class RenderInfo(CreatedRender):
     @classmethod
     def describe(cls, render: Render, *, base_url: str) -> "RenderInfo":
         """Return what is known: as made, or as asked while it is not made yet."""
-        made, asked, failure = render.made, render.asked, render.failure
+        made, asked, failure = render.result, render.options, render.failure
         fps = made.fps if made else asked.fps
         url = f"{base_url}/api/v1/renders/{render.id}.{container_of(render.output)}"
         return cls(
@@ -196,7 +196,7 @@ class RenderInfo(CreatedRender):
         )
 
 
-class Success(BaseModel):
+class RenderDeleted(BaseModel):
     """The answer of a deletion."""
 
     success: bool

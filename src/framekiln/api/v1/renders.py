@@ -12,7 +12,7 @@ from framekiln.api.bodies import json_body, read_json, read_to_file
 from framekiln.api.progress import counted_events
 from framekiln.api.ranges import blob_response
 from framekiln.api.unknown_fields import warnings_of
-from framekiln.api.v1.render_bodies import CreatedRender, CreateRender, RenderInfo, Success
+from framekiln.api.v1.render_bodies import CreatedRender, CreateRender, RenderDeleted, RenderInfo
 from framekiln.api.v1.uploads import BINARY
 from framekiln.kit.errors import NotFound, TooLarge
 from framekiln.kit.expiry import parse_expiry
@@ -99,17 +99,17 @@ async def _download(request: Request, reader: Reader, render_id: str, *, asked: 
             f"the output of render {render.id} is no {asked}: it is at"
             f" /api/v1/renders/{render.id}.{container}"
         )
-    if render.made is None or render.completed_at is None:
+    if render.result is None or render.completed_at is None:
         raise RenderNotComplete(
             f"render {render.id} is {render.status}, so there is no output", status=render.status
         )
     return await blob_response(
         request,
         services.blobs,
-        render.made.output_key,
+        render.result.output_key,
         media_type=media_type_of(render.output),
         filename=f"{render.id}.{container}",
-        etag=f"{render.id}-{render.made.output_key.rsplit('/', 1)[-1]}",
+        etag=f"{render.id}-{render.result.output_key.rsplit('/', 1)[-1]}",
         last_modified=render.completed_at,
     )
 
@@ -165,10 +165,12 @@ async def get_render(request: Request, caller: AuthenticatedCaller, render_id: s
 
 
 @router.delete("/renders/{render_id}", summary="Delete a render")
-async def delete_render(request: Request, caller: AuthenticatedCaller, render_id: str) -> Success:
+async def delete_render(
+    request: Request, caller: AuthenticatedCaller, render_id: str
+) -> RenderDeleted:
     """Remove the render, its output and everything kept for it; not while it is worked on."""
     await services_of(request).renders.delete(caller.organization.id, _render_id(render_id))
-    return Success(success=True)
+    return RenderDeleted(success=True)
 
 
 router.add_api_route(

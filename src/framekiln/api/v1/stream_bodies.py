@@ -28,7 +28,7 @@ _SHA256_BYTES: Final = 32
 TrackNumber = Annotated[int, Field(ge=1, le=10_000), WHOLE]
 
 
-class NewStreamedTrack(RequestBody):
+class CreateStreamTrack(RequestBody):
     """A track of a stream that is going to come."""
 
     track_id: TrackNumber
@@ -40,7 +40,7 @@ class CreateStream(RequestBody):
 
     filename: Annotated[str, Field(min_length=1, max_length=1024, strict=True)]
     tracks: Annotated[
-        list[NewStreamedTrack],
+        list[CreateStreamTrack],
         Field(json_schema_extra={"minItems": 1, "maxItems": MAX_TRACKS}),
     ]
     expires_at: Annotated[
@@ -101,13 +101,13 @@ class StreamTrackState(BaseModel):
         )
 
 
-class PieceKept(StreamTrackState):
+class StreamTrackStored(StreamTrackState):
     """The answer to an init segment or a fragment."""
 
     file_id: UUID
 
     @classmethod
-    def of(cls, track: StreamTrack) -> "PieceKept":
+    def of(cls, track: StreamTrack) -> "StreamTrackStored":
         """Return the state of its track."""
         return cls(**StreamTrackState.of(track).model_dump(), file_id=track.file_id)
 

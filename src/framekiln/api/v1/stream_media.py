@@ -7,17 +7,17 @@ from fastapi.responses import StreamingResponse
 
 from framekiln.api.auth import MediaReader, services_of
 from framekiln.api.ranges import content_disposition
-from framekiln.files.ids import file_id_of
-from framekiln.files.streams.checking import LONGEST_MS
-from framekiln.files.streams.excerpts import Span
+from framekiln.files.ids import parse_file_id
+from framekiln.files.streams.excerpts import ExcerptRange
+from framekiln.files.streams.validation import MAX_DURATION_MS
 
 router = APIRouter(prefix="/api/v1", tags=["streamed uploads"])
 
 _PATH: Final = "/files/{file_id}/stream/media.mp4"
 _BYTES: Final = {"schema": {"type": "string", "format": "binary"}}
 
-Instant = Annotated[int, Query(ge=0, le=LONGEST_MS, description="Milliseconds of the file.")]
-TrackNumber = Annotated[
+InstantMs = Annotated[int, Query(ge=0, le=MAX_DURATION_MS, description="Milliseconds of the file.")]
+TrackFilter = Annotated[
     int | None, Query(ge=1, le=10_000, description="Only this track; by default all of them.")
 ]
 
@@ -27,14 +27,14 @@ async def get_stream_media(
     reader: MediaReader,
     file_id: str,
     *,
-    to_ms: Instant,
-    from_ms: Instant = 0,
-    track_id: TrackNumber = None,
+    to_ms: InstantMs,
+    from_ms: InstantMs = 0,
+    track_id: TrackFilter = None,
 ) -> Response:
     """Send the fragments that have anything of a span, as one fragmented MP4."""
     streams = services_of(request).streams
-    span = Span(from_ms, to_ms, track_id)
-    stream = await streams.find(reader.organization_id, file_id_of(file_id))
+    span = ExcerptRange(from_ms, to_ms, track_id)
+    stream = await streams.find(reader.organization_id, parse_file_id(file_id))
     excerpt = await streams.excerpts.find(stream, span)
     headers = {
         # Made of many blobs, and small: it is sent whole.

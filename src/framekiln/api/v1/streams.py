@@ -15,16 +15,16 @@ from framekiln.api.v1.files import MAX_BODY_BYTES
 from framekiln.api.v1.pipeline_access import PipelineCaller
 from framekiln.api.v1.stream_bodies import (
     CreateStream,
-    PieceKept,
     SealStream,
     StreamState,
+    StreamTrackStored,
     new_stream,
     sha256_of,
 )
 from framekiln.api.v1.uploads import BINARY
-from framekiln.files.ids import file_id_of, track_id_of
+from framekiln.files.ids import parse_file_id, parse_track_id
 from framekiln.files.streams.model import MAX_FRAGMENT_BYTES, MAX_INIT_BYTES
-from framekiln.files.streams.receiving import Piece, StreamPlace
+from framekiln.files.streams.receiver import ReceivedBody, StreamTrackRef
 from framekiln.kit.errors import NotFound
 from framekiln.kit.expiry import parse_expiry
 
@@ -39,14 +39,14 @@ ContentDigest = Annotated[
 ]
 
 
-def place_of(caller: PipelineCaller, file_id: str, track_id: str) -> StreamPlace:
+def stream_track(caller: PipelineCaller, file_id: str, track_id: str) -> StreamTrackRef:
     """Return which track of which stream an address names."""
-    return StreamPlace(caller.organization.id, file_id_of(file_id), track_id_of(track_id))
+    return StreamTrackRef(caller.organization.id, parse_file_id(file_id), parse_track_id(track_id))
 
 
-Place = Annotated[StreamPlace, Depends(place_of)]
+StreamTrackParam = Annotated[StreamTrackRef, Depends(stream_track)]
 KEPT: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"model": PieceKept, "description": "It was here already"}
+    200: {"model": StreamTrackStored, "description": "It was here already"}
 }
 
 
@@ -69,7 +69,7 @@ async def create_stream(request: Request, caller: PipelineCaller) -> StreamState
 async def get_stream(request: Request, caller: PipelineCaller, file_id: str) -> StreamState:
     """Return what is expected next of each track, and the sum of what has come."""
     streams = services_of(request).streams
-    return StreamState.describe(await streams.find(caller.organization.id, file_id_of(file_id)))
+    return StreamState.describe(await streams.find(caller.organization.id, parse_file_id(file_id)))
 
 
 @router.post(
@@ -79,7 +79,7 @@ async def get_stream(request: Request, caller: PipelineCaller, file_id: str) -> 
 )
 async def seal_stream(request: Request, caller: PipelineCaller, file_id: str) -> FileRecord:
     """Say that all fragments were sent; the file is processed then."""
-    file = file_id_of(file_id)
+    file = parse_file_id(file_id)
     body = await read_json(request, SealStream, max_bytes=MAX_BODY_BYTES)
     streams = services_of(request).streams
     return FileRecord.of(await streams.seal(caller.organization.id, file, body.counts()))
@@ -93,16 +93,20 @@ async def seal_stream(request: Request, caller: PipelineCaller, file_id: str) ->
     summary="Send the init segment of a track",
 )
 async def put_init(
-    request: Request, response: Response, place: Place, *, content_digest: ContentDigest = None
-) -> PieceKept:
+    request: Request,
+    response: Response,
+    place: StreamTrackParam,
+    *,
+    content_digest: ContentDigest = None,
+) -> StreamTrackStored:
     """Keep an init segment; the same one again changes nothing."""
     with tempfile.TemporaryDirectory(prefix="framekiln-init-") as folder:
         path = Path(folder) / "init"
         await read_to_file(request, path, max_bytes=MAX_INIT_BYTES)
-        piece = Piece(path, sha256_of(content_digest))
+        piece = ReceivedBody(path, sha256_of(content_digest))
         track, is_new = await services_of(request).streams.receiving.put_init(place, piece)
     response.status_code = 201 if is_new else 200
-    return PieceKept.of(track)
+    return StreamTrackStored.of(track)
 
 
 @router.put(
@@ -115,21 +119,21 @@ async def put_init(
 async def put_fragment(
     request: Request,
     response: Response,
-    place: Place,
+    place: StreamTrackParam,
     *,
     number: str,
     content_digest: ContentDigest = None,
-) -> PieceKept:
+) -> StreamTrackStored:
     """Verify and keep the next fragment; the same one again changes nothing."""
     with tempfile.TemporaryDirectory(prefix="framekiln-fragment-") as folder:
         path = Path(folder) / "fragment"
         await read_to_file(request, path, max_bytes=MAX_FRAGMENT_BYTES)
-        piece = Piece(path, sha256_of(content_digest))
+        piece = ReceivedBody(path, sha256_of(content_digest))
         track, is_new = await services_of(request).streams.receiving.put_fragment(
             place, _number(number), piece
         )
     response.status_code = 201 if is_new else 200
-    return PieceKept.of(track)
+    return StreamTrackStored.of(track)
 
 
 def _number(text: str) -> int:

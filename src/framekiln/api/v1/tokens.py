@@ -5,7 +5,7 @@ from pydantic import BaseModel, Field
 
 from framekiln.api.auth import AuthenticatedCaller, services_of
 from framekiln.api.bodies import json_body, read_json
-from framekiln.api.origins import names_us
+from framekiln.api.origins import is_own_url
 from framekiln.api.unknown_fields import RequestBody, WarningRoute
 from framekiln.identity.model import Caller
 
@@ -42,7 +42,7 @@ async def sign(request: Request, response: Response, caller: Caller) -> SignedUr
     services = services_of(request)
     body = await read_json(request, SignUrl, max_bytes=MAX_BODY_BYTES)
     # Players sign whatever a page names: a token for another host must not open much to it.
-    is_ours = names_us(body.url, request.headers, services.settings)
+    is_ours = is_own_url(body.url, request.headers, services.settings)
     token = await services.tokens.sign_url(
         caller.organization.id,
         body.url,

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from framekiln.api.auth import MEDIA_TOKEN, MediaReader, services_of
 from framekiln.api.ranges import blob_response
-from framekiln.media.segmenting.renditions import (
+from framekiln.media.segments.renditions import (
     AUDIO,
     LARGEST_SHORT_SIDE_PX,
     MAIN,
@@ -15,16 +15,15 @@ from framekiln.media.segmenting.renditions import (
     SCRUB_WIDTH_PX,
     STEPS_PX,
 )
-from framekiln.playback.links import Links
-from framekiln.playback.manifests import dash, hls
-from framekiln.playback.manifests import json as json_manifest
-from framekiln.playback.names import (
+from framekiln.playback.manifests import dash, hls, json_manifest
+from framekiln.playback.manifests.links import ManifestLinks
+from framekiln.playback.segment_names import (
     SEGMENT_TYPE,
-    WHOLE_TYPE,
+    SELF_CONTAINED_TYPE,
     find_init,
     find_rendition,
-    is_whole,
-    segment_named,
+    is_self_contained,
+    parse_segment_name,
 )
 
 router = APIRouter(prefix="/api/v1/transcode", tags=["playback"])
@@ -65,7 +64,7 @@ async def get_dash(request: Request, reader: MediaReader, url: SourceUrl) -> Res
     playback = services_of(request).playback
     source, outline = await playback.open(reader.organization_id, url)
     await playback.prepare_start(source, outline)
-    text = dash.presentation(outline, _links(request, url))
+    text = dash.dash_manifest(outline, _links(request, url))
     return _kept(text.encode(), dash.MEDIA_TYPE, MANIFEST_AGE_S)
 
 
@@ -74,7 +73,7 @@ async def get_json(request: Request, reader: MediaReader, url: SourceUrl) -> Res
     services = services_of(request)
     source, outline = await services.playback.open(reader.organization_id, url)
     await services.playback.prepare_start(source, outline)
-    body = json_manifest.manifest(
+    body = json_manifest.json_manifest(
         outline, _links(request, url), public_url=services.settings.public_url
     )
     return _kept(json.dumps(body).encode(), json_manifest.MEDIA_TYPE, MANIFEST_AGE_S)
@@ -106,7 +105,7 @@ async def get_init(
 ) -> Response:
     """Send the header of a rendition; it is the same for all its segments."""
     _, outline = await services_of(request).playback.open(reader.organization_id, url)
-    return _kept(find_init(outline, rendition, extension), WHOLE_TYPE, SEGMENT_AGE_S)
+    return _kept(find_init(outline, rendition, extension), SELF_CONTAINED_TYPE, SEGMENT_AGE_S)
 
 
 async def get_segment(
@@ -122,9 +121,9 @@ async def get_segment(
     services = services_of(request)
     source, outline = await services.playback.open(reader.organization_id, url)
     found = find_rendition(outline, rendition)
-    key = await services.playback.segment(source, segment_named(rendition, number, extension))
-    if is_whole(extension):
-        return _kept(found.init + await services.blobs.get(key), WHOLE_TYPE, SEGMENT_AGE_S)
+    key = await services.playback.segment(source, parse_segment_name(rendition, number, extension))
+    if is_self_contained(extension):
+        return _kept(found.init + await services.blobs.get(key), SELF_CONTAINED_TYPE, SEGMENT_AGE_S)
     response = await blob_response(
         request,
         services.blobs,
@@ -138,8 +137,8 @@ async def get_segment(
     return response
 
 
-def _links(request: Request, url: str) -> Links:
-    return Links(url, request.query_params.get(MEDIA_TOKEN))
+def _links(request: Request, url: str) -> ManifestLinks:
+    return ManifestLinks(url, request.query_params.get(MEDIA_TOKEN))
 
 
 def _kept(content: bytes, media_type: str, age_s: int) -> Response:
@@ -158,11 +157,16 @@ for _path, _endpoint, _types, _summary in (
     ("/manifest.json", get_json, (json_manifest.MEDIA_TYPE,), "A source, described in JSON"),
     ("/presets", get_presets, ("application/json",), "The renditions there can be"),
     ("/{rendition}/playlist.m3u8", get_playlist, (hls.MEDIA_TYPE,), "The segments of a rendition"),
-    ("/{rendition}/init.{extension}", get_init, (WHOLE_TYPE,), "The header of a rendition"),
+    (
+        "/{rendition}/init.{extension}",
+        get_init,
+        (SELF_CONTAINED_TYPE,),
+        "The header of a rendition",
+    ),
     (
         "/{rendition}/{number}.{extension}",
         get_segment,
-        (SEGMENT_TYPE, WHOLE_TYPE),
+        (SEGMENT_TYPE, SELF_CONTAINED_TYPE),
         "A segment of a rendition",
     ),
 ):

@@ -9,8 +9,8 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, BeforeValidator, C
 from framekiln.api.unknown_fields import RequestBody
 from framekiln.api.v1.render_bodies import Instant
 from framekiln.kit.ids import FileId
-from framekiln.transcripts.detail import detail, detail_for_file
-from framekiln.transcripts.model import Ask, Transcription
+from framekiln.transcripts.documents import transcription_document, transcription_document_for_file
+from framekiln.transcripts.model import Transcription, TranscriptionRequest
 
 _NUMBER: Final = re.compile(r"-?[0-9]{1,9}")
 _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8}){0,4}")
@@ -33,7 +33,7 @@ def _check_language(text: str) -> str:
     return text
 
 
-TrackNumber = Annotated[
+TrackNumberOrText = Annotated[
     int,
     Field(ge=-(1 << 31), lt=1 << 31, json_schema_extra={"type": ["integer", "string"]}),
     BeforeValidator(_track_number),
@@ -45,23 +45,23 @@ Language = Annotated[
 ]
 
 
-class Transcribe(RequestBody):
+class TranscribeFile(RequestBody):
     """The body of POST /api/v1/{files,isobmff_files}/:id/transcribe."""
 
-    track_id: TrackNumber | None = Field(
+    track_id: TrackNumberOrText | None = Field(
         default=None, validation_alias=AliasChoices("trackId", "track_id")
     )
     language: Language | None = None
 
-    def as_ask(self, file_id: FileId) -> Ask:
+    def as_ask(self, file_id: FileId) -> TranscriptionRequest:
         """Return the domain's value."""
-        return Ask(file_id, self.track_id, self.language)
+        return TranscriptionRequest(file_id, self.track_id, self.language)
 
 
-class CreateTranscription(Transcribe):
+class CreateTranscription(TranscribeFile):
     """The body of POST /api/v1/transcriptions."""
 
-    track_id: TrackNumber | None = Field(
+    track_id: TrackNumberOrText | None = Field(
         default=None, validation_alias=AliasChoices("track_id", "trackId")
     )
     file_id: Annotated[str, Field(max_length=64, strict=True)]
@@ -106,7 +106,7 @@ class TranscriptionRecord(TranscribeStarted):
     @classmethod
     def of(cls, transcription: Transcription) -> "TranscriptionRecord":
         """Return what is known."""
-        return cls(**detail(transcription))
+        return cls(**transcription_document(transcription))
 
 
 class FileTranscriptionRecord(TranscriptionRecord):
@@ -115,7 +115,7 @@ class FileTranscriptionRecord(TranscriptionRecord):
     @classmethod
     def of(cls, transcription: Transcription) -> "FileTranscriptionRecord":
         """Return what is known."""
-        return cls(**detail_for_file(transcription))
+        return cls(**transcription_document_for_file(transcription))
 
 
 class IsobmffTrackLength(BaseModel):
@@ -156,7 +156,7 @@ class TranscriptionList(BaseModel):
     next_cursor: str | None
 
 
-class Spoken(BaseModel):
+class CaptionText(BaseModel):
     """Some text and when it is said, in seconds."""
 
     start: float
@@ -164,14 +164,14 @@ class Spoken(BaseModel):
     text: str
 
 
-class Fragment(BaseModel):
+class TranscriptFragment(BaseModel):
     """What is said in one slice of a file."""
 
-    segments: list[Spoken]
-    word_segments: list[Spoken]
+    segments: list[CaptionText]
+    word_segments: list[CaptionText]
 
 
-class Captions(Fragment):
+class TranscriptCaptions(TranscriptFragment):
     """All that is said in a file."""
 
     language: str | None

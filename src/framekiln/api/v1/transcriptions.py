@@ -11,24 +11,28 @@ from framekiln.api.bodies import json_body, read_json
 from framekiln.api.progress import counted_events
 from framekiln.api.unknown_fields import WarningRoute
 from framekiln.api.v1.transcription_bodies import (
-    Captions,
     CreateTranscription,
     FileTranscriptionRecord,
-    Fragment,
     IsobmffTranscriptionRecord,
-    Transcribe,
+    TranscribeFile,
     TranscribeStarted,
+    TranscriptCaptions,
+    TranscriptFragment,
     TranscriptionList,
     TranscriptionQuery,
     TranscriptionRecord,
 )
-from framekiln.files.ids import file_id_of
+from framekiln.files.ids import parse_file_id
 from framekiln.identity.model import Caller
-from framekiln.speech.captions import as_page_captions, to_srt, to_vtt
+from framekiln.speech.captions import to_page_captions, to_srt, to_vtt
 from framekiln.speech.model import Transcript
-from framekiln.transcripts.ids import fragment_number_of, transcription_id_of
-from framekiln.transcripts.model import Ask, Transcription
-from framekiln.transcripts.page_captions import page_captions
+from framekiln.transcripts.documents import page_captions
+from framekiln.transcripts.model import (
+    Transcription,
+    TranscriptionRequest,
+    fragment_number_of,
+    transcription_id_of,
+)
 
 router = APIRouter(prefix="/api/v1", tags=["transcriptions"], route_class=WarningRoute)
 
@@ -49,7 +53,7 @@ _STARTED: Final[dict[int | str, dict[str, Any]]] = {
 @router.post(
     "/files/{file_id}/transcribe",
     status_code=201,
-    openapi_extra=json_body(Transcribe),
+    openapi_extra=json_body(TranscribeFile),
     responses=_STARTED,
     summary="Transcribe a file",
 )
@@ -57,8 +61,8 @@ async def transcribe_file(
     request: Request, response: Response, caller: AuthenticatedCaller, *, file_id: str
 ) -> TranscribeStarted:
     """Have a sound track written down, by default the first; asking again changes nothing."""
-    file = file_id_of(file_id)
-    body = await read_json(request, Transcribe, max_bytes=MAX_BODY_BYTES)
+    file = parse_file_id(file_id)
+    body = await read_json(request, TranscribeFile, max_bytes=MAX_BODY_BYTES)
     started = await _start(request, response, caller, ask=body.as_ask(file))
     return TranscribeStarted.of(started)
 
@@ -69,7 +73,7 @@ router.add_api_route(
     methods=["POST"],
     status_code=201,
     operation_id="transcribe_isobmff_file",
-    openapi_extra=json_body(Transcribe),
+    openapi_extra=json_body(TranscribeFile),
     responses=_STARTED,
     summary="Transcribe a file, at its older address",
 )
@@ -81,7 +85,7 @@ async def get_file_transcription(
 ) -> FileTranscriptionRecord:
     """Return where the newest transcription of a file stands."""
     transcripts = services_of(request).transcripts
-    found = await transcripts.newest(reader.organization_id, file_id_of(file_id))
+    found = await transcripts.newest(reader.organization_id, parse_file_id(file_id))
     return FileTranscriptionRecord.of(found)
 
 
@@ -94,7 +98,7 @@ async def get_isobmff_transcription(
 ) -> IsobmffTranscriptionRecord:
     """Return where the newest transcription of a file stands."""
     transcripts = services_of(request).transcripts
-    found = await transcripts.newest(reader.organization_id, file_id_of(file_id))
+    found = await transcripts.newest(reader.organization_id, parse_file_id(file_id))
     return IsobmffTranscriptionRecord.of(found)
 
 
@@ -110,7 +114,7 @@ async def create_transcription(
 ) -> TranscriptionRecord:
     """Have a sound track of a file written down; asking again changes nothing."""
     body = await read_json(request, CreateTranscription, max_bytes=MAX_BODY_BYTES)
-    ask = body.as_ask(file_id_of(body.file_id))
+    ask = body.as_ask(parse_file_id(body.file_id))
     return TranscriptionRecord.of(await _start(request, response, caller, ask=ask))
 
 
@@ -124,7 +128,7 @@ async def list_transcriptions(
     """Return a page of the organization's transcriptions, newest first."""
     page = await services_of(request).transcripts.page(
         caller.organization.id,
-        file_id=file_id_of(wanted.file_id) if wanted.file_id is not None else None,
+        file_id=parse_file_id(wanted.file_id) if wanted.file_id is not None else None,
         before_position=int(wanted.cursor) if wanted.cursor else None,
         limit=wanted.limit + 1,
     )
@@ -152,7 +156,7 @@ async def follow_transcription(
 
 @router.get(
     "/transcriptions/{transcription_id}/fragments/{number}",
-    response_model=Fragment,
+    response_model=TranscriptFragment,
     summary="What is said in one slice",
 )
 async def get_fragment(
@@ -162,12 +166,12 @@ async def get_fragment(
     transcripts = services_of(request).transcripts
     found = await transcripts.get(reader.organization_id, transcription_id_of(transcription_id))
     said = await transcripts.fragment(found, fragment_number_of(number))
-    return JSONResponse(as_page_captions(said))
+    return JSONResponse(to_page_captions(said))
 
 
 def _text_answers(form: str) -> dict[str, Any]:
     if form == "json":
-        return {"response_model": Captions}
+        return {"response_model": TranscriptCaptions}
     media_type = MEDIA_TYPES[form].partition(";")[0]
     content = {media_type: {"schema": {"type": "string"}}}
     return {
@@ -196,7 +200,7 @@ def _add_text_routes(form: str) -> None:
     ) -> Response:
         """Return all that is said in a file, as its newest transcription has it."""
         transcripts = services_of(request).transcripts
-        said = await transcripts.for_file(reader.organization_id, file_id_of(file_id))
+        said = await transcripts.for_file(reader.organization_id, parse_file_id(file_id))
         return _text(said, form, word_times=word_times)
 
     routes = {
@@ -230,7 +234,7 @@ async def get_transcription(
 
 
 async def _start(
-    request: Request, response: Response, caller: Caller, *, ask: Ask
+    request: Request, response: Response, caller: Caller, *, ask: TranscriptionRequest
 ) -> Transcription:
     started, is_new = await services_of(request).transcripts.start(caller, ask)
     response.status_code = 201 if is_new else 200

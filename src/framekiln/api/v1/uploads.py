@@ -14,7 +14,7 @@ from framekiln.api.auth import Uploader, services_of
 from framekiln.api.v1.file_bodies import FileUploadState, TrackUploadState
 from framekiln.files.chunks import PART_BYTES, Chunk
 from framekiln.files.errors import ChunkMismatch
-from framekiln.files.ids import file_id_of, track_id_of
+from framekiln.files.ids import parse_file_id, parse_track_id
 from framekiln.files.uploads import Target, Upload
 from framekiln.kit.errors import FramekilnError
 
@@ -68,7 +68,7 @@ async def get_file_upload(
     request: Request, response: Response, caller: Uploader, *, file_id: str
 ) -> FileUploadState:
     """Answer 200 when nothing is left to send, else 202."""
-    target = Target(caller.organization.id, file_id_of(file_id))
+    target = Target(caller.organization.id, parse_file_id(file_id))
     return FileUploadState.of(await find_upload(request, response, target))
 
 
@@ -82,7 +82,7 @@ async def upload_file(
     content_range: ContentRange = None,
 ) -> FileUploadState:
     """Take a chunk; answer 201 when the file is whole, 202 when more is expected."""
-    target = Target(caller.organization.id, file_id_of(file_id))
+    target = Target(caller.organization.id, parse_file_id(file_id))
     return FileUploadState.of(await take_chunk(request, response, target, content_range))
 
 
@@ -91,7 +91,7 @@ async def get_track_upload(
     request: Request, response: Response, caller: Uploader, *, file_id: str, track_id: str
 ) -> TrackUploadState:
     """Answer 200 when nothing is left to send, else 202."""
-    target = Target(caller.organization.id, file_id_of(file_id), track_id_of(track_id))
+    target = Target(caller.organization.id, parse_file_id(file_id), parse_track_id(track_id))
     return _track_state(await find_upload(request, response, target))
 
 
@@ -106,7 +106,7 @@ async def upload_track(
     content_range: ContentRange = None,
 ) -> TrackUploadState:
     """Take a chunk; answer 201 when the track is whole, 202 when more is expected."""
-    target = Target(caller.organization.id, file_id_of(file_id), track_id_of(track_id))
+    target = Target(caller.organization.id, parse_file_id(file_id), parse_track_id(track_id))
     return _track_state(await take_chunk(request, response, target, content_range))
 
 

@@ -7,10 +7,10 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from framekiln.api.unknown_fields import RequestBody
-from framekiln.webhooks.log import DeliveryDetail
+from framekiln.webhooks.delivery_log import DeliveryDetail
 from framekiln.webhooks.model import (
-    Attempt,
     Delivery,
+    DeliveryAttempt,
     DeliveryStatus,
     Subscription,
     SubscriptionState,
@@ -69,7 +69,7 @@ class WebhookInfo(BaseModel):
     @classmethod
     def of(cls, subscription: Subscription) -> "WebhookInfo":
         """Return what anybody in the organization may see."""
-        return cls(**_shown(subscription))
+        return cls(**_subscription_fields(subscription))
 
 
 class WebhookWithSecret(WebhookInfo):
@@ -80,7 +80,7 @@ class WebhookWithSecret(WebhookInfo):
     @classmethod
     def of(cls, subscription: Subscription) -> "WebhookWithSecret":
         """Return what is shown to whoever made it."""
-        return cls(**_shown(subscription), secret=subscription.secret)
+        return cls(**_subscription_fields(subscription), secret=subscription.secret)
 
 
 class CallbackSecret(BaseModel):
@@ -108,7 +108,7 @@ class AttemptInfo(BaseModel):
     response: str | None
 
     @classmethod
-    def of(cls, attempt: Attempt) -> "AttemptInfo":
+    def of(cls, attempt: DeliveryAttempt) -> "AttemptInfo":
         """Return what is shown of an attempt."""
         return cls(
             number=attempt.number,
@@ -140,7 +140,7 @@ class DeliveryInfo(BaseModel):
     @classmethod
     def of(cls, delivery: Delivery) -> "DeliveryInfo":
         """Return what is shown in a list."""
-        return cls(**_logged(delivery))
+        return cls(**_delivery_fields(delivery))
 
 
 class DeliveryInfoWithBody(DeliveryInfo):
@@ -153,7 +153,7 @@ class DeliveryInfoWithBody(DeliveryInfo):
     def describe(cls, detail: DeliveryDetail) -> "DeliveryInfoWithBody":
         """Return all that is known."""
         return cls(
-            **_logged(detail.delivery),
+            **_delivery_fields(detail.delivery),
             request_body=detail.body,
             attempts=[AttemptInfo.of(attempt) for attempt in detail.attempts],
         )
@@ -197,7 +197,7 @@ class TopicList(BaseModel):
     topics: list[TopicInfo]
 
 
-def _shown(subscription: Subscription) -> dict[str, Any]:
+def _subscription_fields(subscription: Subscription) -> dict[str, Any]:
     return {
         "id": subscription.id,
         "url": subscription.url,
@@ -212,7 +212,7 @@ def _shown(subscription: Subscription) -> dict[str, Any]:
     }
 
 
-def _logged(delivery: Delivery) -> dict[str, Any]:
+def _delivery_fields(delivery: Delivery) -> dict[str, Any]:
     is_pending = delivery.status is DeliveryStatus.PENDING
     last = delivery.last_attempt
     return {

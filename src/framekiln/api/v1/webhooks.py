@@ -7,7 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 from framekiln.api.auth import AuthenticatedCaller, services_of
 from framekiln.api.bodies import json_body, read_json
 from framekiln.api.unknown_fields import WarningRoute
-from framekiln.api.v1.render_bodies import Success
+from framekiln.api.v1.render_bodies import RenderDeleted
 from framekiln.api.v1.webhook_bodies import (
     CallbackSecret,
     ChangeWebhook,
@@ -88,10 +88,12 @@ async def change_webhook(
 
 
 @router.delete("/webhooks/{webhook_id}", summary="Delete a webhook")
-async def delete_webhook(request: Request, caller: AuthenticatedCaller, webhook_id: str) -> Success:
+async def delete_webhook(
+    request: Request, caller: AuthenticatedCaller, webhook_id: str
+) -> RenderDeleted:
     """Remove it, its log, and what was still to be sent to it."""
     await services_of(request).webhooks.delete(caller.organization.id, _webhook_id(webhook_id))
-    return Success(success=True)
+    return RenderDeleted(success=True)
 
 
 @router.post("/webhooks/{webhook_id}/rotate-secret", summary="Give a webhook a new secret")
@@ -135,7 +137,7 @@ async def list_deliveries(
     """Return a page of the webhook's deliveries, newest first."""
     services, organization_id = services_of(request), caller.organization.id
     webhook = await services.webhooks.get(organization_id, _webhook_id(webhook_id))
-    page = await services.webhook_log.page(
+    page = await services.delivery_log.page(
         organization_id,
         webhook.id,
         before_position=int(wanted.cursor) if wanted.cursor else None,
@@ -154,7 +156,7 @@ async def show_delivery(
     request: Request, caller: AuthenticatedCaller, delivery_id: str
 ) -> DeliveryInfoWithBody:
     """Return what is sent, and every attempt with what the receiver said."""
-    log = services_of(request).webhook_log
+    log = services_of(request).delivery_log
     detail = await log.get(caller.organization.id, _delivery_id(delivery_id))
     return DeliveryInfoWithBody.describe(detail)
 
@@ -166,7 +168,7 @@ async def redeliver(
     request: Request, caller: AuthenticatedCaller, delivery_id: str
 ) -> DeliveryInfoWithBody:
     """Send it once more, as a new delivery; one that still waits is tried at once instead."""
-    log = services_of(request).webhook_log
+    log = services_of(request).delivery_log
     detail = await log.redeliver(caller.organization.id, _delivery_id(delivery_id))
     return DeliveryInfoWithBody.describe(detail)
 

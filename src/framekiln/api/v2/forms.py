@@ -39,37 +39,39 @@ class Form:
         try:
             return parse_json(value.encode("utf-8", "surrogatepass")) if value.strip() else None
         except MalformedJson as error:
-            raise wrong(name, "type", error.message.replace("the body", name)) from error
+            raise field_error(name, "type", error.message.replace("the body", name)) from error
 
     def require_json(self, name: str) -> Any:
         """Return a value that is JSON, or raise that it is missing."""
         value = self.json(name)
         if value is None:
-            raise wrong(name, "required", f"{name} is missing")
+            raise field_error(name, "required", f"{name} is missing")
         return value
 
     def require_text(self, name: str, *, longest: int) -> str:
         """Return a text that is not empty, or raise what is wrong with it."""
         value = self.values.get(name)
         if value is None:
-            raise wrong(name, "required", f"{name} is missing")
+            raise field_error(name, "required", f"{name} is missing")
         if not isinstance(value, str):
-            raise wrong(name, "type", f"{name} must be a string")
+            raise field_error(name, "type", f"{name} must be a string")
         if not 0 < len(value) <= longest:
-            raise wrong(name, "out_of_range", f"{name} must have 1 to {longest} characters")
+            raise field_error(name, "out_of_range", f"{name} must have 1 to {longest} characters")
         if "\x00" in value:
-            raise wrong(name, "type", f"{name} holds the character U+0000, which no text may have")
+            raise field_error(
+                name, "type", f"{name} holds the character U+0000, which no text may have"
+            )
         return value
 
 
-def wrong(name: str, code: str, message: str) -> InvalidInput:
+def field_error(name: str, code: str, message: str) -> InvalidInput:
     """Return the error for one field."""
     issue = {"path": name, "code": code, "message": message}
     return InvalidInput(message, field=name, issues=[issue])
 
 
 @asynccontextmanager
-async def reading_form(request: Request) -> AsyncIterator[Form]:
+async def open_form(request: Request) -> AsyncIterator[Form]:
     """Read the body, whatever it is; JSON is what is not said to be anything else."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind == "multipart/form-data":
@@ -84,7 +86,7 @@ async def reading_form(request: Request) -> AsyncIterator[Form]:
 def _object(raw: bytes) -> dict[str, Any]:
     value = parse_json(raw or b"{}")
     if not isinstance(value, dict):
-        raise wrong("", "type", "the body must be an object")
+        raise field_error("", "type", "the body must be an object")
     return value
 
 
@@ -97,7 +99,7 @@ def _pairs(raw: bytes) -> dict[str, Any]:
             raw.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS
         )
     except ValueError as error:
-        raise wrong("", "type", "the body is not urlencoded UTF-8") from error
+        raise field_error("", "type", "the body is not urlencoded UTF-8") from error
     return dict(pairs)
 
 
@@ -113,9 +115,9 @@ async def _multipart(request: Request) -> AsyncIterator[Form]:
         )
         data = await parser.parse()
     except MultiPartException as error:
-        raise wrong("", "type", f"the body is not multipart: {error.message}") from error
+        raise field_error("", "type", f"the body is not multipart: {error.message}") from error
     except (KeyError, UnicodeDecodeError) as error:
-        raise wrong("", "type", "the body is not multipart: it names no boundary") from error
+        raise field_error("", "type", "the body is not multipart: it names no boundary") from error
     try:
         values = {name: value for name, value in data.multi_items() if isinstance(value, str)}
         files = {name: value for name, value in data.multi_items() if isinstance(value, UploadFile)}

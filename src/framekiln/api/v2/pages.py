@@ -8,7 +8,13 @@ from fastapi import Depends, Query, Request
 from pydantic import BaseModel, ConfigDict, Field
 
 from framekiln.api.auth import services_of
-from framekiln.videos.paging import DEFAULT_PER_PAGE, MAX_PAGE, MAX_PER_PAGE, AskedPage, Page
+from framekiln.videos.pagination import (
+    DEFAULT_PER_PAGE,
+    MAX_PAGE,
+    MAX_PER_PAGE,
+    ListPage,
+    PageNumberRequest,
+)
 
 Item = TypeVar("Item")
 
@@ -24,7 +30,7 @@ class PageLink(BaseModel):
     active: bool
 
 
-class Meta(BaseModel):
+class ListMeta(BaseModel):
     """Where a page stands (spec 2.1); `path` and `links` are for clients that draw page numbers."""
 
     current_page: int
@@ -37,7 +43,7 @@ class Meta(BaseModel):
     total: int
 
 
-class Links(BaseModel):
+class ListLinks(BaseModel):
     """Where to go from a page."""
 
     first: str
@@ -46,7 +52,7 @@ class Links(BaseModel):
     next: str | None
 
 
-class PageQuery(BaseModel):
+class PageNumberQuery(BaseModel):
     """The query of a list; a name that nobody knows is refused, as in other lists."""
 
     model_config = ConfigDict(extra="forbid")
@@ -55,24 +61,24 @@ class PageQuery(BaseModel):
     per_page: int = Field(default=DEFAULT_PER_PAGE, ge=1, le=MAX_PER_PAGE)
 
 
-def asked_page(query: Annotated[PageQuery, Query()]) -> AskedPage:
+def page_request(query: Annotated[PageNumberQuery, Query()]) -> PageNumberRequest:
     """Return which page the query asks for."""
-    return AskedPage(query.page, query.per_page)
+    return PageNumberRequest(query.page, query.per_page)
 
 
-Asked = Annotated[AskedPage, Depends(asked_page)]
+PageParam = Annotated[PageNumberRequest, Depends(page_request)]
 
 
 def page_answer(
-    request: Request, page: Page[Item], describe: Callable[[Item], Any]
+    request: Request, page: ListPage[Item], describe: Callable[[Item], Any]
 ) -> dict[str, Any]:
     """Return the whole answer of a list."""
     path = services_of(request).settings.public_url + request.url.path
-    here, last = page.asked.page, page.last_page
+    here, last = page.request.page, page.last_page
 
     def url(number: int) -> str:
         # A page size that was asked for stays while paging.
-        asked = {"per_page": page.asked.per_page} if "per_page" in request.query_params else {}
+        asked = {"per_page": page.request.per_page} if "per_page" in request.query_params else {}
         return f"{path}?{urlencode({**asked, 'page': number})}"
 
     before = url(here - 1) if here > 1 else None
@@ -85,14 +91,14 @@ def page_answer(
     ]
     return {
         "data": [describe(item) for item in page.items],
-        "links": Links(first=url(1), last=url(last), prev=before, next=after),
-        "meta": Meta(
+        "links": ListLinks(first=url(1), last=url(last), prev=before, next=after),
+        "meta": ListMeta(
             current_page=here,
             **{"from": page.first_item},
             last_page=last,
             links=row,
             path=path,
-            per_page=page.asked.per_page,
+            per_page=page.request.per_page,
             to=page.last_item,
             total=page.total,
         ),

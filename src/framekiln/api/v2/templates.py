@@ -5,18 +5,18 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from framekiln.api.auth import AuthenticatedCaller, services_of
-from framekiln.api.v2.answers import (
+from framekiln.api.v2.bodies import (
     Deleted,
-    OneTemplate,
-    Rendered,
     RenderedData,
+    RenderedTemplateAnswer,
+    TemplateAnswer,
     TemplateList,
-    short_video,
     template_info,
+    video_summary,
 )
-from framekiln.api.v2.forms import reading_form
-from framekiln.api.v2.pages import Asked, page_answer
-from framekiln.api.v2.shapes import CREATE_TEMPLATE, RENDER_TEMPLATE
+from framekiln.api.v2.forms import open_form
+from framekiln.api.v2.openapi_bodies import CREATE_TEMPLATE, RENDER_TEMPLATE
+from framekiln.api.v2.pages import PageParam, page_answer
 from framekiln.videos.templates.model import NewTemplate
 
 router = APIRouter(prefix="/v2", tags=["templates"])
@@ -26,7 +26,7 @@ LONGEST_NAME = 255
 
 @router.get("/templates", summary="The templates, the newest first")
 async def list_templates(
-    request: Request, caller: AuthenticatedCaller, asked: Asked
+    request: Request, caller: AuthenticatedCaller, asked: PageParam
 ) -> TemplateList:
     """Return a page of templates."""
     page = await services_of(request).v2.templates.list(caller.organization.id, asked)
@@ -40,9 +40,9 @@ async def list_templates(
     openapi_extra=CREATE_TEMPLATE,
     summary="Create a template",
 )
-async def create_template(request: Request, caller: AuthenticatedCaller) -> OneTemplate:
+async def create_template(request: Request, caller: AuthenticatedCaller) -> TemplateAnswer:
     """Keep a template that can be rendered: it is tried with its own default values."""
-    async with reading_form(request) as form:
+    async with open_form(request) as form:
         new = NewTemplate(
             name=form.require_text("name", longest=LONGEST_NAME),
             config=form.require_json("config"),
@@ -53,16 +53,16 @@ async def create_template(request: Request, caller: AuthenticatedCaller) -> OneT
     told: dict[str, Any] = {}
     if created.warnings:
         told["warnings"] = [warning.as_json() for warning in created.warnings]
-    return OneTemplate(data=template_info(created.template), **told)
+    return TemplateAnswer(data=template_info(created.template), **told)
 
 
 @router.get("/templates/{template_id}", response_model_exclude_unset=True, summary="One template")
 async def get_template(
     request: Request, caller: AuthenticatedCaller, template_id: str
-) -> OneTemplate:
+) -> TemplateAnswer:
     """Return a template."""
     found = await services_of(request).v2.templates.get(caller.organization.id, template_id)
-    return OneTemplate(data=template_info(found))
+    return TemplateAnswer(data=template_info(found))
 
 
 @router.get("/templates/{template_id}/schema", summary="What data a template takes")
@@ -82,11 +82,11 @@ async def get_template_schema(
 )
 async def render_template(
     request: Request, caller: AuthenticatedCaller, template_id: str
-) -> Rendered:
+) -> RenderedTemplateAnswer:
     """Fill the template with data; the video is made like any other."""
     templates = services_of(request).v2.templates
     await templates.get(caller.organization.id, template_id)
-    async with reading_form(request) as form:
+    async with open_form(request) as form:
         data = form.require_json("data")
     rendered = await templates.render(caller, template_id, data)
     told: dict[str, Any] = {}
@@ -94,10 +94,10 @@ async def render_template(
     warnings += [dict(each) for each in rendered.video.record.warnings]
     if warnings:
         told["warnings"] = warnings
-    return Rendered(
+    return RenderedTemplateAnswer(
         data=RenderedData(
             template=template_info(rendered.template, dict(rendered.video.record.config)),
-            video=short_video(rendered.video),
+            video=video_summary(rendered.video),
         ),
         **told,
     )

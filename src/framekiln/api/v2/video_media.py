@@ -9,22 +9,22 @@ from fastapi import APIRouter, Query, Request, Response
 
 from framekiln.api.auth import MEDIA_TOKEN, AuthenticatedCaller, MediaReader, services_of
 from framekiln.api.ranges import blob_response
-from framekiln.api.v2.forms import Form, reading_form, wrong
-from framekiln.api.v2.shapes import FRAME
-from framekiln.api.v2.videos import asked_video
+from framekiln.api.v2.forms import Form, field_error, open_form
+from framekiln.api.v2.openapi_bodies import FRAME
+from framekiln.api.v2.videos import video_request
 from framekiln.composition.layers.values import Extension
 from framekiln.kit.ids import OrganizationId
 from framekiln.renders.output import media_type_of
 from framekiln.storage.errors import BlobNotFound
-from framekiln.videos.frames import LATEST_S, AskedFrame, Still
+from framekiln.videos.frames import MAX_TIME_S, EncodedFrame, FrameRequest
+from framekiln.videos.hls.playlists import MEDIA_TYPE
 from framekiln.videos.model import NotAFilm, Video
-from framekiln.videos.streaming.playlists import MEDIA_TYPE
 
 router = APIRouter(prefix="/v2", tags=["videos"])
 
 Result = TypeVar("Result")
-Format = Literal["jpg", "png", "webp"]
-Track = Literal["picture", "sound"]
+FrameFormat = Literal["jpg", "png", "webp"]
+TrackName = Literal["picture", "sound"]
 
 # A playlist of a film in the making is another one a moment later.
 _LIVE: Final = {"Cache-Control": "no-cache"}
@@ -56,7 +56,7 @@ async def download_video(request: Request, reader: MediaReader, video_id: str) -
     """Send the file, whole or in ranges."""
     services = services_of(request)
     video = await services.v2.videos.get_ready(reader.organization_id, video_id)
-    made, completed_at = video.render.made, video.render.completed_at
+    made, completed_at = video.render.result, video.render.completed_at
     assert made is not None
     assert completed_at is not None
     return await blob_response(
@@ -78,12 +78,12 @@ async def download_video(request: Request, reader: MediaReader, video_id: str) -
 )
 async def stream_video(request: Request, reader: MediaReader, video_id: str) -> Response:
     """Return the playlist that players begin with; also while the video is being made."""
-    streams = services_of(request).v2.streams
-    text = await _watching(
+    streams = services_of(request).v2.hls
+    text = await _retry_when_completed(
         request,
         reader.organization_id,
         video_id,
-        lambda video: streams.playlist(video, query=_query(request)),
+        lambda video: streams.main_playlist(video, query=_query(request)),
     )
     return Response(text, media_type=MEDIA_TYPE, headers=_LIVE)
 
@@ -95,15 +95,15 @@ async def stream_video(request: Request, reader: MediaReader, video_id: str) -> 
     summary="The segments of a track, as far as they are made",
 )
 async def stream_track(
-    request: Request, reader: MediaReader, video_id: str, track: Track
+    request: Request, reader: MediaReader, video_id: str, track: TrackName
 ) -> Response:
     """Return the playlist of pictures or sound."""
-    streams = services_of(request).v2.streams
-    text = await _watching(
+    streams = services_of(request).v2.hls
+    text = await _retry_when_completed(
         request,
         reader.organization_id,
         video_id,
-        lambda video: streams.track(video, track, query=_query(request)),
+        lambda video: streams.media_playlist(video, track, query=_query(request)),
     )
     return Response(text, media_type=MEDIA_TYPE, headers=_LIVE)
 
@@ -115,11 +115,11 @@ async def stream_track(
     summary="The header of a track",
 )
 async def stream_init(
-    request: Request, reader: MediaReader, video_id: str, track: Track
+    request: Request, reader: MediaReader, video_id: str, track: TrackName
 ) -> Response:
     """Return what players need before any segment."""
-    streams = services_of(request).v2.streams
-    data = await _watching(
+    streams = services_of(request).v2.hls
+    data = await _retry_when_completed(
         request, reader.organization_id, video_id, lambda video: streams.init(video, track)
     )
     return Response(data, media_type=_SEGMENT, headers=_KEPT)
@@ -135,12 +135,12 @@ async def stream_segment(
     request: Request,
     reader: MediaReader,
     video_id: str,
-    track: Track,
+    track: TrackName,
     number: int,
 ) -> Response:
     """Return some seconds of pictures or sound."""
-    streams = services_of(request).v2.streams
-    data = await _watching(
+    streams = services_of(request).v2.hls
+    data = await _retry_when_completed(
         request,
         reader.organization_id,
         video_id,
@@ -175,19 +175,19 @@ async def get_frame(
     request: Request,
     caller: AuthenticatedCaller,
     video_id: str,
-    t: Annotated[float, Query(ge=0, le=LATEST_S, allow_inf_nan=False)] = 0,
-    format: Format = "jpg",
+    t: Annotated[float, Query(ge=0, le=MAX_TIME_S, allow_inf_nan=False)] = 0,
+    format: FrameFormat = "jpg",
 ) -> Response:
     """Return one picture: from the film, or drawn for the occasion while there is none."""
     services = services_of(request)
     video = await services.v2.videos.get(caller.organization.id, video_id)
     if not video.is_film:
         raise NotAFilm(f"video {video.id} is one picture: download it")
-    asked = AskedFrame(Fraction(str(t)), Extension(format))
+    asked = FrameRequest(Fraction(str(t)), Extension(format))
     frames = services.v2.frames
     if video.is_ready:
-        return _picture(await frames.of_film(video, asked))
-    return _picture(await frames.of_video(caller, video, asked))
+        return _picture(await frames.from_film(video, asked))
+    return _picture(await frames.from_video(caller, video, asked))
 
 
 @router.post(
@@ -200,13 +200,13 @@ async def get_frame(
 async def draw_frame(request: Request, caller: AuthenticatedCaller) -> Response:
     """Draw one picture of a config; nothing is kept."""
     services = services_of(request)
-    async with reading_form(request) as form:
-        asked = AskedFrame(_time(form), _format(form))
-        accepted = await services.v2.videos.check(asked_video(form))
-    return _picture(await services.v2.frames.of_config(caller, accepted, asked))
+    async with open_form(request) as form:
+        asked = FrameRequest(_time(form), _format(form))
+        accepted = await services.v2.videos.validate(video_request(form))
+    return _picture(await services.v2.frames.from_config(caller, accepted, asked))
 
 
-async def _watching(
+async def _retry_when_completed(
     request: Request,
     organization_id: OrganizationId,
     video_id: str,
@@ -226,7 +226,7 @@ def _query(request: Request) -> str:
     return f"?{urlencode({MEDIA_TOKEN: token})}" if token else ""
 
 
-def _picture(still: Still) -> Response:
+def _picture(still: EncodedFrame) -> Response:
     return Response(still.data, media_type=still.media_type, headers={"Cache-Control": "no-store"})
 
 
@@ -237,14 +237,14 @@ def _time(form: Form) -> Fraction:
             raise ValueError(value)
         time_s = float(value)
     except (TypeError, ValueError) as error:
-        raise wrong("t", "type", "t must be a number of seconds") from error
-    if not 0 <= time_s <= LATEST_S:
-        raise wrong("t", "out_of_range", f"t must be 0 to {LATEST_S} seconds")
+        raise field_error("t", "type", "t must be a number of seconds") from error
+    if not 0 <= time_s <= MAX_TIME_S:
+        raise field_error("t", "out_of_range", f"t must be 0 to {MAX_TIME_S} seconds")
     return Fraction(str(time_s))
 
 
 def _format(form: Form) -> Extension:
     value = form.values.get("format", "jpg")
     if value not in ("jpg", "png", "webp"):
-        raise wrong("format", "out_of_range", "format must be jpg, png or webp")
+        raise field_error("format", "out_of_range", "format must be jpg, png or webp")
     return Extension(value)

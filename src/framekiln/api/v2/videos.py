@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from framekiln.api.auth import AuthenticatedCaller, services_of
-from framekiln.api.v2.answers import (
+from framekiln.api.v2.bodies import (
     CreatedVideo,
     Deleted,
     VideoInfo,
@@ -14,20 +14,20 @@ from framekiln.api.v2.answers import (
     created_video,
     video_info,
 )
-from framekiln.api.v2.forms import Form, reading_form, wrong
-from framekiln.api.v2.pages import Asked, page_answer
-from framekiln.api.v2.sent_files import files_by_layer, on_disk, urls_by_layer
-from framekiln.api.v2.shapes import CREATE_VIDEO, PLAN_VIDEO
+from framekiln.api.v2.forms import Form, field_error, open_form
+from framekiln.api.v2.openapi_bodies import CREATE_VIDEO, PLAN_VIDEO
+from framekiln.api.v2.pages import PageParam, page_answer
+from framekiln.api.v2.uploaded_files import files_by_layer, saved_to_disk, urls_by_layer
 from framekiln.identity.model import Caller
-from framekiln.videos.asking import with_addresses
-from framekiln.videos.model import AskedVideo, Video
-from framekiln.videos.uploads import new_address
+from framekiln.videos.accepted_config import with_source_addresses
+from framekiln.videos.model import Video, VideoRequest
+from framekiln.videos.uploaded_sources import new_upload_address
 
 router = APIRouter(prefix="/v2", tags=["videos"])
 
 
 @router.get("/videos", response_model_exclude_unset=True, summary="The videos, the newest first")
-async def list_videos(request: Request, caller: AuthenticatedCaller, asked: Asked) -> VideoList:
+async def list_videos(request: Request, caller: AuthenticatedCaller, asked: PageParam) -> VideoList:
     """Return a page of videos."""
     services = services_of(request)
     page = await services.v2.videos.list(caller.organization.id, asked)
@@ -44,11 +44,11 @@ async def list_videos(request: Request, caller: AuthenticatedCaller, asked: Aske
 )
 async def create_video(request: Request, caller: AuthenticatedCaller) -> CreatedVideo:
     """Accept a layer config whose files are all addresses; work begins at once."""
-    async with reading_form(request) as form:
+    async with open_form(request) as form:
         for name in form.files:
             message = f"{name} is a file: send its address, or post it to /v2/videos"
-            raise wrong(name, "remote_url_required", message)
-        asked = asked_video(form)
+            raise field_error(name, "remote_url_required", message)
+        asked = video_request(form)
     return created_video(await services_of(request).v2.videos.create(caller, asked))
 
 
@@ -61,7 +61,7 @@ async def create_video(request: Request, caller: AuthenticatedCaller) -> Created
 )
 async def create_video_with_files(request: Request, caller: AuthenticatedCaller) -> CreatedVideo:
     """Accept a layer config, and sources of its layers as parts of the same request."""
-    async with reading_form(request) as form:
+    async with open_form(request) as form:
         return created_video(await _with_files(request, caller, form))
 
 
@@ -69,8 +69,8 @@ async def create_video_with_files(request: Request, caller: AuthenticatedCaller)
 async def plan_video(request: Request, caller: AuthenticatedCaller) -> dict[str, Any]:
     """Check a config, look at its sources, and tell its timeline and boxes; make nothing."""
     services = services_of(request)
-    async with reading_form(request) as form:
-        accepted = await services.v2.videos.check(asked_video(form))
+    async with open_form(request) as form:
+        accepted = await services.v2.videos.validate(video_request(form))
     return await services.v2.planner.plan(caller.organization.id, accepted)
 
 
@@ -89,25 +89,25 @@ async def delete_video(request: Request, caller: AuthenticatedCaller, video_id: 
     return Deleted(deleted=True)
 
 
-def asked_video(form: Form) -> AskedVideo:
+def video_request(form: Form) -> VideoRequest:
     """Return what a form asks for, without files."""
-    config = with_addresses(form.require_json("config"), urls_by_layer(form))
-    return AskedVideo(config=config, metadata=form.json("metadata"))
+    config = with_source_addresses(form.require_json("config"), urls_by_layer(form))
+    return VideoRequest(config=config, metadata=form.json("metadata"))
 
 
 async def _with_files(request: Request, caller: Caller, form: Form) -> Video:
     """Check everything before anything is kept."""
     services = services_of(request)
     files = files_by_layer(form)
-    addresses = {layer_id: new_address() for layer_id in files}
-    plain = asked_video(form)
-    asked = AskedVideo(plain.config, plain.metadata, uploads=addresses)
+    addresses = {layer_id: new_upload_address() for layer_id in files}
+    plain = video_request(form)
+    asked = VideoRequest(plain.config, plain.metadata, uploads=addresses)
     if files:
-        await services.v2.videos.check(asked)
+        await services.v2.videos.validate(asked)
     async with AsyncExitStack() as stack:
         for layer_id, file in files.items():
-            upload = await stack.enter_async_context(on_disk(file))
-            await services.v2.uploads.keep(
+            upload = await stack.enter_async_context(saved_to_disk(file))
+            await services.v2.uploads.store(
                 caller.organization.id, upload, address=addresses[layer_id]
             )
     return await services.v2.videos.create(caller, asked)

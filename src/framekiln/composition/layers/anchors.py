@@ -2,18 +2,18 @@
 
 from collections.abc import Sequence
 
-from framekiln.composition.layers.findings import Finding
-from framekiln.composition.layers.place import Place
+from framekiln.composition.layers.findings import ConfigFinding
+from framekiln.composition.layers.read_context import FieldContext
 from framekiln.composition.layers.values import GroupLayer, Layer, SequenceLayer
 
 
-def check_anchors(layers: Sequence[Layer], place: Place) -> None:
+def check_anchors(layers: Sequence[Layer], place: FieldContext) -> None:
     """Note starts that name a layer of another group, or that wait for each other."""
     siblings = {layer.id for layer in layers}
     for layer in layers:
         if layer.start.layer_id is not None and layer.start.layer_id not in siblings:
             _note(layer, place, code="unknown_layer", message="must name a layer beside this one")
-    for layer in circular(layers):
+    for layer in cyclic_layers(layers):
         _note(layer, place, code="circular_start", message="waits for itself through other layers")
     for layer in layers:
         if isinstance(layer, GroupLayer):
@@ -22,7 +22,7 @@ def check_anchors(layers: Sequence[Layer], place: Place) -> None:
             _check_sequence(layer, place)
 
 
-def in_order(layers: Sequence[Layer]) -> list[Layer]:
+def sorted_by_anchor(layers: Sequence[Layer]) -> list[Layer]:
     """Return the layers so that each comes after the one its start is given by."""
     # The empty name stands for no other layer, which need not be waited for.
     waiting, settled, ordered = list(layers), {""}, list[Layer]()
@@ -36,7 +36,7 @@ def in_order(layers: Sequence[Layer]) -> list[Layer]:
     return ordered
 
 
-def circular(layers: Sequence[Layer]) -> list[Layer]:
+def cyclic_layers(layers: Sequence[Layer]) -> list[Layer]:
     """Return the layers whose starts cannot be settled because they wait in a circle."""
     by_id = {layer.id: layer for layer in layers}
 
@@ -51,11 +51,11 @@ def circular(layers: Sequence[Layer]) -> list[Layer]:
     return [layer for layer in layers if waits_for_itself(layer)]
 
 
-def _check_sequence(sequence: SequenceLayer, place: Place) -> None:
+def _check_sequence(sequence: SequenceLayer, place: FieldContext) -> None:
     for child in sequence.layers:
         if child.start.anchor is not None or child.start.at_s:
             place.reading.findings.add_warning(
-                Finding(
+                ConfigFinding(
                     f"{child.path}.timeline.start",
                     "no_effect",
                     "a sequence places its layers itself",
@@ -67,6 +67,6 @@ def _check_sequence(sequence: SequenceLayer, place: Place) -> None:
             _check_sequence(child, place)
 
 
-def _note(layer: Layer, place: Place, *, code: str, message: str) -> None:
+def _note(layer: Layer, place: FieldContext, *, code: str, message: str) -> None:
     path = f"{layer.path}.timeline.start"
-    place.reading.findings.add_issue(Finding(path, code, message))
+    place.reading.findings.add_issue(ConfigFinding(path, code, message))

@@ -21,7 +21,7 @@ WHOLE: Final = Rect(0.0, 0.0, 1.0, 1.0)
 
 
 @dataclass(frozen=True)
-class Box:
+class LayoutBox:
     """A box in pixels: `crop` of the source, in shares of it, is drawn into `content`."""
 
     width: float
@@ -30,24 +30,24 @@ class Box:
     crop: Rect = WHOLE
 
 
-def lay_out_media(size: Size, natural: PixelSize, canvas: PixelSize) -> Box:
+def lay_out_media(size: Size, natural: PixelSize, canvas: PixelSize) -> LayoutBox:
     """Return the box of something with a size of its own: a picture, an animation, a group."""
     crop = _kept(size.crop)
     shown = PixelSize(natural.width * crop.width, natural.height * crop.height)
     width, height = _sides(size, shown, canvas)
     if size.format is Format.FIT:
-        return Box(width, height, _fitted(shown, width, height), crop)
+        return LayoutBox(width, height, _fitted(shown, width, height), crop)
     if size.format is Format.FILL:
         part = _covering(shown, PixelSize(width, height), size.focus, crop)
-        return Box(width, height, Rect(0, 0, width, height), part)
-    return Box(width, height, Rect(0, 0, width, height), crop)
+        return LayoutBox(width, height, Rect(0, 0, width, height), part)
+    return LayoutBox(width, height, Rect(0, 0, width, height), crop)
 
 
-def lay_out_drawn(size: Size, natural: PixelSize) -> Box:
+def lay_out_drawn(size: Size, natural: PixelSize) -> LayoutBox:
     """Return the box of something that is drawn as large as its box: text, a page, a shape."""
     width = size.width_px or natural.width
     height = size.height_px or natural.height
-    return Box(width, height, Rect(0, 0, width, height))
+    return LayoutBox(width, height, Rect(0, 0, width, height))
 
 
 def place_box(position: Position, box: PixelSize, canvas: PixelSize) -> tuple[float, float]:

@@ -7,7 +7,7 @@ from framekiln.composition.layers.resolved import Dissolve, ResolvedLayer
 from framekiln.composition.layers.values import AudioLayer, FilterLayer
 
 
-def with_dissolves(
+def mark_dissolves(
     layers: Sequence[ResolvedLayer],
 ) -> tuple[list[ResolvedLayer], list[Dissolve]]:
     """Return the layers of one container, those that dissolve marked, and the dissolves.

@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from framekiln.kit.near_names import nearest
+from framekiln.kit.suggestions import nearest_name
 
 _PERIOD: Final = 0.3
 _FUNCTION: Final = re.compile(r"(cubic-bezier|steps)\(([^()]{1,100})\)")
 _NUMBER: Final = re.compile(r"[+-]?\d{0,9}\.?\d{1,9}")
 MAX_STEPS: Final = 1000
 
-Curve = Callable[[float, float], float]
+EasingFunction = Callable[[float, float], float]
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ def read_easing(text: str, parameter: float = 1.0) -> Easing | None:
     return _checked(function[1], tuple(float(part) for part in parts))
 
 
-def near_easing(text: str) -> str | None:
+def nearest_easing(text: str) -> str | None:
     """Return the name that was probably meant."""
-    return nearest(text, _CURVES)
+    return nearest_name(text, _CURVES)
 
 
 def _checked(name: str, numbers: tuple[float, ...]) -> Easing | None:
@@ -103,7 +103,7 @@ def _elastic_in(share: float, parameter: float) -> float:
     return 1 - _elastic_out(1 - share, parameter)
 
 
-def _both(start: Curve, end: Curve) -> Curve:
+def _both(start: EasingFunction, end: EasingFunction) -> EasingFunction:
     def curve(share: float, parameter: float) -> float:
         if share < 0.5:
             return start(share * 2, parameter) / 2
@@ -112,7 +112,7 @@ def _both(start: Curve, end: Curve) -> Curve:
     return curve
 
 
-_CURVES: Final[dict[str, Curve]] = {
+_CURVES: Final[dict[str, EasingFunction]] = {
     "linear": lambda share, _: share,
     "easeIn": _ease_in,
     "easeInOut": _both(_ease_in, _ease_out),

@@ -7,10 +7,10 @@ from fractions import Fraction
 from typing import Any, Final
 
 from framekiln.composition.layers.colours import BLACK, Colour
-from framekiln.composition.layers.kinds import Choice, ColourKind, Number, Seconds
+from framekiln.composition.layers.field_types import ChoiceType, ColourType, NumberType, SecondsType
 from framekiln.composition.layers.limits import MAX_TIME_S
-from framekiln.composition.layers.place import Place
-from framekiln.composition.layers.schema import REFUSED, Field, Refused, Schema, said
+from framekiln.composition.layers.read_context import FieldContext
+from framekiln.composition.layers.schema import REFUSED, Field, Refused, Schema, json_type_name
 
 
 class FilterName(StrEnum):
@@ -70,36 +70,36 @@ _HIGHEST_PERCENT: Final = {
 
 def _option_fields(name: FilterName) -> tuple[Field, ...]:
     if name in _HIGHEST_PERCENT:
-        return (Field(name.value, "percent", Number(0, _HIGHEST_PERCENT[name]), 100.0),)
+        return (Field(name.value, "percent", NumberType(0, _HIGHEST_PERCENT[name]), 100.0),)
     if name in (FilterName.FADE_IN, FilterName.FADE_OUT):
         return (
-            Field("color", "colour", ColourKind(), BLACK),
-            Field("duration", "duration_s", Seconds(0, MAX_TIME_S, over=True), Fraction(1)),
-            Field("startTime", "start_s", Seconds()),
+            Field("color", "colour", ColourType(), BLACK),
+            Field("duration", "duration_s", SecondsType(0, MAX_TIME_S, over=True), Fraction(1)),
+            Field("startTime", "start_s", SecondsType()),
         )
     return ()
 
 
 @dataclass(frozen=True)
-class FilterKind:
+class FilterType:
     """`{name, options}`."""
 
-    def read(self, value: object, place: Place) -> Filter | Refused:
+    def read(self, value: object, place: FieldContext) -> Filter | Refused:
         """Return the filter."""
         if not isinstance(value, Mapping):
-            place.issue("type", f"must be an object, not {said(value)}")
+            place.issue("type", f"must be an object, not {json_type_name(value)}")
             return REFUSED
         if value.get("name") is None:
-            place.at("name").issue("required", "name is missing")
+            place.child("name").issue("required", "name is missing")
             return REFUSED
-        name = Choice(FilterName).read(value["name"], place.at("name"))
+        name = ChoiceType(FilterName).read(value["name"], place.child("name"))
         if not isinstance(name, FilterName):
             return REFUSED
         options = value.get("options")
         if options is None or options == []:
             options = {}
         schema = Schema(Filter, _option_fields(name))
-        return schema.read(options, place.at("options"), name=name)
+        return schema.read(options, place.child("options"), name=name)
 
     def write(self, value: Filter) -> dict[str, Any]:
         """Return the object."""

@@ -14,7 +14,7 @@ MAX_FINDINGS: Final = 200
 
 
 @dataclass(frozen=True)
-class Finding:
+class ConfigFinding:
     """One thing about one field; `hint` says what was probably meant."""
 
     path: str
@@ -31,7 +31,7 @@ class Finding:
 class InvalidConfig(InvalidInput):
     """A layer config that cannot become a video; `issues` names every field at fault."""
 
-    def __init__(self, issues: Iterable[Finding]) -> None:
+    def __init__(self, issues: Iterable[ConfigFinding]) -> None:
         self.issues = tuple(issues)
         first = self.issues[0]
         more = len(self.issues) - 1
@@ -44,18 +44,18 @@ class InvalidConfig(InvalidInput):
 
 
 @dataclass
-class Findings:
+class ConfigFindings:
     """Collects while reading."""
 
-    issues: list[Finding] = field(default_factory=list)
-    warnings: list[Finding] = field(default_factory=list)
+    issues: list[ConfigFinding] = field(default_factory=list)
+    warnings: list[ConfigFinding] = field(default_factory=list)
 
-    def add_issue(self, finding: Finding) -> None:
+    def add_issue(self, finding: ConfigFinding) -> None:
         """Note what refuses the config."""
         if len(self.issues) < MAX_FINDINGS:
             self.issues.append(finding)
 
-    def add_warning(self, finding: Finding) -> None:
+    def add_warning(self, finding: ConfigFinding) -> None:
         """Note what the author should know."""
         if len(self.warnings) < MAX_FINDINGS:
             self.warnings.append(finding)
@@ -74,6 +74,6 @@ class Findings:
             raise InvalidConfig(self.issues)
 
 
-def joined(path: str, name: str | int) -> str:
+def joined_path(path: str, name: str | int) -> str:
     """Return the path of a field or item below `path`."""
     return f"{path}.{name}" if path else str(name)

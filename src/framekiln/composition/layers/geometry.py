@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from framekiln.composition.layers.kinds import Choice, Flag, Nested, Number
+from framekiln.composition.layers.field_types import BooleanType, ChoiceType, NumberType, ObjectType
 from framekiln.composition.layers.limits import MAX_ANGLE_DEGREES, MAX_OFFSET_PX
-from framekiln.composition.layers.place import Place
-from framekiln.composition.layers.schema import REFUSED, Field, Refused, Schema, said
+from framekiln.composition.layers.read_context import FieldContext
+from framekiln.composition.layers.schema import REFUSED, Field, Refused, Schema, json_type_name
 
 
 class Align(StrEnum):
@@ -108,35 +108,35 @@ class Size:
 
 
 @dataclass(frozen=True)
-class _Coordinate:
+class _CoordinateType:
     start: str
     end: str
 
-    def read(self, value: object, place: Place) -> float | Align | Refused:
+    def read(self, value: object, place: FieldContext) -> float | Align | Refused:
         words = {self.start: Align.START, "center": Align.CENTER, self.end: Align.END}
         if isinstance(value, str) and value.strip().lower() in words:
             return words[value.strip().lower()]
         if isinstance(value, str) and not place.reading.reads_numeric_strings:
             place.issue("type", f"must be a number, or one of {', '.join(words)}")
             return REFUSED
-        return Number(-MAX_OFFSET_PX, MAX_OFFSET_PX).read(value, place)
+        return NumberType(-MAX_OFFSET_PX, MAX_OFFSET_PX).read(value, place)
 
     def write(self, value: float | Align) -> Any:
         if not isinstance(value, Align):
-            return Number().write(value)
+            return NumberType().write(value)
         return {Align.START: self.start, Align.CENTER: "center", Align.END: self.end}[value]
 
 
 @dataclass(frozen=True)
-class _Auto:
+class _AutoSideType:
     """A side; 0 means auto."""
 
-    def read(self, value: object, place: Place) -> float | Refused | None:
-        side = Number(0, MAX_OFFSET_PX).read(value, place)
+    def read(self, value: object, place: FieldContext) -> float | Refused | None:
+        side = NumberType(0, MAX_OFFSET_PX).read(value, place)
         return side if isinstance(side, Refused) else side or None
 
     def write(self, value: float) -> Any:
-        return Number().write(value)
+        return NumberType().write(value)
 
 
 _PART: Final = re.compile(r"([+-]?\d{0,9}\.?\d{1,9})(px|%)?")
@@ -145,10 +145,10 @@ _DOWN: Final = {"top": 0.0, "bottom": 1.0}
 
 
 @dataclass(frozen=True)
-class _OriginKind:
-    def read(self, value: object, place: Place) -> Origin | Refused:
+class _OriginType:
+    def read(self, value: object, place: FieldContext) -> Origin | Refused:
         if not isinstance(value, str):
-            place.issue("type", f"must be a string, not {said(value)}")
+            place.issue("type", f"must be a string, not {json_type_name(value)}")
             return REFUSED
         origin = read_origin(value)
         if origin is not None:
@@ -193,26 +193,26 @@ def _length(part: str, keywords: Mapping[str, float]) -> Length | None:
     return Length(number / 100) if match[2] == "%" else Length(0.0, number)
 
 
-_ANGLE: Final = Number(-MAX_ANGLE_DEGREES, MAX_ANGLE_DEGREES)
-_SHARE: Final = Number(0, 1)
+_ANGLE: Final = NumberType(-MAX_ANGLE_DEGREES, MAX_ANGLE_DEGREES)
+_SHARE: Final = NumberType(0, 1)
 
 POSITION: Final = Schema(
     Position,
     (
-        Field("x", "x", _Coordinate("left", "right"), 0.0),
-        Field("y", "y", _Coordinate("top", "bottom"), 0.0),
-        Field("isRelative", "is_relative", Flag(), False),
-        Field("z", "z", Number(-1_000_000, 1_000_000), 0.0),
+        Field("x", "x", _CoordinateType("left", "right"), 0.0),
+        Field("y", "y", _CoordinateType("top", "bottom"), 0.0),
+        Field("isRelative", "is_relative", BooleanType(), False),
+        Field("z", "z", NumberType(-1_000_000, 1_000_000), 0.0),
         Field("angle", "angle", _ANGLE, 0.0),
         Field("angleX", "angle_x", _ANGLE, 0.0),
         Field("angleY", "angle_y", _ANGLE, 0.0),
-        Field("origin", "origin", _OriginKind(), Origin()),
-        Field("perspective", "perspective_px", Number(0, MAX_OFFSET_PX), 0.0),
+        Field("origin", "origin", _OriginType(), Origin()),
+        Field("perspective", "perspective_px", NumberType(0, MAX_OFFSET_PX), 0.0),
     ),
 )
 
 
-def _check_crop(crop: Crop, place: Place) -> Crop | Refused:
+def _check_crop(crop: Crop, place: FieldContext) -> Crop | Refused:
     if crop.left + crop.right < 1 and crop.top + crop.bottom < 1:
         return crop
     place.issue("out_of_range", "must leave something: opposite sides add up to less than 1")
@@ -229,13 +229,13 @@ _FOCUS: Final = Schema(Focus, (Field("x", "x", _SHARE, 0.5), Field("y", "y", _SH
 SIZE: Final = Schema(
     Size,
     (
-        Field("width", "width_px", _Auto()),
-        Field("height", "height_px", _Auto()),
-        Field("format", "format", Choice(Format)),
-        Field("scale", "scale", Number(0, 100, over=True), 1.0),
-        Field("crop", "crop", Nested(_CROP), Crop()),
-        Field("focus", "focus", Nested(_FOCUS), Focus()),
-        Field("borderRadius", "border_radius_px", Number(0, MAX_OFFSET_PX), 0.0),
-        Field("flip", "flip", Choice(Flip), Flip.NONE),
+        Field("width", "width_px", _AutoSideType()),
+        Field("height", "height_px", _AutoSideType()),
+        Field("format", "format", ChoiceType(Format)),
+        Field("scale", "scale", NumberType(0, 100, over=True), 1.0),
+        Field("crop", "crop", ObjectType(_CROP), Crop()),
+        Field("focus", "focus", ObjectType(_FOCUS), Focus()),
+        Field("borderRadius", "border_radius_px", NumberType(0, MAX_OFFSET_PX), 0.0),
+        Field("flip", "flip", ChoiceType(Flip), Flip.NONE),
     ),
 )

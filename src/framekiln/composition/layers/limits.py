@@ -6,7 +6,7 @@ from typing import Final
 
 
 @dataclass(frozen=True)
-class Limits:
+class ConfigLimits:
     """What an operator may set; the defaults are those of the documentation."""
 
     side_px: int = 4096

@@ -25,7 +25,7 @@ def numeric_text(value: str) -> Fraction | None:
     return Fraction(value.strip()) if _NUMERIC.fullmatch(value) else None
 
 
-def exact(value: object) -> Fraction | None:
+def exact_number(value: object) -> Fraction | None:
     """Return a JSON number as it was written, or None when it is infinite, absurd or no number."""
     if isinstance(value, Fraction):
         return value if abs(value) <= LARGEST else None
@@ -40,7 +40,7 @@ def exact(value: object) -> Fraction | None:
     return Fraction(int(value))
 
 
-def seconds(value: Fraction) -> Fraction:
+def seconds_on_grid(value: Fraction) -> Fraction:
     """Return a time on the grid."""
     if value.denominator == 1:
         return value

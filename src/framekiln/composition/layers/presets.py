@@ -9,7 +9,7 @@ from framekiln.composition.layers.transitions import Move, Preset, Side
 
 
 @dataclass(frozen=True)
-class Shift:
+class PresetOffset:
     """What presets add to a layer. `across` and `down`: -1 is wholly out on the left or top."""
 
     across: float = 0.0
@@ -18,10 +18,10 @@ class Shift:
     reveal: Rect = field(default=WHOLE)
 
 
-def shift_at(layer: ResolvedLayer, time_s: Fraction) -> Shift:
+def preset_offset_at(layer: ResolvedLayer, time_s: Fraction) -> PresetOffset:
     """Return what the presets of a layer do at an instant; later ones add to earlier ones."""
     presets = [each for each in layer.layer.transitions if isinstance(each, Preset)]
-    shift = Shift()
+    shift = PresetOffset()
     if not presets:
         return shift
     wanted = sum((_longest(presets, is_in=way) for way in (True, False)), Fraction(0))
@@ -37,16 +37,16 @@ def _longest(presets: list[Preset], *, is_in: bool) -> Fraction:
     return max((each.duration_s for each in presets if each.is_in is is_in), default=Fraction(0))
 
 
-def _added(shift: Shift, preset: Preset, there: float) -> Shift:
+def _added(shift: PresetOffset, preset: Preset, there: float) -> PresetOffset:
     out = 1 - there
     if preset.move is Move.ZOOM:
-        return Shift(shift.across, shift.down, shift.scale * max(0.0, there), shift.reveal)
+        return PresetOffset(shift.across, shift.down, shift.scale * max(0.0, there), shift.reveal)
     if preset.move is Move.WIPE:
-        return Shift(shift.across, shift.down, shift.scale, _revealed(preset.side, there))
+        return PresetOffset(shift.across, shift.down, shift.scale, _revealed(preset.side, there))
     away = -out if preset.side in (Side.LEFT, Side.TOP) else out
     if preset.side in (Side.LEFT, Side.RIGHT):
-        return Shift(shift.across + away, shift.down, shift.scale, shift.reveal)
-    return Shift(shift.across, shift.down + away, shift.scale, shift.reveal)
+        return PresetOffset(shift.across + away, shift.down, shift.scale, shift.reveal)
+    return PresetOffset(shift.across, shift.down + away, shift.scale, shift.reveal)
 
 
 def _revealed(side: Side, there: float) -> Rect:

@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
+from framekiln.composition.layers.audio import LayerAudio
 from framekiln.composition.layers.curves import Curve
 from framekiln.composition.layers.fades import Fades
-from framekiln.composition.layers.findings import Finding
-from framekiln.composition.layers.sounds import Sound
+from framekiln.composition.layers.findings import ConfigFinding
+from framekiln.composition.layers.source_window import SourceWindow
 from framekiln.composition.layers.sources import PixelSize
 from framekiln.composition.layers.transitions import Property
 from framekiln.composition.layers.values import Dimensions, Layer, LayerConfig
-from framekiln.composition.layers.windows import SourceWindow
 from framekiln.timeline import Timeline
 
 
@@ -103,8 +103,8 @@ class ResolvedTimeline:
     timeline: Timeline
     layers: tuple[ResolvedLayer, ...]
     dissolves: tuple[Dissolve, ...] = ()
-    sounds: tuple[Sound, ...] = ()
-    warnings: tuple[Finding, ...] = ()
+    sounds: tuple[LayerAudio, ...] = ()
+    warnings: tuple[ConfigFinding, ...] = ()
 
     def every_layer(self) -> list[ResolvedLayer]:
         """Return the layers and all children, groups before what is in them."""

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from framekiln.composition.layers.place import Place
-from framekiln.kit.near_names import nearest
+from framekiln.composition.layers.read_context import FieldContext
+from framekiln.kit.suggestions import nearest_name
 
 Value = TypeVar("Value")
 
@@ -25,10 +25,10 @@ class Refused:
 REFUSED: Final = Refused()
 
 
-class Kind(Protocol):
+class FieldType(Protocol):
     """One sort of value."""
 
-    def read(self, value: object, place: Place) -> Any:
+    def read(self, value: object, place: FieldContext) -> Any:
         """Return the value meant, or note an issue and return `REFUSED`. Never sees null."""
 
     def write(self, value: Any) -> Any:
@@ -41,7 +41,7 @@ class Field:
 
     name: str
     attribute: str
-    kind: Kind
+    field_type: FieldType
     default: Any = None
     is_required: bool = False
     aliases: tuple[str, ...] = ()
@@ -53,13 +53,13 @@ class Field:
                 return name, values[name]
         return self.name, None
 
-    def read(self, values: Mapping[str, object], place: Place) -> Any:
+    def read(self, values: Mapping[str, object], place: FieldContext) -> Any:
         """Return the field's value, its default, or `REFUSED`."""
         name, value = self.find(values)
         if value is not None:
-            return self.kind.read(value, place.at(name))
+            return self.field_type.read(value, place.child(name))
         if self.is_required:
-            place.at(name).issue("required", f"{name} is missing")
+            place.child(name).issue("required", f"{name} is missing")
             return REFUSED
         return self.default
 
@@ -70,16 +70,16 @@ class Schema(Generic[Value]):
 
     make: Callable[..., Value]
     fields: tuple[Field, ...]
-    check: Callable[[Value, Place], Value | Refused] | None = None
+    check: Callable[[Value, FieldContext], Value | Refused] | None = None
     ignored: frozenset[str] = frozenset()
     """Names that are known and mean nothing here."""
     elsewhere: Mapping[str, str] = field(default_factory=dict)
     """Names that people write here and that belong elsewhere."""
 
-    def read(self, value: object, place: Place, **given: Any) -> Value | Refused:
+    def read(self, value: object, place: FieldContext, **given: Any) -> Value | Refused:
         """Return the value; `given` are attributes that no field holds."""
         if not isinstance(value, Mapping):
-            place.issue("type", f"must be an object, not {said(value)}")
+            place.issue("type", f"must be an object, not {json_type_name(value)}")
             return REFUSED
         self._warn_of_unknown(value, place)
         read = {field.attribute: field.read(value, place) for field in self.fields}
@@ -94,7 +94,7 @@ class Schema(Generic[Value]):
         for each in self.fields:
             found = getattr(value, each.attribute)
             if found is not None:
-                written[each.name] = each.kind.write(found)
+                written[each.name] = each.field_type.write(found)
         return written
 
     @cached_property
@@ -102,26 +102,26 @@ class Schema(Generic[Value]):
         """Every name that is understood."""
         return frozenset(name for each in self.fields for name in (each.name, *each.aliases))
 
-    def _warn_of_unknown(self, values: Mapping[str, object], place: Place) -> None:
+    def _warn_of_unknown(self, values: Mapping[str, object], place: FieldContext) -> None:
         for name, value in values.items():
             if value is not None and name not in self.names and name not in self.ignored:
-                warn_of_unknown(str(name), place, names=self.names, elsewhere=self.elsewhere)
+                warn_unknown_field(str(name), place, names=self.names, elsewhere=self.elsewhere)
 
 
-def warn_of_unknown(
-    name: str, place: Place, *, names: frozenset[str], elsewhere: Mapping[str, str]
+def warn_unknown_field(
+    name: str, place: FieldContext, *, names: frozenset[str], elsewhere: Mapping[str, str]
 ) -> None:
     """Tell the author that a field has no effect, and which one was probably meant."""
     shown = name if len(name) <= 60 else name[:57] + "..."
-    near = elsewhere.get(name) or nearest(name, names)
-    place.at(shown).warn(
+    near = elsewhere.get(name) or nearest_name(name, names)
+    place.child(shown).warn(
         "unknown_field",
         f"{shown} is not a field here and has no effect",
         f"did you mean {near}?" if near else None,
     )
 
 
-def said(value: object) -> str:
+def json_type_name(value: object) -> str:
     """Return what sort of JSON a value is, with its article."""
     if value is None:
         return "null"

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from framekiln.composition.layers.findings import Finding, Findings
-from framekiln.composition.layers.kinds import FrozenJson
-from framekiln.composition.layers.numbers import seconds
+from framekiln.composition.layers.field_types import FrozenJson
+from framekiln.composition.layers.findings import ConfigFinding, ConfigFindings
+from framekiln.composition.layers.numbers import seconds_on_grid
 from framekiln.composition.layers.values import (
     AudioLayer,
     GroupLayer,
@@ -44,19 +44,19 @@ class SourceFacts:
 
 
 @dataclass(frozen=True)
-class Unusable:
+class UnusableSource:
     """A source that cannot be used; `code` is `asset_unreachable` or `asset_unsupported`."""
 
     code: str
     message: str
 
 
-Media = Mapping[str, SourceFacts | Unusable]
+SourceFactsByUrl = Mapping[str, SourceFacts | UnusableSource]
 """By address."""
 
 
 @dataclass(frozen=True)
-class Source:
+class LayerSource:
     """What a layer shows or plays; without `address` it needs none, or is a placeholder."""
 
     address: str | None
@@ -79,33 +79,37 @@ class Source:
         return self.facts is not None and self.facts.has_sound
 
 
-_NO_SOURCE = Source(None)
+_NO_SOURCE = LayerSource(None)
 
 
-def find_source(layer: Layer, media: Media, findings: Findings) -> Source | None:
+def find_source(
+    layer: Layer, media: SourceFactsByUrl, findings: ConfigFindings
+) -> LayerSource | None:
     """Return the source of a layer, or None when the layer is to be left out.
 
     A source that cannot be used is an issue, unless the layer says what to do then.
     """
     if isinstance(layer, LottieLayer) and layer.animation is not None:
-        return Source(None, _inline_facts(layer.animation))
+        return LayerSource(None, _inline_facts(layer.animation))
     addresses = addresses_of(layer)
     if not addresses:
         return _NO_SOURCE
-    problem = Unusable("asset_unreachable", "was not fetched")
+    problem = UnusableSource("asset_unreachable", "was not fetched")
     for address in addresses:
         facts = media.get(address, problem)
-        found = facts if isinstance(facts, Unusable) else _unfit(layer, facts)
+        found = facts if isinstance(facts, UnusableSource) else _unfit(layer, facts)
         if found is None and isinstance(facts, SourceFacts):
-            return Source(address, facts)
+            return LayerSource(address, facts)
         problem = found or problem
     if layer.on_error is OnError.FAIL:
         findings.add_issue(
-            Finding(f"{layer.path}.file", problem.code, f"layer {layer.id}: {problem.message}")
+            ConfigFinding(
+                f"{layer.path}.file", problem.code, f"layer {layer.id}: {problem.message}"
+            )
         )
         return None
     findings.add_warning(
-        Finding(
+        ConfigFinding(
             f"{layer.path}.file",
             problem.code,
             f"layer {layer.id}: {problem.message}; {_REMEDY[layer.on_error]}",
@@ -113,13 +117,13 @@ def find_source(layer: Layer, media: Media, findings: Findings) -> Source | None
     )
     if layer.on_error is OnError.SKIP or isinstance(layer, AudioLayer):
         return None
-    return Source(None, is_placeholder=True)
+    return LayerSource(None, is_placeholder=True)
 
 
 def _inline_facts(animation: FrozenJson) -> SourceFacts:
     facts = lottie_facts(animation.thaw())
     size = PixelSize(facts.width_px, facts.height_px)
-    return SourceFacts(MediaKind.LOTTIE, size, seconds(facts.duration_s))
+    return SourceFacts(MediaKind.LOTTIE, size, seconds_on_grid(facts.duration_s))
 
 
 _REMEDY = {
@@ -149,16 +153,16 @@ def addresses_of(layer: Layer) -> list[str]:
     return [layer.file] if layer.fallback_file is None else [layer.file, layer.fallback_file]
 
 
-def _unfit(layer: Layer, facts: SourceFacts) -> Unusable | None:
+def _unfit(layer: Layer, facts: SourceFacts) -> UnusableSource | None:
     """Return why a layer cannot show or play this source, if it cannot."""
     kinds = next(kinds for type_, kinds in _KINDS.items() if isinstance(layer, type_))
     if facts.kind not in kinds:
-        return Unusable("asset_unsupported", _MISFITS[facts.kind])
+        return UnusableSource("asset_unsupported", _MISFITS[facts.kind])
     is_seen = isinstance(layer, VideoLayer | ImageLayer | LottieLayer)
     if is_seen and (facts.size is None or min(facts.size.width, facts.size.height) <= 0):
-        return Unusable("asset_unsupported", "the source has no picture")
+        return UnusableSource("asset_unsupported", "the source has no picture")
     if isinstance(layer, AudioLayer | WaveformLayer) and not facts.has_sound:
-        return Unusable("asset_unsupported", "the source has no sound")
+        return UnusableSource("asset_unsupported", "the source has no sound")
     return None
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from framekiln.composition.layers.boxes import (
     WHOLE,
-    Box,
+    LayoutBox,
     Rect,
     lay_out_drawn,
     lay_out_media,
@@ -19,10 +19,10 @@ from framekiln.composition.layers.colours import Colour
 from framekiln.composition.layers.fades import ramp
 from framekiln.composition.layers.filters import Filter, FilterName
 from framekiln.composition.layers.geometry import Position, Size
-from framekiln.composition.layers.presets import Shift, shift_at
+from framekiln.composition.layers.presets import PresetOffset, preset_offset_at
 from framekiln.composition.layers.resolved import ResolvedLayer
 from framekiln.composition.layers.sources import PixelSize
-from framekiln.composition.layers.transform import Matrix, Turn, matrix_of
+from framekiln.composition.layers.transform import Matrix, Transform, transform_matrix
 from framekiln.composition.layers.transitions import Property
 from framekiln.composition.layers.values import (
     FilterLayer,
@@ -35,7 +35,7 @@ from framekiln.composition.layers.values import (
     SubtitlesLayer,
     TextLayer,
     VideoLayer,
-    Visual,
+    VisualLayer,
     WaveformLayer,
 )
 
@@ -110,8 +110,8 @@ class LayerState:
     @cached_property
     def matrix(self) -> Matrix:
         """From pixels of the box to pixels of the canvas."""
-        return matrix_of(
-            Turn(
+        return transform_matrix(
+            Transform(
                 self.x,
                 self.y,
                 self.origin_x,
@@ -138,19 +138,21 @@ def state_at(
         opacity=_opacity(layer, time_s),
         filters=_filters(layer, time_s),
         dissolve=_dissolve(layer, time_s),
-        **_look(layer, time_s, content),
+        **_appearance(layer, time_s, content),
     )
-    return _shifted(state, shift_at(layer, time_s), layer.canvas)
+    return _shifted(state, preset_offset_at(layer, time_s), layer.canvas)
 
 
-def on_at(state: LayerState, layer: ResolvedLayer, time_s: Fraction) -> LayerState:
+def state_reused_at(state: LayerState, layer: ResolvedLayer, time_s: Fraction) -> LayerState:
     """Return a state that is known to look the same at another instant, moved there."""
     source_s = layer.window.at(time_s - layer.start_s, layer.frame_s)
     return state.moved_to(source_s, is_visible=layer.is_on_at(time_s) and layer.layer.is_visible)
 
 
-def _look(layer: ResolvedLayer, time_s: Fraction, content: PixelSize | None) -> dict[str, Any]:
-    if isinstance(layer.layer, Visual):
+def _appearance(
+    layer: ResolvedLayer, time_s: Fraction, content: PixelSize | None
+) -> dict[str, Any]:
+    if isinstance(layer.layer, VisualLayer):
         return _boxed(layer, time_s, content)
     if isinstance(layer.layer, SequenceLayer):
         width, height = layer.canvas.width, layer.canvas.height
@@ -160,7 +162,7 @@ def _look(layer: ResolvedLayer, time_s: Fraction, content: PixelSize | None) -> 
 
 def _boxed(layer: ResolvedLayer, time_s: Fraction, content: PixelSize | None) -> dict[str, Any]:
     value = layer.layer
-    assert isinstance(value, Visual)
+    assert isinstance(value, VisualLayer)
 
     def moved(which: Property, still: float) -> float:
         curve = layer.curves.get(which)
@@ -198,7 +200,7 @@ def _lifted(top: float, height: float, whole: float) -> float:
 
 def _sized(layer: ResolvedLayer, time_s: Fraction) -> Size:
     value = layer.layer
-    assert isinstance(value, Visual)
+    assert isinstance(value, VisualLayer)
     size = value.size
     if Property.WIDTH in layer.curves:
         size = replace(size, width_px=_side(layer, Property.WIDTH, time_s))
@@ -214,7 +216,7 @@ def _side(layer: ResolvedLayer, which: Property, time_s: Fraction) -> float:
 
 def _positioned(layer: ResolvedLayer, time_s: Fraction) -> Position:
     value = layer.layer
-    assert isinstance(value, Visual)
+    assert isinstance(value, VisualLayer)
     position = value.position
     if Property.X in layer.curves:
         position = replace(position, x=layer.curves[Property.X].at(time_s - layer.zero_s))
@@ -223,7 +225,7 @@ def _positioned(layer: ResolvedLayer, time_s: Fraction) -> Position:
     return position
 
 
-def _box(layer: ResolvedLayer, size: Size, content: PixelSize | None) -> Box:
+def _box(layer: ResolvedLayer, size: Size, content: PixelSize | None) -> LayoutBox:
     value, canvas = layer.layer, layer.canvas
     if isinstance(value, GroupLayer):
         return lay_out_media(size, canvas, canvas)
@@ -231,24 +233,24 @@ def _box(layer: ResolvedLayer, size: Size, content: PixelSize | None) -> Box:
         return lay_out_media(size, layer.natural or canvas, canvas)
     if isinstance(value, HtmlLayer | WaveformLayer | ShapeLayer):
         return lay_out_drawn(size, canvas)
-    return lay_out_drawn(size, content or layer.natural or unmeasured(layer))
+    return lay_out_drawn(size, content or layer.natural or estimated_text_size(layer))
 
 
-def unmeasured(layer: ResolvedLayer) -> PixelSize:
+def estimated_text_size(layer: ResolvedLayer) -> PixelSize:
     """Return the room that text may take before anybody has measured it: one line of it."""
     value, canvas = layer.layer, layer.canvas
     if isinstance(value, TextLayer):
         style = value.text
         line = style.font_size_px * style.line_height + 2 * style.padding_px
-        return PixelSize(text_room_px(layer), line)
+        return PixelSize(text_wrap_px(layer), line)
     assert isinstance(value, SubtitlesLayer)
     return PixelSize(canvas.width * 0.9, value.subtitles.font_size_px * 1.2)
 
 
-def text_room_px(layer: ResolvedLayer) -> float:
+def text_wrap_px(layer: ResolvedLayer) -> float:
     """Return the width at which a text without a width of its own wraps."""
     value, canvas = layer.layer, layer.canvas
-    assert isinstance(value, Visual)
+    assert isinstance(value, VisualLayer)
     if isinstance(value, SubtitlesLayer):
         return canvas.width * 0.9
     if value.size.width_px is not None:
@@ -258,8 +260,8 @@ def text_room_px(layer: ResolvedLayer) -> float:
     return max(1.0, canvas.width - max(x, 0.0)) if is_number else canvas.width
 
 
-def _shifted(state: LayerState, shift: Shift, canvas: PixelSize) -> LayerState:
-    if shift == Shift():
+def _shifted(state: LayerState, shift: PresetOffset, canvas: PixelSize) -> LayerState:
+    if shift == PresetOffset():
         return state
     left = state.x + state.origin_x * (1 - state.scale)
     top = state.y + state.origin_y * (1 - state.scale)
@@ -299,7 +301,7 @@ def _dissolve(layer: ResolvedLayer, time_s: Fraction) -> DissolveState | None:
 
 def _filters(layer: ResolvedLayer, time_s: Fraction) -> tuple[FilterState, ...]:
     value = layer.layer
-    filters = value.filters if isinstance(value, Visual) else ()
+    filters = value.filters if isinstance(value, VisualLayer) else ()
     if isinstance(value, FilterLayer):
         filters = (value.filter,)
     return tuple(

@@ -7,18 +7,18 @@ from enum import StrEnum
 from typing import Any, Final
 
 from framekiln.composition.layers.colours import BLACK, TRANSPARENT, WHITE, Colour
-from framekiln.composition.layers.kinds import (
-    Choice,
-    ColourKind,
-    Flag,
-    ListOf,
-    Nested,
-    Number,
-    Text,
-    Whole,
+from framekiln.composition.layers.field_types import (
+    BooleanType,
+    ChoiceType,
+    ColourType,
+    IntegerType,
+    ListType,
+    NumberType,
+    ObjectType,
+    TextType,
 )
 from framekiln.composition.layers.limits import MAX_TEXT_CHARS
-from framekiln.composition.layers.place import Place
+from framekiln.composition.layers.read_context import FieldContext
 from framekiln.composition.layers.schema import REFUSED, Field, Refused, Schema
 
 
@@ -177,27 +177,27 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class _Weight:
-    def read(self, value: object, place: Place) -> int | Refused:
+class _WeightType:
+    def read(self, value: object, place: FieldContext) -> int | Refused:
         words = {"normal": 400, "bold": 700}
         if isinstance(value, str) and value.lower() in words:
             return words[value.lower()]
         if isinstance(value, str) and re.fullmatch("[1-9]00", value):
             return int(value)
-        return Whole(1, 1000).read(value, place)
+        return IntegerType(1, 1000).read(value, place)
 
     def write(self, value: int) -> int:
         return value
 
 
-_COLOUR: Final = ColourKind()
-_PX: Final = Number(-10_000, 10_000)
-_LENGTH: Final = Number(0, 10_000)
-_CSS: Final = Text(500, is_css=True)
+_COLOUR: Final = ColourType()
+_PX: Final = NumberType(-10_000, 10_000)
+_LENGTH: Final = NumberType(0, 10_000)
+_CSS: Final = TextType(500, is_css=True)
 
 _TEXT_POSITION: Final = Schema(
     TextPosition,
-    (Field("x", "x", Choice(Across), Across.LEFT), Field("y", "y", Choice(Down), Down.TOP)),
+    (Field("x", "x", ChoiceType(Across), Across.LEFT), Field("y", "y", ChoiceType(Down), Down.TOP)),
 )
 _STROKE: Final = Schema(
     Stroke, (Field("color", "color", _COLOUR, BLACK), Field("width", "width_px", _LENGTH, 1.0))
@@ -208,51 +208,53 @@ _SHADOW: Final = Schema(
         Field("color", "color", _COLOUR, BLACK),
         Field("x", "x_px", _PX, 0.0),
         Field("y", "y_px", _PX, 0.0),
-        Field("blur", "blur_px", Number(0, 1000), 0.0),
+        Field("blur", "blur_px", NumberType(0, 1000), 0.0),
     ),
 )
 _TEXT: Final = Schema(
     TextStyle,
     (
-        Field("text", "text", Text(MAX_TEXT_CHARS), is_required=True),
+        Field("text", "text", TextType(MAX_TEXT_CHARS), is_required=True),
         Field("color", "color", _COLOUR, WHITE),
         Field("backgroundColor", "background", _COLOUR, TRANSPARENT),
         Field("fontFamily", "font_family", _CSS, "Helvetica"),
-        Field("fontSize", "font_size_px", Number(0, 4000, over=True), 100.0),
-        Field("fontStyle", "font_style", Choice(FontStyle), FontStyle.NORMAL),
-        Field("fontWeight", "font_weight", _Weight(), 400),
-        Field("lineHeight", "line_height", Number(0, 100), 1.2),
+        Field("fontSize", "font_size_px", NumberType(0, 4000, over=True), 100.0),
+        Field("fontStyle", "font_style", ChoiceType(FontStyle), FontStyle.NORMAL),
+        Field("fontWeight", "font_weight", _WeightType(), 400),
+        Field("lineHeight", "line_height", NumberType(0, 100), 1.2),
         Field("padding", "padding_px", _LENGTH, 16.0),
         Field("border", "border", _CSS, "none"),
         Field("borderRadius", "border_radius_px", _LENGTH, 0.0),
-        Field("textAlign", "align", Choice(TextAlign), TextAlign.LEFT),
-        Field("textPosition", "position", Nested(_TEXT_POSITION)),
+        Field("textAlign", "align", ChoiceType(TextAlign), TextAlign.LEFT),
+        Field("textPosition", "position", ObjectType(_TEXT_POSITION)),
         Field("textDecoration", "decoration", _CSS, "none"),
         Field("backgroundTransform", "background_transform", _CSS, "none"),
         Field("textTransform", "transform", _CSS, "none"),
-        Field("tailwind", "tailwind", Text(2000, is_css=False)),
-        Field("fit", "fit", Choice(TextFit), TextFit.NONE),
-        Field("maxLines", "max_lines", Whole(1, 1000)),
-        Field("ellipsis", "ellipsis", Flag(), False),
-        Field("stroke", "stroke", Nested(_STROKE)),
-        Field("shadow", "shadow", Nested(_SHADOW)),
-        Field("letterSpacing", "letter_spacing_px", Number(-1000, 1000), 0.0),
+        Field("tailwind", "tailwind", TextType(2000, is_css=False)),
+        Field("fit", "fit", ChoiceType(TextFit), TextFit.NONE),
+        Field("maxLines", "max_lines", IntegerType(1, 1000)),
+        Field("ellipsis", "ellipsis", BooleanType(), False),
+        Field("stroke", "stroke", ObjectType(_STROKE)),
+        Field("shadow", "shadow", ObjectType(_SHADOW)),
+        Field("letterSpacing", "letter_spacing_px", NumberType(-1000, 1000), 0.0),
     ),
     ignored=frozenset({"lines"}),
 )
 
 
 @dataclass(frozen=True)
-class TextKind:
+class TextStyleType:
     """The `text` object; `lines` may stand for a text with line breaks."""
 
-    def read(self, value: object, place: Place) -> TextStyle | Refused:
+    def read(self, value: object, place: FieldContext) -> TextStyle | Refused:
         """Return the style."""
         if isinstance(value, str):
             place.issue("type", "must be an object, not a string", 'write {"text": "..."}')
             return REFUSED
         if isinstance(value, Mapping) and value.get("lines") is not None:
-            lines = ListOf(Text(MAX_TEXT_CHARS), 1000).read(value["lines"], place.at("lines"))
+            lines = ListType(TextType(MAX_TEXT_CHARS), 1000).read(
+                value["lines"], place.child("lines")
+            )
             if isinstance(lines, Refused):
                 return lines
             value = {"text": "\n".join(lines), **{k: v for k, v in value.items() if v is not None}}
@@ -269,7 +271,7 @@ WAVEFORM: Final = Schema(
         Field("color", "color", _COLOUR, WHITE),
         Field("backgroundColor", "background", _COLOUR, TRANSPARENT),
         Field("secondaryColor", "secondary", _COLOUR, TRANSPARENT),
-        Field("style", "style", Choice(WaveStyle), WaveStyle.BARS),
+        Field("style", "style", ChoiceType(WaveStyle), WaveStyle.BARS),
     ),
 )
 SUBTITLES: Final = Schema(
@@ -277,19 +279,19 @@ SUBTITLES: Final = Schema(
     (
         Field("color", "color", _COLOUR, WHITE),
         Field("backgroundColor", "background", _COLOUR, BLACK),
-        Field("fontSize", "font_size_px", Number(0, 4000, over=True), 32.0),
+        Field("fontSize", "font_size_px", NumberType(0, 4000, over=True), 32.0),
     ),
 )
 
 _PATH_DATA: Final = re.compile(r"[\sMmLlHhVvCcSsQqTtAaZz0-9,.eE+-]*")
 
 
-def _check_shape(shape: Shape, place: Place) -> Shape | Refused:
+def _check_shape(shape: Shape, place: FieldContext) -> Shape | Refused:
     if shape.kind is ShapeKind.PATH and shape.path is None:
-        place.at("path").issue("required", "a path needs SVG path data")
+        place.child("path").issue("required", "a path needs SVG path data")
         return REFUSED
     if shape.path is not None and not _PATH_DATA.fullmatch(shape.path):
-        place.at("path").issue("type", "must be SVG path data such as M 0 0 L 10 10 Z")
+        place.child("path").issue("type", "must be SVG path data such as M 0 0 L 10 10 Z")
         return REFUSED
     return shape
 
@@ -297,12 +299,12 @@ def _check_shape(shape: Shape, place: Place) -> Shape | Refused:
 SHAPE: Final = Schema(
     Shape,
     (
-        Field("kind", "kind", Choice(ShapeKind), is_required=True, aliases=("type",)),
+        Field("kind", "kind", ChoiceType(ShapeKind), is_required=True, aliases=("type",)),
         Field("color", "color", _COLOUR, WHITE, aliases=("fill",)),
         Field("strokeColor", "stroke_color", _COLOUR, TRANSPARENT),
         Field("strokeWidth", "stroke_width_px", _LENGTH, 0.0),
         Field("borderRadius", "border_radius_px", _LENGTH, 0.0),
-        Field("path", "path", Text(20_000)),
+        Field("path", "path", TextType(20_000)),
     ),
     check=_check_shape,
 )

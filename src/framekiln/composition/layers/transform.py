@@ -12,7 +12,7 @@ Matrix = tuple[tuple[float, float, float], tuple[float, float, float], tuple[flo
 
 
 @dataclass(frozen=True)
-class Turn:
+class Transform:
     """Everything but the box itself."""
 
     x: float
@@ -26,7 +26,7 @@ class Turn:
     perspective_px: float = 0.0
 
 
-def matrix_of(turn: Turn) -> Matrix:
+def transform_matrix(turn: Transform) -> Matrix:
     """Return T(x,y) T(o) P Rx Ry Rz S T(-o) for points of the box's plane."""
     spin, tilt_x, tilt_y = (
         math.radians(degrees % 360) for degrees in (turn.angle, turn.angle_x, turn.angle_y)
@@ -56,7 +56,7 @@ def matrix_of(turn: Turn) -> Matrix:
     )
 
 
-def mapped(matrix: Matrix, x: float, y: float) -> tuple[float, float]:
+def map_point(matrix: Matrix, x: float, y: float) -> tuple[float, float]:
     """Return where a point of the box is on the canvas."""
     across, down, by = (row[0] * x + row[1] * y + row[2] for row in matrix)
     # On the horizon a point is infinitely far away.

@@ -10,8 +10,15 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import Any, Final
 
-from framekiln.composition.layers.easing import LINEAR, Easing, near_easing, read_easing
-from framekiln.composition.layers.kinds import Choice, Flag, ListOf, Number, Seconds, Text
+from framekiln.composition.layers.easing import LINEAR, Easing, nearest_easing, read_easing
+from framekiln.composition.layers.field_types import (
+    BooleanType,
+    ChoiceType,
+    ListType,
+    NumberType,
+    SecondsType,
+    TextType,
+)
 from framekiln.composition.layers.limits import (
     MAX_ANGLE_DEGREES,
     MAX_OFFSET_PX,
@@ -19,9 +26,9 @@ from framekiln.composition.layers.limits import (
     MAX_TRANSITIONS,
     MAX_TRANSITIONS_IN_ALL,
 )
-from framekiln.composition.layers.place import Place
-from framekiln.composition.layers.schema import REFUSED, Field, Refused, Schema, said
-from framekiln.kit.near_names import did_you_mean
+from framekiln.composition.layers.read_context import FieldContext
+from framekiln.composition.layers.schema import REFUSED, Field, Refused, Schema, json_type_name
+from framekiln.kit.suggestions import did_you_mean
 
 
 class Property(StrEnum):
@@ -91,17 +98,17 @@ class Preset:
 Transition = Fade | Keyframe | Preset
 
 _RANGES: Final = {
-    Property.X: Number(-MAX_OFFSET_PX, MAX_OFFSET_PX),
-    Property.Y: Number(-MAX_OFFSET_PX, MAX_OFFSET_PX),
-    Property.SCALE: Number(0, 100),
-    Property.ANGLE: Number(-MAX_ANGLE_DEGREES, MAX_ANGLE_DEGREES),
-    Property.ANGLE_X: Number(-MAX_ANGLE_DEGREES, MAX_ANGLE_DEGREES),
-    Property.ANGLE_Y: Number(-MAX_ANGLE_DEGREES, MAX_ANGLE_DEGREES),
-    Property.OPACITY: Number(0, 1),
-    Property.VOLUME: Number(0, 1, clamps=True),
-    Property.BLUR: Number(0, 1000),
-    Property.WIDTH: Number(0, MAX_OFFSET_PX),
-    Property.HEIGHT: Number(0, MAX_OFFSET_PX),
+    Property.X: NumberType(-MAX_OFFSET_PX, MAX_OFFSET_PX),
+    Property.Y: NumberType(-MAX_OFFSET_PX, MAX_OFFSET_PX),
+    Property.SCALE: NumberType(0, 100),
+    Property.ANGLE: NumberType(-MAX_ANGLE_DEGREES, MAX_ANGLE_DEGREES),
+    Property.ANGLE_X: NumberType(-MAX_ANGLE_DEGREES, MAX_ANGLE_DEGREES),
+    Property.ANGLE_Y: NumberType(-MAX_ANGLE_DEGREES, MAX_ANGLE_DEGREES),
+    Property.OPACITY: NumberType(0, 1),
+    Property.VOLUME: NumberType(0, 1, clamps=True),
+    Property.BLUR: NumberType(0, 1000),
+    Property.WIDTH: NumberType(0, MAX_OFFSET_PX),
+    Property.HEIGHT: NumberType(0, MAX_OFFSET_PX),
 }
 _FADES: Final = {
     "fadeIn": (True, False),
@@ -116,19 +123,19 @@ _KEN_BURNS: Final = "kenBurns"
 TYPES: Final = (*_FADES, *(each.value for each in Property), _KEN_BURNS, *_PRESETS)
 
 _BY_LOWER_CASE: Final = {name.lower(): name for name in TYPES}
-_LENGTH: Final = Seconds(0, MAX_TIME_S, over=True)
+_LENGTH: Final = SecondsType(0, MAX_TIME_S, over=True)
 
 
 @dataclass(frozen=True)
-class _EasingKind:
-    def read(self, value: object, place: Place) -> Easing | Refused:
+class _EasingType:
+    def read(self, value: object, place: FieldContext) -> Easing | Refused:
         if not isinstance(value, str):
-            place.issue("type", f"must be a string, not {said(value)}")
+            place.issue("type", f"must be a string, not {json_type_name(value)}")
             return REFUSED
         easing = read_easing(value)
         if easing is not None:
             return easing
-        near = near_easing(value)
+        near = nearest_easing(value)
         place.issue(
             "unknown_value",
             "must be an easing such as easeInOut, elasticOut, cubic-bezier(a,b,c,d) or steps(n)",
@@ -140,20 +147,20 @@ class _EasingKind:
         return value.text
 
 
-_EASING: Final = _EasingKind()
+_EASING: Final = _EasingType()
 _EASING_FIELDS: Final = (
     Field("easing", "easing", _EASING, LINEAR),
-    Field("easingParameter", "parameter", Number(0, 20), 1.0),
+    Field("easingParameter", "parameter", NumberType(0, 20), 1.0),
 )
 
 
-def read_transitions(value: object, place: Place) -> tuple[Transition, ...] | Refused:
+def read_transitions(value: object, place: FieldContext) -> tuple[Transition, ...] | Refused:
     """Return the transitions in order; kenBurns as its keyframes."""
     place.reading.transition_count += len(value) if isinstance(value, list | tuple) else 0
     if place.reading.transition_count > MAX_TRANSITIONS_IN_ALL:
         place.issue("out_of_range", f"there are more than {MAX_TRANSITIONS_IN_ALL} transitions")
         return REFUSED
-    found = ListOf(_TransitionKind(), MAX_TRANSITIONS).read(value, place)
+    found = ListType(_TransitionType(), MAX_TRANSITIONS).read(value, place)
     if isinstance(found, Refused):
         return found
     return tuple(transition for several in found for transition in several)
@@ -165,10 +172,10 @@ def write_transitions(transitions: Iterable[Transition]) -> list[dict[str, Any]]
 
 
 @dataclass(frozen=True)
-class TransitionsKind:
+class TransitionsType:
     """The `transitions` of a layer."""
 
-    def read(self, value: object, place: Place) -> tuple[Transition, ...] | Refused:
+    def read(self, value: object, place: FieldContext) -> tuple[Transition, ...] | Refused:
         """Return the transitions."""
         return read_transitions(value, place)
 
@@ -178,21 +185,23 @@ class TransitionsKind:
 
 
 @dataclass(frozen=True)
-class _TransitionKind:
-    def read(self, value: object, place: Place) -> tuple[Transition, ...] | Refused:
+class _TransitionType:
+    def read(self, value: object, place: FieldContext) -> tuple[Transition, ...] | Refused:
         if not isinstance(value, Mapping):
-            place.issue("type", f"must be an object, not {said(value)}")
+            place.issue("type", f"must be an object, not {json_type_name(value)}")
             return REFUSED
         name = value.get("type")
         if not isinstance(name, str):
             code = "required" if name is None else "type"
-            place.at("type").issue(code, f"must be one of {', '.join(TYPES)}")
+            place.child("type").issue(code, f"must be one of {', '.join(TYPES)}")
             return REFUSED
         options = value.get("options")
         if isinstance(options, Mapping):
-            return _read_one(name, {**_older(value), **options}, place.at("options"))
+            return _read_one(name, {**_older(value), **options}, place.child("options"))
         if options is not None and not (isinstance(options, list) and not options):
-            place.at("options").issue("type", f"must be an object, not {said(options)}")
+            place.child("options").issue(
+                "type", f"must be an object, not {json_type_name(options)}"
+            )
             return REFUSED
         return _read_one(name, _older(value), place)
 
@@ -205,7 +214,7 @@ def _older(value: Mapping[str, object]) -> dict[str, object]:
 
 
 def _read_one(
-    name: str, options: Mapping[str, object], place: Place
+    name: str, options: Mapping[str, object], place: FieldContext
 ) -> tuple[Transition, ...] | Refused:
     exact_name = _BY_LOWER_CASE.get(name.strip().lower())
     if exact_name is None:
@@ -232,12 +241,12 @@ _FADE: Final = Schema(
     Fade,
     (
         Field("duration", "duration_s", _LENGTH, is_required=True),
-        Field("audio", "fades_sound", Flag(), True),
+        Field("audio", "fades_sound", BooleanType(), True),
     ),
 )
 
 
-def _read_fade(name: str, options: Mapping[str, object], place: Place) -> Fade | Refused:
+def _read_fade(name: str, options: Mapping[str, object], place: FieldContext) -> Fade | Refused:
     is_in, is_crossfade = _FADES[name]
     return _FADE.read(options, place, is_in=is_in, is_crossfade=is_crossfade)
 
@@ -250,13 +259,13 @@ _PRESET: Final = Schema(
     _make_preset,
     (
         Field("duration", "duration_s", _LENGTH, is_required=True),
-        Field("direction", "side", Choice(Side), Side.LEFT),
+        Field("direction", "side", ChoiceType(Side), Side.LEFT),
         *_EASING_FIELDS,
     ),
 )
 
 
-def _read_preset(name: str, options: Mapping[str, object], place: Place) -> Preset | Refused:
+def _read_preset(name: str, options: Mapping[str, object], place: FieldContext) -> Preset | Refused:
     move, is_in = _PRESETS[name]
     return _PRESET.read(options, place, move=move, is_in=is_in)
 
@@ -269,7 +278,7 @@ _KEYFRAMES: Final = {
     which: Schema(
         _make_keyframe,
         (
-            Field("time", "time_s", Seconds(), is_required=True),
+            Field("time", "time_s", SecondsType(), is_required=True),
             Field("value", "value", values, is_required=True),
             *_EASING_FIELDS,
         ),
@@ -279,7 +288,7 @@ _KEYFRAMES: Final = {
 
 
 def _read_keyframe(
-    which: Property, options: Mapping[str, object], place: Place
+    which: Property, options: Mapping[str, object], place: FieldContext
 ) -> Keyframe | Refused:
     return _KEYFRAMES[which].read(options, place, property=which)
 
@@ -289,11 +298,11 @@ def _with_parameter(easing: Easing, parameter: float) -> Easing:
 
 
 def _read_ken_burns(
-    options: Mapping[str, object], place: Place
+    options: Mapping[str, object], place: FieldContext
 ) -> tuple[Transition, ...] | Refused:
     fields = [
-        Field("start", "start", Seconds(), is_required=True),
-        Field("end", "end", Seconds(), is_required=True),
+        Field("start", "start", SecondsType(), is_required=True),
+        Field("end", "end", SecondsType(), is_required=True),
         Field("easing", "easing", _EASING, LINEAR),
     ]
     moved = (Property.SCALE, Property.X, Property.Y)
@@ -303,7 +312,7 @@ def _read_ken_burns(
     if isinstance(read, Refused):
         return read
     if read["end"] <= read["start"]:
-        place.at("end").issue("trim_order", "must be after start")
+        place.child("end").issue("trim_order", "must be after start")
         return REFUSED
     frames: list[Transition] = []
     for which in moved:
@@ -311,7 +320,9 @@ def _read_ken_burns(
         if one is None and two is None:
             continue
         if one is None or two is None:
-            place.at(f"{which}{1 if one is None else 2}").issue("required", "needs its other half")
+            place.child(f"{which}{1 if one is None else 2}").issue(
+                "required", "needs its other half"
+            )
             return REFUSED
         frames.append(Keyframe(which, read["start"], one))
         frames.append(Keyframe(which, read["end"], two, read["easing"]))
@@ -347,7 +358,7 @@ def _written(transition: Transition) -> dict[str, Any]:
 def _written_easing(easing: Easing) -> dict[str, Any]:
     if easing == LINEAR:
         return {}
-    written: dict[str, Any] = {"easing": Text().write(easing.text)}
+    written: dict[str, Any] = {"easing": TextType().write(easing.text)}
     if easing.parameter != 1:
         written["easingParameter"] = _LENGTH.write(easing.parameter)
     return written

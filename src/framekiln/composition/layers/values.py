@@ -8,9 +8,9 @@ from enum import StrEnum
 from fractions import Fraction
 
 from framekiln.composition.layers.colours import BLACK, Colour
+from framekiln.composition.layers.field_types import FrozenJson
 from framekiln.composition.layers.filters import Filter
 from framekiln.composition.layers.geometry import Position, Size
-from framekiln.composition.layers.kinds import FrozenJson
 from framekiln.composition.layers.styles import (
     FontStyle,
     Shape,
@@ -118,7 +118,7 @@ class Layer:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Visual(Layer):
+class VisualLayer(Layer):
     """A layer with a box."""
 
     position: Position = field(default=Position())
@@ -127,7 +127,7 @@ class Visual(Layer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class VideoLayer(Visual):
+class VideoLayer(VisualLayer):
     """A moving picture with its sound."""
 
     file: str
@@ -152,7 +152,7 @@ class AudioLayer(Layer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImageLayer(Visual):
+class ImageLayer(VisualLayer):
     """A picture, still or animated."""
 
     file: str
@@ -161,7 +161,7 @@ class ImageLayer(Visual):
 
 
 @dataclass(frozen=True, kw_only=True)
-class TextLayer(Visual):
+class TextLayer(VisualLayer):
     """A styled text."""
 
     text: TextStyle
@@ -181,14 +181,14 @@ class HtmlPage:
 
 
 @dataclass(frozen=True, kw_only=True)
-class HtmlLayer(Visual):
+class HtmlLayer(VisualLayer):
     """A page."""
 
     html: HtmlPage
 
 
 @dataclass(frozen=True, kw_only=True)
-class LottieLayer(Visual):
+class LottieLayer(VisualLayer):
     """A vector animation: its JSON itself, or a file of it. Holds its last frame."""
 
     animation: FrozenJson | None = None
@@ -198,7 +198,7 @@ class LottieLayer(Visual):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WaveformLayer(Visual):
+class WaveformLayer(VisualLayer):
     """A drawn sound: of `file`, or of the whole mix. It is not heard."""
 
     file: str | None = None
@@ -207,7 +207,7 @@ class WaveformLayer(Visual):
 
 
 @dataclass(frozen=True, kw_only=True)
-class SubtitlesLayer(Visual):
+class SubtitlesLayer(VisualLayer):
     """Captions; `size` is always the default."""
 
     file: str
@@ -224,7 +224,7 @@ class FilterLayer(Layer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupLayer(Visual):
+class GroupLayer(VisualLayer):
     """Layers composed on a canvas of their own, then placed like one picture."""
 
     layers: tuple[Layer, ...] = ()
@@ -238,7 +238,7 @@ class SequenceLayer(Layer):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShapeLayer(Visual):
+class ShapeLayer(VisualLayer):
     """A drawn shape."""
 
     shape: Shape

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from framekiln.composition.layers.findings import Finding
-from framekiln.composition.templates.filling import Filler
-from framekiln.composition.templates.liquid_faults import LiquidFault
+from framekiln.composition.layers.findings import ConfigFinding
+from framekiln.composition.templates.filler import TemplateFiller
+from framekiln.composition.templates.liquid_error import TemplateLiquidError
 from framekiln.composition.templates.liquid_text import holds_liquid, parse
 
 
@@ -14,19 +14,21 @@ def fill_defaults(
     names: frozenset[str],
     *,
     given: Mapping[str, Any] | None = None,
-) -> tuple[dict[str, Any], list[Finding]]:
+) -> tuple[dict[str, Any], list[ConfigFinding]]:
     """Return a value for every name: given, by default, or null; and what is wrong with defaults.
 
     What was given is never filled in: a caller's data cannot hold placeholders.
     """
     values: dict[str, Any] = {**dict.fromkeys(names), **(given or {})}
     waiting = {name: value for name, value in defaults.items() if name not in (given or {})}
-    filler = Filler(names)
+    filler = TemplateFiller(names)
     while waiting:
         ready = [name for name in waiting if not _needs(waiting[name]) & waiting.keys()]
         if not ready:
             faults = [
-                Finding(f"default_values.{name}", "circular", "names itself through other inputs")
+                ConfigFinding(
+                    f"default_values.{name}", "circular", "names itself through other inputs"
+                )
                 for name in sorted(waiting)
             ]
             return values, filler.issues + faults
@@ -40,7 +42,7 @@ def _needs(value: Any) -> set[str]:
     for text in _texts(value):
         try:
             needed |= parse(text).names
-        except LiquidFault:
+        except TemplateLiquidError:
             continue  # Told when it is filled.
     return needed
 

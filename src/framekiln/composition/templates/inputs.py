@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from framekiln.composition.layers.findings import Finding
+from framekiln.composition.layers.findings import ConfigFinding
+from framekiln.composition.templates.rule_subject import RuleSubject, subjects
 from framekiln.composition.templates.rules import Rule, UnknownRule, parse_rules
-from framekiln.composition.templates.subject import Subject, subjects
 
 MAX_INPUTS: Final = 200
 _REMOTE: Final = ("active_url", "media", "duration_max")
@@ -38,72 +38,76 @@ class Inputs:
 
 
 @dataclass(frozen=True)
-class Checked:
+class DataCheck:
     """What was found in data, and what is left to ask."""
 
-    issues: tuple[Finding, ...] = ()
+    issues: tuple[ConfigFinding, ...] = ()
     remote: tuple[RemoteCheck, ...] = ()
 
 
-def read_inputs(value: object) -> tuple[Inputs, list[Finding]]:
+def read_inputs(value: object) -> tuple[Inputs, list[ConfigFinding]]:
     """Return the inputs of a template and everything wrong with them."""
     if isinstance(value, list) and not value:
         value = {}
     if not isinstance(value, Mapping):
-        return Inputs({}), [Finding("inputs", "type", "must be an object of rules by name")]
+        return Inputs({}), [ConfigFinding("inputs", "type", "must be an object of rules by name")]
     if len(value) > MAX_INPUTS:
-        return Inputs({}), [Finding("inputs", "out_of_range", f"has more than {MAX_INPUTS} names")]
+        return Inputs({}), [
+            ConfigFinding("inputs", "out_of_range", f"has more than {MAX_INPUTS} names")
+        ]
     rules: dict[str, tuple[Rule, ...]] = {}
-    issues: list[Finding] = []
+    issues: list[ConfigFinding] = []
     for name, words in value.items():
         try:
             rules[str(name)] = parse_rules(words)
         except UnknownRule as error:
             path = f"inputs.{str(name)[:100]}"
-            issues.append(Finding(path, "unknown_rule", str(error), error.hint))
+            issues.append(ConfigFinding(path, "unknown_rule", str(error), error.hint))
     return Inputs(rules), issues
 
 
 def check_data(
     inputs: Inputs, data: Mapping[str, Any], *, root: str = "data", with_presence: bool = True
-) -> Checked:
+) -> DataCheck:
     """Return what the rules say about data; presence rules may be left out, for defaults."""
-    issues: list[Finding] = []
+    issues: list[ConfigFinding] = []
     remote: list[RemoteCheck] = []
     for name, rules in inputs.rules.items():
         for subject in subjects(name, data):
             found = _check_one(subject, rules, root, with_presence=with_presence)
             issues += found.issues
             remote += found.remote
-    return Checked(tuple(issues), tuple(remote))
+    return DataCheck(tuple(issues), tuple(remote))
 
 
 def _check_one(
-    subject: Subject, rules: tuple[Rule, ...], root: str, *, with_presence: bool
-) -> Checked:
+    subject: RuleSubject, rules: tuple[Rule, ...], root: str, *, with_presence: bool
+) -> DataCheck:
     names = {rule.name for rule in rules}
     subject = replace(subject, counts_as_number=not names.isdisjoint(_NUMERIC))
     path = f"{root}.{subject.path}"
-    failed: list[Finding] = []
+    failed: list[ConfigFinding] = []
     for rule in rules:
         if not _runs(rule, subject, names, with_presence=with_presence):
             continue
-        if not rule.kind.check(subject, rule.arguments):
-            failed.append(Finding(path, rule.kind.code, f"{subject.path} {rule.message}"))
-            if "bail" in names or rule.kind.is_presence:
+        if not rule.rule_type.check(subject, rule.arguments):
+            failed.append(
+                ConfigFinding(path, rule.rule_type.code, f"{subject.path} {rule.message}")
+            )
+            if "bail" in names or rule.rule_type.is_presence:
                 break
     if failed or not subject.is_filled:
-        return Checked(tuple(failed))
+        return DataCheck(tuple(failed))
     remote = [
         RemoteCheck(path, str(subject.value).strip(), rule.name, rule.arguments)
         for rule in rules
         if rule.name in _REMOTE
     ]
-    return Checked((), tuple(remote))
+    return DataCheck((), tuple(remote))
 
 
-def _runs(rule: Rule, subject: Subject, names: set[str], *, with_presence: bool) -> bool:
-    if rule.kind.is_presence:
+def _runs(rule: Rule, subject: RuleSubject, names: set[str], *, with_presence: bool) -> bool:
+    if rule.rule_type.is_presence:
         return with_presence and not ("sometimes" in names and not subject.is_present)
     if not subject.is_present:
         return False

@@ -15,9 +15,9 @@ from liquid.builtin.output import OutputNode
 from liquid.exceptions import LiquidError
 from liquid.undefined import is_undefined
 
-from framekiln.composition.templates.liquid_faults import MAX_TEXT_CHARS, LiquidFault
+from framekiln.composition.templates.liquid_error import MAX_TEXT_CHARS, TemplateLiquidError
 from framekiln.composition.templates.liquid_filters import bounded, date
-from framekiln.kit.near_names import nearest
+from framekiln.kit.suggestions import nearest_name
 
 LARGEST: Final = 10**15
 MAX_LIST_ITEMS: Final = 10_000
@@ -93,48 +93,54 @@ class LiquidText:
         except LiquidError as error:
             raise _fault(error) from None
         except (ArithmeticError, ValueError, TypeError, AttributeError, RecursionError) as error:
-            raise LiquidFault("template_syntax", f"cannot be filled in: {error}") from None
+            raise TemplateLiquidError("template_syntax", f"cannot be filled in: {error}") from None
 
 
 def parse(text: str) -> LiquidText:
-    """Return the parsed text, or raise `LiquidFault`."""
+    """Return the parsed text, or raise `TemplateLiquidError`."""
     if len(text) > MAX_TEXT_CHARS:
-        raise LiquidFault("template_syntax", "is too long to be a template")
+        raise TemplateLiquidError("template_syntax", "is too long to be a template")
     try:
         parsed = LiquidText(_LIQUID.from_string(text))
         unknown = sorted(parsed.filters - _LIQUID.filters.keys())
         if unknown:
-            near = nearest(unknown[0], _LIQUID.filters)
+            near = nearest_name(unknown[0], _LIQUID.filters)
             hint = f", did you mean {near}?" if near else ""
-            raise LiquidFault("template_syntax", f"{unknown[0][:60]} is no filter here{hint}")
+            raise TemplateLiquidError(
+                "template_syntax", f"{unknown[0][:60]} is no filter here{hint}"
+            )
         return parsed
     except LiquidError as error:
         raise _fault(error) from None
     except (ValueError, RecursionError, AssertionError):
-        raise LiquidFault("template_syntax", "is no Liquid") from None
+        raise TemplateLiquidError("template_syntax", "is no Liquid") from None
 
 
-def _fault(error: LiquidError) -> LiquidFault:
+def _fault(error: LiquidError) -> TemplateLiquidError:
     words = str(error).splitlines()[0] if str(error) else type(error).__name__
     if isinstance(error, liquid.exceptions.UndefinedError):
-        return LiquidFault("unknown_input", f"holds a name without a value: {words[:200]}")
-    return LiquidFault("template_syntax", f"is no Liquid that can be filled in: {words[:200]}")
+        return TemplateLiquidError("unknown_input", f"holds a name without a value: {words[:200]}")
+    return TemplateLiquidError(
+        "template_syntax", f"is no Liquid that can be filled in: {words[:200]}"
+    )
 
 
 def _plain(value: object) -> Any:
     """Return a value of Liquid as JSON."""
     if is_undefined(value):
-        raise LiquidFault("unknown_input", "holds a name without a value")
+        raise TemplateLiquidError("unknown_input", "holds a name without a value")
     if isinstance(value, Decimal):
         return float(value)
     if isinstance(value, str):
         return str(value)
     if isinstance(value, int) and abs(value) > LARGEST:
-        raise LiquidFault("template_syntax", "gives a number that is too large")
+        raise TemplateLiquidError("template_syntax", "gives a number that is too large")
     if value is None or isinstance(value, bool | int | float | Mapping):
         return value
     if isinstance(value, list | tuple | range):
         if len(value) > MAX_LIST_ITEMS:
-            raise LiquidFault("template_syntax", f"is a list of more than {MAX_LIST_ITEMS} items")
+            raise TemplateLiquidError(
+                "template_syntax", f"is a list of more than {MAX_LIST_ITEMS} items"
+            )
         return [_plain(item) for item in value]
     return str(value)[:MAX_TEXT_CHARS]

@@ -1,4 +1,4 @@
-"""Filters that cannot be made to work for ever, fill the memory, or look at the clock."""
+"""Liquid filters with bounded time and memory, and no access to the clock."""
 
 import functools
 import re

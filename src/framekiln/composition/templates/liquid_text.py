@@ -18,7 +18,7 @@ def holds_liquid(text: str) -> bool:
 
 
 def parse(text: str) -> "LiquidText":
-    """Return the parsed text, or raise `LiquidFault`."""
+    """Return the parsed text, or raise `TemplateLiquidError`."""
     from framekiln.composition.templates import liquid_engine  # noqa: PLC0415
 
     return liquid_engine.parse(text)

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from framekiln.composition.layers.numbers import as_json_number
 from framekiln.composition.templates.patterns import Pattern
+from framekiln.composition.templates.rule_subject import number_of
 from framekiln.composition.templates.rules import Rule
-from framekiln.composition.templates.subject import number_of
 from framekiln.composition.templates.template import Template
 
 _TYPES: Final = {

@@ -8,27 +8,27 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from framekiln.composition.layers.findings import MAX_FINDINGS, Finding, InvalidConfig
-from framekiln.composition.layers.kinds import FrozenJson, json_problem
-from framekiln.composition.layers.limits import Limits
-from framekiln.composition.layers.reading import ReadingOptions, parse_config, read_config
+from framekiln.composition.layers.config_json import ReadOptions, parse_config, read_config
+from framekiln.composition.layers.field_types import FrozenJson, json_problem
+from framekiln.composition.layers.findings import MAX_FINDINGS, ConfigFinding, InvalidConfig
+from framekiln.composition.layers.limits import ConfigLimits
 from framekiln.composition.templates.defaults import fill_defaults
-from framekiln.composition.templates.filling import Filler
+from framekiln.composition.templates.filler import TemplateFiller
 from framekiln.composition.templates.inputs import (
     Inputs,
     RemoteCheck,
     check_data,
     read_inputs,
 )
-from framekiln.composition.templates.leaves import faults_in
+from framekiln.composition.templates.template_texts import liquid_errors
 from framekiln.kit.errors import InvalidInput
-from framekiln.kit.near_names import did_you_mean
+from framekiln.kit.suggestions import did_you_mean
 
 
 class InvalidTemplate(InvalidInput):
     """A template that could never be rendered; `issues` says where."""
 
-    def __init__(self, issues: Iterable[Finding]) -> None:
+    def __init__(self, issues: Iterable[ConfigFinding]) -> None:
         self.issues = tuple(issues)
         super().__init__(_said(self.issues), **_details(self.issues))
 
@@ -36,7 +36,7 @@ class InvalidTemplate(InvalidInput):
 class InvalidData(InvalidInput):
     """Data that a template's inputs refuse; `errors` has the messages by input."""
 
-    def __init__(self, issues: Iterable[Finding]) -> None:
+    def __init__(self, issues: Iterable[ConfigFinding]) -> None:
         self.issues = tuple(issues)
         super().__init__(_said(self.issues), **_details(self.issues))
 
@@ -56,11 +56,11 @@ class Template:
 
 
 @dataclass(frozen=True)
-class ReadTemplate:
+class ParsedTemplate:
     """A template and what its author should know."""
 
     template: Template
-    warnings: tuple[Finding, ...] = ()
+    warnings: tuple[ConfigFinding, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -68,13 +68,13 @@ class FilledTemplate:
     """A config without placeholders, not yet read; `remote` is left to be asked of the network."""
 
     config: dict[str, Any]
-    warnings: tuple[Finding, ...] = ()
+    warnings: tuple[ConfigFinding, ...] = ()
     remote: tuple[RemoteCheck, ...] = ()
 
 
 def read_template(
-    config: object, inputs: object, default_values: object, *, limits: Limits | None = None
-) -> ReadTemplate:
+    config: object, inputs: object, default_values: object, *, limits: ConfigLimits | None = None
+) -> ParsedTemplate:
     """Return a new template, tried out with its own default values."""
     template = open_template(config, inputs, default_values)
     defaults = template.default_values.thaw()
@@ -83,22 +83,22 @@ def read_template(
     )
     values, faults = fill_defaults(defaults, template.names)
     issues += faults
-    issues += faults_in(template.config.thaw(), template.names, "config")
+    issues += liquid_errors(template.config.thaw(), template.names, "config")
     if issues:
         raise InvalidTemplate(issues[:MAX_FINDINGS])
-    filler = Filler(template.names)
+    filler = TemplateFiller(template.names)
     filled = filler.fill(template.config.thaw(), values, "config")
     if filler.issues:
         raise InvalidTemplate(filler.issues)
     if not template.inputs.roots <= defaults.keys():
         # Without a value for each input nobody can tell what the config will be.
-        return ReadTemplate(template)
-    options = ReadingOptions(limits=limits or Limits(), is_filled_template=True)
+        return ParsedTemplate(template)
+    options = ReadOptions(limits=limits or ConfigLimits(), is_filled_template=True)
     try:
         warnings = read_config(filled, options).warnings
     except InvalidConfig as error:
         raise InvalidTemplate(_below_config(error.issues)) from None
-    return ReadTemplate(template, tuple(_below_config(warnings)))
+    return ParsedTemplate(template, tuple(_below_config(warnings)))
 
 
 def open_template(config: object, inputs: object, default_values: object) -> Template:
@@ -111,12 +111,14 @@ def open_template(config: object, inputs: object, default_values: object) -> Tem
     if isinstance(default_values, list) and not default_values:
         default_values = {}
     if not isinstance(default_values, Mapping):
-        issues.append(Finding("default_values", "type", "must be an object of values by name"))
+        issues.append(
+            ConfigFinding("default_values", "type", "must be an object of values by name")
+        )
         default_values = {}
     for name, value in (("config", parsed), ("default_values", default_values)):
         problem = json_problem(value)
         if problem:
-            issues.append(Finding(name, "type", problem))
+            issues.append(ConfigFinding(name, "type", problem))
     if issues:
         raise InvalidTemplate(issues)
     return Template(FrozenJson.of(parsed), read, FrozenJson.of(default_values))
@@ -130,43 +132,43 @@ def fill_template(template: Template, data: object) -> FilledTemplate:
     if isinstance(data, list) and not data:
         data = {}
     if not isinstance(data, Mapping):
-        raise InvalidData([Finding("data", "type", "must be an object of values by name")])
+        raise InvalidData([ConfigFinding("data", "type", "must be an object of values by name")])
     problem = json_problem(data)
     if problem:
-        raise InvalidData([Finding("data", "type", problem)])
+        raise InvalidData([ConfigFinding("data", "type", problem)])
     checked = check_data(template.inputs, data)
     if checked.issues:
         raise InvalidData(checked.issues)
     given = {name: value for name, value in data.items() if value is not None}
     values, faults = fill_defaults(template.default_values.thaw(), template.names, given=given)
-    filler = Filler(template.names)
+    filler = TemplateFiller(template.names)
     config = filler.fill(template.config.thaw(), values)
     if faults or filler.issues:
         raise InvalidConfig([*faults, *filler.issues])
     return FilledTemplate(config, tuple(_unknown(data, template.names)), checked.remote)
 
 
-def _unknown(data: Mapping[str, Any], names: frozenset[str]) -> Iterable[Finding]:
+def _unknown(data: Mapping[str, Any], names: frozenset[str]) -> Iterable[ConfigFinding]:
     for name in data:
         if name not in names:
             hint = did_you_mean(str(name), names)
             shown = str(name)[:100]
-            yield Finding(f"data.{shown}", "unknown_field", f"{shown} is no input", hint)
+            yield ConfigFinding(f"data.{shown}", "unknown_field", f"{shown} is no input", hint)
 
 
-def _below_config(findings: Iterable[Finding]) -> list[Finding]:
+def _below_config(findings: Iterable[ConfigFinding]) -> list[ConfigFinding]:
     return [
-        Finding(f"config.{each.path}".rstrip("."), each.code, each.message, each.hint)
+        ConfigFinding(f"config.{each.path}".rstrip("."), each.code, each.message, each.hint)
         for each in findings
     ]
 
 
-def _said(issues: tuple[Finding, ...]) -> str:
+def _said(issues: tuple[ConfigFinding, ...]) -> str:
     more = f" (and {len(issues) - 1} more)" if len(issues) > 1 else ""
     return f"{issues[0].path}: {issues[0].message}{more}"
 
 
-def _details(issues: tuple[Finding, ...]) -> dict[str, Any]:
+def _details(issues: tuple[ConfigFinding, ...]) -> dict[str, Any]:
     errors: dict[str, list[str]] = {}
     for issue in issues:
         errors.setdefault(issue.path, []).append(issue.message)

@@ -10,7 +10,7 @@ class LayerFailed(CompositionFailed):
     code = "layer_failed"
 
 
-def failed(layer: Layer, error: FramekilnError) -> LayerFailed:
+def layer_failure(layer: Layer, error: FramekilnError) -> LayerFailed:
     """Return an error that says whose fault it is, and why."""
     return LayerFailed(
         f"{layer.path}: layer {layer.id}: {error.message}", layer_id=layer.id, path=layer.path

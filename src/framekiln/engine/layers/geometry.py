@@ -9,9 +9,9 @@ from typing import Final
 import numpy as np
 
 from framekiln.composition.layers import LayerState, Rect, ResolvedLayer, state_at
-from framekiln.composition.layers.transform import mapped
+from framekiln.composition.layers.transform import map_point
 from framekiln.composition.layers.transitions import Preset, Property
-from framekiln.compositor.placing import Matrix, moved, scaled
+from framekiln.compositor.placement import Matrix, scale_matrix, translation_matrix
 
 _MOVING: Final = (
     Property.X,
@@ -24,12 +24,12 @@ _MOVING: Final = (
     Property.HEIGHT,
 )
 _SAME_PX: Final = 1e-4
-_LOOKS_PER_S: Final = 10
-_MOST_LOOKS: Final = 120
+_STATES_PER_S: Final = 10
+_MAX_STATES: Final = 120
 
 
 @dataclass(frozen=True)
-class Edges:
+class CanvasBox:
     """A rectangle of whole pixels of the canvas."""
 
     left: int
@@ -38,12 +38,12 @@ class Edges:
     height: int
 
     @property
-    def onto(self) -> Matrix:
+    def matrix(self) -> Matrix:
         """From a picture of this size to its place."""
-        return moved(self.left, self.top)
+        return translation_matrix(self.left, self.top)
 
 
-def stands_still(layer: ResolvedLayer) -> bool:
+def is_static(layer: ResolvedLayer) -> bool:
     """Tell whether a layer keeps its place all the time."""
     curves = (layer.curves[which] for which in _MOVING if which in layer.curves)
     is_moved = any(not curve.is_constant for curve in curves)
@@ -62,16 +62,16 @@ def whole_area(state: LayerState) -> Rect:
     return Rect(content.left - crop.left * width, content.top - crop.top * height, width, height)
 
 
-def on_canvas(state: LayerState, area: Rect, *, to_even: bool) -> Edges:
+def canvas_box(state: LayerState, area: Rect, *, to_even: bool) -> CanvasBox:
     """Return the whole pixels that a part of an upright box takes.
 
     With `to_even`, edges between pixels go to even ones, which cost nothing in 4:2:0; edges on
     pixels stay where they are.
     """
-    left, top = mapped(state.matrix, area.left, area.top)
-    right, bottom = mapped(state.matrix, area.left + area.width, area.top + area.height)
+    left, top = map_point(state.matrix, area.left, area.top)
+    right, bottom = map_point(state.matrix, area.left + area.width, area.top + area.height)
     edges = [_whole(edge, to_even=to_even) for edge in (left, top, right, bottom)]
-    return Edges(edges[0], edges[1], max(1, edges[2] - edges[0]), max(1, edges[3] - edges[1]))
+    return CanvasBox(edges[0], edges[1], max(1, edges[2] - edges[0]), max(1, edges[3] - edges[1]))
 
 
 def _whole(edge: float, *, to_even: bool) -> int:
@@ -81,20 +81,22 @@ def _whole(edge: float, *, to_even: bool) -> int:
     return 2 * int(np.floor(edge / 2 + 0.5))
 
 
-def matrix_onto(state: LayerState, area: Rect, width_px: float, height_px: float) -> Matrix:
+def canvas_matrix(state: LayerState, area: Rect, width_px: float, height_px: float) -> Matrix:
     """Return the way from the pixels of a picture that fills an area to the canvas."""
-    fill = moved(area.left, area.top) @ scaled(area.width / width_px, area.height / height_px)
+    fill = translation_matrix(area.left, area.top) @ scale_matrix(
+        area.width / width_px, area.height / height_px
+    )
     matrix: Matrix = np.array(state.matrix, np.float64) @ fill
     return matrix
 
 
-def looks(layer: ResolvedLayer) -> Iterator[LayerState]:
+def sampled_states(layer: ResolvedLayer) -> Iterator[LayerState]:
     """Yield a layer's states at instants spread over its life, and at every keyframe."""
-    if stands_still(layer):
+    if is_static(layer):
         yield state_at(layer, max(layer.start_s, Fraction(0)))
         return
     span_s = layer.end_s - layer.start_s
-    count = min(_MOST_LOOKS, ceil(span_s * _LOOKS_PER_S)) + 1
+    count = min(_MAX_STATES, ceil(span_s * _STATES_PER_S)) + 1
     times = {layer.start_s + span_s * n / count for n in range(count + 1)}
     for curve in layer.curves.values():
         times |= {point.time_s + layer.zero_s for point in curve.points}
@@ -104,19 +106,21 @@ def looks(layer: ResolvedLayer) -> Iterator[LayerState]:
 
 def largest_scale(layer: ResolvedLayer) -> float:
     """Return how much a box is enlarged when it is largest."""
-    return max((_scale(state) for state in looks(layer)), default=1.0)
+    return max((_scale(state) for state in sampled_states(layer)), default=1.0)
 
 
 def largest_side_px(layer: ResolvedLayer) -> tuple[int, int]:
     """Return how many pixels the whole source takes when it is largest, as even numbers."""
     sides = [(1.0, 1.0)]
-    for state in looks(layer):
+    for state in sampled_states(layer):
         area, scale = whole_area(state), _scale(state)
         sides.append((area.width * scale, area.height * scale))
-    return even(max(width for width, _ in sides)), even(max(height for _, height in sides))
+    return nearest_even(max(width for width, _ in sides)), nearest_even(
+        max(height for _, height in sides)
+    )
 
 
-def even(side: float) -> int:
+def nearest_even(side: float) -> int:
     """Return the nearest even number of pixels, at least two."""
     return max(2, 2 * round(side / 2))
 

@@ -43,7 +43,7 @@ def html_document(page: HtmlPage, fetched: str | None, *, head: str = "") -> Doc
     return Document(f"{start}{page.body}</body></html>", ((0, len(start)),))
 
 
-def only(selector: str) -> str:
+def isolate_script(selector: str) -> str:
     """Return the script that leaves one element of a page, moved into its corner."""
     return f"""(() => {{
   const one = document.querySelector({json.dumps(selector)});

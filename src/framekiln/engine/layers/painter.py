@@ -10,7 +10,7 @@ from framekiln.compositor.picture import Picture, Rgba
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class SourceImage:
     """One picture of a source. Equal keys are equal pictures.
 
     Stills are `sheet`, RGBA premultiplied by alpha, because those can be put on any pixel without
@@ -27,11 +27,11 @@ class Look:
 class Painter(Protocol):
     """A source of one layer, or of several that show the same. Owned by the film's thread."""
 
-    def content_at(self, time_s: Fraction) -> PixelSize | None:
+    def content_size_at(self, time_s: Fraction) -> PixelSize | None:
         """Return how large the content is, where only the source knows it."""
         ...
 
-    def look(self, state: LayerState) -> Look | None:
+    def image(self, state: LayerState) -> SourceImage | None:
         """Return what is seen in a state; None for nothing."""
         ...
 

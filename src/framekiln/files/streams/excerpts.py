@@ -16,7 +16,7 @@ from framekiln.files.streams import store
 from framekiln.files.streams.model import Stream, StreamedFragment, StreamTrack
 from framekiln.kit.clock import Clock
 from framekiln.kit.errors import InvalidInput, NotFound
-from framekiln.media.isobmff.weaving import Renumbering, weave_inits
+from framekiln.media.isobmff.track_merge import TrackRenumberer, merge_init_segments
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
 
@@ -28,7 +28,7 @@ class ExcerptEmpty(NotFound):
 
 
 @dataclass(frozen=True)
-class Span:
+class ExcerptRange:
     """What is asked for; without a track number, everything that is seen and heard."""
 
     from_ms: int
@@ -51,7 +51,7 @@ class Excerpt:
     @cached_property
     def init(self) -> bytes:
         """The init segment of all its tracks."""
-        return weave_inits({each.track_id: each.init or b"" for each in self.tracks})
+        return merge_init_segments({each.track_id: each.init or b"" for each in self.tracks})
 
     @property
     def size_bytes(self) -> int:
@@ -73,7 +73,7 @@ class Excerpts:
         self._blobs = blobs
         self._clock = clock
 
-    async def find(self, stream: Stream, span: Span) -> Excerpt:
+    async def find(self, stream: Stream, span: ExcerptRange) -> Excerpt:
         """Return what there is of a span, or raise why it cannot be had, or not yet."""
         tracks = _wanted(stream, span)
         self._check_arrived(stream.file, tracks, span)
@@ -88,7 +88,7 @@ class Excerpts:
         there = {each.track_id for each in found}
         return Excerpt(stream.file, [each for each in tracks if each.track_id in there], found)
 
-    def _check_arrived(self, file: File, tracks: Sequence[StreamTrack], span: Span) -> None:
+    def _check_arrived(self, file: File, tracks: Sequence[StreamTrack], span: ExcerptRange) -> None:
         """Refuse what is still on its way: half of a span looks like all of it."""
         if file.has_expired(self._clock.now()):
             raise FileExpired(f"file {file.id} has expired")
@@ -107,7 +107,7 @@ class Excerpts:
         """Yield the bytes of an excerpt; nothing is held but what stands before the samples."""
         yield excerpt.init
         for sequence, fragment in enumerate(excerpt.fragments, 1):
-            renumbering = Renumbering(fragment.track_id, sequence=sequence)
+            renumbering = TrackRenumberer(fragment.track_id, sequence=sequence)
             async with aclosing(self._read(excerpt.file, fragment)) as chunks:
                 async for chunk in chunks:
                     if ready := renumbering.feed(chunk):
@@ -131,7 +131,7 @@ class Excerpts:
                 yield chunk
 
 
-def _wanted(stream: Stream, span: Span) -> list[StreamTrack]:
+def _wanted(stream: Stream, span: ExcerptRange) -> list[StreamTrack]:
     if span.track_id is None:
         return stream.tracks
     found = [each for each in stream.tracks if each.track_id == span.track_id]

@@ -112,7 +112,7 @@ class StreamedFragment:
     blob_key: str
 
 
-def chained(so_far: bytes | None, sha256: bytes) -> bytes:
+def chained_digest(so_far: bytes | None, sha256: bytes) -> bytes:
     """Return the sum after one more piece: of the init segment its own sum, then sums of sums.
 
     Two sides that have the same chain have the same bytes, and neither needs the bytes to go on.

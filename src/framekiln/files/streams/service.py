@@ -6,13 +6,13 @@ from typing import Final
 from framekiln.db.notify import notify
 from framekiln.db.pool import Database
 from framekiln.files import store as file_store
-from framekiln.files.model import File, FileStatus, FileType, NewFile, topic
-from framekiln.files.news import SEALED, FileNews
-from framekiln.files.service import no_file
+from framekiln.files.events import SEALED, FileEvents
+from framekiln.files.jobs import assemble_job
+from framekiln.files.model import File, FileStatus, FileType, NewFile, progress_topic
+from framekiln.files.service import file_not_found
 from framekiln.files.streams import store
 from framekiln.files.streams.errors import StreamAbandoned, StreamIncomplete, StreamNotFound
 from framekiln.files.streams.excerpts import Excerpts
-from framekiln.files.streams.jobs import assemble_job
 from framekiln.files.streams.model import (
     ABANDONED_AFTER,
     NewStream,
@@ -21,9 +21,9 @@ from framekiln.files.streams.model import (
     StreamTrack,
     stream_prefix,
 )
-from framekiln.files.streams.receiving import Receiving, closed
+from framekiln.files.streams.receiver import StreamReceiver, stream_closed
 from framekiln.identity.model import Caller
-from framekiln.jobs.ending import failure_of
+from framekiln.jobs.failures import failure_of
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import FileId, OrganizationId, new_uuid
@@ -42,14 +42,14 @@ class Streams:
         jobs: JobQueue,
         blobs: BlobStore,
         clock: Clock,
-        news: FileNews,
+        events: FileEvents,
     ) -> None:
         self._database = database
-        self._news = news
+        self._events = events
         self._jobs = jobs
         self._blobs = blobs
         self._clock = clock
-        self.receiving = Receiving(database, blobs=blobs, clock=clock)
+        self.receiving = StreamReceiver(database, blobs=blobs, clock=clock)
         self.excerpts = Excerpts(database, blobs=blobs, clock=clock)
 
     async def create(self, caller: Caller, new: NewStream) -> Stream:
@@ -65,7 +65,7 @@ class Streams:
                 now=now,
             )
             await store.begin(connection, file_id, new.tracks, now=now)
-            await self._news.tell(connection, file_id)
+            await self._events.record(connection, file_id)
         return await self.find(caller.organization.id, file_id)
 
     async def find(self, organization_id: OrganizationId, file_id: FileId) -> Stream:
@@ -74,7 +74,7 @@ class Streams:
             file = await file_store.find(connection, organization_id, file_id)
             tracks = await store.list_tracks(connection, file_id) if file else []
         if file is None:
-            raise no_file(file_id)
+            raise file_not_found(file_id)
         if not tracks:
             raise StreamNotFound(f"file {file_id} is not uploaded as a stream")
         return Stream(file, tracks)
@@ -85,7 +85,7 @@ class Streams:
         """Return what has come so far, by track and number; none for a file that is no stream."""
         async with self._database.connection() as connection:
             if await file_store.find(connection, organization_id, file_id) is None:
-                raise no_file(file_id)
+                raise file_not_found(file_id)
             return await store.list_fragments(connection, file_id)
 
     async def seal(
@@ -98,7 +98,7 @@ class Streams:
         async with self._database.transaction() as connection:
             file = await file_store.lock(connection, organization_id, file_id)
             if file is None:
-                raise no_file(file_id)
+                raise file_not_found(file_id)
             tracks = await store.list_tracks(connection, file_id)
             _check_complete(file, tracks, counts)
             if file.status is FileStatus.RECEIVING:
@@ -110,10 +110,10 @@ class Streams:
                 )
                 await file_store.set_processing(connection, file_id)
                 await self._jobs.defer(connection, assemble_job(file))
-                await self._news.tell(connection, file_id, SEALED)
-                await notify(connection, topic(file_id))
+                await self._events.record(connection, file_id, SEALED)
+                await notify(connection, progress_topic(file_id))
             elif file.status is FileStatus.FAILED:
-                raise closed(file)
+                raise stream_closed(file)
         return (await self.find(organization_id, file_id)).file
 
     async def fail_abandoned(self) -> int:
@@ -131,8 +131,8 @@ class Streams:
                 if not await store.is_abandoned(connection, file_id, since=since):
                     continue
                 if await file_store.fail(connection, file_id, failure, now=self._clock.now()):
-                    await self._news.tell(connection, file_id)
-                await notify(connection, topic(file_id))
+                    await self._events.record(connection, file_id)
+                await notify(connection, progress_topic(file_id))
             await self._blobs.delete_prefix(stream_prefix(organization_id, file_id))
             failed += 1
         return failed

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from framekiln.db.pool import Connection
-from framekiln.files.model import FileStatus, before
+from framekiln.files.model import FileStatus, states_before
 from framekiln.files.streams.model import NewStreamTrack, StreamedFragment, StreamTrack
 from framekiln.kit.ids import FileId, OrganizationId
 from framekiln.media.isobmff.track_init import TrackInit
@@ -17,7 +17,7 @@ async def begin(
     """Let a file that was just registered receive these tracks."""
     await connection.execute(
         "UPDATE file SET status = 'receiving' WHERE id = %s AND status = ANY(%s)",
-        (file_id, before(FileStatus.RECEIVING)),
+        (file_id, states_before(FileStatus.RECEIVING)),
     )
     async with connection.cursor() as cursor:
         await cursor.executemany(

@@ -29,7 +29,7 @@ class SigningKeys(Protocol):
         ...
 
 
-class FixedKeys:
+class ConfiguredSigningKeys:
     """The secrets of the settings: the first signs, so that a new one is put before the old."""
 
     def __init__(self, texts: Sequence[str]) -> None:

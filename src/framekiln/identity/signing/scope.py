@@ -23,7 +23,7 @@ Segments = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestTarget:
     """A request: its path, decoded once, and its query in order."""
 
     path: str
@@ -44,18 +44,18 @@ class Scope:
         """The path, percent-encoded in one way."""
         return quote("/" + "/".join(self.segments))
 
-    def mismatch(self, asked: Asked) -> str | None:
+    def mismatch(self, asked: RequestTarget) -> str | None:
         """Return why a request to read is not covered, or None when it is."""
-        found = cut(asked.path)
+        found = split_path(asked.path)
         if found != self.segments and not (
             self._has_below and found is not None and _is_below(found, self.segments)
         ):
             return f"it was signed for {self.path}"
         return self._other_params(asked)
 
-    def upload_mismatch(self, asked: Asked) -> str | None:
+    def upload_mismatch(self, asked: RequestTarget) -> str | None:
         """Return why an upload is not covered: only very exactly signed paths cover any."""
-        found = cut(asked.path)
+        found = split_path(asked.path)
         is_in_collection = (
             self._is_collection
             and found is not None
@@ -91,7 +91,7 @@ class Scope:
             return len(self.segments) > 2
         return self.segments[:2] == API and len(self.segments) > 3
 
-    def _other_params(self, asked: Asked) -> str | None:
+    def _other_params(self, asked: RequestTarget) -> str | None:
         for name, values in self.params.items():
             # All of them: a second value could be the one that the route takes.
             if [value for key, value in asked.query if key == name] != list(values):
@@ -113,13 +113,13 @@ def read_scope(url: str, params: Mapping[str, str] | None = None) -> Scope:
         raise _unsignable("cannot be read, or its query has too many values") from error
     if parts.scheme not in ("", "http", "https") or not path.startswith("/"):
         raise _unsignable("must be an http(s) address, or a path that begins with a slash")
-    segments = cut(path)
+    segments = split_path(path)
     if segments is None:
         raise _unsignable("has `.`, `..` or nothing between two slashes of its path")
     return Scope(segments, _merged(query, params or {}))
 
 
-def cut(path: str) -> Segments | None:
+def split_path(path: str) -> Segments | None:
     """Return the segments of a decoded path, or None when it can be read in two ways."""
     if not path.startswith("/") or "\\" in path:
         return None

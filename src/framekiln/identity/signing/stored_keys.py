@@ -12,10 +12,10 @@ from framekiln.identity.signing import store
 from framekiln.identity.signing.keys import SigningKey, make_signing_key
 from framekiln.kit.clock import Clock
 
-LOOK_AGAIN_AFTER = timedelta(seconds=5)
+RELOAD_AFTER = timedelta(seconds=5)
 
 
-class StoredKeys:
+class StoredSigningKeys:
     """The secrets in the database; the newest signs."""
 
     def __init__(self, database: Database, clock: Clock) -> None:
@@ -50,7 +50,7 @@ class StoredKeys:
     def _may_look_again(self) -> bool:
         if self._looked_at is None:
             return True
-        return abs(self._clock.now() - self._looked_at) >= LOOK_AGAIN_AFTER
+        return abs(self._clock.now() - self._looked_at) >= RELOAD_AFTER
 
     async def _read_or_make(self) -> list[SigningKey]:
         async with self._database.transaction() as connection:

@@ -14,7 +14,7 @@ import jwt
 
 from framekiln.identity.model import TokenElsewhere, TokenExpired, TokenInvalid
 from framekiln.identity.signing.keys import SigningKeys
-from framekiln.identity.signing.scope import Asked, Scope, read_scope
+from framekiln.identity.signing.scope import RequestTarget, Scope, read_scope
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import ApiKeyId, OrganizationId
 
@@ -46,7 +46,7 @@ class _Claims:
     api_key_id: ApiKeyId | None
 
 
-class Tokens:
+class AccessTokens:
     """Signs and reads both kinds of tokens."""
 
     def __init__(self, keys: SigningKeys, clock: Clock) -> None:
@@ -85,15 +85,15 @@ class Tokens:
         claims = {"url": scope.path, "params": scope.params, "org": str(organization_id)}
         return await self._sign(claims, MEDIA_AUDIENCE, expires_at=expires_at)
 
-    async def read_url(self, token: str, asked: Asked) -> OrganizationId:
+    async def read_url(self, token: str, asked: RequestTarget) -> OrganizationId:
         """Return whose media a URL token opens at this address, or raise `Unauthenticated`."""
         return await self._read(token, asked, audience=URL_AUDIENCE, name="URL token")
 
-    async def read_media(self, token: str, asked: Asked) -> OrganizationId:
+    async def read_media(self, token: str, asked: RequestTarget) -> OrganizationId:
         """Return whose media a media token opens at this address, or raise `Unauthenticated`."""
         return await self._read(token, asked, audience=MEDIA_AUDIENCE, name="media token")
 
-    async def read_upload(self, token: str, asked: Asked) -> ApiKeyId:
+    async def read_upload(self, token: str, asked: RequestTarget) -> ApiKeyId:
         """Return the key in whose name a URL token uploads here, or raise `Unauthenticated`."""
         claims = await self._claims(token, audience=URL_AUDIENCE, name="URL token")
         if claims.api_key_id is None or not claims.scope.is_for_uploads:
@@ -105,7 +105,9 @@ class Tokens:
             raise TokenElsewhere(f"this URL token does not open this upload: {mismatch}")
         return claims.api_key_id
 
-    async def _read(self, token: str, asked: Asked, *, audience: str, name: str) -> OrganizationId:
+    async def _read(
+        self, token: str, asked: RequestTarget, *, audience: str, name: str
+    ) -> OrganizationId:
         claims = await self._claims(token, audience=audience, name=name)
         mismatch = claims.scope.mismatch(asked)
         if mismatch is not None:

@@ -18,7 +18,7 @@ from typing import Any, Final, NoReturn
 
 from framekiln.kit.confined.errors import describe_error
 from framekiln.kit.confined.landlock import restrict_paths
-from framekiln.kit.confined.limits import Limits, apply_limits, nice_increment
+from framekiln.kit.confined.limits import ResourceLimits, apply_limits, nice_increment
 from framekiln.kit.confined.seccomp import forbid_risky_calls
 from framekiln.kit.errors import FramekilnError
 
@@ -74,7 +74,7 @@ def _find(task: str) -> Task:
 
 def _lock_in(order: dict[str, Any], parent: int) -> bool:
     """Put everything on; return whether all of it held."""
-    apply_limits(Limits(**order["limits"]))
+    apply_limits(ResourceLimits(**order["limits"]))
     os.nice(nice_increment())
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-from framekiln.kit.confined.cage import STRANGER_ID, View
 from framekiln.kit.confined.errors import ConfinedFailed
+from framekiln.kit.confined.sandbox import UNPRIVILEGED_ID, VisibleFiles
 
 _DEEPEST: Final = 16
 _UNSHARING: Final = threading.Lock()
@@ -45,7 +45,7 @@ def unshare(paths: Iterable[Path]) -> None:
                 part.replace(path)
 
 
-def hand_over(view: View) -> None:
+def hand_over(view: VisibleFiles) -> None:
     """Make the folder, and what is in it, the child's; check that it can read the rest."""
     for path in view.readable:
         if not path.stat().st_mode & stat.S_IROTH:
@@ -53,9 +53,9 @@ def hand_over(view: View) -> None:
                 f"{path.name}: a confined child is another user and cannot read it;"
                 " make it readable for all, or put it into the child's folder"
             )
-    os.chown(view.folder, STRANGER_ID, STRANGER_ID)
+    os.chown(view.folder, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
     for entry, _ in _everything(view.folder):
-        os.chown(entry.path, STRANGER_ID, STRANGER_ID, follow_symlinks=False)
+        os.chown(entry.path, UNPRIVILEGED_ID, UNPRIVILEGED_ID, follow_symlinks=False)
 
 
 def take_back(folder: Path, *, has_owner: bool) -> list[str]:

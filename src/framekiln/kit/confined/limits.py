@@ -11,7 +11,7 @@ _ADDRESS_SLACK_BYTES: Final = 2 << 30
 
 
 @dataclass(frozen=True)
-class Limits:
+class ResourceLimits:
     """What one run may use. Over any of them, the child is ended."""
 
     cpu_s: int
@@ -28,7 +28,7 @@ def nice_increment() -> int:
     return _NICENESS
 
 
-def apply_limits(limits: Limits) -> None:
+def apply_limits(limits: ResourceLimits) -> None:
     """Put this very process under the limits; only the wall clock is left to the parent.
 
     Memory is counted by what can be written (RLIMIT_DATA): that is near to what is really used,

@@ -7,19 +7,19 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from framekiln.kit.confined.cage import View, landlock_paths
-from framekiln.kit.confined.limits import Limits
+from framekiln.kit.confined.limits import ResourceLimits
+from framekiln.kit.confined.sandbox import VisibleFiles, landlock_paths
 
 OnReport = Callable[[dict[str, Any]], None]
 
 
 @dataclass(frozen=True)
-class Order:
+class ConfinedOrder:
     """What is to be run: `task` is "package.module:function"."""
 
     task: str
     args: Mapping[str, Any]
-    limits: Limits
+    limits: ResourceLimits
     folder: Path
     readable: tuple[Path, ...] = ()
 
@@ -28,14 +28,14 @@ class Order:
         """The package that has the task."""
         return self.task.partition(".")[0]
 
-    def view(self) -> View:
+    def view(self) -> VisibleFiles:
         """Return what the child gets to see."""
         packages = dict.fromkeys(("framekiln", self.package))
         readable = tuple(path.absolute() for path in self.readable)
-        return View(self.folder.absolute(), readable, tuple(packages))
+        return VisibleFiles(self.folder.absolute(), readable, tuple(packages))
 
 
-def order_file(order: Order, *, has_landlock: bool) -> Any:
+def order_file(order: ConfinedOrder, *, has_landlock: bool) -> Any:
     """Return an open file in memory: an order of any length can be written before it is read."""
     view = order.view()
     words = {

@@ -1,4 +1,4 @@
-"""What becomes of an order: reads what a child tells, and never believes it.
+"""Reads the messages of a child and validates them; the child is untrusted.
 
 Every line is bounded and checked; the first breach ends the run. How the child was started, and
 how it is ended, is its own business (`Child`).
@@ -15,9 +15,9 @@ from typing import Any, Final, NoReturn
 
 import structlog
 
-from framekiln.kit.confined.brake import Brake
 from framekiln.kit.confined.errors import ConfinedFailed, ConfinedKilled, rebuild_error
-from framekiln.kit.confined.order import OnReport, Order
+from framekiln.kit.confined.order import ConfinedOrder, OnReport
+from framekiln.kit.confined.pause import PauseSwitch
 
 _LONGEST_LINE_BYTES: Final = 8 << 20
 _MOST_TOLD_BYTES: Final = 64 << 20
@@ -31,16 +31,16 @@ log = structlog.get_logger(__name__)
 
 
 @dataclass
-class Child:
+class ConfinedChild:
     """A running child. What it writes to standard output and error is its complaints."""
 
-    told: asyncio.StreamReader
-    complaints: bytes = field(default=b"", kw_only=True)
+    messages: asyncio.StreamReader
+    output: bytes = field(default=b"", kw_only=True)
 
-    async def collect_complaints(self, stream: asyncio.StreamReader) -> None:
+    async def collect_output(self, stream: asyncio.StreamReader) -> None:
         """Keep the last of what it says."""
         while chunk := await stream.read(_CHUNK_BYTES):
-            self.complaints = (self.complaints + chunk)[-_COMPLAINT_BYTES:]
+            self.output = (self.output + chunk)[-_COMPLAINT_BYTES:]
 
     def signal(self, number: signal.Signals) -> None:
         """Send a signal to it and to all that it may have started."""
@@ -70,12 +70,12 @@ async def open_pipe() -> AsyncIterator[tuple[asyncio.StreamReader, Any]]:
 
 
 async def outcome(
-    child: Child, order: Order, *, on_report: OnReport | None, brake: Brake
+    child: ConfinedChild, order: ConfinedOrder, *, on_report: OnReport | None, brake: PauseSwitch
 ) -> dict[str, Any]:
     """Return what the child answers, or raise how it failed."""
     try:
         async with asyncio.timeout(order.limits.wall_s) as clock:
-            with brake.on(child.signal, clock):
+            with brake.control(child.signal, clock):
                 told = await _listen(child, order, on_report)
             if told is None:
                 await _raise_end(child, order)
@@ -97,9 +97,11 @@ async def outcome(
     raise rebuilt
 
 
-async def _listen(child: Child, order: Order, on_report: OnReport | None) -> dict[str, Any] | None:
+async def _listen(
+    child: ConfinedChild, order: ConfinedOrder, on_report: OnReport | None
+) -> dict[str, Any] | None:
     """Pass reports on, until the child tells how it ended, or tells nothing any more."""
-    async for line in _lines(child.told, order):
+    async for line in _lines(child.messages, order):
         told = _parse(line, order)
         if "report" not in told:
             return told
@@ -108,7 +110,7 @@ async def _listen(child: Child, order: Order, on_report: OnReport | None) -> dic
     return None
 
 
-async def _lines(stream: asyncio.StreamReader, order: Order) -> AsyncIterator[bytes]:
+async def _lines(stream: asyncio.StreamReader, order: ConfinedOrder) -> AsyncIterator[bytes]:
     begun, total_bytes = bytearray(), 0
     while chunk := await stream.read(_CHUNK_BYTES):
         total_bytes += len(chunk)
@@ -122,7 +124,7 @@ async def _lines(stream: asyncio.StreamReader, order: Order) -> AsyncIterator[by
                 yield line
 
 
-def _parse(line: bytes, order: Order) -> dict[str, Any]:
+def _parse(line: bytes, order: ConfinedOrder) -> dict[str, Any]:
     try:
         told = json.loads(line, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
@@ -136,7 +138,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number of JSON")
 
 
-async def _raise_end(child: Child, order: Order) -> NoReturn:
+async def _raise_end(child: ConfinedChild, order: ConfinedOrder) -> NoReturn:
     """Raise for a child that has ended, or closed its pipe, without an answer."""
     try:
         async with asyncio.timeout(_LEAVING_S):
@@ -157,7 +159,7 @@ async def _raise_end(child: Child, order: Order) -> NoReturn:
     )
 
 
-def _raise_limit(order: Order, limit: str) -> NoReturn:
+def _raise_limit(order: ConfinedOrder, limit: str) -> NoReturn:
     limits = order.limits
     words = {
         "cpu_s": f"more than {limits.cpu_s} s of processor time",
@@ -173,11 +175,11 @@ def _raise_limit(order: Order, limit: str) -> NoReturn:
     )
 
 
-async def _log_end(child: Child, order: Order) -> None:
+async def _log_end(child: ConfinedChild, order: ConfinedOrder) -> None:
     # What it wrote last may still be on its way to us.
     await asyncio.sleep(0.05)
     log.warning(
         "a confined child failed",
         task=order.task,
-        complaints=child.complaints.decode(errors="replace"),
+        complaints=child.output.decode(errors="replace"),
     )

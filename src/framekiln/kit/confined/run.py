@@ -12,22 +12,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from framekiln.kit.confined.brake import Brake
-from framekiln.kit.confined.cage import Cage, Walls, runs_as_stranger, strongest_cage
 from framekiln.kit.confined.errors import ConfinedFailed
 from framekiln.kit.confined.folders import check_own, hand_over, take_back, unshare
-from framekiln.kit.confined.limits import Limits
-from framekiln.kit.confined.order import OnReport, Order
-from framekiln.kit.confined.outcome import Child, outcome
-from framekiln.kit.confined.started import started
-from framekiln.kit.confined.warm import WarmCage
+from framekiln.kit.confined.limits import ResourceLimits
+from framekiln.kit.confined.order import ConfinedOrder, OnReport
+from framekiln.kit.confined.outcome import ConfinedChild, outcome
+from framekiln.kit.confined.pause import PauseSwitch
+from framekiln.kit.confined.sandbox import Isolation, Sandbox, runs_unprivileged, strongest_sandbox
+from framekiln.kit.confined.spawned_child import spawned_child
+from framekiln.kit.confined.warm_sandbox import WarmSandbox
 
 
 async def run_confined(
     task: str,
     args: Mapping[str, Any],
     *,
-    limits: Limits,
+    limits: ResourceLimits,
     folder: Path,
     readable: Sequence[Path] = (),
     on_report: OnReport | None = None,
@@ -37,29 +37,37 @@ async def run_confined(
     The child sees `folder`, which it may change, and `readable`; no other file of ours, no
     network, and it can start no process. Our own errors come out as they are.
     """
-    cage = await asyncio.to_thread(strongest_cage)
-    order = Order(task, args, limits, folder, tuple(readable))
-    return await run_in(cage, order, on_report)
+    cage = await asyncio.to_thread(strongest_sandbox)
+    order = ConfinedOrder(task, args, limits, folder, tuple(readable))
+    return await run_in_sandbox(cage, order, on_report)
 
 
-def confinement() -> str:
+def describe_confinement() -> str:
     """Say how children are confined on this machine, and why not better."""
-    return strongest_cage().description
+    return strongest_sandbox().description
 
 
-async def run_in(
-    cage: Cage, order: Order, on_report: OnReport | None = None, *, brake: Brake | None = None
+async def run_in_sandbox(
+    cage: Sandbox,
+    order: ConfinedOrder,
+    on_report: OnReport | None = None,
+    *,
+    brake: PauseSwitch | None = None,
 ) -> dict[str, Any]:
     """Carry out an order in a cage that is made for it."""
-    running = _Running(order, on_report, brake or Brake())
-    return await running.through(cage, started(cage, order))
+    running = _Running(order, on_report, brake or PauseSwitch())
+    return await running.through(cage, spawned_child(cage, order))
 
 
 async def run_warm(
-    warm: WarmCage, order: Order, on_report: OnReport | None = None, *, brake: Brake | None = None
+    warm: WarmSandbox,
+    order: ConfinedOrder,
+    on_report: OnReport | None = None,
+    *,
+    brake: PauseSwitch | None = None,
 ) -> dict[str, Any]:
     """Carry out an order in a cage that is open already; where that cannot be, in a new one."""
-    running = _Running(order, on_report, brake or Brake())
+    running = _Running(order, on_report, brake or PauseSwitch())
     return await running.through(warm.cage, warm.child(order))
 
 
@@ -67,18 +75,18 @@ async def run_warm(
 class _Running:
     """An order being carried out."""
 
-    order: Order
+    order: ConfinedOrder
     on_report: OnReport | None
-    brake: Brake
+    brake: PauseSwitch
 
     async def through(
-        self, cage: Cage, child: AbstractAsyncContextManager[Child]
+        self, cage: Sandbox, child: AbstractAsyncContextManager[ConfinedChild]
     ) -> dict[str, Any]:
         """Give the child its folder, hear it out, and take the folder back."""
         view = self.order.view()
         await asyncio.to_thread(check_own, view.folder)
-        is_stranger = runs_as_stranger(cage.walls, view)
-        if cage.walls is Walls.NONE and not is_stranger:
+        is_stranger = runs_unprivileged(cage.isolation, view)
+        if cage.isolation is Isolation.NONE and not is_stranger:
             await asyncio.to_thread(unshare, view.readable)
         if is_stranger:
             await asyncio.to_thread(hand_over, view)

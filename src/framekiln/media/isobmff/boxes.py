@@ -32,7 +32,7 @@ class BoxHeader(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Box:
+class Mp4Box:
     """One box, by its place in `data`."""
 
     data: bytes
@@ -46,22 +46,22 @@ class Box:
         """All of it, header included."""
         return self.end - self.start
 
-    def fields(self) -> "Fields":
+    def reader(self) -> "BoxReader":
         """Return a reader of what stands in the box."""
-        return Fields(self.data, self.body, self.end, self.kind)
+        return BoxReader(self.data, self.body, self.end, self.kind)
 
-    def children(self) -> Iterator["Box"]:
+    def children(self) -> Iterator["Mp4Box"]:
         """Yield the boxes in the box."""
         return boxes_in(self.data, self.body, self.end)
 
-    def find(self, *path: str) -> "Box | None":
+    def find(self, *path: str) -> "Mp4Box | None":
         """Return the first box down the path of kinds."""
-        box: Box | None = self
+        box: Mp4Box | None = self
         for kind in path:
             box = None if box is None else next((b for b in box.children() if b.kind == kind), None)
         return box
 
-    def require(self, *path: str) -> "Box":
+    def require(self, *path: str) -> "Mp4Box":
         """Return the first box down the path; without it the file is unreadable."""
         box = self.find(*path)
         if box is None:
@@ -86,7 +86,7 @@ def read_header(data: bytes | bytearray, start: int = 0) -> BoxHeader | None:
     return BoxHeader(kind, header_bytes, size_bytes)
 
 
-def boxes_in(data: bytes, start: int = 0, end: int | None = None) -> Iterator[Box]:
+def boxes_in(data: bytes, start: int = 0, end: int | None = None) -> Iterator[Mp4Box]:
     """Yield the boxes that lie one after the other between two places; they must fill it."""
     end = len(data) if end is None else end
     while start < end:
@@ -99,11 +99,11 @@ def boxes_in(data: bytes, start: int = 0, end: int | None = None) -> Iterator[Bo
                 f"a box {header.kind!r} of the MP4 claims {size_bytes} bytes at byte {start},"
                 f" where {end - start} are left"
             )
-        yield Box(data, header.kind, start, start + header.header_bytes, start + size_bytes)
+        yield Mp4Box(data, header.kind, start, start + header.header_bytes, start + size_bytes)
         start += size_bytes
 
 
-class Fields:
+class BoxReader:
     """Reads numbers one after the other, never beyond the end of their box."""
 
     def __init__(self, data: bytes, at: int, end: int, kind: str = "") -> None:

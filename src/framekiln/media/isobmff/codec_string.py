@@ -7,7 +7,7 @@ missing, the plain name of the sample entry is all there is to say.
 from collections.abc import Callable
 from typing import Final
 
-from framekiln.media.isobmff.boxes import Box, Fields, boxes_in
+from framekiln.media.isobmff.boxes import BoxReader, Mp4Box, boxes_in
 
 # MPEG-4 descriptors: the stream, how its decoder is set up, and the set-up itself.
 _STREAM: Final = 3
@@ -19,7 +19,7 @@ _LEVEL_1B: Final = 9
 _LEVEL_1_1: Final = 11
 
 
-def codec_string(entry: Box, children_at: int) -> str:
+def codec_string(entry: Mp4Box, children_at: int) -> str:
     """Return the name for a sample entry whose inner boxes begin at `children_at`."""
     kind = entry.kind
     made = _MAKERS.get(kind)
@@ -30,11 +30,11 @@ def codec_string(entry: Box, children_at: int) -> str:
         # QuickTime puts the set-up of sound one box deeper.
         inner = box.find(setup_kind) if box.kind == "wave" else box
         if inner is not None and inner.kind == setup_kind:
-            return make(kind, inner.fields())
+            return make(kind, inner.reader())
     return kind.strip()
 
 
-def known_level(profile_and_level: bytes) -> bytes:
+def browser_level(profile_and_level: bytes) -> bytes:
     """Return profile, constraints and level of H.264 in a form that browsers know.
 
     Very small pictures have level 1b, which Chromium takes for no level at all: 1.1 includes it.
@@ -43,12 +43,12 @@ def known_level(profile_and_level: bytes) -> bytes:
     return bytes([*others, _LEVEL_1_1 if level == _LEVEL_1B else level])
 
 
-def _avc(kind: str, fields: Fields) -> str:
+def _avc(kind: str, fields: BoxReader) -> str:
     fields.skip(1)
-    return f"{kind}.{known_level(fields.take(3)).hex()}"
+    return f"{kind}.{browser_level(fields.take(3)).hex()}"
 
 
-def _hevc(kind: str, fields: Fields) -> str:
+def _hevc(kind: str, fields: BoxReader) -> str:
     fields.skip(1)
     profile = fields.u8()
     compatibility = int(f"{fields.u32():032b}"[::-1], 2)
@@ -61,13 +61,13 @@ def _hevc(kind: str, fields: Fields) -> str:
     return ".".join(parts)
 
 
-def _vp9(kind: str, fields: Fields) -> str:
+def _vp9(kind: str, fields: BoxReader) -> str:
     fields.skip(4)
     profile, level, depth = fields.u8(), fields.u8(), fields.u8()
     return f"{kind}.{profile:02d}.{level:02d}.{depth >> 4:02d}"
 
 
-def _av1(kind: str, fields: Fields) -> str:
+def _av1(kind: str, fields: BoxReader) -> str:
     fields.skip(1)
     levels, features = fields.u8(), fields.u8()
     tier = "H" if features & 0x80 else "M"
@@ -75,7 +75,7 @@ def _av1(kind: str, fields: Fields) -> str:
     return f"{kind}.{levels >> 5}.{levels & 0x1F:02d}{tier}.{depth:02d}"
 
 
-def _mpeg4_sound(kind: str, fields: Fields) -> str:
+def _mpeg4_sound(kind: str, fields: BoxReader) -> str:
     fields.skip(4)
     stream = _descriptor(fields, _STREAM)
     if stream is None:
@@ -102,7 +102,7 @@ def _mpeg4_sound(kind: str, fields: Fields) -> str:
     return f"{kind}.40.{sound_type}"
 
 
-def _descriptor(fields: Fields, tag: int) -> Fields | None:
+def _descriptor(fields: BoxReader, tag: int) -> BoxReader | None:
     """Return what is in the descriptor that comes next, if it is of the kind asked for."""
     if fields.left_bytes < 2 or fields.u8() != tag:
         return None
@@ -113,10 +113,10 @@ def _descriptor(fields: Fields, tag: int) -> Fields | None:
         if not byte & 0x80:
             break
     body = fields.take(min(length, fields.left_bytes))
-    return Fields(body, 0, len(body), "esds")
+    return BoxReader(body, 0, len(body), "esds")
 
 
-_MAKERS: Final[dict[str, tuple[str, Callable[[str, Fields], str]]]] = {
+_MAKERS: Final[dict[str, tuple[str, Callable[[str, BoxReader], str]]]] = {
     "avc1": ("avcC", _avc),
     "avc3": ("avcC", _avc),
     "hvc1": ("hvcC", _hevc),

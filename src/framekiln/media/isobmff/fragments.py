@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.isobmff.boxes import Box, BoxHeader, Fields, boxes_in
+from framekiln.media.isobmff.boxes import BoxHeader, BoxReader, Mp4Box, boxes_in
 from framekiln.media.isobmff.track_init import SampleDefaults, TrackInit
 
 # An hour at 24 pictures a second; a count alone can make a reader walk for ever.
@@ -33,7 +33,7 @@ _PER_SAMPLE: Final = (_DURATIONS, _SIZES, _FLAGS, _COMPOSITION_OFFSETS)
 _IS_NOT_SYNC: Final = 0x10000
 
 
-class Sample(NamedTuple):
+class FragmentSample(NamedTuple):
     """One coded picture or block of sound; `offset` counts from the fragment's first byte."""
 
     offset: int
@@ -51,12 +51,12 @@ class Sample(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Fragment:
+class MovieFragment:
     """A verified fragment. `offset` is its place in the track file."""
 
     offset: int
     size_bytes: int
-    samples: tuple[Sample, ...]
+    samples: tuple[FragmentSample, ...]
 
     @property
     def dts(self) -> int:
@@ -79,7 +79,7 @@ class Fragment:
         return max(sample.cts + sample.duration for sample in self.samples)
 
 
-def read_fragment(init: TrackInit, head: bytes, mdat: BoxHeader, *, offset: int) -> Fragment:
+def read_fragment(init: TrackInit, head: bytes, mdat: BoxHeader, *, offset: int) -> MovieFragment:
     """Verify a fragment by all of it but its samples, or raise `UnreadableMedia`.
 
     `head` is what stands before the mdat box; `offset` says where it begins in the track file.
@@ -91,10 +91,10 @@ def read_fragment(init: TrackInit, head: bytes, mdat: BoxHeader, *, offset: int)
         _check_places(samples, len(head) + mdat.header_bytes, mdat.size_bytes - mdat.header_bytes)
     except UnreadableMedia as error:
         raise UnreadableMedia(f"{where}: {error.message}") from error
-    return Fragment(offset, len(head) + mdat.size_bytes, samples)
+    return MovieFragment(offset, len(head) + mdat.size_bytes, samples)
 
 
-def check_follows(fragment: Fragment, previous: Fragment | None) -> None:
+def check_follows(fragment: MovieFragment, previous: MovieFragment | None) -> None:
     """Refuse a fragment that begins before the one before it ends."""
     if previous is not None and fragment.dts < previous.end_dts:
         raise UnreadableMedia(
@@ -103,23 +103,23 @@ def check_follows(fragment: Fragment, previous: Fragment | None) -> None:
         )
 
 
-def _only(boxes: Sequence[Box], kind: str, where: str) -> Box:
+def _only(boxes: Sequence[Mp4Box], kind: str, where: str) -> Mp4Box:
     found = [box for box in boxes if box.kind == kind]
     if len(found) != 1:
         raise UnreadableMedia(f"{where} has {len(found)} {kind} boxes, not one")
     return found[0]
 
 
-def _read_samples(init: TrackInit, moof: Box) -> tuple[Sample, ...]:
+def _read_samples(init: TrackInit, moof: Mp4Box) -> tuple[FragmentSample, ...]:
     parts = [*_only([*moof.children()], "traf", "its moof box").children()]
-    defaults = _track_defaults(_only(parts, "tfhd", "its traf box").fields(), init)
-    dts = _decode_time(_only(parts, "tfdt", "its traf box").fields())
+    defaults = _track_defaults(_only(parts, "tfhd", "its traf box").reader(), init)
+    dts = _decode_time(_only(parts, "tfdt", "its traf box").reader())
     at: int | None = None
-    samples: list[Sample] = []
+    samples: list[FragmentSample] = []
     for box in parts:
         if box.kind != "trun":
             continue
-        run = _Run.read(box.fields(), defaults, room=MOST_SAMPLES - len(samples))
+        run = _Run.read(box.reader(), defaults, room=MOST_SAMPLES - len(samples))
         at = at if run.data_offset is None else moof.start + run.data_offset
         if at is None:
             raise UnreadableMedia("it does not say where its samples begin")
@@ -133,7 +133,7 @@ def _read_samples(init: TrackInit, moof: Box) -> tuple[Sample, ...]:
     return tuple(samples)
 
 
-def _track_defaults(fields: Fields, init: TrackInit) -> SampleDefaults:
+def _track_defaults(fields: BoxReader, init: TrackInit) -> SampleDefaults:
     _, flags = fields.version_and_flags()
     number = fields.u32()
     if number != init.number:
@@ -151,7 +151,7 @@ def _track_defaults(fields: Fields, init: TrackInit) -> SampleDefaults:
     )
 
 
-def _decode_time(fields: Fields) -> int:
+def _decode_time(fields: BoxReader) -> int:
     version, _ = fields.version_and_flags()
     return fields.u64() if version else fields.u32()
 
@@ -166,10 +166,10 @@ class _Run:
     data_offset: int | None
     first_flags: int | None
     defaults: SampleDefaults
-    table: Fields
+    table: BoxReader
 
     @classmethod
-    def read(cls, fields: Fields, defaults: SampleDefaults, *, room: int) -> "_Run":
+    def read(cls, fields: BoxReader, defaults: SampleDefaults, *, room: int) -> "_Run":
         version, flags = fields.version_and_flags()
         count = fields.u32()
         if count > room:
@@ -184,7 +184,7 @@ class _Run:
             )
         return cls(version, flags, count, data_offset, first_flags, defaults, fields)
 
-    def samples(self, at: int, dts: int, *, shift: int) -> Iterator[Sample]:
+    def samples(self, at: int, dts: int, *, shift: int) -> Iterator[FragmentSample]:
         table, flags, defaults = self.table, self.flags, self.defaults
         for number in range(self.count):
             duration = table.u32() if flags & _DURATIONS else defaults.duration
@@ -193,7 +193,9 @@ class _Run:
             own_flags = table.u32() if flags & _FLAGS else defaults.flags
             sample_flags = self.first_flags if is_first_told else own_flags
             cts = dts + self._composition_offset() - shift
-            yield Sample(at, size_bytes, dts, cts, duration, not (sample_flags or 0) & _IS_NOT_SYNC)
+            yield FragmentSample(
+                at, size_bytes, dts, cts, duration, not (sample_flags or 0) & _IS_NOT_SYNC
+            )
             at += size_bytes
             dts += duration
 
@@ -203,7 +205,7 @@ class _Run:
         return self.table.i32() if self.version else self.table.u32()
 
 
-def _check_places(samples: Sequence[Sample], start: int, mdat_bytes: int) -> None:
+def _check_places(samples: Sequence[FragmentSample], start: int, mdat_bytes: int) -> None:
     """Samples must fill the mdat from its first byte to its last, in order."""
     at = start
     for sample in samples:

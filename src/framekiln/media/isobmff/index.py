@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.isobmff.fragments import Fragment
+from framekiln.media.isobmff.fragments import MovieFragment
 from framekiln.media.isobmff.track_file import TrackFile
-from framekiln.media.isobmff.track_init import TrackInit, VideoLooks
+from framekiln.media.isobmff.track_init import TrackInit, VideoParameters
 
 SCRUB_TRACK_ID: Final = -1
 SEGMENT_MS: Final = 2000
@@ -35,7 +35,7 @@ class FragmentSpan:
     end_cts: int
 
     @classmethod
-    def of(cls, fragment: Fragment) -> "FragmentSpan":
+    def of(cls, fragment: MovieFragment) -> "FragmentSpan":
         """Forget the samples."""
         return cls(
             offset=fragment.offset,
@@ -103,8 +103,8 @@ def _read(path: Path, place: Mapping[str, int]) -> bytes:
 
 
 def _form(init: TrackInit) -> dict[str, int]:
-    form = init.form
-    if isinstance(form, VideoLooks):
+    form = init.parameters
+    if isinstance(form, VideoParameters):
         return {"width": form.width_px, "height": form.height_px}
     return {
         "channel_count": form.channel_count,

@@ -10,7 +10,7 @@ from typing import Final
 
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.isobmff.boxes import BoxHeader, read_header
-from framekiln.media.isobmff.fragments import Fragment, check_follows, read_fragment
+from framekiln.media.isobmff.fragments import MovieFragment, check_follows, read_fragment
 from framekiln.media.isobmff.track_init import TrackInit, parse_init
 
 # Far more than the moov or moof of one track needs.
@@ -33,23 +33,25 @@ class FragmentSegment:
     """One fragment, to be stored as it came."""
 
     data: bytes
-    facts: Fragment
+    facts: MovieFragment
 
 
-Segment = InitSegment | FragmentSegment
+TrackSegment = InitSegment | FragmentSegment
 
 
 class FragmentSplitter:
     """Give it the init segment and the last fragment already stored to go on from there."""
 
-    def __init__(self, init: TrackInit | None = None, previous: Fragment | None = None) -> None:
+    def __init__(
+        self, init: TrackInit | None = None, previous: MovieFragment | None = None
+    ) -> None:
         self._init, self._previous = init, previous
         self._offset = _end_of(init, previous)
         self._waiting = bytearray()
         self._head_bytes = 0
         self._kinds: list[str] = []
 
-    def feed(self, data: bytes) -> Iterator[Segment]:
+    def feed(self, data: bytes) -> Iterator[TrackSegment]:
         """Yield what these bytes complete; exhaust it before feeding more."""
         self._waiting += data
         while (header := read_header(self._waiting, self._head_bytes)) is not None:
@@ -111,7 +113,7 @@ class FragmentSplitter:
         return data
 
 
-def _end_of(init: TrackInit | None, previous: Fragment | None) -> int:
+def _end_of(init: TrackInit | None, previous: MovieFragment | None) -> int:
     if previous is not None:
         return previous.offset + previous.size_bytes
     return 0 if init is None else init.size_bytes

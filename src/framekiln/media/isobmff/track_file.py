@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.isobmff.boxes import LONG_HEADER_BYTES, BoxHeader, read_header
-from framekiln.media.isobmff.fragments import Fragment, check_follows, read_fragment
+from framekiln.media.isobmff.fragments import MovieFragment, check_follows, read_fragment
 from framekiln.media.isobmff.splitter import MOST_HEAD_BYTES, TRAILING
 from framekiln.media.isobmff.track_init import TrackInit, parse_init
 
@@ -41,11 +41,11 @@ class TrackFile:
                 return parse_init(bytes(head))
         raise UnreadableMedia("the MP4 has no moov box before its samples: it is not fragmented")
 
-    def fragments(self, init: TrackInit) -> Iterator[Fragment]:
+    def fragments(self, init: TrackInit) -> Iterator[MovieFragment]:
         """Yield every fragment, verified."""
         self._file.seek(init.size_bytes)
         at, head, kinds = init.size_bytes, bytearray(), list[str]()
-        previous: Fragment | None = None
+        previous: MovieFragment | None = None
         while (header := self._next_header(at + len(head))) is not None:
             if header.kind != "mdat":
                 head += self._read(header, len(head))

@@ -9,7 +9,7 @@ from fractions import Fraction
 from typing import Final, Literal
 
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.isobmff.boxes import Box, Fields, boxes_in
+from framekiln.media.isobmff.boxes import BoxReader, Mp4Box, boxes_in
 from framekiln.media.isobmff.codec_string import codec_string
 
 TrackType = Literal["video", "audio"]
@@ -30,7 +30,7 @@ class SampleDefaults:
 
 
 @dataclass(frozen=True)
-class VideoLooks:
+class VideoParameters:
     """Coded size of the pictures."""
 
     width_px: int
@@ -38,7 +38,7 @@ class VideoLooks:
 
 
 @dataclass(frozen=True)
-class SoundShape:
+class AudioParameters:
     """How the sound is sampled, as the sample entry says it."""
 
     channel_count: int
@@ -57,7 +57,7 @@ class TrackInit:
     shift: int
     """What the edit list takes off each composition time to get the time it is shown."""
     codec: str
-    form: VideoLooks | SoundShape
+    parameters: VideoParameters | AudioParameters
     defaults: SampleDefaults
     size_bytes: int
 
@@ -79,21 +79,21 @@ def parse_init(data: bytes) -> TrackInit:
         timescale=timescale,
         shift=_shift(movie, track, timescale),
         codec=codec_string(entry, children_at),
-        form=form,
+        parameters=form,
         defaults=_defaults(movie, number),
         size_bytes=len(data),
     )
 
 
-def _only_track(movie: Box) -> Box:
+def _only_track(movie: Mp4Box) -> Mp4Box:
     tracks = [box for box in movie.children() if box.kind == "trak"]
     if len(tracks) != 1:
         raise UnreadableMedia(f"the MP4 has {len(tracks)} tracks; a track file has exactly one")
     return tracks[0]
 
 
-def _type(track: Box) -> TrackType:
-    fields = track.require("mdia", "hdlr").fields()
+def _type(track: Mp4Box) -> TrackType:
+    fields = track.require("mdia", "hdlr").reader()
     fields.skip(8)
     handler = fields.take(4)
     if handler not in _TYPES:
@@ -102,15 +102,15 @@ def _type(track: Box) -> TrackType:
     return _TYPES[handler]
 
 
-def _number(track: Box) -> int:
-    fields = track.require("tkhd").fields()
+def _number(track: Mp4Box) -> int:
+    fields = track.require("tkhd").reader()
     version, _ = fields.version_and_flags()
     fields.skip(16 if version else 8)
     return fields.u32()
 
 
-def _timescale(header: Box) -> int:
-    fields = header.fields()
+def _timescale(header: Mp4Box) -> int:
+    fields = header.reader()
     version, _ = fields.version_and_flags()
     fields.skip(16 if version else 8)
     timescale = fields.u32()
@@ -119,19 +119,19 @@ def _timescale(header: Box) -> int:
     return timescale
 
 
-def _shift(movie: Box, track: Box, timescale: int) -> int:
+def _shift(movie: Mp4Box, track: Mp4Box, timescale: int) -> int:
     edits = track.find("edts", "elst")
     if edits is None:
         return 0
     delay = Fraction(0)
-    for duration, media_time in _edits(edits.fields()):
+    for duration, media_time in _edits(edits.reader()):
         if media_time != _NOT_IN_MEDIA:
             return media_time - round(delay)
         delay += Fraction(duration * timescale, _timescale(movie.require("mvhd")))
     return -round(delay)
 
 
-def _edits(fields: Fields) -> list[tuple[int, int]]:
+def _edits(fields: BoxReader) -> list[tuple[int, int]]:
     version, _ = fields.version_and_flags()
     count = fields.u32()
     if count > _MOST_EDITS:
@@ -145,9 +145,9 @@ def _edits(fields: Fields) -> list[tuple[int, int]]:
     return edits
 
 
-def _sample_entry(track: Box) -> Box:
+def _sample_entry(track: Mp4Box) -> Mp4Box:
     table = track.require("mdia", "minf", "stbl", "stsd")
-    fields = table.fields()
+    fields = table.reader()
     fields.skip(8)
     entries = list(boxes_in(table.data, fields.at, table.end))
     if len(entries) != 1:
@@ -157,16 +157,16 @@ def _sample_entry(track: Box) -> Box:
     return entries[0]
 
 
-def _video_form(entry: Box) -> tuple[VideoLooks, int]:
-    fields = entry.fields()
+def _video_form(entry: Mp4Box) -> tuple[VideoParameters, int]:
+    fields = entry.reader()
     fields.skip(_SAMPLE_ENTRY_BYTES + 16)
-    looks = VideoLooks(width_px=fields.u16(), height_px=fields.u16())
+    looks = VideoParameters(width_px=fields.u16(), height_px=fields.u16())
     fields.skip(50)
     return looks, fields.at
 
 
-def _sound_form(entry: Box) -> tuple[SoundShape, int]:
-    fields = entry.fields()
+def _sound_form(entry: Mp4Box) -> tuple[AudioParameters, int]:
+    fields = entry.reader()
     fields.skip(_SAMPLE_ENTRY_BYTES)
     version = fields.u16()
     fields.skip(6)
@@ -175,14 +175,14 @@ def _sound_form(entry: Box) -> tuple[SoundShape, int]:
     rate_hz = fields.u32() >> 16
     # QuickTime's longer entries, which some recorders write.
     fields.skip({1: 16, 2: 36}.get(version, 0))
-    return SoundShape(channels, rate_hz, bits), fields.at
+    return AudioParameters(channels, rate_hz, bits), fields.at
 
 
-def _defaults(movie: Box, number: int) -> SampleDefaults:
+def _defaults(movie: Mp4Box, number: int) -> SampleDefaults:
     for box in movie.require("mvex").children():
         if box.kind != "trex":
             continue
-        fields = box.fields()
+        fields = box.reader()
         fields.skip(4)
         if fields.u32() == number:
             fields.skip(4)

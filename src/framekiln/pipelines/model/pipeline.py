@@ -23,7 +23,7 @@ class Pipeline:
 
 
 @dataclass(frozen=True)
-class Version:
+class PipelineVersion:
     """One definition of a pipeline; it never changes."""
 
     pipeline_id: PipelineId

@@ -11,7 +11,7 @@ from framekiln.identity.model import Caller
 from framekiln.kit.ids import OrganizationId
 from framekiln.pipelines.model.ids import ReviewId, RunId, StepRunId
 from framekiln.pipelines.outputs.corrections import Correction
-from framekiln.pipelines.outputs.output import Output
+from framekiln.pipelines.outputs.model import StepOutput
 
 
 class ReviewStatus(StrEnum):
@@ -26,14 +26,14 @@ class ReviewStatus(StrEnum):
 
 
 @dataclass(frozen=True)
-class Decider:
+class Reviewer:
     """Who decided: an API key or a user."""
 
     type: str
     id: UUID
 
     @classmethod
-    def of(cls, caller: Caller) -> "Decider":
+    def of(cls, caller: Caller) -> "Reviewer":
         """Return who a caller is."""
         if caller.user is not None:
             return cls("user", caller.user.id)
@@ -47,7 +47,7 @@ class Decision:
 
     status: ReviewStatus
     """Approved or rejected."""
-    decided_by: Decider
+    decided_by: Reviewer
     correction: Correction | None = None
     reason: str | None = None
 
@@ -67,14 +67,14 @@ class Review:
     instructions: str | None
     input_namespaces: tuple[str, ...]
     on_expiry: str
-    decided_by: Decider | None
+    decided_by: Reviewer | None
     reason: str | None
     correction: Correction | None
     created_at: datetime
     expires_at: datetime
     decided_at: datetime | None
 
-    def is_same(self, decision: Decision) -> bool:
+    def has_decision(self, decision: Decision) -> bool:
         """Whether this is what was decided, whoever says so now."""
         return (
             self.status is decision.status
@@ -110,11 +110,11 @@ def describe_review(review: Review) -> dict[str, Any]:
 
 def correction_to_json(correction: Correction) -> dict[str, Any]:
     """Return a correction as it is stored and shown: a `metadata_patch`."""
-    annotations = Output({}, correction.annotations).to_json()["annotations"]
+    annotations = StepOutput({}, correction.annotations).to_json()["annotations"]
     return {"annotations": annotations, "reviewed_kinds": sorted(correction.kinds)}
 
 
 def correction_from_json(stored: Mapping[str, Any]) -> Correction:
     """Return a correction that was stored; it is not checked again."""
-    output = Output.from_json({"metadata": {}, "annotations": stored["annotations"]})
+    output = StepOutput.from_json({"metadata": {}, "annotations": stored["annotations"]})
     return Correction(frozenset(stored["reviewed_kinds"]), output.annotations)

@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from framekiln.jobs.ending import Failure
+from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId
-from framekiln.pipelines.definitions.windows import Window
+from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.model.ids import BatchId, PipelineId, RunId, StepRunId
-from framekiln.pipelines.states.attempts import Attempts
-from framekiln.pipelines.states.statuses import RunStatus, StepStatus
+from framekiln.pipelines.scheduling.attempts import AttemptCount
+from framekiln.pipelines.scheduling.status import RunStatus, StepStatus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,11 +39,11 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Unit:
+class WorkUnit:
     """What is attempted as one: a whole-file step, or a window of a segment step."""
 
     status: StepStatus = StepStatus.PENDING
-    attempts: Attempts = field(default_factory=Attempts)
+    attempts: AttemptCount = field(default_factory=AttemptCount)
     fence: int = 0
     """Counts all who took it on; only the last one may write."""
     takes: int = 0
@@ -62,7 +62,7 @@ class WindowRun:
     """A window of a segment step of a run."""
 
     window: Window
-    unit: Unit = field(default_factory=Unit)
+    unit: WorkUnit = field(default_factory=WorkUnit)
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class StepRun:
 
     id: StepRunId
     key: str
-    unit: Unit = field(default_factory=Unit)
+    unit: WorkUnit = field(default_factory=WorkUnit)
     windows: Mapping[int, WindowRun] = field(default_factory=dict)
     """By number; those up to the watermark are left out."""
     has_all_windows: bool = False
@@ -89,7 +89,7 @@ class StepRun:
         """Where it stands."""
         return self.unit.status
 
-    def entered(self, status: StepStatus, now: datetime) -> "StepRun":
+    def with_status(self, status: StepStatus, now: datetime) -> "StepRun":
         """Return the step as it stands differently from now on."""
         if status is self.status:
             return self
@@ -106,7 +106,7 @@ class StepRun:
 
 
 @dataclass(frozen=True)
-class UnitName:
+class UnitKey:
     """Which unit: a step of a run, and the number of its window if it has windows."""
 
     run_id: RunId
@@ -118,7 +118,7 @@ class UnitName:
 class TakenUnit:
     """A unit in somebody's hands; `fence` proves that it still is theirs."""
 
-    name: UnitName
+    key: UnitKey
     step_run_id: StepRunId
     window: Window | None
     attempt: int

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from framekiln.pipelines.forms.issues import Code, Issue, Place, sorted_issues
-from framekiln.pipelines.forms.names import ANNOTATION_KIND, MAX_KINDS
-from framekiln.pipelines.forms.records import report_unknown
-from framekiln.pipelines.forms.shapes import SetOf
-from framekiln.pipelines.outputs.annotation_reading import AnnotationReader
-from framekiln.pipelines.outputs.output import MAX_OUTPUT_BYTES, Annotation, Output
+from framekiln.pipelines.outputs.annotation_reader import AnnotationReader
+from framekiln.pipelines.outputs.model import MAX_OUTPUT_BYTES, Annotation, StepOutput
+from framekiln.pipelines.schema.issues import IssueCode, Location, ValidationIssue, sorted_issues
+from framekiln.pipelines.schema.names import ANNOTATION_KIND, MAX_KINDS
+from framekiln.pipelines.schema.records import report_unknown
+from framekiln.pipelines.schema.shapes import SetOf
 
 _KINDS = SetOf(ANNOTATION_KIND, minimum=0, maximum=MAX_KINDS)
 
@@ -35,25 +35,25 @@ class ReviewedNamespaces:
     """That of the review itself, for kinds that nobody had found."""
 
 
-def check_correction(value: Any) -> Correction | list[Issue]:
+def check_correction(value: Any) -> Correction | list[ValidationIssue]:
     """Return the correction written in a `metadata_patch`, or all that is wrong with it."""
-    issues: list[Issue] = []
-    place = Place(issues) / "metadata_patch"
+    issues: list[ValidationIssue] = []
+    place = Location(issues) / "metadata_patch"
     if not isinstance(value, dict):
-        return [Issue(place.path, Code.TYPE)]
+        return [ValidationIssue(place.path, IssueCode.TYPE)]
     report_unknown(value, ("annotations", "reviewed_kinds"), place)
     annotations = AnnotationReader().read(value.get("annotations", []), place / "annotations")
     kinds = _KINDS.read(value.get("reviewed_kinds", []), place / "reviewed_kinds") or ()
     if issues:
         return sorted_issues(issues)
-    if Output({}, annotations).size_bytes > MAX_OUTPUT_BYTES:
-        return [Issue(place.path, Code.TOO_LARGE)]
+    if StepOutput({}, annotations).size_bytes > MAX_OUTPUT_BYTES:
+        return [ValidationIssue(place.path, IssueCode.TOO_LARGE)]
     return Correction(frozenset(kinds) | {each.kind for each in annotations}, annotations)
 
 
 def apply_corrections(
-    outputs: Mapping[str, Output], reviews: Iterable[ReviewedNamespaces]
-) -> dict[str, Output]:
+    outputs: Mapping[str, StepOutput], reviews: Iterable[ReviewedNamespaces]
+) -> dict[str, StepOutput]:
     """Return the outputs, by namespace, as they are after the reviews, one after the other.
 
     A corrected annotation stands where the first of its kind stood: in the first reviewed namespace
@@ -65,7 +65,9 @@ def apply_corrections(
     return corrected
 
 
-def _corrected(outputs: Mapping[str, Output], review: ReviewedNamespaces) -> dict[str, Output]:
+def _corrected(
+    outputs: Mapping[str, StepOutput], review: ReviewedNamespaces
+) -> dict[str, StepOutput]:
     kinds = review.correction.kinds
     seen = {name: outputs[name] for name in review.namespaces if name in outputs}
     homes: dict[str, str] = {}
@@ -76,7 +78,7 @@ def _corrected(outputs: Mapping[str, Output], review: ReviewedNamespaces) -> dic
         name: [each for each in output.annotations if each.kind not in kinds]
         for name, output in seen.items()
     }
-    own = outputs.get(review.own_namespace, Output())
+    own = outputs.get(review.own_namespace, StepOutput())
     after[review.own_namespace] = list(own.annotations)
     for annotation in review.correction.annotations:
         after[homes.get(annotation.kind, review.own_namespace)].append(annotation)

@@ -4,17 +4,17 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from framekiln.pipelines.definitions.definition import Definition
-from framekiln.pipelines.definitions.windows import Window
+from framekiln.pipelines.definition.model import Definition
+from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.outputs.corrections import (
     Correction,
     ReviewedNamespaces,
     apply_corrections,
 )
-from framekiln.pipelines.outputs.output import Annotation, Output
+from framekiln.pipelines.outputs.model import Annotation, StepOutput
 
 
-def merge_windows(outputs: Iterable[Output]) -> Output:
+def merge_windows(outputs: Iterable[StepOutput]) -> StepOutput:
     """Return the merged view of a segment step, whose windows come in order (spec 4.7).
 
     It has the annotations of all windows, and each metadata field from the last that sets it.
@@ -24,17 +24,17 @@ def merge_windows(outputs: Iterable[Output]) -> Output:
     for output in outputs:
         metadata.update(output.metadata)
         annotations.extend(output.annotations)
-    return Output(metadata, tuple(annotations))
+    return StepOutput(metadata, tuple(annotations))
 
 
-def inputs_of(
+def step_inputs(
     definition: Definition,
     key: str,
     *,
-    outputs: Mapping[str, Output],
+    outputs: Mapping[str, StepOutput],
     corrections: Mapping[str, Correction],
     window: Window | None = None,
-) -> dict[str, Output]:
+) -> dict[str, StepOutput]:
     """Return what a step reads, by namespace: its `metadata` in the words of spec 4.7.
 
     `outputs` are by step key, those of segment steps merged; `corrections` by the key of the review
@@ -57,11 +57,11 @@ def inputs_of(
     return {name: _limited(output, window) for name, output in corrected.items()}
 
 
-def view_of(inputs: Mapping[str, Output]) -> dict[str, Any]:
+def inputs_to_json(inputs: Mapping[str, StepOutput]) -> dict[str, Any]:
     """Return inputs as JSON: what predicates are asked of and endpoints are sent."""
     return {namespace: output.to_json() for namespace, output in inputs.items()}
 
 
-def _limited(output: Output, window: Window) -> Output:
-    touching = (each for each in output.annotations if window.touches(each.start_ms, each.end_ms))
+def _limited(output: StepOutput, window: Window) -> StepOutput:
+    touching = (each for each in output.annotations if window.overlaps(each.start_ms, each.end_ms))
     return replace(output, annotations=tuple(touching))

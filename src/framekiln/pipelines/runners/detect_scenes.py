@@ -3,15 +3,17 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
-from framekiln.kit.confined.limits import Limits
+from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.confined.workplace import Workplace, open_workplace
-from framekiln.pipelines.definitions.steps import detect_scenes
-from framekiln.pipelines.outputs.output import MAX_ANNOTATIONS, Annotation, Output
+from framekiln.pipelines.definition.steps import detect_scenes
+from framekiln.pipelines.outputs.model import MAX_ANNOTATIONS, Annotation, StepOutput
 from framekiln.pipelines.runners.step import StepWork
 from framekiln.pipelines.runners.step_media import StepMedia
 
-_LIMITS: Final = Limits(cpu_s=4 * 3600, memory_bytes=2 << 30, file_bytes=1 << 20, wall_s=2 * 3600)
+_LIMITS: Final = ResourceLimits(
+    cpu_s=4 * 3600, memory_bytes=2 << 30, file_bytes=1 << 20, wall_s=2 * 3600
+)
 # Fragments like to begin with a new shot: only with the one before it can that be seen.
 _LEAD_MS: Final = 1
 
@@ -22,7 +24,7 @@ class DetectScenes:
 
     media: StepMedia
 
-    async def run(self, work: StepWork) -> Output:
+    async def run(self, work: StepWork) -> StepOutput:
         """Return an annotation for each cut."""
         with open_workplace("scenes") as place:
             if not await self.media.fetch(work, "video", place.source, lead_ms=_LEAD_MS):
@@ -33,7 +35,7 @@ class DetectScenes:
         settings, window = work.step.settings, work.window
         assert isinstance(settings, detect_scenes.Settings)
         told = await run_confined(
-            "framekiln.media.overviews.scenes:task",
+            "framekiln.media.analysis.scene_cuts:task",
             {
                 "source": str(place.source),
                 "threshold": settings.threshold,
@@ -49,10 +51,10 @@ class DetectScenes:
         return cuts
 
 
-def _output(cuts: list[dict[str, Any]]) -> Output:
+def _output(cuts: list[dict[str, Any]]) -> StepOutput:
     kept = cuts[:MAX_ANNOTATIONS]
     metadata = {"cut_count": len(cuts), "truncated": len(kept) < len(cuts)}
-    return Output(
+    return StepOutput(
         metadata,
         tuple(
             Annotation(

@@ -5,7 +5,7 @@ from typing import Any
 
 from framekiln.files.model import File, Track
 from framekiln.files.service import Files
-from framekiln.pipelines.outputs.output import Output
+from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.runners.step import StepWork
 
 
@@ -15,12 +15,12 @@ class Probe:
 
     files: Files
 
-    async def run(self, work: StepWork) -> Output:
+    async def run(self, work: StepWork) -> StepOutput:
         """Return length, size and tracks."""
         self.files.check_readable(work.file)
         tracks = await self.files.tracks(work.file.organization_id, work.file.id)
         shown = [track for track in tracks if track.track_id > 0 and track.is_complete]
-        return Output(_metadata(work.file, shown))
+        return StepOutput(_metadata(work.file, shown))
 
 
 def _metadata(file: File, tracks: list[Track]) -> dict[str, Any]:

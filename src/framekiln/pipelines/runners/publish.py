@@ -11,12 +11,12 @@ from uuid import UUID
 from framekiln.files.model import File
 from framekiln.files.service import Files
 from framekiln.kit.ids import RenderId
-from framekiln.pipelines.definitions.published_source import nearest_redactions
-from framekiln.pipelines.definitions.steps import publish
-from framekiln.pipelines.outputs.output import Output
+from framekiln.pipelines.definition.published_source import nearest_redactions
+from framekiln.pipelines.definition.steps import publish
+from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.runners.errors import AmbiguousRedaction, RedactionFailed
 from framekiln.pipelines.runners.step import StepWork
-from framekiln.playback.links import Links
+from framekiln.playback.manifests.links import ManifestLinks
 from framekiln.renders.model import RenderNotFound
 from framekiln.renders.service import Renders
 
@@ -31,7 +31,7 @@ class Publish:
     renders: Renders
     public_url: str
 
-    async def run(self, work: StepWork) -> Output:
+    async def run(self, work: StepWork) -> StepOutput:
         """Return addresses that need an API key, a session or a URL token."""
         self.files.check_readable(work.file)
         settings = work.step.settings
@@ -42,17 +42,17 @@ class Publish:
         await self._check_there(work, redaction)
         return self._redacted(work.file, settings, redaction)
 
-    def _original(self, file: File, settings: publish.Settings) -> Output:
+    def _original(self, file: File, settings: publish.Settings) -> StepOutput:
         source_url = f"{self.public_url}/api/v1/files/{file.id}/content"
         metadata: dict[str, Any] = {"file_id": str(file.id), "source": publish.ORIGINAL}
         # A file that was uploaded as tracks is nowhere whole.
         if file.has_source:
             metadata["source_url"] = source_url
-        return Output(metadata | self._manifests(source_url, settings))
+        return StepOutput(metadata | self._manifests(source_url, settings))
 
     def _redacted(
         self, file: File, settings: publish.Settings, redaction: Mapping[str, Any]
-    ) -> Output:
+    ) -> StepOutput:
         source_url = redaction["output_url"]
         metadata = {
             "file_id": str(file.id),
@@ -60,10 +60,10 @@ class Publish:
             "render_id": redaction["render_id"],
             "source_url": source_url,
         }
-        return Output(metadata | self._manifests(source_url, settings))
+        return StepOutput(metadata | self._manifests(source_url, settings))
 
     def _manifests(self, source_url: str, settings: publish.Settings) -> dict[str, str]:
-        links = Links(source_url)
+        links = ManifestLinks(source_url)
         return {
             f"{name}_url": links.absolute(self.public_url, _MANIFESTS[name])
             for name in settings.formats

@@ -11,13 +11,12 @@ from uuid import UUID
 
 from framekiln.files.service import Files
 from framekiln.kit.ids import RenderId, new_uuid
-from framekiln.pipelines.definitions.steps import redact_render
-from framekiln.pipelines.forms.records import as_json
-from framekiln.pipelines.outputs.output import Annotation, Output
+from framekiln.pipelines.definition.steps import redact_render
+from framekiln.pipelines.outputs.model import Annotation, StepOutput
 from framekiln.pipelines.runners.errors import RedactionFailed
 from framekiln.pipelines.runners.step import StepWork, Waiting
-from framekiln.renders.model import Render, RenderNotFound, RenderStatus
-from framekiln.renders.redaction import Redaction
+from framekiln.pipelines.schema.records import as_json
+from framekiln.renders.model import Redaction, Render, RenderNotFound, RenderStatus
 from framekiln.renders.service import Renders
 
 
@@ -29,7 +28,7 @@ class RedactRender:
     renders: Renders
     public_url: str
 
-    async def run(self, work: StepWork) -> Output | Waiting:
+    async def run(self, work: StepWork) -> StepOutput | Waiting:
         """Return where the redacted video is, once it is there."""
         self.files.check_readable(work.file)
         redaction = await asyncio.to_thread(redaction_of, work)
@@ -107,8 +106,8 @@ def _output(
     status: str,
     render_id: str | None = None,
     output_url: str | None = None,
-) -> Output:
-    return Output(
+) -> StepOutput:
+    return StepOutput(
         {
             "status": status,
             "render_id": render_id,

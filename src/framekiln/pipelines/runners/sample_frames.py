@@ -5,18 +5,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from framekiln.files.errors import FileNotFound
-from framekiln.files.sampled import frame_key, frames_prefix
+from framekiln.files.model import sampled_frame_key, sampled_frames_prefix
 from framekiln.files.service import Files
-from framekiln.kit.confined.limits import Limits
+from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.confined.workplace import Workplace, open_workplace
-from framekiln.pipelines.definitions.steps import sample_frames
-from framekiln.pipelines.outputs.output import Output
+from framekiln.pipelines.definition.steps import sample_frames
+from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.runners.step import StepWork
 from framekiln.pipelines.runners.step_media import StepMedia
 from framekiln.storage.blob_store import BlobStore
 
-_LIMITS: Final = Limits(cpu_s=4 * 3600, memory_bytes=2 << 30, file_bytes=64 << 20, wall_s=2 * 3600)
+_LIMITS: Final = ResourceLimits(
+    cpu_s=4 * 3600, memory_bytes=2 << 30, file_bytes=64 << 20, wall_s=2 * 3600
+)
 _AT_A_TIME: Final = 200
 """So many pictures lie on the disk before they are stored."""
 
@@ -29,7 +31,7 @@ class SampleFrames:
     files: Files
     blobs: BlobStore
 
-    async def run(self, work: StepWork) -> Output:
+    async def run(self, work: StepWork) -> StepOutput:
         """Keep the pictures, and return how many there are."""
         settings = work.step.settings
         assert isinstance(settings, sample_frames.Settings)
@@ -40,13 +42,13 @@ class SampleFrames:
                 for part in _parts(span_of(work), every_ms):
                     times_ms += await self._sample(work, place, every_ms=every_ms, part=part)
                     work.progress(part.stop)
-        return Output(_metadata(every_ms, times_ms))
+        return StepOutput(_metadata(every_ms, times_ms))
 
     async def _sample(
         self, work: StepWork, place: Workplace, *, every_ms: int, part: range
     ) -> list[int]:
         told = await run_confined(
-            "framekiln.media.overviews.sampled_frames:task",
+            "framekiln.media.analysis.sampled_frames:task",
             {
                 "source": str(place.source),
                 "folder": ".",
@@ -67,13 +69,13 @@ class SampleFrames:
         organization_id, file_id = work.file.organization_id, work.file.id
         for at_ms in times_ms:
             path = folder / f"{at_ms}.jpg"
-            await self.blobs.put_file(frame_key(organization_id, file_id, at_ms), path)
+            await self.blobs.put_file(sampled_frame_key(organization_id, file_id, at_ms), path)
             path.unlink()
         try:
             await self.files.get(organization_id, file_id)
         except FileNotFound:
             # Deleted while we worked, and we have stored something since.
-            await self.blobs.delete_prefix(frames_prefix(organization_id, file_id))
+            await self.blobs.delete_prefix(sampled_frames_prefix(organization_id, file_id))
             raise
 
 

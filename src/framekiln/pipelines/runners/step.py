@@ -11,11 +11,11 @@ from datetime import datetime
 from typing import Any, Protocol
 
 from framekiln.files.model import File
-from framekiln.pipelines.definitions.definition import Definition, Step
-from framekiln.pipelines.definitions.windows import Window
+from framekiln.pipelines.definition.model import Definition, Step
+from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.model.ids import StepRunId
 from framekiln.pipelines.model.run import Run
-from framekiln.pipelines.outputs.output import Output
+from framekiln.pipelines.outputs.model import StepOutput
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class StepWork:
     file: File
     window: Window | None
     """None for a whole-file step. Otherwise the file may still be arriving, but not this window."""
-    inputs: Mapping[str, Output]
+    inputs: Mapping[str, StepOutput]
     """By namespace, with corrections applied and limited to the window."""
     attempt: int
     fence: int
@@ -64,7 +64,7 @@ class StepRunner(Protocol):
     anything else is a bug and counts as retryable.
     """
 
-    async def run(self, work: StepWork) -> Output | Waiting:
+    async def run(self, work: StepWork) -> StepOutput | Waiting:
         """Return what came of it. It may be called twice, also at once, for one attempt."""
         ...
 

@@ -17,9 +17,9 @@ from framekiln.db.pool import Database
 from framekiln.files.model import SCRUB_TRACK, File, FileStatus, TrackType, index_key, track_key
 from framekiln.files.service import Files
 from framekiln.files.streams import store as stream_store
+from framekiln.files.streams.fragment_reader import fetch_fragments
 from framekiln.files.streams.model import Stream
-from framekiln.files.streams.reading import fetch_stretch
-from framekiln.kit.whole_file import READABLE_BY_ALL, whole_file
+from framekiln.kit.atomic_file import READABLE_BY_ALL, atomic_file
 from framekiln.pipelines.runners.step import StepWork
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
@@ -54,8 +54,8 @@ class StepMedia:
         if work.window is None:
             return await self._fetch_whole(work.file, kind, path)
         start_ms = max(0, work.window.media_start_ms - lead_ms)
-        stretch = Stretch(kind, start_ms, work.window.end_ms)
-        is_there = await self._fetch_stretch(work.file, stretch, path)
+        page_request = Stretch(kind, start_ms, work.window.end_ms)
+        is_there = await self._fetch_stretch(work.file, page_request, path)
         if is_there:
             await asyncio.to_thread(path.chmod, READABLE_BY_ALL)
         return is_there
@@ -68,39 +68,39 @@ class StepMedia:
         await self.files.fetch_media(file, path)
         return True
 
-    async def _fetch_stretch(self, file: File, stretch: Stretch, path: Path) -> bool:
+    async def _fetch_stretch(self, file: File, page_request: Stretch, path: Path) -> bool:
         current = await self.files.get(file.organization_id, file.id)
         if current.status is not FileStatus.READY:
             try:
-                return await self._fetch_arrived(current, stretch, path)
+                return await self._fetch_arrived(current, page_request, path)
             except BlobNotFound:
                 # It became ready just now, and its fragments lie in track files.
                 current = await self.files.get(file.organization_id, file.id)
         self.files.check_readable(current)
-        return await self._fetch_indexed(current, stretch, path)
+        return await self._fetch_indexed(current, page_request, path)
 
-    async def _fetch_arrived(self, file: File, stretch: Stretch, path: Path) -> bool:
+    async def _fetch_arrived(self, file: File, page_request: Stretch, path: Path) -> bool:
         async with self.database.connection() as connection:
             tracks = await stream_store.list_tracks(connection, file.id)
             fragments = await stream_store.list_fragments(connection, file.id)
-        ids = [track.track_id for track in tracks if track.type == stretch.type]
+        ids = [track.track_id for track in tracks if track.type == page_request.type]
         wanted = [
             each
             for each in fragments
             if each.track_id == min(ids, default=None)
-            and stretch.touches(each.start_ms, each.end_ms)
+            and page_request.touches(each.start_ms, each.end_ms)
         ]
         if wanted:
-            await fetch_stretch(self.blobs, Stream(file, tracks), wanted, path)
+            await fetch_fragments(self.blobs, Stream(file, tracks), wanted, path)
         return bool(wanted)
 
-    async def _fetch_indexed(self, file: File, stretch: Stretch, path: Path) -> bool:
+    async def _fetch_indexed(self, file: File, page_request: Stretch, path: Path) -> bool:
         raw = await self.blobs.get(index_key(file.organization_id, file.id))
-        spans = spans_of(json.loads(raw), stretch)
+        spans = spans_of(json.loads(raw), page_request)
         if spans is None:
             return False
         key = track_key(file.organization_id, file.id, spans.track_id)
-        async with whole_file(path) as write, aclosing(self._read(key, spans.bytes)) as chunks:
+        async with atomic_file(path) as write, aclosing(self._read(key, spans.bytes)) as chunks:
             async for chunk in chunks:
                 await write(chunk)
         return True
@@ -122,12 +122,12 @@ class Spans:
     bytes: list[tuple[int, int]]
 
 
-def spans_of(index: dict[str, Any], stretch: Stretch) -> Spans | None:
+def spans_of(index: dict[str, Any], page_request: Stretch) -> Spans | None:
     """Return where a fragment index says that a stretch lies; None when there is nothing."""
     entries = (
         entry
         for key, entry in index.items()
-        if entry["type"] == stretch.type and int(key) != SCRUB_TRACK
+        if entry["type"] == page_request.type and int(key) != SCRUB_TRACK
     )
     entry = min(entries, key=lambda each: int(each["track"]), default=None)
     if entry is None:
@@ -136,7 +136,7 @@ def spans_of(index: dict[str, Any], stretch: Stretch) -> Spans | None:
     wanted = [
         each
         for each in entry["segments"]
-        if stretch.touches(each["cts"] * tick_ms, (each["cts"] + each["duration"]) * tick_ms)
+        if page_request.touches(each["cts"] * tick_ms, (each["cts"] + each["duration"]) * tick_ms)
     ]
     if not wanted:
         return None

@@ -12,30 +12,30 @@ from uuid import UUID
 
 from framekiln.db.pool import Database
 from framekiln.files.model import FileStatus
-from framekiln.jobs.ending import Failure
-from framekiln.kit.confined.limits import Limits
+from framekiln.jobs.failures import Failure
+from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.confined.workplace import open_workplace
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.ids import TranscriptionId
 from framekiln.media.errors import UnreadableMedia
-from framekiln.pipelines.definitions.windows import Window
+from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.errors import DecodeFailed
-from framekiln.pipelines.outputs.output import Annotation, Output
+from framekiln.pipelines.outputs.model import Annotation, StepOutput
 from framekiln.pipelines.outputs.truncation import fit_transcript
 from framekiln.pipelines.runners.errors import TranscriptionFailed
 from framekiln.pipelines.runners.on_behalf import caller_of
 from framekiln.pipelines.runners.step import StepWork, Waiting
 from framekiln.pipelines.runners.step_media import StepMedia
-from framekiln.speech.engine import MARGIN_MS, SLICE_MS, slice_at
 from framekiln.speech.model import Transcript, join_slices
+from framekiln.speech.transcriber import MARGIN_MS, SLICE_MS, slice_with_margins
 from framekiln.transcripts.errors import NoAudioTrack
-from framekiln.transcripts.model import Ask, Transcription, TranscriptionStatus
+from framekiln.transcripts.model import Transcription, TranscriptionRequest, TranscriptionStatus
 from framekiln.transcripts.recognizer import Recognizer
 from framekiln.transcripts.samples import read_local
 from framekiln.transcripts.service import Transcripts
 
-_LIMITS: Final = Limits(cpu_s=3600, memory_bytes=1 << 30, file_bytes=512 << 20, wall_s=3600)
+_LIMITS: Final = ResourceLimits(cpu_s=3600, memory_bytes=1 << 30, file_bytes=512 << 20, wall_s=3600)
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class Transcribe:
     transcripts: Transcripts
     recognizer: Recognizer
 
-    async def run(self, work: StepWork) -> Output | Waiting:
+    async def run(self, work: StepWork) -> StepOutput | Waiting:
         """Return what is said; nothing is said in a file without sound."""
         if work.window is not None and work.file.status is not FileStatus.READY:
             return await asyncio.to_thread(
@@ -71,7 +71,7 @@ class Transcribe:
             known = TranscriptionId(UUID(work.note["transcription_id"]))
             return await self.transcripts.get(work.run.organization_id, known)
         caller = await caller_of(self.database, work.run)
-        transcription, _ = await self.transcripts.start(caller, Ask(work.file.id))
+        transcription, _ = await self.transcripts.start(caller, TranscriptionRequest(work.file.id))
         await work.remember({"transcription_id": str(transcription.id)})
         return transcription
 
@@ -81,7 +81,7 @@ class Transcribe:
             if not await self.media.fetch(work, "audio", place.source, lead_ms=MARGIN_MS):
                 return Transcript(None)
             await run_confined(
-                "framekiln.media.hearing.window_sound:task",
+                "framekiln.media.audio.span_samples:task",
                 {
                     "source": str(place.source),
                     "samples": "samples",
@@ -100,11 +100,11 @@ class Transcribe:
         heard: list[Transcript] = []
         language = self.recognizer.settings.language
         for start_ms in range(0, duration_ms, SLICE_MS):
-            part = slice_at(start_ms, start_ms + SLICE_MS, duration_ms=duration_ms)
+            part = slice_with_margins(start_ms, start_ms + SLICE_MS, duration_ms=duration_ms)
             samples = await asyncio.to_thread(
                 read_local, path, part.first_ms, part.end_ms + part.tail_ms
             )
-            heard.append(await self.recognizer.hear(samples, part, language))
+            heard.append(await self.recognizer.transcribe_slice(samples, part, language))
             language = language or heard[-1].language
         return join_slices(heard)
 
@@ -116,7 +116,7 @@ def _failed(transcription: Transcription, failure: Failure) -> FramekilnError:
     return TranscriptionFailed(message)
 
 
-def _output(said: Transcript, window: Window | None) -> Output:
+def _output(said: Transcript, window: Window | None) -> StepOutput:
     if window is not None:
         said = said.between(window.start_ms, window.end_ms)
     return fit_transcript(

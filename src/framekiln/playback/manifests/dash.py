@@ -4,18 +4,18 @@ from fractions import Fraction
 from itertools import groupby
 from xml.sax.saxutils import escape, quoteattr
 
-from framekiln.media.segmenting.renditions import SCRUB, Outline, Rendition
-from framekiln.playback.links import Links
+from framekiln.media.segments.renditions import SCRUB, Outline, Rendition
+from framekiln.playback.manifests.links import ManifestLinks
 
 MEDIA_TYPE = "application/dash+xml"
 
 
-def presentation(outline: Outline, links: Links) -> str:
+def dash_manifest(outline: Outline, links: ManifestLinks) -> str:
     """Return the MPD of a source."""
-    pictures = [each for each in outline.pictures if each.id != SCRUB]
+    pictures = [each for each in outline.video_renditions if each.id != SCRUB]
     sets = [_adaptation_set("video", pictures, links)] if pictures else []
-    if outline.sound is not None:
-        sets.append(_adaptation_set("audio", [outline.sound], links))
+    if outline.audio_rendition is not None:
+        sets.append(_adaptation_set("audio", [outline.audio_rendition], links))
     return "\n".join(
         [
             '<?xml version="1.0" encoding="UTF-8"?>',
@@ -31,7 +31,7 @@ def presentation(outline: Outline, links: Links) -> str:
     )
 
 
-def _adaptation_set(kind: str, renditions: list[Rendition], links: Links) -> str:
+def _adaptation_set(kind: str, renditions: list[Rendition], links: ManifestLinks) -> str:
     are_aligned = len({each.bounds for each in renditions}) == 1
     head = (
         f'<AdaptationSet contentType="{kind}" mimeType="{kind}/mp4" startWithSAP="1"'
@@ -41,7 +41,7 @@ def _adaptation_set(kind: str, renditions: list[Rendition], links: Links) -> str
     return "\n".join([head, *bodies, "</AdaptationSet>"])
 
 
-def _representation(rendition: Rendition, links: Links) -> str:
+def _representation(rendition: Rendition, links: ManifestLinks) -> str:
     fields = f'id="{rendition.id}" codecs="{rendition.codecs}"'
     fields += f' bandwidth="{rendition.peak_bits_per_s}"'
     channels = ""

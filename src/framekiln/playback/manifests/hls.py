@@ -3,22 +3,22 @@
 from collections.abc import Iterator
 from math import ceil
 
-from framekiln.media.segmenting.renditions import SCRUB, Outline, Rendition
-from framekiln.playback.links import Links
+from framekiln.media.segments.renditions import SCRUB, Outline, Rendition
+from framekiln.playback.manifests.links import ManifestLinks
 
 MEDIA_TYPE = "application/vnd.apple.mpegurl"
 PLAYLIST = "playlist.m3u8"
 _SOUNDS = "sound"
 
 
-def multivariant_playlist(outline: Outline, links: Links) -> str:
+def multivariant_playlist(outline: Outline, links: ManifestLinks) -> str:
     """Return the playlist that players begin with.
 
     The rendition for scrubbing is left out: a slow line would make players choose it.
     """
     lines = ["#EXTM3U", "#EXT-X-VERSION:7", "#EXT-X-INDEPENDENT-SEGMENTS"]
-    pictures = [each for each in outline.pictures if each.id != SCRUB]
-    sound = outline.sound
+    pictures = [each for each in outline.video_renditions if each.id != SCRUB]
+    sound = outline.audio_rendition
     if not pictures:
         assert sound is not None
         lines += _variant(sound, None, links)
@@ -29,7 +29,7 @@ def multivariant_playlist(outline: Outline, links: Links) -> str:
     return _text(lines)
 
 
-def media_playlist(rendition: Rendition, links: Links) -> str:
+def media_playlist(rendition: Rendition, links: ManifestLinks) -> str:
     """Return the list of a rendition's segments."""
     durations_s = [rendition.seconds(ticks) for ticks in rendition.durations_ticks]
     lines = [
@@ -46,7 +46,7 @@ def media_playlist(rendition: Rendition, links: Links) -> str:
     return _text([*lines, "#EXT-X-ENDLIST"])
 
 
-def _sound_group(sound: Rendition, links: Links) -> str:
+def _sound_group(sound: Rendition, links: ManifestLinks) -> str:
     uri = links.from_manifest(sound.id, PLAYLIST)
     return (
         f'#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="{_SOUNDS}",NAME="Sound",DEFAULT=YES,AUTOSELECT=YES,'
@@ -54,7 +54,7 @@ def _sound_group(sound: Rendition, links: Links) -> str:
     )
 
 
-def _variant(rendition: Rendition, sound: Rendition | None, links: Links) -> Iterator[str]:
+def _variant(rendition: Rendition, sound: Rendition | None, links: ManifestLinks) -> Iterator[str]:
     together = [rendition, sound] if sound else [rendition]
     fields = [
         f"BANDWIDTH={sum(each.peak_bits_per_s for each in together)}",

@@ -9,15 +9,15 @@ from ipaddress import ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
-from framekiln.composition.layers import Finding
+from framekiln.composition.layers import ConfigFinding
 from framekiln.composition.templates import InvalidData, RemoteCheck
-from framekiln.engine.layers.source_facts import UNSUPPORTED
+from framekiln.engine.source_facts import UNSUPPORTED
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.guarded_transport import Resolve
 from framekiln.kit.ids import OrganizationId
 from framekiln.kit.media_kind import MediaKind
-from framekiln.media.probed_source import ProbedSource
-from framekiln.videos.sources import SourceFinder, code_of, is_at_fault
+from framekiln.media.probe.probed_source import ProbedSource
+from framekiln.videos.sources import SourceFinder, is_source_at_fault, source_error_code
 
 _RESOLVED_WITHIN_S: Final = 5.0
 # What resolvers say when a name does not exist; everything else may be different in a minute.
@@ -36,7 +36,7 @@ class RemoteChecks:
         """Raise `InvalidData` unless all of them hold."""
         places = asyncio.Semaphore(_AT_A_TIME)
 
-        async def ask(check: RemoteCheck) -> Finding | None:
+        async def ask(check: RemoteCheck) -> ConfigFinding | None:
             async with places:
                 if check.rule == "active_url":
                     return await self._active_url(check)
@@ -47,7 +47,7 @@ class RemoteChecks:
         if issues:
             raise InvalidData(issues)
 
-    async def _active_url(self, check: RemoteCheck) -> Finding | None:
+    async def _active_url(self, check: RemoteCheck) -> ConfigFinding | None:
         """Look for a definite no; a resolver that is slow or away is not one."""
         host = urlsplit(check.url).hostname or ""
         if host == "localhost" or _is_address(host):
@@ -58,28 +58,32 @@ class RemoteChecks:
         except socket.gaierror as error:
             if error.errno in _NO_SUCH_HOST:
                 message = f"{_name(check)} names a host that does not exist"
-                return Finding(check.path, "host_not_found", message)
+                return ConfigFinding(check.path, "host_not_found", message)
         except UnicodeError:
             message = f"{_name(check)} names a host that cannot exist"
-            return Finding(check.path, "host_not_found", message)
+            return ConfigFinding(check.path, "host_not_found", message)
         except (TimeoutError, OSError):
             return None
         return None
 
-    async def _media(self, organization_id: OrganizationId, check: RemoteCheck) -> Finding | None:
+    async def _media(
+        self, organization_id: OrganizationId, check: RemoteCheck
+    ) -> ConfigFinding | None:
         kinds = set(check.arguments) if check.rule == "media" else set()
         try:
             found = await self.sources.probe(organization_id, check.url)
         except FramekilnError as error:
-            if not is_at_fault(error):
+            if not is_source_at_fault(error):
                 raise
-            return Finding(check.path, code_of(error), f"{_name(check)}: {error.message}")
+            return ConfigFinding(
+                check.path, source_error_code(error), f"{_name(check)}: {error.message}"
+            )
         if check.rule == "media" and not _is_any(found, kinds):
             message = f"{_name(check)} must be {' or '.join(sorted(kinds))}"
-            return Finding(check.path, UNSUPPORTED, message)
+            return ConfigFinding(check.path, UNSUPPORTED, message)
         if check.rule == "duration_max" and _lasts_longer(found, check.arguments[0]):
             message = f"{_name(check)} must last at most {check.arguments[0]} s"
-            return Finding(check.path, "out_of_range", message)
+            return ConfigFinding(check.path, "out_of_range", message)
         return None
 
 

@@ -4,7 +4,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from typing import Any
 
-from framekiln.composition.layers import Finding
+from framekiln.composition.layers import ConfigFinding
 from framekiln.composition.templates import (
     FilledTemplate,
     Template,
@@ -17,8 +17,8 @@ from framekiln.db.pool import Database
 from framekiln.identity.model import Caller
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import OrganizationId
-from framekiln.videos.model import AskedVideo, Video
-from framekiln.videos.paging import AskedPage, Page
+from framekiln.videos.model import Video, VideoRequest
+from framekiln.videos.pagination import ListPage, PageNumberRequest
 from framekiln.videos.public_ids import TemplateId, is_public_id, new_public_id
 from framekiln.videos.service import Videos
 from framekiln.videos.templates import store
@@ -31,7 +31,7 @@ class CreatedTemplate:
     """A template and what its author should know."""
 
     template: StoredTemplate
-    warnings: tuple[Finding, ...]
+    warnings: tuple[ConfigFinding, ...]
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class RenderedTemplate:
 
     template: StoredTemplate
     video: Video
-    warnings: tuple[Finding, ...]
+    warnings: tuple[ConfigFinding, ...]
 
 
 class Templates:
@@ -81,12 +81,14 @@ class Templates:
             raise _no_template(template_id)
         return found
 
-    async def list(self, organization_id: OrganizationId, asked: AskedPage) -> Page[StoredTemplate]:
+    async def list(
+        self, organization_id: OrganizationId, asked: PageNumberRequest
+    ) -> ListPage[StoredTemplate]:
         """Return a page of the organization's templates, the newest first."""
         async with self._database.connection() as connection:
             total = await store.count(connection, organization_id)
             templates = await store.list_page(connection, organization_id, asked)
-        return Page(templates, asked, total)
+        return ListPage(templates, asked, total)
 
     async def delete(self, organization_id: OrganizationId, template_id: str) -> None:
         """Remove a template; the videos made of it stay."""
@@ -104,7 +106,7 @@ class Templates:
         template = await self.get(caller.organization.id, template_id)
         filled = await asyncio.to_thread(_filled, template, data)
         await self._remote.require(caller.organization.id, filled.remote)
-        asked = AskedVideo(config=filled.config, template_id=template.id, is_filled_template=True)
+        asked = VideoRequest(config=filled.config, template_id=template.id, is_filled_template=True)
         video = await self._videos.create(caller, asked)
         return RenderedTemplate(template, video, filled.warnings)
 

@@ -9,7 +9,7 @@ from psycopg.types.json import Json as JsonText
 from framekiln.db.pool import Connection
 from framekiln.identity.model import Caller
 from framekiln.kit.ids import ApiKeyId, OrganizationId
-from framekiln.videos.paging import AskedPage
+from framekiln.videos.pagination import PageNumberRequest
 from framekiln.videos.public_ids import TemplateId
 from framekiln.videos.templates.model import NewTemplate, StoredTemplate
 
@@ -62,7 +62,7 @@ async def find(
 
 
 async def list_page(
-    connection: Connection, organization_id: OrganizationId, asked: AskedPage
+    connection: Connection, organization_id: OrganizationId, asked: PageNumberRequest
 ) -> Sequence[StoredTemplate]:
     """Return the templates of a page, the newest first."""
     cursor = await connection.execute(
@@ -70,7 +70,7 @@ async def list_page(
         SELECT * FROM template WHERE organization_id = %s
         ORDER BY created_at DESC, id LIMIT %s OFFSET %s
         """,
-        (organization_id, asked.per_page, asked.skipped),
+        (organization_id, asked.per_page, asked.offset),
     )
     return [_template(row) for row in await cursor.fetchall()]
 

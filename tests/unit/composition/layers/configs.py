@@ -4,11 +4,11 @@ from fractions import Fraction
 from typing import Any
 
 from framekiln.composition.layers import (
-    Finding,
+    ConfigFinding,
     InvalidConfig,
     LayerConfig,
     PixelSize,
-    ReadingOptions,
+    ReadOptions,
     ResolvedLayer,
     ResolvedTimeline,
     SourceFacts,
@@ -50,7 +50,7 @@ def read(*layers: dict[str, Any], **top: Any) -> LayerConfig:
     return read_config(config_of(*layers, **top)).config
 
 
-def issues_of(config: object, options: ReadingOptions | None = None) -> dict[str, str]:
+def issues_of(config: object, options: ReadOptions | None = None) -> dict[str, str]:
     """Return the codes of all issues by path."""
     try:
         read_config(config, options)
@@ -59,7 +59,7 @@ def issues_of(config: object, options: ReadingOptions | None = None) -> dict[str
     return {}
 
 
-def warnings_of(config: object) -> dict[str, Finding]:
+def warnings_of(config: object) -> dict[str, ConfigFinding]:
     return {warning.path: warning for warning in read_config(config).warnings}
 
 

@@ -228,9 +228,7 @@ WRONG: list[tuple[str, dict[str, Any], str, str]] = [
 @pytest.mark.parametrize(
     ("config", "path", "code"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG]
 )
-def test_what_is_wrong_is_named_with_its_place(
-    config: dict[str, Any], path: str, code: str
-) -> None:
+def test_each_issue_has_its_path_and_code(config: dict[str, Any], path: str, code: str) -> None:
     assert issues_of(config) == {path: code}
 
 
@@ -263,13 +261,13 @@ def test_all_issues_are_told_at_once() -> None:
 @pytest.mark.parametrize(
     "sent", ["", "{", "[]", "null", "5", '"x"', "[" * 100_000, '{"a":' * 90 + "1" + "}" * 90, None]
 )
-def test_what_is_no_config_at_all(sent: object) -> None:
+def test_values_that_are_not_configs_are_refused(sent: object) -> None:
     with pytest.raises(InvalidConfig) as raised:
         read_config(sent)
     assert raised.value.code == "invalid_request"
 
 
-def test_groups_within_groups_have_an_end() -> None:
+def test_nesting_of_groups_is_limited() -> None:
     layer = text()
     for _ in range(9):
         layer = {"type": "group", "layers": [layer]}

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from framekiln.composition.layers import filters, html_page, layer_kinds, reading, styles
+from framekiln.composition.layers import config_json, filters, html_type, layer_schemas, styles
 from framekiln.composition.layers import transitions as transitions_module
+from framekiln.composition.layers.config_json import read_config
+from framekiln.composition.layers.field_types import ChoiceType
 from framekiln.composition.layers.filters import FilterName
-from framekiln.composition.layers.kinds import Choice
 from framekiln.composition.layers.layer_fields import EVERY_LAYER
-from framekiln.composition.layers.reading import read_config
 from framekiln.composition.layers.schema import Schema
 from framekiln.composition.layers.values import LayerType
 
@@ -45,7 +45,7 @@ def schemas_in(value: object, seen: set[int]) -> Iterator[Schema[Any]]:
 
 
 def all_schemas() -> list[Schema[Any]]:
-    modules = (reading, layer_kinds, styles, html_page, transitions_module, filters)
+    modules = (config_json, layer_schemas, styles, html_type, transitions_module, filters)
     seen: set[int] = set()
     return [found for module in modules for found in schemas_in(vars(module), seen)]
 
@@ -59,10 +59,10 @@ def field_names() -> set[str]:
 def words() -> set[str]:
     """What can be chosen from, in fields of the schema."""
     kinds = {
-        field.kind.words
+        field.field_type.words
         for schema in all_schemas()
         for field in schema.fields
-        if isinstance(field.kind, Choice)
+        if isinstance(field.field_type, ChoiceType)
     }
     chosen: set[type[StrEnum]] = {LayerType, FilterName, *kinds}
     return {member.value for kind in chosen for member in kind} | set(transitions_module.TYPES)

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from framekiln.composition.layers import LayerState, PixelSize, state_at, text_room_px
+from framekiln.composition.layers import LayerState, PixelSize, state_at, text_wrap_px
 from framekiln.composition.layers.easing import LINEAR, NAMES, Easing, read_easing
 from framekiln.composition.layers.geometry import Length, read_origin
-from framekiln.composition.layers.transform import mapped
+from framekiln.composition.layers.transform import map_point
 from tests.unit.composition.layers.configs import CAPTIONS, film, image, layer_of, text, video
 
 
@@ -87,8 +87,8 @@ def test_positions(position: dict[str, Any], corner: tuple[float, float]) -> Non
 
 def test_a_centred_layer_stays_centred_when_scaled() -> None:
     found = state(image(position={"x": "center", "y": "center"}, size={"scale": 2}))
-    assert mapped(found.matrix, 200, 100) == pytest.approx((640, 360))
-    assert mapped(found.matrix, 0, 0) == pytest.approx((240, 160))
+    assert map_point(found.matrix, 200, 100) == pytest.approx((640, 360))
+    assert map_point(found.matrix, 0, 0) == pytest.approx((240, 160))
 
 
 TURNS: list[tuple[str, dict[str, Any], tuple[float, float], tuple[float, float]]] = [
@@ -105,7 +105,7 @@ TURNS: list[tuple[str, dict[str, Any], tuple[float, float], tuple[float, float]]
     ("position", "point", "there"), [row[1:] for row in TURNS], ids=[row[0] for row in TURNS]
 )
 def test_turns(position: dict[str, Any], point: Any, there: Any) -> None:
-    assert mapped(state(image(position=position)).matrix, *point) == pytest.approx(there)
+    assert map_point(state(image(position=position)).matrix, *point) == pytest.approx(there)
 
 
 def test_perspective_is_that_of_css() -> None:
@@ -114,9 +114,9 @@ def test_perspective_is_that_of_css() -> None:
     z = 100 * math.sin(math.radians(30))
     y = 100 * math.cos(math.radians(30))
     grown = 500 / (500 - z)
-    assert mapped(matrix, 0, 200) == pytest.approx((200 - 200 * grown, 100 + y * grown))
+    assert map_point(matrix, 0, 200) == pytest.approx((200 - 200 * grown, 100 + y * grown))
     shrunk = 500 / (500 + z)
-    assert mapped(matrix, 0, 0) == pytest.approx((200 - 200 * shrunk, 100 - y * shrunk))
+    assert map_point(matrix, 0, 0) == pytest.approx((200 - 200 * shrunk, 100 - y * shrunk))
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def test_filters_that_fade_cover_with_a_colour() -> None:
 
 def test_text_takes_the_room_right_of_its_start() -> None:
     def room(**fields: Any) -> float:
-        return text_room_px(film(text(**fields)).layers[0])
+        return text_wrap_px(film(text(**fields)).layers[0])
 
     assert room() == 1280
     assert room(position={"x": 280}) == 1000

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framekiln.composition.layers import InvalidConfig, ReadingOptions, read_config, write_config
+from framekiln.composition.layers import InvalidConfig, ReadOptions, read_config, write_config
 from framekiln.composition.templates import (
     InvalidData,
     InvalidTemplate,
@@ -66,7 +66,7 @@ def test_the_template_of_the_specification() -> None:
     template = read_template(CONFIG, INPUTS, DEFAULTS)
     assert template.warnings == ()
     made = fill_template(template.template, {"source": "https://media.example/b.mp4"})
-    parsed = write_config(read_config(made.config, ReadingOptions(is_filled_template=True)).config)
+    parsed = write_config(read_config(made.config, ReadOptions(is_filled_template=True)).config)
     assert parsed["layers"][0]["file"] == "https://media.example/b.mp4"
     assert parsed["shouldWatermark"] is False
     assert "source" not in parsed["layers"][0]
@@ -107,7 +107,7 @@ def test_numbers_and_booleans_fill_every_field_that_is_text(value: object, text:
         filename="{{ value }}",
         metadata={"as it is": "{{ value }}"},
     )
-    options = ReadingOptions(is_filled_template=True)
+    options = ReadOptions(is_filled_template=True)
     parsed = write_config(read_config(filled(config, value=value), options).config)
     first, second, third, fourth = parsed["layers"]
     assert (first["text"]["text"], first["name"], parsed["filename"]) == (text, text, text)
@@ -121,7 +121,7 @@ def test_lists_and_objects_do_not_become_text() -> None:
         with pytest.raises(InvalidConfig, match=r"layers\.0\.text\.text: must be a string"):
             read_config(
                 filled(config_of(text_layer("{{ value }}")), value=value),
-                ReadingOptions(is_filled_template=True),
+                ReadOptions(is_filled_template=True),
             )
 
 
@@ -268,7 +268,7 @@ def test_what_cannot_be_repeated(value: object, code: str) -> None:
     assert [(i.path, i.code) for i in raised.value.issues] == [("layers.0.repeat", code)]
 
 
-def test_many_repeats_have_an_end() -> None:
+def test_the_number_of_repeats_is_limited() -> None:
     inner = {"type": "group", "repeat": "list", "layers": [text_layer("x", repeat="list")]}
     with pytest.raises(InvalidConfig) as raised:
         filled(config_of(inner), list=list(range(400)))
@@ -331,7 +331,7 @@ def test_templates_that_are_refused(
     assert [(issue.path, issue.code) for issue in raised.value.issues] == [(path, code)]
 
 
-def test_without_a_default_the_config_is_not_judged() -> None:
+def test_a_template_without_default_values_is_accepted() -> None:
     assert read_template(CONFIG, INPUTS, {}).template.names == {"source"}
     assert read_template(CONFIG, INPUTS, []).template.names == {"source"}
 

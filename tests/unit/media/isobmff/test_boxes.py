@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.isobmff.boxes import Fields, boxes_in, read_header
-from tests.support.boxes import box, numbers
+from framekiln.media.isobmff.boxes import BoxReader, boxes_in, read_header
+from tests.support.mp4_boxes import box, numbers
 
 
 def test_boxes_come_in_order_with_their_places() -> None:
@@ -19,7 +19,7 @@ def test_boxes_come_in_order_with_their_places() -> None:
         ("moov", 12, 31),
         ("free", 31, 39),
     ]
-    assert found[1].require("trak").fields().rest() == b"abc"
+    assert found[1].require("trak").reader().rest() == b"abc"
     assert found[1].find("trex") is None
 
 
@@ -55,7 +55,7 @@ def test_a_missing_box_is_named() -> None:
 
 def test_numbers_are_read_in_turn_and_never_beyond_the_end() -> None:
     data = numbers(7, -2) + b"\x01\x02\x03" + b"beyond"
-    fields = Fields(data, 0, 11, "test")
+    fields = BoxReader(data, 0, 11, "test")
     assert (fields.u32(), fields.i32(), fields.u8(), fields.u16()) == (7, -2, 1, 0x0203)
     assert fields.left_bytes == 0
     with pytest.raises(UnreadableMedia, match="'test'"):
@@ -72,7 +72,7 @@ def test_any_bytes_are_boxes_or_refused(data: bytes) -> None:
 
 
 @given(st.binary(max_size=20))
-def test_a_header_says_more_than_itself(data: bytes) -> None:
+def test_a_header_gives_kind_and_size_of_its_box(data: bytes) -> None:
     try:
         header = read_header(data)
     except UnreadableMedia:

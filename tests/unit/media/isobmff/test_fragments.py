@@ -8,16 +8,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.isobmff.fragments import MOST_SAMPLES, Fragment
+from framekiln.media.isobmff.fragments import MOST_SAMPLES, MovieFragment
 from framekiln.media.isobmff.splitter import FragmentSegment, FragmentSplitter, InitSegment
-from tests.support.boxes import NOT_SYNC, SYNC, Run, Track, box, fragment, full_box, init_segment
+from tests.support.mp4_boxes import (
+    NOT_SYNC,
+    SYNC,
+    BoxTrack,
+    SampleRun,
+    box,
+    fragment,
+    full_box,
+    init_segment,
+)
 
 # A keyframe, one that is shown later than decoded, one that is shown sooner.
-REORDERED = Run(
+REORDERED = SampleRun(
     dts=120,
     samples=((40, 10, SYNC, 40), (40, 7, NOT_SYNC, 80), (40, 5, NOT_SYNC, 0)),
 )
-INIT = init_segment(Track(edits=((0, 40),)))
+INIT = init_segment(BoxTrack(edits=((0, 40),)))
 
 
 def split(data: bytes) -> list[InitSegment | FragmentSegment]:
@@ -27,7 +36,7 @@ def split(data: bytes) -> list[InitSegment | FragmentSegment]:
     return found
 
 
-def only_fragment(run: Run, init: bytes = INIT) -> Fragment:
+def only_fragment(run: SampleRun, init: bytes = INIT) -> MovieFragment:
     _, segment = split(init + fragment(run))
     assert isinstance(segment, FragmentSegment)
     return segment.facts
@@ -64,7 +73,7 @@ def test_samples_have_their_places_and_times() -> None:
         ({"mdat_bytes": 23}, "22 bytes together, its mdat box 23"),
     ],
 )
-def test_a_fragment_that_lies_is_refused(change: dict[str, object], message: str) -> None:
+def test_an_inconsistent_fragment_is_refused(change: dict[str, object], message: str) -> None:
     with pytest.raises(UnreadableMedia, match=message):
         only_fragment(replace(REORDERED, **change))  # type: ignore[arg-type]
 

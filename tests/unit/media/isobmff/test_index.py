@@ -6,12 +6,12 @@ import pytest
 
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.isobmff.index import index_of_tracks, read_init_bytes, read_segment_bytes
-from tests.support.boxes import (
+from tests.support.mp4_boxes import (
     ESDS,
     NOT_SYNC,
     SYNC,
-    Run,
-    Track,
+    BoxTrack,
+    SampleRun,
     box,
     fragment,
     init_segment,
@@ -19,17 +19,17 @@ from tests.support.boxes import (
 )
 
 
-def write(path: Path, track: Track, *runs: Run) -> Path:
+def write(path: Path, track: BoxTrack, *runs: SampleRun) -> Path:
     path.write_bytes(init_segment(track) + b"".join(map(fragment, runs)))
     return path
 
 
-def seconds(*lengths_ms: int, start: int = 0) -> list[Run]:
+def seconds(*lengths_ms: int, start: int = 0) -> list[SampleRun]:
     """Fragments of these lengths, each of a keyframe and one picture more."""
     runs = []
     for length in lengths_ms:
         half = length // 2
-        runs.append(Run(start, ((half, 10, SYNC, 0), (length - half, 4, NOT_SYNC, 0))))
+        runs.append(SampleRun(start, ((half, 10, SYNC, 0), (length - half, 4, NOT_SYNC, 0))))
         start += length
     return runs
 
@@ -47,7 +47,7 @@ def seconds(*lengths_ms: int, start: int = 0) -> list[Run]:
 def test_segments_have_two_seconds_or_more(
     tmp_path: Path, lengths_ms: list[int], segments_ms: list[int]
 ) -> None:
-    path = write(tmp_path / "1.mp4", Track(), *seconds(*lengths_ms))
+    path = write(tmp_path / "1.mp4", BoxTrack(), *seconds(*lengths_ms))
     entry = index_of_tracks({1: path})["1"]
     assert [segment["duration"] for segment in entry["segments"]] == segments_ms
     assert entry["duration"] == sum(lengths_ms)
@@ -59,7 +59,7 @@ def test_segments_have_two_seconds_or_more(
 
 
 def test_times_are_those_of_the_edit_list(tmp_path: Path) -> None:
-    late = write(tmp_path / "1.mp4", Track(edits=((300, -1), (0, 0))), *seconds(2000, 1000))
+    late = write(tmp_path / "1.mp4", BoxTrack(edits=((300, -1), (0, 0))), *seconds(2000, 1000))
     entry = index_of_tracks({1: late})["1"]
     assert entry["startTimeOffsetMs"] == 500
     assert [(s["cts"], s["dts"]) for s in entry["segments"]] == [(500, 0), (2500, 2000)]
@@ -68,7 +68,7 @@ def test_times_are_those_of_the_edit_list(tmp_path: Path) -> None:
 
 def test_what_lies_before_zero_is_not_counted(tmp_path: Path) -> None:
     entry = sound_entry("mp4a", box("esds", ESDS))
-    track = Track(handler=b"soun", entry=entry, edits=((0, 21),))
+    track = BoxTrack(handler=b"soun", entry=entry, edits=((0, 21),))
     primed = write(tmp_path / "2.mp4", track, *seconds(2021, 1000))
     found = index_of_tracks({2: primed})["2"]
     assert "startTimeOffsetMs" not in found
@@ -78,7 +78,7 @@ def test_what_lies_before_zero_is_not_counted(tmp_path: Path) -> None:
 
 
 def test_the_index_is_keyed_by_track_id_as_text(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.mp4", Track(), *seconds(1000))
+    path = write(tmp_path / "a.mp4", BoxTrack(), *seconds(1000))
     index = index_of_tracks({3: path, -1: path, 1: path})
     assert {key: entry["track"] for key, entry in index.items()} == {"-1": -1, "1": 1, "3": 3}
 

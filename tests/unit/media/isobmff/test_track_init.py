@@ -5,11 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.isobmff.track_init import SoundShape, VideoLooks, parse_init
-from tests.support.boxes import (
+from framekiln.media.isobmff.codec_string import browser_level
+from framekiln.media.isobmff.track_init import AudioParameters, VideoParameters, parse_init
+from framekiln.media.segments.cmaf import avc_codec
+from tests.support.mp4_boxes import (
     AVCC,
     ESDS,
-    Track,
+    BoxTrack,
     box,
     init_segment,
     movie,
@@ -19,10 +21,10 @@ from tests.support.boxes import (
 
 
 def test_pictures_are_described() -> None:
-    data = init_segment(Track(timescale=12_800, number=7))
+    data = init_segment(BoxTrack(timescale=12_800, number=7))
     init = parse_init(data)
     assert (init.type, init.number, init.timescale, init.shift) == ("video", 7, 12_800, 0)
-    assert init.form == VideoLooks(640, 360)
+    assert init.parameters == VideoParameters(640, 360)
     assert init.codec == "avc1.64001f"
     assert init.size_bytes == len(data)
     assert (init.defaults.duration, init.defaults.size_bytes) == (40, 10)
@@ -30,9 +32,11 @@ def test_pictures_are_described() -> None:
 
 def test_sound_is_described() -> None:
     entry = sound_entry("mp4a", box("esds", ESDS), channels=6, rate_hz=44_100)
-    init = parse_init(init_segment(Track(handler=b"soun", entry=entry, timescale=44_100)))
+    init = parse_init(init_segment(BoxTrack(handler=b"soun", entry=entry, timescale=44_100)))
     assert (init.type, init.codec) == ("audio", "mp4a.40.2")
-    assert init.form == SoundShape(channel_count=6, sample_rate_hz=44_100, sample_size_bits=16)
+    assert init.parameters == AudioParameters(
+        channel_count=6, sample_rate_hz=44_100, sample_size_bits=16
+    )
 
 
 @pytest.mark.parametrize(
@@ -46,7 +50,7 @@ def test_sound_is_described() -> None:
     ],
 )
 def test_the_edit_list_moves_the_track(edits: tuple[tuple[int, int], ...], shift: int) -> None:
-    assert parse_init(init_segment(Track(edits=edits))).shift == shift
+    assert parse_init(init_segment(BoxTrack(edits=edits))).shift == shift
 
 
 HVCC = bytes([1, 0x21, 0x60, 0, 0, 0, 0xB0, 0, 0, 0, 0, 0, 93, *[0] * 10])
@@ -66,7 +70,7 @@ HVCC = bytes([1, 0x21, 0x60, 0, 0, 0, 0xB0, 0, 0, 0, 0, 0, 93, *[0] * 10])
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_codecs_of_pictures_have_the_names_browsers_know(entry: bytes, codec: str) -> None:
-    assert parse_init(init_segment(Track(entry=entry))).codec == codec
+    assert parse_init(init_segment(BoxTrack(entry=entry))).codec == codec
 
 
 @pytest.mark.parametrize(
@@ -86,7 +90,7 @@ def test_codecs_of_pictures_have_the_names_browsers_know(entry: bytes, codec: st
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_codecs_of_sound_have_the_names_browsers_know(entry: bytes, codec: str) -> None:
-    assert parse_init(init_segment(Track(handler=b"soun", entry=entry))).codec == codec
+    assert parse_init(init_segment(BoxTrack(handler=b"soun", entry=entry))).codec == codec
 
 
 @pytest.mark.parametrize(
@@ -95,17 +99,17 @@ def test_codecs_of_sound_have_the_names_browsers_know(entry: bytes, codec: str) 
         (b"", "no moov box"),
         (box("ftyp", b"iso5"), "no moov box"),
         (movie(), "0 tracks"),
-        (movie(Track(), Track(number=2)), "2 tracks"),
-        (movie(Track(handler=b"text")), "neither video nor sound"),
-        (movie(Track(timescale=0)), "0 ticks"),
-        (movie(Track(edits=((10, 0), (10, 500)))), "several parts"),
-        (movie(Track(edits=((10, -1),) * 17)), "17 parts"),
-        (movie(Track(edits=((10, -1), (0, 0)), movie_timescale=0)), "0 ticks"),
-        (movie(Track(entry=b"")), "coded in 0 ways"),
-        (movie(Track(entry=video_entry("avc1") * 2)), "coded in 2 ways"),
-        (movie(Track(entry=box("avc1", bytes(20)))), "too short"),
-        (movie(Track(number=3)).replace(b"mvex", b"free"), "no moov/mvex box"),
-        (movie(Track()).replace(b"trex", b"free"), "nothing about its track 1"),
+        (movie(BoxTrack(), BoxTrack(number=2)), "2 tracks"),
+        (movie(BoxTrack(handler=b"text")), "neither video nor sound"),
+        (movie(BoxTrack(timescale=0)), "0 ticks"),
+        (movie(BoxTrack(edits=((10, 0), (10, 500)))), "several parts"),
+        (movie(BoxTrack(edits=((10, -1),) * 17)), "17 parts"),
+        (movie(BoxTrack(edits=((10, -1), (0, 0)), movie_timescale=0)), "0 ticks"),
+        (movie(BoxTrack(entry=b"")), "coded in 0 ways"),
+        (movie(BoxTrack(entry=video_entry("avc1") * 2)), "coded in 2 ways"),
+        (movie(BoxTrack(entry=box("avc1", bytes(20)))), "too short"),
+        (movie(BoxTrack(number=3)).replace(b"mvex", b"free"), "no moov/mvex box"),
+        (movie(BoxTrack()).replace(b"trex", b"free"), "nothing about its track 1"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -114,7 +118,7 @@ def test_what_is_no_track_is_refused(data: bytes, message: str) -> None:
         parse_init(data)
 
 
-SOUND = Track(
+SOUND = BoxTrack(
     handler=b"soun", entry=sound_entry("mp4a", box("esds", ESDS)), edits=((1, -1), (0, 9))
 )
 
@@ -134,3 +138,12 @@ def test_changed_bytes_give_a_track_or_a_refusal(
     except UnreadableMedia:
         return
     assert init.timescale > 0
+
+
+@pytest.mark.parametrize(
+    ("told", "known"), [("640009", "64000b"), ("64000a", "64000a"), ("42c01e", "42c01e")]
+)
+def test_level_1b_is_named_as_the_one_that_includes_it(told: str, known: str) -> None:
+    """Chromium refused videos of 64 by 64 pixels: it knows no level 9."""
+    assert browser_level(bytes.fromhex(told)).hex() == known
+    assert avc_codec(b"\1" + bytes.fromhex(told)) == f"avc1.{known}"

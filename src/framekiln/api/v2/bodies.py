@@ -1,0 +1,180 @@
+"""What v2 tells of videos and templates: exactly the specified fields, ours only where needed.
+
+Fields that are not there are left out, never null: clients test whether they are present.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from framekiln.api.v2.pages import ListLinks, ListMeta
+from framekiln.videos.failures import video_failure
+from framekiln.videos.model import Video
+from framekiln.videos.templates.model import StoredTemplate
+
+MICROSECONDS = "%Y-%m-%dT%H:%M:%S.%fZ"
+
+
+class VideoError(BaseModel):
+    """Why a video failed; `layer` and `path` when it is the fault of a layer."""
+
+    code: str
+    message: str
+    layer: str | None = None
+    path: str | None = None
+
+
+class VideoSummary(BaseModel):
+    """A video as the answer of a template tells it."""
+
+    id: str
+    is_failed: bool
+    is_ready: bool
+    metadata: dict[str, Any]
+
+
+class VideoInfo(VideoSummary):
+    """A video (spec 2.3). Addresses and duration are there once it is ready."""
+
+    model_config = ConfigDict(
+        json_schema_extra=lambda schema: schema["required"].append("timestamp")
+    )
+
+    download_url: str = ""
+    stream_url: str = ""
+    thumbnail_url: str = ""
+    duration: float = 0
+    timestamp: int = Field(default=0, description="When it was asked for, in Unix seconds.")
+    error: VideoError | None = None
+    warnings: list[dict[str, str]] = []
+
+
+class CreatedVideo(BaseModel):
+    """The answer to whoever asks for a video."""
+
+    id: str
+    timestamp: int
+    status: str
+    metadata: dict[str, Any]
+    warnings: list[dict[str, str]] = []
+
+
+class VideoList(BaseModel):
+    """A page of videos."""
+
+    data: list[VideoInfo]
+    links: ListLinks
+    meta: ListMeta
+
+
+class TemplateInfo(BaseModel):
+    """A template (spec 2.2); `parsed_config` is empty but in the answer of a render."""
+
+    id: str
+    name: str
+    created_at: str
+    parsed_config: dict[str, Any]
+
+
+class TemplateAnswer(BaseModel):
+    """One template."""
+
+    data: TemplateInfo
+    warnings: list[dict[str, str]] = []
+
+
+class TemplateList(BaseModel):
+    """A page of templates."""
+
+    data: list[TemplateInfo]
+    links: ListLinks
+    meta: ListMeta
+
+
+class RenderedData(BaseModel):
+    """A template filled with data, and the video that is made of it."""
+
+    template: TemplateInfo
+    video: VideoSummary
+
+
+class RenderedTemplateAnswer(BaseModel):
+    """The answer of a template's render."""
+
+    data: RenderedData
+    warnings: list[dict[str, str]] = []
+
+
+class Deleted(BaseModel):
+    """The answer of a deletion."""
+
+    deleted: bool
+
+
+def video_summary(video: Video) -> VideoSummary:
+    """Describe a video by the four fields that are always there."""
+    return VideoSummary(**_always(video))
+
+
+def video_info(video: Video, base_url: str) -> VideoInfo:
+    """Describe a video."""
+    fields = _always(video)
+    if video.render.result is not None:
+        address = f"{base_url}/v2/videos/{video.id}"
+        fields |= {"download_url": f"{address}/download", "thumbnail_url": f"{address}/thumbnail"}
+        if video.is_streamable:
+            fields["stream_url"] = f"{address}/stream"
+        if video.is_film:
+            fields["duration"] = video.render.result.duration_ms / 1000
+    fields["timestamp"] = int(video.record.created_at.timestamp())
+    failure = video_failure(video)
+    if failure is not None:
+        where = {"layer": failure.layer_id, "path": failure.path}
+        known = {name: value for name, value in where.items() if value is not None}
+        fields["error"] = VideoError(code=failure.code, message=failure.message, **known)
+    warnings = _warnings(video)
+    return VideoInfo(**fields, **({"warnings": warnings} if warnings else {}))
+
+
+def created_video(video: Video) -> CreatedVideo:
+    """Tell whoever asked for a video; one that was made before is told like any other."""
+    told = {"warnings": list(video.record.warnings)} if video.record.warnings else {}
+    return CreatedVideo(
+        id=video.id,
+        timestamp=int(video.record.created_at.timestamp()),
+        status="processing",
+        metadata=dict(video.record.metadata),
+        **told,
+    )
+
+
+def template_info(template: StoredTemplate, parsed: dict[str, Any] | None = None) -> TemplateInfo:
+    """Describe a template."""
+    return TemplateInfo(
+        id=template.id,
+        name=template.name,
+        created_at=iso_microseconds(template.created_at),
+        parsed_config=parsed or {},
+    )
+
+
+def iso_microseconds(at: datetime) -> str:
+    """Return a time as v2 writes it: to the microsecond, with a Z."""
+    return at.astimezone(UTC).strftime(MICROSECONDS)
+
+
+def _always(video: Video) -> dict[str, Any]:
+    return {
+        "id": video.id,
+        "is_failed": video.is_failed,
+        "is_ready": video.is_ready,
+        "metadata": dict(video.record.metadata),
+    }
+
+
+def _warnings(video: Video) -> list[dict[str, str]]:
+    """Return what was noticed while reading the config, and then while making the film."""
+    read = [dict(each) for each in video.record.warnings]
+    made = video.render.warnings
+    return [*read, *({"path": "", "code": "render", "message": str(each)} for each in made)]

@@ -1,0 +1,96 @@
+"""Getting the pixels of each shown frame: raw memory if it proves right, screenshots if not.
+
+Raw reading leans on an inner detail of Chromium, so it is never trusted: the first frame and
+then now and again another are also taken as a real screenshot and compared. The first difference
+ends raw reading for this page; frames since the last check may be wrong, so the caller starts over.
+"""
+
+import base64
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from framekiln.capture.frame_strip import FrameStrip
+from framekiln.capture.framebuffer import Framebuffer, FramebufferNotFound, Pixels, locate
+from framekiln.capture.grab_method import GrabMethod
+from framekiln.capture.page import Page
+
+__all__ = ["GrabMethod", "Grabber", "RawPixelsDiffer", "prepare_grabber"]
+
+DecodePng = Callable[[bytes], Pixels]
+
+# Frames between two checks; the offset inside each stretch varies so that no rhythm hides.
+_CHECK_EVERY: Final = 240
+_SCREENSHOT: Final = {"format": "png", "optimizeForSpeed": True}
+
+
+class RawPixelsDiffer(Exception):
+    """Raw memory did not show what the screenshot shows; what was grabbed is not to be trusted."""
+
+
+class Grabber:
+    """Takes the frames of one page, in order.
+
+    What the page's window has below the picture is left out, but looked at: see `frame_strip.py`.
+    """
+
+    def __init__(self, page: Page, framebuffer: Framebuffer | None, decode_png: DecodePng) -> None:
+        self._page = page
+        self._framebuffer = framebuffer
+        self._decode_png = decode_png
+        self._strip = FrameStrip()
+
+    @property
+    def method(self) -> GrabMethod:
+        """How this page's frames are taken."""
+        return GrabMethod.SCREENSHOT if self._framebuffer is None else GrabMethod.RAW
+
+    def grab(self, number: int, at_us: int, into: Pixels, *, checked: bool = False) -> bool:
+        """Show a frame and put its pixels into `into`; False when it is like the one before.
+
+        A `checked` frame is compared with a screenshot.
+        """
+        if self._framebuffer is None:
+            picture = self._screenshot(number, at_us)
+            into[...] = picture[: len(into)]
+            self._strip.check(number, picture[len(into) :])
+            return True
+        if checked or _is_checked(number):
+            self._grab_checked(self._framebuffer, number, at_us, into)
+            return True
+        has_damage = self._page.show(number, at_us).has_damage
+        if has_damage:
+            self._framebuffer.read_into(into)
+        self._strip.check(number, self._framebuffer.read_below(into))
+        return has_damage
+
+    def _grab_checked(
+        self, framebuffer: Framebuffer, number: int, at_us: int, into: Pixels
+    ) -> None:
+        expected = self._screenshot(number, at_us)
+        framebuffer.read_into(into)
+        if not np.array_equal(into[..., :3], expected[: len(into), :, :3]):
+            raise RawPixelsDiffer(f"raw memory and screenshot differ at frame {number}")
+        self._strip.check(number, framebuffer.read_below(into))
+
+    def _screenshot(self, number: int, at_us: int) -> Pixels:
+        shown = self._page.show(number, at_us, screenshot=dict(_SCREENSHOT))
+        if shown.screenshot is None:
+            raise RawPixelsDiffer(f"Chromium gave no screenshot of frame {number}")
+        return self._decode_png(base64.b64decode(shown.screenshot))
+
+
+def prepare_grabber(page: Page, decode_png: DecodePng, *, raw: bool) -> tuple[Grabber, str | None]:
+    """Return a grabber for a page that is still empty, and why it is not the fast one."""
+    if not raw:
+        return Grabber(page, None, decode_png), None
+    try:
+        return Grabber(page, locate(page), decode_png), None
+    except FramebufferNotFound as reason:
+        return Grabber(page, None, decode_png), str(reason)
+
+
+def _is_checked(number: int) -> bool:
+    stretch, offset = divmod(number, _CHECK_EVERY)
+    return offset == stretch * 89 % _CHECK_EVERY

@@ -1,0 +1,41 @@
+"""What commands take from the machine they run on: JSON files, and media to be uploaded first."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from framekiln.cli.upload_bar import upload_bar
+from framekiln.client import Client
+from framekiln.kit.errors import InvalidInput
+from framekiln.kit.ids import parse_uuid
+
+PipelineArgument = Annotated[str, typer.Argument(help="Name or id of the pipeline.")]
+DefinitionOption = Annotated[
+    Path, typer.Option("--definition", help="A JSON file, or - for standard input.")
+]
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file, or on standard input when it is called `-`."""
+    try:
+        text = sys.stdin.read() if str(path) == "-" else path.read_text("utf-8")
+        found = json.loads(text)
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"cannot read {path}: {error}") from error
+    if not isinstance(found, dict):
+        raise InvalidInput(f"{path} has no JSON object in it")
+    return found
+
+
+def resolve_file_id(client: Client, id_or_path: str, *, quiet: bool) -> str:
+    """Return the id of a file on the service; a local file is uploaded, if it is not there yet."""
+    if parse_uuid(id_or_path) is not None:
+        return id_or_path
+    path = Path(id_or_path)
+    if not path.exists():
+        raise InvalidInput(f"{id_or_path} is neither the id of a file nor a local file")
+    with upload_bar(quiet) as bar:
+        return client.files.upload(path, bar.show_bytes).id

@@ -1,0 +1,82 @@
+"""Commands are imported when they are run: rendering a page needs no database driver.
+
+The list of commands is shown without importing any, so their help texts are repeated here.
+"""
+
+from importlib import import_module
+from typing import Any, Final, NamedTuple
+
+import typer
+from typer.core import TyperCommand
+from typer.main import get_command
+
+from framekiln.cli.output import ErrorReportingGroup
+
+
+class CommandEntry(NamedTuple):
+    """Where a command is, and what the list of commands says about it."""
+
+    target: str
+    """A function is a command of its own; `app` is a group of commands."""
+    help: str
+    """The same as the command says itself; a test compares them."""
+
+
+COMMANDS: Final = {
+    "serve": CommandEntry(
+        "serve:serve", "Run everything on this machine: database, api and workers."
+    ),
+    "render": CommandEntry(
+        "render:render",
+        "Render a page, folder or bundle; what is not given comes from the page.",
+    ),
+    "upload": CommandEntry(
+        "upload:upload",
+        "Upload a file to the service at FRAMEKILN_BASE_URL; run it again to go on where it broke.",
+    ),
+    "pipelines": CommandEntry("pipelines:app", "Pipelines."),
+    "runs": CommandEntry("runs:app", "Runs of pipelines."),
+    "reviews": CommandEntry("reviews:app", "Review tasks."),
+    "batches": CommandEntry("batches:app", "Batches of runs."),
+    "webhooks": CommandEntry("webhooks:app", "Webhooks."),
+    "doctor": CommandEntry(
+        "doctor:doctor", "Check programs, fonts, sandbox, data folder, port and database."
+    ),
+    "api": CommandEntry("processes:api", "Answer HTTP requests, and nothing else."),
+    "worker": CommandEntry("processes:worker", "Do the jobs of some queues."),
+    "migrate": CommandEntry("processes:migrate", "Bring the database to what this version needs."),
+    "keys": CommandEntry("keys:app", "API keys."),
+    "orgs": CommandEntry("orgs:app", "Organizations."),
+    "users": CommandEntry("users:app", "Users."),
+    "jobs": CommandEntry("jobs:app", "Jobs."),
+}
+
+
+class LazyCommandGroup(ErrorReportingGroup):
+    """The commands of `framekiln`."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        # What the list of commands shows of each; these cannot be run.
+        self.commands = {
+            name: TyperCommand(name, help=listed.help) for name, listed in COMMANDS.items()
+        }
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Import the command that is to be run."""
+        name, listed, rest = super().resolve_command(ctx, args)
+        return name, load_command(name) if name and listed else None, rest
+
+
+def load_command(name: str) -> Any:
+    """Import one command."""
+    module, _, attribute = COMMANDS[name].target.partition(":")
+    found = getattr(import_module(f"framekiln.cli.{module}"), attribute)
+    if isinstance(found, typer.Typer):
+        command = get_command(found)
+    else:
+        alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+        alone.command(name)(found)
+        command = get_command(alone)
+    command.name = name
+    return command

@@ -1,0 +1,163 @@
+"""What a command works on: the settings, and a database that answers.
+
+The database is DATABASE_URL's; else that of a running `framekiln serve` on the same data folder;
+else the embedded one, started for as long as the command takes. Only `serve` and `migrate` make one
+where there is none: an empty database would answer every question, and wrongly.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from signal import SIGINT
+from typing import TYPE_CHECKING
+
+import typer
+
+from framekiln.cli.port import is_service_at, local_url
+from framekiln.cli.supervisor import RESTART_AT_ONCE, Supervisor
+from framekiln.db.embedded import EmbeddedPostgres
+from framekiln.db.migrate import migrate, pending
+from framekiln.kit.errors import Conflict, Unavailable
+from framekiln.kit.folder_lock import FolderInUse, lock_folder
+from framekiln.kit.processes import Program
+from framekiln.settings import Settings
+
+if TYPE_CHECKING:
+    from framekiln.services import Services
+
+# It writes what it has in memory first. pg_ctl waits as long.
+_DATABASE_ENDS_WITHIN_S = 60
+_FIRST_START_WITHIN_S = 60
+_RUNNING_ANSWERS_WITHIN_S = 5
+
+
+class DatabaseOutdated(Unavailable):
+    """The database lacks tables that this version needs."""
+
+    code = "database_outdated"
+    retryable = False
+
+
+class DatabaseMissing(Unavailable):
+    """There is no database in the data folder."""
+
+    code = "database_missing"
+    retryable = False
+
+
+class OtherService(Conflict):
+    """The service that runs here has another database than the command."""
+
+    code = "other_service"
+
+
+@dataclass(frozen=True)
+class DatabaseServer:
+    """A database server that answers."""
+
+    conninfo: str
+    is_private: bool
+    """Whether nobody else uses it while the command runs."""
+
+
+@asynccontextmanager
+async def open_server(
+    settings: Settings, *, may_create: bool = False
+) -> AsyncIterator[DatabaseServer]:
+    """Yield the database server, whatever state its schema is in."""
+    if settings.database_url:
+        yield DatabaseServer(settings.database_url, is_private=False)
+        return
+    postgres = embedded_postgres(settings)
+    if not may_create and not postgres.exists():
+        raise await asyncio.to_thread(_missing, settings)
+    async with AsyncExitStack() as stack:
+        try:
+            stack.enter_context(lock_folder(settings.data))
+        except FolderInUse:
+            await postgres.wait_ready(_RUNNING_ANSWERS_WITHIN_S)
+            yield DatabaseServer(postgres.conninfo, is_private=False)
+            return
+        if not may_create:
+            await asyncio.to_thread(_refuse_if_service_runs, settings)
+        supervisor = await stack.enter_async_context(Supervisor(sink=write_to_stderr))
+        await start_postgres(supervisor, postgres)
+        yield DatabaseServer(postgres.conninfo, is_private=True)
+
+
+@asynccontextmanager
+async def open_conninfo(settings: Settings) -> AsyncIterator[str]:
+    """Yield the address of a database that answers and is up to date."""
+    async with open_server(settings) as server:
+        if server.is_private:
+            await asyncio.to_thread(migrate, server.conninfo)
+        else:
+            await _require_up_to_date(server.conninfo)
+        yield server.conninfo
+
+
+@asynccontextmanager
+async def open_services(settings: Settings) -> AsyncIterator["Services"]:
+    """Yield the application on the command's database."""
+    # All domains together take longest to load; whoever only needs a database does without.
+    from framekiln.services import Services  # noqa: PLC0415
+
+    async with open_conninfo(settings) as conninfo, Services.open(settings, conninfo) as services:
+        yield services
+
+
+def embedded_postgres(settings: Settings) -> EmbeddedPostgres:
+    """Return the database of the data folder."""
+    return EmbeddedPostgres(settings.data / "pg")
+
+
+async def start_postgres(supervisor: Supervisor, postgres: EmbeddedPostgres) -> None:
+    """Start the embedded server under the supervisor and wait until it answers."""
+    await postgres.prepare()
+    program = Program(
+        "postgres",
+        postgres.command(),
+        folder="/",
+        stop_signal=SIGINT,
+        stop_timeout_s=_DATABASE_ENDS_WITHIN_S,
+        needs_clean_stop=True,
+    )
+    ward = await supervisor.start(program, before_restart=postgres.prepare, policy=RESTART_AT_ONCE)
+    supervisor.add_cleanup(postgres.leave)
+    await supervisor.wait_until_ready(ward, postgres.wait_ready(_FIRST_START_WITHIN_S))
+
+
+def write_to_stderr(name: str, line: str) -> None:
+    """Write one line of a child, or of the supervisor, under its name."""
+    # A terminal that was closed is no reason to stop reading what children write.
+    with suppress(OSError):
+        typer.echo(f"{name:<14}| {line}", err=True)
+
+
+def _missing(settings: Settings) -> DatabaseMissing:
+    url = local_url(settings.host, settings.port)
+    elsewhere = f"; the service at {url} keeps its data elsewhere"
+    return DatabaseMissing(
+        f"there is no database in {settings.data}: set FRAMEKILN_DATA to the data folder of the"
+        " service, or DATABASE_URL to its database; only framekiln serve and framekiln migrate make"
+        f" a new one{elsewhere if is_service_at(settings.host, settings.port) else ''}"
+    )
+
+
+def _refuse_if_service_runs(settings: Settings) -> None:
+    """Raise if a service runs here: it does not use this folder, or it would hold the lock."""
+    if is_service_at(settings.host, settings.port):
+        raise OtherService(
+            f"the service at {local_url(settings.host, settings.port)} does not use"
+            f" {settings.data}: set FRAMEKILN_DATA to its data folder or DATABASE_URL to its"
+            f" database; or, if you mean {settings.data}, set FRAMEKILN_PORT to another port"
+        )
+
+
+async def _require_up_to_date(conninfo: str) -> None:
+    missing = await asyncio.to_thread(pending, conninfo)
+    if missing:
+        raise DatabaseOutdated(
+            f"the database lacks {len(missing)} migrations of this version: run framekiln migrate"
+        )

@@ -1,0 +1,58 @@
+"""What `framekiln render` can make, told by the ending of the file, and when a still is taken."""
+
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+from framekiln.engine.film_order import MAX_DURATION_MS
+from framekiln.kit.errors import InvalidInput
+from framekiln.media.images.still_formats import JpegFormat, PngFormat, StillFormat, WebpFormat
+
+FILMS: Final = ("mp4", "webm", "mov", "gif")
+STILLS: Final = ("png", "jpg", "jpeg", "webp")
+_TIME: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(ms|s|min|m|h)?")
+_UNITS_MS: Final = {None: 1, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}
+
+
+class UnknownFormat(InvalidInput):
+    """The ending of the output is not one that can be made."""
+
+    code = "unknown_format"
+
+
+def format_of(output: Path) -> str:
+    """Return the format that an output's ending means, or raise which there are."""
+    ending = output.suffix.lower().removeprefix(".")
+    if ending not in (*FILMS, *STILLS):
+        raise UnknownFormat(
+            f"--output {output}: a film ends in .{', .'.join(FILMS)},"
+            f" a still in .{', .'.join(STILLS)}"
+        )
+    return "jpeg" if ending == "jpg" else ending
+
+
+def still_format(name: str, *, is_transparent: bool) -> StillFormat | None:
+    """Return how a still is encoded; None for films."""
+    if is_transparent and name not in ("png", "webp"):
+        raise InvalidInput("--transparent is for stills: .png or .webp")
+    match name:
+        case "jpeg":
+            return JpegFormat()
+        case "png":
+            return PngFormat(transparency=is_transparent)
+        case "webp":
+            return WebpFormat(transparency=is_transparent)
+    return None
+
+
+def read_time(text: str) -> int:
+    """Return the milliseconds of `--at`: a number of them, or one with its unit, as in 1.5s."""
+    match = _TIME.fullmatch(text.strip())
+    at_ms = round(Fraction(match[1]) * _UNITS_MS[match[2]]) if match else -1
+    if not 0 <= at_ms <= MAX_DURATION_MS:
+        raise InvalidInput(
+            f"--at {text}: say milliseconds or a time such as 1.5s or 2m, up to"
+            f" {MAX_DURATION_MS} ms"
+        )
+    return at_ms

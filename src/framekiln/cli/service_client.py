@@ -1,0 +1,61 @@
+"""The service that a command speaks to: at FRAMEKILN_BASE_URL, with the key of the environment."""
+
+import asyncio
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from framekiln.cli.environment import load_settings
+from framekiln.client import Client
+from framekiln.client.connection import require_running
+from framekiln.settings import Settings
+
+_KEY_NAME = "the command line, while a command runs"
+
+
+@contextmanager
+def open_client() -> Iterator[Client]:
+    """Yield a client of the service; says at once when nobody is there."""
+    # A polite end is an interruption like Ctrl-C, so that a key made for us does not stay.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    settings = load_settings()
+    require_running(settings.public_url)
+    with _key(settings) as key, Client(settings.public_url, key) as client:
+        yield client
+
+
+@contextmanager
+def _key(settings: Settings) -> Iterator[str]:
+    """Yield the key of the environment, or one of the local data folder for as long as we run.
+
+    That one is lent: it works only meanwhile, its secret is written nowhere, and the next command
+    takes its row. A row of its own for each command would fill the list of keys; removing the row
+    would tear it out from under jobs that were begun with it and still record whose they are; and
+    a secret in the data folder would be sent to whatever host FRAMEKILN_BASE_URL names.
+    """
+    if settings.api_key:
+        yield settings.api_key
+        return
+    # They bring the database along, which a client of another machine does not need.
+    from framekiln.cli.database import DatabaseMissing, open_services  # noqa: PLC0415
+    from framekiln.cli.orgs import find_organization  # noqa: PLC0415
+    from framekiln.identity.model import IssuedKey  # noqa: PLC0415
+    from framekiln.identity.service import DEFAULT_ORGANIZATION  # noqa: PLC0415
+
+    async def borrow() -> IssuedKey:
+        async with open_services(settings) as services:
+            organization = await find_organization(services.identity, DEFAULT_ORGANIZATION)
+            return await services.identity.issue_temporary_key(organization.id, _KEY_NAME)
+
+    async def give_back(key_id: str) -> None:
+        async with open_services(settings) as services:
+            await services.identity.revoke_key(key_id)
+
+    try:
+        lent = asyncio.run(borrow())
+    except DatabaseMissing as error:
+        raise DatabaseMissing(f"FRAMEKILN_API_KEY is not set, and {error.message}") from error
+    try:
+        yield lent.text
+    finally:
+        asyncio.run(give_back(lent.key.key_id))

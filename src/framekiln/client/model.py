@@ -1,0 +1,199 @@
+"""How answers of the service become values: each field is read from the member of its name."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Any, Final, Self
+
+
+def json_field(
+    name: str = "", *, read: Callable[[Any], Any] | None = None, default: Any = MISSING
+) -> Any:
+    """Return a field that the service calls differently, or that is made by `read`."""
+    return field(default=default, metadata={"name": name, "read": read})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteObject:
+    """Part of an answer. A field with a default may be missing."""
+
+    told: Mapping[str, Any] = field(repr=False, compare=False)
+    """All of it."""
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> Self:
+        """Read an answer."""
+        own = (each for each in fields(cls) if each.name != "told")
+        return cls(told=told, **{each.name: _value(each, told) for each in own})
+
+
+def _value(own: "Field[Any]", told: Mapping[str, Any]) -> Any:
+    name = own.metadata.get("name") or own.name
+    if name not in told and own.default is not MISSING:
+        return own.default
+    read = own.metadata.get("read")
+    return read(told[name]) if read else told[name]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteFile(RemoteObject):
+    """A file on the service."""
+
+    id: str
+    filename: str
+    type: str
+    status: str
+    byte_size: int | None
+    md5: str | None
+    next_byte: int
+    expires_at: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteRender(RemoteObject):
+    """A render on the service."""
+
+    id: str
+    status: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteTranscription(RemoteObject):
+    """A transcription on the service."""
+
+    id: str
+    status: str | None = None
+
+
+_UNENDED: Final = frozenset({"pending", "running"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemotePipeline(RemoteObject):
+    """A pipeline on the service."""
+
+    id: str
+    name: str
+    latest_version: int
+    archived_at: str | None
+    warnings: tuple[Mapping[str, str], ...] = json_field(read=tuple, default=())
+    """What may not be meant in its definition: `path`, `code`, `message`; told when it is new."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteVersion(RemoteObject):
+    """One definition of a pipeline."""
+
+    pipeline_id: str
+    number: int = json_field("version")
+    digest: str
+    created_at: str
+    warnings: tuple[Mapping[str, str], ...] = json_field(read=tuple, default=())
+    """What may not be meant in the definition: `path`, `code`, `message`; told when it is sent."""
+
+    @property
+    def definition(self) -> Mapping[str, Any]:
+        """Its steps, in normal form."""
+        found: Mapping[str, Any] = self.told["definition"]
+        return found
+
+    @property
+    def needs(self) -> dict[str, list[str]]:
+        """Which steps each step comes after."""
+        return {key: list(step["needs"]) for key, step in self.definition["steps"].items()}
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteEndpoint(RemoteObject):
+    """A service of the caller's that steps ask; `signing_secret` is there once, when it is new."""
+
+    id: str
+    url: str
+    archived_at: str | None
+    signing_secret: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteStep(RemoteObject):
+    """A step of a run."""
+
+    key: str = json_field("step_key")
+    type: str
+    status: str
+    attempt: int
+    error: Mapping[str, str] | None
+    started_at: str | None
+    completed_at: str | None
+
+
+def _steps(told: list[Mapping[str, Any]]) -> tuple[RemoteStep, ...]:
+    return tuple(RemoteStep.of(step) for step in told)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteRun(RemoteObject):
+    """A run of a pipeline over a file; each step comes after those it needs."""
+
+    id: str
+    status: str
+    pipeline_id: str
+    pipeline_version: int
+    file_id: str
+    error: Mapping[str, Any] | None
+    steps: tuple[RemoteStep, ...] = json_field(read=_steps)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more happens by itself."""
+        return self.status not in _UNENDED
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteBatch(RemoteObject):
+    """One pipeline over many files."""
+
+    id: str
+    status: str
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> Self:
+        """Read an answer, which may have everything once more under `batch`."""
+        return super().of(told.get("batch", told))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteReview(RemoteObject):
+    """A task for a person."""
+
+    id: str
+    run_id: str
+    step_key: str
+    status: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteWebhook(RemoteObject):
+    """A receiver of events; `secret` is there once, when it is new."""
+
+    id: str
+    url: str
+    events: Sequence[str] = json_field(read=tuple)
+    state: str
+    reason: str | None
+    secret: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteDelivery(RemoteObject):
+    """One event on its way to one webhook, or there."""
+
+    id: str
+    webhook_id: str
+    topic: str
+    status: str
+    attempt_count: int
+
+    @property
+    def last_error(self) -> str | None:
+        """What went wrong when it was last sent, if anything did."""
+        last = self.told["last_attempt"]
+        return last["error"] if last else None

@@ -1,0 +1,252 @@
+"""Cuts a local video into tracks and fragments to be streamed: packets are copied, never encoded.
+
+The same video gives the same bytes each time, so a stream can be continued days later.
+"""
+
+import base64
+import hashlib
+import heapq
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+from framekiln.client.connection import Json, ServiceConnection, json_object
+from framekiln.client.errors import LocalFileUnusable, NotStreamable, OtherMedia
+from framekiln.media.isobmff.track_file import TrackFile
+from framekiln.media.tracks.packet_tally import tally_packets
+from framekiln.media.tracks.track_copy import copy_track
+from framekiln.media.tracks.track_plan import PlannedTrack, plan_tracks
+
+MAX_TRACKS: Final = 8
+
+
+@dataclass(frozen=True)
+class LocalFragment:
+    """An init segment or fragment in a local track file; `start_s` is when it is decoded."""
+
+    offset: int
+    size_bytes: int
+    start_s: Fraction
+    sha256: bytes
+
+
+@dataclass(frozen=True)
+class LocalTrack:
+    """A track file and how it is cut."""
+
+    track_id: int
+    type: str
+    path: Path
+    init: LocalFragment
+    fragments: tuple[LocalFragment, ...]
+
+    @property
+    def size_bytes(self) -> int:
+        """All of it."""
+        return self.init.size_bytes + sum(each.size_bytes for each in self.fragments)
+
+    def chained_digest(self, fragment_count: int) -> bytes:
+        """Return the sum of the init segment and the first fragments, as the service makes it."""
+        so_far = self.init.sha256
+        for fragment in self.fragments[:fragment_count]:
+            so_far = hashlib.sha256(so_far + fragment.sha256).digest()
+        return so_far
+
+    def read(self, piece: LocalFragment) -> bytes:
+        """Return the bytes of a piece."""
+        with self.path.open("rb") as file:
+            file.seek(piece.offset)
+            return file.read(piece.size_bytes)
+
+
+def split_video(path: Path, folder: Path) -> list[LocalTrack]:
+    """Write the tracks of a video into `folder`; raises `NotStreamable` where copying will not do.
+
+    What is no readable video at all raises `UnreadableMedia`.
+    """
+    plan = plan_tracks(path, tally_packets(path, lambda _: None))
+    if len(plan.planned_tracks) > MAX_TRACKS:
+        raise _not_streamable(
+            path, f"it has {len(plan.planned_tracks)} tracks; a stream has {MAX_TRACKS}"
+        )
+    for job in plan.planned_tracks:
+        if job.reason is not None:
+            raise _not_streamable(path, f"track {job.track_id} ({job.type}): {job.reason}")
+    return [_split_track(path, folder, job) for job in plan.planned_tracks]
+
+
+def _split_track(path: Path, folder: Path, job: PlannedTrack) -> LocalTrack:
+    out = folder / f"{job.track_id}.mp4"
+    copy_track(path, job.stream_index, out, tick=lambda: None)
+    with TrackFile(out) as track, out.open("rb") as file:
+        init = track.read_init()
+        fragments = list(track.fragments(init))
+
+        def piece(offset: int, size_bytes: int, dts: int) -> LocalFragment:
+            file.seek(offset)
+            digest = hashlib.sha256(file.read(size_bytes)).digest()
+            return LocalFragment(offset, size_bytes, Fraction(dts, init.timescale), digest)
+
+        return LocalTrack(
+            track_id=job.track_id,
+            type=job.type,
+            path=out,
+            init=piece(0, init.size_bytes, 0),
+            fragments=tuple(piece(each.offset, each.size_bytes, each.dts) for each in fragments),
+        )
+
+
+def _not_streamable(path: Path, reason: str) -> NotStreamable:
+    return NotStreamable(
+        f"{path.name} cannot be streamed as it is: {reason}. `framekiln upload` without --stream"
+        " takes it, and has it encoded anew."
+    )
+
+
+CHUNK_BYTES: Final = 8 << 20
+
+OnBytes = Callable[[int, int], None]
+"""Gets how many bytes are there, and how many there will be."""
+
+
+def file_md5(path: Path) -> str:
+    """Return the sum of a local file, by which the service knows it again."""
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False))
+    except OSError as error:
+        raise LocalFileUnusable(f"cannot read {path}: {error.strerror}") from error
+    return digest.hexdigest()
+
+
+def file_size(path: Path) -> int:
+    """Return how large a local file is; an empty one cannot be uploaded."""
+    try:
+        size_bytes = path.stat().st_size
+    except OSError as error:
+        raise LocalFileUnusable(f"cannot read {path}: {error.strerror}") from error
+    if not path.is_file() or size_bytes == 0:
+        raise LocalFileUnusable(f"{path} is empty, or is no file")
+    return size_bytes
+
+
+def send_file(connection: ServiceConnection, address: str, path: Path, on_bytes: OnBytes) -> Json:
+    """Send what is missing of a file to its upload address; return the last answer."""
+    size_bytes = file_size(path)
+    with path.open("rb") as file:
+        for patience in connection.retries():
+            # Whatever broke, the service knows best how much it has.
+            with patience:
+                state = json_object(connection.request_once("GET", address))
+                while not state["complete"]:
+                    on_bytes(state["next_byte"], size_bytes)
+                    before = state["next_byte"]
+                    state = _send_chunk(connection, address, file, before, size_bytes)
+                    if state["next_byte"] > before:
+                        patience.worked()
+                on_bytes(size_bytes, size_bytes)
+                return state
+    raise AssertionError("patience ends with an error")
+
+
+def _send_chunk(
+    connection: ServiceConnection, address: str, file: BinaryIO, next_byte: int, size_bytes: int
+) -> Json:
+    # All bytes may be there and yet not be put together: the last one asks for that.
+    start = min(next_byte, size_bytes - 1)
+    file.seek(start)
+    data = file.read(min(CHUNK_BYTES, size_bytes - start))
+    end = start + len(data)
+    if end < min(start + CHUNK_BYTES, size_bytes):
+        raise LocalFileUnusable(f"{file.name} became shorter while it was sent")
+    headers = {"Content-Range": f"bytes {start}-{end - 1}/{size_bytes}"}
+    return json_object(connection.request_once("POST", address, content=data, headers=headers))
+
+
+def begin_stream(
+    connection: ServiceConnection,
+    filename: str,
+    tracks: Sequence[LocalTrack],
+    expires_at: str | None,
+) -> Json:
+    """Register the stream and return its state."""
+    body = {
+        "filename": filename,
+        "tracks": [{"track_id": track.track_id, "type": track.type} for track in tracks],
+        "expires_at": expires_at,
+    }
+    # Not patiently: a second try could begin a second stream.
+    answer: Json = connection.request_once("POST", "/api/v1/files/stream", json=body).json()
+    return answer
+
+
+def send_stream(
+    connection: ServiceConnection, stream: Json, tracks: Sequence[LocalTrack], on_bytes: OnBytes
+) -> Json:
+    """Send what is missing of a stream, and seal it; return what is said of the file then."""
+    address = f"/api/v1/files/{stream['id']}/stream"
+    there = {each["track_id"]: each for each in stream["tracks"]}
+    _check_same(stream, there, tracks)
+    total = sum(track.size_bytes for track in tracks)
+    sent = sum(each["byte_size"] for each in there.values())
+    on_bytes(sent, total)
+    for track in tracks:
+        if not there[track.track_id]["has_init"]:
+            _put(connection, f"{address}/{track.track_id}/init", track, track.init)
+            sent += track.init.size_bytes
+    for track, number in fragments_by_time(
+        tracks, {key: each["next"] for key, each in there.items()}
+    ):
+        piece = track.fragments[number]
+        _put(connection, f"{address}/{track.track_id}/{number}", track, piece)
+        sent += piece.size_bytes
+        on_bytes(sent, total)
+    counts = {str(track.track_id): {"fragments": len(track.fragments)} for track in tracks}
+    return connection.request_json("POST", f"{address}/seal", json={"tracks": counts})
+
+
+def fragments_by_time(
+    tracks: Sequence[LocalTrack], first: Mapping[int, int]
+) -> Iterator[tuple[LocalTrack, int]]:
+    """Yield the fragments of all tracks from given numbers on, in the order of time."""
+    flows = (
+        [
+            (track.fragments[number].start_s, track.track_id, number)
+            for number in range(first[track.track_id], len(track.fragments))
+        ]
+        for track in tracks
+    )
+    by_id = {track.track_id: track for track in tracks}
+    for _, track_id, number in heapq.merge(*flows):
+        yield by_id[track_id], number
+
+
+def _check_same(
+    stream: Json, there: Mapping[int, Mapping[str, Any]], tracks: Sequence[LocalTrack]
+) -> None:
+    """Refuse to go on with another video than the stream began with."""
+    is_same = {(track.track_id, track.type) for track in tracks} == {
+        (each["track_id"], each["type"]) for each in there.values()
+    } and all(_is_same(there[track.track_id], track) for track in tracks)
+    if not is_same:
+        raise OtherMedia(
+            f"the stream {stream['id']} ({stream['filename']}) was begun with another video; it"
+            " can be continued only with the same one"
+        )
+
+
+def _is_same(there: Mapping[str, Any], track: LocalTrack) -> bool:
+    if there["sha256"] is None:
+        return True
+    is_short_enough: bool = there["next"] <= len(track.fragments)
+    return is_short_enough and track.chained_digest(there["next"]).hex() == there["sha256"]
+
+
+def _put(
+    connection: ServiceConnection, address: str, track: LocalTrack, piece: LocalFragment
+) -> None:
+    digest = base64.b64encode(piece.sha256).decode()
+    headers = {"Content-Digest": f"sha-256=:{digest}:"}
+    connection.request("PUT", address, content=track.read(piece), headers=headers)

@@ -1,0 +1,361 @@
+"""The sorts of values a layer config is made of."""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from fractions import Fraction
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from framekiln.composition.layers.colours import Colour, read_colour
+from framekiln.composition.layers.limits import MAX_JSON_DEPTH, MAX_TIME_S, MAX_URL_CHARS
+from framekiln.composition.layers.numbers import (
+    LARGEST,
+    as_json_number,
+    exact_number,
+    is_number,
+    numeric_text,
+    seconds_on_grid,
+)
+from framekiln.composition.layers.read_context import FieldContext
+from framekiln.composition.layers.schema import REFUSED, Refused, Schema, json_type_name
+from framekiln.kit.suggestions import did_you_mean
+
+# Cannot be stored, or cannot be sent.
+_BROKEN_TEXT: Final = re.compile("[\x00\ud800-\udfff]")
+# Text that is put into a style sheet must not be able to end its declaration.
+_UNSAFE_CSS: Final = re.compile(r"[;{}<>\\@]|/\*|url\(|expression\(", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class NumberType:
+    """A finite number within bounds; `over` excludes the lower one, `clamps` moves it inside."""
+
+    low: float = -LARGEST
+    high: float = LARGEST
+    over: bool = False
+    clamps: bool = False
+
+    def read(self, value: object, place: FieldContext) -> float | Refused:
+        """Return a float."""
+        number = self.read_exactly(value, place)
+        return number if isinstance(number, Refused) else float(number)
+
+    def read_exactly(self, value: object, place: FieldContext) -> Fraction | Refused:
+        """Return the number as it was written."""
+        if isinstance(value, str) and place.reading.reads_numeric_strings:
+            value = numeric_text(value) if numeric_text(value) is not None else value
+        if not is_number(value) and not isinstance(value, Fraction):
+            place.issue("type", f"must be a number, not {json_type_name(value)}")
+            return REFUSED
+        number = exact_number(value)
+        if number is None:
+            place.issue("out_of_range", f"must be a finite number, {self._bounds()}")
+            return REFUSED
+        if self._holds(number):
+            return number
+        if self.clamps:
+            return self._clamp(number, place)
+        place.issue("out_of_range", f"must be {self._bounds()}")
+        return REFUSED
+
+    def write(self, value: Fraction | float) -> int | float:
+        """Return a JSON number."""
+        return as_json_number(value)
+
+    def _holds(self, number: Fraction) -> bool:
+        return (number > self.low if self.over else number >= self.low) and number <= self.high
+
+    def _clamp(self, number: Fraction, place: FieldContext) -> Fraction:
+        inside = min(max(number, Fraction(self.low)), Fraction(self.high))
+        place.warn("clamped", f"must be {self._bounds()}; {as_json_number(inside)} is used")
+        return inside
+
+    def _bounds(self) -> str:
+        low, high = as_json_number(self.low), as_json_number(self.high)
+        if self.over:
+            return f"more than {low} and at most {high}"
+        return f"from {low} to {high}"
+
+
+@dataclass(frozen=True)
+class SecondsType(NumberType):
+    """A time or length, exact, kept as a fraction."""
+
+    low: float = -MAX_TIME_S
+    high: float = MAX_TIME_S
+
+    def read(self, value: object, place: FieldContext) -> Fraction | Refused:  # type: ignore[override]
+        """Return a fraction of a second."""
+        number = self.read_exactly(value, place)
+        return number if isinstance(number, Refused) else seconds_on_grid(number)
+
+
+@dataclass(frozen=True)
+class IntegerType(NumberType):
+    """A whole number."""
+
+    def read(self, value: object, place: FieldContext) -> int | Refused:
+        """Return an int."""
+        number = self.read_exactly(value, place)
+        if isinstance(number, Refused):
+            return number
+        if number.denominator == 1:
+            return int(number)
+        place.issue("type", "must be a whole number")
+        return REFUSED
+
+
+@dataclass(frozen=True)
+class BooleanType:
+    """True or false."""
+
+    def read(self, value: object, place: FieldContext) -> bool | Refused:
+        """Return a bool; in filled templates the words count too."""
+        if isinstance(value, bool):
+            return value
+        if place.reading.reads_numeric_strings and value in ("true", "false"):
+            return value == "true"
+        place.issue("type", f"must be true or false, not {json_type_name(value)}")
+        return REFUSED
+
+    def write(self, value: bool) -> bool:
+        """Return it."""
+        return value
+
+
+def as_filled_text(value: object, place: FieldContext) -> object:
+    """Return a number or boolean that was filled into a template as Liquid would write it."""
+    if not place.reading.reads_numeric_strings or not isinstance(value, int | float):
+        return value
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+@dataclass(frozen=True)
+class TextType:
+    """A string; `is_css` refuses what could leave a style declaration."""
+
+    longest: int = 255
+    is_css: bool = False
+
+    def read(self, value: object, place: FieldContext) -> str | Refused:
+        """Return the string."""
+        value = as_filled_text(value, place)
+        if not isinstance(value, str):
+            place.issue("type", f"must be a string, not {json_type_name(value)}")
+        elif len(value) > self.longest:
+            place.issue("out_of_range", f"must be at most {self.longest} characters")
+        elif _BROKEN_TEXT.search(value):
+            place.issue("type", "holds characters that are no text")
+        elif self.is_css and _UNSAFE_CSS.search(value):
+            place.issue("type", "must be one CSS value, without braces, semicolons or url()")
+        else:
+            return value
+        return REFUSED
+
+    def write(self, value: str) -> str:
+        """Return it."""
+        return value
+
+
+@dataclass(frozen=True)
+class ChoiceType:
+    """One of the words of an enumeration, in any case of letters."""
+
+    words: type[StrEnum]
+
+    def read(self, value: object, place: FieldContext) -> StrEnum | Refused:
+        """Return the member."""
+        if not isinstance(value, str):
+            place.issue("type", f"must be a string, not {json_type_name(value)}")
+            return REFUSED
+        for member in self.words:
+            if member.value.lower() == value.strip().lower():
+                return member
+        names = [member.value for member in self.words]
+        place.issue(
+            "unknown_value",
+            f"must be one of {', '.join(names)}",
+            did_you_mean(value, names),
+        )
+        return REFUSED
+
+    def write(self, value: StrEnum) -> str:
+        """Return the word."""
+        return value.value
+
+
+@dataclass(frozen=True)
+class ColourType:
+    """A colour in any CSS notation."""
+
+    def read(self, value: object, place: FieldContext) -> Colour | Refused:
+        """Return the colour."""
+        colour = read_colour(value) if isinstance(value, str) else None
+        if colour is not None:
+            return colour
+        if not isinstance(value, str):
+            place.issue("type", f"must be a colour, not {json_type_name(value)}")
+        else:
+            place.issue("not_a_color", "must be a colour such as #RRGGBBAA, rgb(0 0 0) or a name")
+        return REFUSED
+
+    def write(self, value: Colour) -> str:
+        """Return `#RRGGBBAA`."""
+        return value.hex
+
+
+@dataclass(frozen=True)
+class UrlType:
+    """A remote address. Whether it may be fetched is decided where it is fetched."""
+
+    schemes: tuple[str, ...] = ("http", "https")
+
+    def read(self, value: object, place: FieldContext) -> str | Refused:
+        """Return the address without surrounding spaces."""
+        if not isinstance(value, str):
+            place.issue("type", f"must be a URL, not {json_type_name(value)}")
+            return REFUSED
+        address = value.strip()
+        if address in place.reading.uploads.values():
+            return address
+        problem = address_problem(address, self.schemes)
+        if problem is None:
+            return address
+        place.issue(*problem)
+        return REFUSED
+
+    def write(self, value: str) -> str:
+        """Return it."""
+        return value
+
+
+def address_problem(
+    address: str, schemes: tuple[str, ...] = ("http", "https")
+) -> tuple[str, str] | None:
+    """Return code and message of what is wrong with a remote address, or None."""
+    if len(address) > MAX_URL_CHARS:
+        return "out_of_range", f"must be at most {MAX_URL_CHARS} characters"
+    try:
+        parts = urlsplit(address)
+        host = parts.hostname
+        _ = parts.port
+    except ValueError:
+        return "not_url", "is not a URL"
+    if not parts.scheme or re.search(r"[\s\x00-\x1f\x7f\ud800-\udfff]", address):
+        return "not_url", "is not a URL"
+    if parts.scheme.lower() not in schemes:
+        return "remote_url_required", f"must begin with {' or '.join(s + '://' for s in schemes)}"
+    return None if host else ("not_url", "is a URL without a host")
+
+
+@dataclass(frozen=True)
+class ObjectType:
+    """An object with a schema of its own."""
+
+    schema: Schema[Any]
+
+    def read(self, value: object, place: FieldContext) -> Any:
+        """Return what the schema makes."""
+        return self.schema.read(value, place)
+
+    def write(self, value: Any) -> dict[str, Any]:
+        """Return the object."""
+        return self.schema.write(value)
+
+
+@dataclass(frozen=True)
+class ListType:
+    """An array of one kind, as a tuple."""
+
+    kind: Any
+    longest: int
+
+    def read(self, value: object, place: FieldContext) -> tuple[Any, ...] | Refused:
+        """Return the items; null ones are left out."""
+        if not isinstance(value, list | tuple):
+            place.issue("type", f"must be an array, not {json_type_name(value)}")
+            return REFUSED
+        if len(value) > self.longest:
+            place.issue("out_of_range", f"must have at most {self.longest} items")
+            return REFUSED
+        items = [self.kind.read(v, place.child(i)) for i, v in enumerate(value) if v is not None]
+        return REFUSED if any(item is REFUSED for item in items) else tuple(items)
+
+    def write(self, value: tuple[Any, ...]) -> list[Any]:
+        """Return the array."""
+        return [self.kind.write(item) for item in value]
+
+
+@dataclass(frozen=True)
+class JsonObjectType:
+    """Any JSON object that can be stored and sent again, kept as its canonical text."""
+
+    most_bytes: int
+
+    def read(self, value: object, place: FieldContext) -> "FrozenJson | Refused":
+        """Return the object, frozen."""
+        if isinstance(value, list | tuple) and not value:
+            value = {}  # How some languages write an empty object.
+        if not isinstance(value, Mapping):
+            place.issue("type", f"must be an object, not {json_type_name(value)}")
+            return REFUSED
+        problem = json_problem(value)
+        if problem:
+            place.issue("type", problem)
+            return REFUSED
+        frozen = FrozenJson.of(value)
+        if len(frozen.text.encode()) > self.most_bytes:
+            place.issue("out_of_range", f"must be at most {self.most_bytes} bytes of JSON")
+            return REFUSED
+        return frozen
+
+    def write(self, value: "FrozenJson") -> Any:
+        """Return the object."""
+        return value.thaw()
+
+
+@dataclass(frozen=True)
+class FrozenJson:
+    """JSON of the author's, kept as text: equal texts are equal, and nobody can change it."""
+
+    text: str = "{}"
+
+    @classmethod
+    def of(cls, value: object) -> "FrozenJson":
+        """Freeze a value that is known to be JSON."""
+        return cls(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+    def thaw(self) -> Any:
+        """Return it as Python values."""
+        return json.loads(self.text)
+
+
+def json_problem(value: object) -> str | None:
+    """Return why a value cannot be stored as JSON, or None."""
+    waiting: list[tuple[object, int]] = [(value, 1)]
+    while waiting:
+        item, depth = waiting.pop()
+        if depth > MAX_JSON_DEPTH:
+            return f"is nested more than {MAX_JSON_DEPTH} deep"
+        if isinstance(item, Mapping):
+            waiting += [(key, depth + 1) for key in item]
+            waiting += [(inner, depth + 1) for inner in item.values()]
+        elif isinstance(item, list | tuple):
+            waiting += [(inner, depth + 1) for inner in item]
+        elif (problem := _leaf_problem(item)) is not None:
+            return problem
+    return None
+
+
+def _leaf_problem(item: object) -> str | None:
+    if isinstance(item, str):
+        return "holds characters that are no text" if _BROKEN_TEXT.search(item) else None
+    if isinstance(item, float):
+        return None if math.isfinite(item) else "holds a number that is not finite"
+    if isinstance(item, int):
+        return None if abs(item) < 10**300 else "holds a number that is too large"
+    return None if item is None else "holds something that is no JSON"

@@ -1,0 +1,237 @@
+"""Durations and start times of layers; children are placed before their group.
+
+Times are those of the container: a group's children count from its own start.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Final
+
+from framekiln.composition.layers.anchors import sorted_by_anchor
+from framekiln.composition.layers.fades import fades_of
+from framekiln.composition.layers.findings import ConfigFinding, ConfigFindings
+from framekiln.composition.layers.numbers import seconds_on_grid
+from framekiln.composition.layers.source_window import SourceWindow
+from framekiln.composition.layers.sources import (
+    LayerSource,
+    SourceFactsByUrl,
+    find_source,
+)
+from framekiln.composition.layers.values import (
+    Anchor,
+    AudioLayer,
+    GroupLayer,
+    Layer,
+    LottieLayer,
+    SequenceLayer,
+    VideoLayer,
+    WaveformLayer,
+)
+
+_ZERO: Final = Fraction(0)
+SHORTEST_LOOP_S: Final = Fraction(1, 50)
+
+
+@dataclass(frozen=True)
+class LayerExtent:
+    """How long a layer lasts: `length_s`, or None for as long as its container.
+
+    Whoever has to settle the container's own length asks for `least_s`, which the layer needs, and
+    for `hint_s`, which counts only if nobody needs anything.
+    """
+
+    length_s: Fraction | None
+    least_s: Fraction = _ZERO
+    hint_s: Fraction = _ZERO
+    window: SourceWindow = field(default=SourceWindow())
+
+
+@dataclass(frozen=True)
+class PlacedLayer:
+    """A layer at its start. `crossfade_in_s` and `_out_s` are what a sequence has made of them."""
+
+    layer: Layer
+    start_s: Fraction
+    extent: LayerExtent
+    source: LayerSource | None
+    children: tuple["PlacedLayer", ...] = ()
+    crossfade_in_s: Fraction | None = None
+    crossfade_out_s: Fraction | None = None
+
+    @property
+    def end_s(self) -> Fraction | None:
+        """When it ends, if it does so by itself."""
+        return None if self.extent.length_s is None else self.start_s + self.extent.length_s
+
+
+@dataclass
+class LayerPlacer:
+    """Places the layers of one config."""
+
+    media: SourceFactsByUrl
+    findings: ConfigFindings = field(default_factory=ConfigFindings)
+
+    def place(self, layers: Sequence[Layer]) -> tuple[PlacedLayer, ...]:
+        """Return layers that say themselves when they begin, in their order."""
+        placed: dict[str, PlacedLayer] = {}
+        for layer in sorted_by_anchor(layers):
+            alone = self._alone(layer)
+            placed[layer.id] = replace(alone, start_s=self._start(layer, placed))
+        return tuple(placed[layer.id] for layer in layers if layer.id in placed)
+
+    def place_sequence(self, layers: Sequence[Layer]) -> tuple[PlacedLayer, ...]:
+        """Return the layers of a sequence, each after the one before."""
+        placed: list[PlacedLayer] = []
+        for number, layer in enumerate(layers):
+            alone = self._alone(layer)
+            before = placed[-1] if placed else None
+            if before is None or before.end_s is None:
+                placed.append(replace(alone, start_s=_ZERO))
+            else:
+                overlap = _overlap(before, alone)
+                placed[-1] = replace(before, crossfade_out_s=overlap or None)
+                start_s = before.end_s - overlap
+                placed.append(replace(alone, start_s=start_s, crossfade_in_s=overlap or None))
+            if alone.extent.length_s is None and number + 1 < len(layers):
+                self._issue(layer, "duration_required", "trim.end", _NEEDS_END)
+        return tuple(placed)
+
+    def _alone(self, layer: Layer) -> PlacedLayer:
+        children: tuple[PlacedLayer, ...] = ()
+        if isinstance(layer, GroupLayer):
+            children = self.place(layer.layers)
+        elif isinstance(layer, SequenceLayer):
+            children = self.place_sequence(layer.layers)
+        source = find_source(layer, self.media, self.findings)
+        if source is None:
+            return PlacedLayer(layer, _ZERO, LayerExtent(_ZERO), None)
+        return PlacedLayer(layer, _ZERO, self._extent(layer, source, children), source, children)
+
+    def _start(self, layer: Layer, placed: dict[str, PlacedLayer]) -> Fraction:
+        start = layer.start
+        if start.anchor is None or start.layer_id is None:
+            return start.at_s
+        other = placed[start.layer_id]
+        if start.anchor is Anchor.WITH:
+            return other.start_s + start.at_s
+        if other.end_s is None:
+            message = f"layer {other.layer.id} has no end of its own"
+            self._issue(layer, "duration_required", "timeline.start", message)
+            return start.at_s
+        return other.end_s + start.at_s
+
+    def _extent(
+        self, layer: Layer, source: LayerSource, children: tuple[PlacedLayer, ...]
+    ) -> LayerExtent:
+        if isinstance(layer, GroupLayer | SequenceLayer):
+            return _container_extent(layer, children)
+        if isinstance(layer, LottieLayer):
+            return _lottie_extent(layer, source.duration_s)
+        if isinstance(layer, VideoLayer | AudioLayer | WaveformLayer) and source.address:
+            return self._media_extent(layer, source.duration_s)
+        window = SourceWindow(layer.trim.start_s)
+        if layer.trim.end_s is not None:
+            length_s = layer.trim.end_s - layer.trim.start_s
+            return LayerExtent(length_s, length_s, window=window)
+        return LayerExtent(None, hint_s=source.duration_s or _ZERO, window=window)
+
+    def _media_extent(
+        self, layer: VideoLayer | AudioLayer | WaveformLayer, media_s: Fraction | None
+    ) -> LayerExtent:
+        if not self._starts_within(layer, media_s):
+            return LayerExtent(_ZERO)
+        if isinstance(layer, VideoLayer | AudioLayer):
+            return self._played_extent(layer, media_s)
+        window = SourceWindow(layer.trim.start_s, self._clipped_end(layer, media_s))
+        return LayerExtent(None, window=window) if window.out_s is None else _definite(window)
+
+    def _played_extent(
+        self, layer: VideoLayer | AudioLayer, media_s: Fraction | None
+    ) -> LayerExtent:
+        freezes = isinstance(layer, VideoLayer) and layer.freeze
+        stays = freezes or layer.loop.plays != 1
+        wanted_s = layer.trim.end_s
+        outlasts = media_s is not None and wanted_s is not None and wanted_s > media_s
+        end_s = media_s if stays and outlasts else self._clipped_end(layer, media_s)
+        window = SourceWindow(layer.trim.start_s, end_s, layer.speed, layer.loop.plays)
+        if window.play_s is None:
+            return LayerExtent(None, window=window)
+        if layer.loop.plays != 1 and window.play_s < SHORTEST_LOOP_S:
+            message = f"what is played again must last {float(SHORTEST_LOOP_S)} s or more"
+            self._issue(layer, "out_of_range", "loop", message)
+            return LayerExtent(_ZERO)
+        if stays and outlasts and wanted_s is not None:
+            length_s = seconds_on_grid((wanted_s - layer.trim.start_s) / layer.speed)
+            return LayerExtent(length_s, length_s, window=window)
+        if layer.loop.plays is None:
+            return LayerExtent(None, hint_s=seconds_on_grid(window.play_s), window=window)
+        if freezes:
+            return LayerExtent(None, _definite(window).least_s, window=window)
+        return _definite(window)
+
+    def _starts_within(self, layer: Layer, media_s: Fraction | None) -> bool:
+        if media_s is None or layer.trim.start_s < media_s:
+            return True
+        message = f"the source of layer {layer.id} ends before, at {float(media_s):.3f} s"
+        self._issue(layer, "out_of_range", "trim.start", message)
+        return False
+
+    def _clipped_end(self, layer: Layer, media_s: Fraction | None) -> Fraction | None:
+        trim = layer.trim
+        if media_s is None:
+            return trim.end_s
+        if trim.end_s is not None and trim.end_s > media_s:
+            message = f"the source ends at {float(media_s):.3f} s; the layer ends there too"
+            self.findings.add_warning(ConfigFinding(f"{layer.path}.trim.end", "clipped", message))
+        return media_s if trim.end_s is None else min(trim.end_s, media_s)
+
+    def _issue(self, layer: Layer, code: str, name: str, message: str) -> None:
+        self.findings.add_issue(ConfigFinding(f"{layer.path}.{name}", code, message))
+
+
+_NEEDS_END = "is missing: only the last layer of a sequence may go on for ever"
+
+
+def _definite(window: SourceWindow) -> LayerExtent:
+    length_s = seconds_on_grid((window.play_s or _ZERO) * (window.plays or 1))
+    return LayerExtent(length_s, length_s, window=window)
+
+
+def _lottie_extent(layer: LottieLayer, media_s: Fraction | None) -> LayerExtent:
+    # A trim gives the length on the timeline; the animation holds its last frame beyond its end.
+    ends = [end for end in (media_s, layer.trim.end_s) if end is not None]
+    end_s = min(ends, default=None)
+    if end_s is not None and end_s <= layer.trim.start_s:
+        end_s = layer.trim.start_s + Fraction(1, 1000)
+    window = SourceWindow(layer.trim.start_s, end_s, plays=layer.loop.plays)
+    if layer.trim.end_s is not None:
+        length_s = layer.trim.end_s - layer.trim.start_s
+        return LayerExtent(length_s, length_s, window=window)
+    return LayerExtent(None, hint_s=window.play_s or _ZERO, window=window)
+
+
+def _container_extent(layer: Layer, children: tuple[PlacedLayer, ...]) -> LayerExtent:
+    trim = layer.trim
+    window = SourceWindow(trim.start_s, trim.end_s)
+    if trim.end_s is not None:
+        return _definite(window)
+    least_s = max((child.start_s + child.extent.least_s for child in children), default=_ZERO)
+    hint_s = max((child.start_s + child.extent.hint_s for child in children), default=_ZERO)
+    hint_s = max(_ZERO, hint_s - trim.start_s)
+    if least_s <= trim.start_s:
+        return LayerExtent(None, hint_s=hint_s, window=window)
+    length_s = least_s - trim.start_s
+    if isinstance(layer, SequenceLayer) and children[-1].end_s is None:
+        # What comes last goes on: it would be over before its crossfade is.
+        return LayerExtent(None, length_s, hint_s, window)
+    return LayerExtent(length_s, length_s, hint_s, window)
+
+
+def _overlap(before: PlacedLayer, after: PlacedLayer) -> Fraction:
+    wanted = max(
+        fades_of(before.layer.transitions).crossfade_out_s,
+        fades_of(after.layer.transitions).crossfade_in_s,
+    )
+    room = (before.extent.length_s or _ZERO) - (before.crossfade_in_s or _ZERO)
+    return max(_ZERO, min(wanted, room, after.extent.length_s or wanted))

@@ -1,0 +1,137 @@
+"""A template's config with data put in: string leaf by string leaf, never as raw JSON text.
+
+`when` on a layer decides whether it stays, `repeat` makes one layer per item of a list, with `item`
+and `index` in scope. Values are put in once and not looked at again: data cannot hold templates.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from framekiln.composition.layers.findings import ConfigFinding, joined_path
+from framekiln.composition.templates.liquid_error import MAX_TEXT_CHARS, TemplateLiquidError
+from framekiln.composition.templates.liquid_text import holds_liquid
+from framekiln.composition.templates.template_texts import (
+    IN_REPEAT,
+    parse_expression,
+    parse_text,
+    unknown_name,
+)
+
+if TYPE_CHECKING:
+    from framekiln.composition.templates.liquid_engine import LiquidText
+
+MAX_LAYERS: Final = 500
+_MAX_FILLED_CHARS: Final = 8 * MAX_TEXT_CHARS
+
+
+@dataclass
+class TemplateFiller:
+    """Fills one config. Faults are collected, and what they stand in becomes null."""
+
+    known: frozenset[str]
+    issues: list[ConfigFinding] = field(default_factory=list)
+    layer_count: int = 0
+    char_count: int = 0
+
+    def fill(self, value: Any, values: Mapping[str, Any], path: str = "") -> Any:
+        """Return a value of the config with everything in it filled in."""
+        if isinstance(value, str):
+            return self._fill_text(value, values, path)
+        if isinstance(value, Mapping):
+            return {
+                name: self._fill_layers(inner, values, joined_path(path, name))
+                if name == "layers" and isinstance(inner, list)
+                else self.fill(inner, values, joined_path(path, name))
+                for name, inner in value.items()
+            }
+        if isinstance(value, list | tuple):
+            return [self.fill(each, values, joined_path(path, i)) for i, each in enumerate(value)]
+        return value
+
+    def _fill_layers(self, layers: list[Any], values: Mapping[str, Any], path: str) -> list[Any]:
+        filled: list[Any] = []
+        for number, layer in enumerate(layers):
+            place = joined_path(path, number)
+            if not isinstance(layer, Mapping):
+                filled.append(self.fill(layer, values, place))
+                continue
+            for copy, scope in self._copies(layer, values, place):
+                if self.layer_count >= MAX_LAYERS:
+                    self._issue(place, "out_of_range", f"there are more than {MAX_LAYERS} layers")
+                    return filled
+                if self._stays(layer, scope, place):
+                    self.layer_count += 1
+                    filled.append(self.fill(copy, scope, place))
+        return filled
+
+    def _copies(
+        self, layer: Mapping[str, Any], values: Mapping[str, Any], path: str
+    ) -> list[tuple[Mapping[str, Any], Mapping[str, Any]]]:
+        plain = {name: each for name, each in layer.items() if name not in ("when", "repeat")}
+        wanted = layer.get("repeat")
+        if wanted is None:
+            return [(plain, values)]
+        place = joined_path(path, "repeat")
+        items = self._evaluate(wanted, values, place) if isinstance(wanted, str) else wanted
+        if items is None:
+            return []
+        if not isinstance(items, list):
+            self._issue(place, "type", "must be a list, or the name of an input that is one")
+            return []
+        if len(items) > MAX_LAYERS:
+            self._issue(place, "out_of_range", f"must have at most {MAX_LAYERS} items")
+            return []
+        return [
+            (_suffixed(plain, index), {**values, "item": item, "index": index})
+            for index, item in enumerate(items)
+        ]
+
+    def _stays(self, layer: Mapping[str, Any], values: Mapping[str, Any], path: str) -> bool:
+        when = layer.get("when")
+        if when is None:
+            return True
+        if not isinstance(when, str):
+            return bool(when)
+        place = joined_path(path, "when")
+        found = self._evaluate(when, values, place, is_condition=True)
+        return bool(found) and found not in ("false", "0")
+
+    def _evaluate(
+        self, text: str, values: Mapping[str, Any], path: str, *, is_condition: bool = False
+    ) -> Any:
+        try:
+            parsed = parse_expression(text, is_condition=is_condition)
+        except TemplateLiquidError as fault:
+            return self._issue(path, fault.code, fault.message)
+        return self._filled(parsed, values, path)
+
+    def _fill_text(self, text: str, values: Mapping[str, Any], path: str) -> Any:
+        if not holds_liquid(text):
+            return text
+        try:
+            parsed = parse_text(text)
+        except TemplateLiquidError as fault:
+            return self._issue(path, fault.code, fault.message)
+        return self._filled(parsed, values, path)
+
+    def _filled(self, parsed: "LiquidText", values: Mapping[str, Any], path: str) -> Any:
+        unknown = unknown_name(path, parsed, self.known | (IN_REPEAT & values.keys()))
+        if unknown is not None:
+            return self._issue(path, unknown.code, unknown.message, unknown.hint)
+        try:
+            filled = parsed.fill(values)
+        except TemplateLiquidError as fault:
+            return self._issue(path, fault.code, fault.message)
+        self.char_count += len(filled) if isinstance(filled, str) else 0
+        if self.char_count > _MAX_FILLED_CHARS:
+            return self._issue(path, "out_of_range", "the filled config becomes too long")
+        return filled
+
+    def _issue(self, path: str, code: str, message: str, hint: str | None = None) -> None:
+        if len(self.issues) < 200:
+            self.issues.append(ConfigFinding(path, code, message, hint))
+
+
+def _suffixed(layer: Mapping[str, Any], index: int) -> Mapping[str, Any]:
+    return layer if layer.get("id") is None else {**layer, "id": f"{layer['id']}-{index}"}

@@ -1,0 +1,181 @@
+"""Bringing a picture to its place: moved, scaled, turned, tilted by one 3x3 matrix.
+
+A matrix maps continuous source coordinates (pixel n reaches from n to n + 1) to those of the
+canvas. The cheapest way that is exact is taken: a move by even whole pixels costs nothing, an
+upright scaling to whole even edges is a resize, and everything else is bent with soft edges.
+"""
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Final, TypeAlias
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from framekiln.compositor.picture import Picture, Plane
+from framekiln.compositor.rect import PixelRect
+
+Matrix: TypeAlias = npt.NDArray[np.float64]
+
+_SAME: Final = 1e-4
+"""Pixels; closer than that is the same place."""
+_FLAT: Final = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class PlacedPicture:
+    """A picture in the canvas's own pixels; its corner has even coordinates."""
+
+    picture: Picture
+    left: int
+    top: int
+
+    @property
+    def rect(self) -> PixelRect:
+        """The part of the canvas that it covers."""
+        return PixelRect(
+            self.left,
+            self.top,
+            self.left + self.picture.width_px,
+            self.top + self.picture.height_px,
+        )
+
+
+def translation_matrix(x: float, y: float) -> Matrix:
+    """Return the matrix of a move."""
+    return np.array([[1, 0, x], [0, 1, y], [0, 0, 1]], np.float64)
+
+
+def scale_matrix(x: float, y: float) -> Matrix:
+    """Return the matrix of a scaling about the origin."""
+    return np.diag([x, y, 1.0])
+
+
+def place(picture: Picture, matrix: Matrix, *, within: PixelRect) -> PlacedPicture | None:
+    """Return the picture as the matrix puts it; None when nothing of it lies within."""
+    box = _upright_box(picture, matrix)
+    if box is not None:
+        edges = [round(edge / 2) * 2 for edge in box]
+        if max(abs(edge - near) for edge, near in zip(box, edges, strict=True)) < _SAME:
+            return _resized(picture, PixelRect(*edges))
+    corners = _corners(picture, matrix)
+    if corners is None:
+        return None
+    target = PixelRect.around(*corners.min(axis=0), *corners.max(axis=0)).intersection(within)
+    return None if target.is_empty else _warped(picture, matrix, target)
+
+
+def _corners(picture: Picture, matrix: Matrix) -> Matrix | None:
+    """Return where the corners go; None for what lies behind the eye or has no extent."""
+    width, height = picture.width_px, picture.height_px
+    square = np.array([[0, 0, 1], [width, 0, 1], [0, height, 1], [width, height, 1]], np.float64)
+    mapped = square @ matrix.T
+    depth = mapped[:, 2]
+    if (depth <= _FLAT).any() or abs(np.linalg.det(matrix)) < _FLAT:
+        return None
+    corners: Matrix = mapped[:, :2] / depth[:, None]
+    return corners if bool(np.isfinite(corners).all()) else None
+
+
+def _upright_box(picture: Picture, matrix: Matrix) -> tuple[float, float, float, float] | None:
+    """Return the edges of a picture that is only moved and scaled; None for any other.
+
+    In plain numbers: most pictures stand so, in every frame.
+    """
+    (wide, slant, left), (lean, high, top), (far_x, far_y, depth) = matrix.tolist()
+    flat = abs(slant) + abs(lean) + abs(far_x) + abs(far_y)
+    if flat >= _FLAT or wide <= 0 or high <= 0 or depth <= _FLAT or wide * high < _FLAT:
+        return None
+    box = (
+        left / depth,
+        top / depth,
+        (left + wide * picture.width_px) / depth,
+        (top + high * picture.height_px) / depth,
+    )
+    return box if all(isfinite(edge) for edge in box) else None
+
+
+def _resized(picture: Picture, box: PixelRect) -> PlacedPicture | None:
+    if box.is_empty:
+        return None
+    if (box.width_px, box.height_px) == (picture.width_px, picture.height_px):
+        return PlacedPicture(picture, box.left, box.top)
+    return PlacedPicture(resize(picture, box.width_px, box.height_px), box.left, box.top)
+
+
+def resize(picture: Picture, width_px: int, height_px: int) -> Picture:
+    """Return the picture at another even size."""
+    sizes = [(width_px, height_px), *[(width_px // 2, height_px // 2)] * 2]
+    sizes += [(width_px, height_px), (width_px // 2, height_px // 2)]
+    return Picture.of_planes(
+        tuple(
+            _resize_plane(plane, size) for plane, size in zip(picture.planes, sizes, strict=False)
+        )
+    )
+
+
+def _resize_plane(plane: Plane, size: tuple[int, int]) -> Plane:
+    is_smaller = size[0] < plane.shape[1] or size[1] < plane.shape[0]
+    # Averaging is right for less; for more it would repeat pixels. The ordinary linear way has
+    # short cuts for some processors, which round otherwise.
+    how = cv2.INTER_AREA if is_smaller else cv2.INTER_LINEAR_EXACT
+    return np.asarray(cv2.resize(plane, size, interpolation=how), np.uint8)
+
+
+def _warped(picture: Picture, matrix: Matrix, target: PixelRect) -> PlacedPicture:
+    # What fills all of the target has no edge to be soft, and needs no alpha.
+    fills = not picture.has_alpha and _covers(picture, matrix, target)
+    source, matrix = _shrunk(picture if fills else picture.with_alpha(), matrix)
+    onto = translation_matrix(-target.left, -target.top) @ matrix
+    luma = _warp_matrix(onto)
+    chroma = _warp_matrix(scale_matrix(0.5, 0.5) @ onto @ scale_matrix(2, 2))
+    size = (target.width_px, target.height_px)
+    half = (target.width_px // 2, target.height_px // 2)
+    ways = ((luma, size), (chroma, half), (chroma, half), (luma, size), (chroma, half))
+    border = cv2.BORDER_REPLICATE if fills else cv2.BORDER_CONSTANT
+    planes = tuple(
+        _warp_plane(plane, *way, border) for plane, way in zip(source.planes, ways, strict=False)
+    )
+    return PlacedPicture(Picture.of_planes(planes), target.left, target.top)
+
+
+def _covers(picture: Picture, matrix: Matrix, target: PixelRect) -> bool:
+    """Tell whether every corner of the target lies in the picture."""
+    corners = np.array(
+        [[x, y, 1] for x in (target.left, target.right) for y in (target.top, target.bottom)],
+        np.float64,
+    )
+    back = corners @ np.linalg.inv(matrix).T
+    if (back[:, 2] <= _FLAT).any():
+        return False
+    points = back[:, :2] / back[:, 2:]
+    sides = (picture.width_px + _SAME, picture.height_px + _SAME)
+    return bool((points >= -_SAME).all() and (points <= sides).all())
+
+
+def _shrunk(picture: Picture, matrix: Matrix) -> tuple[Picture, Matrix]:
+    """Bring a picture that will be much smaller near its size first: bending looks at 4 pixels."""
+    shrink_x = float(np.hypot(matrix[0, 0], matrix[1, 0])) / float(matrix[2, 2])
+    shrink_y = float(np.hypot(matrix[0, 1], matrix[1, 1])) / float(matrix[2, 2])
+    if shrink_x > 0.7 and shrink_y > 0.7:
+        return picture, matrix
+    width = max(2, 2 * round(picture.width_px * min(1.0, shrink_x) / 2))
+    height = max(2, 2 * round(picture.height_px * min(1.0, shrink_y) / 2))
+    back = scale_matrix(picture.width_px / width, picture.height_px / height)
+    return resize(picture, width, height), matrix @ back
+
+
+def _warp_matrix(matrix: Matrix) -> Matrix:
+    """Return the matrix between pixel numbers, which stand for the middles of pixels."""
+    return translation_matrix(-0.5, -0.5) @ matrix @ translation_matrix(0.5, 0.5)
+
+
+def _warp_plane(plane: Plane, matrix: Matrix, size: tuple[int, int], border: int) -> Plane:
+    # Outside is nothing, so an edge between pixels covers its pixel in part.
+    how = cv2.INTER_LINEAR
+    if abs(matrix[2, 0]) + abs(matrix[2, 1]) < _FLAT:
+        bent = cv2.warpAffine(plane, matrix[:2] / matrix[2, 2], size, flags=how, borderMode=border)
+    else:
+        bent = cv2.warpPerspective(plane, matrix, size, flags=how, borderMode=border)
+    return np.asarray(bent, np.uint8)

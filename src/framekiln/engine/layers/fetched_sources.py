@@ -1,0 +1,72 @@
+"""Fetches and probes every source of a config once."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from framekiln.composition.layers import LayerConfig, SourceFacts, UnusableSource
+from framekiln.composition.layers.sources import addresses_of, every_layer
+from framekiln.engine.assets import Assets, LocalAsset, file_digest
+from framekiln.engine.source_facts import timeline_facts, unreachable, unsupported
+from framekiln.kit.errors import FramekilnError
+from framekiln.media.probe.probed_source import ProbedSource
+from framekiln.media.probe.source import probe_source
+
+_AT_ONCE: Final = 6
+
+
+@dataclass(frozen=True)
+class FetchedSources:
+    """The sources of a config, by address."""
+
+    files: dict[str, LocalAsset] = field(default_factory=dict)
+    probed: dict[str, ProbedSource] = field(default_factory=dict)
+    """Those that can be used."""
+    media: dict[str, SourceFacts | UnusableSource] = field(default_factory=dict)
+    """All of them, as a timeline is resolved with."""
+    retryable: set[str] = field(default_factory=set)
+    """Addresses whose fetch failed with a retryable error."""
+    _digests: dict[str, str] = field(default_factory=dict, init=False)
+
+    def digest(self, address: str) -> str:
+        """Return the digest of a source's bytes; they are read once, when it is first asked."""
+        if address not in self._digests:
+            self._digests[address] = file_digest(self.path(address))
+        return self._digests[address]
+
+    def path(self, address: str) -> Path:
+        """Return where a source that can be used lies."""
+        return self.files[address].path
+
+
+def fetch_sources(config: LayerConfig, assets: Assets) -> FetchedSources:
+    """Return all sources; what is wrong with one is told by its facts, never raised."""
+    gathered = FetchedSources()
+    wanted = dict.fromkeys(
+        address for layer in every_layer(config.layers) for address in addresses_of(layer)
+    )
+    with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="sources") as threads:
+        found = threads.map(lambda address: _find(address, assets), wanted)
+        for address, (asset, probed, may_come) in zip(wanted, found, strict=True):
+            gathered.media[address] = timeline_facts(probed)
+            if asset is not None:
+                gathered.files[address] = asset
+            if isinstance(probed, ProbedSource):
+                gathered.probed[address] = probed
+            if may_come:
+                gathered.retryable.add(address)
+    return gathered
+
+
+def _find(
+    address: str, assets: Assets
+) -> tuple[LocalAsset | None, ProbedSource | UnusableSource, bool]:
+    try:
+        asset = assets.fetch(address)
+    except FramekilnError as error:
+        return None, unreachable(address, error.message), error.retryable
+    try:
+        return asset, probe_source(asset.path), False
+    except FramekilnError as error:
+        return asset, unsupported(address, error), False

@@ -1,0 +1,266 @@
+"""Draws pieces of HTML once each, with their transparency, in the warm Chromium.
+
+All pieces are in one page; they are measured there and laid out on sheets of the page's size, so
+that hundreds cost a few screenshots. No page is opened before something is to be drawn.
+"""
+
+import base64
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from typing import Final
+
+import numpy as np
+
+from framekiln.capture.browser import Browser
+from framekiln.capture.framebuffer import Pixels
+from framekiln.capture.network import PageNetwork
+from framekiln.capture.page import FrameSize, Page, open_page
+from framekiln.composition.document import Document
+from framekiln.composition.layers import PixelSize, Rect
+from framekiln.compositor.picture import Rgba, premultiplied
+from framekiln.engine.assets import Assets
+from framekiln.engine.film_order import FilmLimits
+from framekiln.engine.layers.text_markup import BASE_CSS
+from framekiln.engine.page.host import PageHost
+from framekiln.kit.errors import CompositionFailed
+from framekiln.media.images.stills import decode_bgra
+
+_LARGEST_PX: Final = 8192
+_LEAST_SHEET: Final = FrameSize(1024, 1024)
+_LOSSLESS: Final = {"format": "png", "optimizeForSpeed": True}
+
+
+@dataclass(frozen=True)
+class HtmlSnippet:
+    """One box to draw: `markup` has one element of class `box`; `scale` is pixels a CSS pixel."""
+
+    markup: str
+    rules: str
+    scale: float = 1.0
+    uses_tailwind: bool = False
+    is_picture: bool = False
+    """Whether the box is all of it, with its empty edges, and nothing is drawn outside."""
+
+
+@dataclass(frozen=True, eq=False)
+class RasterImage:
+    """A box as drawn: its size in CSS pixels, and its pixels, which may reach beyond it."""
+
+    size: PixelSize
+    sheet: Rgba
+    area: Rect
+    """What the pixels fill, in CSS pixels from the box's corner."""
+    overflows: bool = False
+
+
+class TooLargeToDraw(CompositionFailed):
+    """A text or drawing has more pixels than are drawn."""
+
+    code = "drawing_too_large"
+
+    def __init__(self, message: str, number: int) -> None:
+        super().__init__(message)
+        self.number = number
+        """Which of the pieces."""
+
+
+class HtmlRasterizer:
+    """Draws for one film."""
+
+    def __init__(
+        self, browser: Browser, assets: Assets, limits: FilmLimits, *, head: str = ""
+    ) -> None:
+        self._browser = browser
+        self._assets = assets
+        self._limits = limits
+        self._head = head
+        self.warnings: list[str] = []
+        """What texts do without, such as fonts that could not be had."""
+
+    def draw(self, pieces: Sequence[HtmlSnippet]) -> list[RasterImage]:
+        """Return the pieces in their order."""
+        if not pieces:
+            return []
+        window = _LEAST_SHEET
+        for _ in range(2):
+            with (
+                open_page(self._browser, window) as page,
+                PageHost(self._assets, self._browser) as host,
+            ):
+                page.make_transparent()
+                page.load(self._network(pieces, host), settle_within_s=self._limits.settle_s)
+                boxes = _measured(page, pieces)
+                self.warnings += host.warnings
+                wanted = _window(boxes)
+                if wanted == window:
+                    page.begin(Fraction(30), frame_within_s=self._limits.frame_s)
+                    return _screenshot_snippets(page, boxes)
+            window = wanted
+        raise CompositionFailed("the size of a text depends on the size of its window")
+
+    def _network(self, pieces: Sequence[HtmlSnippet], host: PageHost) -> PageNetwork:
+        switch = "on" if any(piece.uses_tailwind for piece in pieces) else "off"
+        rules = "".join(piece.rules for piece in pieces)
+        cells = "".join(f'<div class="cell">{piece.markup}</div>' for piece in pieces)
+        document = (
+            f'<!doctype html><html><head><meta charset="utf-8">'
+            f'<meta name="framekiln-tailwind" content="{switch}">'
+            f"<style>{BASE_CSS}{self._head}@layer fields {{ {rules} }}</style></head>"
+            f"<body>{cells}</body></html>"
+        )
+        return host.network(Document(document))
+
+
+@dataclass(frozen=True)
+class _MeasuredSnippet:
+    """A measured piece; margins are how far ink may reach beyond the box, in CSS pixels."""
+
+    width: float
+    height: float
+    margin: float
+    scale: float
+    overflows: bool
+    is_picture: bool
+
+    @property
+    def inset_px(self) -> int:
+        """How far inside its cell the box begins."""
+        return ceil(self.margin * self.scale)
+
+    @property
+    def cell(self) -> tuple[int, int]:
+        """How many pixels it takes on a sheet."""
+        return (
+            ceil(self.width * self.scale) + 2 * self.inset_px,
+            ceil(self.height * self.scale) + 2 * self.inset_px,
+        )
+
+    def drawn(self, sheet: Rgba) -> RasterImage:
+        """Return the piece cut out of a sheet, without what is empty around it."""
+        size = PixelSize(self.width, self.height)
+        if self.is_picture:
+            return RasterImage(size, sheet.copy(), Rect(0, 0, self.width, self.height))
+        inked = np.argwhere(sheet[..., 3])
+        if not len(inked):
+            return RasterImage(size, sheet[:1, :1], Rect(0, 0, 1 / self.scale, 1 / self.scale))
+        (top, left), (bottom, right) = inked.min(axis=0), inked.max(axis=0) + 1
+        area = Rect(
+            (int(left) - self.inset_px) / self.scale,
+            (int(top) - self.inset_px) / self.scale,
+            int(right - left) / self.scale,
+            int(bottom - top) / self.scale,
+        )
+        return RasterImage(size, sheet[top:bottom, left:right].copy(), area, self.overflows)
+
+
+def _measured(page: Page, pieces: Sequence[HtmlSnippet]) -> list[_MeasuredSnippet]:
+    boxes: list[_MeasuredSnippet] = []
+    for number, (found, piece) in enumerate(zip(page.evaluate(_MEASURE), pieces, strict=True)):
+        margin = 0 if piece.is_picture else ceil(found["margin"])
+        sides = (found["width"], found["height"])
+        box = _MeasuredSnippet(*sides, margin, piece.scale, found["overflows"], piece.is_picture)
+        wide, high = box.cell
+        if max(box.cell) > _LARGEST_PX:
+            largest = f"it is {wide}x{high} pixels when it is largest"
+            raise TooLargeToDraw(f"{largest}; at most {_LARGEST_PX} a side are drawn", number)
+        boxes.append(box)
+    return boxes
+
+
+def _window(boxes: Sequence[_MeasuredSnippet]) -> FrameSize:
+    """Return a window in which every piece has room."""
+    wide, high = max(box.cell[0] for box in boxes), max(box.cell[1] for box in boxes)
+    return FrameSize(max(_LEAST_SHEET.width_px, wide), max(_LEAST_SHEET.height_px, high))
+
+
+def _screenshot_snippets(page: Page, boxes: Sequence[_MeasuredSnippet]) -> list[RasterImage]:
+    drawn: dict[int, RasterImage] = {}
+    for number, corners in enumerate(_sheets(boxes, page.size)):
+        places = {
+            str(each): [left + boxes[each].inset_px, top + boxes[each].inset_px, boxes[each].scale]
+            for each, (left, top) in corners.items()
+        }
+        page.evaluate(f"({_LAY_OUT})({json.dumps(places)})")
+        pixels = _screenshot(page, is_first=number == 0)
+        for each, (left, top) in corners.items():
+            wide, high = boxes[each].cell
+            own = pixels[top : top + high, left : left + wide, [2, 1, 0, 3]]
+            drawn[each] = boxes[each].drawn(premultiplied(own))
+    return [drawn[each] for each in range(len(boxes))]
+
+
+def _screenshot(page: Page, *, is_first: bool) -> Pixels:
+    """Return the whole window as BGRA, its colours as they are."""
+    shown = page.show(0, 0, screenshot=_LOSSLESS) if is_first else page.redraw(screenshot=_LOSSLESS)
+    if shown.screenshot is None:
+        shown = page.redraw(screenshot=_LOSSLESS)
+    assert shown.screenshot is not None
+    return decode_bgra(base64.b64decode(shown.screenshot))
+
+
+def _sheets(
+    boxes: Sequence[_MeasuredSnippet], sheet: FrameSize
+) -> Iterator[dict[int, tuple[int, int]]]:
+    """Yield the corners of cells, row by row, sheet by sheet."""
+    corners: dict[int, tuple[int, int]] = {}
+    left = top = row_height = 0
+    for number, box in enumerate(boxes):
+        wide, high = box.cell
+        if left + wide > sheet.width_px:
+            left, top, row_height = 0, top + row_height, 0
+        if top + high > sheet.height_px:
+            yield corners
+            corners, left, top, row_height = {}, 0, 0, 0
+        corners[number] = (left, top)
+        left, row_height = left + wide, max(row_height, high)
+    yield corners
+
+
+# Letters may reach out of their line: a half of the font's size is more than any of ours does.
+_MEASURE: Final = """(() => [...document.querySelectorAll(".cell")].map((cell) => {
+  const box = cell.querySelector(".box");
+  if (box.dataset.fit) fit(box);
+  const own = box.getBoundingClientRect();
+  let margin = 0, overflows = false;
+  for (const part of [box, ...box.querySelectorAll("*")]) {
+    const rect = part.getBoundingClientRect();
+    const style = getComputedStyle(part);
+    const out = Math.max(
+      own.left - rect.left, own.top - rect.top,
+      rect.right - own.right, rect.bottom - own.bottom, 0);
+    if (part.matches(".words, .block") && out > 0.5) overflows = true;
+    const shadow = style.textShadow === "none" ? [] : style.textShadow
+      .replace(/rgba?\\([^)]*\\)/gu, "").match(/-?[\\d.]+/gu).map(Number);
+    const reach = shadow.length ? Math.max(...shadow.map(Math.abs)) * 3 : 0;
+    const letters = part.matches(".block, text") ? parseFloat(style.fontSize) / 2 : 0;
+    const stroke = parseFloat(style.strokeWidth) || parseFloat(style.webkitTextStrokeWidth) || 0;
+    margin = Math.max(margin, out + reach + letters + stroke);
+  }
+  return { width: own.width, height: own.height, margin, overflows };
+
+  function fit(box) {
+    const words = box.querySelector(".words");
+    const size = parseFloat(getComputedStyle(words).fontSize);
+    const fits = (px) => {
+      words.style.fontSize = `${px}px`;
+      return words.scrollWidth <= box.clientWidth + 0.5
+        && words.scrollHeight <= box.clientHeight + 0.5;
+    };
+    let [low, high] = [1, box.dataset.fit === "grow" ? 2000 : size];
+    if (box.dataset.fit === "shrink" && fits(size)) return;
+    for (let round = 0; round < 24; round += 1) {
+      const middle = (low + high) / 2;
+      if (fits(middle)) low = middle; else high = middle;
+    }
+    fits(Math.floor(low * 4) / 4);
+  }
+}))()"""
+_LAY_OUT: Final = """(places) => document.querySelectorAll(".cell").forEach((cell, number) => {
+  const place = places[number];
+  cell.style.display = place ? "" : "none";
+  if (!place) return;
+  cell.style.transform = `translate(${place[0]}px, ${place[1]}px) scale(${place[2]})`;
+})"""

@@ -1,0 +1,284 @@
+"""From a source's picture to the layer's: cropped, mirrored, keyed, tinted, rounded, blurred.
+
+The order is that of CSS: first what is in the box, then filters, then the shape of the box and the
+blur. Where the box lies on the canvas is none of its business, but for boxes that stand still:
+those are made in the canvas's own pixels, so that nothing has to be bent.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from math import ceil
+
+import cv2
+import numpy as np
+
+from framekiln.composition.layers import LayerState, Rect
+from framekiln.composition.layers.boxes import WHOLE
+from framekiln.composition.layers.geometry import Flip
+from framekiln.composition.layers.values import ChromaKey, Layer, VisualLayer
+from framekiln.compositor.adjustments import blur
+from framekiln.compositor.filters import apply_filter
+from framekiln.compositor.masks import chroma_keyed, flipped, masked, rounded_mask
+from framekiln.compositor.picture import (
+    Picture,
+    Plane,
+    Rgba,
+    crop_picture,
+    picture_of_premultiplied,
+)
+from framekiln.compositor.placement import Matrix, resize, scale_matrix, translation_matrix
+from framekiln.compositor.rect import PixelRect as Pixels
+from framekiln.engine.layers.filters import picture_filters, yuv_colour
+from framekiln.engine.layers.geometry import CanvasBox, canvas_box, canvas_matrix, nearest_even
+from framekiln.engine.layers.painter import SourceImage
+
+
+@dataclass(frozen=True, eq=False)
+class LayerPicture:
+    """A picture that fills `area` of the box, or stands where `onto` puts it."""
+
+    picture: Picture
+    area: Rect
+    canvas_matrix: Matrix | None = None
+
+    def matrix(self, state: LayerState) -> Matrix:
+        """Return the way from its pixels to the canvas."""
+        if self.canvas_matrix is not None:
+            return self.canvas_matrix
+        return canvas_matrix(state, self.area, self.picture.width_px, self.picture.height_px)
+
+
+def effects_key(state: LayerState, *, is_static: bool) -> Hashable:
+    """Return all of a state that `dress` looks at."""
+    return (state.picture_key, state.matrix) if is_static else state.picture_key
+
+
+def apply_effects(
+    look: SourceImage, state: LayerState, layer: Layer, *, is_static: bool
+) -> LayerPicture:
+    """Return the layer's own picture; `stands` says that it is upright and keeps its place."""
+    if look.sheet is not None and is_static:
+        dressed = _of_sheet(look, look.sheet, state, layer)
+    else:
+        picture = look.picture
+        if picture is None:
+            assert look.sheet is not None
+            picture = picture_of_premultiplied(look.sheet)
+        dressed = _of_picture(look, picture, state, layer)
+        if is_static:
+            dressed = _at_canvas_size(dressed, state)
+    picture = dressed.picture
+    if key := getattr(layer, "chroma_key", None):
+        picture = _keyed(picture, key)
+    for adjustment in picture_filters(state.filters):
+        picture = apply_filter(picture, adjustment)
+    dressed = replace(dressed, picture=picture)
+    return _blurred(_revealed(_rounded(dressed, state, layer), state), state)
+
+
+def _of_sheet(look: SourceImage, sheet: Rgba, state: LayerState, layer: Layer) -> LayerPicture:
+    """Bring a still to the very pixels it takes on the canvas, whether even or odd."""
+    area = _area(look, state, layer)
+    if look.area is None and state.crop != WHOLE:
+        sheet = _cropped(sheet, state.crop)
+    edges = canvas_box(state, area, to_even=False)
+    sheet = _mirrored(_fitted(sheet, edges), layer)
+    left, top = edges.left % 2, edges.top % 2
+    right, bottom = (edges.width + left) % 2, (edges.height + top) % 2
+    if left or top or right or bottom:
+        sheet = np.pad(sheet, ((top, bottom), (left, right), (0, 0)))
+    corner = (edges.left - left, edges.top - top)
+    x_px, y_px = area.width / edges.width, area.height / edges.height
+    padded = Rect(
+        area.left - left * x_px,
+        area.top - top * y_px,
+        sheet.shape[1] * x_px,
+        sheet.shape[0] * y_px,
+    )
+    return LayerPicture(picture_of_premultiplied(sheet), padded, translation_matrix(*corner))
+
+
+def _of_picture(
+    look: SourceImage, picture: Picture, state: LayerState, layer: Layer
+) -> LayerPicture:
+    area = _area(look, state, layer)
+    if look.area is None and state.crop != WHOLE:
+        picture = _cut_crop(picture, state)
+    flip = _flip_of(layer)
+    if flip is not Flip.NONE:
+        picture = flipped(
+            picture,
+            left_right=flip in (Flip.X, Flip.BOTH),
+            top_bottom=flip in (Flip.Y, Flip.BOTH),
+        )
+    return LayerPicture(picture, area)
+
+
+def _area(look: SourceImage, state: LayerState, layer: Layer) -> Rect:
+    """Return which part of the box a look fills, mirrored with what is in it."""
+    area, flip = look.area or state.content, _flip_of(layer)
+    if look.area is None:
+        return area
+    left, top = area.left, area.top
+    if flip in (Flip.X, Flip.BOTH):
+        left = state.width - area.left - area.width
+    if flip in (Flip.Y, Flip.BOTH):
+        top = state.height - area.top - area.height
+    return Rect(left, top, area.width, area.height)
+
+
+def _at_canvas_size(dressed: LayerPicture, state: LayerState) -> LayerPicture:
+    edges = canvas_box(state, dressed.area, to_even=True)
+    picture = dressed.picture
+    is_larger = picture.width_px > edges.width and picture.height_px > edges.height
+    if is_larger and edges.width % 2 == edges.height % 2 == 0:
+        # Now rather than later: all that follows has fewer pixels to change.
+        picture = resize(picture, edges.width, edges.height)
+    factors = (edges.width / picture.width_px, edges.height / picture.height_px)
+    return replace(dressed, picture=picture, canvas_matrix=edges.matrix @ scale_matrix(*factors))
+
+
+def _cut_crop(picture: Picture, state: LayerState) -> Picture:
+    """Cut at even pixels: the content moves by less than one, the edges of the box do not."""
+    width, height = picture.width_px, picture.height_px
+    crop = state.crop
+    wide, high = (
+        min(width, nearest_even(crop.width * width)),
+        min(height, nearest_even(crop.height * height)),
+    )
+    left = min(width - wide, 2 * round(crop.left * width / 2))
+    top = min(height - high, 2 * round(crop.top * height / 2))
+    return crop_picture(picture, Pixels(left, top, left + wide, top + high))
+
+
+def _cropped(sheet: Rgba, crop: Rect) -> Rgba:
+    height, width = sheet.shape[:2]
+    left, top = round(crop.left * width), round(crop.top * height)
+    right = max(left + 1, round((crop.left + crop.width) * width))
+    bottom = max(top + 1, round((crop.top + crop.height) * height))
+    return sheet[min(top, height - 1) : bottom, min(left, width - 1) : right]
+
+
+def resize_sheet(sheet: Rgba, width_px: int, height_px: int) -> Rgba:
+    """Return a premultiplied still at another size."""
+    if sheet.shape[:2] == (height_px, width_px):
+        return sheet
+    is_smaller = width_px < sheet.shape[1] or height_px < sheet.shape[0]
+    # Of the curves, this one gives the same bytes on every processor.
+    how = cv2.INTER_AREA if is_smaller else cv2.INTER_LANCZOS4
+    fitted = cv2.resize(np.ascontiguousarray(sheet), (width_px, height_px), interpolation=how)
+    pixels = np.asarray(fitted, np.uint8)
+    if not is_smaller:
+        # A curve through points may leave their range, but no colour is more than its alpha.
+        np.minimum(pixels[..., :3], pixels[..., 3:], out=pixels[..., :3])
+    return pixels
+
+
+def _fitted(sheet: Rgba, edges: CanvasBox) -> Rgba:
+    return resize_sheet(sheet, edges.width, edges.height)
+
+
+def _flip_of(layer: Layer) -> Flip:
+    return layer.size.flip if isinstance(layer, VisualLayer) else Flip.NONE
+
+
+def _mirrored(sheet: Rgba, layer: Layer) -> Rgba:
+    flip = _flip_of(layer)
+    across = -1 if flip in (Flip.X, Flip.BOTH) else 1
+    down = -1 if flip in (Flip.Y, Flip.BOTH) else 1
+    return np.ascontiguousarray(sheet[::down, ::across])
+
+
+def _keyed(picture: Picture, key: ChromaKey) -> Picture:
+    colour = yuv_colour(key.color)
+    found = chroma_keyed(picture, colour, similarity=key.similarity, blend=key.blend)
+    return found
+
+
+def _rounded(dressed: LayerPicture, state: LayerState, layer: Layer) -> LayerPicture:
+    radius = layer.size.border_radius_px if isinstance(layer, VisualLayer) else 0.0
+    if radius <= 0:
+        return dressed
+    picture, area = dressed.picture, dressed.area
+    x_px, y_px = picture.width_px / area.width, picture.height_px / area.height
+    box = (max(1, round(state.width * x_px)), max(1, round(state.height * y_px)))
+    mask = rounded_mask(*box, radius * (x_px + y_px) / 2)
+    corner = (round(area.left * x_px), round(area.top * y_px))
+    return replace(dressed, picture=masked(picture, _window(mask, corner, picture)))
+
+
+def _window(mask: Plane, corner: tuple[int, int], picture: Picture) -> Plane:
+    """Return the part of a mask under a picture whose corner lies at those pixels of the mask."""
+    window = np.zeros_like(picture.y)
+    left, top = corner
+    part = mask[max(0, top) : top + len(window), max(0, left) : left + window.shape[1]]
+    x, y = max(0, -left), max(0, -top)
+    part = part[: len(window) - y, : window.shape[1] - x]
+    window[y : y + part.shape[0], x : x + part.shape[1]] = part
+    return window
+
+
+def _revealed(dressed: LayerPicture, state: LayerState) -> LayerPicture:
+    """Cut away what a wipe hides, at even pixels."""
+    reveal = state.reveal
+    if reveal == WHOLE:
+        return dressed
+    picture, area = dressed.picture, dressed.area
+    x_px, y_px = picture.width_px / area.width, picture.height_px / area.height
+    edges = (
+        (reveal.left * state.width - area.left) * x_px,
+        (reveal.top * state.height - area.top) * y_px,
+        ((reveal.left + reveal.width) * state.width - area.left) * x_px,
+        ((reveal.top + reveal.height) * state.height - area.top) * y_px,
+    )
+    window = Pixels(*(2 * round(edge / 2) for edge in edges)).intersection(
+        Pixels(0, 0, picture.width_px, picture.height_px)
+    )
+    if window.is_empty:
+        window = Pixels(0, 0, 2, 2)
+        picture = masked(picture, np.zeros_like(picture.y))
+    return _part(replace(dressed, picture=picture), window)
+
+
+def _part(dressed: LayerPicture, window: Pixels) -> LayerPicture:
+    picture, area = dressed.picture, dressed.area
+    x, y = area.width / picture.width_px, area.height / picture.height_px
+    onto = dressed.canvas_matrix
+    return LayerPicture(
+        crop_picture(picture, window),
+        Rect(
+            area.left + window.left * x,
+            area.top + window.top * y,
+            window.width_px * x,
+            window.height_px * y,
+        ),
+        None if onto is None else onto @ translation_matrix(window.left, window.top),
+    )
+
+
+def _blurred(dressed: LayerPicture, state: LayerState) -> LayerPicture:
+    if state.blur_px <= 0:
+        return dressed
+    picture, area = dressed.picture, dressed.area
+    x, y = area.width / picture.width_px, area.height / picture.height_px
+    sigma = state.blur_px / ((x + y) / 2)
+    # Light spreads beyond the edges.
+    margin = 2 * ceil(3 * sigma / 2)
+    wide = Picture.of_planes(
+        tuple(
+            np.pad(plane, margin if plane.shape == picture.y.shape else margin // 2)
+            for plane in picture.with_alpha().planes
+        )
+    )
+    around = Rect(
+        area.left - margin * x,
+        area.top - margin * y,
+        area.width + 2 * margin * x,
+        area.height + 2 * margin * y,
+    )
+    onto = (
+        None
+        if dressed.canvas_matrix is None
+        else dressed.canvas_matrix @ translation_matrix(-margin, -margin)
+    )
+    return LayerPicture(blur(wide, sigma), around, onto)

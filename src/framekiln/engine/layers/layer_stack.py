@@ -1,0 +1,166 @@
+"""The stack of layers of a film or group, as scene items for each frame."""
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from typing import Protocol
+
+from framekiln.composition.layers import LayerState, PixelSize, ResolvedLayer, state_at
+from framekiln.composition.layers.boxes import WHOLE
+from framekiln.composition.layers.boxes import Rect as Area
+from framekiln.composition.layers.values import FilterLayer
+from framekiln.compositor.dissolve import dissolve_pictures
+from framekiln.compositor.picture import YuvColour, crop_picture
+from framekiln.compositor.rect import PixelRect
+from framekiln.compositor.scene import FilterItem, PictureItem, Scene, SceneItem
+from framekiln.engine.layers.drawn_layer import DrawnLayer, LayerFrame
+from framekiln.engine.layers.filters import picture_filter
+from framekiln.engine.layers.geometry import whole_area
+from framekiln.engine.layers.painter import SourceImage
+
+OpenLayer = Callable[[ResolvedLayer], "DrawnLayer | None"]
+"""Makes whoever draws a layer; None for those that are not seen."""
+
+
+class _Member(Protocol):
+    layer: ResolvedLayer
+
+    def close_if_over(self, number: int) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class LayerStack:
+    """The layers of the film, or of one group, bottom first."""
+
+    def __init__(self, layers: Sequence[ResolvedLayer], canvas: PixelRect, draw: OpenLayer) -> None:
+        self._canvas = canvas
+        self._members: list[DrawnLayer | _FilterMember] = []
+        for layer in layers:
+            if isinstance(layer.layer, FilterLayer):
+                self._members.append(_FilterMember(layer, canvas))
+            elif (drawn := draw(layer)) is not None:
+                self._members.append(drawn)
+
+    def scene_items(self, number: int) -> list[SceneItem]:
+        """Return what a frame is made of."""
+        shown: dict[str, LayerFrame] = {}
+        found: list[tuple[str, LayerFrame | FilterItem]] = []
+        for member in self._members:
+            layer = member.layer
+            each = member.show(Fraction(number) / layer.fps, number)
+            member.close_if_over(number + 1)
+            if each is None:
+                continue
+            found.append((layer.id, each))
+            if isinstance(each, LayerFrame):
+                shown[layer.id] = each
+        return self._laid(found, shown)
+
+    def close(self) -> None:
+        """Free everything that is open."""
+        for member in self._members:
+            member.close()
+
+    def _laid(
+        self, found: list[tuple[str, LayerFrame | FilterItem]], shown: dict[str, LayerFrame]
+    ) -> list[SceneItem]:
+        things: list[SceneItem] = []
+        seen: set[str] = set()
+        for name, each in found:
+            seen.add(name)
+            if isinstance(each, FilterItem):
+                things.append(each)
+                continue
+            dissolve = each.state.dissolve
+            partner = shown.get(dissolve.partner_id) if dissolve else None
+            if dissolve is None:
+                things.append(each.item)
+            elif partner is None:
+                # The other one is not seen: what is left of this one fades by itself.
+                opacity = each.item.opacity * dissolve.weight
+                things.append(
+                    PictureItem((each.item.key, dissolve.weight), each.item.placed, opacity)
+                )
+            elif dissolve.partner_id in seen:
+                things.append(self._mixed(partner, each))
+        return things
+
+    def _mixed(self, one: LayerFrame, other: LayerFrame) -> PictureItem:
+        """Return two layers that become each other, in the place of the upper one."""
+        weights = [each.state.dissolve.weight for each in (one, other) if each.state.dissolve]
+        shares = (weights[0] * one.item.opacity, weights[-1] * other.item.opacity)
+        placed = dissolve_pictures(
+            one.item.placed, other.item.placed, shares=shares, within=self._canvas
+        )
+        return PictureItem(("dissolve", one.item.key, other.item.key, shares), placed)
+
+
+class _FilterMember:
+    """A layer that changes what is below it."""
+
+    def __init__(self, layer: ResolvedLayer, canvas: PixelRect) -> None:
+        self.layer = layer
+        self._canvas = canvas
+
+    def show(self, time_s: Fraction, number: int) -> FilterItem | None:
+        if not self.layer.first_frame <= number < self.layer.end_frame:
+            return None
+        state = state_at(self.layer, time_s)
+        if not state.is_visible or state.opacity <= 0:
+            return None
+        (each,) = state.filters
+        adjustment = picture_filter(each).scaled_by(state.opacity)
+        return FilterItem((self.layer.id, adjustment), adjustment, self._canvas)
+
+    def close_if_over(self, number: int) -> None:
+        """Nothing is open."""
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class GroupPainter:
+    """Layers on a canvas of their own, which is then one picture."""
+
+    def __init__(self, layer: ResolvedLayer, canvas: PixelRect, draw: OpenLayer) -> None:
+        self._layer = layer
+        self._inside = LayerStack(layer.children, canvas, draw)
+        self._canvas = canvas
+        self._scene: Scene | None = None
+        self._version = 0
+        self._time_s = Fraction(0)
+
+    def content_size_at(self, time_s: Fraction) -> PixelSize | None:
+        """No size of its own; remembers the time for `image`."""
+        self._time_s = time_s
+        return None
+
+    def image(self, state: LayerState) -> SourceImage | None:
+        """Return its layers as they are now, and only the part where there are any."""
+        if self._scene is None:
+            nothing = YuvColour(0, 0, 0, alpha=0)
+            self._scene = Scene(
+                self._canvas.width_px, self._canvas.height_px, background=nothing, has_alpha=True
+            )
+        number = round(self._time_s * self._layer.fps)
+        self._version += self._scene.show(self._inside.scene_items(number))
+        covered = self._scene.covered
+        if covered.is_empty:
+            return None
+        key = ("group", self._version)
+        if state.crop != WHOLE:
+            return SourceImage(key, picture=self._scene.picture)
+        whole = whole_area(state)
+        x, y = whole.width / self._canvas.width_px, whole.height / self._canvas.height_px
+        area = Area(
+            whole.left + covered.left * x,
+            whole.top + covered.top * y,
+            covered.width_px * x,
+            covered.height_px * y,
+        )
+        return SourceImage(key, picture=crop_picture(self._scene.picture, covered), area=area)
+
+    def close(self) -> None:
+        """Free what is inside."""
+        self._inside.close()
+        self._scene = None

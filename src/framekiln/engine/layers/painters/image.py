@@ -1,0 +1,62 @@
+"""Pictures from files: decoded once, kept at the size at which they are shown."""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+from framekiln.composition.layers import LayerState, PixelSize, ResolvedLayer
+from framekiln.compositor.picture import Rgba, premultiplied
+from framekiln.engine.layers.geometry import (
+    canvas_box,
+    is_static,
+    is_upright,
+    largest_side_px,
+    sampled_states,
+)
+from framekiln.engine.layers.layer_effects import resize_sheet
+from framekiln.engine.layers.painter import SourceImage
+from framekiln.media.images.image_source import ImageSource
+
+_MOST_PX: Final = 4096
+
+
+class ImagePainter:
+    """The pictures of one image layer: one, or those of an animation, for ever in turn."""
+
+    def __init__(self, layer: ResolvedLayer, path: Path) -> None:
+        self._path = path
+        self._size = raster_size(layer)
+        self._image: ImageSource | None = None
+        self._kept: tuple[int, Rgba] | None = None
+
+    def content_size_at(self, time_s: Fraction) -> PixelSize | None:
+        """Its size is known from the file."""
+        return None
+
+    def image(self, state: LayerState) -> SourceImage:
+        """Return the picture that is on."""
+        if self._image is None:
+            self._image = ImageSource(self._path)
+        number = self._image.number_at(state.source_s * 1000)
+        if self._kept is None or self._kept[0] != number:
+            sheet = premultiplied(self._image.rgba(number))
+            self._kept = (number, resize_sheet(sheet, *self._size))
+        return SourceImage(("image", number), sheet=self._kept[1])
+
+    def close(self) -> None:
+        """Free the file and its pictures."""
+        if self._image is not None:
+            self._image.close()
+        self._image = self._kept = None
+
+
+def raster_size(layer: ResolvedLayer) -> tuple[int, int]:
+    """Return the size at which the whole picture is kept."""
+    state = next(sampled_states(layer))
+    if is_static(layer) and is_upright(state):
+        edges = canvas_box(state, state.content, to_even=False)
+        width = max(1, round(edges.width / state.crop.width))
+        return width, max(1, round(edges.height / state.crop.height))
+    width, height = largest_side_px(layer)
+    shrink = min(1.0, _MOST_PX / max(width, height))
+    return max(1, round(width * shrink)), max(1, round(height * shrink))

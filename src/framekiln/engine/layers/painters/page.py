@@ -1,0 +1,176 @@
+"""Pages as layers: shown by Chromium under the film's clock, taken only when they have changed.
+
+A page moves forward only. One whose frames depend on those before is shown each of them on the
+way, and opened again to go back.
+"""
+
+import base64
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Final
+
+import numpy as np
+
+from framekiln.capture.browser import Browser
+from framekiln.capture.grabber import Grabber, prepare_grabber
+from framekiln.capture.page import FrameSize, Page, open_page
+from framekiln.composition.document import Document
+from framekiln.composition.layers import LayerState, PixelSize
+from framekiln.compositor.picture import Rgba, premultiplied
+from framekiln.engine.assets import Assets
+from framekiln.engine.film_order import FilmLimits
+from framekiln.engine.layers.painter import SourceImage
+from framekiln.engine.missing_media import check_images
+from framekiln.engine.page.host import PageHost
+from framekiln.engine.page.warnings import PageWarnings
+from framekiln.media.images.stills import decode_bgra
+
+_LOSSLESS: Final = {"format": "png", "optimizeForSpeed": True}
+Seek = Callable[[Fraction], str]
+"""Returns the script that brings a page to an instant by itself."""
+
+
+@dataclass(frozen=True)
+class LayerPage:
+    """A page to be shown; `prepare` is a script that runs once when it is loaded."""
+
+    document: Document
+    size: FrameSize
+    fps: Fraction
+    is_transparent: bool
+    prepare: str = ""
+    seek: Seek | None = None
+
+
+class PagePainter:
+    """The page of one layer; what it is to show is found out when it is first seen."""
+
+    def __init__(
+        self,
+        make_order: Callable[[], LayerPage],
+        browser: Browser,
+        assets: Assets,
+        limits: FilmLimits,
+        *,
+        warn: Callable[[str], None],
+        raw: bool = True,
+    ) -> None:
+        self._make_order = make_order
+        self._browser = browser
+        self._assets = assets
+        self._limits = limits
+        self._warn = warn
+        self._raw = raw
+        self._open = ExitStack()
+        self._page: _OpenPage | None = None
+        self._version = 0
+        self._sheet: Rgba | None = None
+
+    def content_size_at(self, time_s: Fraction) -> PixelSize | None:
+        """It is as large as its box."""
+        return None
+
+    def image(self, state: LayerState) -> SourceImage:
+        """Return the page at the state's source time."""
+        if self._page is None or state.source_s < self._page.at_s:
+            self.close()
+            self._page = self._opened()
+        sheet = self._page.show(state.source_s)
+        if sheet is not None:
+            self._sheet = sheet
+            self._version += 1
+        assert self._sheet is not None
+        return SourceImage(("page", self._version), sheet=self._sheet)
+
+    def close(self) -> None:
+        """End the page."""
+        self._open.close()
+        self._page = self._sheet = None
+
+    def _opened(self) -> "_OpenPage":
+        order, limits = self._make_order(), self._limits
+        page = self._open.enter_context(open_page(self._browser, order.size))
+        host = self._open.enter_context(PageHost(self._assets, self._browser))
+        grabber: Grabber | None = None
+        if order.is_transparent:
+            # Frame memory is opaque: only a screenshot knows what shines through.
+            page.make_transparent()
+        else:
+            grabber, _ = prepare_grabber(page, decode_bgra, raw=self._raw)
+        network = host.network(order.document)
+        notes = PageWarnings(page, network, host)
+        with notes.explain_errors():
+            facts = page.load(network, settle_within_s=limits.settle_s)
+            notes.check()
+            check_images(page, host.fetch_errors)
+        for warning in notes.collect():
+            self._warn(warning)
+        if order.prepare:
+            page.evaluate(order.prepare)
+        page.begin(order.fps, frame_within_s=limits.frame_s)
+        jumps = order.seek is not None or bool(facts.plan.get("isDeclarative"))
+        return _OpenPage(page, grabber, order, jumps=jumps)
+
+
+class _OpenPage:
+    """A loaded page and where it stands."""
+
+    def __init__(
+        self, page: Page, grabber: Grabber | None, order: LayerPage, *, jumps: bool
+    ) -> None:
+        self.at_s = Fraction(-1)
+        self._page = page
+        self._grabber = grabber
+        self._order = order
+        self._jumps = jumps
+        self._number = -1
+
+    def show(self, at_s: Fraction) -> Rgba | None:
+        """Go to an instant; None when nothing has changed since the last."""
+        if at_s == self.at_s:
+            return None
+        is_first = self._number < 0
+        self._go_near(at_s)
+        if self._order.seek is not None:
+            self._page.evaluate(self._order.seek(at_s))
+        self._number += 1
+        self.at_s = at_s
+        return self._grab(_us(at_s), is_first=is_first)
+
+    def _go_near(self, at_s: Fraction) -> None:
+        """Show what comes before; animations begin with the first frame drawn."""
+        frame_s = 1 / self._order.fps
+        if self._number < 0 and at_s > 0:
+            self._step(Fraction(0))
+        while not self._jumps and self.at_s + frame_s < at_s:
+            self._step(self.at_s + frame_s)
+
+    def _step(self, at_s: Fraction) -> None:
+        self._number += 1
+        self._page.show(self._number, _us(at_s))
+        self.at_s = at_s
+
+    def _grab(self, at_us: int, *, is_first: bool) -> Rgba | None:
+        size = self._order.size
+        if self._grabber is not None:
+            pixels = np.empty((size.height_px, size.width_px, 4), np.uint8)
+            if not self._grabber.grab(self._number, at_us, pixels, checked=is_first):
+                return None
+            opaque: Rgba = pixels[..., [2, 1, 0, 3]]
+            opaque[..., 3] = 255
+            return opaque
+        shown = self._page.show(self._number, at_us)
+        if not shown.has_damage and not is_first:
+            return None
+        shown = self._page.redraw(screenshot=_LOSSLESS)
+        if shown.screenshot is None:
+            shown = self._page.redraw(screenshot=_LOSSLESS)
+        assert shown.screenshot is not None
+        pixels = decode_bgra(base64.b64decode(shown.screenshot))
+        return premultiplied(pixels[: size.height_px, : size.width_px, [2, 1, 0, 3]])
+
+
+def _us(at_s: Fraction) -> int:
+    return round(at_s * 1_000_000)

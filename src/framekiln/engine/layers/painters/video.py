@@ -1,0 +1,79 @@
+"""Moving pictures: decoded natively, once, straight to the size at which they are shown."""
+
+from fractions import Fraction
+from math import ceil
+from pathlib import Path
+
+from framekiln.composition.layers import LayerState, PixelSize, ResolvedLayer
+from framekiln.composition.layers.boxes import WHOLE
+from framekiln.compositor.picture import Picture, picture_of_planes
+from framekiln.engine.layers.geometry import (
+    canvas_box,
+    is_static,
+    is_upright,
+    largest_side_px,
+    nearest_even,
+    sampled_states,
+)
+from framekiln.engine.layers.painter import SourceImage
+from framekiln.media.decode.frame_source import FrameSource
+
+
+class VideoPainter:
+    """The pictures of one video layer."""
+
+    def __init__(self, layer: ResolvedLayer, path: Path) -> None:
+        self._path = path
+        self._size = _decode_size(layer)
+        self._frames: FrameSource | None = None
+        self._kept: tuple[Fraction, Picture] | None = None
+
+    def content_size_at(self, time_s: Fraction) -> PixelSize | None:
+        """Its size is known from the file."""
+        return None
+
+    def image(self, state: LayerState) -> SourceImage:
+        """Return the frame on screen at the state's source time."""
+        if self._frames is None:
+            width, height = self._size
+            self._frames = FrameSource(self._path, width_px=width, height_px=height)
+        ms = state.source_s * 1000
+        shown_ms = self._frames.shown_ms(ms)
+        if self._kept is None or self._kept[0] != shown_ms:
+            planes = self._frames.yuv_at(ms)
+            picture = picture_of_planes(planes.luma, planes.blue, planes.red, planes.alpha)
+            self._kept = (shown_ms, picture)
+        return SourceImage(("video", shown_ms), picture=self._kept[1])
+
+    def close(self) -> None:
+        """Free the decoder."""
+        if self._frames is not None:
+            self._frames.close()
+        self._frames = self._kept = None
+
+
+def _decode_size(layer: ResolvedLayer) -> tuple[int, int]:
+    """Return the size to decode to, even; never more than there is, where it is bent anyway."""
+    state = next(sampled_states(layer))
+    if is_static(layer) and is_upright(state):
+        edges = canvas_box(state, state.content, to_even=True)
+        wanted = (
+            nearest_even(edges.width / state.crop.width),
+            nearest_even(edges.height / state.crop.height),
+        )
+        return wanted if state.crop == WHOLE else _decode_size_for_crop(wanted, layer)
+    width, height = largest_side_px(layer)
+    if layer.natural is None:
+        return width, height
+    return (
+        min(width, 2 * ceil(layer.natural.width / 2)),
+        min(height, 2 * ceil(layer.natural.height / 2)),
+    )
+
+
+def _decode_size_for_crop(wanted: tuple[int, int], layer: ResolvedLayer) -> tuple[int, int]:
+    """Return the size to cut from: cuts go by even pixels, and the more there are the finer."""
+    if layer.natural is None:
+        return wanted
+    own = 2 * ceil(layer.natural.width / 2), 2 * ceil(layer.natural.height / 2)
+    return own if own[0] >= wanted[0] and own[1] >= wanted[1] else wanted

@@ -1,0 +1,283 @@
+"""Layers on stage: the same face as a page's `PageRenderer`, without a page.
+
+Frames are independent, so it never has to be opened again.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from framekiln.capture.browser import Browser
+from framekiln.capture.framebuffer import Pixels
+from framekiln.capture.page import FrameSize
+from framekiln.composition.layers import InvalidConfig, ResolvedTimeline, resolve
+from framekiln.composition.layers.values import LayerConfig
+from framekiln.compositor.frame_planes import buffer_planes, write_planes
+from framekiln.compositor.picture import rgba_of
+from framekiln.compositor.rect import PixelRect
+from framekiln.compositor.scene import Scene
+from framekiln.engine.assets import Assets, TrackedAssets
+from framekiln.engine.audio_clips import LayerAudioClip, PageAudio, PageAudioClip
+from framekiln.engine.digests import FilmDigests, sound_digest
+from framekiln.engine.errors import FilmTookTooLong
+from framekiln.engine.film_order import FilmLimits, FilmOrder, StillMoment
+from framekiln.engine.film_settings import FilmSettings
+from framekiln.engine.layers.digests import SliceDigests
+from framekiln.engine.layers.encoder_settings import buffer_layout, mastering_of, video_settings
+from framekiln.engine.layers.fetched_sources import FetchedSources, fetch_sources
+from framekiln.engine.layers.filters import yuv_colour
+from framekiln.engine.layers.html_raster import HtmlRasterizer
+from framekiln.engine.layers.layer_stack import LayerStack
+from framekiln.engine.layers.painter_context import (
+    PainterContext,
+    draw_static_layers,
+    measured_sizes,
+)
+from framekiln.engine.layers.stream_copy import SliceCopier
+from framekiln.engine.layers.text_markup import font_faces
+from framekiln.engine.missing_media import AssetMissing, AssetUnavailable
+from framekiln.engine.slices import COPIED_SLICE, FilmSlice
+from framekiln.media.audio.mix_settings import AudioCoding
+from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
+
+GRABBING: Final = "layers"
+OnFrame = Callable[[int], None]
+
+
+@dataclass
+class LayerRenderer:
+    """Made by `open_layer_renderer`; owned by one thread."""
+
+    resolved: ResolvedTimeline
+    settings: FilmSettings
+    browser: Browser
+    limits: FilmLimits
+    context: PainterContext
+    layer_stack: LayerStack
+    tracked_assets: TrackedAssets
+    fallback_reason: str | None = None
+    next_frame: int = field(default=0, init=False)
+    """Always 0: no frame needs those before it."""
+    _captured_frames: int = field(default=0, init=False)
+    _grabbing: str = field(default=GRABBING, init=False)
+    _deadline: float = field(init=False)
+    _first_warnings: tuple[str, ...] = field(init=False)
+    slice_copier: SliceCopier = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._deadline = time.monotonic() + self.limits.whole_s
+        self.slice_copier = SliceCopier(self.resolved, self.context.sources, self._video_settings)
+        self._first_warnings = self.warnings()
+        # What was fetched so far was drawn already, and counts as its pixels.
+        self.tracked_assets.reset()
+
+    def digests(self, slices: Sequence[FilmSlice]) -> FilmDigests:
+        """Return what slices, and the sound, are made of."""
+        config, gathered = self.resolved.config, self.context.sources
+        heard = {piece.source: gathered.digest(piece.source) for piece in self.context.audio_clips}
+        mixing = repr((config.audio, config.extension))
+        sound = sound_digest(
+            self.context.audio_clips, self.settings.timeline, heard, settings=mixing
+        )
+        encoding = (config.extension, config.output, self._video_settings)
+        digests = SliceDigests(
+            film=self.resolved,
+            context=self.context,
+            assets=self.tracked_assets,
+            encoding=repr(encoding),
+            sound=sound,
+            browser=self.browser.version if self.browser else "",
+        )
+        return FilmDigests(tuple(digests.of(each) for each in slices), sound, heard)
+
+    @property
+    def is_cacheable(self) -> bool:
+        """Whether the digests cover every input of what was rendered so far."""
+        known = {font.src for font in self.resolved.config.fonts}
+        known |= {piece.source for piece in self.context.audio_clips}
+        return (
+            not self.tracked_assets.fetched_other_than(known)
+            and self.warnings() == self._first_warnings
+        )
+
+    @property
+    def _video_settings(self) -> VideoSettings:
+        return video_settings(self.settings.size, self.settings.timeline.fps, self.resolved.config)
+
+    def render_slice(self, slice_: FilmSlice, path: Path, shown: OnFrame) -> None:
+        """Write one slice; packets of a source that is shown unchanged are copied."""
+        self._grabbing = GRABBING
+        if self.slice_copier.copy(slice_, path):
+            self._grabbing = COPIED_SLICE
+            shown(slice_.end_frame - 1)
+            return
+        settings = self._video_settings
+        sides = (settings.width_px, settings.height_px)
+        background = yuv_colour(self.resolved.config.background)
+        scene = Scene(*sides, background=background, has_alpha=settings.has_alpha)
+        with FilmEncoder(path, settings, buffer_layout(settings)) as encoder:
+            for number in range(slice_.first_frame, slice_.end_frame):
+                self._check_deadline(number)
+                buffer = encoder.buffer()
+                # What is opaque is drawn where the encoder takes it from.
+                onto = None if settings.has_alpha else buffer_planes(buffer, *sides)
+                has_changed = scene.show(self.layer_stack.scene_items(number), onto)
+                if has_changed or number == slice_.first_frame:
+                    if settings.has_alpha or not has_changed:
+                        write_planes(scene.picture, buffer)
+                    encoder.write(buffer)
+                    self._captured_frames += 1
+                else:
+                    encoder.release_buffer(buffer)
+                    encoder.repeat()
+                shown(number)
+
+    def render_still(self, moment: StillMoment) -> Pixels:
+        """Return one frame as BGRA, with its transparency if that is wanted."""
+        size = self.settings.size
+        background = yuv_colour(self.resolved.config.background)
+        scene = Scene(
+            size.width_px,
+            size.height_px,
+            background=background,
+            has_alpha=moment.is_transparent,
+        )
+        number = Fraction(moment.at_ms, 1000) * self.settings.timeline.fps
+        scene.show(self.layer_stack.scene_items(int(number)))
+        return np.ascontiguousarray(rgba_of(scene.picture)[..., [2, 1, 0, 3]])
+
+    def audio_clips(self) -> tuple[PageAudioClip | LayerAudioClip, ...]:
+        """Return what is heard: it is known from the start."""
+        return self.settings.audio_clips
+
+    def save_page_audio(self, folder: Path) -> tuple[PageAudio, ...]:
+        """Layers have no sound but what is mixed."""
+        return ()
+
+    def take_captured_count(self) -> int:
+        """Return how many frames were composed since the last call; the others were repeated."""
+        captured, self._captured_frames = self._captured_frames, 0
+        return captured
+
+    def warnings(self) -> tuple[str, ...]:
+        """Return what the film's owner should know."""
+        found = (*self.context.warnings, *self.context.rasterizer.warnings)
+        return (*self.settings.warnings, *dict.fromkeys(found))
+
+    def record(self) -> dict[str, Any]:
+        """Return how the frames were made."""
+        return {
+            "grabbing": self._grabbing,
+            "fallback_reason": self.fallback_reason,
+            "confinement": self.browser.confinement,
+            "browser": self.browser.version,
+        }
+
+    def _check_deadline(self, number: int) -> None:
+        if time.monotonic() > self._deadline:
+            raise FilmTookTooLong(
+                f"not finished after {self.limits.whole_s:g} s, at frame {number} of"
+                f" {self.settings.timeline.frame_count}"
+            )
+
+
+@contextmanager
+def open_layer_renderer(
+    order: FilmOrder, browser: Browser, limits: FilmLimits, *, fallback_reason: str | None = None
+) -> Iterator[LayerRenderer]:
+    """Fetch all sources, settle the film, and be ready to show any frame of it."""
+    config = order.layers
+    assert config is not None
+    gathered = fetch_sources(config, order.assets)
+    film = resolve_film(config, gathered)
+    watched = TrackedAssets(order.assets)
+    with tempfile.TemporaryDirectory(prefix="framekiln-layers-") as folder:
+        palette = _painter_context(film, gathered, watched, browser, limits, Path(folder))
+        palette.raw = fallback_reason is None
+        draw_static_layers(film, palette)
+        film = resolve(config, gathered.media, measured=measured_sizes(palette))
+        composer = LayerStack(film.layers, palette.canvas, palette.open_layer)
+        try:
+            yield LayerRenderer(
+                film,
+                _film_settings(film),
+                browser,
+                limits,
+                palette,
+                composer,
+                watched,
+                fallback_reason,
+            )
+        finally:
+            composer.close()
+
+
+def _painter_context(
+    film: ResolvedTimeline,
+    gathered: FetchedSources,
+    assets: Assets,
+    browser: Browser,
+    limits: FilmLimits,
+    folder: Path,
+) -> PainterContext:
+    head = font_faces(film.config.fonts)
+    return PainterContext(
+        sources=gathered,
+        browser=browser,
+        assets=assets,
+        limits=limits,
+        canvas=PixelRect(0, 0, film.dimensions.width_px, film.dimensions.height_px),
+        rasterizer=HtmlRasterizer(browser, assets, limits, head=head),
+        folder=folder,
+        head_css=head,
+        audio_clips=layer_audio_clips(film),
+        timeline=film.timeline,
+    )
+
+
+def resolve_film(config: LayerConfig, gathered: FetchedSources) -> ResolvedTimeline:
+    """Return the film, or say which layer's source is missing."""
+    try:
+        return resolve(config, gathered.media)
+    except InvalidConfig as error:
+        codes = {issue.code for issue in error.issues}
+        if not codes <= {"asset_unreachable", "asset_unsupported"}:
+            raise
+        kind = AssetUnavailable if gathered.retryable else AssetMissing
+        raise kind(error.message, **error.details) from error
+
+
+def layer_audio_clips(film: ResolvedTimeline) -> tuple[LayerAudioClip, ...]:
+    """Return all that is heard, for the mix."""
+    return tuple(
+        LayerAudioClip(
+            layer_id=sound.layer_id,
+            source=sound.source,
+            start_ms=piece.start_s * 1000,
+            end_ms=piece.end_s * 1000,
+            source_in_ms=piece.source_in_s * 1000,
+            speed=piece.speed,
+            gains=tuple((at_s * 1000, gain) for at_s, gain in sound.gain_points()),
+        )
+        for sound in film.sounds
+        for piece in sound.segments()
+    )
+
+
+def _film_settings(film: ResolvedTimeline) -> FilmSettings:
+    return FilmSettings(
+        size=FrameSize(film.dimensions.width_px, film.dimensions.height_px),
+        timeline=film.timeline,
+        audio_clips=layer_audio_clips(film),
+        is_declarative=True,
+        warnings=tuple(f"{each.path}: {each.message}" for each in film.warnings),
+        mastering=mastering_of(film.config.audio),
+        sound_coding=AudioCoding.of(film.config.extension),
+    )

@@ -1,0 +1,1 @@
+"""Renders pages: the page, its host, its files and its warnings."""

@@ -1,0 +1,98 @@
+"""Animated pictures of a page: which of those that it was given move, and each of their frames."""
+
+import base64
+import binascii
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from framekiln.capture.network import Content
+from framekiln.kit.errors import FramekilnError, InvalidInput
+from framekiln.media.images.image_source import ImageSource, Pixels, may_be_animated
+from framekiln.media.sniff import HEAD_BYTES
+
+_DATA: Final = "data:"
+# What is decoded for a page at the same time; the others move as the browser moves them.
+_MOST: Final = 200
+_MOST_STILLS: Final = 2_000
+
+
+class AnimatedImages:
+    """Owned by the page's thread; close it, so that files are closed."""
+
+    def __init__(self) -> None:
+        self._folder = TemporaryDirectory(prefix="framekiln-pictures-")
+        self._sources: list[ImageSource] = []
+        self._moving: dict[str, dict[str, Any]] = {}
+        self._still: set[str] = set()
+
+    def close(self) -> None:
+        """Close all pictures."""
+        for source in self._sources:
+            source.close()
+        self._folder.cleanup()
+
+    def add(self, url: str, body: bytes | Content) -> None:
+        """Remember a picture that the page was given."""
+        if url in self._moving or url in self._still:
+            return
+        head = _part(body, HEAD_BYTES)
+        moving = self._open(_part(body, None)) if may_be_animated(head) else None
+        if moving is not None:
+            self._moving[url] = moving
+        elif len(self._still) < _MOST_STILLS:
+            self._still.add(url)
+
+    def describe(self, written: str | None) -> dict[str, Any]:
+        """Return what all pictures are, by address; `written` is one in a data address."""
+        return {
+            "moving": self._moving,
+            "still": sorted(self._still),
+            "written": None if written is None else self._open(_decode(written)),
+        }
+
+    def rgba(self, number: int, frame: int) -> Pixels:
+        """Return one frame of one picture."""
+        if number >= len(self._sources):
+            raise InvalidInput(f"there is no picture {number}")
+        return self._sources[number].rgba(frame)
+
+    def _open(self, body: bytes) -> dict[str, Any] | None:
+        """Keep an animated picture, and return what the page needs to know; None for others."""
+        if len(self._sources) >= _MOST:
+            return None
+        try:
+            path = Path(self._folder.name) / str(len(self._sources))
+            path.write_bytes(body)
+            source = ImageSource(path)
+        except FramekilnError:
+            # The browser says better than we what is wrong with it.
+            return None
+        if not source.ends_ms:
+            source.close()
+            return None
+        self._sources.append(source)
+        width, height = source.size
+        return {
+            "id": len(self._sources) - 1,
+            "widthPx": width,
+            "heightPx": height,
+            "endsMs": [float(end_ms) for end_ms in source.ends_ms],
+            "plays": source.facts.times.plays,
+        }
+
+
+def _part(body: bytes | Content, most: int | None) -> bytes:
+    if isinstance(body, bytes):
+        return body
+    return body.read(0, body.size_bytes if most is None else min(most, body.size_bytes))
+
+
+def _decode(address: str) -> bytes:
+    head, _, body = address.partition(",")
+    if not head.startswith(_DATA) or not head.endswith(";base64"):
+        raise InvalidInput("only data addresses in base64 are read here")
+    try:
+        return base64.b64decode(body)
+    except binascii.Error as error:
+        raise InvalidInput(f"not base64: {error}") from error

@@ -1,0 +1,397 @@
+"""The host side of the page contract: answers what a page asks for while it is filmed.
+
+Media facts, decoded video frames, captions and sound samples are asked for under `/__framekiln/`;
+everything else is an asset by URL. The page side is `runtime/src/host.ts`.
+"""
+
+import json
+import re
+import time
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache
+from importlib import resources
+from itertools import chain, islice
+from types import TracebackType
+from typing import Any, Final, Self
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from framekiln.capture.browser import Browser
+from framekiln.capture.errors import PageNeverSettled
+from framekiln.capture.network import (
+    PAGE_URL,
+    PageNetwork,
+    Resource,
+    file_resource,
+)
+from framekiln.capture.page_buffers import PageBuffers
+from framekiln.composition.document import Document
+from framekiln.engine.assets import FILE_ID, TRANSCRIPTION_OF, Assets, LocalAsset
+from framekiln.engine.errors import FilmTookTooLong
+from framekiln.engine.missing_media import missing_source_error
+from framekiln.engine.page.animated_images import AnimatedImages
+from framekiln.engine.page_api import (
+    API_PREFIX,
+    FILES_PATH,
+    PageApi,
+    PageServiceBackend,
+    is_required_source,
+    md5_of,
+)
+from framekiln.engine.page_sources import Pictures, open_pictures, probe_played
+from framekiln.engine.site import Site
+from framekiln.kit.errors import FramekilnError, InvalidInput, RemoteFailed
+from framekiln.media.audio.source_samples import SourceSamples
+from framekiln.media.captions import read_captions
+from framekiln.media.decode.frame_properties import Pixels
+from framekiln.media.probe.probed_source import ProbedSource
+
+Query = dict[str, str]
+
+PREFIX: Final = "/__framekiln/"
+_READING: Final = ("frame", "peaks")
+_LARGEST_FRAME_PX: Final = 8192
+_LONGEST_WINDOW: Final = 1 << 20
+_MOST: Final = 1 << 20
+# Browsers look at the bytes where a server does not say what they are.
+_MAY_BE_PICTURES: Final = ("image/", "application/octet-stream", "binary/octet-stream")
+_MOST_WARNINGS: Final = 20
+_ERROR_STATUS: Final = 400
+_SHORT_NUMBER: Final = re.compile(r"[0-9]{1,9}")
+_DECIMAL: Final = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,9})?")
+# Such a page may name another host, and show itself to it as it would to its own.
+_CREDENTIALS: Final = (
+    ("Access-Control-Allow-Origin", PAGE_URL.rstrip("/")),
+    ("Access-Control-Allow-Credentials", "true"),
+    ("Access-Control-Allow-Headers", "Authorization, Content-Type, Range"),
+)
+# Page times have five decimals and source times are often whole milliseconds: a picture that is
+# due within half of one is meant.
+_GRACE_MS: Final = Fraction(1, 2)
+
+
+class PageHost:
+    """Owned by the page's thread; `with` it, so that decoders are closed.
+
+    `service` is there for pages that bring a runtime of their own, which asks one. After `within_s`
+    nothing is answered any more: a page may ask for one slow source after the other.
+    """
+
+    def __init__(
+        self,
+        assets: Assets,
+        browser: Browser,
+        site: Site | None = None,
+        *,
+        service: PageServiceBackend | None = None,
+        within_s: float = float("inf"),
+    ) -> None:
+        self._assets = assets
+        self._within_s = within_s
+        self._deadline = time.monotonic() + within_s
+        self._site = site
+        self._buffers = PageBuffers(browser.pid)
+        self._fetched: dict[str, LocalAsset] = {}
+        self._facts: dict[str, ProbedSource] = {}
+        self._frames: dict[tuple[str, int, int], Pictures] = {}
+        self._sounds: dict[str, SourceSamples] = {}
+        self._pictures = AnimatedImages()
+        self.fetch_errors: dict[str, FramekilnError] = {}
+        """Why each source that could not be had could not."""
+        by_address: dict[str, Callable[[str], Resource]] = {
+            "assets/image": self._file,
+            "assets/captions": lambda url: self._captions({"src": url}),
+            "files/md5": lambda url: _json({"md5": md5_of(self._fetch(url))}),
+        }
+        self._api = PageApi(service, self._fetch_played, by_address) if service else None
+        self._needed: dict[str, FramekilnError] = {}
+        self._made_opaque: list[str] = []
+        self._answers: dict[str, Callable[[Query], Resource]] = {
+            "media": self._media,
+            "frame": self._frame,
+            "captions": self._captions,
+            "transcription": self._transcription,
+            "peaks": self._peaks,
+            "sound": self._sound,
+            "animations": lambda query: _json(self._pictures.describe(query.get("src"))),
+            "picture": self._picture,
+            "tailwind.js": lambda _query: _tailwind(),
+        }
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        for pictures in self._frames.values():
+            pictures.close()
+        for sound in self._sounds.values():
+            sound.close()
+        self._pictures.close()
+
+    def lookup(self, url: str) -> Resource | None:
+        """Answer one request of the page; None refuses it."""
+        if time.monotonic() > self._deadline:
+            raise FilmTookTooLong(
+                f"not finished after {self._within_s:g} s; the page then asked for {url[:200]}"
+            )
+        parts = urlsplit(url)
+        if parts.path.startswith(PREFIX):
+            return self._answer(parts.path.removeprefix(PREFIX), parts.query)
+        found = self._find(url)
+        if found is not None and found.content_type.startswith(_MAY_BE_PICTURES):
+            self._pictures.add(url, found.body)
+        return found
+
+    def _find(self, url: str) -> Resource | None:
+        parts = urlsplit(url)
+        if self._api is not None and parts.path.startswith(API_PREFIX):
+            return self._answer_api(self._api, url)
+        if parts.path.startswith(FILES_PATH):
+            # The runtime asks so for pictures: any other element's media comes frame by frame.
+            return self._file(FILE_ID + unquote(parts.path.removeprefix(FILES_PATH)))
+        if self._site is not None and url.startswith(PAGE_URL):
+            return self._site.find(parts.path)
+        return self._remote_resource(url) if parts.scheme == "https" else None
+
+    def network(self, document: Document) -> PageNetwork:
+        """Return the network of a page with that document."""
+        served = Resource(document.text.encode(), "text/html; charset=utf-8")
+        return PageNetwork(served, self.lookup, document.author_position)
+
+    def refusal(self, url: str) -> str:
+        """Say why a request was refused, and what to do."""
+        parts = urlsplit(url)
+        if url.startswith(PAGE_URL) and self._site is not None:
+            path = unquote(parts.path)[:200]
+            return f"the bundle has no file {path}; add it, or correct the address"
+        if url.startswith(PAGE_URL):
+            return (
+                "inline HTML has no files beside it; write an https address, or send the page and"
+                " its files as a bundle"
+            )
+        if parts.scheme != "https":
+            return "only https addresses are fetched"
+        return "pages inside the page are not loaded"
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What the film does without: sources that no element fails for, such as backgrounds."""
+        return self.warnings_except(())
+
+    def warnings_except(self, told: Collection[str]) -> tuple[str, ...]:
+        """Return the same without addresses that were told of already."""
+        others = ((url, error) for url, error in self.fetch_errors.items() if url not in told)
+        missing = (f"{url[:200]} could not be used: {error.message}" for url, error in others)
+        opaque = (
+            f"{url[:200]} is transparent, but a page that brings its own runtime gets it as H.264,"
+            " with black behind: play it with the built-in elements, which keep transparency"
+            for url in self._made_opaque
+        )
+        return tuple(islice(chain(missing, opaque), _MOST_WARNINGS))
+
+    @contextmanager
+    def raise_missing_sources(self) -> Iterator[None]:
+        """Raise for a missing source that the page requests, or waits for, in the block."""
+        try:
+            yield
+        except PageNeverSettled:
+            self.check_sources()
+            raise
+        self.check_sources()
+
+    def check_sources(self) -> None:
+        """Raise if the page's own runtime asked for a source that cannot be had.
+
+        Such runtimes go on without it, and nobody would know that something is missing.
+        """
+        for url, error in self._needed.items():
+            raise missing_source_error(url, error)
+
+    def _answer(self, what: str, query: str) -> Resource | None:
+        answer = self._answers.get(what)
+        if answer is None:
+            return None
+        asked = {name: values[0] for name, values in parse_qs(query).items()}
+        try:
+            return answer(asked)
+        except FramekilnError as error:
+            if what in _READING and isinstance(error, RemoteFailed):
+                # It was there when the film began: no fault of the page, which need not hear of it.
+                raise missing_source_error(_source(asked), error) from error
+            return _problem(error)
+        except KeyError as missing:
+            return _problem(InvalidInput(f"{what} needs {missing}"))
+
+    def _answer_api(self, api: PageApi, url: str) -> Resource:
+        parts = urlsplit(url)
+        path = unquote(parts.path.removeprefix(API_PREFIX))
+        query = {name: values[0] for name, values in parse_qs(parts.query).items()}
+        try:
+            answer = api.answer(path, query)
+        except FramekilnError as error:
+            if is_required_source(path, error):
+                self._needed[query.get("url") or query.get("src") or parts.path] = error
+            # One that was fetched in vain is noted by its own address.
+            if all(error is not known for known in self.fetch_errors.values()):
+                self.fetch_errors[url] = error
+            answer = _problem(error)
+        else:
+            self.fetch_errors.pop(url, None)
+            self._needed.pop(query.get("url") or query.get("src") or parts.path, None)
+        return replace(answer, headers=(*answer.headers, *_CREDENTIALS))
+
+    def _remote_resource(self, url: str) -> Resource | None:
+        """Answer as the other server did; None where it could not be asked, so that a `fetch`
+        rejects, as it does in any browser.
+        """
+        try:
+            asset = self._fetch(url)
+        except FramekilnError as error:
+            status = error.details.get("status", 0)
+            return Resource(b"", "text/plain", status=status) if status >= _ERROR_STATUS else None
+        return file_resource(asset.path, asset.content_type)
+
+    def _file(self, address: str) -> Resource:
+        try:
+            asset = self._fetch(address)
+        except FramekilnError as error:
+            return _problem(error)
+        return file_resource(asset.path, asset.content_type)
+
+    def _media(self, query: Query) -> Resource:
+        found = self._probe(_source(query))
+        duration_s = found.duration_s
+        return _json(
+            {
+                "durationMs": None if duration_s is None else float(duration_s * 1000),
+                "widthPx": found.width_px,
+                "heightPx": found.height_px,
+                "hasVideo": found.width_px is not None,
+                "hasAudio": found.has_sound,
+            }
+        )
+
+    def _frame(self, query: Query) -> Resource:
+        url = _source(query)
+        width = _whole(query, "width", most=_LARGEST_FRAME_PX)
+        height = _whole(query, "height", most=_LARGEST_FRAME_PX)
+        source = self._frames.get((url, width, height))
+        if source is None:
+            found, path = self._probe(url), self._fetch(url).path
+            source = open_pictures(found, path, width_px=width, height_px=height)
+            self._frames[url, width, height] = source
+        at_ms = _ms(query) + _GRACE_MS
+        shown = (("X-Picture-Ms", f"{float(source.shown_ms(at_ms)):.6f}"),)
+        return self._pixels(query, source.rgba_at(at_ms), headers=shown)
+
+    def _picture(self, query: Query) -> Resource:
+        number, frame = (_whole(query, name, least=0, most=_MOST) for name in ("id", "number"))
+        return self._pixels(query, self._pictures.rgba(number, frame))
+
+    def _pixels(
+        self, query: Query, pixels: Pixels, *, headers: tuple[tuple[str, str], ...] = ()
+    ) -> Resource:
+        if self._buffers.write(query.get("buffer"), pixels):
+            return Resource(b"", "application/octet-stream", status=204, headers=headers)
+        return Resource(pixels.tobytes(), "application/octet-stream", headers=headers)
+
+    def _captions(self, query: Query) -> Resource:
+        data = self._fetch(_source(query)).path.read_bytes()
+        if data.lstrip()[:1] in (b"{", b"["):
+            return Resource(data, "application/json")
+        return _json(read_captions(data).as_json())
+
+    def _transcription(self, query: Query) -> Resource:
+        spoken = self._fetch(TRANSCRIPTION_OF + query["fileId"])
+        return Resource(spoken.path.read_bytes(), "application/json")
+
+    def _peaks(self, query: Query) -> Resource:
+        url = _source(query)
+        window = _whole(query, "window", most=_LONGEST_WINDOW)
+        if not self._probe(url).has_sound:
+            return Resource(bytes(4 * window), "application/octet-stream")
+        samples = self._samples_of(url).before(_ms(query), window)
+        return Resource(samples.astype("<f4").tobytes(), "application/octet-stream")
+
+    def _sound(self, query: Query) -> Resource:
+        """Both channels in turn, for scripts that take the sound of an element."""
+        first = _whole(query, "first", least=0, most=_MOST)
+        end = first + _whole(query, "count", most=_LONGEST_WINDOW)
+        samples = self._samples_of(_source(query)).between(first, end)
+        return Resource(samples.T.astype("<f4").tobytes(), "application/octet-stream")
+
+    def _samples_of(self, url: str) -> SourceSamples:
+        if url not in self._sounds:
+            self._sounds[url] = SourceSamples(self._fetch(url).path)
+        return self._sounds[url]
+
+    def _probe(self, url: str) -> ProbedSource:
+        if url not in self._facts:
+            path = self._fetch(url).path
+            try:
+                self._facts[url] = probe_played(path)
+            except FramekilnError as error:
+                self.fetch_errors[url] = error
+                raise
+        return self._facts[url]
+
+    def _fetch_played(self, url: str) -> LocalAsset:
+        """Return a source that a page's own runtime plays, and note what it loses by that."""
+        if self._probe(url).has_alpha and url not in self._made_opaque:
+            self._made_opaque.append(url)
+        return self._fetch(url)
+
+    def _fetch(self, url: str) -> LocalAsset:
+        # A page may ask again and again; the other server is asked once.
+        if url in self.fetch_errors:
+            raise self.fetch_errors[url]
+        if url not in self._fetched:
+            try:
+                self._fetched[url] = self._assets.fetch(url)
+            except FramekilnError as error:
+                self.fetch_errors[url] = error
+                raise
+        return self._fetched[url]
+
+
+def _source(query: Query) -> str:
+    return query["src"] if "src" in query else FILE_ID + query["fileId"]
+
+
+def _whole(query: Query, name: str, *, least: int = 1, most: int) -> int:
+    """Read a number that the page's own scripts may have written."""
+    text = query[name]
+    number = int(text) if _SHORT_NUMBER.fullmatch(text) else -1
+    if not least <= number <= most:
+        raise InvalidInput(f"{name} is {least} to {most}, not {text[:20]!r}")
+    return number
+
+
+def _ms(query: Query) -> Fraction:
+    text = query["ms"]
+    # A number with an exponent could take for ever to write out.
+    if _DECIMAL.fullmatch(text) is None:
+        raise InvalidInput(f"ms is a plain decimal number, not {text[:20]!r}")
+    return Fraction(text)
+
+
+@cache
+def _tailwind() -> Resource:
+    script = resources.files("framekiln.capture").joinpath("tailwind.js").read_bytes()
+    return Resource(script, "text/javascript")
+
+
+def _json(value: dict[str, Any]) -> Resource:
+    return Resource(json.dumps(value).encode(), "application/json")
+
+
+def _problem(error: FramekilnError) -> Resource:
+    body = json.dumps({"error": error.code, "message": error.message}).encode()
+    return Resource(body, "application/json", status=404)

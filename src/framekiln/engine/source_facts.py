@@ -1,0 +1,30 @@
+"""What a timeline is told of a source: the same for a plan and for its film."""
+
+from framekiln.composition.layers import PixelSize, SourceFacts, UnusableSource
+from framekiln.composition.layers.numbers import seconds_on_grid
+from framekiln.kit.errors import FramekilnError
+from framekiln.media.probe.probed_source import ProbedSource
+
+UNREACHABLE = "asset_unreachable"
+UNSUPPORTED = "asset_unsupported"
+
+
+def timeline_facts(found: ProbedSource | UnusableSource) -> SourceFacts | UnusableSource:
+    """Return what a timeline needs to know of a source; its times lie on the timeline's grid."""
+    if isinstance(found, UnusableSource):
+        return found
+    size = None
+    if found.width_px is not None and found.height_px is not None:
+        size = PixelSize(found.width_px, found.height_px)
+    duration_s = None if found.duration_s is None else seconds_on_grid(found.duration_s)
+    return SourceFacts(found.kind, size, duration_s, has_sound=found.has_sound)
+
+
+def unreachable(address: str, reason: str) -> UnusableSource:
+    """Return what is said of a source that could not be fetched."""
+    return UnusableSource(UNREACHABLE, f"{address[:200]} could not be fetched: {reason}")
+
+
+def unsupported(address: str, error: FramekilnError) -> UnusableSource:
+    """Return what is said of a source that was fetched and cannot be used."""
+    return UnusableSource(UNSUPPORTED, f"{address[:200]} cannot be used: {error.message}")

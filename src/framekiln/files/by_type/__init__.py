@@ -1,1 +1,0 @@
-"""Files by what they are for: older interfaces have an address for each type."""

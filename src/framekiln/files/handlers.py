@@ -1,0 +1,217 @@
+"""Job handlers of files: process an upload into tracks, index and overview.
+
+`PrepareVideo` is shared with streams.
+
+Strangers' bytes are decoded in confined children only. A job runs again from the start after a
+crash: every blob is replaced whole, and only the worker that holds the file may make it ready.
+"""
+
+import tempfile
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+
+import structlog
+
+from framekiln.files.content import check_type
+from framekiln.files.model import (
+    MAX_BYTES,
+    OWN_CONTENT,
+    File,
+    FileFacts,
+    FileType,
+    NewTrack,
+    file_prefix,
+    index_key,
+    parts_prefix,
+    source_key,
+    thumbnails_key,
+    track_key,
+    waveform_key,
+)
+from framekiln.files.part_join import check_md5, write_joined
+from framekiln.files.worker import FileWorker, TakenFile
+from framekiln.jobs.failures import Failure, fail_on_last_attempt, retry_while_database_down
+from framekiln.jobs.model import JobContext
+from framekiln.jobs.progress import ProgressReporter
+from framekiln.kit.confined.limits import ResourceLimits
+from framekiln.kit.confined.run import run_confined
+from framekiln.kit.errors import FramekilnError
+from framekiln.kit.ids import FileId, OrganizationId
+from framekiln.media.analysis.overview import THUMBNAILS, WAVEFORM
+from framekiln.media.tracks.split import INDEX_NAME, track_path
+from framekiln.storage.blob_store import BlobStore
+
+SOURCE: Final = "source"
+"""The name of the whole film in the work folder."""
+_OVERVIEW_LIMITS: Final = ResourceLimits(
+    cpu_s=3600, memory_bytes=2 << 30, file_bytes=256 << 20, wall_s=1800
+)
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class ProcessingResult:
+    """What came of a video."""
+
+    facts: FileFacts
+    tracks: list[NewTrack]
+
+    @classmethod
+    def from_child(cls, told: dict[str, Any], media_type: str) -> "ProcessingResult":
+        """Read what the child told that made the tracks."""
+        tracks = [*told["tracks"], *([told["scrub"]] if told["scrub"] else [])]
+        facts = FileFacts(media_type, told["width_px"], told["height_px"], told["duration_ms"])
+        return cls(facts, [_track(each) for each in tracks])
+
+
+@dataclass(frozen=True)
+class ProgressRange:
+    """A part of the work, in thousandths of all of it."""
+
+    progress: ProgressReporter[int]
+    start: int
+    end: int
+
+    def report(self, told: dict[str, Any]) -> None:
+        """Pass on how far a child is; what it tells may be anything."""
+        part = told.get("progress")
+        if isinstance(part, int | float):
+            self.progress.report(
+                self.start + int(max(0.0, min(1.0, part)) * (self.end - self.start))
+            )
+
+
+@dataclass(frozen=True)
+class PrepareVideo(ABC):
+    """Handles the jobs that make a video ready; each kind says how its tracks come about."""
+
+    worker: FileWorker
+    blobs: BlobStore
+
+    async def __call__(self, job: JobContext) -> None:
+        """Make a file ready, or say why that cannot be."""
+        file_id = FileId(UUID(job.args["file_id"]))
+        owner = OrganizationId(UUID(job.args["organization_id"]))
+        async with fail_on_last_attempt(job, partial(self._fail, owner, file_id)):
+            taken = await self.worker.take(file_id)
+            if taken is not None:
+                await self._prepare(taken)
+
+    @abstractmethod
+    async def _process(
+        self, file: File, folder: Path, progress: ProgressReporter[int]
+    ) -> ProcessingResult:
+        """Write source, tracks, index and overview into the folder."""
+
+    @abstractmethod
+    def _input_prefix(self, owner: OrganizationId, file_id: FileId) -> str:
+        """Return the prefix of the input blobs, deleted when the file is ready."""
+
+    async def _prepare(self, taken: TakenFile) -> None:
+        file = taken.file
+        with tempfile.TemporaryDirectory(prefix="framekiln-file-") as name:
+            folder = Path(name)
+            async with ProgressReporter[int](partial(self.worker.report, file.id)) as progress:
+                made = await self._process(file, folder, progress)
+            if await self.worker.is_still_taken(taken):
+                await self._store(file, folder)
+        if await retry_while_database_down(
+            lambda: self.worker.complete(taken, made.facts, made.tracks)
+        ):
+            await self.blobs.delete_prefix(self._input_prefix(file.organization_id, file.id))
+        elif not await self.worker.is_needed(file):
+            # Deleted or expired while we worked, and we have stored something since.
+            await self.blobs.delete_prefix(file_prefix(file.organization_id, file.id))
+
+    async def _store(self, file: File, folder: Path) -> None:
+        """Keep what is in the folder; there is no overview of some files."""
+        owner, file_id = file.organization_id, file.id
+        paths = {
+            source_key(owner, file_id): folder / SOURCE,
+            index_key(owner, file_id): folder / INDEX_NAME,
+            thumbnails_key(owner, file_id): folder / THUMBNAILS,
+            waveform_key(owner, file_id): folder / WAVEFORM,
+        }
+        for path in track_path(folder, 0).parent.glob("*.mp4"):
+            paths[track_key(owner, file_id, int(path.stem))] = path
+        for key, path in paths.items():
+            if path.is_file():
+                await self.blobs.put_file(key, path)
+
+    async def _fail(self, owner: OrganizationId, file_id: FileId, failure: Failure) -> None:
+        if await self.worker.fail(file_id, failure):
+            await self.blobs.delete_prefix(self._input_prefix(owner, file_id))
+            await self.blobs.delete(source_key(owner, file_id))
+
+
+async def make_overview(folder: Path, stretch: ProgressRange) -> None:
+    """Make thumbnails and waveform of the source; a file is ready without them too."""
+    try:
+        await run_confined(
+            "framekiln.media.analysis.overview:task",
+            {"source": SOURCE, "folder": "."},
+            limits=_OVERVIEW_LIMITS,
+            folder=folder,
+            on_report=stretch.report,
+        )
+    except FramekilnError as error:
+        log.warning("no overview", code=error.code, reason=error.message)
+
+
+def _track(told: dict[str, Any]) -> NewTrack:
+    return NewTrack(
+        track_id=told["track_id"],
+        type=told["type"],
+        codec_name=told["codec_name"],
+        duration_ms=told["duration_ms"],
+        byte_size=told["byte_size"],
+        probe_info=told["probe_info"],
+    )
+
+
+# An hour of film in a codec that has to be encoded anew takes about as long on a slow machine.
+_SPLIT_LIMITS: Final = ResourceLimits(
+    cpu_s=8 * 3600, memory_bytes=4 << 30, file_bytes=8 * MAX_BYTES[FileType.VIDEO], wall_s=4 * 3600
+)
+# Where each step begins, in thousandths of all the work.
+_SPLIT_AT: Final = 100
+_OVERVIEW_AT: Final = 850
+_STORE_AT: Final = 950
+
+
+@dataclass(frozen=True)
+class ProcessFile(PrepareVideo):
+    """Handles `file.process` jobs."""
+
+    async def _process(
+        self, file: File, folder: Path, progress: ProgressReporter[int]
+    ) -> ProcessingResult:
+        """Put the original together, check it, and make tracks and index of it."""
+        source = folder / SOURCE
+        size = file.byte_size or 1
+        md5 = await write_joined(
+            self.blobs,
+            await self.worker.upload_parts(file.id),
+            source,
+            on_bytes=lambda done: progress.report(done * _SPLIT_AT // size),
+        )
+        check_md5(file, md5)
+        media_type = check_type(file.type, source)
+        told = await run_confined(
+            "framekiln.media.tracks.split:task",
+            {"source": source.name, "folder": "."},
+            limits=_SPLIT_LIMITS,
+            folder=folder,
+            on_report=ProgressRange(progress, _SPLIT_AT, _OVERVIEW_AT).report,
+        )
+        await make_overview(folder, ProgressRange(progress, _OVERVIEW_AT, _STORE_AT))
+        progress.report(_STORE_AT)
+        return ProcessingResult.from_child(told, media_type)
+
+    def _input_prefix(self, owner: OrganizationId, file_id: FileId) -> str:
+        return parts_prefix(owner, file_id, OWN_CONTENT)

@@ -1,0 +1,138 @@
+"""Checks an uploaded index in a confined child, and that the tracks it names are what they say."""
+
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Final
+
+from framekiln.db.notify import notify
+from framekiln.db.pool import Connection
+from framekiln.files import store, track_store
+from framekiln.files.errors import InvalidIndex
+from framekiln.files.events import FileEvents
+from framekiln.files.model import (
+    MAX_INDEX_BYTES,
+    File,
+    FileFacts,
+    Track,
+    WaitingIndex,
+    progress_topic,
+    track_key,
+)
+from framekiln.jobs.failures import failure_of
+from framekiln.kit.confined.limits import ResourceLimits
+from framekiln.kit.confined.run import run_confined
+from framekiln.kit.ids import FileId
+from framekiln.storage.blob_store import BlobStore
+
+_LIMITS: Final = ResourceLimits(
+    cpu_s=30, memory_bytes=1 << 30, file_bytes=2 * MAX_INDEX_BYTES, wall_s=120
+)
+_MATROSKA: Final = b"\x1a\x45\xdf\xa3"
+
+
+@dataclass(frozen=True)
+class CheckedIndex:
+    """An index as it will be served, and what it says of the file."""
+
+    path: Path
+    facts: FileFacts
+    needs: Mapping[int, int]
+    """By the number of each track that has not come: how many bytes the index needs of it."""
+
+
+async def check_uploaded_index(
+    file: File, tracks: list[Track], uploaded: Path, *, blobs: BlobStore
+) -> CheckedIndex:
+    """Return what is accepted of an index; it stands beside the uploaded one.
+
+    Only a file of which nothing has been made can wait for tracks that are missing.
+    """
+    sizes = {str(track.track_id): track.byte_size for track in tracks if track.is_complete}
+    accepted = uploaded.with_name("accepted.json")
+    told = await run_confined(
+        "framekiln.files.fragment_index:task",
+        {
+            "uploaded": uploaded.name,
+            "accepted": accepted.name,
+            "sizes": sizes,
+            "may_wait": file.status.can_await_tracks,
+        },
+        limits=_LIMITS,
+        folder=uploaded.parent,
+    )
+    needs = {int(track_id): size_bytes for track_id, size_bytes in told["needs"].items()}
+    for track_id in told["tracks"]:
+        key = track_key(file.organization_id, file.id, track_id)
+        if track_id not in needs and not await is_playable_track(blobs, key):
+            raise not_mp4(track_id)
+    facts = FileFacts(
+        media_type="video/mp4" if told["width"] else "audio/mp4",
+        width_px=told["width"],
+        height_px=told["height"],
+        duration_ms=told["duration_ms"],
+    )
+    return CheckedIndex(accepted, facts, needs)
+
+
+async def is_playable_track(blobs: BlobStore, key: str) -> bool:
+    """Whether a track begins as players expect it: as MP4, or as WebM where it has alpha."""
+    head = b""
+    async with aclosing(blobs.stream(key, end=8)) as chunks:
+        async for chunk in chunks:
+            head += chunk
+    return head[4:8] in (b"ftyp", b"styp") or head[:4] == _MATROSKA
+
+
+def not_mp4(track_id: int) -> InvalidIndex:
+    """Return the error that an index names a track which is none."""
+    return InvalidIndex(f"track {track_id} is not an MP4 file")
+
+
+async def apply_index(
+    connection: Connection,
+    file_id: FileId,
+    index: WaitingIndex,
+    *,
+    events: FileEvents,
+    now: datetime,
+) -> None:
+    """Make the file ready if its index needs no more tracks; else let the index wait."""
+    if index.needs:
+        await track_store.put_waiting_index(connection, file_id, index)
+        return
+    await track_store.delete_waiting_index(connection, file_id)
+    if await store.set_ready(connection, file_id, index.facts, has_source=False, now=now):
+        await events.record(connection, file_id)
+    await notify(connection, progress_topic(file_id))
+
+
+async def apply_completed_track(
+    connection: Connection, track: Track, *, is_mp4: bool, events: FileEvents, now: datetime
+) -> None:
+    """Match a completed track against a waiting index; the file may become ready, or fail."""
+    file_id = track.file_id
+    index = await track_store.find_waiting_index(connection, file_id)
+    if index is None or track.track_id not in index.needs:
+        return
+    error = _misfit(index, track, is_mp4=is_mp4)
+    if error is None:
+        needs = {each: size for each, size in index.needs.items() if each != track.track_id}
+        await apply_index(connection, file_id, replace(index, needs=needs), events=events, now=now)
+        return
+    await track_store.delete_waiting_index(connection, file_id)
+    if await store.fail(connection, file_id, failure_of(error), now=now):
+        await events.record(connection, file_id)
+    await notify(connection, progress_topic(file_id))
+
+
+def _misfit(index: WaitingIndex, track: Track, *, is_mp4: bool) -> InvalidIndex | None:
+    needed = index.needs[track.track_id]
+    if track.byte_size < needed:
+        return InvalidIndex(
+            f"the index points at byte {needed} of track {track.track_id}, which has"
+            f" {track.byte_size}: upload an index that fits"
+        )
+    return None if is_mp4 else not_mp4(track.track_id)

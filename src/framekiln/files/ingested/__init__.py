@@ -1,1 +1,0 @@
-"""What is known of sources that were downloaded by URL, and its SQL."""

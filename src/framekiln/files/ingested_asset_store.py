@@ -1,0 +1,94 @@
+"""The SQL of ingested assets."""
+
+import hashlib
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any
+
+from framekiln.db.pool import Connection, Database
+from framekiln.files.model import IngestedAsset
+from framekiln.kit.ids import OrganizationId
+
+
+async def find_valid(
+    connection: Connection, organization_id: OrganizationId, url: str, *, now: datetime
+) -> IngestedAsset | None:
+    """Return the newest asset of the URL that has not expired."""
+    cursor = await connection.execute(
+        """
+        SELECT * FROM ingested_asset
+        WHERE organization_id = %s AND url_sha256 = %s AND url = %s AND expires_at > %s
+        ORDER BY expires_at DESC LIMIT 1
+        """,
+        (organization_id, _digest(url), url, now),
+    )
+    row = await cursor.fetchone()
+    return _asset(row) if row else None
+
+
+async def insert(connection: Connection, asset: IngestedAsset) -> None:
+    """Record a finished download."""
+    await connection.execute(
+        """
+        INSERT INTO ingested_asset (id, organization_id, url, url_sha256, blob_key, content_type,
+            byte_size, created_at, expires_at)
+        VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)
+        """,
+        (
+            asset.id,
+            asset.organization_id,
+            asset.url,
+            _digest(asset.url),
+            asset.blob_key,
+            asset.content_type,
+            asset.byte_size,
+            asset.created_at,
+            asset.expires_at,
+        ),
+    )
+
+
+async def delete_expired(connection: Connection, *, now: datetime, limit: int) -> list[str]:
+    """Forget assets that have expired and return the keys of their bytes."""
+    cursor = await connection.execute(
+        """
+        DELETE FROM ingested_asset WHERE id IN (
+            SELECT id FROM ingested_asset WHERE expires_at <= %s ORDER BY expires_at LIMIT %s
+            FOR UPDATE SKIP LOCKED)
+        RETURNING blob_key
+        """,
+        (now, limit),
+    )
+    return [row["blob_key"] for row in await cursor.fetchall()]
+
+
+@asynccontextmanager
+async def download_lock(
+    database: Database, organization_id: OrganizationId, url: str
+) -> AsyncIterator[None]:
+    """Let one download of a URL run at a time, on all machines; a dead one gives way at once."""
+    key = f"ingest:{organization_id}:{url}"
+    async with database.connection() as connection:
+        await connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (key,))
+        try:
+            yield
+        finally:
+            await connection.execute("SELECT pg_advisory_unlock(hashtextextended(%s, 0))", (key,))
+
+
+def _digest(url: str) -> bytes:
+    return hashlib.sha256(url.encode()).digest()
+
+
+def _asset(row: dict[str, Any]) -> IngestedAsset:
+    return IngestedAsset(
+        id=row["id"],
+        organization_id=OrganizationId(row["organization_id"]),
+        url=row["url"],
+        blob_key=row["blob_key"],
+        content_type=row["content_type"],
+        byte_size=row["byte_size"],
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+    )

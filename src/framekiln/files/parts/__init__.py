@@ -1,1 +1,0 @@
-"""Parts of uploads under way: their SQL."""

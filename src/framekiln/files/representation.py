@@ -1,0 +1,47 @@
+"""What is told of a file, as plain JSON: to callers, and to pages while they are filmed. Pure."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from framekiln.files.model import File, Track
+
+
+def file_summary(file: File) -> dict[str, Any]:
+    """Return what every answer about a file has."""
+    return {
+        "id": str(file.id),
+        "filename": file.filename,
+        "type": file.type,
+        "status": file.status,
+        "byte_size": file.byte_size,
+        "md5": file.md5,
+        "next_byte": file.next_byte,
+        "expires_at": file.expires_at.isoformat() if file.expires_at else None,
+    }
+
+
+def file_detail(file: File, tracks: Sequence[Track]) -> dict[str, Any]:
+    """Return all that is known; the track for scrubbing is no track of the file's own."""
+    failure = file.failure
+    return {
+        **file_summary(file),
+        "mime_type": file.mime_type or file.media_type,
+        "width": file.width_px,
+        "height": file.height_px,
+        "duration_ms": file.duration_ms,
+        "created_at": file.created_at.isoformat(),
+        "completed_at": file.completed_at.isoformat() if file.completed_at else None,
+        "failed_at": file.failed_at.isoformat() if file.failed_at else None,
+        "error": {"code": failure.code, "message": failure.message} if failure else None,
+        "tracks": [_track(track) for track in tracks if track.track_id > 0],
+    }
+
+
+def _track(track: Track) -> dict[str, Any]:
+    return {
+        "track_id": track.track_id,
+        "type": track.type,
+        "codec_name": track.codec_name,
+        "duration_ms": track.duration_ms,
+        "byte_size": track.byte_size,
+    }

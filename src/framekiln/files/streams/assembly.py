@@ -1,0 +1,100 @@
+"""Makes of the track files of a sealed stream all that players fetch; runs in a confined child.
+
+The tracks stay as they came. Each is read and verified whole once more, its pictures are decoded
+for a small track to scrub with, and all are put into one ordinary MP4 besides.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from framekiln.media.analysis.overview import THUMBNAILS
+from framekiln.media.analysis.thumbnails import SheetBuilder
+from framekiln.media.isobmff.index import SCRUB_TRACK_ID, IndexEntry, index_entry
+from framekiln.media.probe.media_file import VideoFacts, probe_media
+from framekiln.media.remux.track_mux import mux_mp4
+from framekiln.media.tracks.probe_info import probe_info
+from framekiln.media.tracks.progress import WorkProgress
+from framekiln.media.tracks.split import INDEX_NAME, ProcessedTrack, ProcessedVideo, track_path
+from framekiln.media.tracks.video_tracks import (
+    OnDecodedFrame,
+    VideoTrackSource,
+    VideoTrackSpec,
+    encode_video_tracks,
+)
+
+Report = Callable[[dict[str, Any]], None]
+
+
+def task(args: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Finish `folder`, which has the track files of `track_ids`; tell the same as media/split.
+
+    The whole MP4 becomes the file named `source` in it.
+    """
+    done = WorkProgress(lambda part: report({"progress": float(part)}))
+    folder = Path(args["folder"])
+    return asdict(assemble_video(folder, args["track_ids"], done, source=folder / args["source"]))
+
+
+def assemble_video(
+    folder: Path, track_ids: Sequence[int], done: WorkProgress, *, source: Path
+) -> ProcessedVideo:
+    """Write scrub track, index and the whole MP4 beside the tracks, or raise `UnreadableMedia`."""
+    index = {
+        track_id: index_entry(track_id, track_path(folder, track_id)) for track_id in track_ids
+    }
+    mux_mp4([track_path(folder, track_id) for track_id in track_ids], source)
+    facts = probe_media(source)
+    tracks = [_describe(folder, entry) for entry in index.values()]
+    scrub: ProcessedTrack | None = None
+    if facts.video is not None:
+        pictures = sum(each["sample_count"] for each in index.values() if each["type"] == "video")
+        done.plan(pictures)
+        sheet = SheetBuilder(facts)
+        scrub_path = track_path(folder, SCRUB_TRACK_ID)
+        _make_scrub(source, scrub_path, facts.video, viewer=sheet.add_frame, done=done)
+        sheet.write(folder / THUMBNAILS)
+        index[SCRUB_TRACK_ID] = index_entry(SCRUB_TRACK_ID, scrub_path)
+        scrub = _describe(folder, index[SCRUB_TRACK_ID])
+    text = json.dumps({str(key): index[key] for key in sorted(index)}, separators=(",", ":"))
+    (folder / INDEX_NAME).write_text(text, encoding="utf-8")
+    done.finish()
+    return ProcessedVideo(
+        width_px=facts.video.width_px if facts.video else None,
+        height_px=facts.video.height_px if facts.video else None,
+        duration_ms=round(facts.duration_ms),
+        tracks=tuple(tracks),
+        scrub=scrub,
+        left_out=(),
+    )
+
+
+def _make_scrub(
+    source: Path, out: Path, facts: VideoFacts, *, viewer: OnDecodedFrame, done: WorkProgress
+) -> None:
+    encode_video_tracks(
+        VideoTrackSource(source, facts.fps),
+        [VideoTrackSpec.scrub(out, facts.width_px, facts.height_px)],
+        tick=lambda: done.add(1),
+        viewer=viewer,
+    )
+
+
+def _describe(folder: Path, entry: IndexEntry) -> ProcessedTrack:
+    track_id: int = entry["track"]
+    path = track_path(folder, track_id)
+    info = probe_info(path, entry)
+    return ProcessedTrack(
+        track_id=track_id,
+        type=entry["type"],
+        codec_name=info["codec_name"],
+        codec=entry["codec"],
+        duration_ms=round(Fraction(entry["duration"] * 1000, entry["timescale"])),
+        byte_size=path.stat().st_size,
+        probe_info=info,
+        is_copied=track_id != SCRUB_TRACK_ID,
+        reason="small pictures for scrubbing" if track_id == SCRUB_TRACK_ID else None,
+    )

@@ -1,1 +1,0 @@
-"""The tracks of files: their SQL."""

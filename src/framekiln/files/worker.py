@@ -1,0 +1,105 @@
+"""A video's way from processing to ready: what its worker may do to it, and when."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from framekiln.db.notify import notify
+from framekiln.db.pool import Database
+from framekiln.files import part_store, store, track_store
+from framekiln.files.errors import FileExpired, FileKillsWorkers
+from framekiln.files.events import FileEvents
+from framekiln.files.model import OWN_CONTENT, File, FileFacts, NewTrack, progress_topic
+from framekiln.files.part_store import Part
+from framekiln.jobs.failures import Failure
+from framekiln.kit.clock import Clock
+from framekiln.kit.ids import FileId
+
+MAX_TAKES: Final = 5
+"""A file that took this many workers down with it is poison."""
+
+
+@dataclass(frozen=True)
+class TakenFile:
+    """A file in the hands of one worker."""
+
+    file: File
+    fence: int
+
+
+class FileWorker:
+    """The files of all organizations, as their workers see them."""
+
+    def __init__(self, database: Database, *, clock: Clock, events: FileEvents) -> None:
+        self._database = database
+        self._events = events
+        self._clock = clock
+
+    async def take(self, file_id: FileId) -> TakenFile | None:
+        """Become the one worker of a file; None when there is nothing to be done.
+
+        Raises when it is not worth trying (any more).
+        """
+        async with self._database.transaction() as connection:
+            found = await store.take(connection, file_id)
+        if found is None:
+            return None
+        taken = TakenFile(*found)
+        if taken.file.has_expired(self._clock.now()):
+            raise FileExpired("it expired before it was processed")
+        if taken.fence > MAX_TAKES:
+            raise FileKillsWorkers(f"{MAX_TAKES} workers died while they processed it")
+        return taken
+
+    async def upload_parts(self, file_id: FileId) -> list[Part]:
+        """Return the parts of the upload, in order."""
+        async with self._database.connection() as connection:
+            return await part_store.list_all(connection, file_id, OWN_CONTENT)
+
+    async def is_still_taken(self, taken: TakenFile) -> bool:
+        """Whether nobody has taken the file over, deleted it or made it ready otherwise."""
+        async with self._database.connection() as connection:
+            return await store.is_taken(connection, taken.file.id, fence=taken.fence)
+
+    async def report(self, file_id: FileId, permille: int) -> None:
+        """Note how far it is."""
+        async with self._database.transaction() as connection:
+            await store.set_progress(connection, file_id, permille=permille)
+            await notify(connection, progress_topic(file_id))
+
+    async def complete(
+        self, taken: TakenFile, facts: FileFacts, tracks: Sequence[NewTrack]
+    ) -> bool:
+        """Make the file ready; False when it is not ours any more."""
+        file_id = taken.file.id
+        async with self._database.transaction() as connection:
+            is_ready = await store.set_ready(
+                connection,
+                file_id,
+                facts,
+                has_source=True,
+                now=self._clock.now(),
+                fence=taken.fence,
+            )
+            if is_ready:
+                await track_store.replace_all(connection, file_id, tracks)
+                await part_store.delete_all(connection, file_id, OWN_CONTENT)
+                await self._events.record(connection, file_id)
+            await notify(connection, progress_topic(file_id))
+        return is_ready
+
+    async def fail(self, file_id: FileId, failure: Failure) -> bool:
+        """Say why it cannot be made ready; False when it has ended already."""
+        async with self._database.transaction() as connection:
+            has_failed = await store.fail(connection, file_id, failure, now=self._clock.now())
+            await part_store.delete_all(connection, file_id, OWN_CONTENT)
+            await notify(connection, progress_topic(file_id))
+            if has_failed:
+                await self._events.record(connection, file_id)
+        return has_failed
+
+    async def is_needed(self, file: File) -> bool:
+        """Whether the file is still there and has not expired."""
+        async with self._database.connection() as connection:
+            found = await store.find(connection, file.organization_id, file.id)
+        return found is not None and not found.has_expired(self._clock.now())

@@ -1,1 +1,0 @@
-"""Users, their passwords, and the sessions in which they are logged in."""

@@ -1,0 +1,133 @@
+"""Sessions: logging in with a password, being recognised by a cookie, logging out.
+
+A session is a row under the hash of a random text; only the browser has the text. It lives as long
+as it is used. Every try at a password is counted before it is made, so that many at once are no way
+around the limit; nobody learns from an answer, or from its time, which addresses exist.
+"""
+
+import math
+import secrets
+from datetime import datetime, timedelta
+from typing import Final
+
+from framekiln.db.pool import Database
+from framekiln.identity import user_store
+from framekiln.identity.keys import hash_key
+from framekiln.identity.model import (
+    Caller,
+    IssuedSession,
+    LoginFailed,
+    SessionEnded,
+    SessionMissing,
+    TooManyAttempts,
+)
+from framekiln.identity.passwords import Passwords
+from framekiln.identity.service import CallerCache
+from framekiln.identity.users import normalize_email
+from framekiln.kit.clock import Clock
+
+LIFETIME: Final = timedelta(days=30)
+"""After the last use."""
+EXTEND_EVERY: Final = timedelta(days=1)
+TOKEN_BYTES: Final = 32
+MAX_TOKEN_CHARS: Final = 128
+MAX_ATTEMPTS: Final = 10
+ATTEMPTS_WINDOW: Final = timedelta(minutes=15)
+
+
+class Sessions:
+    """Who is logged in."""
+
+    def __init__(self, database: Database, *, passwords: Passwords, clock: Clock) -> None:
+        self._database = database
+        self._passwords = passwords
+        self._clock = clock
+        self._recent = CallerCache()
+
+    async def log_in(self, email: str, password: str) -> IssuedSession:
+        """Begin a session in the user's first organization, or raise `LoginFailed`."""
+        address = normalize_email(email)
+        found = await self._find_user(address) if address else None
+        is_right = await self._passwords.matches(found.password_hash if found else None, password)
+        if not is_right or found is None:
+            raise _login_failed()
+        return await self._begin(found)
+
+    async def authenticate(self, text: str | None) -> Caller:
+        """Return who is logged in by this text, or raise `Unauthenticated`."""
+        if not text:
+            raise SessionMissing("nobody is logged in: POST /login first")
+        if len(text) > MAX_TOKEN_CHARS:
+            raise _ended()
+        now, token_hash = self._clock.now(), hash_key(text)
+        recent = self._recent.get(token_hash, now=now)
+        if recent is not None:
+            return recent
+        async with self._database.connection() as connection:
+            found = await user_store.find_session(connection, token_hash, now=now)
+        if found is None:
+            raise _ended()
+        caller = Caller(organization=found.organization, user=found.user)
+        self._recent.put(token_hash, caller, now=now)
+        await self._extend(token_hash, found.expires_at, now=now)
+        return caller
+
+    async def log_out(self, text: str) -> None:
+        """End a session; ending it again changes nothing."""
+        async with self._database.transaction() as connection:
+            await user_store.delete_session(connection, hash_key(text))
+        self._recent.clear()
+
+    async def remove_expired(self) -> int:
+        """Delete sessions that are over; return how many there were."""
+        async with self._database.transaction() as connection:
+            return await user_store.delete_expired(
+                connection, now=self._clock.now(), window=ATTEMPTS_WINDOW
+            )
+
+    async def _find_user(self, email: str) -> user_store.StoredUser | None:
+        now = self._clock.now()
+        async with self._database.transaction() as connection:
+            tried = await user_store.count_login_attempt(
+                connection, email, now=now, window=ATTEMPTS_WINDOW
+            )
+            found = await user_store.find_user(connection, email)
+        if tried.count > MAX_ATTEMPTS:
+            wait_s = math.ceil((tried.since + ATTEMPTS_WINDOW - now).total_seconds())
+            raise TooManyAttempts(
+                f"this e-mail address was tried {MAX_ATTEMPTS} times: wait {wait_s} s",
+                retry_after_s=wait_s,
+            )
+        return found
+
+    async def _begin(self, found: user_store.StoredUser) -> IssuedSession:
+        text, now = secrets.token_urlsafe(TOKEN_BYTES), self._clock.now()
+        async with self._database.transaction() as connection:
+            organization = await user_store.first_organization(connection, found.user.id)
+            has_begun = organization is not None and await user_store.insert_session(
+                connection,
+                found,
+                organization_id=organization.id,
+                token_hash=hash_key(text),
+                now=now,
+                expires_at=now + LIFETIME,
+            )
+            if has_begun:
+                await user_store.reset_login_attempts(connection, found.user.email)
+        if organization is None or not has_begun:
+            raise _login_failed()
+        return IssuedSession(text, Caller(organization=organization, user=found.user))
+
+    async def _extend(self, token_hash: str, expires_at: datetime, *, now: datetime) -> None:
+        if now + LIFETIME - expires_at < EXTEND_EVERY:
+            return
+        async with self._database.transaction() as connection:
+            await user_store.extend_session(connection, token_hash, expires_at=now + LIFETIME)
+
+
+def _login_failed() -> LoginFailed:
+    return LoginFailed("no user has this e-mail address and password")
+
+
+def _ended() -> SessionEnded:
+    return SessionEnded("this session has ended: log in again")

@@ -1,0 +1,257 @@
+"""SQL of users, memberships, sessions and login attempts. Decides nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from framekiln.db.pool import Connection
+from framekiln.identity.model import Member, Organization, Role, User
+from framekiln.kit.ids import OrganizationId, UserId
+
+Row = Mapping[str, Any]
+
+# Any number will do, as long as nothing else in the database takes the same one.
+FIRST_USER_LOCK = 0x6B696C6E03
+MAX_COUNTED_ATTEMPTS = 1_000_000
+
+
+@dataclass(frozen=True)
+class StoredUser:
+    """A user as it lies in the table."""
+
+    user: User
+    password_hash: str = field(repr=False)
+
+
+@dataclass(frozen=True)
+class StoredSession:
+    """A session with whom it stands for."""
+
+    user: User
+    organization: Organization
+    expires_at: datetime
+
+
+@dataclass(frozen=True)
+class LoginAttempts:
+    """How often an address was tried, and since when it is counted."""
+
+    count: int
+    since: datetime
+
+
+async def lock_first_user(connection: Connection) -> None:
+    """Let one transaction at a time look for, and make, the first user."""
+    await connection.execute("SELECT pg_advisory_xact_lock(%s)", [FIRST_USER_LOCK])
+
+
+async def has_users(connection: Connection) -> bool:
+    """Whether there is any user."""
+    cursor = await connection.execute("SELECT 1 FROM user_account LIMIT 1")
+    return await cursor.fetchone() is not None
+
+
+async def insert_user(connection: Connection, user: User, password_hash: str) -> bool:
+    """Add a user; False when the address is taken."""
+    cursor = await connection.execute(
+        """
+        INSERT INTO user_account (id, email, password_hash, created_at)
+        VALUES (%(id)s, %(email)s, %(password_hash)s, %(created_at)s)
+        ON CONFLICT (email) DO NOTHING
+        """,
+        {**vars(user), "password_hash": password_hash},
+    )
+    return cursor.rowcount == 1
+
+
+async def insert_membership(
+    connection: Connection, user: User, organization_id: OrganizationId, *, role: Role
+) -> None:
+    """Put a new user into an organization."""
+    await connection.execute(
+        """
+        INSERT INTO membership (user_id, organization_id, role, created_at)
+        VALUES (%s, %s, %s, %s)
+        """,
+        [user.id, organization_id, role, user.created_at],
+    )
+
+
+async def find_user(connection: Connection, email: str) -> StoredUser | None:
+    """Return the user with this address."""
+    cursor = await connection.execute(
+        "SELECT id AS user_id, email, created_at AS user_created_at, password_hash"
+        " FROM user_account WHERE email = %s",
+        [email],
+    )
+    row = await cursor.fetchone()
+    return StoredUser(_user(row), row["password_hash"]) if row else None
+
+
+async def list_members(connection: Connection) -> list[Member]:
+    """Return all users in all their organizations, oldest first."""
+    cursor = await connection.execute(
+        """
+        SELECT u.id AS user_id, u.email, u.created_at AS user_created_at, m.role,
+               o.id, o.name, o.pipelines_enabled, o.created_at
+        FROM membership m
+        JOIN user_account u ON u.id = m.user_id
+        JOIN organization o ON o.id = m.organization_id
+        ORDER BY u.created_at, u.id, m.created_at, o.id
+        """
+    )
+    return [
+        Member(user=_user(row), organization=_organization(row), role=Role(row["role"]))
+        for row in await cursor.fetchall()
+    ]
+
+
+async def set_password(connection: Connection, user_id: UserId, password_hash: str) -> None:
+    """Replace a user's password and end all their sessions."""
+    await connection.execute(
+        "UPDATE user_account SET password_hash = %s WHERE id = %s", [password_hash, user_id]
+    )
+    await connection.execute("DELETE FROM login_session WHERE user_id = %s", [user_id])
+
+
+async def delete_user(connection: Connection, email: str) -> User | None:
+    """Remove a user with memberships and sessions; None when there is no such user."""
+    cursor = await connection.execute(
+        """
+        DELETE FROM user_account WHERE email = %s
+        RETURNING id AS user_id, email, created_at AS user_created_at
+        """,
+        [email],
+    )
+    row = await cursor.fetchone()
+    return _user(row) if row else None
+
+
+async def first_organization(connection: Connection, user_id: UserId) -> Organization | None:
+    """Return the organization that a user joined first."""
+    cursor = await connection.execute(
+        """
+        SELECT o.id, o.name, o.pipelines_enabled, o.created_at
+        FROM membership m JOIN organization o ON o.id = m.organization_id
+        WHERE m.user_id = %s ORDER BY m.created_at, o.id LIMIT 1
+        """,
+        [user_id],
+    )
+    row = await cursor.fetchone()
+    return _organization(row) if row else None
+
+
+async def insert_session(
+    connection: Connection,
+    found: StoredUser,
+    *,
+    organization_id: OrganizationId,
+    token_hash: str,
+    now: datetime,
+    expires_at: datetime,
+) -> bool:
+    """Begin a session; False when the password was changed since it was compared.
+
+    The lock on the user makes a change of password, which ends all sessions, see this one.
+    """
+    cursor = await connection.execute(
+        """
+        WITH holder AS (
+            SELECT id FROM user_account WHERE id = %(user_id)s AND password_hash = %(hash)s
+            FOR SHARE
+        )
+        INSERT INTO login_session (token_hash, user_id, organization_id, created_at, expires_at)
+        SELECT %(token_hash)s, id, %(organization_id)s, %(now)s, %(expires_at)s FROM holder
+        """,
+        {
+            "user_id": found.user.id,
+            "hash": found.password_hash,
+            "token_hash": token_hash,
+            "organization_id": organization_id,
+            "now": now,
+            "expires_at": expires_at,
+        },
+    )
+    return cursor.rowcount == 1
+
+
+async def find_session(
+    connection: Connection, token_hash: str, *, now: datetime
+) -> StoredSession | None:
+    """Return a session that has not expired."""
+    cursor = await connection.execute(
+        """
+        SELECT u.id AS user_id, u.email, u.created_at AS user_created_at, s.expires_at,
+               o.id, o.name, o.pipelines_enabled, o.created_at
+        FROM login_session s
+        JOIN user_account u ON u.id = s.user_id
+        JOIN organization o ON o.id = s.organization_id
+        WHERE s.token_hash = %s AND s.expires_at > %s
+        """,
+        [token_hash, now],
+    )
+    row = await cursor.fetchone()
+    return StoredSession(_user(row), _organization(row), row["expires_at"]) if row else None
+
+
+async def extend_session(connection: Connection, token_hash: str, *, expires_at: datetime) -> None:
+    """Let a session live longer, never shorter."""
+    await connection.execute(
+        """
+        UPDATE login_session SET expires_at = %(expires_at)s
+        WHERE token_hash = %(token_hash)s AND expires_at < %(expires_at)s
+        """,
+        {"token_hash": token_hash, "expires_at": expires_at},
+    )
+
+
+async def delete_session(connection: Connection, token_hash: str) -> None:
+    """End a session, if there is one."""
+    await connection.execute("DELETE FROM login_session WHERE token_hash = %s", [token_hash])
+
+
+async def count_login_attempt(
+    connection: Connection, email: str, *, now: datetime, window: timedelta
+) -> LoginAttempts:
+    """Count one more try of an address; after `window` the count begins anew."""
+    cursor = await connection.execute(
+        """
+        INSERT INTO login_attempt (email, attempts, since) VALUES (%(email)s, 1, %(now)s)
+        ON CONFLICT (email) DO UPDATE SET
+            attempts = CASE WHEN login_attempt.since <= %(before)s THEN 1
+                       ELSE LEAST(login_attempt.attempts + 1, %(most)s) END,
+            since = CASE WHEN login_attempt.since <= %(before)s THEN excluded.since
+                    ELSE login_attempt.since END
+        RETURNING attempts, since
+        """,
+        {"email": email, "now": now, "before": now - window, "most": MAX_COUNTED_ATTEMPTS},
+    )
+    row = await cursor.fetchone()
+    assert row is not None
+    return LoginAttempts(row["attempts"], row["since"])
+
+
+async def reset_login_attempts(connection: Connection, email: str) -> None:
+    """Count from nothing again."""
+    await connection.execute("DELETE FROM login_attempt WHERE email = %s", [email])
+
+
+async def delete_expired(connection: Connection, *, now: datetime, window: timedelta) -> int:
+    """Remove sessions that are over, and old counts; return how many sessions."""
+    cursor = await connection.execute("DELETE FROM login_session WHERE expires_at <= %s", [now])
+    await connection.execute("DELETE FROM login_attempt WHERE since <= %s", [now - window])
+    return cursor.rowcount
+
+
+def _user(row: Row) -> User:
+    return User(id=UserId(row["user_id"]), email=row["email"], created_at=row["user_created_at"])
+
+
+def _organization(row: Row) -> Organization:
+    return Organization(
+        id=OrganizationId(row["id"]),
+        name=row["name"],
+        pipelines_enabled=row["pipelines_enabled"],
+        created_at=row["created_at"],
+    )

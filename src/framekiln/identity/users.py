@@ -1,0 +1,133 @@
+"""Users: made, listed, given passwords and removed by the operator. There is no way to sign up."""
+
+import re
+from typing import Final
+
+from framekiln.db.pool import Connection, Database
+from framekiln.identity import user_store
+from framekiln.identity.model import (
+    EmailTaken,
+    InvalidEmail,
+    IssuedUser,
+    Member,
+    OrganizationNotFound,
+    Role,
+    User,
+    UserNotFound,
+)
+from framekiln.identity.passwords import Passwords, make_password
+from framekiln.identity.service import DEFAULT_ORGANIZATION
+from framekiln.identity.store import (
+    find_organization,
+    find_organization_by_name,
+    list_organizations,
+)
+from framekiln.kit.clock import Clock
+from framekiln.kit.ids import OrganizationId, UserId, new_uuid
+
+FIRST_EMAIL: Final = "admin@localhost"
+MAX_EMAIL_CHARS: Final = 254
+EMAIL: Final = re.compile(r"[^\s@]+@[^\s@]+")
+
+
+class Users:
+    """The users of this installation."""
+
+    def __init__(self, database: Database, *, passwords: Passwords, clock: Clock) -> None:
+        self._database = database
+        self._passwords = passwords
+        self._clock = clock
+
+    async def create(
+        self,
+        email: str,
+        organization_id: OrganizationId,
+        *,
+        role: Role = Role.MEMBER,
+        password: str | None = None,
+    ) -> IssuedUser:
+        """Add a user to an organization; without a password one is made up."""
+        require_email(email)
+        async with self._database.transaction() as connection:
+            if await find_organization(connection, organization_id) is None:
+                raise OrganizationNotFound(f"there is no organization {organization_id}")
+        issued, password_hash = await self._new_user(email, password)
+        async with self._database.transaction() as connection:
+            await _insert(connection, issued.user, password_hash)
+            await user_store.insert_membership(connection, issued.user, organization_id, role=role)
+        return issued
+
+    async def list_members(self) -> list[Member]:
+        """Return all users in all their organizations, oldest first."""
+        async with self._database.connection() as connection:
+            return await user_store.list_members(connection)
+
+    async def set_password(self, email: str, password: str | None = None) -> IssuedUser:
+        """Replace a user's password and end all their sessions; without one it is made up."""
+        text = password if password is not None else make_password()
+        password_hash = await self._passwords.hash(text)
+        async with self._database.transaction() as connection:
+            found = await user_store.find_user(connection, require_email(email))
+            if found is None:
+                raise _no_user(email)
+            await user_store.set_password(connection, found.user.id, password_hash)
+            await user_store.reset_login_attempts(connection, found.user.email)
+        return IssuedUser(found.user, text)
+
+    async def delete(self, email: str) -> User:
+        """Remove a user and end all their sessions; what the organization has stays."""
+        async with self._database.transaction() as connection:
+            deleted = await user_store.delete_user(connection, require_email(email))
+        if deleted is None:
+            raise _no_user(email)
+        return deleted
+
+    async def ensure_first(self) -> IssuedUser | None:
+        """Make the first start usable; safe to call on every start, from many processes at once.
+
+        When there is no user, the owner of the default organization (else of the oldest) is made
+        and returned with the password, to be printed once.
+        """
+        async with self._database.transaction() as connection:
+            await user_store.lock_first_user(connection)
+            if await user_store.has_users(connection):
+                return None
+            organization = await find_organization_by_name(connection, DEFAULT_ORGANIZATION)
+            organization = organization or next(iter(await list_organizations(connection)), None)
+            if organization is None:
+                return None
+            issued, password_hash = await self._new_user(FIRST_EMAIL, None)
+            await _insert(connection, issued.user, password_hash)
+            await user_store.insert_membership(
+                connection, issued.user, organization.id, role=Role.OWNER
+            )
+        return issued
+
+    async def _new_user(self, email: str, password: str | None) -> tuple[IssuedUser, str]:
+        text = password if password is not None else make_password()
+        user = User(id=UserId(new_uuid()), email=require_email(email), created_at=self._clock.now())
+        return IssuedUser(user, text), await self._passwords.hash(text)
+
+
+def normalize_email(text: str) -> str | None:
+    """Return an address in the form it is stored in, or None when it is none."""
+    trimmed = text.strip().lower()
+    is_sane = len(trimmed) <= MAX_EMAIL_CHARS and trimmed.isprintable()
+    return trimmed if is_sane and EMAIL.fullmatch(trimmed) else None
+
+
+def require_email(text: str) -> str:
+    """Return an address in the form it is stored in, or raise `InvalidEmail`."""
+    email = normalize_email(text)
+    if email is None:
+        raise InvalidEmail("an e-mail address looks like name@host", field="email")
+    return email
+
+
+async def _insert(connection: Connection, user: User, password_hash: str) -> None:
+    if not await user_store.insert_user(connection, user, password_hash):
+        raise EmailTaken(f"there is a user {user.email} already")
+
+
+def _no_user(email: str) -> UserNotFound:
+    return UserNotFound(f"there is no user {email!r}: framekiln users list shows them")

@@ -1,0 +1,214 @@
+"""Sandboxes for child processes: command lines, and which of them this machine supports.
+
+Strongest first: namespaces without network and with an almost empty file system (bubblewrap),
+under an unprivileged user; else Landlock for files, with an unprivileged user where the service
+has the right to change users. In all of them the child forbids itself risky calls (`seccomp`) and
+is limited (`limits`). Nothing of what the child is to do is known here.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+# Nobody else runs under it, so nothing else can be reached by it.
+UNPRIVILEGED_ID: Final = 64114
+_PROBE: Final = ("framekiln.kit.confined.child", "probe")
+_SYSTEM: Final = ("/usr", "/etc/ld.so.cache", "/etc/alternatives")
+_OUTSIDE_USR: Final = ("/lib", "/lib64", "/lib32", "/bin", "/sbin")
+_DEVICES: Final = ("/dev/null", "/dev/zero", "/dev/urandom", "/dev/random")
+__PROBE_TIMEOUT_S: Final = 20
+
+
+class Isolation(StrEnum):
+    """What stands between a child and the machine."""
+
+    NAMESPACES_AND_USER = "namespaces and a user of its own"
+    """Only root can make them; the child is not root, nor mapped to root."""
+    NAMESPACES = "namespaces"
+    NONE = "none"
+    """Landlock, which the child puts on itself, if there is any."""
+
+
+@dataclass(frozen=True)
+class Sandbox:
+    """What this machine offers; `description` says it to people, with the reason."""
+
+    isolation: Isolation
+    description: str
+
+
+@dataclass(frozen=True)
+class VisibleFiles:
+    """All that a child may see: `folder` it may change, the rest it may read."""
+
+    folder: Path
+    readable: tuple[Path, ...] = ()
+    packages: tuple[str, ...] = ("framekiln",)
+
+    def package_folders(self) -> list[Path]:
+        """Return where the code lies that the child imports."""
+        places = [spec.submodule_search_locations for p in self.packages if (spec := find_spec(p))]
+        return [Path(place[0]) for place in places if place]
+
+    def code(self) -> list[Path]:
+        """Return what Python needs, and our code."""
+        prefixes = {Path(p) for p in (sys.prefix, sys.exec_prefix, sys.base_prefix)}
+        return [*sorted(prefixes), *self.package_folders()]
+
+
+def child_command(walls: Isolation, view: VisibleFiles, module: tuple[str, ...]) -> list[str]:
+    """Return the whole command line of a child that runs a module, with its arguments."""
+    # Neither the folder it stands in nor its home is a place to import from.
+    python = [sys.executable, "-P", "-s", "-m", *module]
+    stranger = [
+        "setpriv",
+        f"--reuid={UNPRIVILEGED_ID}",
+        f"--regid={UNPRIVILEGED_ID}",
+        "--clear-groups",
+    ]
+    if walls is Isolation.NAMESPACES:
+        return [*_bubblewrap(view, has_user_namespace=True), *python]
+    if walls is Isolation.NAMESPACES_AND_USER:
+        return [*_bubblewrap(view, has_user_namespace=False), *stranger, "--", *python]
+    if os.geteuid() != 0:
+        return python
+    if runs_unprivileged(walls, view):
+        return [*stranger, "--", *python]
+    return ["setpriv", "--bounding-set=-all", "--inh-caps=-all", "--", *python]
+
+
+def runs_unprivileged(walls: Isolation, view: VisibleFiles) -> bool:
+    """Tell whether the child is another user than we, who needs to be let into its folder."""
+    if walls is not Isolation.NONE:
+        return walls is Isolation.NAMESPACES_AND_USER
+    reached = [*view.code(), view.folder, *view.readable]
+    return os.geteuid() == 0 and all(_is_open_to_all(path) for path in reached)
+
+
+def child_environment(view: VisibleFiles) -> dict[str, str]:
+    """Return the child's whole environment; ours holds secrets."""
+    kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
+    return {
+        **kept,
+        "PATH": "/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "HOME": str(view.folder),
+        "TMPDIR": str(view.folder),
+        "PYTHONPATH": os.pathsep.join(str(place.parent) for place in view.package_folders()),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        # Threads of ours are for decoding; each arena and each thread of others takes memory.
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "MALLOC_ARENA_MAX": "2",
+    }
+
+
+def landlock_paths(view: VisibleFiles) -> list[Path]:
+    """Return what may be read where there are no namespaces."""
+    system = [Path(path) for path in (*_SYSTEM, *_OUTSIDE_USR, *_DEVICES)]
+    return [*system, *view.code(), *view.readable]
+
+
+@cache
+def strongest_sandbox() -> Sandbox:
+    """Try the cages on this machine, once, and return the strongest that opens."""
+    reasons: list[str] = []
+    for walls in _possible_walls():
+        try:
+            worn = _try(walls)
+        except _SandboxUnavailable as error:
+            reasons.append(str(error))
+            continue
+        return Sandbox(walls, _describe(walls, worn, reasons))
+    return Sandbox(Isolation.NONE, f"nothing but limits ({'; '.join(reasons)})")
+
+
+class _SandboxUnavailable(Exception):
+    """A cage cannot be made here; the words say why."""
+
+
+def _possible_walls() -> Iterator[Isolation]:
+    if os.geteuid() == 0:
+        yield Isolation.NAMESPACES_AND_USER
+    yield Isolation.NAMESPACES
+    yield Isolation.NONE
+
+
+def _try(walls: Isolation) -> list[str]:
+    """Start a child that only says what it could put on itself."""
+    with tempfile.TemporaryDirectory() as folder:
+        view = VisibleFiles(Path(folder))
+        if runs_unprivileged(walls, view):
+            os.chown(folder, UNPRIVILEGED_ID, UNPRIVILEGED_ID)
+        try:
+            done = subprocess.run(
+                child_command(walls, view, _PROBE),
+                env=child_environment(view),
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                timeout=__PROBE_TIMEOUT_S,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise _SandboxUnavailable(f"{walls}: {error}") from error
+    if done.returncode != 0:
+        said = done.stderr.strip().splitlines()
+        raise _SandboxUnavailable(
+            f"{walls}: {said[-1] if said else f'exit code {done.returncode}'}"
+        )
+    return done.stdout.splitlines()
+
+
+def _describe(walls: Isolation, worn: list[str], reasons: list[str]) -> str:
+    if walls is not Isolation.NONE:
+        parts = ["bubblewrap", *(word for word in worn if word != "landlock")]
+        return ", ".join(parts)
+    return f"{', '.join([*worn, 'limits'])} ({'; '.join(reasons)})"
+
+
+def _bubblewrap(view: VisibleFiles, *, has_user_namespace: bool) -> list[str]:
+    arguments = ["bwrap", "--die-with-parent", "--unshare-ipc", "--unshare-pid", "--unshare-net"]
+    arguments += ["--unshare-uts", "--unshare-cgroup-try", "--cap-drop", "ALL"]
+    if has_user_namespace:
+        arguments += [
+            "--unshare-user",
+            "--uid",
+            str(UNPRIVILEGED_ID),
+            "--gid",
+            str(UNPRIVILEGED_ID),
+        ]
+    else:
+        # For setpriv, which gives them up.
+        arguments += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
+    for system in _SYSTEM:
+        arguments += ["--ro-bind-try", system, system]
+    for place in map(Path, _OUTSIDE_USR):
+        if place.is_symlink():
+            arguments += ["--symlink", str(place.readlink()), str(place)]
+        else:
+            arguments += ["--ro-bind-try", str(place), str(place)]
+    arguments += ["--dev", "/dev", "--remount-ro", "/dev"]
+    shown = [*view.code(), *view.readable]
+    # Bubblewrap would make the folders above for itself alone.
+    for above in sorted({parent for path in (*shown, view.folder) for parent in path.parents}):
+        arguments += ["--perms", "0755", "--dir", str(above)]
+    for path in shown:
+        arguments += ["--ro-bind", str(path), str(path)]
+    folder = str(view.folder)
+    # Memory in disguise otherwise: the root is kept in memory.
+    arguments += ["--bind", folder, folder, "--remount-ro", "/", "--chdir", "/"]
+    return arguments
+
+
+def _is_open_to_all(path: Path) -> bool:
+    """Tell whether any user can get to a path (not: what they may do there)."""
+    return all(parent.stat().st_mode & 0o001 for parent in path.resolve().parents)

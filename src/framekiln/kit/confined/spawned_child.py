@@ -1,0 +1,71 @@
+"""A child that is started for one order, in a cage of its own: the plain way."""
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
+from framekiln.kit.confined.order import ConfinedOrder, order_file
+from framekiln.kit.confined.outcome import ConfinedChild, open_pipe
+from framekiln.kit.confined.sandbox import Isolation, Sandbox, child_command, child_environment
+
+_CHILD: Final = "framekiln.kit.confined.child"
+
+
+@dataclass
+class _StartedChild(ConfinedChild):
+    """A process group of its own."""
+
+    process: asyncio.subprocess.Process
+
+    def signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, number)
+
+    async def wait(self) -> int:
+        return await self.process.wait()
+
+
+async def start_process(
+    command: list[str], environment: dict[str, str], *, stdin: Any, output: Any, passed: int
+) -> asyncio.subprocess.Process:
+    """Start a command with a session of its own and none of our files but those given."""
+    return await asyncio.create_subprocess_exec(
+        *command,
+        stdin=stdin,
+        stdout=output,
+        stderr=output,
+        pass_fds=(passed,),
+        env=environment,
+        cwd="/",
+        start_new_session=True,
+        umask=0o077,
+    )
+
+
+@asynccontextmanager
+async def spawned_child(cage: Sandbox, order: ConfinedOrder) -> AsyncIterator[ConfinedChild]:
+    """Yield the running child; afterwards it is gone, with all that it may have started."""
+    view = order.view()
+    async with open_pipe() as (told, told_end), open_pipe() as (complained, complaint_end):
+        with order_file(order, has_landlock=cage.isolation is Isolation.NONE) as words:
+            process = await start_process(
+                child_command(cage.isolation, view, (_CHILD, str(told_end.fileno()))),
+                child_environment(view),
+                stdin=words,
+                output=complaint_end,
+                passed=told_end.fileno(),
+            )
+        told_end.close()
+        complaint_end.close()
+        child = _StartedChild(told, process=process)
+        listening = asyncio.create_task(child.collect_output(complained))
+        try:
+            yield child
+        finally:
+            child.signal(signal.SIGKILL)
+            await asyncio.shield(process.wait())
+            listening.cancel()

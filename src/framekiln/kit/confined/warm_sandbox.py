@@ -1,0 +1,146 @@
+"""A sandbox that stays open with a zygote process, which forks a child for each order.
+
+That saves a start of Python and all imports. The process is new for each order, so nothing goes
+from one stranger's file to the next; a zygote whose child crashed is not used again, for a crash
+may have told somebody how its memory is laid out. Orders that do not fit in, and all orders where
+processes cannot be kept apart by Landlock and seccomp, get a cage of their own (`started`).
+"""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from framekiln.kit.confined.errors import ConfinedFailed
+from framekiln.kit.confined.forked_child import ZygoteHandle
+from framekiln.kit.confined.order import ConfinedOrder
+from framekiln.kit.confined.outcome import ConfinedChild
+from framekiln.kit.confined.sandbox import Sandbox, VisibleFiles, strongest_sandbox
+from framekiln.kit.confined.spawned_child import spawned_child
+
+_MOST_ORDERS: Final = 500
+_MOST_FAILURES: Final = 3
+# Can be entered by name, not listed: names are long and random.
+_ENTER_ONLY: Final = 0o711
+
+log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True)
+class SandboxFolders:
+    """What a warm cage shows: a folder for the folders of children, and one for what they read."""
+
+    work: Path
+    sources: Path
+
+    def holds(self, order: ConfinedOrder) -> bool:
+        """Tell whether all that an order names lies in here."""
+        folder, readable = order.folder.absolute(), (p.absolute() for p in order.readable)
+        return folder.parent == self.work and all(p.parent == self.sources for p in readable)
+
+
+@contextmanager
+def open_sandbox_folders() -> Iterator[SandboxFolders]:
+    """Make the folders of a warm cage; they are removed with all that is in them."""
+    # Nobody outside gets through the folder above them.
+    with tempfile.TemporaryDirectory(prefix="framekiln-room-") as place:
+        room = SandboxFolders(Path(place, "work"), Path(place, "sources"))
+        for folder in (room.work, room.sources):
+            folder.mkdir()
+            folder.chmod(_ENTER_ONLY)
+        yield room
+
+
+class WarmSandbox:
+    """For one event loop. `modules` are imported before anybody needs them."""
+
+    def __init__(self, cage: Sandbox, room: SandboxFolders, modules: Sequence[str]) -> None:
+        self.cage = cage
+        self.room = room
+        self._modules = tuple(modules)
+        packages = dict.fromkeys(("framekiln", *(each.partition(".")[0] for each in modules)))
+        self._view = VisibleFiles(room.work, (room.sources,), tuple(packages))
+        self._zygote: ZygoteHandle | None = None
+        self._starting = asyncio.Lock()
+        self._failures = 0
+        self._retired: set[ZygoteHandle] = set()
+
+    async def warm_up(self) -> bool:
+        """Have a zygote ready; return False where there is none to be had."""
+        return await self._fresh_zygote() is not None
+
+    async def close(self) -> None:
+        """End the zygotes and all that they have forked."""
+        zygotes = {*self._retired, *([self._zygote] if self._zygote else [])}
+        self._zygote = None
+        for zygote in zygotes:
+            await zygote.close()
+
+    @asynccontextmanager
+    async def child(self, order: ConfinedOrder) -> AsyncIterator[ConfinedChild]:
+        """Yield a child at work; afterwards it is gone."""
+        fits = self.room.holds(order) and order.package in self._view.packages
+        zygote = await self._fresh_zygote() if fits else None
+        if zygote is None:
+            async with spawned_child(self.cage, order) as child:
+                yield child
+            return
+        zygote.users += 1
+        try:
+            async with zygote.forked(order) as child:
+                yield child
+        finally:
+            zygote.users -= 1
+            await self._look_after(zygote)
+
+    async def _fresh_zygote(self) -> ZygoteHandle | None:
+        async with self._starting:
+            if self._zygote is not None and self._zygote.is_gone:
+                await self._retire(self._zygote)
+            if self._zygote is None and self._failures < _MOST_FAILURES:
+                self._zygote = await self._start()
+            return self._zygote
+
+    async def _start(self) -> ZygoteHandle | None:
+        try:
+            return await ZygoteHandle.start(self.cage, self._view, self._modules)
+        except (ConfinedFailed, OSError, TimeoutError) as error:
+            self._failures += 1
+            log.warning("no warm cage: every child is started by itself", reason=str(error))
+            return None
+
+    async def _look_after(self, zygote: ZygoteHandle) -> None:
+        """End a zygote that has done its share as soon as nobody needs it."""
+        if zygote is self._zygote and (zygote.has_crashed or zygote.orders >= _MOST_ORDERS):
+            await self._retire(zygote)
+        elif zygote in self._retired and not zygote.users:
+            self._retired.discard(zygote)
+            await zygote.close()
+
+    async def _retire(self, zygote: ZygoteHandle) -> None:
+        self._zygote = None
+        if zygote.users:
+            self._retired.add(zygote)
+        else:
+            await zygote.close()
+
+
+@asynccontextmanager
+async def open_warm_sandbox(
+    room: SandboxFolders, modules: Sequence[str]
+) -> AsyncIterator[WarmSandbox]:
+    """Keep the strongest cage of this machine open; it becomes warm meanwhile."""
+    warm = WarmSandbox(await asyncio.to_thread(strongest_sandbox), room, modules)
+    warming = asyncio.create_task(warm.warm_up())
+    try:
+        yield warm
+    finally:
+        warming.cancel()
+        with suppress(asyncio.CancelledError):
+            await warming
+        await warm.close()

@@ -1,0 +1,56 @@
+"""Job for a confined child: what a dashboard shows of a video, its small pictures and its waveform.
+
+Both are extras: where one cannot be made, it is left out, and the answer says why. Small pictures
+that somebody has made already, on the way through the video, are left as they are.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from framekiln.media.analysis.thumbnails import sheet_layout, write_thumbnails
+from framekiln.media.audio.waveform import read_waveform
+from framekiln.media.errors import UnreadableMedia
+from framekiln.media.probe.media_file import MediaFacts, probe_media
+
+THUMBNAILS: Final = "thumbnails.jpg"
+WAVEFORM: Final = "waveform.json"
+
+Report = Callable[[dict[str, Any]], None]
+
+
+def overview_task(args: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Write `thumbnails.jpg` and `waveform.json` of `source` into `folder`.
+
+    Returns `thumbnails` (how the sheet is laid out) and `waveform` (how many peaks, how long
+    each), None where the file is not there, and `problems`.
+    """
+    source, folder = Path(args["source"]), Path(args["folder"])
+    facts = probe_media(source)
+    problems: list[str] = []
+    made: dict[str, Any] = {"problems": problems}
+    for name, make in (("thumbnails", _thumbnails), ("waveform", _waveform)):
+        try:
+            made[name] = make(source, facts, folder)
+        except UnreadableMedia as error:
+            made[name] = None
+            problems.append(error.message)
+        report({"made": name})
+    return made
+
+
+def _thumbnails(source: Path, facts: MediaFacts, folder: Path) -> dict[str, Any] | None:
+    if facts.video is None:
+        return None
+    target = folder / THUMBNAILS
+    made = sheet_layout(facts) if target.is_file() else write_thumbnails(source, facts, target)
+    return made.as_json()
+
+
+def _waveform(source: Path, facts: MediaFacts, folder: Path) -> dict[str, Any] | None:
+    if facts.audio is None:
+        return None
+    waveform = read_waveform(source).as_json()
+    (folder / WAVEFORM).write_text(json.dumps(waveform, separators=(",", ":")))
+    return {name: value for name, value in waveform.items() if name != "data"}

@@ -1,0 +1,251 @@
+"""Decodes the sound of a file to 48 kHz stereo, each sample at its exact place in source time.
+
+Delays of encoders, late starts, edit lists and gaps are respected: what is silent on the source's
+timeline is left out, never closed up.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd
+from pathlib import Path
+from typing import Any, Final
+
+import av
+import numpy as np
+from av.audio.frame import AudioFrame
+from av.audio.stream import AudioStream
+from av.container import InputContainer
+from av.packet import Packet
+from numpy.typing import NDArray
+
+from framekiln.media.container import (
+    open_media,
+    require_decoder,
+    timeline_shift,
+    translate_ffmpeg_errors,
+)
+from framekiln.media.errors import UnreadableMedia
+from framekiln.timeline import SOUND_RATE_HZ
+
+Samples = NDArray[np.float32]
+ExactTime = Callable[[Fraction], Fraction]
+
+RATE_HZ: Final = SOUND_RATE_HZ
+CHANNELS: Final = 2
+
+# Others say only roughly where a packet lies; their packets are read from the start, and those on
+# the way are not decoded.
+_SEEKS_EXACTLY: Final = {"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", "wav", "flac"}
+# A decoder needs what came before: 80 ms for Opus, two frames for AAC, a reservoir for MP3.
+_PREROLL_S: Final = Fraction(1, 2)
+# Containers that count milliseconds misplace packets by up to one; a real gap is longer.
+_JITTER_S: Final = Fraction(1, 100)
+# 44,100 Hz and its parts meet 48 kHz every 147 samples; no frame of a codec is shorter.
+_MOST_LEFT_OUT: Final = 147
+
+
+def sample_at(ms: Fraction | int) -> int:
+    """Return the number of the sample at an instant."""
+    return round(Fraction(ms) * Fraction(RATE_HZ, 1000))
+
+
+@dataclass(frozen=True)
+class AudioChunk:
+    """Sound without a gap; the first sample stands at number `first` of source time."""
+
+    first: int
+    samples: Samples
+
+    @property
+    def end(self) -> int:
+        """The number after the last sample."""
+        return self.first + int(self.samples.shape[1])
+
+    def cut(self, start: int, end: int) -> "AudioChunk | None":
+        """Return what lies between two sample numbers."""
+        left, right = max(start, self.first), min(end, self.end)
+        if left >= right:
+            return None
+        return AudioChunk(left, self.samples[:, left - self.first : right - self.first])
+
+
+def read_audio(
+    path: Path,
+    start: int,
+    end: int,
+    *,
+    exactly: ExactTime | None = None,
+) -> Generator[AudioChunk, None, None]:
+    """Yield the sound between two sample numbers of source time, in order, never overlapping.
+
+    `exactly` may know better than a rounded stamp where a packet ends and the next begins.
+    """
+    with open_media(path) as container, translate_ffmpeg_errors(path):
+        stream = next(iter(container.streams.audio), None)
+        if stream is None:
+            raise UnreadableMedia(f"{path.name}: has no sound track")
+        require_decoder(stream, path)
+        has_sought = _seek(container, stream, start)
+        leap_s = None if has_sought else Fraction(start, RATE_HZ) - _PREROLL_S
+        heard = start
+        for stretch in decode_chunks(container, stream, exactly, leap_s=leap_s):
+            audible = stretch.cut(heard, end)
+            if audible is not None:
+                heard = audible.end
+                yield audible
+            if stretch.first >= end:
+                return
+
+
+def _seek(container: InputContainer, stream: AudioStream, start: int) -> bool:
+    """Go to shortly before a sample, and tell whether that can be done here."""
+    if container.format.name not in _SEEKS_EXACTLY:
+        return False
+    seconds = Fraction(start, RATE_HZ) - _PREROLL_S
+    if seconds <= 0:
+        return True
+    try:
+        container.seek(int(seconds / Fraction(stream.time_base or 0)), stream=stream)
+    except av.FFmpegError:
+        container.seek(0)
+    return True
+
+
+def decode_chunks(
+    container: InputContainer,
+    stream: AudioStream,
+    exactly: ExactTime | None = None,
+    *,
+    leap_s: Fraction | None = None,
+) -> Iterator[AudioChunk]:
+    """Yield all sound from where the container stands; after its first bit, only from `leap_s` on.
+
+    What comes after a leap is the same, sample by sample, as without it.
+    """
+    run: _Run | None = None
+    left_at: _Run | None = None
+    zero = timeline_shift(stream)
+    for frame in _frames(container, stream, leap_s):
+        at_s = _time_s(frame, zero)
+        if run is not None and not run.continues_with(frame, at_s):
+            yield from run.finish()
+            left_at, run = (run, None) if leap_s is not None else (None, None)
+            leap_s = None
+        if run is None:
+            # Its end: what an encoder put before the sound is cut off in front.
+            length_s = Fraction(frame.samples, frame.sample_rate)
+            end_s = (at_s or 0) + length_s
+            run = _Run(frame, (exactly(end_s) if exactly else end_s) - length_s)
+            if left_at is not None:
+                run.go_on_from(left_at)
+        yield from run.feed(frame)
+    if run is not None:
+        yield from run.finish()
+
+
+def _frames(
+    container: InputContainer, stream: AudioStream, leap_s: Fraction | None = None
+) -> Iterator[AudioFrame]:
+    """Yield what is decoded; of what lies before `leap_s` only the first."""
+    target = -1
+    if leap_s is not None:
+        target = int(leap_s / Fraction(stream.time_base or 1)) + timeline_shift(stream)
+    has_begun = has_left_out = False
+    for packet in container.demux(stream):
+        if has_begun and packet.pts is not None and packet.pts < target:
+            has_left_out = True
+            continue
+        if has_left_out:
+            stream.codec_context.flush_buffers()
+            has_left_out = False
+        for frame in _decoded(packet):
+            has_begun = True
+            yield frame
+
+
+def _decoded(packet: "Packet[AudioStream]") -> list[AudioFrame]:
+    try:
+        return packet.decode()
+    except av.InvalidDataError:
+        # One broken packet is a short silence, not the end of the film.
+        return []
+
+
+def _time_s(frame: AudioFrame, zero: int) -> Fraction | None:
+    """Return the source time of a frame, whose stamps count from `zero`."""
+    if frame.pts is None or frame.time_base is None:
+        return None
+    return (frame.pts - zero) * frame.time_base
+
+
+class _Run:
+    """Frames that follow each other without a gap, being resampled as one."""
+
+    def __init__(self, frame: AudioFrame, at_s: Fraction) -> None:
+        self._start_s, self._rate, self._layout = at_s, frame.sample_rate, frame.layout.name
+        self._format = frame.format.name
+        self._jitter = int(_JITTER_S * self._rate)
+        self._fed = self._left_out = 0
+        self._first = self._next = round(at_s * RATE_HZ)
+        # FFmpeg turns one channel into two at -3 dB each; players repeat it as it is.
+        self._is_mono = frame.layout.nb_channels == 1
+        self._resampler = av.AudioResampler(
+            format="fltp", layout="mono" if self._is_mono else "stereo", rate=RATE_HZ
+        )
+
+    def go_on_from(self, earlier: "_Run") -> None:
+        """Put samples exactly where they would be had an earlier run gone on.
+
+        A resampler begins with a sample of both rates, so some of the first ones are left out.
+        """
+        place = round((self._start_s - earlier._start_s) * self._rate)
+        left_out = -place % (self._rate // gcd(self._rate, RATE_HZ))
+        # Rates that hardly ever meet are as good as their stamps.
+        if left_out > _MOST_LEFT_OUT or earlier._rate != self._rate:
+            return
+        self._left_out = left_out
+        self._start_s = earlier._start_s + Fraction(place + left_out, self._rate)
+        self._next = earlier._first + (place + left_out) * RATE_HZ // self._rate
+
+    def continues_with(self, frame: AudioFrame, at_s: Fraction | None) -> bool:
+        """Tell whether a frame belongs to this run."""
+        kind = (frame.sample_rate, frame.layout.name, frame.format.name)
+        if kind != (self._rate, self._layout, self._format):
+            return False
+        if at_s is None:
+            return True
+        # Whole samples are near enough, and much cheaper than fractions for every frame.
+        place = round((at_s - self._start_s) * self._rate)
+        return abs(place - self._fed) <= self._jitter
+
+    def feed(self, frame: AudioFrame) -> Iterator[AudioChunk]:
+        if self._left_out:
+            frame, self._left_out = _without_first(frame, self._left_out), 0
+        self._fed += frame.samples
+        # The stamps have done their work; the resampler must not stretch sound to follow them.
+        frame.pts = None
+        return self._place(self._resampler.resample(frame))
+
+    def finish(self) -> Iterator[AudioChunk]:
+        return self._place(self._resampler.resample(None))
+
+    def _place(self, frames: Sequence[AudioFrame | None]) -> Iterator[AudioChunk]:
+        for frame in frames:
+            # An idle resampler answers a flush with what it was given.
+            if frame is None:
+                continue
+            samples = frame.to_ndarray().astype(np.float32, copy=False)
+            if self._is_mono:
+                samples = np.repeat(samples, CHANNELS, axis=0)
+            yield AudioChunk(self._next, samples)
+            self._next += samples.shape[1]
+
+
+def _without_first(frame: AudioFrame, count: int) -> AudioFrame:
+    """Return a frame without its first samples."""
+    step = 1 if frame.format.is_planar else frame.layout.nb_channels
+    kept: Any = np.ascontiguousarray(frame.to_ndarray()[:, count * step :])
+    shorter = AudioFrame.from_ndarray(kept, format=frame.format.name, layout=frame.layout.name)
+    shorter.sample_rate = frame.sample_rate
+    return shorter

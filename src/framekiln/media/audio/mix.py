@@ -1,0 +1,136 @@
+"""Mixes the sounds of a film, sample by sample, into one track as long as the film.
+
+A film without sounds gets silence: every film made here has both tracks. Works block by block, so
+an hour needs no more memory than a second; a source is open only while it is heard.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from framekiln.media.audio.decoder import CHANNELS, AudioChunk, Samples, read_audio, sample_at
+from framekiln.media.audio.mastering import gain_for, master_blocks
+from framekiln.media.audio.mix_settings import NO_MASTERING, AudioCoding, Mastering
+from framekiln.media.audio.resampler import read_resampled
+from framekiln.media.audio.time_stretch import read_time_stretched
+from framekiln.media.audio.writer import AudioWriter
+
+# About a second, in whole AAC frames.
+_BLOCK_SAMPLES: Final = 48 * 1024
+
+
+@dataclass(frozen=True)
+class AudioClip:
+    """A piece of a source, heard from `start_ms` to `end_ms` of the film.
+
+    The sample at source time t is heard at `start_ms + (t - source_in_ms) / speed`. `gains` are
+    factors at instants of the film, in milliseconds; between two the factor is a straight line.
+    """
+
+    path: Path
+    start_ms: Fraction
+    end_ms: Fraction
+    source_in_ms: Fraction = Fraction(0)
+    gain: float = 1.0
+    speed: Fraction = Fraction(1)
+    gains: tuple[tuple[Fraction, float], ...] = ()
+    keeps_pitch: bool = True
+    """Whether another speed leaves the pitch as it is; else it rises and falls with it."""
+
+
+@dataclass(frozen=True)
+class MixResult:
+    """What was written."""
+
+    sample_count: int
+    peak: float
+    """Highest level before limiting, which brought down what was above the ceiling."""
+    gain: float = 1.0
+    """What the sum was multiplied with to be as loud as it was asked for."""
+
+
+def mix(
+    clips: Sequence[AudioClip],
+    duration_ms: Fraction | int,
+    out: Path,
+    *,
+    mastering: Mastering = NO_MASTERING,
+    coding: AudioCoding = AudioCoding.AAC,
+) -> MixResult:
+    """Write the sound of a film of that length to `out`, one track in a file of its own."""
+    total = sample_at(duration_ms)
+    gain = gain_for(lambda: mixed_blocks(clips, total), mastering)
+    limiter = mastering.limiter()
+    with AudioWriter(out, coding) as writer:
+        for block in master_blocks(mixed_blocks(clips, total), limiter, gain):
+            writer.write(block)
+    return MixResult(sample_count=total, peak=limiter.peak if limiter else 0.0, gain=gain)
+
+
+def mixed_blocks(clips: Sequence[AudioClip], total: int) -> Iterator[Samples]:
+    """Yield the sum of all clips, `total` samples in blocks, before limiting."""
+    waiting = sorted((_Voice(clip) for clip in clips if clip.gain), key=lambda voice: voice.start)
+    playing: list[_Voice] = []
+    try:
+        for first in range(0, total, _BLOCK_SAMPLES):
+            block = np.zeros((CHANNELS, min(_BLOCK_SAMPLES, total - first)), np.float32)
+            while waiting and waiting[0].start < first + block.shape[1]:
+                playing.append(waiting.pop(0))
+            for voice in playing:
+                voice.add_to(block, first)
+            playing = [voice for voice in playing if not voice.is_over]
+            yield block
+    finally:
+        for voice in playing:
+            voice.close()
+
+
+class _Voice:
+    """One clip being heard."""
+
+    def __init__(self, clip: AudioClip) -> None:
+        self.start, self._end = sample_at(clip.start_ms), sample_at(clip.end_ms)
+        self._shift = sample_at(clip.start_ms - clip.source_in_ms)
+        self._gain = np.float32(clip.gain)
+        self._times = np.array([sample_at(at) for at, _ in clip.gains], np.float64)
+        self._factors = np.array([factor for _, factor in clip.gains], np.float64)
+        first, end = self.start - self._shift, self._end - self._shift
+        if clip.speed == 1:
+            self._source = read_audio(clip.path, first, end)
+        else:
+            read = read_time_stretched if clip.keeps_pitch else read_resampled
+            self._source = read(clip.path, first, end, speed=clip.speed)
+        self._current: AudioChunk | None = None
+        self.is_over = self.start >= self._end
+
+    def add_to(self, block: Samples, first: int) -> None:
+        """Add what is heard during a block that starts at sample `first` of the film."""
+        end = first + block.shape[1] - self._shift
+        while not self.is_over:
+            if self._current is None:
+                self._current = next(self._source, None)
+            if self._current is None:
+                self.is_over = True
+                return
+            heard = self._current.cut(first - self._shift, end)
+            if heard is not None:
+                at = heard.first + self._shift - first
+                gain = self._gain_from(first + at, heard.samples.shape[1])
+                block[:, at : at + heard.samples.shape[1]] += gain * heard.samples
+            if self._current.end > end:
+                return
+            self._current = None
+
+    def _gain_from(self, first: int, count: int) -> np.float32 | Samples:
+        if not len(self._times):
+            return self._gain
+        places = np.arange(first, first + count)
+        return self._gain * np.interp(places, self._times, self._factors).astype(np.float32)
+
+    def close(self) -> None:
+        """Free the source of a film that was given up."""
+        self._source.close()

@@ -1,0 +1,55 @@
+"""Settings of a mix, in a module that does not import the mixer."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from framekiln.media.audio.limiter import Limiter
+
+CEILING: Final = 10 ** (-1 / 20)
+"""One decibel below full scale: room for what an encoder adds."""
+
+
+class AudioCoding(Enum):
+    """How sound is kept: container, codec, sample format, samples in a frame."""
+
+    AAC = ("mp4", "aac", "fltp", 1024)
+    OPUS = ("webm", "libopus", "flt", 960)
+    PCM = ("mov", "pcm_s16le", "s16", 1024)
+    """As it is, for those who go on working with it."""
+
+    def __init__(self, container: str, codec: str, samples: str, frame_samples: int) -> None:
+        self.container = container
+        self.codec = codec
+        self.samples = samples
+        self.frame_samples = frame_samples
+
+    @classmethod
+    def of(cls, container: str) -> "AudioCoding":
+        """Return how sound is kept beside the pictures of a film in a container."""
+        return {"webm": cls.OPUS, "mov": cls.PCM}.get(container, cls.AAC)
+
+
+@dataclass(frozen=True)
+class Mastering:
+    """What becomes of a sum of sounds; `target_lufs` None leaves it as loud as it is."""
+
+    target_lufs: float | None = None
+    has_limiter: bool = True
+    """Without it, what is over full scale is cut off."""
+    is_true_peak: bool = False
+    """Whether the limiter also counts what lies between samples, and ends 1 dB below full scale."""
+
+    def limiter(self) -> "Limiter | None":
+        """Return a new limiter, if there is to be one."""
+        from framekiln.media.audio.limiter import Limiter  # noqa: PLC0415
+        from framekiln.media.audio.true_peak import TRUE_PEAK  # noqa: PLC0415
+
+        if not self.has_limiter:
+            return None
+        return Limiter(CEILING, TRUE_PEAK) if self.is_true_peak else Limiter()
+
+
+NO_MASTERING: Final = Mastering()
+"""Of pages: only what is over full scale is changed."""

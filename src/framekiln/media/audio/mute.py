@@ -1,0 +1,50 @@
+"""Silences spans of sound before it is encoded.
+
+AAC codes overlapping stretches, so a little of what comes before and after would be heard inside a
+span. Silence therefore reaches so far beyond both ends that each span decodes to exact zeros.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from fractions import Fraction
+from typing import Final
+
+from framekiln.media.audio.decoder import AudioChunk, sample_at
+
+SampleSpan = tuple[Fraction, Fraction]
+"""From one instant up to another, in milliseconds."""
+
+EDGE_SAMPLES: Final = 2048
+"""A sample has a part in the two frames of 1024 that cover it, and in how their neighbours look."""
+
+
+class SpanMuter:
+    """Returns sound with zeros in all spans."""
+
+    def __init__(self, spans: Iterable[SampleSpan]) -> None:
+        self._spans = _merged(
+            (sample_at(start_ms) - EDGE_SAMPLES, sample_at(end_ms) + EDGE_SAMPLES)
+            for start_ms, end_ms in spans
+        )
+        self._ends = [end for _, end in self._spans]
+
+    def __call__(self, stretch: AudioChunk) -> AudioChunk:
+        """Return the stretch, or a copy of it that is silent where it has to be."""
+        samples = stretch.samples
+        for start, end in self._spans[bisect_right(self._ends, stretch.first) :]:
+            if start >= stretch.end:
+                break
+            if samples is stretch.samples:
+                samples = samples.copy()
+            samples[:, max(0, start - stretch.first) : end - stretch.first] = 0
+        return AudioChunk(stretch.first, samples)
+
+
+def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    apart: list[tuple[int, int]] = []
+    for start, end in sorted(spans):
+        if apart and start <= apart[-1][1]:
+            apart[-1] = (apart[-1][0], max(end, apart[-1][1]))
+        else:
+            apart.append((start, end))
+    return apart

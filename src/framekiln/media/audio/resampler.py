@@ -1,0 +1,69 @@
+"""Sound at another speed, its pitch changed with it, as a tape or a record does.
+
+Each sample is computed from those of the source around its place by a windowed sinc. Played faster,
+what would rise above what samples can hold is filtered out.
+"""
+
+from collections.abc import Generator
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from framekiln.media.audio.decoder import AudioChunk, Samples
+from framekiln.media.audio.time_stretch import SampleWindow, read_without_gaps
+
+_BLOCK: Final = 4096
+# Zero crossings to each side; places between two samples in the table, with lines between them.
+_SIDE: Final = 16
+_PHASES: Final = 256
+
+
+def read_resampled(
+    path: Path, first: int, end: int, *, speed: Fraction
+) -> Generator[AudioChunk, None, None]:
+    """Yield the sound from sample `first` of the source on, as long as `end - first` samples.
+
+    Sample `first + n` of what comes out is sample `first + n * speed` of the source.
+    """
+    table = _weights(max(1.0, float(speed)))
+    reach = table.shape[1] // 2
+    lead = min(first, reach)
+    source_end = first + round((end - first) * speed) + reach + 1
+    source = SampleWindow(read_without_gaps(path, first - lead, source_end))
+    for at in range(0, end - first, _BLOCK):
+        count = min(_BLOCK, end - first - at)
+        places = lead + np.arange(at, at + count) * float(speed)
+        yield AudioChunk(first + at, _at(source, places, table, reach))
+        source.discard_before(int(places[-1]) - reach)
+        if source.is_over(int(places[-1]) - reach):
+            return
+
+
+def _at(
+    source: SampleWindow, places: NDArray[np.float64], table: NDArray[np.float32], reach: int
+) -> Samples:
+    """Return the sound at places between the samples of a source."""
+    whole = np.floor(places).astype(np.int64)
+    start = int(whole[0]) - reach + 1
+    around = source.cut(start, int(whole[-1]) + reach + 1 - start)
+    phase = (places - whole) * _PHASES
+    lower = phase.astype(np.int64)
+    share = (phase - lower).astype(np.float32)[:, None]
+    weights = table[lower] * (1 - share) + table[lower + 1] * share
+    taps = (whole - reach + 1 - start)[:, None] + np.arange(2 * reach)
+    resampled: Samples = np.stack([(channel[taps] * weights).sum(axis=1) for channel in around])
+    return resampled
+
+
+def _weights(speed: float) -> NDArray[np.float32]:
+    """Return the weights of the samples around a place, for each place between two samples."""
+    reach = int(np.ceil(_SIDE * speed))
+    shares = np.arange(_PHASES + 1)[:, None] / _PHASES
+    distance = np.arange(-reach + 1, reach + 1) - shares
+    window = np.cos(np.pi * np.clip(distance / reach, -1, 1) / 2) ** 2
+    weights = np.sinc(distance / speed) * window
+    scaled: NDArray[np.float32] = (weights / weights.sum(axis=1, keepdims=True)).astype(np.float32)
+    return scaled

@@ -1,0 +1,92 @@
+"""Samples of a source by their number: what a waveform is drawn from, and what a script filters.
+
+Made for one call per frame in order of time: the sound is decoded once, in pieces, and the last
+few pieces are kept.
+"""
+
+from collections import OrderedDict
+from collections.abc import Generator, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from framekiln.media.audio.decoder import CHANNELS, AudioChunk, Samples, read_audio, sample_at
+from framekiln.media.closeable import Closeable
+
+_PIECE_SAMPLES: Final = 10 * 48_000
+_PIECES_KEPT: Final = 3
+_ENDLESS: Final = 1 << 62
+
+
+class SourceSamples(Closeable):
+    """The sound of one file at 48 kHz. Owned by one thread; close it, or `with` it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._kept: OrderedDict[int, Samples] = OrderedDict()
+        self._source = _nothing()
+        self._next_piece = -1
+        self._left_over: AudioChunk | None = None
+
+    def close(self) -> None:
+        """Free the decoder and what was kept."""
+        self._source.close()
+        self._next_piece = -1
+        self._kept.clear()
+
+    def before(self, ms: Fraction, count: int) -> Samples:
+        """Return the `count` samples that end at source time `ms`, as one channel."""
+        both = self.between(sample_at(ms) - count, sample_at(ms))
+        mono: Samples = both.sum(axis=0) / CHANNELS
+        return mono
+
+    def between(self, first: int, end: int) -> Samples:
+        """Return samples by their numbers in source time; silence outside the source."""
+        samples = np.zeros((CHANNELS, end - first), np.float32)
+        for number in range(max(0, first) // _PIECE_SAMPLES, -(-end // _PIECE_SAMPLES)):
+            start = number * _PIECE_SAMPLES
+            left, right = max(first, start), min(end, start + _PIECE_SAMPLES)
+            piece = self._piece(number)
+            samples[:, left - first : right - first] = piece[:, left - start : right - start]
+        return samples
+
+    def _piece(self, number: int) -> Samples:
+        if number in self._kept:
+            self._kept.move_to_end(number)
+            return self._kept[number]
+        piece = self._decode(number)
+        self._kept[number] = piece
+        if len(self._kept) > _PIECES_KEPT:
+            self._kept.popitem(last=False)
+        return piece
+
+    def _decode(self, number: int) -> Samples:
+        start = number * _PIECE_SAMPLES
+        if number != self._next_piece:
+            self._source.close()
+            self._source = read_audio(self._path, start, _ENDLESS)
+            self._left_over = None
+        self._next_piece = number + 1
+        piece = np.zeros((CHANNELS, _PIECE_SAMPLES), np.float32)
+        for stretch in self._chunks_until(start + _PIECE_SAMPLES):
+            heard = stretch.cut(start, start + _PIECE_SAMPLES)
+            if heard is not None:
+                at = heard.first - start
+                piece[:, at : at + heard.samples.shape[1]] = heard.samples
+        return piece
+
+    def _chunks_until(self, end: int) -> Iterator[AudioChunk]:
+        """Yield what the source has up to `end`; keep what reaches beyond it for the next."""
+        stretch = self._left_over or next(self._source, None)
+        while stretch is not None:
+            yield stretch
+            if stretch.end > end:
+                break
+            stretch = next(self._source, None)
+        self._left_over = stretch
+
+
+def _nothing() -> Generator[AudioChunk, None, None]:
+    yield from ()

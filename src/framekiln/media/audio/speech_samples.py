@@ -1,0 +1,114 @@
+"""Job for a confined child: the sound of a file as speech recognizers want it, in one raw file.
+
+One channel, 16 kHz, 16 bits, little-endian. Sample n stands at n / 16000 s of source time: where
+the sound starts late or has gaps there is silence, so any stretch can be read by its time alone.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import av
+import numpy as np
+from av.audio.frame import AudioFrame
+from av.audio.stream import AudioStream
+from av.container import InputContainer
+from av.stream import Discard
+
+from framekiln.media.audio.decoder import RATE_HZ, AudioChunk, Samples, decode_chunks
+from framekiln.media.container import open_media, require_decoder, translate_ffmpeg_errors
+from framekiln.media.errors import UnreadableMedia
+
+SAMPLE_HZ: Final = 16_000
+SAMPLE_BYTES: Final = 2
+LONGEST_S: Final = 24 * 3600
+
+_BLOCK_SAMPLES: Final = RATE_HZ
+
+Report = Callable[[dict[str, Any]], None]
+
+
+def speech_samples_task(args: dict[str, Any], report: Report) -> dict[str, Any]:
+    """Run `write_samples` for `run_confined`: `sample_count` comes out."""
+    count = write_samples(Path(args["source"]), args["stream_index"], Path(args["samples"]))
+    report({"progress": 1.0})
+    return {"sample_count": count}
+
+
+def write_samples(source: Path, stream_index: int, out: Path) -> int:
+    """Write all sound of one track and return how many samples it has."""
+    resampler = av.AudioResampler(format="s16", layout="mono", rate=SAMPLE_HZ)
+    count = 0
+    with out.open("wb") as file:
+        for block in _blocks(_without_gaps(_heard(source, stream_index))):
+            count += _write(file, resampler.resample(_frame(block)))
+        count += _write(file, resampler.resample(None))
+    return count
+
+
+def _heard(source: Path, stream_index: int) -> Iterator[AudioChunk]:
+    """Yield the sound, never overlapping; a track without any, or with far too much, is refused."""
+    end = 0
+    with open_media(source) as container, translate_ffmpeg_errors(source):
+        for stretch in decode_chunks(container, _sound_stream(container, stream_index, source)):
+            if stretch.end > LONGEST_S * RATE_HZ:
+                raise UnreadableMedia(
+                    f"{source.name}: its sound is longer than {LONGEST_S // 3600} hours"
+                )
+            heard = stretch.cut(end, stretch.end)
+            if heard is not None:
+                end = heard.end
+                yield heard
+    if end == 0:
+        raise UnreadableMedia(f"{source.name}: nothing of its sound can be decoded")
+
+
+def _sound_stream(container: InputContainer, index: int, source: Path) -> AudioStream:
+    stream = container.streams[index] if index < len(container.streams) else None
+    if not isinstance(stream, AudioStream):
+        raise UnreadableMedia(f"{source.name}: track {index + 1} is no sound")
+    require_decoder(stream, source)
+    for other in container.streams:
+        if other.index != index:
+            other.discard = Discard.all
+    return stream
+
+
+def _without_gaps(heard: Iterator[AudioChunk]) -> Iterator[Samples]:
+    """Yield one channel from time zero on, silence where there is no sound."""
+    end = 0
+    for stretch in heard:
+        while end < stretch.first:
+            silence = np.zeros(min(_BLOCK_SAMPLES, stretch.first - end), np.float32)
+            yield silence
+            end += len(silence)
+        yield np.nan_to_num(stretch.samples.mean(axis=0, dtype=np.float32))
+        end = stretch.end
+
+
+def _blocks(pieces: Iterator[Samples]) -> Iterator[Samples]:
+    """Yield the same in blocks of at least a second: each costs a little by itself."""
+    waiting: list[Samples] = []
+    for piece in pieces:
+        waiting.append(piece)
+        if sum(map(len, waiting)) >= _BLOCK_SAMPLES:
+            yield np.concatenate(waiting)
+            waiting = []
+    if waiting:
+        yield np.concatenate(waiting)
+
+
+def _frame(block: Samples) -> AudioFrame:
+    frame = AudioFrame.from_ndarray(block[None], "fltp", "mono")
+    frame.sample_rate = RATE_HZ
+    return frame
+
+
+def _write(file: BinaryIO, frames: Sequence[AudioFrame | None]) -> int:
+    count = 0
+    for frame in frames:
+        if frame is not None:
+            samples = frame.to_ndarray()[0].astype("<i2", copy=False)
+            file.write(samples.tobytes())
+            count += len(samples)
+    return count

@@ -1,0 +1,126 @@
+"""Sound at another speed, its pitch kept.
+
+Short grains of the source are laid over each other at another distance. Each may be taken from a
+little earlier or later than its place, where it continues the one before best. Grains are short,
+so that nothing is heard more than some milliseconds away from where it belongs.
+"""
+
+from collections.abc import Generator, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from framekiln.media.audio.decoder import CHANNELS, AudioChunk, Samples, read_audio
+
+# At 48 kHz: grains of 30 ms, half over the one before, moved by up to 6 ms.
+_HOP: Final = 720
+_SEARCH: Final = 288
+_RISE: Final = (np.sin(np.pi * (np.arange(_HOP) + 0.5) / (2 * _HOP)) ** 2).astype(np.float32)
+
+
+def read_time_stretched(
+    path: Path, first: int, end: int, *, speed: Fraction
+) -> Generator[AudioChunk, None, None]:
+    """Yield the sound from sample `first` of the source on, as long as `end - first` samples.
+
+    Sample `first + n` of what comes out is sample `first + n * speed` of the source.
+    """
+    source_end = first + round((end - first) * speed) + 2 * _HOP
+    source = SampleWindow(read_without_gaps(path, first, source_end))
+    at = first
+    for samples in _grains(source, speed):
+        audible = samples[:, : end - at]
+        yield AudioChunk(at, audible)
+        at += audible.shape[1]
+        if at >= end:
+            return
+
+
+def _grains(source: "SampleWindow", speed: Fraction) -> Iterator[Samples]:
+    """Yield hop after hop of the stretched sound; after the source's end it is silent."""
+    start = number = 0
+    while True:
+        # The middle of a grain is where it belongs; what it holds before and after is off a bit.
+        wanted = round((number + 1) * _HOP * speed) - _HOP
+        tail = source.cut(wanted if number == 0 else start + _HOP, _HOP)
+        start = wanted if number == 0 else wanted + _best_shift(source, wanted, tail)
+        yield tail * _RISE[::-1] + source.cut(start, _HOP) * _RISE
+        number += 1
+        source.discard_before(wanted - 2 * _SEARCH)
+        if source.is_over(start):
+            return
+
+
+def _best_shift(source: "SampleWindow", wanted: int, tail: Samples) -> int:
+    """Return how far from its place a grain continues the one before best."""
+    around = source.cut(wanted - _SEARCH, _HOP + 2 * _SEARCH).sum(axis=0, dtype=np.float64)
+    likeness = np.correlate(around, tail.sum(axis=0, dtype=np.float64), mode="valid")
+    energy = np.concatenate([[0.0], np.cumsum(around * around)])
+    loudness = np.sqrt(np.maximum(energy[_HOP:] - energy[:-_HOP], 0))
+    score: npt.NDArray[np.float64] = likeness / (loudness + 1e-6)
+    if score.max() <= 0:
+        return 0
+    # Of places that are as good, the nearest.
+    distance = np.abs(np.arange(len(score)) - _SEARCH)
+    best = np.flatnonzero(score >= score.max() * (1 - 1e-3))
+    return int(best[distance[best].argmin()]) - _SEARCH
+
+
+class SampleWindow:
+    """A moving part of a source, which is silent before its start and after its end."""
+
+    def __init__(self, blocks: Iterator[Samples]) -> None:
+        self._blocks = blocks
+        self._kept: Samples = np.zeros((CHANNELS, 0), np.float32)
+        self._first = 0
+        self._has_ended = False
+
+    def cut(self, start: int, count: int) -> Samples:
+        """Return samples by their numbers."""
+        self._read_until(start + count)
+        cut = np.zeros((CHANNELS, count), np.float32)
+        left, right = max(start, self._first), min(start + count, self._end)
+        if left < right:
+            part = self._kept[:, left - self._first : right - self._first]
+            cut[:, left - start : right - start] = part
+        return cut
+
+    def discard_before(self, before: int) -> None:
+        """Drop what will not be asked for again."""
+        gone = max(0, before - self._first)
+        if gone > 1 << 16:
+            self._kept = self._kept[:, gone:].copy()
+            self._first += gone
+
+    def is_over(self, at: int) -> bool:
+        """Tell whether nothing is left from there on."""
+        return self._has_ended and at >= self._end
+
+    @property
+    def _end(self) -> int:
+        return self._first + int(self._kept.shape[1])
+
+    def _read_until(self, end: int) -> None:
+        parts = [self._kept]
+        length = self._end
+        while length < end and not self._has_ended:
+            block = next(self._blocks, None)
+            self._has_ended = block is None
+            if block is not None:
+                parts.append(block)
+                length += block.shape[1]
+        if len(parts) > 1:
+            self._kept = np.concatenate(parts, axis=1)
+
+
+def read_without_gaps(path: Path, first: int, end: int) -> Iterator[Samples]:
+    """Yield the sound with its gaps as silence: grains know no time stamps."""
+    at = first
+    for stretch in read_audio(path, first, end):
+        if stretch.first > at:
+            yield np.zeros((CHANNELS, stretch.first - at), np.float32)
+        yield stretch.samples
+        at = stretch.end

@@ -1,0 +1,58 @@
+"""Raw sound as a WAV file: float32, two channels in turn."""
+
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from framekiln.media.audio.decoder import CHANNELS, RATE_HZ
+
+_SAMPLE_BYTES: Final = 4 * CHANNELS
+_FLOAT: Final = 3
+# The header's lengths have 32 bits: about three hours.
+_LONGEST_BYTES: Final = (1 << 32) - 1024
+# Far over full scale, which the limiter brings down; beyond it somebody has miscounted.
+_LOUDEST: Final = 16.0
+
+
+def write_wav(pieces: Iterable[bytes], path: Path, *, rate_hz: int = RATE_HZ) -> int:
+    """Write the sound, cut to what a WAV file can hold, and return how many samples there are.
+
+    What is not a number is silence.
+    """
+    length = 0
+    with path.open("wb") as file:
+        file.write(_header(0, rate_hz))
+        for piece in _whole_samples(pieces):
+            heard = piece[: _LONGEST_BYTES - length]
+            values = np.frombuffer(heard, "<f4")
+            np.nan_to_num(values, nan=0.0).clip(-_LOUDEST, _LOUDEST).tofile(file)
+            length += len(heard)
+        file.seek(0)
+        file.write(_header(length, rate_hz))
+    return length // _SAMPLE_BYTES
+
+
+def _whole_samples(pieces: Iterable[bytes]) -> Iterable[bytes]:
+    rest = b""
+    for piece in pieces:
+        data = rest + piece
+        end = len(data) - len(data) % _SAMPLE_BYTES
+        rest = data[end:]
+        yield data[:end]
+
+
+def _header(length: int, rate_hz: int) -> bytes:
+    form = struct.pack(
+        "<HHIIHH", _FLOAT, CHANNELS, rate_hz, rate_hz * _SAMPLE_BYTES, _SAMPLE_BYTES, 32
+    )
+    parts = (
+        b"WAVE",
+        b"fmt " + struct.pack("<I", len(form)) + form,
+        b"fact" + struct.pack("<II", 4, length // _SAMPLE_BYTES),
+        b"data" + struct.pack("<I", length),
+    )
+    body = b"".join(parts)
+    return b"RIFF" + struct.pack("<I", len(body) + length) + body

@@ -1,0 +1,157 @@
+"""The picture of a video that is on screen at an instant, exact, at the size asked for.
+
+"On screen" is the last picture whose time has come; before the first one it is the first, after
+the end the last. Going forward costs one decoding of each picture; jumps go by keyframes.
+Holds two pictures beside those of the decoder, whatever the length of the file.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import floor
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from av.video.frame import VideoFrame
+
+from framekiln.media.closeable import Closeable
+from framekiln.media.decode.frame_converter import FrameConverter
+from framekiln.media.decode.frame_properties import Orientation, Pixels, orientation_of, plane_of
+from framekiln.media.decode.video_decoder import VideoDecoder
+from framekiln.media.errors import UnreadableMedia
+
+_DECODE_THROUGH_S: Final = 2
+# Time stamps are rounded to the container's ticks (1 ms in WebM), so a picture counts as due when
+# it is so within half a tick. Never more: old MOV files have exact ticks as long as a frame.
+_MOST_SLACK_S: Final = Fraction(1, 1000)
+_LEAST_SLACK_S: Final = Fraction(1, 1_000_000)
+
+
+@dataclass(frozen=True)
+class FramePlanes:
+    """A picture as 4:2:0 planes in BT.709 limited range; `alpha` is full range, if there is any."""
+
+    luma: Pixels
+    blue: Pixels
+    red: Pixels
+    alpha: Pixels | None
+
+
+def latest_due_ticks(at_s: Fraction, tick_s: Fraction) -> int:
+    """Return the latest time stamp, in ticks of a track, of a picture that is due at an instant."""
+    return floor((at_s + _slack_s(tick_s)) / tick_s)
+
+
+def _slack_s(tick_s: Fraction) -> Fraction:
+    return max(_LEAST_SLACK_S, min(tick_s / 2, _MOST_SLACK_S))
+
+
+class FrameSource(Closeable):
+    """Pictures of one file by time. Owned by one thread; close it, or `with` it."""
+
+    def __init__(self, path: Path, *, width_px: int, height_px: int) -> None:
+        self._path = path
+        self._size = (width_px, height_px)
+        self._decoder = VideoDecoder(path)
+        tick_s = self._decoder.tick_s
+        self._far_ticks = round(_DECODE_THROUGH_S / tick_s)
+        self._ticks_per_ms, self._slack_ticks = 1 / (1000 * tick_s), _slack_s(tick_s) / tick_s
+        self._conversion: FrameConverter | None = None
+        self._shown: VideoFrame | None = None
+        self._next: VideoFrame | None = None
+        self._is_first = False
+        self._rgba: Pixels | None = None
+        self._orientation: Orientation | None = None
+
+    def close(self) -> None:
+        """Free the decoder and all pictures."""
+        self._decoder.close()
+        self._shown = self._next = self._rgba = None
+
+    def shown_ms(self, ms: Fraction) -> Fraction:
+        """Return when the picture on screen at `ms` appeared; equal for equal pictures."""
+        return _pts(self._find(ms)) * self._decoder.tick_s * 1000
+
+    def rgba_at(self, ms: Fraction) -> Pixels:
+        """Return the picture at source time `ms`: height x width x RGBA, alpha straight.
+
+        The array is read-only and may be returned again for the next instant.
+        """
+        frame = self._find(ms)
+        if self._rgba is None:
+            self._rgba = self._to_rgba(frame)
+        return self._rgba
+
+    def yuv_at(self, ms: Fraction) -> FramePlanes:
+        """Return the picture at source time `ms` as planes; both sides must be even."""
+        frame = self._find(ms)
+        orientation = self._orientation_of(frame)
+        converted = self._conversion_for(orientation).to_planes(frame)
+        stored = (plane_of(converted, n, np.uint8) for n in range(len(converted.planes)))
+        planes = [orientation.apply(plane) for plane in stored]
+        luma, blue, red, *alpha = (np.ascontiguousarray(plane) for plane in planes)
+        return FramePlanes(luma, blue, red, alpha[0] if alpha else None)
+
+    def _find(self, ms: Fraction) -> VideoFrame:
+        # What `latest_due_ticks` says, in half the steps: this is asked for every frame.
+        due = floor(ms * self._ticks_per_ms + self._slack_ticks)
+        if self._is_far(due):
+            self._begin(due)
+        while self._next is not None and _pts(self._next) <= due:
+            self._show(self._next)
+            self._is_first = False
+            self._next = self._decoder.read()
+        assert self._shown is not None
+        return self._shown
+
+    def _is_far(self, due: int) -> bool:
+        if self._shown is None:
+            return True
+        if due < _pts(self._shown):
+            return not self._is_first
+        if self._next is None or due < _pts(self._next) + self._far_ticks:
+            return False
+        keyframe = self._decoder.keyframe_before(due)
+        return keyframe is None or keyframe > _pts(self._next)
+
+    def _begin(self, due: int) -> None:
+        self._next = None
+        self._is_first = self._decoder.seek(due)
+        frame = self._decoder.read()
+        if frame is None and not self._is_first:
+            # Nothing decodes after that keyframe: the end of a damaged file. Hold what there is.
+            self._is_first = self._decoder.seek(-(1 << 62))
+            frame = self._decoder.read()
+        if frame is None:
+            raise UnreadableMedia(f"{self._path.name}: not one picture of it can be decoded")
+        self._show(frame)
+        self._next = self._decoder.read()
+
+    def _show(self, frame: VideoFrame) -> None:
+        self._shown = frame
+        self._rgba = None
+
+    def _to_rgba(self, frame: VideoFrame) -> Pixels:
+        orientation = self._orientation_of(frame)
+        converted = self._conversion_for(orientation).to_rgba(frame)
+        pixels = np.ascontiguousarray(orientation.apply(converted))
+        pixels.flags.writeable = False
+        return pixels
+
+    def _conversion_for(self, orientation: Orientation) -> FrameConverter:
+        if self._conversion is None:
+            width, height = self._size
+            stored = (height, width) if orientation.is_transposed else (width, height)
+            self._conversion = FrameConverter(*stored)
+        return self._conversion
+
+    def _orientation_of(self, frame: VideoFrame) -> Orientation:
+        # All pictures of a track stand alike.
+        if self._orientation is None:
+            self._orientation = orientation_of(frame)
+        return self._orientation
+
+
+def _pts(frame: VideoFrame) -> int:
+    assert frame.pts is not None
+    return frame.pts

@@ -1,0 +1,53 @@
+"""The picture of an image file that is on screen at an instant, as `FrameSource` gives a video's.
+
+By the times that browsers use (`frame_times`), once through: after the end the last picture stays.
+"""
+
+from bisect import bisect_right
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+from av.video.frame import VideoFrame
+
+from framekiln.media.closeable import Closeable
+from framekiln.media.decode.frame_converter import FrameConverter
+from framekiln.media.decode.frame_properties import Pixels
+from framekiln.media.images.image_source import ImageSource
+
+
+class PictureFrames(Closeable):
+    """Pictures of one image file by time. Owned by one thread; close it, or `with` it."""
+
+    def __init__(self, path: Path, *, width_px: int, height_px: int) -> None:
+        self._image = ImageSource(path)
+        self._conversion = FrameConverter(width_px, height_px)
+        self._kept: tuple[int, Pixels] | None = None
+
+    def close(self) -> None:
+        """Free the file and the picture."""
+        self._image.close()
+        self._kept = None
+
+    def shown_ms(self, ms: Fraction) -> Fraction:
+        """Return when the picture on screen at `ms` appeared; equal for equal pictures."""
+        number = self._number_at(ms)
+        return self._image.ends_ms[number - 1] if number else Fraction(0)
+
+    def rgba_at(self, ms: Fraction) -> Pixels:
+        """Return the picture at source time `ms`: height x width x RGBA, alpha straight.
+
+        The array is read-only and may be returned again for the next instant.
+        """
+        number = self._number_at(ms)
+        if self._kept is None or self._kept[0] != number:
+            frame = VideoFrame.from_ndarray(np.ascontiguousarray(self._image.rgba(number)), "rgba")
+            # A copy, since the rows of a frame belong to it.
+            pixels = self._conversion.to_rgba(frame).copy()
+            pixels.flags.writeable = False
+            self._kept = (number, pixels)
+        return self._kept[1]
+
+    def _number_at(self, ms: Fraction) -> int:
+        ends_ms = self._image.ends_ms
+        return min(bisect_right(ends_ms, ms), len(ends_ms) - 1) if ends_ms else 0

@@ -1,0 +1,170 @@
+"""How pictures in BT.2020, of high dynamic range or not, look on an ordinary screen in BT.709.
+
+Light is mapped as BT.2390 does it: what is darker than a white sheet keeps its brightness, what is
+brighter is brought closer together, up to the peak. Hues stay: all three colours are scaled alike,
+and colours that BT.709 cannot show lose saturation. Pure arithmetic on arrays.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from math import log
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.float32]
+Colour = tuple[Numbers, Numbers, Numbers]
+"""Red, green and blue."""
+
+WHITE_NITS: Final = 203.0
+"""A white sheet of paper in HDR (BT.2408); the brightest that an ordinary picture can show."""
+HLG_PEAK_NITS: Final = 1000
+_PQ_TOP_NITS: Final = 10_000.0
+# SMPTE ST 2084.
+_M1: Final = 2610 / 16384
+_M2: Final = 2523 / 4096 * 128
+_C1: Final = 3424 / 4096
+_C2: Final = 2413 / 4096 * 32
+_C3: Final = 2392 / 4096 * 32
+# ARIB STD-B67.
+_A: Final = 0.17883277
+_B: Final = 1 - 4 * _A
+_C: Final = 0.5 - _A * log(4 * _A)
+_HLG_SYSTEM_GAMMA: Final = 1.2
+# BT.1886, by which screens show BT.709.
+_SCREEN_GAMMA: Final = 2.4
+_LUMA_2020: Final = (0.2627, 0.6780, 0.0593)
+LUMA_709: Final = (0.2126, 0.7152, 0.0722)
+_TO_709: Final = (
+    (1.660491, -0.587641, -0.072850),
+    (-0.124550, 1.132900, -0.008349),
+    (-0.018151, -0.100579, 1.118730),
+)
+# How far colours that BT.709 cannot show are mixed with grey: all the way, red would become pink;
+# not at all, what differs in them would be lost. The rest is cut off.
+_LESS_SATURATED: Final = 0.5
+_DARKEST: Final = 1e-6
+_POINTS: Final = 4096
+
+
+class TransferCurve(Enum):
+    """How light is coded in pictures with the wide colours of BT.2020."""
+
+    PQ = "pq"
+    HLG = "hlg"
+    SCREEN = "screen"
+    """As in any ordinary picture: only the colours are wide."""
+
+
+@dataclass(frozen=True)
+class Bt2020Transfer:
+    """What the numbers of a picture in BT.2020 mean."""
+
+    curve: TransferCurve
+    peak_nits: int = HLG_PEAK_NITS
+    """The brightest light there can be; what is brighter is shown as bright as that."""
+
+
+class ToneMapping:
+    """The mapping for one kind of light. Powers are looked up in tables: they are slow."""
+
+    def __init__(self, light: Bt2020Transfer) -> None:
+        self._curve = light.curve
+        self._light = _table(_LIGHTS[light.curve])
+        # Dark values lie closer together: tables over light are evenly spaced by its root.
+        self._system = _table(lambda root: root ** (2 * (_HLG_SYSTEM_GAMMA - 1)))
+        self._peak = light.peak_nits / WHITE_NITS
+        self._ratio = _table(lambda root: _ratio(root**2 * light.peak_nits, light.peak_nits))
+        self._screen = _table(lambda root: root ** (2 / _SCREEN_GAMMA))
+
+    def apply(self, signal: Colour) -> Colour:
+        """Return R'G'B' of BT.709, 0 to 1, for R'G'B' of BT.2020."""
+        light = _each(lambda colour: _look_up(self._light, colour), signal)
+        if self._curve is TransferCurve.HLG:
+            bright = _look_up(self._system, np.sqrt(_weighted(_LUMA_2020, light)))
+            light = _each(lambda colour: colour * (bright * (HLG_PEAK_NITS / WHITE_NITS)), light)
+        if self._curve is not TransferCurve.SCREEN:
+            brightest = np.maximum(np.maximum(light[0], light[1]), light[2])
+            ratio = _look_up(self._ratio, np.sqrt(brightest * (1 / self._peak)))
+            light = _each(lambda colour: colour * ratio, light)
+        return _each(lambda colour: _look_up(self._screen, np.sqrt(colour)), _into_709(light))
+
+
+def _table(function: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> Numbers:
+    return function(np.linspace(0, 1, _POINTS)).astype(np.float32)
+
+
+def _look_up(table: Numbers, places: Numbers) -> Numbers:
+    """Return what stands at places from 0 to 1; those beyond are its ends."""
+    index = (places * (_POINTS - 1) + 0.5).astype(np.intp)
+    return table.take(index, mode="clip")
+
+
+def _pq_nits(signal: NDArray[np.float64]) -> NDArray[np.float64]:
+    power = signal ** (1 / _M2)
+    light = np.maximum(power - _C1, 0) / (_C2 - _C3 * power)
+    nits: NDArray[np.float64] = light ** (1 / _M1) * _PQ_TOP_NITS
+    return nits
+
+
+def _pq_signal(nits: NDArray[np.float64]) -> NDArray[np.float64]:
+    power = (nits / _PQ_TOP_NITS) ** _M1
+    signal: NDArray[np.float64] = ((_C1 + _C2 * power) / (1 + _C3 * power)) ** _M2
+    return signal
+
+
+def _hlg_scene(signal: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(signal <= 0.5, signal**2 / 3, (np.exp((signal - _C) / _A) + _B) / 12)
+
+
+# PQ codes what a screen shows, by its white here; HLG codes the scene, from 0 to 1.
+_LIGHTS: Final[dict[TransferCurve, Callable[[NDArray[np.float64]], NDArray[np.float64]]]] = {
+    TransferCurve.PQ: lambda signal: _pq_nits(signal) / WHITE_NITS,
+    TransferCurve.HLG: _hlg_scene,
+    TransferCurve.SCREEN: lambda signal: signal**_SCREEN_GAMMA,
+}
+
+
+def _ratio(nits: NDArray[np.float64], peak_nits: int) -> NDArray[np.float64]:
+    """Return what light is multiplied with to stay below white: BT.2390, but for its blacks."""
+    peak, white = _pq_signal(np.array([peak_nits, WHITE_NITS], float))
+    level = np.minimum(_pq_signal(nits) / peak, 1)
+    top = white / peak
+    knee = max(1.5 * top - 0.5, 0.0)
+    t = np.maximum(level - knee, 0) / (1 - knee)
+    bent = (
+        (2 * t**3 - 3 * t**2 + 1) * knee
+        + (t**3 - 2 * t**2 + t) * (1 - knee)
+        + (3 * t**2 - 2 * t**3) * top
+    )
+    return np.where(level < knee, 1, _pq_nits(bent * peak) / np.maximum(nits, _DARKEST))
+
+
+def _into_709(light: Colour) -> Colour:
+    """Change the primaries; a colour that is then out of reach is mixed with its own grey."""
+    red, green, blue = colour = (
+        _weighted(_TO_709[0], light),
+        _weighted(_TO_709[1], light),
+        _weighted(_TO_709[2], light),
+    )
+    lowest = np.minimum(np.minimum(red, green), blue)
+    highest = np.maximum(np.maximum(red, green), blue)
+    if lowest.min(initial=0) >= 0 and highest.max(initial=0) <= 1:
+        return colour
+    grey = np.clip(_weighted(LUMA_709, colour), 0, 1)
+    under = grey / np.maximum(grey - lowest, _DARKEST)
+    over = (1 - grey) / np.maximum(highest - grey, _DARKEST)
+    share = np.minimum(np.minimum(under, over), 1) * _LESS_SATURATED + (1 - _LESS_SATURATED)
+    return _each(lambda each: np.clip(grey + (each - grey) * share, 0, 1), colour)
+
+
+def _each(change: Callable[[Numbers], Numbers], colour: Colour) -> Colour:
+    red, green, blue = colour
+    return change(red), change(green), change(blue)
+
+
+def _weighted(weights: Sequence[float], colour: Colour) -> Numbers:
+    total: Numbers = weights[0] * colour[0] + weights[1] * colour[1] + weights[2] * colour[2]
+    return total

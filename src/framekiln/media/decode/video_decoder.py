@@ -1,0 +1,191 @@
+"""Decodes the video frames of one file in order, from the start or from a keyframe.
+
+Every picture comes once, in the order shown. Interlaced ones are made whole; nothing is converted,
+scaled or turned here.
+"""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import ceil
+from pathlib import Path
+from typing import Final
+
+import av
+from av.codec.context import ThreadType
+from av.container import InputContainer
+from av.packet import Packet
+from av.video.codeccontext import VideoCodecContext
+from av.video.frame import VideoFrame
+from av.video.stream import VideoStream
+
+from framekiln.media.closeable import Closeable
+from framekiln.media.container import (
+    LARGEST_SIDE_PX,
+    has_alpha_track,
+    open_media,
+    translate_ffmpeg_errors,
+    video_stream,
+)
+from framekiln.media.decode.deinterlace import Deinterlacer, is_interlaced_order
+from framekiln.media.errors import UnreadableMedia
+
+# More threads hold more pictures in memory and gain little over two or three.
+_MOST_THREADS: Final = 4
+# FFmpeg's own VP8 and VP9 decoders leave transparency out.
+_ALPHA_DECODERS: Final = {"vp8": "libvpx", "vp9": "libvpx-vp9"}
+_SLOWEST_FPS: Final = Fraction(5)
+# How far back to look when a seek has landed after the instant asked for, growing by try.
+_STEPS_BACK_S: Final = (Fraction(0), Fraction(1, 2), Fraction(4), Fraction(30))
+
+
+class VideoDecoder(Closeable):
+    """Owned by one thread. Times are in the stream's own ticks, `tick_s` long.
+
+    `is_rough` leaves out the last smoothing of pictures that few others are made from: for
+    pictures that will be shown much smaller.
+    """
+
+    def __init__(self, path: Path, *, is_rough: bool = False) -> None:
+        self._path = path
+        self._is_rough = is_rough
+        self._file: _File | None = None
+        self._packets: Iterator[Packet[VideoStream]] = iter(())
+        self._ready: list[VideoFrame] = []
+        self._open()
+
+    def close(self) -> None:
+        """Free the file, the decoder's threads and all pictures it holds."""
+        if self._file is not None:
+            self._file.container.close()
+        self._file = None
+        self._packets = iter(())
+        self._ready = []
+
+    def read(self) -> VideoFrame | None:
+        """Return the next picture, with its time stamp; None after the last."""
+        self._has_begun = True
+        while not self._ready:
+            packet = next(self._packets, None)
+            self._ready = self._whole.finish() if packet is None else self._decode(packet)
+            if packet is None and not self._ready:
+                return None
+        return self._ready.pop(0)
+
+    def seek(self, ticks: int) -> bool:
+        """Let the next picture be one at or before `ticks`; tell whether it is the very first."""
+        first = self._opened.stream.start_time or 0
+        for step_s in _STEPS_BACK_S:
+            target = ticks - self._look_back - round(step_s / self.tick_s)
+            if target <= first:
+                break
+            if self._seek_keyframe(target) and self._floor <= ticks:
+                return False
+        if self._has_begun:
+            # Opened anew: not every format can be wound back to its very first packet.
+            self.close()
+            self._open()
+        return True
+
+    def keyframe_before(self, ticks: int) -> int | None:
+        """Return a time near the last keyframe at or before `ticks`, if the file's index tells."""
+        entries = self._opened.stream.index_entries
+        # The index of a fragmented file grows only as it is read.
+        if not len(entries) or entries[-1].timestamp < ticks:
+            return None
+        number = entries.search_timestamp(ticks)
+        return entries[number].timestamp if number >= 0 else None
+
+    @property
+    def _opened(self) -> "_File":
+        assert self._file is not None, "the decoder is closed"
+        return self._file
+
+    @property
+    def _look_back(self) -> int:
+        """How many ticks earlier to begin: a whole picture is made with the one before it."""
+        stream = self._opened.stream
+        if not is_interlaced_order(stream.codec_context.field_order):
+            return 0
+        fps = stream.guessed_rate or stream.average_rate or _SLOWEST_FPS
+        return ceil(1 / (max(fps, _SLOWEST_FPS) * self.tick_s))
+
+    def _open(self) -> None:
+        container = open_media(self._path)
+        stream = video_stream(container)
+        if stream is None:
+            container.close()
+            raise UnreadableMedia(f"{self._path.name}: has no picture")
+        self._file = _File(container, stream, _decoder_for(stream, is_rough=self._is_rough))
+        self.tick_s = Fraction(stream.time_base or 0)
+        self._has_begun = False
+        self._restart()
+
+    def _restart(self) -> None:
+        stream = self._opened.stream
+        self._packets = self._opened.container.demux(stream)
+        self._ready = []
+        self._whole = Deinterlacer(self.tick_s, stream.codec_context.field_order)
+        self._next_pts = stream.start_time or 0
+        self._floor = -(1 << 62)
+
+    def _seek_keyframe(self, target: int) -> bool:
+        """Go to a keyframe near `target`; tell whether there is one to go on from."""
+        file = self._opened
+        self._has_begun = True
+        try:
+            file.container.seek(target, stream=file.stream)
+        except av.FFmpegError:
+            return False
+        file.context.flush_buffers()
+        self._restart()
+        for packet in self._packets:
+            if packet.is_keyframe and packet.pts is not None:
+                # What is shown before the keyframe may need pictures from before it.
+                self._floor = packet.pts
+                self._ready = self._decode(packet)
+                return True
+        return False
+
+    def _decode(self, packet: "Packet[VideoStream]") -> list[VideoFrame]:
+        try:
+            with translate_ffmpeg_errors(self._path):
+                frames = self._opened.context.decode(packet if packet.size else None)
+        except UnreadableMedia as error:
+            # One broken packet costs its picture, not the film.
+            if isinstance(error.__cause__, av.InvalidDataError):
+                return []
+            raise
+        usable = (frame for frame in frames if self._stamp(frame) >= self._floor)
+        return [whole for frame in usable for whole in self._whole.push(frame)]
+
+    def _stamp(self, frame: VideoFrame) -> int:
+        """Give a frame without a time the one after the frame before it."""
+        pts = self._next_pts if frame.pts is None else frame.pts
+        frame.pts = pts
+        self._next_pts = pts + max(1, frame.duration)
+        return pts
+
+
+@dataclass(frozen=True)
+class _File:
+    """What is freed together."""
+
+    container: InputContainer
+    stream: VideoStream
+    context: VideoCodecContext
+
+
+def _decoder_for(stream: VideoStream, *, is_rough: bool) -> VideoCodecContext:
+    context = stream.codec_context
+    special = _ALPHA_DECODERS.get(context.codec.canonical_name)
+    if special and has_alpha_track(stream):
+        created = av.CodecContext.create(special, "r")
+        assert isinstance(created, VideoCodecContext)
+        context = created
+    context.thread_type = ThreadType.AUTO
+    context.thread_count = min(_MOST_THREADS, os.cpu_count() or 1)
+    rough = {"skip_loop_filter": "bidir"} if is_rough else {}
+    context.options = {"max_pixels": str(LARGEST_SIDE_PX**2)} | rough
+    return context

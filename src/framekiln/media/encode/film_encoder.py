@@ -1,0 +1,268 @@
+"""Encodes frames with FFmpeg through PyAV, in a separate thread.
+
+Output is BT.709 limited range at a constant frame rate; unless told otherwise, H.264 High 4:2:0 in
+MP4. The same pictures give the same bytes in every run: the number of encoder threads is fixed, and
+no date, version or machine name is written. Planes are the same bytes on every processor.
+
+A slice of a film is encoded the same way: frames n to m as a file of their own that starts at time
+zero with a keyframe. No picture refers beyond its file (closed groups), and the same settings give
+the same parameter sets, so `join` can put slices together without touching a picture.
+"""
+
+import queue
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+from fractions import Fraction
+from pathlib import Path
+from types import TracebackType
+from typing import Final
+
+import av
+import numpy as np
+from av.codec.context import Flags
+from av.video.frame import VideoFrame
+from av.video.reformatter import Interpolation, VideoReformatter
+from av.video.stream import VideoStream
+from numpy.typing import NDArray
+
+from framekiln.media.decode.frame_converter import EXACT_SCALING
+from framekiln.media.decode.frame_properties import plane_of, planes_of
+from framekiln.media.encode.video_coding import EncoderEffort, VideoCoding, encoder_options
+from framekiln.pixels.conversion import bgra_to_yuv420
+
+Pixels = NDArray[np.uint8]
+
+_BT709: Final = 1
+_LIMITED_RANGE: Final = 1
+# Part of what decides the bytes, so it may not follow the machine's cores.
+_ENCODER_THREADS: Final = 2
+_FRAMES_IN_FLIGHT: Final = 5
+_KEYFRAME_EVERY_S: Final = 2
+_ALPHA_PLANE: Final = 3
+_TEN_BITS: Final = "10le"
+
+
+@dataclass(frozen=True)
+class VideoSettings:
+    """What the encoder is told."""
+
+    width_px: int
+    height_px: int
+    fps: Fraction
+    preset: str = "veryfast"
+    crf: float = 18
+    bits_per_s: int | None = None
+    """Wins over `crf`."""
+    coding: VideoCoding = VideoCoding.H264
+    has_alpha: bool = False
+    """Whether pictures come with alpha, and keep it."""
+
+    @property
+    def effort(self) -> EncoderEffort:
+        """How much care is taken."""
+        return EncoderEffort(self.preset, self.crf, self.bits_per_s)
+
+
+class PixelLayout(Enum):
+    """How the pixels of a buffer lie."""
+
+    BGRA = "bgra"
+    """Rows of pixels, as pages come: height x width x 4."""
+    YUV420P = "yuv420p"
+    """Whole planes after each other, as the encoder wants them: one row of bytes a row of luma."""
+    YUVA420P = "yuva420p"
+    """The same, and a plane of alpha after them; colours are not multiplied by it."""
+
+    def shape(self, width_px: int, height_px: int) -> tuple[int, ...]:
+        """Return the shape of a buffer for pictures of that size."""
+        if self is PixelLayout.BGRA:
+            return height_px, width_px, 4
+        halves = 3 if self is PixelLayout.YUV420P else 5
+        return height_px * halves // 2, width_px
+
+
+class _Signal(Enum):
+    """What can stand in the queue besides pixels."""
+
+    FINISH = auto()
+    ABANDON = auto()
+    REPEAT = auto()
+
+
+class FilmEncoder:
+    """Encodes frames in the order given; `with` it, and the file is whole when the block ends."""
+
+    def __init__(
+        self, path: Path, settings: VideoSettings, layout: PixelLayout = PixelLayout.BGRA
+    ) -> None:
+        self._settings = settings
+        self._layout = layout
+        shape = layout.shape(settings.width_px, settings.height_px)
+        self._free: queue.SimpleQueue[Pixels] = queue.SimpleQueue()
+        for _ in range(_FRAMES_IN_FLIGHT):
+            self._free.put(np.empty(shape, np.uint8))
+        self._waiting: queue.SimpleQueue[Pixels | _Signal] = queue.SimpleQueue()
+        self._failure: BaseException | None = None
+        self._thread = threading.Thread(
+            target=self._run, args=(path,), name="film-encoder", daemon=True
+        )
+
+    def __enter__(self) -> "FilmEncoder":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._waiting.put(_Signal.ABANDON if kind else _Signal.FINISH)
+        self._thread.join()
+        if self._failure is not None and kind is None:
+            raise self._failure
+
+    def buffer(self) -> Pixels:
+        """Return a free buffer to draw the next frame into; waits while all are in use."""
+        while True:
+            if self._failure is not None:
+                raise self._failure
+            try:
+                return self._free.get(timeout=1)
+            except queue.Empty:
+                continue
+
+    def release_buffer(self, pixels: Pixels) -> None:
+        """Return a buffer that was not used after all."""
+        self._free.put(pixels)
+
+    def write(self, pixels: Pixels) -> None:
+        """Append the frame drawn into a buffer; the buffer is the encoder's again."""
+        self._waiting.put(pixels)
+
+    def repeat(self) -> None:
+        """Append the frame before once more."""
+        self._waiting.put(_Signal.REPEAT)
+
+    def _run(self, path: Path) -> None:
+        try:
+            self._encode_all(path)
+        except BaseException as error:
+            self._failure = error
+
+    def _encode_all(self, path: Path) -> None:
+        settings = self._settings
+        options = {"fflags": "+bitexact"}
+        with av.open(
+            str(path), "w", format=settings.coding.container, options=options
+        ) as container:
+            stream = container.add_stream(settings.coding.codec, rate=settings.fps)
+            assert isinstance(stream, VideoStream)
+            configure_video(stream.codec_context, settings)
+            for number, picture in enumerate(self._pictures()):
+                picture.pts = number
+                picture.time_base = 1 / settings.fps
+                container.mux(stream.encode(picture))
+            container.mux(stream.encode(None))
+
+    def _pictures(self) -> Iterator[VideoFrame]:
+        """Yield the pictures that come in, until there are no more."""
+        picture: VideoFrame | None = None
+        held: Pixels | None = None
+        reformatter = VideoReformatter()
+        while True:
+            item = self._waiting.get()
+            if item is _Signal.FINISH or item is _Signal.ABANDON:
+                return
+            if item is not _Signal.REPEAT:
+                picture = self._convert(reformatter, item)
+                if held is not None:
+                    self._free.put(held)
+                # Planes are encoded where they lie, and may be asked for once more.
+                held = item
+            assert picture is not None, "the first frame cannot be a repetition"
+            yield picture
+
+    def _convert(self, reformatter: VideoReformatter, pixels: Pixels) -> VideoFrame:
+        settings = self._settings
+        wanted = settings.coding.pixels(has_alpha=settings.has_alpha)
+        frame = self._planes(pixels)
+        if frame.format.name == wanted:
+            return frame
+        planes = self._repacked(reformatter, frame, wanted.removesuffix(_TEN_BITS))
+        return _deepened(planes, wanted) if wanted.endswith(_TEN_BITS) else planes
+
+    def _repacked(
+        self, reformatter: VideoReformatter, frame: VideoFrame, wanted: str
+    ) -> VideoFrame:
+        return reformatter.reformat(
+            frame,
+            format=wanted,
+            src_colorspace=_BT709,
+            dst_colorspace=_BT709,
+            src_color_range=_LIMITED_RANGE,
+            dst_color_range=_LIMITED_RANGE,
+            interpolation=Interpolation.BICUBIC | EXACT_SCALING,
+        )
+
+    def _planes(self, pixels: Pixels) -> VideoFrame:
+        settings = self._settings
+        if self._layout is PixelLayout.BGRA:
+            frame = VideoFrame(settings.width_px, settings.height_px, PixelLayout.YUV420P.value)
+            bgra_to_yuv420(pixels, planes_of(frame))
+            return frame
+        if self._layout is PixelLayout.YUVA420P:
+            return _with_alpha(pixels, settings)
+        if settings.height_px % 4:
+            # Copied: without a copy PyAV takes every height for a multiple of four.
+            return VideoFrame.from_ndarray(pixels, format=self._layout.value)
+        return VideoFrame.from_numpy_buffer(pixels, format=self._layout.value)
+
+
+def _deepened(frame: VideoFrame, wanted: str) -> VideoFrame:
+    """Return planes of 8 bits as such of 10.
+
+    swscale would do it, but fills the last columns with rubbish on aarch64 unless there are 8 n.
+    """
+    made = VideoFrame(frame.width, frame.height, wanted)
+    # The encoder of ProRes takes these from the picture.
+    made.colorspace, made.color_range = frame.colorspace, frame.color_range
+    for number in range(len(frame.planes)):
+        levels = plane_of(frame, number, np.uint8).astype(np.uint16)
+        is_alpha = number == _ALPHA_PLANE
+        plane_of(made, number, np.uint16)[:] = levels << 2 | (levels >> 6 if is_alpha else 0)
+    return made
+
+
+def _with_alpha(pixels: Pixels, settings: VideoSettings) -> VideoFrame:
+    """Return a frame of four planes, copied: the encoder has its own idea of where rows begin."""
+    height, width = settings.height_px, settings.width_px
+    frame = VideoFrame(width, height, PixelLayout.YUVA420P.value)
+    flat = pixels.reshape(-1)
+    sizes = [(height, width), (height // 2, width // 2), (height // 2, width // 2), (height, width)]
+    start = 0
+    for plane, (rows, columns) in zip(frame.planes, sizes, strict=True):
+        part = flat[start : start + rows * columns].reshape(rows, columns)
+        view = np.frombuffer(memoryview(plane), np.uint8).reshape(-1, plane.line_size)
+        view[:rows, :columns] = part
+        start += rows * columns
+    return frame
+
+
+def configure_video(context: "av.VideoCodecContext", settings: VideoSettings) -> None:
+    """Set everything that decides how the pictures look."""
+    context.width, context.height = settings.width_px, settings.height_px
+    context.pix_fmt = settings.coding.pixels(has_alpha=settings.has_alpha)
+    context.framerate = settings.fps
+    context.time_base = 1 / settings.fps
+    context.thread_count = _ENCODER_THREADS
+    context.color_primaries = context.color_trc = context.colorspace = _BT709
+    context.color_range = _LIMITED_RANGE
+    context.gop_size = max(1, round(settings.fps * _KEYFRAME_EVERY_S))
+    if settings.coding is not VideoCoding.H264:
+        context.flags |= int(Flags.bitexact)
+    context.options = encoder_options(
+        settings.coding, settings.effort, has_alpha=settings.has_alpha
+    )

@@ -1,0 +1,138 @@
+"""The pictures of a GIF, put together as browsers do it.
+
+A GIF is drawn part by part on a canvas that is clear at first. Before the next part comes, the last
+one stays, is cleared away, or gives back what was there. Each part is decoded by PIL as a GIF of
+its own: PIL's canvas is filled with a colour where a browser's is clear.
+"""
+
+import io
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from framekiln.media.images.frame_times import MOST_FRAMES
+from framekiln.media.images.image_facts import MOST_PIXELS
+
+Pixels = NDArray[np.uint8]
+
+_EXTENSION: Final = 0x21
+_PART: Final = 0x2C
+_TRAILER: Final = b"\x3b"
+_CONTROL: Final = 0xF9
+_HAS_TABLE: Final = 0x80
+_CLEARED: Final = 2
+_GIVEN_BACK: Final = 3
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Where a part lies on the canvas and in the file, and what becomes of it."""
+
+    left: int
+    top: int
+    file: bytes
+    """A GIF of this part alone."""
+    disposal: int
+
+
+class GifFrames:
+    """All pictures of one file, most cheaply in order."""
+
+    def __init__(self, data: bytes) -> None:
+        width, height = struct.unpack("<HH", data[6:10])
+        self.size = (width, height)
+        self._parts: list[_Part] = []
+        self._control = bytes(4)
+        self._read(data)
+        if not self._parts or not width or not height:
+            raise ValueError("it has no pictures")
+        self._begin()
+
+    def rgba(self, number: int) -> Pixels:
+        """Return one picture: height x width x RGBA, alpha straight."""
+        if number < self._drawn - 1:
+            self._begin()
+        while self._drawn <= number:
+            self._draw(self._parts[self._drawn])
+        return self._canvas.copy()
+
+    def _begin(self) -> None:
+        width, height = self.size
+        self._canvas = np.zeros((height, width, 4), np.uint8)
+        self._after = self._canvas
+        self._drawn = 0
+
+    def _draw(self, part: _Part) -> None:
+        self._canvas = self._after.copy()
+        pixels = _decode(part.file)
+        height, width = pixels.shape[:2]
+        place = self._canvas[part.top : part.top + height, part.left : part.left + width]
+        pixels = pixels[: place.shape[0], : place.shape[1]]
+        place[...] = np.where(pixels[..., 3:] > 0, pixels, place)
+        if part.disposal != _GIVEN_BACK:
+            self._after = self._canvas.copy()
+        if part.disposal == _CLEARED:
+            self._after[part.top : part.top + height, part.left : part.left + width] = 0
+        self._drawn += 1
+
+    def _read(self, data: bytes) -> None:
+        """Find all parts; what is cut off at the end is left out."""
+        at = 13 + _table_bytes(data[10])
+        table = data[13:at]
+        flags = data[10]
+        try:
+            while data[at : at + 1] != _TRAILER and len(self._parts) < MOST_FRAMES:
+                if data[at] == _EXTENSION:
+                    at = self._read_extension(data, at)
+                elif data[at] == _PART:
+                    at = self._read_part(data, at, flags, table)
+                else:
+                    return
+        except (IndexError, struct.error):
+            return
+
+    def _read_extension(self, data: bytes, at: int) -> int:
+        end, blocks = _blocks(data, at + 2)
+        if data[at + 1] == _CONTROL and blocks and len(blocks[0]) >= len(self._control):
+            self._control = blocks[0][:4]
+        return end
+
+    def _read_part(self, data: bytes, at: int, flags: int, table: bytes) -> int:
+        left, top, width, height, own = struct.unpack("<HHHHB", data[at + 1 : at + 10])
+        body = at + 10 + _table_bytes(own)
+        end, _ = _blocks(data, body + 1)
+        if width * height > MOST_PIXELS:
+            raise ValueError(f"a part of it is {width}x{height}")
+        head = b"GIF89a" + struct.pack("<HHBBB", width, height, flags, 0, 0) + table
+        described = b"\x2c" + struct.pack("<HHHHB", 0, 0, width, height, own)
+        extension = b"\x21\xf9\x04" + self._control + b"\x00"
+        file = head + extension + described + data[at + 10 : end] + _TRAILER
+        self._parts.append(_Part(left, top, file, self._control[0] >> 2 & 7))
+        self._control = bytes(4)
+        return end
+
+
+def _decode(file: bytes) -> Pixels:
+    """Return a part; nothing of one that is damaged."""
+    try:
+        with Image.open(io.BytesIO(file), formats=["GIF"]) as picture:
+            return np.asarray(picture.convert("RGBA"), np.uint8)
+    except (OSError, ValueError, EOFError, IndexError):
+        return np.zeros((0, 0, 4), np.uint8)
+
+
+def _table_bytes(flags: int) -> int:
+    return 3 << ((flags & 7) + 1) if flags & _HAS_TABLE else 0
+
+
+def _blocks(data: bytes, at: int) -> tuple[int, list[bytes]]:
+    """Return where a row of blocks ends, and the blocks."""
+    blocks = []
+    while size := data[at]:
+        blocks.append(data[at + 1 : at + 1 + size])
+        at += 1 + size
+    return at + 1, blocks

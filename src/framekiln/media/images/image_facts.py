@@ -1,0 +1,189 @@
+"""What an uploaded picture is, found by decoding it; to be run in a confined child.
+
+Refuses what is cut off, what is larger than a browser could show, and drawings that would do more
+than draw. Imports neither FFmpeg nor numpy: it is on the way of every picture that is uploaded.
+"""
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+from PIL import Image
+
+from framekiln.kit.errors import InvalidInput, TooLarge
+from framekiln.media.images.frame_times import (
+    MOST_FRAMES,
+    FrameTimes,
+    TooManyFrames,
+    effective_ms,
+    frame_times,
+)
+from framekiln.media.images.image_header import declared_size
+from framekiln.media.images.svg import check_svg
+from framekiln.media.sniff import HEAD_BYTES, sniff
+
+LARGEST_SIDE_PX: Final = 16_384
+MOST_PIXELS: Final = 8192 * 8192
+
+DECODERS: Final = {
+    "image/jpeg": "JPEG",
+    "image/png": "PNG",
+    "image/gif": "GIF",
+    "image/webp": "WEBP",
+    "image/avif": "AVIF",
+}
+SVG_TYPE: Final = "image/svg+xml"
+_ORIENTATION_TAG: Final = 0x0112
+_ON_ITS_SIDE: Final = {5, 6, 7, 8}
+# Counter-clockwise; those that are mirrored besides count as they are turned.
+_TURNED_DEGREES: Final = {3: 180, 4: 180, 5: 270, 6: 270, 7: 90, 8: 90}
+
+
+_STILL: Final = FrameTimes()
+
+
+class BrokenImage(InvalidInput):
+    """The file is no picture, or is cut off or damaged."""
+
+    code = "broken_image"
+
+
+class ImageTooLarge(TooLarge):
+    """The picture has more pixels than are decoded."""
+
+    code = "image_too_large"
+
+
+@dataclass(frozen=True)
+class ImageFacts:
+    """A picture; sides are as it is shown, turned as its camera noted."""
+
+    width_px: int
+    height_px: int
+    mime_type: str
+    has_alpha: bool
+    is_animated: bool
+    rotation_degrees: int = 0
+    """Counter-clockwise, already applied to the sides."""
+    times: FrameTimes = _STILL
+    """Of an animation whose pictures are decoded here; drawings have none."""
+
+    @property
+    def duration_ms(self) -> Fraction | None:
+        """How long an animation lasts that is played once; None for a still."""
+        return sum(self.times.frame_ms, Fraction(0)) or None
+
+
+def image_facts_task(
+    args: dict[str, Any], _report: Callable[[dict[str, Any]], None]
+) -> dict[str, Any]:
+    """Return size and type of the picture at `source`, for `run_confined`."""
+    facts = image_facts(Path(args["source"]))
+    return {
+        "width_px": facts.width_px,
+        "height_px": facts.height_px,
+        "mime_type": facts.mime_type,
+        "has_alpha": facts.has_alpha,
+        "is_animated": facts.is_animated,
+    }
+
+
+def image_facts(path: Path) -> ImageFacts:
+    """Return what a picture is, or say why it cannot be taken."""
+    with path.open("rb") as file:
+        mime_type = sniff(file.read(HEAD_BYTES)).mime_type
+    if mime_type == SVG_TYPE:
+        return _svg_facts(path)
+    if mime_type not in DECODERS:
+        found = f" (it looks like {mime_type})" if mime_type else ""
+        raise BrokenImage(f"the file is no JPEG, PNG, GIF, WebP, AVIF or SVG picture{found}")
+    if mime_type != "image/avif":
+        size = declared_size(path, mime_type)
+        if size is None:
+            raise BrokenImage("the header of the picture is damaged or cut off")
+        check_size(*size)
+    return _decode(path, mime_type)
+
+
+def _svg_facts(path: Path) -> ImageFacts:
+    drawing = check_svg(path.read_bytes())
+    check_size(drawing.size.width_px, drawing.size.height_px)
+    return ImageFacts(
+        width_px=drawing.size.width_px,
+        height_px=drawing.size.height_px,
+        mime_type=SVG_TYPE,
+        has_alpha=True,
+        is_animated=drawing.is_animated,
+    )
+
+
+def _decode(path: Path, mime_type: str) -> ImageFacts:
+    # Given a path, PIL would see the holes of one that is read in parts.
+    with (
+        translate_image_errors(),
+        path.open("rb") as file,
+        Image.open(file, formats=[DECODERS[mime_type]]) as picture,
+    ):
+        check_size(*picture.size)
+        is_animated = bool(getattr(picture, "is_animated", False))
+        picture.load()
+        width, height = picture.size
+        orientation = picture.getexif().get(_ORIENTATION_TAG, 1)
+        if orientation in _ON_ITS_SIDE:
+            width, height = height, width
+        return ImageFacts(
+            width_px=width,
+            height_px=height,
+            mime_type=mime_type,
+            has_alpha=picture.has_transparency_data,
+            is_animated=is_animated,
+            rotation_degrees=_TURNED_DEGREES.get(orientation, 0),
+            times=_times(path, picture, mime_type),
+        )
+
+
+def _times(path: Path, picture: Image.Image, mime_type: str) -> FrameTimes:
+    if mime_type != "image/avif":
+        return frame_times(path, mime_type)
+    # Its times lie deep in the file: they are told picture by picture.
+    count = int(getattr(picture, "n_frames", 1))
+    if count > MOST_FRAMES:
+        raise TooManyFrames(f"the animation has more than {MOST_FRAMES:,} pictures")
+    lengths: list[Fraction] = []
+    for number in range(count if count > 1 else 0):
+        picture.seek(number)
+        picture.load()
+        lengths.append(effective_ms(Fraction(round(picture.info.get("duration", 0)))))
+    return FrameTimes(tuple(lengths))
+
+
+@contextmanager
+def translate_image_errors() -> Iterator[None]:
+    """Turn what decoders of pictures raise inside the block into errors of ours."""
+    try:
+        # PIL warns of harmless oddities as well; what matters raises.
+        with warnings.catch_warnings(action="ignore"):
+            yield
+    except Image.DecompressionBombError as error:
+        raise ImageTooLarge(f"the picture has more than {MOST_PIXELS:,} pixels") from error
+    except TooManyFrames as error:
+        raise ImageTooLarge(str(error)) from error
+    except (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError) as error:
+        raise BrokenImage(f"the picture is damaged or cut off: {error}") from error
+
+
+def check_size(width_px: int, height_px: int) -> None:
+    """Refuse a picture with more pixels than are decoded."""
+    if min(width_px, height_px) < 1:
+        raise BrokenImage(f"the picture is {width_px}x{height_px} pixels")
+    if max(width_px, height_px) > LARGEST_SIDE_PX or width_px * height_px > MOST_PIXELS:
+        raise ImageTooLarge(
+            f"the picture is {width_px}x{height_px}; at most {LARGEST_SIDE_PX:,} pixels a side"
+            f" and {MOST_PIXELS:,} in all are decoded",
+            width=width_px,
+            height=height_px,
+        )

@@ -1,0 +1,86 @@
+"""Pictures of image files by time, as RGBA: stills, and animations by their own frame times.
+
+Turned as their cameras noted. SVG is not decoded here: drawing it is a browser's work.
+"""
+
+from bisect import bisect_right
+from fractions import Fraction
+from itertools import accumulate
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageOps
+
+from framekiln.media.closeable import Closeable
+from framekiln.media.images.gif_frames import GifFrames
+from framekiln.media.images.image_facts import (
+    DECODERS,
+    BrokenImage,
+    image_facts,
+    translate_image_errors,
+)
+
+Pixels = NDArray[np.uint8]
+
+
+def may_be_animated(data: bytes) -> bool:
+    """Tell by its first bytes whether a file may be an animated picture; cheap for all others."""
+    if data.startswith(b"GIF8"):
+        return True
+    if data.startswith(b"\x89PNG"):
+        return b"acTL" in data.partition(b"IDAT")[0]
+    if data.startswith(b"RIFF"):
+        # The second of the flags of an extended WebP.
+        return data[12:16] == b"VP8X" and len(data) > 20 and bool(data[20] & 2)
+    return data[4:12] == b"ftypavis"
+
+
+class ImageSource(Closeable):
+    """One image file. Owned by one thread; close it, or `with` it."""
+
+    def __init__(self, path: Path) -> None:
+        self.facts = image_facts(path)
+        decoder = DECODERS.get(self.facts.mime_type)
+        if decoder is None:
+            raise BrokenImage("a drawing is drawn by a browser, not decoded")
+        with translate_image_errors():
+            # Given a path, PIL would see the holes of one that is read in parts.
+            self._file = path.open("rb")
+            self._image = Image.open(self._file, formats=[decoder])
+            self._gif = GifFrames(path.read_bytes()) if decoder == "GIF" else None
+        self.ends_ms = list(accumulate(self.facts.times.frame_ms))
+        """Where each picture of an animation ends, in one run; empty for a still."""
+        # A PNG may have a picture before those of its animation, for viewers that show no others.
+        self._first = int(bool(self.ends_ms and getattr(self._image, "default_image", False)))
+        self._kept: tuple[int, Pixels] | None = None
+
+    def close(self) -> None:
+        """Free the file and the picture."""
+        self._image.close()
+        self._file.close()
+        self._kept = None
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height as shown."""
+        return self.facts.width_px, self.facts.height_px
+
+    def number_at(self, ms: Fraction) -> int:
+        """Return which picture is on at an instant; animations run for ever."""
+        if not self.ends_ms:
+            return 0
+        return bisect_right(self.ends_ms, ms % self.ends_ms[-1])
+
+    def rgba(self, number: int) -> Pixels:
+        """Return one picture: height x width x RGBA, alpha straight."""
+        if self._kept is None or self._kept[0] != number:
+            with translate_image_errors():
+                self._kept = (number, self._gif.rgba(number) if self._gif else self._seek(number))
+        return self._kept[1]
+
+    def _seek(self, number: int) -> Pixels:
+        self._image.seek(self._first + number)
+        # Deep pictures and palettes become bytes here.
+        turned = ImageOps.exif_transpose(self._image).convert("RGBA")
+        return np.asarray(turned, np.uint8)

@@ -1,0 +1,71 @@
+"""Single pictures: decoding and encoding image files."""
+
+import io
+from typing import Final
+
+import av
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from framekiln.kit.errors import FramekilnError
+from framekiln.media.images.still_formats import JpegFormat, PngFormat, StillFormat, WebpFormat
+
+__all__ = [
+    "JpegFormat",
+    "Pixels",
+    "PngFormat",
+    "StillFormat",
+    "UnreadableImage",
+    "WebpFormat",
+    "decode_bgra",
+    "encode_still",
+]
+
+Pixels = NDArray[np.uint8]
+
+_WHITE: Final = (255, 255, 255, 255)
+
+
+class UnreadableImage(FramekilnError):
+    """The bytes are not a picture we can decode."""
+
+    code = "unreadable_image"
+
+
+def encode_still(pixels_bgra: Pixels, format_: StillFormat) -> bytes:
+    """Return height x width x BGRA (alpha straight) as an image file.
+
+    Without transparency, what shows through is white, as in a browser window.
+    """
+    picture = _picture(pixels_bgra, keeps_alpha=getattr(format_, "transparency", False))
+    file = io.BytesIO()
+    match format_:
+        case JpegFormat(quality):
+            picture.save(file, "JPEG", quality=quality, subsampling="4:2:0")
+        case PngFormat():
+            picture.save(file, "PNG", compress_level=format_.zlib_level)
+        case WebpFormat(quality, compression):
+            picture.save(file, "WEBP", quality=quality, method=compression)
+    return file.getvalue()
+
+
+def decode_bgra(data: bytes) -> Pixels:
+    """Return the picture as height x width x BGRA."""
+    try:
+        with av.open(io.BytesIO(data), "r") as container:
+            picture = next(container.decode(video=0))
+            return np.asarray(picture.to_ndarray(format="bgra"), np.uint8)
+    except (av.FFmpegError, StopIteration) as error:
+        raise UnreadableImage(f"not a readable picture: {error}") from error
+
+
+def _picture(pixels_bgra: Pixels, *, keeps_alpha: bool) -> Image.Image:
+    height, width = pixels_bgra.shape[:2]
+    data = np.ascontiguousarray(pixels_bgra)
+    picture = Image.frombuffer("RGBA", (width, height), data, "raw", "BGRA", 0, 1)
+    if keeps_alpha:
+        return picture
+    if pixels_bgra[..., 3].min(initial=255) < 255:
+        picture = Image.alpha_composite(Image.new("RGBA", picture.size, _WHITE), picture)
+    return picture.convert("RGB")

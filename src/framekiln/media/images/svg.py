@@ -1,0 +1,208 @@
+"""Validates untrusted SVG: no scripts, no external loads, no exponential expansion.
+
+What is not harmless is refused with its name and line, never taken out: the bytes stay those of
+their owner. Harmless are drawings that refer only to themselves; elements of other vocabularies
+(editors keep notes in them) mean nothing to browsers and may stay.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn
+from xml.etree.ElementTree import ParseError
+
+from defusedxml.common import DefusedXmlException  # type: ignore[import-untyped]
+from defusedxml.ElementTree import DefusedXMLParser  # type: ignore[import-untyped]
+
+from framekiln.kit.errors import InvalidInput
+from framekiln.media.images.svg_references import forbidden_in_css, is_own_reference
+from framekiln.media.images.svg_size import SvgSize, svg_size
+from framekiln.media.images.svg_use_count import UseCounter
+
+LARGEST_BYTES: Final = 16 << 20
+_DEEPEST: Final = 256
+_MOST_ELEMENTS: Final = 500_000
+
+_SVG: Final = "http://www.w3.org/2000/svg"
+_XLINK_HREF: Final = "{http://www.w3.org/1999/xlink}href"
+_XML_BASE: Final = "{http://www.w3.org/XML/1998/namespace}base"
+_EV_PREFIX: Final = "{http://www.w3.org/2001/xml-events}"
+# Whole vocabularies that browsers act upon.
+_ACTIVE: Final = {
+    "http://www.w3.org/1999/xhtml": "HTML",
+    "http://www.w3.org/1998/Math/MathML": "MathML",
+    "http://www.w3.org/2001/xml-events": "XML Events",
+    "http://www.w3.org/2001/XInclude": "XInclude",
+    "http://www.w3.org/1999/XSL/Transform": "XSLT",
+}
+_FORBIDDEN: Final = {
+    *("script", "handler", "listener", "foreignobject", "iframe", "embed", "object"),
+    *("audio", "video", "discard", "tref", "link", "meta", "base", "canvas"),
+}
+_ANIMATIONS: Final = {"animate", "animatetransform", "animatemotion", "animatecolor", "set"}
+_NOT_TO_BE_ANIMATED: Final = re.compile(
+    r"\s*(?:\w+:)?(href|src|on\w*|style|class)\s*$", re.IGNORECASE
+)
+# Everything else may be read as a style by one browser or another.
+_NEVER_STYLE: Final = re.compile(r"(id|class|d|points|data-.*|aria-.*)$")
+
+
+class UnsafeSvg(InvalidInput):
+    """The drawing would run, load or grow; the message names the element and its line."""
+
+    code = "unsafe_svg"
+
+
+class BrokenSvg(InvalidInput):
+    """The text is no SVG picture."""
+
+    code = "broken_svg"
+
+
+@dataclass(frozen=True)
+class SvgFacts:
+    """A harmless drawing: its size as a browser shows it, and whether it moves by itself."""
+
+    size: SvgSize
+    is_animated: bool
+
+
+def check_svg(data: bytes) -> SvgFacts:
+    """Return what a drawing is, or raise `UnsafeSvg` or `BrokenSvg`."""
+    if len(data) > LARGEST_BYTES:
+        raise UnsafeSvg(f"the SVG has {len(data)} bytes; at most {LARGEST_BYTES} are read")
+    checker = _Checker()
+    parser: Any = DefusedXMLParser(target=checker, forbid_dtd=True)
+    checker.line = lambda: int(parser.parser.CurrentLineNumber)
+    try:
+        parser.feed(data)
+        facts: SvgFacts = parser.close()
+    except DefusedXmlException as error:
+        raise UnsafeSvg(
+            "the SVG has a DOCTYPE or declares entities, which can make it grow without end;"
+            " remove the <!DOCTYPE ...> and save it again"
+        ) from error
+    except (ParseError, ValueError, LookupError) as error:
+        raise BrokenSvg(f"the SVG cannot be read as XML: {error}") from error
+    return facts
+
+
+class _Checker:
+    """Takes what the parser finds, in order; keeps only what it needs."""
+
+    def __init__(self) -> None:
+        self.line: Callable[[], int] = lambda: 0
+        self._depth = 0
+        self._elements = 0
+        self._root: dict[str, str] | None = None
+        self._style: list[str] | None = None
+        self._is_animated = False
+        self._uses = UseCounter()
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        vocabulary, name = _split(tag)
+        self._count(vocabulary, name, attributes)
+        if vocabulary in _ACTIVE:
+            self._refuse(f"<{name}> of {_ACTIVE[vocabulary]}")
+        if vocabulary in (_SVG, ""):
+            self._check_element(name, attributes)
+        for attribute, value in attributes.items():
+            self._check_attribute(name, attribute, value)
+        self._uses.open(attributes.get("id"), self._target(name, attributes))
+
+    def end(self, tag: str) -> None:
+        self._depth -= 1
+        self._uses.close()
+        if self._style is not None and _split(tag)[1].lower() == "style":
+            self._check_style("<style>", "".join(self._style))
+            self._style = None
+
+    def data(self, text: str) -> None:
+        if self._style is not None:
+            self._style.append(text)
+
+    def pi(self, target: str, _text: str | None = None) -> None:
+        if target.lower() == "xml-stylesheet":
+            self._refuse("<?xml-stylesheet?>")
+
+    def close(self) -> SvgFacts:
+        assert self._root is not None, "the parser refuses what has no root"
+        if self._uses.is_too_large():
+            raise UnsafeSvg(
+                "<use> elements that refer to each other would draw more than"
+                f" {self._uses.MOST_DRAWN:,} elements, or go round in a circle"
+            )
+        return SvgFacts(svg_size(self._root), self._is_animated)
+
+    def _count(self, vocabulary: str, name: str, attributes: dict[str, str]) -> None:
+        self._depth += 1
+        self._elements += 1
+        if self._depth > _DEEPEST:
+            self._refuse(f"<{name}> {_DEEPEST} elements deep")
+        if self._elements > _MOST_ELEMENTS:
+            self._refuse(f"more than {_MOST_ELEMENTS:,} elements")
+        if self._root is not None:
+            return
+        if (vocabulary, name) != (_SVG, "svg"):
+            raise BrokenSvg(
+                f'the picture begins with <{name}>, not with <svg xmlns="{_SVG}">,'
+                " so browsers would show nothing"
+            )
+        self._root = attributes
+
+    def _check_element(self, name: str, attributes: dict[str, str]) -> None:
+        plain = name.lower()
+        if plain in _FORBIDDEN:
+            self._refuse(f"<{name}>")
+        if plain == "style":
+            self._style = []
+        if plain in _ANIMATIONS:
+            self._is_animated = True
+            changed = attributes.get("attributeName", "")
+            if _NOT_TO_BE_ANIMATED.match(changed):
+                self._refuse(f'<{name} attributeName="{changed[:40]}">')
+
+    def _check_attribute(self, element: str, attribute: str, value: str) -> None:
+        vocabulary, name = _split(attribute)
+        if name.lower().startswith("on") and not vocabulary:
+            self._refuse(f"the event handler {name} of <{element}>")
+        if attribute == _XML_BASE or attribute.startswith(_EV_PREFIX):
+            self._refuse(f"the attribute {name} of <{element}>")
+        if name.lower() == "href" and not is_own_reference(value.strip()):
+            self._refuse_reference(f"{name} of <{element}>", value)
+        if not vocabulary and not _NEVER_STYLE.match(name):
+            self._check_style(f"{name} of <{element}>", value)
+
+    def _check_style(self, where: str, text: str) -> None:
+        found = forbidden_in_css(text)
+        if found is not None:
+            self._refuse_reference(where, found)
+        if "@keyframes" in text:
+            self._is_animated = True
+
+    def _target(self, name: str, attributes: dict[str, str]) -> str | None:
+        """Return the id of what an element draws once more, if it is such an element."""
+        if name.lower() != "use":
+            return None
+        return (attributes.get("href") or attributes.get(_XLINK_HREF) or "").strip().lstrip("#")
+
+    def _refuse_reference(self, where: str, value: str) -> NoReturn:
+        raise UnsafeSvg(
+            f"line {self.line()}: {where} refers to {value.strip()[:60]!r}; an uploaded SVG may"
+            " refer only to its own parts (#id) and to PNG, JPEG, WebP or GIF pictures embedded"
+            " in it (data:)"
+        )
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise UnsafeSvg(
+            f"line {self.line()}: {what} is not allowed in an uploaded SVG; remove it and"
+            " upload the file again"
+        )
+
+
+def _split(tag: str) -> tuple[str, str]:
+    """Return the vocabulary, empty if there is none, and the bare name."""
+    if not tag.startswith("{"):
+        return "", tag
+    vocabulary, _, name = tag[1:].partition("}")
+    return vocabulary, name

@@ -1,1 +1,0 @@
-"""Sounds into one track: gains, speed, silence, the limiter, AAC."""

@@ -1,0 +1,1 @@
+"""Facts of media files and of every kind of source."""

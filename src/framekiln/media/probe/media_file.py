@@ -1,0 +1,151 @@
+"""What the tracks of a media file are: size as shown, rate, length, sound.
+
+For whoever works on tracks: of uploads, and of films of ours. What a source of any kind is,
+`probe_source` says, which asks here.
+Decodes one picture, because headers lie about rotation and transparency. Reads all packets only
+where the header does not say how long the file is.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+from av.audio.stream import AudioStream
+from av.container import InputContainer
+from av.stream import Stream
+from av.video.stream import VideoStream
+
+from framekiln.media.container import (
+    open_media,
+    timeline_shift,
+    track_start_ms,
+    translate_ffmpeg_errors,
+    video_stream,
+)
+from framekiln.media.decode.frame_properties import has_alpha, orientation_of
+from framekiln.media.decode.video_decoder import VideoDecoder
+from framekiln.media.errors import UnreadableMedia
+
+# Their headers need not hold a length; FFmpeg then guesses it from the bit rate.
+_LENGTH_MAY_BE_A_GUESS: Final = {"aac", "mp3", "gif"}
+# A stated length of sound leaves out the encoder's padding: it may be this much shorter than
+# measured. That of a GIF counts pictures that say they last no time as if they did.
+_PADDING_MS: Final = 100
+
+
+@dataclass(frozen=True)
+class VideoFacts:
+    """The moving picture. Sides are as shown: turned, with square pixels."""
+
+    width_px: int
+    height_px: int
+    rotation_degrees: int
+    """Counter-clockwise, already applied to the sides."""
+    fps: Fraction
+    """Mean rate; 0 if the file does not say."""
+    codec: str
+    pix_fmt: str
+    has_alpha: bool
+    start_ms: Fraction
+
+
+@dataclass(frozen=True)
+class AudioFacts:
+    """The first sound track."""
+
+    codec: str
+    rate_hz: int
+    channels: int
+    start_ms: Fraction
+
+
+@dataclass(frozen=True)
+class MediaFacts:
+    """One media file. `duration_ms` counts from source time zero to the end of the last track."""
+
+    container: str
+    duration_ms: Fraction
+    video: VideoFacts | None
+    audio: AudioFacts | None
+
+
+def probe_media(path: Path) -> MediaFacts:
+    """Return what a file is, or raise `UnreadableMedia`."""
+    with open_media(path) as container, translate_ffmpeg_errors(path):
+        video = video_stream(container)
+        # A track in a codec that nobody here knows has no context at all.
+        audio = next((s for s in container.streams.audio if s.codec_context is not None), None)
+        if video is None and audio is None:
+            raise UnreadableMedia(f"{path.name}: has neither a picture nor a sound track")
+        return MediaFacts(
+            container=container.format.name,
+            video=_video_facts(video, path) if video else None,
+            audio=_audio_facts(audio) if audio else None,
+            duration_ms=_duration_ms(container, [s for s in (video, audio) if s]),
+        )
+
+
+def _video_facts(stream: VideoStream, path: Path) -> VideoFacts:
+    with VideoDecoder(path) as decoder:
+        frame = decoder.read()
+    if frame is None:
+        raise UnreadableMedia(f"{path.name}: not one picture of its video track can be decoded")
+    orientation = orientation_of(frame)
+    width, height = round(frame.width * (stream.sample_aspect_ratio or 1)), frame.height
+    if orientation.is_transposed:
+        width, height = height, width
+    return VideoFacts(
+        width_px=width,
+        height_px=height,
+        rotation_degrees=orientation.rotation_degrees,
+        fps=Fraction(stream.average_rate or stream.guessed_rate or 0),
+        codec=stream.codec_context.codec.canonical_name,
+        pix_fmt=frame.format.name,
+        has_alpha=has_alpha(frame),
+        start_ms=track_start_ms(stream),
+    )
+
+
+def _audio_facts(stream: AudioStream) -> AudioFacts:
+    return AudioFacts(
+        codec=stream.codec_context.codec.canonical_name,
+        rate_hz=stream.rate,
+        channels=stream.channels,
+        start_ms=track_start_ms(stream),
+    )
+
+
+def _duration_ms(container: InputContainer, streams: list[Stream]) -> Fraction:
+    stated_ms = _stated_ms(container, streams)
+    if stated_ms and container.format.name not in _LENGTH_MAY_BE_A_GUESS:
+        return stated_ms
+    measured_ms = _measured_ms(container, streams)
+    is_padded = any(stream.type == "audio" for stream in streams)
+    if is_padded and stated_ms and 0 <= measured_ms - stated_ms <= _PADDING_MS:
+        return stated_ms
+    return measured_ms
+
+
+def _stated_ms(container: InputContainer, streams: list[Stream]) -> Fraction | None:
+    ends_ms = [_stated_end_ms(stream) for stream in streams]
+    known_ms = [end for end in ends_ms if end is not None]
+    if len(known_ms) == len(streams):
+        return max(known_ms)
+    return Fraction(container.duration, 1000) if container.duration else None
+
+
+def _stated_end_ms(stream: Stream) -> Fraction | None:
+    if not stream.duration or not stream.time_base:
+        return None
+    return track_start_ms(stream) + stream.duration * stream.time_base * 1000
+
+
+def _measured_ms(container: InputContainer, streams: list[Stream]) -> Fraction:
+    end_ms = Fraction(0)
+    for packet in container.demux(*streams):
+        if packet.pts is None:
+            continue
+        end = (packet.pts + (packet.duration or 0)) * packet.time_base * 1000
+        end_ms = max(end_ms, end - timeline_shift(packet.stream) * packet.time_base * 1000)
+    return end_ms

@@ -1,0 +1,76 @@
+"""What a source was found to be, as values, and the task that finds it out.
+
+The one set of facts of a source: plans, films, pages, single frames and metadata read it. Whoever
+orders the task need not import what looks at the source.
+"""
+
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from framekiln.kit.media_kind import MediaKind
+
+PROBE_SOURCE_TASK: Final = "framekiln.media.probe.source:task"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProbedSource:
+    """What was found; rates and lengths are exact. None where there is no such thing."""
+
+    kind: MediaKind
+    size_bytes: int
+    codec: str | None = None
+    """Of the picture; for files of other kinds, of what they are."""
+    width_px: float | None = None
+    """As shown: turned, with square pixels. Whole but for Lottie animations."""
+    height_px: float | None = None
+    rotation_degrees: int = 0
+    """Counter-clockwise, already applied to the sides."""
+    has_alpha: bool = False
+    duration_s: Fraction | None = None
+    """None for stills and captions."""
+    fps: Fraction | None = None
+    frame_ms: tuple[Fraction, ...] = ()
+    """How long each picture of an animated image lasts."""
+    plays: int | None = None
+    """How often an animated image says that it is played; None is for ever."""
+    sound_codec: str | None = None
+    rate_hz: int | None = None
+    channels: int | None = None
+
+    @property
+    def has_sound(self) -> bool:
+        """Whether anything can be heard."""
+        return self.sound_codec is not None
+
+    @property
+    def is_moving(self) -> bool:
+        """Whether its picture moves by itself: a video, or an animated image."""
+        is_animated = self.kind is MediaKind.IMAGE and self.duration_s is not None
+        return self.kind is MediaKind.VIDEO or is_animated
+
+    @property
+    def bits_per_s(self) -> int | None:
+        """The mean rate of the whole file."""
+        return round(8 * self.size_bytes / self.duration_s) if self.duration_s else None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as plain JSON; fractions are text."""
+        exact = {name: value and str(value) for name, value in self._fractions.items()}
+        return {**asdict(self), **exact, "frame_ms": [str(each) for each in self.frame_ms]}
+
+    @classmethod
+    def from_json(cls, value: dict[str, Any]) -> "ProbedSource":
+        """Read what `to_json` wrote."""
+        read: dict[str, Any] = {
+            name: Fraction(value[name]) for name in _FRACTIONS if value[name] is not None
+        }
+        read["frame_ms"] = tuple(Fraction(each) for each in value["frame_ms"])
+        return cls(**{**value, **read, "kind": MediaKind(value["kind"])})
+
+    @property
+    def _fractions(self) -> dict[str, Fraction | None]:
+        return {name: getattr(self, name) for name in _FRACTIONS}
+
+
+_FRACTIONS: Final = ("duration_s", "fps")

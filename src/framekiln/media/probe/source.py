@@ -1,0 +1,141 @@
+"""What a source is, by its content: kind, size, length, rate, turn, transparency, sound, codec.
+
+The one place where this is found out. Plans and metadata have it told by a confined child, films
+and pages look at the files that they have. Neither a name nor a server is believed.
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+from framekiln.kit.lottie import NotLottie, lottie_facts
+from framekiln.kit.media_kind import MediaKind
+from framekiln.media.captions import LARGEST_BYTES, read_captions
+from framekiln.media.errors import UnreadableCaptions, UnreadableMedia
+from framekiln.media.images.image_facts import image_facts
+from framekiln.media.probe.media_file import probe_media
+from framekiln.media.probe.probed_source import ProbedSource
+from framekiln.media.sniff import HEAD_BYTES, sniff
+
+LARGEST_LOTTIE_BYTES: Final = 16 << 20
+"""Of pictures, captions and video, the limits stand with what reads them."""
+
+
+def probe_source_task(
+    args: dict[str, Any], _report: Callable[[dict[str, Any]], None]
+) -> dict[str, Any]:
+    """Look at `source`, for `run_confined`."""
+    return probe_source(Path(args["source"])).to_json()
+
+
+def probe_source(path: Path) -> ProbedSource:
+    """Return what a file is, or raise why it cannot be used."""
+    with path.open("rb") as file:
+        found = sniff(file.read(HEAD_BYTES))
+    mime_type = found.mime_type or ""
+    if mime_type.startswith("image/"):
+        return _image(path)
+    if mime_type == "application/json":
+        return _lottie(path)
+    if found.kind is MediaKind.CAPTION:
+        return _captions(path)
+    if mime_type == "text/plain":
+        return _perhaps_captions(path)
+    if mime_type in _REMEDIES:
+        raise UnreadableMedia(_REMEDIES[mime_type])
+    return _media(path)
+
+
+_REMEDIES: Final = {
+    "text/html": "it is a web page; give the address of the media file itself",
+    "application/zip": "it is a ZIP archive; of a .lottie file, give the JSON inside it",
+}
+
+
+def read_lottie(path: Path) -> dict[str, Any]:
+    """Return the Lottie animation in a file, or raise `UnreadableMedia`."""
+    size_bytes = path.stat().st_size
+    if size_bytes > LARGEST_LOTTIE_BYTES:
+        raise UnreadableMedia(
+            f"an animation of {size_bytes} bytes; at most {LARGEST_LOTTIE_BYTES} are read"
+        )
+    try:
+        animation = json.loads(path.read_bytes())
+        lottie_facts(animation)
+    except NotLottie as error:
+        raise UnreadableMedia(
+            f"the JSON is no Lottie animation: {error}; captions are WebVTT or SubRip"
+        ) from error
+    except (ValueError, RecursionError) as error:
+        raise UnreadableMedia(f"the file begins like JSON and is none: {error}") from error
+    assert isinstance(animation, dict)
+    return animation
+
+
+def _lottie(path: Path) -> ProbedSource:
+    facts = lottie_facts(read_lottie(path))
+    return ProbedSource(
+        kind=MediaKind.LOTTIE,
+        size_bytes=path.stat().st_size,
+        codec="lottie",
+        width_px=facts.width_px,
+        height_px=facts.height_px,
+        has_alpha=True,
+        duration_s=facts.duration_s,
+        fps=facts.fps,
+    )
+
+
+def _captions(path: Path) -> ProbedSource:
+    size_bytes = path.stat().st_size
+    if size_bytes > LARGEST_BYTES:
+        raise UnreadableCaptions(
+            f"the file has {size_bytes} bytes; at most {LARGEST_BYTES} are read"
+        )
+    read_captions(path.read_bytes())
+    return ProbedSource(kind=MediaKind.CAPTION, size_bytes=size_bytes)
+
+
+def _perhaps_captions(path: Path) -> ProbedSource:
+    try:
+        return _captions(path)
+    except UnreadableCaptions as error:
+        raise UnreadableMedia(f"it is plain text, and no captions: {error.message}") from error
+
+
+def _image(path: Path) -> ProbedSource:
+    facts = image_facts(path)
+    duration_ms = facts.duration_ms
+    return ProbedSource(
+        kind=MediaKind.IMAGE,
+        size_bytes=path.stat().st_size,
+        codec=facts.mime_type.partition("/")[2].partition("+")[0],
+        width_px=facts.width_px,
+        height_px=facts.height_px,
+        rotation_degrees=facts.rotation_degrees,
+        has_alpha=facts.has_alpha,
+        duration_s=duration_ms and duration_ms / 1000,
+        fps=duration_ms and 1000 * len(facts.times.frame_ms) / duration_ms,
+        frame_ms=facts.times.frame_ms,
+        plays=facts.times.plays,
+    )
+
+
+def _media(path: Path) -> ProbedSource:
+    facts = probe_media(path)
+    video, audio = facts.video, facts.audio
+    return ProbedSource(
+        kind=MediaKind.VIDEO if video else MediaKind.AUDIO,
+        size_bytes=path.stat().st_size,
+        codec=video.codec if video else None,
+        width_px=video.width_px if video else None,
+        height_px=video.height_px if video else None,
+        rotation_degrees=video.rotation_degrees if video else 0,
+        has_alpha=video is not None and video.has_alpha,
+        duration_s=facts.duration_ms / 1000,
+        fps=video.fps or None if video else None,
+        sound_codec=audio.codec if audio else None,
+        rate_hz=audio.rate_hz if audio else None,
+        channels=audio.channels if audio else None,
+    )

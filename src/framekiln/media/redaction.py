@@ -1,0 +1,233 @@
+"""Re-encodes a film with regions of its frames covered and spans of its audio muted.
+
+Every picture and every sample is encoded again from what was drawn, so nothing else of the source
+comes along: no other stream, no text, no packet, no picture that an edit list would hide. Pictures
+stand upright and keep their times, and so does sound: both are as far apart as before. Interlaced
+pictures stay so: mixing them with their neighbours would mix in what is hidden there.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from av.packet import Packet
+from av.video.frame import VideoFrame
+from av.video.stream import VideoStream
+from numpy.typing import NDArray
+
+from framekiln.media.audio.decoder import RATE_HZ, AudioChunk
+from framekiln.media.audio.mute import SampleSpan, SpanMuter
+from framekiln.media.closeable import Closeable
+from framekiln.media.container import open_media
+from framekiln.media.decode.frame_converter import FrameConverter
+from framekiln.media.decode.rotation import upright_frames
+from framekiln.media.decode.video_decoder import VideoDecoder
+from framekiln.media.encode.film_encoder import VideoSettings, configure_video
+from framekiln.media.errors import UnreadableMedia
+from framekiln.media.probe.media_file import VideoFacts, probe_media
+from framekiln.media.remux.track_mux import mux_mp4
+from framekiln.media.tracks.audio_tracks import ChunkFilter, encode_audio_track
+from framekiln.media.tracks.progress import WorkProgress
+from framekiln.media.tracks.track_output import clock_hz, open_video_track
+
+VIDEO_COST: Final = 9
+"""Pictures cost about so many times what one track of sound costs."""
+AUDIO_COST: Final = 1
+
+OnRedactionProgress = Callable[[Fraction], None]
+"""Gets the part of all work that is done, from 0 to 1."""
+
+
+class RedactionProgress:
+    """Counts milliseconds of each part against those of all parts, by what they cost."""
+
+    def __init__(self, tell: OnRedactionProgress, *, length_ms: Fraction, weights: int) -> None:
+        self._work = WorkProgress(tell)
+        # Nothing is read beforehand.
+        self._work.read(Fraction(1), share=Fraction(0))
+        self._length_ms = max(1, round(length_ms))
+        self._work.plan(self._length_ms * weights)
+        self._at_ms = 0
+
+    def advance_to(self, at_ms: Fraction, weight: int) -> None:
+        """The part being made is made up to there; an estimate of its length may be wrong."""
+        at = min(self._length_ms, int(at_ms))
+        if at > self._at_ms:
+            self._work.add((at - self._at_ms) * weight)
+            self._at_ms = at
+
+    def end_part(self, weight: int) -> None:
+        """All of a part is made, however long it was; the next one begins."""
+        self.advance_to(Fraction(self._length_ms), weight)
+        self._at_ms = 0
+
+
+Pixels = NDArray[np.uint8]
+
+_USUAL_FPS: Final = Fraction(30)
+_FASTEST_FPS: Final = 240
+
+
+@dataclass(frozen=True, eq=False)
+class ShownFrame:
+    """A picture as 4:2:0 planes, to be drawn on in place, and when it is on screen."""
+
+    luma: Pixels
+    blue: Pixels
+    red: Pixels
+    from_ms: Fraction
+    until_ms: Fraction
+
+
+DrawOnFrame = Callable[[ShownFrame], None]
+
+
+@dataclass(frozen=True)
+class RedactedFilm:
+    """What the new film is; without pictures it has neither sides nor a rate."""
+
+    width_px: int
+    height_px: int
+    fps: Fraction
+    duration_ms: int
+
+
+def redact(
+    source: Path,
+    out: Path,
+    *,
+    draw: DrawOnFrame,
+    muted: Sequence[SampleSpan],
+    tell: OnRedactionProgress = lambda _: None,
+) -> RedactedFilm:
+    """Write `source` to `out` as an MP4; its parts lie beside it meanwhile."""
+    facts = probe_media(source)
+    parts: list[Path] = []
+    fps, size = Fraction(0), (0, 0)
+    sounds = _sound_streams(source)
+    weights = (VIDEO_COST if facts.video else 0) + AUDIO_COST * len(sounds)
+    done = RedactionProgress(tell, length_ms=facts.duration_ms, weights=weights)
+    if facts.video is not None:
+        fps, size = _rate(facts.video), (_even(facts.video.width_px), _even(facts.video.height_px))
+        parts.append(out.with_name(f"{out.name}-pictures"))
+        _write_pictures(source, parts[0], VideoSettings(*size, fps), _counted(draw, done))
+        done.end_part(VIDEO_COST)
+    for index in sounds:
+        parts.append(out.with_name(f"{out.name}-sound-{index}"))
+        change = _heard(SpanMuter(muted), done)
+        encode_audio_track(source, index, parts[-1], tick=lambda: None, change=change)
+        done.end_part(AUDIO_COST)
+    mux_mp4(parts, out)
+    for part in parts:
+        part.unlink()
+    return RedactedFilm(*size, fps, round(probe_media(out).duration_ms))
+
+
+def _counted(draw: DrawOnFrame, done: RedactionProgress) -> DrawOnFrame:
+    def drawn(shown: ShownFrame) -> None:
+        draw(shown)
+        done.advance_to(shown.until_ms, VIDEO_COST)
+
+    return drawn
+
+
+def _heard(silencing: SpanMuter, done: RedactionProgress) -> ChunkFilter:
+    def silenced(stretch: AudioChunk) -> AudioChunk:
+        done.advance_to(Fraction(stretch.end * 1000, RATE_HZ), AUDIO_COST)
+        return silencing(stretch)
+
+    return silenced
+
+
+def _sound_streams(source: Path) -> list[int]:
+    """Return the sound that can be decoded; other sound could not be silenced and is left out."""
+    with open_media(source) as container:
+        return [each.index for each in container.streams.audio if each.codec_context is not None]
+
+
+def _write_pictures(source: Path, out: Path, settings: VideoSettings, draw: DrawOnFrame) -> None:
+    with VideoDecoder(source) as decoder:
+        encoder: _Encoder | None = None
+        try:
+            frame_ticks = max(1, round(1 / settings.fps / decoder.tick_s))
+            for timed in _timed(upright_frames(decoder), frame_ticks=frame_ticks):
+                encoder = encoder or _Encoder(out, settings, decoder.tick_s)
+                encoder.write(timed, draw)
+            if encoder is None:
+                raise UnreadableMedia(f"{source.name}: none of its pictures can be decoded")
+            encoder.finish()
+        finally:
+            if encoder is not None:
+                encoder.close()
+
+
+@dataclass(frozen=True)
+class _Timed:
+    """A picture, and the ticks from which and until which it is on screen."""
+
+    frame: VideoFrame
+    start: int
+    end: int
+
+
+def _timed(frames: Iterator[VideoFrame], *, frame_ticks: int) -> Iterator[_Timed]:
+    """Yield what is on screen at time zero or later; nobody gets to see the rest."""
+    before = next(frames, None)
+    while before is not None:
+        frame = next(frames, None)
+        start = before.pts or 0
+        end = start + frame_ticks if frame is None else frame.pts or 0
+        if end > 0:
+            yield _Timed(before, max(0, start), end)
+        before = frame
+
+
+class _Encoder(Closeable):
+    """The new picture track. Pictures of the source are converted, copied, drawn on, encoded."""
+
+    def __init__(self, out: Path, settings: VideoSettings, tick_s: Fraction) -> None:
+        self._settings, self._tick_s = settings, tick_s
+        self._conversion = FrameConverter(settings.width_px, settings.height_px)
+        self._container = open_video_track(out, clock_hz(tick_s))
+        stream = self._container.add_stream("libx264", rate=settings.fps)
+        assert isinstance(stream, VideoStream)
+        context = stream.codec_context
+        configure_video(context, settings)
+        context.time_base = stream.time_base = tick_s
+        self._stream = stream
+
+    def write(self, timed: _Timed, draw: DrawOnFrame) -> None:
+        """Encode one picture as it is drawn on."""
+        # A copy: the decoder's own pictures are what it predicts the next ones from.
+        pixels = np.array(self._conversion.to_opaque(timed.frame).to_ndarray(), np.uint8)
+        height, width = self._settings.height_px, self._settings.width_px
+        luma, chroma = pixels[:height], pixels[height:].reshape(2, height // 2, width // 2)
+        tick_ms = self._tick_s * 1000
+        draw(ShownFrame(luma, chroma[0], chroma[1], timed.start * tick_ms, timed.end * tick_ms))
+        # Copied: without a copy PyAV takes every height for a multiple of four.
+        picture = VideoFrame.from_ndarray(pixels, format="yuv420p")
+        picture.pts, picture.time_base = timed.start, self._tick_s
+        self._mux(self._stream.encode(picture))
+
+    def finish(self) -> None:
+        """Encode what the encoder has kept back."""
+        self._mux(self._stream.encode(None))
+
+    def close(self) -> None:
+        """Write the rest of the file."""
+        self._container.close()
+
+    def _mux(self, packets: "list[Packet[Any]]") -> None:
+        for packet in packets:
+            self._container.mux_one(packet)
+
+
+def _rate(facts: VideoFacts) -> Fraction:
+    return facts.fps if 1 <= facts.fps <= _FASTEST_FPS else _USUAL_FPS
+
+
+def _even(side_px: int) -> int:
+    return max(2, side_px - side_px % 2)

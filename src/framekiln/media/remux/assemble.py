@@ -1,0 +1,94 @@
+"""Combines slices and audio into the output container."""
+
+import heapq
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import av
+from av.container import InputContainer, OutputContainer
+
+from framekiln.media.audio.decoder import RATE_HZ
+from framekiln.media.container import has_alpha_track
+from framekiln.media.encode.gif import write_gif
+from framekiln.media.errors import SlicesDiffer
+from framekiln.media.remux.join import TimedPacket, audio_packets, join_mp4
+
+
+def assemble(
+    slices: Sequence[Path], sound: Path, out: Path, *, container: str, fps: Fraction
+) -> None:
+    """Write the film to `out`; `container` is mp4, webm, mov or gif, which has no sound."""
+    if container == "mp4":
+        join_mp4(slices, sound, out)
+    elif container == "gif":
+        write_gif(slices, out, fps=fps)
+    else:
+        join_webm_or_mov(slices, sound, out, container=container, fps=fps)
+
+
+_OURS: Final = {"format_whitelist": "mov,mp4,matroska,webm", "protocol_whitelist": "file"}
+
+
+def join_webm_or_mov(
+    slices: Sequence[Path], sound: Path, out: Path, *, container: str, fps: Fraction
+) -> None:
+    """Write the film: the pictures of all slices in order, and the sound beside them."""
+    options = {"fflags": "+bitexact"}
+    if container == "mov":
+        options |= {"movflags": "+faststart", "movie_timescale": str(RATE_HZ)}
+    with (
+        _open(slices[0]) as first,
+        _open(sound) as heard,
+        av.open(str(out), "w", format=container, options=options) as film,
+    ):
+        pictures = _picture_packets(slices, film, first, fps)
+        flows = [pictures, audio_packets(heard, film)]
+        for _, packet in heapq.merge(*flows, key=lambda timed: timed[0]):
+            film.mux_one(packet)
+
+
+def _picture_packets(
+    slices: Sequence[Path], film: OutputContainer, first: InputContainer, fps: Fraction
+) -> Iterator[TimedPacket]:
+    template = first.streams.video[0]
+    stream = film.add_stream_from_template(template, opaque=True)
+    stream.time_base = 1 / fps
+    if has_alpha_track(template):
+        stream.metadata["alpha_mode"] = "1"
+    header = _header(first)
+
+    def packets() -> Iterator[TimedPacket]:
+        start = count = 0
+        for path in slices:
+            with _open(path) as container:
+                if _header(container) != header:
+                    raise SlicesDiffer(
+                        f"{path.name} was encoded with other settings than {slices[0].name};"
+                        " encode all slices of a film with the same ones"
+                    )
+                for packet in container.demux(container.streams.video[0]):
+                    if packet.pts is None:
+                        continue
+                    shown = round(packet.pts * packet.time_base * fps)
+                    assert shown == count - start, "a slice has every frame once, in order"
+                    packet.stream = stream
+                    packet.time_base = 1 / fps
+                    packet.pts = packet.dts = count
+                    packet.duration = 1
+                    count += 1
+                    yield Fraction(packet.pts) / fps, packet
+            start = count
+
+    return packets()
+
+
+def _header(container: InputContainer) -> tuple[object, ...]:
+    stream = container.streams.video[0]
+    context = stream.codec_context
+    return (context.name, context.width, context.height, bytes(context.extradata or b""))
+
+
+def _open(path: Path) -> InputContainer:
+    return av.open(f"file:{path}", "r", options=dict(_OURS))

@@ -1,0 +1,148 @@
+"""Films of our own as CMAF segments, one for each slice, without re-encoding anything.
+
+A slice that waits to be joined and the same frames in the finished film give the same segment: who
+watches while the film is made notices nothing when it is done. Only for files that we made.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from framekiln.media.segments.cmaf import (
+    CmafAudio,
+    CmafSample,
+    CmafVideo,
+    aac_codec,
+    avc_codec,
+    init_segment,
+    media_segment,
+)
+
+if TYPE_CHECKING:
+    from av.container import InputContainer
+
+_OURS: Final = {"format_whitelist": "mov,mp4", "protocol_whitelist": "file"}
+AAC_FRAME: Final = 1024
+
+
+@dataclass(frozen=True)
+class TrackHeader:
+    """How a track begins; `delay` is how many frames are decoded ahead of being shown."""
+
+    init: bytes
+    codecs: str
+    timescale: int
+    width_px: int = 0
+    height_px: int = 0
+    delay: int = 0
+
+
+@dataclass(frozen=True)
+class FilmSegment:
+    """One segment, and how long it is shown, in ticks of its track."""
+
+    data: bytes
+    ticks: int
+
+
+def video_header(path: Path, fps: Fraction) -> TrackHeader:
+    """Return the header that serves all segments of a film, from the film or any slice of it."""
+    with _open(path) as container:
+        context = container.streams.video[0].codec_context
+        avcc, delay = bytes(context.extradata or b""), context.reorder_depth
+        size = context.width, context.height
+    picture = CmafVideo(*size, avcc, is_bt709=True)
+    init = init_segment(picture, timescale=fps.numerator, skipped=delay * fps.denominator)
+    return TrackHeader(init, avc_codec(avcc), fps.numerator, *size, delay)
+
+
+def video_segments(
+    path: Path,
+    header: TrackHeader,
+    frame_counts: Sequence[int],
+    *,
+    fps: Fraction,
+    first_number: int = 0,
+) -> Iterator[FilmSegment]:
+    """Yield the segments of a file: of a film from its start, or of the one slice that it is.
+
+    `frame_counts` are those of all slices of the film; `first_number` is the first one here.
+    """
+    start = sum(frame_counts[:first_number])
+    base = start
+    with _open(path) as container:
+        packets = _frames(container, fps)
+        for number in range(first_number, len(frame_counts)):
+            count = frame_counts[number]
+            samples = [
+                CmafSample(data, (base + shown) * fps.denominator, is_key)
+                for shown, data, is_key in islice(packets, count)
+            ]
+            if not samples:
+                return
+            end = start + count
+            data = media_segment(
+                samples,
+                start=start * fps.denominator,
+                end=end * fps.denominator,
+                number=number + 1,
+                delay=header.delay * fps.denominator,
+            )
+            yield FilmSegment(data, count * fps.denominator)
+            start = end
+
+
+def audio_header(path: Path) -> TrackHeader:
+    """Return the header of a film's sound."""
+    with _open(path) as container:
+        stream = container.streams.audio[0]
+        config = bytes(stream.codec_context.extradata or b"")
+        sound = CmafAudio(stream.channels, stream.rate, config)
+    init = init_segment(sound, timescale=sound.rate_hz)
+    return TrackHeader(init, aac_codec(config), sound.rate_hz)
+
+
+def audio_segments(path: Path, bounds: Sequence[int]) -> Iterator[FilmSegment]:
+    """Yield the sound between bounds, which are whole AAC frames; the last takes what is left."""
+    with _open(path) as container:
+        samples = [
+            CmafSample(bytes(packet), packet.pts, is_sync=True)
+            for packet in container.demux(container.streams.audio[0])
+            # What lies before zero only prepares the decoder, and players differ in skipping it.
+            if packet.pts is not None and packet.pts >= 0
+        ]
+    ends = [*bounds[1:-1], samples[-1].shown + AAC_FRAME]
+    for number, (start, end) in enumerate(zip(bounds, ends, strict=False)):
+        inside = [sample for sample in samples if start <= sample.shown < end]
+        if inside:
+            data = media_segment(inside, start=start, end=end, number=number + 1)
+            yield FilmSegment(data, end - start)
+
+
+def audio_bounds(frame_counts: Sequence[int], *, fps: Fraction, rate_hz: int) -> list[int]:
+    """Return where sound is cut so that it keeps step with slices: at the next AAC frame."""
+    bounds, frames = [0], 0
+    for count in frame_counts:
+        frames += count
+        samples = Fraction(frames * rate_hz) / fps
+        bounds.append(-(-samples // AAC_FRAME) * AAC_FRAME)
+    return bounds
+
+
+def _frames(container: "InputContainer", fps: Fraction) -> Iterator[tuple[int, bytes, bool]]:
+    """Yield each coded picture with its place in the order shown, in the order of decoding."""
+    for packet in container.demux(container.streams.video[0]):
+        if packet.pts is not None:
+            shown = packet.pts * packet.time_base * fps
+            assert shown.denominator == 1, "our films have a constant frame rate"
+            yield int(shown), bytes(packet), packet.is_keyframe
+
+
+def _open(path: Path) -> "InputContainer":
+    # The api plans with this module and seldom opens a film.
+    import av  # noqa: PLC0415
+
+    return av.open(f"file:{path}", "r", options=dict(_OURS))

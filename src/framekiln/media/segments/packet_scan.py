@@ -1,0 +1,337 @@
+"""Reads all packets of a track, once, without decoding: when frames are shown, where to cut.
+
+Also decides whether the packets themselves can be sent to browsers as they are. Of a source that is
+read where it lies only the tables are fetched, if it has any: then a packet is a time and a size.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import islice, pairwise
+from pathlib import Path
+from typing import Any, Final
+
+from av.audio.frame import AudioFrame
+from av.audio.stream import AudioStream
+from av.container import InputContainer
+from av.packet import Packet
+from av.video.stream import VideoStream
+
+from framekiln.kit.ranged_path import RangedPath, RangedReader
+from framekiln.media.container import (
+    open_media,
+    timeline_shift,
+    translate_ffmpeg_errors,
+    video_stream,
+)
+from framekiln.media.decode.frame_properties import HDR_CURVES
+from framekiln.media.errors import UnreadableMedia
+from framekiln.media.probe.media_file import VideoFacts
+from framekiln.media.tracks.copy_rules import LONGEST_GROUP_S, is_interlaced
+from framekiln.media.tracks.keyframes import is_clean_start
+
+_HEADER: Final = 8
+_LONG_HEADER: Final = 16
+# Others are taken to pieces by what is in them.
+_KNOWN_BY_TABLES: Final = {"aac", "h264", "hevc", "mjpeg", "prores"}
+_LONGEST_DELAY_S: Final = 1
+_PLAYABLE_PROFILES: Final = {66, 77, 100}
+_PLAYABLE_PIXELS: Final = {"yuv420p", "yuvj420p"}
+_MP4: Final = "mov,mp4,m4a,3gp,3g2,mj2"
+_AAC_FRAME: Final = 1024
+# What an encoder puts before the first sample; more is a film that begins somewhere inside.
+_LONGEST_PRIMING: Final = 4 * _AAC_FRAME
+_AAC_LC: Final = 2
+_STAMP_ERROR_S: Final = Fraction(3, 2000)
+# Of a packet in a fragment's tables, and its share of the fragment's own header.
+_OVERHEAD_BYTES: Final = 24
+
+
+@dataclass(frozen=True)
+class VideoScan:
+    """The pictures of a track, in the order shown; times are ticks of 1 / timescale.
+
+    The first is shown from zero, also if it begins later.
+    """
+
+    timescale: int
+    shown: list[int]
+    end: int
+    keyframes: list[int]
+    """When groups begin, if packets can be copied; else empty."""
+    group_bytes: list[int]
+    delay: int
+    """How long the pictures of a copy are decoded before they can be shown, at most."""
+    parameter_sets: bytes
+
+
+@dataclass(frozen=True)
+class AudioScan:
+    """The sound of a track; `packets` are the ticks of AAC frames if they can be copied."""
+
+    end_s: Fraction
+    timescale: int
+    packets: list[int]
+    packet_bytes: list[int]
+    config: bytes
+    channels: int
+    grid: "PacketGrid | None"
+    """Only where stamps are coarser than samples."""
+
+
+@dataclass(frozen=True)
+class PacketGrid:
+    """Packets of equal length without a gap: each is heard at an exact instant, whatever its stamp.
+
+    Containers that count milliseconds would let sound jump wherever two parts of it are joined.
+    """
+
+    first_s: Fraction
+    packet_s: Fraction
+
+    def exactly(self, stamp_s: Fraction) -> Fraction:
+        """Return the instant between two packets that a stamp means; one off the grid stays."""
+        number = round((stamp_s - self.first_s) / self.packet_s)
+        instant = self.first_s + number * self.packet_s
+        return instant if abs(instant - stamp_s) <= _STAMP_ERROR_S else stamp_s
+
+
+@dataclass(frozen=True)
+class _ScannedPacket:
+    """What is remembered of a packet."""
+
+    pts: int
+    duration: int
+    size: int
+    is_key: bool
+
+
+def scan_video(path: Path, facts: VideoFacts) -> VideoScan:
+    """Read the video track."""
+    reader = path.reader() if isinstance(path, RangedPath) else None
+    with open_media(path, reader) as container, translate_ffmpeg_errors(path):
+        stream = video_stream(container)
+        assert stream is not None, "the probe has found a picture"
+        parameter_sets = bytes(stream.codec_context.extradata or b"")
+        may_copy = _is_playable(stream, parameter_sets) and _is_shown_as_stored(stream, facts)
+        seen: list[_ScannedPacket] = []
+        for packet in _packets(container, stream, reader):
+            if packet.pts is None:
+                may_copy = may_copy and packet.size == 0
+                continue
+            is_here = reader is None or not reader.is_local_only or _is_here(packet, reader)
+            if may_copy and not _is_copyable(packet, is_here=is_here):
+                may_copy = False
+            seen.append(_remember(packet))
+        ticks = Fraction(stream.time_base or 0)
+    # Negative ones come before time zero: nobody sees them.
+    shown = sorted({each.pts for each in seen if each.pts >= 0})
+    if not shown:
+        raise UnreadableMedia(f"{path.name}: its video track has no picture after time zero")
+    scale = ticks.numerator
+    last = max(seen, key=lambda each: each.pts)
+    # Some containers do not say how long the last picture lasts.
+    end = last.pts + (last.duration or (last.pts - shown[-2] if len(shown) > 1 else 1))
+    groups = _closed_groups(seen, ticks) if may_copy and len(shown) == len(seen) else []
+    delay = max((_delay(group) for group in groups), default=0)
+    if delay * ticks > _LONGEST_DELAY_S:
+        groups = []
+    return VideoScan(
+        timescale=ticks.denominator,
+        shown=[0, *(pts * scale for pts in shown[1:])],
+        end=end * scale,
+        keyframes=[0, *(group[0].pts * scale for group in groups[1:])] if groups else [],
+        group_bytes=[sum(each.size for each in group) for group in groups],
+        delay=delay * scale,
+        parameter_sets=parameter_sets,
+    )
+
+
+def scan_audio(path: Path) -> AudioScan:
+    """Read the first sound track."""
+    reader = path.reader() if isinstance(path, RangedPath) else None
+    with open_media(path, reader) as container, translate_ffmpeg_errors(path):
+        stream = container.streams.audio[0]
+        shift = timeline_shift(stream)
+        config = bytes(stream.codec_context.extradata or b"")
+        may_copy = _is_plain_aac(stream, config)
+        seen: list[_ScannedPacket] = []
+        for packet in _packets(container, stream, reader):
+            if packet.pts is None:
+                continue
+            # Samples to be left out belong before time zero, or nobody would know.
+            may_copy = may_copy and (packet.pts < 0 or not packet.has_sidedata("skip_samples"))
+            seen.append(_remember(packet))
+        ticks = Fraction(stream.time_base or 0)
+        channels, rate_hz = stream.channels, stream.rate
+        is_coarse = ticks * rate_hz > 1
+        grid = _grid(path, [each.pts * ticks for each in seen]) if is_coarse else None
+    if not seen:
+        raise UnreadableMedia(f"{path.name}: its sound track is empty")
+    end = max(each.pts + each.duration for each in seen)
+    is_even = may_copy and ticks == Fraction(1, rate_hz) and _follows_evenly(seen)
+    return AudioScan(
+        end_s=(end - shift) * ticks,
+        timescale=rate_hz,
+        packets=[each.pts for each in seen if each.pts >= 0] if is_even else [],
+        packet_bytes=[each.size for each in seen if each.pts >= 0] if is_even else [],
+        config=config,
+        channels=channels,
+        grid=grid,
+    )
+
+
+def _packets(
+    container: InputContainer, stream: VideoStream | AudioStream, reader: RangedReader | None
+) -> Iterator["Packet[Any]"]:
+    """Yield all packets of a track, without their content where the tables say enough."""
+    if reader is None or not _has_tables(container, stream, reader):
+        yield from container.demux(stream)
+        return
+    keyframes = {entry.pos for entry in stream.index_entries if entry.is_keyframe}
+    reader.is_local_only = True
+    for packet in container.demux(stream):
+        # FFmpeg looks for it in what the packet holds.
+        packet.is_keyframe = packet.pos in keyframes
+        yield packet
+
+
+def _has_tables(
+    container: InputContainer, stream: VideoStream | AudioStream, reader: RangedReader
+) -> bool:
+    """Tell whether times and sizes of all packets stand in one table: an MP4 without fragments."""
+    name = stream.codec_context.codec.canonical_name
+    is_plain = name in _KNOWN_BY_TABLES or name.startswith("pcm_")
+    if container.format.name != _MP4 or not is_plain:
+        return False
+    place = reader.tell()
+    types = set(_outer_boxes(reader))
+    reader.seek(place)
+    return b"moov" in types and b"moof" not in types
+
+
+def _outer_boxes(reader: RangedReader) -> Iterator[bytes]:
+    """Yield the types of the outermost boxes, up to the first fragment."""
+    at = 0
+    while True:
+        reader.seek(at)
+        head = reader.read(_LONG_HEADER)
+        if len(head) < _HEADER:
+            return
+        size, kind = int.from_bytes(head[:4]), head[4:8]
+        if size == 1:
+            size = int.from_bytes(head[8:16])
+        yield kind
+        if kind == b"moof" or size < _HEADER:
+            return
+        at += size
+
+
+def _is_here(packet: "Packet[Any]", reader: RangedReader) -> bool:
+    """Tell whether the bytes of a packet are the source's own, and not made up."""
+    return packet.pos is not None and reader.has(packet.pos, packet.pos + packet.size)
+
+
+def _remember(packet: "Packet[Any]") -> _ScannedPacket:
+    assert packet.pts is not None
+    size = packet.size + _OVERHEAD_BYTES
+    return _ScannedPacket(packet.pts, packet.duration or 0, size, packet.is_keyframe)
+
+
+def _is_playable(stream: VideoStream, parameter_sets: bytes) -> bool:
+    """Tell whether browsers play such a track: H.264, 8 bits, 4:2:0."""
+    context = stream.codec_context
+    return (
+        context.codec.canonical_name == "h264"
+        and parameter_sets[:1] == b"\1"
+        and parameter_sets[1] in _PLAYABLE_PROFILES
+        and context.pix_fmt in _PLAYABLE_PIXELS
+    )
+
+
+def _is_shown_as_stored(stream: VideoStream, facts: VideoFacts) -> bool:
+    """Tell whether pictures are neither turned nor stretched nor interlaced nor of HDR."""
+    is_same = (stream.width, stream.height) == (facts.width_px, facts.height_px)
+    is_plain = not is_interlaced(stream) and stream.codec_context.color_trc not in HDR_CURVES
+    return is_same and is_plain and facts.rotation_degrees == 0
+
+
+def _is_copyable(packet: "Packet[Any]", *, is_here: bool) -> bool:
+    if packet.is_discard or packet.is_corrupt or packet.has_sidedata("new_extradata"):
+        return False
+    # Only a picture that forgets all before it may begin a segment. Where it is not fetched yet, it
+    # is looked at when its segment is made.
+    parameter_sets = packet.stream.codec_context.extradata or b""
+    is_checked = packet.is_keyframe and is_here
+    return not is_checked or is_clean_start("h264", parameter_sets, bytes(packet))
+
+
+def _closed_groups(seen: list[_ScannedPacket], tick_s: Fraction) -> list[list[_ScannedPacket]]:
+    """Return the packets by keyframe, or nothing if groups overlap or are too long."""
+    groups: list[list[_ScannedPacket]] = []
+    for each in seen:
+        if each.is_key:
+            groups.append([])
+        if not groups:
+            return []
+        groups[-1].append(each)
+    firsts = [min(each.pts for each in group) for group in groups]
+    lasts = [max(each.pts for each in group) for group in groups]
+    are_closed = all(first == group[0].pts for first, group in zip(firsts, groups, strict=True))
+    are_apart = all(last < first for last, first in zip(lasts, firsts[1:], strict=False))
+    lengths = [after - before for before, after in pairwise([*firsts, lasts[-1]])]
+    are_short = all(length * tick_s <= LONGEST_GROUP_S for length in lengths)
+    return groups if are_closed and are_apart and are_short else []
+
+
+def _delay(group: list[_ScannedPacket]) -> int:
+    """Return how late a picture comes that is decoded in the place of an earlier one, at most."""
+    shown = [each.pts for each in group]
+    return max(at - pts for at, pts in zip(sorted(shown), shown, strict=True))
+
+
+def _is_plain_aac(stream: AudioStream, config: bytes) -> bool:
+    context = stream.codec_context
+    return (
+        stream.container.format.name == _MP4
+        and context.codec.canonical_name == "aac"
+        and context.profile == "LC"
+        and len(config) >= 2
+        and config[0] >> 3 == _AAC_LC
+        and stream.channels <= 2
+    )
+
+
+def _grid(path: Path, stamps_s: list[Fraction]) -> PacketGrid | None:
+    """Return the grid that the packets lie on, as a decoder sees it that begins with the first."""
+    heard = list(islice(_first_frames(path), 3))
+    if len(heard) < 3:
+        return None
+    number, first = heard[0]
+    packet_samples, rate_hz = heard[-1][1].samples, first.sample_rate
+    packet_s = Fraction(packet_samples, rate_hz)
+    assert first.pts is not None
+    assert first.time_base is not None
+    # The first may be cut in front, by what the encoder put there.
+    begun_s = first.pts * first.time_base - Fraction(packet_samples - first.samples, rate_hz)
+    grid = PacketGrid(begun_s - number * packet_s, packet_s)
+    expected = (grid.first_s + place * packet_s for place in range(len(stamps_s)))
+    errors = (abs(stamp - at) for stamp, at in zip(stamps_s, expected, strict=True))
+    return grid if max(errors) <= _STAMP_ERROR_S else None
+
+
+def _first_frames(path: Path) -> Iterator[tuple[int, AudioFrame]]:
+    """Yield what is decoded of the first packets, with the number of the packet."""
+    with open_media(path) as container:
+        for number, packet in enumerate(container.demux(container.streams.audio[0])):
+            for frame in packet.decode():
+                if frame.pts is not None:
+                    yield number, frame
+
+
+def _follows_evenly(seen: list[_ScannedPacket]) -> bool:
+    """Tell whether frame follows frame, and one begins at time zero."""
+    first = seen[0].pts
+    if not -_LONGEST_PRIMING <= first <= 0 or first % _AAC_FRAME != 0:
+        return False
+    return all(after.pts - before.pts == _AAC_FRAME for before, after in pairwise(seen))

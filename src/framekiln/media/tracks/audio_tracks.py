@@ -1,0 +1,119 @@
+"""Encodes one sound track of a file as AAC-LC, 48 kHz stereo, in a track file.
+
+Each sample plays at the time it has in the source; what is silent there for a while is silence
+here.
+"""
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from av.audio.frame import AudioFrame
+from av.audio.stream import AudioStream
+from av.codec.context import Flags
+from av.container import OutputContainer
+from av.stream import Discard
+
+from framekiln.media.audio.decoder import CHANNELS, RATE_HZ, AudioChunk, Samples, decode_chunks
+from framekiln.media.container import open_media, require_decoder, translate_ffmpeg_errors
+from framekiln.media.errors import UnreadableMedia
+from framekiln.media.tracks.track_output import open_audio_track
+
+_BITS_PER_S: Final = 192_000
+_FRAME_SAMPLES: Final = 1024
+_SILENCE_SAMPLES: Final = RATE_HZ
+_ENDLESS: Final = 1 << 62
+
+ChunkFilter = Callable[[AudioChunk], AudioChunk]
+"""Returns other sound of the same length for the same place."""
+
+
+def encode_audio_track(
+    path: Path,
+    index: int,
+    out: Path,
+    *,
+    tick: Callable[[], None],
+    change: ChunkFilter | None = None,
+) -> None:
+    """Write the track with stream index `index` to `out`; `tick` is called for each block.
+
+    The encoder gets to hear only what `change` has made of the sound.
+    """
+    with open_media(path) as container, translate_ffmpeg_errors(path):
+        stream = container.streams[index]
+        assert isinstance(stream, AudioStream), "a sound track"
+        require_decoder(stream, path)
+        for other in container.streams:
+            if other.index != index:
+                other.discard = Discard.all
+        heard = _counted(decode_chunks(container, stream), tick)
+        blocks = _without_gaps(map(change, heard) if change else heard)
+        first = next(blocks, None)
+        if first is None:
+            raise UnreadableMedia(
+                f"{path.name}: nothing of its sound track {index + 1} can be decoded"
+            )
+        with open_audio_track(out, RATE_HZ) as output:
+            encoder = _Encoder(output, first.first)
+            encoder.write(first.samples)
+            for block in blocks:
+                encoder.write(block.samples)
+            encoder.finish()
+
+
+def _counted(stretches: Iterator[AudioChunk], tick: Callable[[], None]) -> Iterator[AudioChunk]:
+    for stretch in stretches:
+        tick()
+        yield stretch
+
+
+def _without_gaps(stretches: Iterator[AudioChunk]) -> Iterator[AudioChunk]:
+    """Yield sound and the silence between it, from time zero or later, never overlapping."""
+    end: int | None = None
+    for stretch in stretches:
+        heard = stretch.cut(max(0, end or 0), _ENDLESS)
+        if heard is None:
+            continue
+        while end is not None and end < heard.first:
+            silence = np.zeros((CHANNELS, min(_SILENCE_SAMPLES, heard.first - end)), np.float32)
+            yield AudioChunk(end, silence)
+            end += silence.shape[1]
+        yield heard
+        end = heard.end
+
+
+class _Encoder:
+    """Takes blocks of any length that follow each other."""
+
+    def __init__(self, output: OutputContainer, first: int) -> None:
+        self._output, self._next = output, first
+        stream = output.add_stream("aac", rate=RATE_HZ, layout="stereo")
+        assert isinstance(stream, AudioStream)
+        stream.codec_context.bit_rate = _BITS_PER_S
+        stream.codec_context.flags |= int(Flags.bitexact)
+        self._stream = stream
+        self._rest: Samples = np.zeros((CHANNELS, 0), np.float32)
+
+    def write(self, block: Samples) -> None:
+        """Encode the whole frames there are."""
+        samples = np.concatenate([self._rest, block], axis=1)
+        whole = samples.shape[1] - samples.shape[1] % _FRAME_SAMPLES
+        for start in range(0, whole, _FRAME_SAMPLES):
+            self._encode(samples[:, start : start + _FRAME_SAMPLES])
+        self._rest = samples[:, whole:]
+
+    def finish(self) -> None:
+        """Encode what is left."""
+        if self._rest.shape[1]:
+            self._encode(self._rest)
+        self._output.mux(self._stream.encode(None))
+
+    def _encode(self, samples: Samples) -> None:
+        frame = AudioFrame.from_ndarray(np.ascontiguousarray(samples), "fltp", "stereo")
+        frame.sample_rate, frame.time_base = RATE_HZ, Fraction(1, RATE_HZ)
+        frame.pts = self._next
+        self._next += samples.shape[1]
+        self._output.mux(self._stream.encode(frame))

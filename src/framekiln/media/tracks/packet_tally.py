@@ -1,0 +1,161 @@
+"""Reads all packets of a file once, without decoding: what its tracks hold, whether it is whole.
+
+Says nothing about how pictures look; a file that is cut off, damaged or encrypted is refused here,
+with the place.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+import av
+from av.container import InputContainer
+from av.packet import Packet
+from av.stream import Stream
+
+from framekiln.media.container import open_media, translate_ffmpeg_errors
+from framekiln.media.errors import UnreadableMedia
+from framekiln.media.tracks.completeness import check_complete
+from framekiln.media.tracks.keyframes import is_clean_start
+
+LONGEST_S: Final = 24 * 3600
+# A stated length is a guess in these; in others it may be a little off, but not by this much.
+_LENGTH_MAY_BE_A_GUESS: Final = {"aac", "mp3"}
+_MISSING_S: Final = 1
+_MISSING_PART: Final = Fraction(1, 50)
+# Before a picture is shown first, this many may have to be decoded.
+_DEEPEST_REORDER: Final = 16
+
+
+@dataclass
+class PacketTally:
+    """What the packets of one track say, counted while they pass."""
+
+    codec: str
+    extradata: bytes
+    tick_s: Fraction
+    count: int = 0
+    size_bytes: int = 0
+    start: int | None = None
+    end: int = 0
+    longest_group: int = 0
+    is_clean: bool = True
+    """Whether every keyframe is one from which decoding can start."""
+    trouble: str | None = None
+    """Why the packets cannot be kept as they are, if so."""
+    _key_dts: int | None = None
+    _last_dts: int | None = None
+    _undated: int = field(default=0)
+
+    def add(self, packet: "Packet[Any]") -> None:
+        """Count a packet in."""
+        self.count += 1
+        self.size_bytes += packet.size
+        self._note_times(packet)
+        if packet.has_sidedata("new_extradata") and self.count > 1:
+            self.trouble = "its coding parameters change on the way"
+        if packet.is_keyframe:
+            if self.is_clean and self.codec in ("h264", "vp9", "av1"):
+                self.is_clean = is_clean_start(self.codec, self.extradata, bytes(packet))
+            self._key_dts = self._last_dts
+        elif self.count == 1:
+            self.is_clean = False
+        if self._key_dts is not None and self._last_dts is not None:
+            self.longest_group = max(self.longest_group, self._last_dts - self._key_dts)
+
+    @property
+    def longest_group_s(self) -> Fraction:
+        """The longest time between two keyframes."""
+        return self.longest_group * self.tick_s
+
+    @property
+    def end_s(self) -> Fraction:
+        """When the last packet ends."""
+        return self.end * self.tick_s
+
+    def _note_times(self, packet: "Packet[Any]") -> None:
+        pts, dts = packet.pts, packet.dts
+        if pts is None:
+            self.trouble = "some of its time stamps are missing"
+            return
+        self.start = pts if self.start is None else min(self.start, pts)
+        self.end = max(self.end, pts + (packet.duration or 0))
+        if dts is None:
+            self._undated += 1
+            if self._last_dts is not None or self._undated > _DEEPEST_REORDER:
+                self.trouble = "some of its time stamps are missing"
+            return
+        if dts > pts or (self._last_dts is not None and dts <= self._last_dts):
+            self.trouble = "its time stamps are out of order"
+        self._last_dts = dts
+
+
+def tally_packets(path: Path, report: Callable[[Fraction], None]) -> dict[int, PacketTally]:
+    """Return what is in each track with packets, by stream index; `report` gets the part read."""
+    check_complete(path)
+    size_bytes = path.stat().st_size
+    with open_media(path) as container, translate_ffmpeg_errors(path):
+        reading = _ReadProgress(container)
+        try:
+            for packet in container.demux():
+                if packet.size == 0:
+                    continue
+                reading.add(packet, path)
+                report(min(Fraction(1), Fraction(reading.at_bytes, size_bytes)))
+        except (av.InvalidDataError, av.EOFError) as error:
+            raise UnreadableMedia(
+                f"{path.name}: is cut off or damaged: reading stopped after byte"
+                f" {reading.at_bytes} of {size_bytes}, at {_seconds(reading.end_s)}"
+            ) from error
+        _check_length(container, reading.end_s, path)
+        return {index: tally for index, tally in reading.tallies.items() if tally.count}
+
+
+class _ReadProgress:
+    def __init__(self, container: InputContainer) -> None:
+        self.tallies = {stream.index: _tally(stream) for stream in container.streams}
+        self.at_bytes = 0
+
+    @property
+    def end_s(self) -> Fraction:
+        return max((tally.end_s for tally in self.tallies.values()), default=Fraction(0))
+
+    def add(self, packet: "Packet[Any]", path: Path) -> None:
+        tally = self.tallies.get(packet.stream_index)
+        if tally is None:
+            return
+        if packet.has_sidedata("encryption_info"):
+            raise UnreadableMedia(f"{path.name}: is encrypted; upload it without protection")
+        self.at_bytes = max(self.at_bytes, (packet.pos or 0) + packet.size)
+        tally.add(packet)
+        if tally.end_s > LONGEST_S:
+            raise UnreadableMedia(
+                f"{path.name}: claims to last more than {LONGEST_S // 3600} hours; cut it into"
+                " shorter files"
+            )
+
+
+def _tally(stream: Stream) -> PacketTally:
+    context = stream.codec_context
+    return PacketTally(
+        codec="" if context is None else context.codec.canonical_name,
+        extradata=b"" if context is None else bytes(context.extradata or b""),
+        tick_s=Fraction(stream.time_base or 0),
+    )
+
+
+def _check_length(container: InputContainer, end_s: Fraction, path: Path) -> None:
+    if not container.duration or container.format.name in _LENGTH_MAY_BE_A_GUESS:
+        return
+    stated_s = Fraction(container.duration, 1_000_000)
+    if stated_s - end_s > max(Fraction(_MISSING_S), stated_s * _MISSING_PART):
+        raise UnreadableMedia(
+            f"{path.name}: is cut off: it says that it lasts {_seconds(stated_s)},"
+            f" but ends at {_seconds(end_s)}"
+        )
+
+
+def _seconds(time_s: Fraction) -> str:
+    return f"{float(time_s):.1f} s"

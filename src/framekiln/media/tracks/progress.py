@@ -1,0 +1,44 @@
+"""Tracks progress and reports it in steps of half a per cent."""
+
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Final
+
+_STEP: Final = Fraction(1, 200)
+
+
+class WorkProgress:
+    """Parts of 1, never falling; `report` hears of each half per cent, and of the end."""
+
+    def __init__(self, report: Callable[[Fraction], None]) -> None:
+        self._report = report
+        self._told = Fraction(-1)
+        self._reading = Fraction(0)
+        self._reading_share = Fraction(1)
+        self._total, self._done = 0, 0
+
+    def read(self, part: Fraction, *, share: Fraction) -> None:
+        """Note how much was read; all of the reading is `share` of the work."""
+        self._reading, self._reading_share = part, share
+        self._tell()
+
+    def plan(self, total: int) -> None:
+        """Say how many units of work are left after reading."""
+        self._reading, self._total = Fraction(1), max(1, total)
+
+    def add(self, units: int) -> None:
+        """Count units as done; never more than were planned."""
+        self._done = min(self._total, self._done + units)
+        self._tell()
+
+    def finish(self) -> None:
+        """Tell that all is done, once and last."""
+        self._report(Fraction(1))
+
+    def _tell(self) -> None:
+        part = self._reading * self._reading_share
+        if self._total:
+            part += (1 - self._reading_share) * Fraction(self._done, self._total)
+        if part - self._told >= _STEP and part < 1:
+            self._told = part
+            self._report(part)

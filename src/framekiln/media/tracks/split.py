@@ -1,0 +1,214 @@
+"""Splits a media file into one track file per track, and writes their fragment index.
+
+Tracks that browsers play are copied packet by packet; others are encoded anew, and the reason is
+told. Pictures get a small track for scrubbing, and thumbnails. Cover art, subtitles, data and all
+video tracks but the first are left out. Meant to run in a process of its own: it opens what
+strangers made.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, Final
+
+from framekiln.media.analysis.overview import THUMBNAILS
+from framekiln.media.analysis.thumbnails import SheetBuilder
+from framekiln.media.errors import UnreadableMedia
+from framekiln.media.isobmff.index import SCRUB_TRACK_ID, Index, index_entry
+from framekiln.media.probe.media_file import MediaFacts, VideoFacts, probe_media
+from framekiln.media.tracks.audio_tracks import encode_audio_track
+from framekiln.media.tracks.packet_tally import PacketTally, tally_packets
+from framekiln.media.tracks.probe_info import probe_info
+from framekiln.media.tracks.progress import WorkProgress
+from framekiln.media.tracks.track_copy import copy_track
+from framekiln.media.tracks.track_plan import PlannedTrack, SkippedTrack, plan_tracks
+from framekiln.media.tracks.video_tracks import (
+    VideoTrackSource,
+    VideoTrackSpec,
+    encode_video_tracks,
+)
+
+INDEX_NAME: Final = "index.json"
+TRACKS_FOLDER: Final = "tracks"
+
+# All packets are read once before the work begins.
+_READING_SHARE: Final = Fraction(1, 50)
+# Packets may be this much shorter together than a header says, without anything missing.
+_PADDING_MS: Final = 100
+
+Report = Callable[[Fraction], None]
+
+
+@dataclass(frozen=True)
+class ProcessedTrack:
+    """One track file. `reason` says why it was encoded anew; None if it was copied."""
+
+    track_id: int
+    type: str
+    codec_name: str
+    codec: str
+    duration_ms: int
+    byte_size: int
+    probe_info: dict[str, Any]
+    is_copied: bool
+    reason: str | None
+
+
+@dataclass(frozen=True)
+class ProcessedVideo:
+    """What was made. Sides are as shown; a sound file has none."""
+
+    width_px: int | None
+    height_px: int | None
+    duration_ms: int
+    tracks: tuple[ProcessedTrack, ...]
+    scrub: ProcessedTrack | None
+    left_out: tuple[SkippedTrack, ...]
+
+
+def track_path(folder: Path, track_id: int) -> Path:
+    """Return where a track file is written; the scrub track has id -1."""
+    return folder / TRACKS_FOLDER / f"{track_id}.mp4"
+
+
+def process_video(
+    source: Path, folder: Path, *, report: Report, has_overview: bool = True
+) -> ProcessedVideo:
+    """Write the track files and the index of `source` into `folder`.
+
+    Without `has_overview` there is no track for scrubbing and no thumbnail. `report` gets the part
+    of the work that is done, growing, and 1 at the end. Raises `UnreadableMedia` with what is wrong
+    with the file.
+    """
+    done = WorkProgress(report)
+    tallies = tally_packets(source, lambda part: done.read(part, share=_READING_SHARE))
+    plan = plan_tracks(source, tallies)
+    facts = probe_media(source)
+    (folder / TRACKS_FOLDER).mkdir(parents=True, exist_ok=True)
+    done.plan(sum(job.units for job in plan.planned_tracks))
+    making = _TrackFiles(source, folder, done)
+    scrub: ProcessedTrack | None = None
+    if plan.video is not None and facts.video is not None:
+        scrub = making.make_video(plan.video, facts, facts.video, has_overview=has_overview)
+    for job in plan.sounds:
+        making.make_sound(job)
+    making.write_index()
+    done.finish()
+    return ProcessedVideo(
+        width_px=facts.video.width_px if facts.video else None,
+        height_px=facts.video.height_px if facts.video else None,
+        duration_ms=round(_duration_ms(facts.duration_ms, tallies.values())),
+        tracks=tuple(sorted(making.tracks, key=lambda track: track.track_id)),
+        scrub=scrub,
+        left_out=plan.left_out,
+    )
+
+
+def split_task(args: dict[str, Any], report: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """Run `process_video` for `run_confined`: `source` and `folder` in, what was made out."""
+    processed = process_video(
+        Path(args["source"]),
+        Path(args["folder"]),
+        report=lambda part: report({"progress": float(part)}),
+    )
+    return asdict(processed)
+
+
+def _duration_ms(stated_ms: Fraction, tallies: Iterable[PacketTally]) -> Fraction:
+    """Believe the file, unless it promises more than there is."""
+    measured_ms = max(tally.end_s for tally in tallies) * 1000
+    return measured_ms if stated_ms - measured_ms > _PADDING_MS else stated_ms
+
+
+class _TrackFiles:
+    """The track files of one source, on their way."""
+
+    def __init__(self, source: Path, folder: Path, done: WorkProgress) -> None:
+        self._source, self._folder, self._done = source, folder, done
+        self._index: Index = {}
+        self.tracks: list[ProcessedTrack] = []
+
+    def make_video(
+        self, job: PlannedTrack, facts: MediaFacts, video: VideoFacts, *, has_overview: bool
+    ) -> ProcessedTrack | None:
+        """Make the track of pictures, thumbnails and the track for scrubbing, which is returned."""
+        job = self._copy(job)
+        orders: list[VideoTrackSpec] = []
+        units = 0
+        if has_overview:
+            scrub_out = track_path(self._folder, SCRUB_TRACK_ID)
+            orders.append(VideoTrackSpec.scrub(scrub_out, video.width_px, video.height_px))
+            units += job.scrub_units
+        if job.reason is not None:
+            out = track_path(self._folder, job.track_id)
+            orders.append(VideoTrackSpec.full_size(out, video.width_px, video.height_px))
+            units += job.packet_units
+        sheet = SheetBuilder(facts) if has_overview else None
+        if orders:
+            encode_video_tracks(
+                VideoTrackSource(self._source, video.fps),
+                orders,
+                tick=lambda: self._done.add(units),
+                viewer=sheet.add_frame if sheet else None,
+            )
+        self.tracks.append(self._describe(job.track_id, job.reason, job.language))
+        if sheet is None:
+            return None
+        sheet.write(self._folder / THUMBNAILS)
+        return self._describe(SCRUB_TRACK_ID, "small pictures for scrubbing", None)
+
+    def make_sound(self, job: PlannedTrack) -> None:
+        """Make one track of sound."""
+        job = self._copy(job)
+        if job.reason is not None:
+            encode_audio_track(
+                self._source,
+                job.stream_index,
+                track_path(self._folder, job.track_id),
+                tick=lambda: self._done.add(job.packet_units),
+            )
+        self.tracks.append(self._describe(job.track_id, job.reason, job.language))
+
+    def write_index(self) -> None:
+        """Write the index of all tracks made."""
+        text = json.dumps(dict(sorted(self._index.items())), separators=(",", ":"))
+        (self._folder / INDEX_NAME).write_text(text, encoding="utf-8")
+
+    def _copy(self, job: PlannedTrack) -> PlannedTrack:
+        """Copy the track if that is planned; return the job as it then stands."""
+        if job.reason is not None:
+            return job
+        out = track_path(self._folder, job.track_id)
+        try:
+            copy_track(self._source, job.stream_index, out, tick=lambda: self._done.add(1))
+            count = index_entry(job.track_id, out)["sample_count"]
+        except UnreadableMedia as error:
+            # The file was read whole before, so it is the copy that does not fit into an MP4.
+            return job.reencode_reason(f"its packets do not fit into an MP4 ({error.message})")
+        if count != job.packet_count:
+            raise UnreadableMedia(
+                f"{self._source.name}: is damaged: of track {job.track_id}, {job.packet_count}"
+                f" packets can be read in one way, {count} in another"
+            )
+        return job
+
+    def _describe(self, track_id: int, reason: str | None, language: str | None) -> ProcessedTrack:
+        path = track_path(self._folder, track_id)
+        entry = index_entry(track_id, path)
+        self._index[str(track_id)] = entry
+        info = probe_info(path, entry)
+        if language is not None:
+            info["tags"] = {"language": language}
+        return ProcessedTrack(
+            track_id=track_id,
+            type=entry["type"],
+            codec_name=info["codec_name"],
+            codec=entry["codec"],
+            duration_ms=round(Fraction(entry["duration"] * 1000, entry["timescale"])),
+            byte_size=path.stat().st_size,
+            probe_info=info,
+            is_copied=reason is None,
+            reason=reason,
+        )

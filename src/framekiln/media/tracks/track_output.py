@@ -1,0 +1,65 @@
+"""Opens a track file for writing: one track, fragmented MP4, its times as given.
+
+Muxers like to move a track so that it begins at zero, each track by another amount. Here every
+packet keeps its time: what is decoded ahead, or starts late, is said in an edit list. The same
+packets give the same bytes.
+"""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Final
+
+import av
+from av.container import OutputContainer
+
+# Finer clocks leave no room for a sample of a minute in the 32 bits of its length.
+_FINEST_HZ: Final = 50_000_000
+_COARSEST_HZ: Final = 10_000
+_ROUND_HZ: Final = 1_000_000
+
+_ALWAYS: Final = {
+    "fflags": "+bitexact",
+    "avoid_negative_ts": "disabled",
+    "write_tmcd": "0",
+}
+# delay_moov: the edit list can be written only when the first packet is known.
+_MOVFLAGS: Final = "delay_moov+default_base_moof+skip_trailer"
+
+
+def clock_hz(time_base: Fraction) -> int:
+    """Return a clock for a track on which every multiple of `time_base` is a whole tick."""
+    hz = time_base.denominator
+    if hz > _FINEST_HZ:
+        return _ROUND_HZ
+    while hz < _COARSEST_HZ:
+        hz *= 2
+    return hz
+
+
+def open_video_track(out: Path, hz: int, *, fragment_s: int = 0) -> OutputContainer:
+    """Open a file whose fragments begin at keyframes: at each, or at the first after a time."""
+    return _open(
+        out,
+        {
+            "movflags": f"frag_keyframe+{_MOVFLAGS}",
+            "min_frag_duration": str(fragment_s * 1_000_000),
+            "video_track_timescale": str(hz),
+            "movie_timescale": str(hz),
+        },
+    )
+
+
+def open_audio_track(out: Path, rate_hz: int, *, fragment_s: int = 2) -> OutputContainer:
+    """Open a file whose fragments all have about the same length; its clock counts samples."""
+    return _open(
+        out,
+        {
+            "movflags": _MOVFLAGS,
+            "frag_duration": str(fragment_s * 1_000_000),
+            "movie_timescale": str(rate_hz),
+        },
+    )
+
+
+def _open(out: Path, options: dict[str, str]) -> OutputContainer:
+    return av.open(f"file:{out}", "w", format="mp4", options=_ALWAYS | options)

@@ -1,0 +1,94 @@
+"""The queue of changes: each advances the runs that it affects.
+
+Every control worker processes it, on a notification or a timer. Nothing depends on a notification,
+because changes stay until they are processed. Processing one twice is harmless.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Final
+
+import structlog
+
+from framekiln.db.notify import Follower, Notifications
+from framekiln.db.pool import Database
+from framekiln.kit.errors import Unavailable
+from framekiln.kit.ids import FileId
+from framekiln.pipelines.execution.coordinator import RunCoordinator
+from framekiln.pipelines.model.ids import BatchId, RunId
+from framekiln.pipelines.services.batches import Batches
+from framekiln.pipelines.stores import change as change_store
+from framekiln.pipelines.stores import run as run_store
+from framekiln.pipelines.stores.change import CHANGES_TOPIC, Change
+
+_BATCH_SIZE: Final = 100
+_RETRY_AFTER: Final = timedelta(seconds=30)
+
+log = structlog.get_logger(__name__)
+
+
+class ChangeQueue:
+    """What runs must be looked at for."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        advance: RunCoordinator,
+        batches: Batches,
+        notifications: Notifications,
+    ) -> None:
+        self._database = database
+        self._coordinator = advance
+        self._batches = batches
+        self._notifications = notifications
+
+    @asynccontextmanager
+    async def follow(self) -> AsyncIterator[Follower]:
+        """Be woken when something has changed."""
+        async with self._notifications.follow(CHANGES_TOPIC) as follower:
+            yield follower
+
+    async def process(self) -> int:
+        """Look at all changes that nobody else looks at; return how many there were."""
+        count = 0
+        while taken := await self._process_some():
+            count += taken
+        return count
+
+    async def _process_some(self) -> int:
+        # One transaction: if this worker dies, the changes are still there for the next.
+        async with self._database.transaction() as connection:
+            taken = await change_store.take(connection, limit=_BATCH_SIZE)
+            followed = {
+                each: await self._process_one(each) for each in dict.fromkeys(taken.values())
+            }
+            done = [number for number, change in taken.items() if followed[change]]
+            await change_store.delete(connection, done)
+            if len(done) < len(taken):
+                later = [number for number, change in taken.items() if not followed[change]]
+                await change_store.postpone(connection, later, by=_RETRY_AFTER)
+        return len(taken)
+
+    async def _process_one(self, change: Change) -> bool:
+        """Do what follows from a change; False when that must be tried again."""
+        try:
+            if change.kind == "batch":
+                await self._batches.admit_runs(BatchId(change.subject_id))
+                return True
+            for run_id in await self._runs_of(change):
+                await self._coordinator.advance(run_id)
+        except Unavailable:
+            raise
+        except Exception:
+            # A run that cannot be advanced must not block the others.
+            log.exception("change failed; will retry", kind=change.kind, id=str(change.subject_id))
+            return False
+        return True
+
+    async def _runs_of(self, change: Change) -> list[RunId]:
+        if change.kind == "run":
+            return [RunId(change.subject_id)]
+        async with self._database.connection() as connection:
+            return await run_store.list_unfinished(connection, FileId(change.subject_id))

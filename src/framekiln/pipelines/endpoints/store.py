@@ -1,0 +1,294 @@
+"""The SQL of attempts under way: who has a slot, who sends, who is waited for.
+
+Promotions happen under the lock of the endpoint alone, so the limits hold for all workers
+together. Attempts are locked after the run; whoever opens the gate waits for no attempt.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Json
+
+from framekiln.db.pool import Connection
+from framekiln.kit.ids import OrganizationId
+from framekiln.pipelines.definition.windows import Window
+from framekiln.pipelines.endpoints.model import AttemptState, StoredAttempt
+from framekiln.pipelines.model.ids import AttemptId, EndpointId, PipelineId, RunId, StepRunId
+
+Row = dict[str, Any]
+
+_FIND = """
+SELECT attempt.*, run.organization_id, part.start_ms, part.end_ms, part.overlap_ms
+FROM pipeline_attempt attempt
+JOIN pipeline_run run ON run.id = attempt.run_id
+LEFT JOIN pipeline_window part
+    ON part.step_run_id = attempt.step_run_id AND part.number = attempt.window_number
+"""
+
+
+@dataclass(frozen=True)
+class VersionStep:
+    """What shares a step's own limit: the same step of all runs of a version."""
+
+    pipeline_id: PipelineId
+    pipeline_version: int
+    step_key: str
+
+
+@dataclass(frozen=True)
+class WaitingAttempt:
+    """An attempt that could be sent if there is room."""
+
+    id: AttemptId
+    run_id: RunId
+    step: VersionStep
+    step_max_concurrency: int
+
+
+async def lock_endpoint(connection: Connection, endpoint_id: EndpointId) -> int | None:
+    """Let one at a time give slots of an endpoint away; return how many there are."""
+    # Not the stronger lock: attempts are inserted under a share of it, by others who come here.
+    cursor = await connection.execute(
+        "SELECT max_concurrency FROM pipeline_endpoint WHERE id = %s FOR NO KEY UPDATE",
+        (endpoint_id,),
+    )
+    row = await cursor.fetchone()
+    return int(row["max_concurrency"]) if row else None
+
+
+async def count_sending(connection: Connection, endpoint_id: EndpointId) -> dict[VersionStep, int]:
+    """Return how many slots of an endpoint each step holds."""
+    cursor = await connection.execute(
+        """
+        SELECT pipeline_id, pipeline_version, step_key, count(*) AS n FROM pipeline_attempt
+        WHERE endpoint_id = %s AND state = 'sending'
+        GROUP BY pipeline_id, pipeline_version, step_key
+        """,
+        (endpoint_id,),
+    )
+    return {_version_step(row): int(row["n"]) for row in await cursor.fetchall()}
+
+
+async def list_waiting(
+    connection: Connection, endpoint_id: EndpointId, *, now: datetime, limit: int
+) -> list[WaitingAttempt]:
+    """Return the oldest `limit` of each step that wait and are due, oldest first."""
+    cursor = await connection.execute(
+        """
+        WITH RECURSIVE step AS (
+            (SELECT pipeline_id, pipeline_version, step_key FROM pipeline_attempt
+                WHERE endpoint_id = %(endpoint_id)s AND state = 'waiting'
+                ORDER BY pipeline_id, pipeline_version, step_key LIMIT 1)
+            UNION ALL
+            SELECT another.* FROM step CROSS JOIN LATERAL (
+                SELECT pipeline_id, pipeline_version, step_key FROM pipeline_attempt
+                WHERE endpoint_id = %(endpoint_id)s AND state = 'waiting'
+                    AND (pipeline_id, pipeline_version, step_key)
+                        > (step.pipeline_id, step.pipeline_version, step.step_key)
+                ORDER BY pipeline_id, pipeline_version, step_key LIMIT 1) AS another
+        )
+        SELECT oldest.* FROM step CROSS JOIN LATERAL (
+            SELECT id, run_id, position, pipeline_id, pipeline_version, step_key,
+                step_max_concurrency
+            FROM pipeline_attempt attempt
+            WHERE endpoint_id = %(endpoint_id)s AND state = 'waiting' AND due_at <= %(now)s
+                AND attempt.pipeline_id = step.pipeline_id
+                AND attempt.pipeline_version = step.pipeline_version
+                AND attempt.step_key = step.step_key
+            ORDER BY position LIMIT %(limit)s) AS oldest
+        ORDER BY position
+        """,
+        {"endpoint_id": endpoint_id, "now": now, "limit": limit},
+    )
+    return [
+        WaitingAttempt(
+            AttemptId(row["id"]),
+            RunId(row["run_id"]),
+            _version_step(row),
+            row["step_max_concurrency"],
+        )
+        for row in await cursor.fetchall()
+    ]
+
+
+async def promote(
+    connection: Connection, attempt_ids: Sequence[AttemptId], *, overdue_at: datetime
+) -> set[AttemptId]:
+    """Give attempts their slots; return which have them. What others are changing is left out."""
+    cursor = await connection.execute(
+        """
+        UPDATE pipeline_attempt SET state = 'sending', taken_by = NULL, due_at = %s
+        WHERE id IN (SELECT id FROM pipeline_attempt
+            WHERE id = ANY(%s) AND state = 'waiting' FOR UPDATE SKIP LOCKED)
+        RETURNING id
+        """,
+        (overdue_at, list(attempt_ids)),
+    )
+    return {AttemptId(row["id"]) for row in await cursor.fetchall()}
+
+
+async def lock(connection: Connection, attempt_id: AttemptId) -> StoredAttempt | None:
+    """Return an attempt of a run that is held."""
+    cursor = await connection.execute(
+        f"{_FIND} WHERE attempt.id = %s FOR UPDATE OF attempt", (attempt_id,)
+    )
+    row = await cursor.fetchone()
+    return _attempt(row) if row else None
+
+
+async def find_by_callback(connection: Connection, callback_hash: bytes) -> StoredAttempt | None:
+    """Return the attempt that has a callback address."""
+    cursor = await connection.execute(f"{_FIND} WHERE callback_hash = %s", (callback_hash,))
+    row = await cursor.fetchone()
+    return _attempt(row) if row else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttemptLease:
+    """Who takes an attempt, and until when."""
+
+    job_id: int
+    fence: int
+    callback_hash: bytes
+    sent_at: datetime
+    overdue_at: datetime
+
+
+async def take(connection: Connection, attempt_id: AttemptId, taking: AttemptLease) -> None:
+    """Give an attempt to a job; its callback address works from then on."""
+    await connection.execute(
+        """
+        UPDATE pipeline_attempt SET taken_by = %(job_id)s, fence = %(fence)s,
+            callback_hash = %(callback_hash)s, sent_at = %(sent_at)s, due_at = %(overdue_at)s
+        WHERE id = %(id)s
+        """,
+        {**vars(taking), "id": attempt_id},
+    )
+
+
+async def set_awaiting_callback(
+    connection: Connection, attempt_id: AttemptId, *, deadline_at: datetime
+) -> None:
+    """Free the slot of an attempt that was accepted, or give one that is awaited more time."""
+    await connection.execute(
+        """
+        UPDATE pipeline_attempt SET state = 'awaiting_callback', taken_by = NULL, due_at = %s
+        WHERE id = %s
+        """,
+        (deadline_at, attempt_id),
+    )
+
+
+async def save_early_callback(
+    connection: Connection, attempt_id: AttemptId, early: Mapping[str, Any]
+) -> None:
+    """Keep what was called back before the request had ended."""
+    await connection.execute(
+        "UPDATE pipeline_attempt SET early_callback = %s WHERE id = %s",
+        (Json(dict(early)), attempt_id),
+    )
+
+
+async def release(connection: Connection, attempt_id: AttemptId, *, now: datetime) -> None:
+    """Let an attempt that nobody seems to send wait for another slot."""
+    await connection.execute(
+        """
+        UPDATE pipeline_attempt SET state = 'waiting', taken_by = NULL, due_at = %s
+        WHERE id = %s AND state = 'sending'
+        """,
+        (now, attempt_id),
+    )
+
+
+async def end(connection: Connection, attempt_id: AttemptId, *, now: datetime) -> None:
+    """End an attempt that nobody wants any more."""
+    await connection.execute(
+        """
+        UPDATE pipeline_attempt SET state = 'done', ended_at = %s
+        WHERE id = %s AND state <> 'done'
+        """,
+        (now, attempt_id),
+    )
+
+
+async def list_overdue(
+    connection: Connection, *, now: datetime, limit: int
+) -> list[tuple[AttemptId, RunId]]:
+    """Return attempts whose job or callback should have come by now, with their runs."""
+    cursor = await connection.execute(
+        """
+        SELECT id, run_id FROM pipeline_attempt
+        WHERE due_at <= %s AND state IN ('sending', 'awaiting_callback')
+        ORDER BY due_at LIMIT %s
+        """,
+        (now, limit),
+    )
+    return [(AttemptId(row["id"]), RunId(row["run_id"])) for row in await cursor.fetchall()]
+
+
+async def list_endpoints_with_due(connection: Connection, *, now: datetime) -> list[EndpointId]:
+    """Return the endpoints at which something is due."""
+    cursor = await connection.execute(
+        """
+        SELECT id FROM pipeline_endpoint endpoint WHERE EXISTS (
+            SELECT FROM pipeline_attempt
+            WHERE endpoint_id = endpoint.id AND state = 'waiting' AND due_at <= %s)
+        """,
+        (now,),
+    )
+    return [EndpointId(row["id"]) for row in await cursor.fetchall()]
+
+
+async def list_sampled_frames(
+    connection: Connection, run_id: RunId, *, keys: Collection[str], window: Window | None
+) -> list[Row]:
+    """Return the metadata of sample_frames steps, without reading their annotations.
+
+    For a window, only of outputs that share time with its media.
+    """
+    cursor = await connection.execute(
+        """
+        SELECT output -> 'metadata' AS metadata FROM pipeline_output
+        WHERE run_id = %(run_id)s AND step_key = ANY(%(keys)s)
+            AND (window_number < 0 OR %(start_ms)s::bigint IS NULL
+                OR (start_ms < %(end_ms)s AND end_ms > %(start_ms)s))
+        ORDER BY step_key, window_number
+        """,
+        {
+            "run_id": run_id,
+            "keys": list(keys),
+            "start_ms": window.media_start_ms if window else None,
+            "end_ms": window.end_ms if window else None,
+        },
+    )
+    return [row["metadata"] for row in await cursor.fetchall()]
+
+
+def _version_step(row: Row) -> VersionStep:
+    return VersionStep(PipelineId(row["pipeline_id"]), row["pipeline_version"], row["step_key"])
+
+
+def _attempt(row: Row) -> StoredAttempt:
+    number = row["window_number"]
+    window = None
+    if number is not None:
+        window = Window(number, row["start_ms"], row["end_ms"], row["overlap_ms"])
+    return StoredAttempt(
+        id=AttemptId(row["id"]),
+        organization_id=OrganizationId(row["organization_id"]),
+        run_id=RunId(row["run_id"]),
+        step_run_id=StepRunId(row["step_run_id"]),
+        step_key=row["step_key"],
+        window=window,
+        endpoint_id=EndpointId(row["endpoint_id"]),
+        number=row["number"],
+        state=AttemptState(row["state"]),
+        fence=row["fence"],
+        taken_by=row["taken_by"],
+        idempotency_key=row["idempotency_key"],
+        early_callback=row["early_callback"],
+        due_at=row["due_at"],
+        sent_at=row["sent_at"],
+    )

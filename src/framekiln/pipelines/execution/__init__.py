@@ -1,0 +1,1 @@
+"""Executes runs: every change of a run happens under its row lock."""

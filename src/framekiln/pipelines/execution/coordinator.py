@@ -1,0 +1,247 @@
+"""Advances runs: each change is one transaction under the run's row lock.
+
+Callers with a result, a decision, a callback or a changed file call `lock_run`, change the run
+(`units`, `locked`), and leaves: what follows from it is found out and written, jobs are queued and
+events recorded, all or nothing. `advance` is the same without a change. So each run is done by one
+at a time, and doing it again does no harm.
+"""
+
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import Protocol
+
+from framekiln.db.pool import Connection, Database
+from framekiln.files import store as file_store
+from framekiln.files.model import File
+from framekiln.jobs.queue import JobQueue
+from framekiln.kit.clock import Clock
+from framekiln.pipelines.definition.steps import endpoint
+from framekiln.pipelines.execution import events
+from framekiln.pipelines.execution.dispatch import UnitDispatcher, fail_archived_endpoints
+from framekiln.pipelines.execution.locked_run import LockedRun, RunContext
+from framekiln.pipelines.execution.media_boundaries import MediaBoundaries, MediaBoundaryReader
+from framekiln.pipelines.execution.version_cache import VersionCache
+from framekiln.pipelines.model.ids import EndpointId, RunId
+from framekiln.pipelines.model.run import Run, StepRun
+from framekiln.pipelines.scheduling import scheduler
+from framekiln.pipelines.scheduling.run_state import MediaState
+from framekiln.pipelines.scheduling.status import StepStatus
+from framekiln.pipelines.stores import attempt as attempt_store
+from framekiln.pipelines.stores import change as change_store
+from framekiln.pipelines.stores import review as review_store
+from framekiln.pipelines.stores import run as run_store
+from framekiln.pipelines.stores import step_run as unit_store
+from framekiln.webhooks.outbox import Outbox
+
+
+class ConcurrencyLimiter(Protocol):
+    """What runs ask when attempts were added or have ended."""
+
+    async def admit(self, connection: Connection, endpoint_ids: Collection[EndpointId]) -> None:
+        """Let waiting attempts at these endpoints through, up to the limits, and queue them.
+
+        It is called in the transaction that holds a run, so it takes endpoints after runs.
+        """
+        ...
+
+
+class RunCoordinator:
+    """Holds runs, and writes what follows from whatever was done to them."""
+
+    def __init__(
+        self,
+        database: Database,
+        *,
+        jobs: JobQueue,
+        boundary_reader: MediaBoundaryReader,
+        limiter: ConcurrencyLimiter,
+        outbox: Outbox,
+        clock: Clock,
+    ) -> None:
+        self._database = database
+        self._jobs = jobs
+        self._dispatcher = UnitDispatcher(jobs)
+        self._boundary_reader = boundary_reader
+        self._limiter = limiter
+        self._outbox = outbox
+        self._clock = clock
+        self.versions = VersionCache()
+
+    async def advance(self, run_id: RunId) -> None:
+        """See whether anything follows from how a run and its file stand."""
+        async with self.lock_run(run_id, boundaries=await self.media_boundaries(run_id)):
+            pass
+
+    @asynccontextmanager
+    async def lock_run(
+        self, run_id: RunId, *, boundaries: MediaBoundaries | None = None
+    ) -> AsyncIterator[LockedRun | None]:
+        """Lock a run; on exit, write all that follows. None if there is no such run."""
+        async with (
+            self._database.transaction() as connection,
+            self.lock_run_in(connection, run_id, boundaries=boundaries) as locked,
+        ):
+            yield locked
+
+    @asynccontextmanager
+    async def lock_run_in(
+        self,
+        connection: Connection,
+        run_id: RunId,
+        *,
+        boundaries: MediaBoundaries | None = None,
+    ) -> AsyncIterator[LockedRun | None]:
+        """Do the same in a transaction of the caller's."""
+        run = await run_store.lock(connection, run_id)
+        if run is None:
+            yield None
+            return
+        locked = await self._load(connection, run)
+        yield locked
+        endpoint_ids = await self._apply_transitions(locked, boundaries)
+        await self._write(locked, endpoint_ids)
+
+    async def media_boundaries(self, run_id: RunId) -> MediaBoundaries | None:
+        """Return what windows of a run are cut at, before it is held: files are read for it."""
+        async with self._database.connection() as connection:
+            run = await run_store.find_by_id(connection, run_id)
+            if run is None or run.status.is_terminal:
+                return None
+            version = await self.versions.get(connection, run.pipeline_id, run.pipeline_version)
+            if not version.definition.has_segments:
+                return None
+            file = await file_store.find(connection, run.organization_id, run.file_id)
+        return None if file is None else await self._boundary_reader.read(file)
+
+    async def _load(self, connection: Connection, run: Run) -> LockedRun:
+        version = await self.versions.get(connection, run.pipeline_id, run.pipeline_version)
+        file = await file_store.find(connection, run.organization_id, run.file_id)
+        now = self._clock.now()
+        frame = RunContext(
+            connection=connection,
+            definition=version.definition,
+            digest=version.digest,
+            file=file,
+            media=MediaState.FAILED
+            if _is_unavailable(file, self._clock)
+            else MediaState.of_file(_status(file)),
+            now=now,
+        )
+        steps = await unit_store.load(
+            connection, run.id, has_windows=version.definition.has_segments
+        )
+        return LockedRun(frame, run, steps)
+
+    async def _apply_transitions(
+        self, locked: LockedRun, arrived: MediaBoundaries | None
+    ) -> set[EndpointId]:
+        """Apply transitions and dispatch their work; return endpoints with new attempts."""
+        endpoint_ids: set[EndpointId] = set()
+        await fail_archived_endpoints(locked)
+        for work in locked.retries:
+            endpoint_ids |= await self._dispatcher.dispatch_retry(locked, work)
+        definition, state = locked.context.definition, locked.state()
+        if arrived is not None and not state.status.is_terminal:
+            state = scheduler.with_windows(
+                definition,
+                state,
+                boundaries_ms=arrived.boundaries_ms,
+                is_sealed=arrived.is_sealed,
+            )
+        while True:
+            transitions = scheduler.advance(definition, state)
+            locked.apply(transitions.after)
+            for work in transitions.work:
+                endpoint_ids |= await self._dispatcher.dispatch(locked, work)
+            state = locked.state()
+            # What was started may have ended at once: a filter, or an endpoint that is gone.
+            if state == transitions.after:
+                return endpoint_ids
+
+    async def _write(self, locked: LockedRun, endpoint_ids: set[EndpointId]) -> None:
+        self._mark_progress(locked)
+        connection, changed = locked.connection, _changed_steps(locked)
+        await unit_store.save_steps(connection, changed)
+        windows = [
+            (step.id, step.windows[each])
+            for step in changed
+            for each in _changed_windows(locked, step)
+        ]
+        if windows:
+            await unit_store.save_windows(connection, windows)
+        endpoint_ids |= await self._cancel_obsolete(locked, changed)
+        if endpoint_ids:
+            await self._limiter.admit(connection, endpoint_ids)
+        sequence = await events.record_events(self._outbox, locked)
+        locked.run = replace(locked.run, sequence=sequence)
+        if locked.run == locked.run_before and not changed:
+            return
+        await run_store.save(connection, locked.run)
+        await self._record_batch_change(locked)
+
+    def _mark_progress(self, locked: LockedRun) -> None:
+        """Decide which steps tell webhooks how far they are."""
+        now = locked.context.now
+        for key, step in locked.steps.items():
+            has_moved = step.watermark_ms != locked.steps_before[key].watermark_ms
+            is_running = step.status is StepStatus.RUNNING and step.watermark_ms is not None
+            if has_moved and is_running and events.is_progress_due(step, now):
+                locked.steps[key] = replace(step, told_at=now)
+
+    async def _cancel_obsolete(self, locked: LockedRun, changed: list[StepRun]) -> set[EndpointId]:
+        """Cancel attempts, review tasks and jobs that are no longer needed."""
+        freed: set[EndpointId] = set()
+        cancelled = [step for step in changed if step.status is StepStatus.CANCELLED]
+        reviewed = [key for key in (step.key for step in cancelled) if _was_reviewed(locked, key)]
+        if reviewed:
+            await review_store.cancel(locked.connection, locked.run.id, keys=reviewed)
+        for step in changed:
+            if locked.context.definition.steps[step.key].type == endpoint.STEP.name:
+                freed |= await attempt_store.end_except(
+                    locked.connection, step.id, live=_open_windows(step), now=locked.context.now
+                )
+        for step in cancelled:
+            for job_id in _jobs_of(locked.steps_before[step.key]):
+                await self._jobs.cancel(job_id, connection=locked.connection)
+        return freed
+
+    async def _record_batch_change(self, locked: LockedRun) -> None:
+        before, after = locked.run_before, locked.run
+        if after.batch_id is not None and before.status.is_terminal != after.status.is_terminal:
+            await change_store.record(locked.connection, "batch", [after.batch_id])
+
+
+def _is_unavailable(file: File | None, clock: Clock) -> bool:
+    if file is None:
+        return True
+    return file.has_expired(clock.now()) or file.content_removed_at is not None
+
+
+def _status(file: File | None) -> str:
+    return str(file.status) if file else ""
+
+
+def _changed_steps(locked: LockedRun) -> list[StepRun]:
+    return [step for key, step in locked.steps.items() if step != locked.steps_before[key]]
+
+
+def _changed_windows(locked: LockedRun, step: StepRun) -> list[int]:
+    before = locked.steps_before[step.key].windows
+    return [number for number, each in step.windows.items() if each != before.get(number)]
+
+
+def _was_reviewed(locked: LockedRun, key: str) -> bool:
+    return locked.steps_before[key].status is StepStatus.WAITING_REVIEW
+
+
+def _open_windows(step: StepRun) -> list[int]:
+    """Return the windows whose attempts go on; -1 for a whole-file step that does."""
+    if step.windows:
+        return [n for n, each in step.windows.items() if not each.unit.status.is_terminal]
+    return [] if step.status.is_terminal else [-1]
+
+
+def _jobs_of(step: StepRun) -> list[int]:
+    units = [step.unit, *(each.unit for each in step.windows.values())]
+    return [unit.taken_by for unit in units if unit.taken_by is not None]

@@ -1,0 +1,168 @@
+"""What webhooks are told of runs, steps and batches (spec 6)."""
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from framekiln.db.pool import Connection
+from framekiln.jobs.failures import Failure
+from framekiln.pipelines.execution.locked_run import LockedRun
+from framekiln.pipelines.model.batch import Batch
+from framekiln.pipelines.model.review import Review, describe_review
+from framekiln.pipelines.model.run import Run, StepRun
+from framekiln.pipelines.scheduling.status import RunStatus, StepStatus
+from framekiln.webhooks.model import Event
+from framekiln.webhooks.outbox import Outbox
+
+PROGRESS_INTERVAL: Final = timedelta(seconds=10)
+
+PendingEvent = tuple[str, dict[str, Any]]
+
+_RUN_TOPICS: Final = {
+    RunStatus.RUNNING: "pipeline_run.started",
+    RunStatus.SUCCEEDED: "pipeline_run.completed",
+    RunStatus.FAILED: "pipeline_run.failed",
+    RunStatus.FILTERED: "pipeline_run.filtered",
+    RunStatus.CANCELLED: "pipeline_run.cancelled",
+}
+_STEP_TOPICS: Final = {
+    StepStatus.READY: "pipeline_step.retrying",
+    StepStatus.RUNNING: "pipeline_step.started",
+    StepStatus.WAITING_EXTERNAL: "pipeline_step.waiting_external",
+    StepStatus.WAITING_REVIEW: "pipeline_step.waiting_review",
+    StepStatus.SUCCEEDED: "pipeline_step.completed",
+    StepStatus.FAILED: "pipeline_step.failed",
+    StepStatus.SKIPPED: "pipeline_step.skipped",
+    StepStatus.CANCELLED: "pipeline_step.cancelled",
+}
+
+
+async def record_events(outbox: Outbox, locked: LockedRun) -> int:
+    """Record all that has happened to a run while it was held; return the last number."""
+    sequence = locked.run.sequence
+    for topic, data in _pending_events(locked):
+        sequence += 1
+        event = Event(
+            locked.run.organization_id,
+            locked.run.api_key_id,
+            topic,
+            locked.run.id,
+            {**data, "sequence": sequence},
+        )
+        await outbox.record(locked.connection, event)
+    return sequence
+
+
+async def record_batch_event(
+    connection: Connection, outbox: Outbox, batch: Batch, topic: str
+) -> None:
+    """Record that a batch was created or completed."""
+    event = Event(batch.organization_id, batch.api_key_id, topic, batch.id, batch_data(batch))
+    await outbox.record(connection, event)
+
+
+def review_event(review: Review, topic: str) -> PendingEvent:
+    """Return what is told of a task that was decided or expired."""
+    return topic, {**describe_review(review), "run_metadata": {}}
+
+
+def is_progress_due(step: StepRun, now: datetime) -> bool:
+    """Whether progress may be told again."""
+    return step.told_at is None or now - step.told_at >= PROGRESS_INTERVAL
+
+
+def _pending_events(locked: LockedRun) -> Iterator[PendingEvent]:
+    # What follows from an event is no part of it: a run that is created is pending.
+    begun = locked.run_retried or locked.run_before
+    # The first time that anybody looks at a run.
+    if locked.run.sequence == 0:
+        yield "pipeline_run.created", _run_data(locked, locked.run_before)
+    if locked.run_retried is not None:
+        yield "pipeline_run.retried", _run_data(locked, locked.run_retried)
+    after = locked.run.status
+    if after is RunStatus.RUNNING and begun.status is not after:
+        yield _RUN_TOPICS[after], _run_data(locked, locked.run)
+    yield from locked.extra_events
+    for key in locked.context.definition.steps:
+        yield from _step_events(locked, key)
+    if after.is_terminal and begun.status is not after:
+        yield _RUN_TOPICS[after], _run_data(locked, locked.run)
+
+
+def _step_events(locked: LockedRun, key: str) -> Iterator[PendingEvent]:
+    before, after = locked.steps_before[key], locked.steps[key]
+    if after.told_at != before.told_at:
+        yield "pipeline_step.progress", _step_data(locked, after)
+    if after.status is before.status or after.status is StepStatus.PENDING:
+        return
+    # No event for becoming ready the first time.
+    if after.status is StepStatus.READY and not before.status.is_active:
+        return
+    yield _STEP_TOPICS[after.status], _step_data(locked, after)
+
+
+def _run_data(locked: LockedRun, run: Run) -> dict[str, Any]:
+    return {
+        "id": str(run.id),
+        "pipeline_id": str(run.pipeline_id),
+        "pipeline_version": run.pipeline_version,
+        "pipeline_digest": locked.context.digest,
+        "batch_id": str(run.batch_id) if run.batch_id else None,
+        "file_id": str(run.file_id),
+        "external_id": run.external_id,
+        "metadata": {},
+        "status": str(run.status),
+        "created_at": run.created_at.isoformat(),
+        "completed_at": _iso(run.completed_at),
+        "error": _error(run.failure),
+    }
+
+
+def _step_data(locked: LockedRun, step: StepRun) -> dict[str, Any]:
+    defined = locked.context.definition.steps[step.key]
+    review_id = locked.reviews.get(step.key)
+    return {
+        "id": str(step.id),
+        "pipeline_run_id": str(locked.run.id),
+        "run_metadata": {},
+        "step_key": step.key,
+        "namespace": defined.namespace,
+        "type": defined.type,
+        "status": str(step.status),
+        "attempt": step.unit.attempts.made,
+        "started_at": _iso(step.started_at),
+        "completed_at": _iso(step.completed_at),
+        "watermark_ms": step.watermark_ms,
+        "review_task_id": str(review_id) if review_id else None,
+        "error": _error(step.unit.failure),
+    }
+
+
+def batch_data(batch: Batch) -> dict[str, Any]:
+    """Return a batch as webhooks are told."""
+    counts = batch.counts
+    return {
+        "id": str(batch.id),
+        "pipeline_id": str(batch.pipeline_id),
+        "pipeline_version": batch.pipeline_version,
+        "external_id": None,
+        "metadata": {},
+        "status": batch.status,
+        "runs": {
+            "total": counts.runs,
+            "succeeded": counts.succeeded,
+            "failed": counts.failed,
+            "filtered": counts.filtered,
+            "cancelled": counts.cancelled,
+        },
+        "created_at": batch.created_at.isoformat(),
+        "completed_at": _iso(batch.completed_at),
+    }
+
+
+def _error(failure: Failure | None) -> dict[str, str] | None:
+    return {"code": failure.code, "message": failure.message} if failure else None
+
+
+def _iso(instant: datetime | None) -> str | None:
+    return instant.isoformat() if instant else None

@@ -1,0 +1,86 @@
+"""Where the fragments of a file begin, as far as they have arrived: what windows are cut at.
+
+Of a streamed upload only the beginnings of fragments count until it is sealed, and only where all
+tracks have come that far: so every boundary stays one, whatever comes after it.
+"""
+
+import asyncio
+import json
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Final
+
+from framekiln.db.pool import Connection, Database
+from framekiln.files.model import SCRUB_TRACK, File, FileStatus, index_key
+from framekiln.files.streams import store as stream_store
+from framekiln.files.streams.model import StreamedFragment
+from framekiln.storage.blob_store import BlobStore
+
+_SEALED: Final = (FileStatus.PROCESSING, FileStatus.READY)
+
+
+@dataclass(frozen=True)
+class MediaBoundaries:
+    """The boundaries that are known, rising; see `windows.complete_windows`."""
+
+    boundaries_ms: tuple[int, ...]
+    is_sealed: bool
+
+
+class MediaBoundaryReader:
+    """Looks how much of a file is there."""
+
+    def __init__(self, database: Database, *, blobs: BlobStore) -> None:
+        self._database = database
+        self._blobs = blobs
+
+    async def read(self, file: File) -> MediaBoundaries | None:
+        """Return what windows are cut at; None when nothing is known yet."""
+        async with self._database.connection() as connection:
+            arrived = await _boundaries_of_stream(connection, file)
+        if arrived is not None or file.status is not FileStatus.READY:
+            return arrived
+        index = await self._blobs.get(index_key(file.organization_id, file.id))
+        return await asyncio.to_thread(boundaries_of_index, index)
+
+
+async def _boundaries_of_stream(connection: Connection, file: File) -> MediaBoundaries | None:
+    fragments = await stream_store.list_fragments(connection, file.id)
+    tracks = await stream_store.list_tracks(connection, file.id)
+    if not tracks:
+        return None
+    cut = next((each for each in tracks if each.type == "video"), tracks[0])
+    starts = [each for each in fragments if each.track_id == cut.track_id]
+    if file.status in _SEALED:
+        return MediaBoundaries(
+            _boundaries(starts, end_ms=max(each.end_ms or 0 for each in tracks)), True
+        )
+    here_ms = min(each.end_ms or 0 for each in tracks)
+    return MediaBoundaries(
+        tuple(each.start_ms for each in starts if each.start_ms <= here_ms), False
+    )
+
+
+def _boundaries(fragments: list[StreamedFragment], *, end_ms: int) -> tuple[int, ...]:
+    return (*(each.start_ms for each in fragments if each.start_ms < end_ms), end_ms)
+
+
+def boundaries_of_index(raw: bytes) -> MediaBoundaries:
+    """Return the boundaries of a whole file from its fragment index."""
+    index: dict[str, Any] = json.loads(raw)
+    entries = [entry for key, entry in index.items() if int(key) != SCRUB_TRACK]
+    entries = sorted(entries, key=lambda entry: (entry["type"] != "video", entry["track"]))
+    end_ms = max(_end_ms(entry) for entry in entries)
+    starts = (_ms(each["cts"], entries[0]) for each in entries[0]["segments"])
+    rising = sorted({max(0, each) for each in starts if each < end_ms})
+    return MediaBoundaries((*rising, end_ms), True)
+
+
+def _end_ms(entry: dict[str, Any]) -> int:
+    last = entry["segments"][-1]
+    return _ms(last["cts"] + last["duration"], entry)
+
+
+def _ms(ticks: int, entry: dict[str, Any]) -> int:
+    timescale: int = entry["timescale"]
+    return round(Fraction(ticks) * 1000 / timescale)

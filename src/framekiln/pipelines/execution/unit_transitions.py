@@ -1,0 +1,175 @@
+"""Transitions of one unit of a locked run: take, succeed, fail, postpone.
+
+A unit is a whole-file step or a window of a segment step. All is safe to be done twice: whoever
+has lost a unit, because another took it on or its run was stopped, is told so and changes nothing.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from framekiln.jobs.failures import Failure
+from framekiln.pipelines.errors import StepKillsWorkers
+from framekiln.pipelines.execution.locked_run import LockedRun
+from framekiln.pipelines.model.run import TakenUnit, UnitKey, WorkUnit
+from framekiln.pipelines.outputs.model import StepOutput
+from framekiln.pipelines.scheduling.run_state import WorkItem
+from framekiln.pipelines.scheduling.status import StepStatus
+
+MAX_TAKES: Final = 5
+"""A unit during which this many workers died in one attempt fails."""
+
+_KILLS_WORKERS: Final = Failure(
+    StepKillsWorkers.code, f"{MAX_TAKES} workers died while they were at it"
+)
+
+
+def is_current(locked: LockedRun, taken: TakenUnit) -> bool:
+    """Whether a unit is still in the hands of who took it."""
+    return _current_unit(locked, taken) is not None
+
+
+def take(
+    locked: LockedRun, name: UnitKey, *, job_id: int | None, deadline_at: datetime
+) -> TakenUnit | None:
+    """Give a unit to a worker; None when there is nothing to do for this one.
+
+    `job_id` is None for an attempt at an endpoint, where no job has the unit.
+    """
+    unit = locked.find_unit(name)
+    if unit is None or locked.run.status.is_terminal or not _may_take(locked, unit, job_id):
+        return None
+    is_new = unit.status is StepStatus.READY
+    unit = replace(
+        unit,
+        status=StepStatus.RUNNING,
+        attempts=unit.attempts.incremented() if is_new else unit.attempts,
+        fence=unit.fence + 1,
+        takes=unit.takes + 1 if unit.taken_by is not None else 1,
+        taken_by=job_id,
+        due_at=None,
+        note=None if is_new else unit.note,
+        failure=None,
+    )
+    locked.set_unit(name, unit)
+    if unit.takes > MAX_TAKES:
+        locked.end_unit(name, StepStatus.FAILED, _KILLS_WORKERS)
+        return None
+    return _start_attempt(locked, name, unit, deadline_at)
+
+
+async def succeed(locked: LockedRun, taken: TakenUnit, output: StepOutput) -> bool:
+    """End a unit well and keep its output; False when it was lost."""
+    if not is_current(locked, taken):
+        return False
+    await locked.save_output(taken.key.step_key, output, taken.window)
+    locked.end_unit(taken.key, StepStatus.SUCCEEDED)
+    return True
+
+
+def fail(
+    locked: LockedRun,
+    taken: TakenUnit,
+    failure: Failure,
+    *,
+    is_retryable: bool,
+    retry_after_s: int = 0,
+) -> bool:
+    """End an attempt badly: there is another one later, or the unit has failed. False: lost."""
+    unit = _current_unit(locked, taken)
+    if unit is None:
+        return False
+    delay_s = unit.attempts.delay_s(is_retryable=is_retryable, retry_after_s=retry_after_s)
+    if delay_s is None:
+        locked.end_unit(taken.key, StepStatus.FAILED, failure)
+        return True
+    locked.set_unit(
+        taken.key,
+        replace(
+            unit,
+            status=StepStatus.READY,
+            due_at=locked.context.now + timedelta(seconds=delay_s),
+            taken_by=None,
+            note=None,
+            failure=failure,
+        ),
+    )
+    locked.retries.append(WorkItem(taken.key.step_key, taken.window))
+    return True
+
+
+def postpone(locked: LockedRun, taken: TakenUnit, *, after_s: float) -> bool:
+    """Have a unit asked again later, in the same attempt; False when it was lost."""
+    unit = _current_unit(locked, taken)
+    if unit is None:
+        return False
+    due_at = locked.context.now + timedelta(seconds=after_s)
+    locked.set_unit(taken.key, replace(unit, taken_by=None, due_at=due_at))
+    return True
+
+
+def await_callback(locked: LockedRun, taken: TakenUnit, *, deadline_at: datetime) -> bool:
+    """An endpoint has accepted the work, or says that it goes on; False when it was lost."""
+    unit = _current_unit(locked, taken)
+    if unit is None:
+        return False
+    locked.set_unit(taken.key, replace(unit, status=StepStatus.WAITING_EXTERNAL))
+    step = locked.steps[taken.key.step_key]
+    locked.steps[step.key] = replace(step, deadline_at=deadline_at)
+    return True
+
+
+def save_note(locked: LockedRun, taken: TakenUnit, note: Mapping[str, Any]) -> bool:
+    """Keep a note with a unit; False when it was lost."""
+    unit = _current_unit(locked, taken)
+    if unit is None:
+        return False
+    locked.set_unit(taken.key, replace(unit, note=note))
+    return True
+
+
+def mark_queued(locked: LockedRun, name: UnitKey) -> bool:
+    """Note that a unit is queued that was due; False when it is not due (any more)."""
+    unit = locked.find_unit(name)
+    is_open = unit is not None and unit.status in (StepStatus.READY, StepStatus.RUNNING)
+    if unit is None or not is_open or unit.due_at is None or unit.due_at > locked.context.now:
+        return False
+    locked.set_unit(name, replace(unit, due_at=None))
+    return True
+
+
+def _current_unit(locked: LockedRun, taken: TakenUnit) -> WorkUnit | None:
+    unit = locked.find_unit(taken.key)
+    if unit is None or unit.fence != taken.fence or locked.run.status.is_terminal:
+        return None
+    return unit if unit.status.is_active else None
+
+
+def _may_take(locked: LockedRun, unit: WorkUnit, job_id: int | None) -> bool:
+    if unit.status is StepStatus.READY:
+        return unit.due_at is None or unit.due_at <= locked.context.now
+    # Nobody is at it, or the job that was has come back because its worker died.
+    return unit.status is StepStatus.RUNNING and unit.taken_by in (None, job_id)
+
+
+def _start_attempt(
+    locked: LockedRun, name: UnitKey, unit: WorkUnit, deadline_at: datetime
+) -> TakenUnit:
+    step = replace(locked.steps[name.step_key], deadline_at=deadline_at)
+    window = None
+    if name.window_number is not None:
+        window = step.windows[name.window_number].window
+        made = max(step.unit.attempts.made, unit.attempts.made)
+        attempts = replace(step.unit.attempts, made=made)
+        step = replace(step, unit=replace(step.unit, attempts=attempts))
+    locked.steps[step.key] = step
+    return TakenUnit(
+        key=name,
+        step_run_id=step.id,
+        window=window,
+        attempt=unit.attempts.made,
+        fence=unit.fence,
+        note=unit.note,
+        deadline_at=deadline_at,
+    )

@@ -1,0 +1,130 @@
+"""What workers do with units: take one, say how it went, look for what is due.
+
+Each is one transaction with everything that follows from it. Endpoints have no worker here; what
+sends to them uses `RunCoordinator.hold` and `units` itself.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Final
+
+from framekiln.db.pool import Database
+from framekiln.files.model import File
+from framekiln.jobs.failures import Failure
+from framekiln.jobs.queue import JobQueue
+from framekiln.kit.clock import Clock
+from framekiln.pipelines.definition.model import Definition
+from framekiln.pipelines.errors import UnitLost
+from framekiln.pipelines.execution import unit_transitions
+from framekiln.pipelines.execution.coordinator import RunCoordinator
+from framekiln.pipelines.execution.jobs import queue_for_step, step_job
+from framekiln.pipelines.execution.locked_run import LockedRun
+from framekiln.pipelines.execution.step_inputs import read_inputs
+from framekiln.pipelines.model.run import Run, TakenUnit, UnitKey
+from framekiln.pipelines.outputs.model import StepOutput
+from framekiln.pipelines.stores import step_run as unit_store
+
+ATTEMPT_TIMEOUT: Final = timedelta(hours=12)
+"""Limit of one attempt: long enough to transcribe hours of speech on a small machine."""
+_MAX_DUE: Final = 500
+
+
+@dataclass(frozen=True)
+class UnitAssignment:
+    """A unit that was taken, with all that is needed to do it."""
+
+    taken: TakenUnit
+    run: Run
+    file: File
+    definition: Definition
+    inputs: Mapping[str, StepOutput]
+
+
+class RunWorker:
+    """The runs of all organizations, as their workers see them."""
+
+    def __init__(
+        self, database: Database, *, advance: RunCoordinator, jobs: JobQueue, clock: Clock
+    ) -> None:
+        self._database = database
+        self._coordinator = advance
+        self._jobs = jobs
+        self._clock = clock
+
+    async def take(self, name: UnitKey, *, job_id: int) -> UnitAssignment | None:
+        """Become the one worker of a unit; None when there is nothing to do for this one."""
+        async with self._coordinator.lock_run(name.run_id) as locked:
+            if locked is None or locked.context.file is None:
+                return None
+            deadline_at = locked.context.now + ATTEMPT_TIMEOUT
+            taken = unit_transitions.take(locked, name, job_id=job_id, deadline_at=deadline_at)
+            run, file, definition = locked.run, locked.context.file, locked.context.definition
+        if taken is None:
+            return None
+        async with self._database.connection() as connection:
+            inputs = await read_inputs(
+                connection, run.id, definition, key=name.step_key, window=taken.window
+            )
+        return UnitAssignment(taken, run, file, definition, inputs)
+
+    async def succeed(self, taken: TakenUnit, output: StepOutput) -> bool:
+        """Record what came of a unit; False when it was lost."""
+        async with self._coordinator.lock_run(taken.key.run_id) as locked:
+            return locked is not None and await unit_transitions.succeed(locked, taken, output)
+
+    async def fail(self, taken: TakenUnit, failure: Failure, *, is_retryable: bool) -> bool:
+        """Record why an attempt failed; False when the unit was lost."""
+        async with self._coordinator.lock_run(taken.key.run_id) as locked:
+            if locked is None:
+                return False
+            return unit_transitions.fail(locked, taken, failure, is_retryable=is_retryable)
+
+    async def postpone(
+        self, taken: TakenUnit, *, after_s: float, done_ms: int | None = None
+    ) -> bool:
+        """Have a unit queued again later, and note how far it is; False when it was lost."""
+        async with self._coordinator.lock_run(taken.key.run_id) as locked:
+            if locked is None or not unit_transitions.postpone(locked, taken, after_s=after_s):
+                return False
+            if done_ms is not None and taken.window is None:
+                _set_watermark(locked, taken, done_ms)
+            return True
+
+    async def save_note(self, taken: TakenUnit, note: Mapping[str, Any]) -> None:
+        """Keep a note with a unit, or raise `UnitLost`."""
+        async with self._coordinator.lock_run(taken.key.run_id) as locked:
+            if locked is None or not unit_transitions.save_note(locked, taken, note):
+                raise UnitLost(f"step {taken.key.step_key} is not ours any more")
+
+    async def report_progress(self, taken: TakenUnit, *, done_ms: int) -> None:
+        """Note how far a whole-file step is; windows say it by themselves."""
+        async with self._coordinator.lock_run(taken.key.run_id) as locked:
+            if (
+                locked is None
+                or taken.window is not None
+                or not unit_transitions.is_current(locked, taken)
+            ):
+                return
+            _set_watermark(locked, taken, done_ms)
+
+    async def queue_due(self) -> int:
+        """Queue the units whose time has come; return how many."""
+        async with self._database.connection() as connection:
+            due = await unit_store.list_due(connection, now=self._clock.now(), limit=_MAX_DUE)
+        queued = 0
+        for name in due:
+            async with self._coordinator.lock_run(name.run_id) as locked:
+                # Somebody else may have been quicker.
+                if locked is not None and unit_transitions.mark_queued(locked, name):
+                    kind = locked.context.definition.steps[name.step_key].type
+                    queue = queue_for_step(kind, locked.context.media)
+                    job = step_job(name, locked.run.organization_id, queue)
+                    await self._jobs.defer(locked.connection, job)
+                    queued += 1
+        return queued
+
+
+def _set_watermark(locked: LockedRun, taken: TakenUnit, done_ms: int) -> None:
+    step = locked.steps[taken.key.step_key]
+    locked.steps[step.key] = replace(step, watermark_ms=done_ms)

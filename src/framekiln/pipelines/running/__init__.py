@@ -1,1 +1,0 @@
-"""Brings runs on: everything that happens to a run happens while somebody holds it."""

@@ -1,0 +1,118 @@
+"""What is wrong with a value from outside, and where: every issue of it, not the first alone.
+
+A path is dotted (`steps.scenes.with.threshold`) and empty for the value itself. What is over a
+limit of number or depth is reported once and not looked into.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+# A key is repeated in a path, so it may be neither endless nor impossible to write as UTF-8.
+_LONGEST_NAME = 80
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class IssueCode(StrEnum):
+    """The kinds of issues; these words are part of the interface.
+
+    | Code               | Said of                                                           |
+    |--------------------|-------------------------------------------------------------------|
+    | `type`             | a value of the wrong JSON type                                    |
+    | `required`         | a field that must be there                                        |
+    | `unknown_field`    | a field nobody knows                                              |
+    | `not_allowed`      | a known field that has no place here                              |
+    | `out_of_range`     | a number too small, too large or not finite; a time out of bounds |
+    | `pattern`          | a text that has not the form it must have                         |
+    | `too_long`         | a text with too many characters                                   |
+    | `empty`            | a text, list or object with nothing in it                         |
+    | `too_many`         | a list or object with too many members                            |
+    | `too_deep`         | something nested too far                                          |
+    | `too_large`        | an output of too many bytes                                       |
+    | `duplicate`        | something said twice that must be said once                       |
+    | `unknown_type`     | a step type that does not exist                                   |
+    | `unknown_step`     | a needed step that does not exist                                 |
+    | `unknown_operator` | an operator that does not exist                                   |
+    | `unknown_value`    | any other word that is not one of those allowed                   |
+    | `unknown_track`    | a track that the file has not                                     |
+    | `cycle`            | needs that lead back to their own step                            |
+    | `not_upstream`     | a namespace, or a redaction, of no step that this one needs       |
+    | `ambiguous`        | what could be one of several things                               |
+    | `not_increasing`   | a time that does not come after the one before                    |
+    """
+
+    TYPE = "type"
+    REQUIRED = "required"
+    UNKNOWN_FIELD = "unknown_field"
+    NOT_ALLOWED = "not_allowed"
+    OUT_OF_RANGE = "out_of_range"
+    PATTERN = "pattern"
+    TOO_LONG = "too_long"
+    EMPTY = "empty"
+    TOO_MANY = "too_many"
+    TOO_DEEP = "too_deep"
+    TOO_LARGE = "too_large"
+    DUPLICATE = "duplicate"
+    UNKNOWN_TYPE = "unknown_type"
+    UNKNOWN_STEP = "unknown_step"
+    UNKNOWN_OPERATOR = "unknown_operator"
+    UNKNOWN_VALUE = "unknown_value"
+    UNKNOWN_TRACK = "unknown_track"
+    CYCLE = "cycle"
+    NOT_UPSTREAM = "not_upstream"
+    AMBIGUOUS = "ambiguous"
+    NOT_INCREASING = "not_increasing"
+
+
+@dataclass(frozen=True, order=True)
+class ValidationIssue:
+    """One thing that is wrong."""
+
+    path: str
+    code: IssueCode
+
+
+class Location:
+    """Where a reader is in a value. All places of one value share their list of issues."""
+
+    # Large outputs have 100,000 places and no issue, so a path is written only when asked for.
+    __slots__ = ("_name", "_parent", "issues")
+
+    def __init__(
+        self, issues: list[ValidationIssue], *, name: Any = "", parent: "Location | None" = None
+    ) -> None:
+        self.issues = issues
+        self._name = name
+        self._parent = parent
+
+    def __truediv__(self, name: Any) -> "Location":
+        """Return the place of a member: `place / "steps" / key`, `place / 3`."""
+        return Location(self.issues, name=name, parent=self)
+
+    @property
+    def path(self) -> str:
+        """The names that lead here, with dots between them."""
+        name = _path_segment(self._name)
+        if self._parent is None:
+            return name
+        before = self._parent.path
+        return f"{before}.{name}" if before else name
+
+    def report(self, code: IssueCode) -> None:
+        """Add an issue here."""
+        self.issues.append(ValidationIssue(self.path, code))
+
+
+def sorted_issues(issues: list[ValidationIssue]) -> list[ValidationIssue]:
+    """Return each issue once, in an order that does not depend on the order of keys."""
+    return sorted(set(issues))
+
+
+def _path_segment(name: Any) -> str:
+    if isinstance(name, bool) or not isinstance(name, str | int):
+        return type(name).__name__
+    if isinstance(name, int):
+        return str(name) if abs(name) < 10**9 else "int"
+    text = _SURROGATE.sub("\ufffd", name[: _LONGEST_NAME + 1])
+    return text if len(text) <= _LONGEST_NAME else text[:_LONGEST_NAME] + "…"

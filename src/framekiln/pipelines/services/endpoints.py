@@ -1,0 +1,82 @@
+"""What owners do with endpoints: register and archive them. They never change."""
+
+from typing import Final
+
+from framekiln.db.pool import Connection, Database
+from framekiln.kit.clock import Clock
+from framekiln.kit.fetch import GuardedFetcher
+from framekiln.kit.guarded_transport import FetchRefused
+from framekiln.kit.ids import OrganizationId, new_uuid
+from framekiln.pipelines.errors import EndpointNotFound, invalid_request
+from framekiln.pipelines.model.endpoint import Endpoint
+from framekiln.pipelines.model.ids import EndpointId
+from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
+from framekiln.pipelines.services.requests import EndpointRequest
+from framekiln.pipelines.stores import endpoint as endpoint_store
+from framekiln.pipelines.stores.rows import PageRequest
+from framekiln.webhooks.signatures import new_secret
+
+# Somebody waits for the answer; a slow name server is no reason to refuse an address.
+_DNS_TIMEOUT_S: Final = 3.0
+
+
+class Endpoints:
+    """The endpoints of all organizations, as their owners see them."""
+
+    def __init__(self, database: Database, *, fetcher: GuardedFetcher, clock: Clock) -> None:
+        self._database = database
+        self._fetcher = fetcher
+        self._clock = clock
+
+    async def create(self, organization_id: OrganizationId, asked: EndpointRequest) -> Endpoint:
+        """Register an endpoint; its secret is to be shown this once."""
+        try:
+            await self._fetcher.check(asked.url, within_s=_DNS_TIMEOUT_S)
+        except FetchRefused as error:
+            raise invalid_request([ValidationIssue("url", IssueCode.NOT_ALLOWED)]) from error
+        endpoint = Endpoint(
+            id=EndpointId(new_uuid()),
+            position=0,
+            organization_id=organization_id,
+            url=asked.url,
+            headers=asked.headers or {},
+            timeout_ms=asked.timeout_ms,
+            callback_timeout_ms=asked.callback_timeout_ms,
+            max_concurrency=asked.max_concurrency,
+            signing_secret=new_secret(),
+            created_at=self._clock.now(),
+            archived_at=None,
+        )
+        async with self._database.transaction() as connection:
+            await endpoint_store.insert(connection, endpoint)
+        return endpoint
+
+    async def get(self, organization_id: OrganizationId, endpoint_id: EndpointId) -> Endpoint:
+        """Return an endpoint of the organization, archived or not."""
+        async with self._database.connection() as connection:
+            return await _find(connection, organization_id, endpoint_id)
+
+    async def page(
+        self, organization_id: OrganizationId, page_request: PageRequest, *, include_archived: bool
+    ) -> list[Endpoint]:
+        """Return a page of endpoints, newest first."""
+        async with self._database.connection() as connection:
+            return await endpoint_store.list_newest(
+                connection, organization_id, page_request, include_archived=include_archived
+            )
+
+    async def archive(self, organization_id: OrganizationId, endpoint_id: EndpointId) -> Endpoint:
+        """Let nothing new be sent to an endpoint. Doing it again is harmless."""
+        async with self._database.transaction() as connection:
+            await _find(connection, organization_id, endpoint_id)
+            await endpoint_store.archive(connection, endpoint_id, now=self._clock.now())
+            return await _find(connection, organization_id, endpoint_id)
+
+
+async def _find(
+    connection: Connection, organization_id: OrganizationId, endpoint_id: EndpointId
+) -> Endpoint:
+    endpoint = await endpoint_store.find(connection, organization_id, endpoint_id)
+    if endpoint is None:
+        raise EndpointNotFound(f"there is no endpoint {endpoint_id}")
+    return endpoint

@@ -1,0 +1,206 @@
+"""What owners do with pipelines: make them, add versions, archive them."""
+
+from typing import Any
+from uuid import UUID
+
+from framekiln.db.pool import Connection, Database
+from framekiln.kit.clock import Clock
+from framekiln.kit.ids import OrganizationId, new_uuid
+from framekiln.pipelines.definition.model import Definition
+from framekiln.pipelines.definition.normal_form import digest, normal_form
+from framekiln.pipelines.definition.steps import endpoint
+from framekiln.pipelines.definition.validation import validate
+from framekiln.pipelines.errors import (
+    EndpointArchived,
+    EndpointNotFound,
+    PipelineArchived,
+    PipelineNameTaken,
+    PipelineNotFound,
+    VersionNotFound,
+    invalid_definition,
+)
+from framekiln.pipelines.model.ids import EndpointId, PipelineId
+from framekiln.pipelines.model.pipeline import Pipeline, PipelineVersion
+from framekiln.pipelines.stores import endpoint as endpoint_store
+from framekiln.pipelines.stores import pipeline as pipeline_store
+from framekiln.pipelines.stores.rows import PageRequest
+
+
+class Pipelines:
+    """The pipelines of all organizations, as their owners see them."""
+
+    def __init__(self, database: Database, *, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    async def create(
+        self, organization_id: OrganizationId, name: str, definition: Any
+    ) -> tuple[Pipeline, PipelineVersion]:
+        """Make a pipeline with its first version."""
+        checked = read_definition(definition)
+        pipeline_id = PipelineId(new_uuid())
+        async with self._database.transaction() as connection:
+            await _check_endpoints(connection, organization_id, checked)
+            is_new = await pipeline_store.insert(
+                connection,
+                pipeline_id,
+                name,
+                organization_id=organization_id,
+                now=self._clock.now(),
+            )
+            if not is_new:
+                raise PipelineNameTaken(f"there is a pipeline named {name!r} already")
+            version = await self._add_version(connection, pipeline_id, checked)
+            pipeline = await pipeline_store.find(connection, organization_id, pipeline_id)
+        assert pipeline is not None
+        return pipeline, version
+
+    async def get(self, organization_id: OrganizationId, pipeline_id: PipelineId) -> Pipeline:
+        """Return a pipeline of the organization."""
+        async with self._database.connection() as connection:
+            return await find_pipeline(connection, organization_id, pipeline_id)
+
+    async def page(
+        self, organization_id: OrganizationId, page_request: PageRequest, *, include_archived: bool
+    ) -> list[Pipeline]:
+        """Return a page of pipelines, newest first."""
+        async with self._database.connection() as connection:
+            return await pipeline_store.list_newest(
+                connection, organization_id, page_request, include_archived=include_archived
+            )
+
+    async def archive(self, organization_id: OrganizationId, pipeline_id: PipelineId) -> Pipeline:
+        """Let a pipeline take nothing new; its name is free again. Doing it again is harmless."""
+        async with self._database.transaction() as connection:
+            await lock_pipeline(connection, organization_id, pipeline_id)
+            await pipeline_store.archive(connection, pipeline_id, now=self._clock.now())
+            return await find_pipeline(connection, organization_id, pipeline_id)
+
+    async def add_version(
+        self, organization_id: OrganizationId, pipeline_id: PipelineId, definition: Any
+    ) -> tuple[PipelineVersion, bool]:
+        """Add a version, or find the one that is the same; say whether it is new."""
+        async with self._database.transaction() as connection:
+            pipeline = await lock_pipeline(connection, organization_id, pipeline_id)
+            checked = read_definition(definition)
+            _check_not_archived(pipeline)
+            found = await pipeline_store.find_version_by_digest(
+                connection, pipeline_id, digest(checked)
+            )
+            if found is not None:
+                return found, False
+            await _check_endpoints(connection, organization_id, checked)
+            return await self._add_version(connection, pipeline_id, checked), True
+
+    async def version(
+        self, organization_id: OrganizationId, pipeline_id: PipelineId, number: int
+    ) -> PipelineVersion:
+        """Return a version of a pipeline."""
+        async with self._database.connection() as connection:
+            await find_pipeline(connection, organization_id, pipeline_id)
+            return await find_version(connection, pipeline_id, number)
+
+    async def versions(
+        self, organization_id: OrganizationId, pipeline_id: PipelineId, page_request: PageRequest
+    ) -> list[PipelineVersion]:
+        """Return a page of versions, newest first; their numbers are their positions."""
+        async with self._database.connection() as connection:
+            await find_pipeline(connection, organization_id, pipeline_id)
+            return await pipeline_store.list_versions(connection, pipeline_id, page_request)
+
+    async def _add_version(
+        self, connection: Connection, pipeline_id: PipelineId, definition: Definition
+    ) -> PipelineVersion:
+        return await pipeline_store.add_version(
+            connection,
+            pipeline_id,
+            normal_form(definition),
+            digest=digest(definition),
+            now=self._clock.now(),
+        )
+
+
+def read_definition(value: Any) -> Definition:
+    """Return the definition that is written in `value`, or raise with all its issues."""
+    checked = validate(value)
+    if isinstance(checked, Definition):
+        return checked
+    raise invalid_definition(checked)
+
+
+async def find_pipeline(
+    connection: Connection, organization_id: OrganizationId, pipeline_id: PipelineId
+) -> Pipeline:
+    """Return a pipeline, or raise `PipelineNotFound`."""
+    pipeline = await pipeline_store.find(connection, organization_id, pipeline_id)
+    if pipeline is None:
+        raise pipeline_not_found(pipeline_id)
+    return pipeline
+
+
+async def lock_pipeline(
+    connection: Connection,
+    organization_id: OrganizationId,
+    pipeline_id: PipelineId,
+    *,
+    is_shared: bool = False,
+) -> Pipeline:
+    """Return a pipeline that nobody changes until the transaction ends, or raise."""
+    if not await pipeline_store.lock(connection, organization_id, pipeline_id, is_shared=is_shared):
+        raise pipeline_not_found(pipeline_id)
+    return await find_pipeline(connection, organization_id, pipeline_id)
+
+
+async def find_version(
+    connection: Connection, pipeline_id: PipelineId, number: int
+) -> PipelineVersion:
+    """Return a version, or raise `VersionNotFound`."""
+    version = await pipeline_store.find_version(connection, pipeline_id, number)
+    if version is None:
+        raise VersionNotFound(f"pipeline {pipeline_id} has no version {number}")
+    return version
+
+
+async def lock_runnable_version(
+    connection: Connection,
+    organization_id: OrganizationId,
+    pipeline_id: PipelineId,
+    *,
+    number: int | None,
+) -> int:
+    """Return the number of a version that takes runs, the latest unless one is named, or raise.
+
+    Its pipeline cannot be archived until the transaction ends.
+    """
+    pipeline = await lock_pipeline(connection, organization_id, pipeline_id, is_shared=True)
+    _check_not_archived(pipeline)
+    return (await find_version(connection, pipeline_id, number or pipeline.latest_version)).number
+
+
+def _check_not_archived(pipeline: Pipeline) -> None:
+    """Raise if a pipeline takes nothing new."""
+    if pipeline.archived_at is not None:
+        raise PipelineArchived(f"pipeline {pipeline.id} is archived and takes nothing new")
+
+
+def pipeline_not_found(pipeline_id: UUID) -> PipelineNotFound:
+    """Return the error that there is no such pipeline."""
+    return PipelineNotFound(f"there is no pipeline {pipeline_id}")
+
+
+async def _check_endpoints(
+    connection: Connection, organization_id: OrganizationId, definition: Definition
+) -> None:
+    wanted = {
+        EndpointId(step.settings.endpoint_id): step.key
+        for step in definition.steps.values()
+        if isinstance(step.settings, endpoint.Settings)
+    }
+    if not wanted:
+        return
+    found = await endpoint_store.find_all(connection, organization_id, wanted.keys())
+    for endpoint_id, key in wanted.items():
+        if endpoint_id not in found:
+            raise EndpointNotFound(f"step {key}: there is no endpoint {endpoint_id}")
+        if found[endpoint_id].archived_at is not None:
+            raise EndpointArchived(f"step {key}: endpoint {endpoint_id} is archived")

@@ -1,0 +1,175 @@
+"""The bodies of requests about pipelines: what may stand in them, read with every issue. Pure."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, TypeVar
+from uuid import UUID
+
+from framekiln.kit.canonical_json import sha256_digest
+from framekiln.pipelines.errors import invalid_request
+from framekiln.pipelines.schema.issues import IssueCode, Location, ValidationIssue, sorted_issues
+from framekiln.pipelines.schema.records import ListOf, as_json, read_record
+from framekiln.pipelines.schema.shapes import Identifier, Text, WholeNumber
+
+RequestT = TypeVar("RequestT", bound="RequestRecord")
+
+MAX_RUNS: Final = 1000
+MAX_HEADERS: Final = 16
+MAX_KEY_CHARS: Final = 255
+"""Of an idempotency key."""
+MAX_EXTERNAL_ID_CHARS: Final = 255
+_MAX_VERSION: Final = 2**31 - 1
+_DAY_MS: Final = 86_400_000
+# What the names of headers are made of, and what their values may hold.
+_TOKEN: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]{1,200}")
+_VALUE: Final = re.compile(r"[\x21-\x7e]([\t\x20-\x7e]*[\x21-\x7e])?")
+_RESERVED_HEADERS: Final = frozenset(
+    {
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "expect",
+        "host",
+        "keep-alive",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+        "user-agent",
+    }
+)
+_RESERVED_PREFIXES: Final = ("proxy-", "webhook-")
+
+
+@dataclass(frozen=True)
+class Headers:
+    """Headers that are sent along; those that frame or sign a request are ours."""
+
+    def read(self, value: Any, place: Location) -> dict[str, str] | None:
+        """Return the headers with names in lower case, or report."""
+        if not isinstance(value, dict):
+            place.report(IssueCode.TYPE)
+            return None
+        if len(value) > MAX_HEADERS:
+            place.report(IssueCode.TOO_MANY)
+            return None
+        read: dict[str, str] = {}
+        for name, text in value.items():
+            at, lower = place / name, str(name).lower()
+            if not _TOKEN.fullmatch(lower):
+                at.report(IssueCode.PATTERN)
+            elif lower in _RESERVED_HEADERS or lower.startswith(_RESERVED_PREFIXES):
+                at.report(IssueCode.NOT_ALLOWED)
+            elif lower in read:
+                at.report(IssueCode.DUPLICATE)
+            else:
+                read[lower] = Text(maximum=4096, pattern=_VALUE).read(text, at) or ""
+        return read
+
+
+@dataclass(frozen=True, kw_only=True)
+class RequestRecord:
+    """A body that was read."""
+
+    @property
+    def digest(self) -> str:
+        """The same for bodies that mean the same."""
+        return sha256_digest(as_json(self))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunRequest(RequestRecord):
+    """POST /api/v1/pipeline-runs."""
+
+    pipeline_id: Annotated[UUID, Identifier()]
+    file_id: Annotated[UUID, Identifier()]
+    external_id: Annotated[str | None, Text(maximum=MAX_EXTERNAL_ID_CHARS)] = None
+    version: Annotated[int | None, WholeNumber(1, _MAX_VERSION)] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchRun(RequestRecord):
+    """One run of a batch."""
+
+    file_id: Annotated[UUID, Identifier()]
+    external_id: Annotated[str | None, Text(maximum=MAX_EXTERNAL_ID_CHARS)] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchRequest(RequestRecord):
+    """POST /api/v1/pipeline-batches."""
+
+    pipeline_id: Annotated[UUID, Identifier()]
+    runs: Annotated[tuple[BatchRun, ...], ListOf(BatchRun, minimum=1, maximum=MAX_RUNS)]
+    max_in_flight: Annotated[int, WholeNumber(1, 100_000)] = 100
+    version: Annotated[int | None, WholeNumber(1, _MAX_VERSION)] = None
+    idempotency_key: Annotated[str | None, Text(maximum=MAX_KEY_CHARS)] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndpointRequest(RequestRecord):
+    """POST /api/v1/pipeline-endpoints."""
+
+    url: Annotated[str, Text(maximum=2048)]
+    headers: Annotated[dict[str, str] | None, Headers()] = None
+    timeout_ms: Annotated[int, WholeNumber(1000, 600_000)] = 30_000
+    callback_timeout_ms: Annotated[int, WholeNumber(1000, 30 * _DAY_MS)] = 3_600_000
+    max_concurrency: Annotated[int, WholeNumber(1, 1024)] = 8
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelineName(RequestRecord):
+    """What a pipeline is called; its definition is read apart."""
+
+    name: Annotated[str, Text(maximum=200)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RejectRequest(RequestRecord):
+    """POST /api/v1/pipeline-reviews/:id/reject."""
+
+    reason: Annotated[str | None, Text(maximum=2000)] = None
+
+
+def read_body(
+    record: type[RequestT],
+    value: Any,
+    *,
+    check: Callable[[RequestT], list[ValidationIssue]] | None = None,
+) -> RequestT:
+    """Return the body that is written in `value`, or raise with all that is wrong with it."""
+    issues: list[ValidationIssue] = []
+    body = read_record(record, value, Location(issues))
+    if body is not None and check is not None:
+        issues += check(body)
+    if body is None or issues:
+        raise invalid_request(sorted_issues(issues))
+    return body
+
+
+def read_batch(value: Any) -> BatchRequest:
+    """Return the batch that is asked for, or raise."""
+    return read_body(BatchRequest, value, check=_duplicate_files)
+
+
+def read_idempotency_key(text: str | None) -> str | None:
+    """Return an idempotency key, or raise; without the header there is none."""
+    if text is None:
+        return None
+    issues: list[ValidationIssue] = []
+    Text(maximum=MAX_KEY_CHARS).read(text, Location(issues) / "Idempotency-Key")
+    if issues:
+        raise invalid_request(issues)
+    return text
+
+
+def _duplicate_files(batch: BatchRequest) -> list[ValidationIssue]:
+    seen: set[UUID] = set()
+    issues = []
+    for number, run in enumerate(batch.runs):
+        if run.file_id in seen:
+            issues.append(ValidationIssue(f"runs.{number}.file_id", IssueCode.DUPLICATE))
+        seen.add(run.file_id)
+    return issues

@@ -1,0 +1,151 @@
+"""What people do with review tasks, and what happens when nobody does."""
+
+from dataclasses import replace
+from typing import Final
+
+from framekiln.db.pool import Database
+from framekiln.jobs.failures import Failure
+from framekiln.kit.clock import Clock
+from framekiln.kit.ids import OrganizationId
+from framekiln.pipelines.errors import (
+    ReviewConflict,
+    ReviewExpired,
+    ReviewNotFound,
+    ReviewNotPending,
+)
+from framekiln.pipelines.execution.coordinator import RunCoordinator
+from framekiln.pipelines.execution.events import review_event
+from framekiln.pipelines.execution.locked_run import LockedRun
+from framekiln.pipelines.model.ids import ReviewId
+from framekiln.pipelines.model.review import Decision, Review, ReviewStatus
+from framekiln.pipelines.model.run import UnitKey
+from framekiln.pipelines.outputs.model import StepOutput
+from framekiln.pipelines.scheduling.status import StepStatus
+from framekiln.pipelines.stores import review as review_store
+from framekiln.pipelines.stores.review import ReviewFilter
+from framekiln.pipelines.stores.rows import PageRequest
+
+_EXPIRED_AT_A_TIME: Final = 500
+_EXPIRED_FAILURE: Final = Failure(ReviewExpired.code, "nobody decided in time")
+_STATUS_AFTER_EXPIRY: Final = {
+    "approve": StepStatus.SUCCEEDED,
+    "reject": StepStatus.SKIPPED,
+    "fail": StepStatus.FAILED,
+}
+
+
+class Reviews:
+    """The review tasks of all organizations."""
+
+    def __init__(self, database: Database, *, advance: RunCoordinator, clock: Clock) -> None:
+        self._database = database
+        self._coordinator = advance
+        self._clock = clock
+
+    async def get(self, organization_id: OrganizationId, review_id: ReviewId) -> Review:
+        """Return a task of the organization."""
+        async with self._database.connection() as connection:
+            review = await review_store.find(connection, organization_id, review_id)
+        if review is None:
+            raise ReviewNotFound(f"there is no review {review_id}")
+        return review
+
+    async def page(
+        self, organization_id: OrganizationId, wanted: ReviewFilter, page_request: PageRequest
+    ) -> list[Review]:
+        """Return a page of tasks, newest first."""
+        async with self._database.connection() as connection:
+            return await review_store.list_newest(
+                connection, organization_id, wanted, page_request=page_request
+            )
+
+    async def decide(
+        self, organization_id: OrganizationId, review_id: ReviewId, decision: Decision
+    ) -> Review:
+        """Decide a task; the same decision again returns what was recorded."""
+        known = await self.get(organization_id, review_id)
+        async with self._coordinator.lock_run(known.run_id) as locked:
+            review = await self._current(locked, known)
+            if locked is not None and review.status is ReviewStatus.PENDING:
+                if review.expires_at <= locked.context.now:
+                    await _expire(locked, review)
+                else:
+                    await _decide(locked, review, decision)
+        decided = await self.get(organization_id, review_id)
+        _check_same_decision(decided, decision)
+        return decided
+
+    async def expire_due(self) -> int:
+        """Do for tasks that nobody decided in time what they say; return how many."""
+        async with self._database.connection() as connection:
+            due = await review_store.list_expired(
+                connection, now=self._clock.now(), limit=_EXPIRED_AT_A_TIME
+            )
+        for organization_id, review_id in due:
+            known = await self.get(organization_id, review_id)
+            async with self._coordinator.lock_run(known.run_id) as locked:
+                review = await self._current(locked, known)
+                if locked is not None and review.status is ReviewStatus.PENDING:
+                    await _expire(locked, review)
+        return len(due)
+
+    async def _current(self, locked: LockedRun | None, known: Review) -> Review:
+        """Return a task as it stands now that nobody else can decide it."""
+        if locked is None:
+            return known
+        current = await review_store.find(locked.connection, known.organization_id, known.id)
+        return current or known
+
+
+async def _decide(locked: LockedRun, review: Review, decision: Decision) -> None:
+    decided = replace(
+        review,
+        status=decision.status,
+        decided_by=decision.decided_by,
+        reason=decision.reason,
+        correction=decision.correction,
+        decided_at=locked.context.now,
+    )
+    is_approved = decision.status is ReviewStatus.APPROVED
+    await _end(locked, decided, StepStatus.SUCCEEDED if is_approved else StepStatus.SKIPPED)
+    locked.extra_events.append(review_event(decided, "pipeline_review.decided"))
+
+
+async def _expire(locked: LockedRun, review: Review) -> None:
+    expired = replace(review, status=ReviewStatus.EXPIRED, decided_at=locked.context.now)
+    await _end(locked, expired, _STATUS_AFTER_EXPIRY[review.on_expiry])
+    locked.extra_events.append(review_event(expired, "pipeline_review.expired"))
+
+
+async def _end(locked: LockedRun, review: Review, status: StepStatus) -> None:
+    if not await review_store.save(locked.connection, review):
+        return
+    failure = _EXPIRED_FAILURE if status is StepStatus.FAILED else None
+    locked.end_unit(UnitKey(locked.run.id, review.step_key), status, failure)
+    if status is StepStatus.SUCCEEDED:
+        await locked.save_output(review.step_key, _output(review))
+
+
+def _output(review: Review) -> StepOutput:
+    """Return what later steps may read. Corrections are applied to what they correct instead."""
+    by, correction = review.decided_by, review.correction
+    metadata = {
+        "decision": str(review.status),
+        "reason": review.reason,
+        "decided_by": {"type": by.type, "id": str(by.id)} if by else None,
+        "corrected_kinds": sorted(correction.kinds) if correction else [],
+    }
+    return StepOutput(metadata)
+
+
+def _check_same_decision(review: Review, decision: Decision) -> None:
+    """Raise unless a task was decided like this, now or before."""
+    if review.has_decision(decision):
+        return
+    if review.status is ReviewStatus.EXPIRED:
+        raise ReviewExpired(f"review {review.id} expired at {review.expires_at.isoformat()}")
+    if review.status in (ReviewStatus.PENDING, ReviewStatus.CANCELLED):
+        raise ReviewNotPending(f"review {review.id} was cancelled with its run")
+    raise ReviewConflict(
+        f"review {review.id} is already {review.status}; it is final", status=str(review.status)
+    )

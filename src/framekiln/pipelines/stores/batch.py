@@ -1,0 +1,158 @@
+"""The SQL of batches.
+
+Whoever lets runs of a batch begin holds the batch's row, and takes it before any row of a run.
+Whoever holds a run never takes its batch: it records a change instead (`tables/change`).
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from framekiln.db.pool import Connection
+from framekiln.kit.ids import ApiKeyId, OrganizationId
+from framekiln.pipelines.model.batch import Batch, BatchCounts
+from framekiln.pipelines.model.ids import BatchId, PipelineId, RunId
+from framekiln.pipelines.stores import rows
+from framekiln.pipelines.stores.rows import PageRequest
+
+Row = dict[str, Any]
+
+_BATCH = """
+SELECT pipeline_batch.*, counts.* FROM pipeline_batch
+JOIN LATERAL (
+    SELECT count(*) AS run_count, count(*) FILTER (WHERE status = 'succeeded') AS succeeded_count,
+        count(*) FILTER (WHERE status = 'failed') AS failed_count,
+        count(*) FILTER (WHERE status = 'filtered') AS filtered_count,
+        count(*) FILTER (WHERE status = 'cancelled') AS cancelled_count
+    FROM pipeline_run WHERE batch_id = pipeline_batch.id
+) AS counts ON true
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewBatch:
+    """A batch about to be added."""
+
+    id: BatchId
+    organization_id: OrganizationId
+    api_key_id: ApiKeyId | None
+    pipeline_id: PipelineId
+    pipeline_version: int
+    max_in_flight: int
+    idempotency_key: str | None
+    request_digest: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class LockedBatch:
+    """What must be known of a batch to let runs begin; its runs are not counted for that."""
+
+    id: BatchId
+    organization_id: OrganizationId
+    max_in_flight: int
+    completed_at: datetime | None
+
+
+async def insert(connection: Connection, new: NewBatch) -> None:
+    """Add a batch; whoever calls it holds its idempotency key."""
+    await connection.execute(
+        """
+        INSERT INTO pipeline_batch (id, organization_id, api_key_id, pipeline_id,
+            pipeline_version, max_in_flight, idempotency_key, request_digest, created_at)
+        VALUES (%(id)s, %(organization_id)s, %(api_key_id)s, %(pipeline_id)s,
+            %(pipeline_version)s, %(max_in_flight)s, %(idempotency_key)s, %(request_digest)s,
+            %(created_at)s)
+        """,
+        vars(new),
+    )
+
+
+async def find(
+    connection: Connection, organization_id: OrganizationId, batch_id: BatchId
+) -> Batch | None:
+    """Return a batch of the organization."""
+    cursor = await connection.execute(
+        _BATCH + "WHERE pipeline_batch.id = %s AND organization_id = %s",
+        (batch_id, organization_id),
+    )
+    row = await cursor.fetchone()
+    return _batch(row) if row else None
+
+
+async def list_newest(
+    connection: Connection, organization_id: OrganizationId, page_request: PageRequest
+) -> list[Batch]:
+    """Return a page of batches, newest first."""
+    found = await rows.list_newest(connection, _BATCH, organization_id, page_request=page_request)
+    return [_batch(row) for row in found]
+
+
+async def lock(connection: Connection, batch_id: BatchId) -> LockedBatch | None:
+    """Return a batch and keep others from letting its runs begin until the transaction ends."""
+    cursor = await connection.execute(
+        """
+        SELECT organization_id, max_in_flight, completed_at FROM pipeline_batch
+        WHERE id = %s FOR NO KEY UPDATE
+        """,
+        (batch_id,),
+    )
+    row = await cursor.fetchone()
+    return LockedBatch(id=batch_id, **row) if row else None
+
+
+async def count_in_flight(connection: Connection, batch_id: BatchId) -> int:
+    """Return how many runs have been let in and have not ended."""
+    cursor = await connection.execute(
+        """
+        SELECT count(*) AS n FROM pipeline_run
+        WHERE batch_id = %s AND status IN ('pending', 'running') AND is_admitted
+        """,
+        (batch_id,),
+    )
+    row = await cursor.fetchone()
+    assert row is not None
+    return int(row["n"])
+
+
+async def admit(connection: Connection, batch_id: BatchId, *, limit: int) -> list[RunId]:
+    """Let the oldest runs in that wait; return which."""
+    cursor = await connection.execute(
+        """
+        UPDATE pipeline_run SET is_admitted = true WHERE id IN (
+            SELECT id FROM pipeline_run
+            WHERE batch_id = %s AND status = 'pending' AND NOT is_admitted
+            ORDER BY position LIMIT %s)
+        RETURNING id
+        """,
+        (batch_id, limit),
+    )
+    return [RunId(row["id"]) for row in await cursor.fetchall()]
+
+
+async def set_completed(connection: Connection, batch_id: BatchId, *, at: datetime | None) -> None:
+    """Note since when every run has ended; a retry takes that back."""
+    await connection.execute(
+        "UPDATE pipeline_batch SET completed_at = %s WHERE id = %s", (at, batch_id)
+    )
+
+
+def _batch(row: Row) -> Batch:
+    return Batch(
+        id=BatchId(row["id"]),
+        position=row["position"],
+        organization_id=OrganizationId(row["organization_id"]),
+        api_key_id=ApiKeyId(row["api_key_id"]) if row["api_key_id"] else None,
+        pipeline_id=PipelineId(row["pipeline_id"]),
+        pipeline_version=row["pipeline_version"],
+        max_in_flight=row["max_in_flight"],
+        created_at=row["created_at"],
+        completed_at=row["completed_at"],
+        counts=BatchCounts(
+            runs=row["run_count"],
+            succeeded=row["succeeded_count"],
+            failed=row["failed_count"],
+            filtered=row["filtered_count"],
+            cancelled=row["cancelled_count"],
+        ),
+    )

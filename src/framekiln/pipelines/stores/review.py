@@ -1,0 +1,168 @@
+"""The SQL of review tasks. Whoever decides one holds its run's row."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from psycopg.types.json import Json
+
+from framekiln.db.pool import Connection
+from framekiln.kit.ids import OrganizationId
+from framekiln.pipelines.model.ids import ReviewId, RunId, StepRunId
+from framekiln.pipelines.model.review import (
+    Review,
+    Reviewer,
+    ReviewStatus,
+    correction_from_json,
+    correction_to_json,
+)
+from framekiln.pipelines.outputs.corrections import Correction
+from framekiln.pipelines.stores import rows
+from framekiln.pipelines.stores.rows import PageRequest
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class ReviewFilter:
+    """Which tasks are wanted; None means: whatever."""
+
+    status: ReviewStatus | None = None
+    run_id: UUID | None = None
+
+
+async def insert(connection: Connection, review: Review) -> None:
+    """Add a task; its position is not looked at."""
+    await connection.execute(
+        """
+        INSERT INTO pipeline_review (id, organization_id, run_id, step_run_id, step_key, attempt,
+            instructions, input_namespaces, on_expiry, created_at, expires_at)
+        VALUES (%(id)s, %(organization_id)s, %(run_id)s, %(step_run_id)s, %(step_key)s,
+            %(attempt)s, %(instructions)s, %(namespaces)s, %(on_expiry)s, %(created_at)s,
+            %(expires_at)s)
+        """,
+        {**vars(review), "namespaces": list(review.input_namespaces)},
+    )
+
+
+async def find(
+    connection: Connection, organization_id: OrganizationId, review_id: ReviewId
+) -> Review | None:
+    """Return a task of the organization."""
+    cursor = await connection.execute(
+        "SELECT * FROM pipeline_review WHERE id = %s AND organization_id = %s",
+        (review_id, organization_id),
+    )
+    row = await cursor.fetchone()
+    return _review(row) if row else None
+
+
+async def list_newest(
+    connection: Connection,
+    organization_id: OrganizationId,
+    wanted: ReviewFilter,
+    *,
+    page_request: PageRequest,
+) -> list[Review]:
+    """Return a page of tasks, newest first."""
+    found = await rows.list_newest(
+        connection,
+        "SELECT * FROM pipeline_review",
+        organization_id,
+        page_request=page_request,
+        wanted=vars(wanted),
+    )
+    return [_review(row) for row in found]
+
+
+async def list_pending(connection: Connection, run_id: RunId) -> list[Review]:
+    """Return the tasks of a run that wait for somebody."""
+    cursor = await connection.execute(
+        "SELECT * FROM pipeline_review WHERE run_id = %s AND status = 'pending'", (run_id,)
+    )
+    return [_review(row) for row in await cursor.fetchall()]
+
+
+async def list_expired(
+    connection: Connection, *, now: datetime, limit: int
+) -> list[tuple[OrganizationId, ReviewId]]:
+    """Return tasks that nobody decided in time."""
+    cursor = await connection.execute(
+        """
+        SELECT organization_id, id FROM pipeline_review
+        WHERE status = 'pending' AND expires_at <= %s ORDER BY expires_at LIMIT %s
+        """,
+        (now, limit),
+    )
+    rows = await cursor.fetchall()
+    return [(OrganizationId(row["organization_id"]), ReviewId(row["id"])) for row in rows]
+
+
+async def save(connection: Connection, review: Review) -> bool:
+    """Write how a pending task was decided; False when it was already."""
+    correction, by = review.correction, review.decided_by
+    cursor = await connection.execute(
+        """
+        UPDATE pipeline_review SET status = %(status)s, decided_by_type = %(by_type)s,
+            decided_by_id = %(by_id)s, reason = %(reason)s, correction = %(json)s,
+            decided_at = %(decided_at)s
+        WHERE id = %(id)s AND status = 'pending'
+        """,
+        {
+            **vars(review),
+            "by_type": by.type if by else None,
+            "by_id": by.id if by else None,
+            "json": None if correction is None else Json(correction_to_json(correction)),
+        },
+    )
+    return cursor.rowcount == 1
+
+
+async def cancel(connection: Connection, run_id: RunId, *, keys: Collection[str]) -> None:
+    """Take back the pending tasks of some steps of a run."""
+    await connection.execute(
+        """
+        UPDATE pipeline_review SET status = 'cancelled'
+        WHERE run_id = %s AND step_key = ANY(%s) AND status = 'pending'
+        """,
+        (run_id, list(keys)),
+    )
+
+
+async def load_corrections(connection: Connection, run_id: RunId) -> dict[str, Correction]:
+    """Return what reviewers corrected in a run, by the key of their step; the last task counts."""
+    cursor = await connection.execute(
+        """
+        SELECT DISTINCT ON (step_key) step_key, correction FROM pipeline_review
+        WHERE run_id = %s AND status = 'approved' AND correction IS NOT NULL
+        ORDER BY step_key, position DESC
+        """,
+        (run_id,),
+    )
+    rows = await cursor.fetchall()
+    return {row["step_key"]: correction_from_json(row["correction"]) for row in rows}
+
+
+def _review(row: Row) -> Review:
+    by, correction = row["decided_by_id"], row["correction"]
+    return Review(
+        id=ReviewId(row["id"]),
+        position=row["position"],
+        organization_id=OrganizationId(row["organization_id"]),
+        run_id=RunId(row["run_id"]),
+        step_run_id=StepRunId(row["step_run_id"]),
+        step_key=row["step_key"],
+        attempt=row["attempt"],
+        status=ReviewStatus(row["status"]),
+        instructions=row["instructions"],
+        input_namespaces=tuple(row["input_namespaces"]),
+        on_expiry=row["on_expiry"],
+        decided_by=Reviewer(row["decided_by_type"], by) if by else None,
+        reason=row["reason"],
+        correction=None if correction is None else correction_from_json(correction),
+        created_at=row["created_at"],
+        expires_at=row["expires_at"],
+        decided_at=row["decided_at"],
+    )

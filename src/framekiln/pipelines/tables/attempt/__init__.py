@@ -1,1 +1,0 @@
-"""The rows of the attempts of endpoint steps."""

@@ -1,1 +1,0 @@
-"""What the rows of all nouns have in common."""

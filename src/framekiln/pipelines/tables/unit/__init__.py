@@ -1,1 +1,0 @@
-"""The rows of the steps of runs and their windows."""

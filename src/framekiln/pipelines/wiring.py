@@ -1,0 +1,99 @@
+"""All parts of pipelines put together, for the drivers."""
+
+from dataclasses import dataclass
+
+from framekiln.db.notify import Notifications
+from framekiln.db.pool import Database
+from framekiln.files.service import Files
+from framekiln.jobs.queue import JobQueue
+from framekiln.kit.clock import Clock
+from framekiln.kit.fetch import GuardedFetcher
+from framekiln.pipelines.change_queue import ChangeQueue
+from framekiln.pipelines.endpoints.callbacks import EndpointCallbacks
+from framekiln.pipelines.endpoints.concurrency import EndpointConcurrencyLimiter
+from framekiln.pipelines.endpoints.worker import AttemptWorker
+from framekiln.pipelines.execution.coordinator import ConcurrencyLimiter, RunCoordinator
+from framekiln.pipelines.execution.media_boundaries import MediaBoundaryReader
+from framekiln.pipelines.execution.worker import RunWorker
+from framekiln.pipelines.services.batches import Batches
+from framekiln.pipelines.services.endpoints import Endpoints
+from framekiln.pipelines.services.outputs import Outputs
+from framekiln.pipelines.services.pipelines import Pipelines
+from framekiln.pipelines.services.reviews import Reviews
+from framekiln.pipelines.services.runs import Runs
+from framekiln.storage.blob_store import BlobStore
+from framekiln.webhooks.outbox import Outbox
+
+
+@dataclass(frozen=True)
+class PipelineDependencies:
+    """What the services of pipelines are built from."""
+
+    database: Database
+    jobs: JobQueue
+    blobs: BlobStore
+    files: Files
+    notifications: Notifications
+    outbox: Outbox
+    fetcher: GuardedFetcher
+    clock: Clock
+
+
+@dataclass(frozen=True)
+class PipelineServices:
+    """What the drivers work with."""
+
+    pipelines: Pipelines
+    endpoints: Endpoints
+    coordinator: RunCoordinator
+    runs: Runs
+    batches: Batches
+    reviews: Reviews
+    outputs: Outputs
+    worker: RunWorker
+    attempt_worker: AttemptWorker
+    callbacks: EndpointCallbacks
+    changes: ChangeQueue
+
+    @classmethod
+    def build(
+        cls, dependencies: PipelineDependencies, *, limiter: ConcurrencyLimiter | None = None
+    ) -> "PipelineServices":
+        """Put everything together."""
+        database, clock = dependencies.database, dependencies.clock
+        limiter = limiter or EndpointConcurrencyLimiter(dependencies.jobs, clock=clock)
+        advance = RunCoordinator(
+            database,
+            jobs=dependencies.jobs,
+            boundary_reader=MediaBoundaryReader(database, blobs=dependencies.blobs),
+            limiter=limiter,
+            outbox=dependencies.outbox,
+            clock=clock,
+        )
+        versions = advance.versions
+        batches = Batches(database, versions=versions, outbox=dependencies.outbox, clock=clock)
+        return cls(
+            pipelines=Pipelines(database, clock=clock),
+            endpoints=Endpoints(database, fetcher=dependencies.fetcher, clock=clock),
+            coordinator=advance,
+            runs=Runs(database, advance=advance, clock=clock),
+            batches=batches,
+            reviews=Reviews(database, advance=advance, clock=clock),
+            outputs=Outputs(database, files=dependencies.files, versions=versions),
+            worker=RunWorker(database, advance=advance, jobs=dependencies.jobs, clock=clock),
+            attempt_worker=AttemptWorker(database, advance=advance, gate=limiter, clock=clock),
+            callbacks=EndpointCallbacks(database, advance=advance),
+            changes=ChangeQueue(
+                database,
+                advance=advance,
+                batches=batches,
+                notifications=dependencies.notifications,
+            ),
+        )
+
+    async def tick(self) -> None:
+        """Do what has become due."""
+        await self.worker.queue_due()
+        await self.attempt_worker.tick()
+        await self.reviews.expire_due()
+        await self.changes.process()

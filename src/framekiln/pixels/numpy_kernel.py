@@ -1,0 +1,137 @@
+"""The conversions of `kernel.c` in numpy: what it falls back to, and what it is compared with.
+
+Every formula stands here as it is meant. Written to be read, not to be fast.
+"""
+
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from framekiln.pixels.colours import FRACTION_BITS, PlaneWeights, RgbWeights
+
+Pixels = NDArray[np.uint8]
+Number = TypeVar("Number", bound=np.generic)
+_Numbers = NDArray[np.int64]
+
+
+def luma_of(red: _Numbers, green: _Numbers, blue: _Numbers, alpha: _Numbers | int) -> Pixels:
+    """Return luma in BT.709, limited range; colours are multiplied by alpha."""
+    # 16 a/255 + 219/255 (0.2126 R + 0.7152 G + 0.0722 B)
+    weighted = 1063 * red + 3576 * green + 361 * blue
+    return _rounded(219 * weighted + 80_000 * alpha, 1_275_000)
+
+
+def blue_of(red: _Numbers, green: _Numbers, blue: _Numbers, alpha: _Numbers | int) -> Pixels:
+    """Return the blue difference for sums over four pixels."""
+    # 128 a/255 + 224/255 (B - luma) / 1.8556
+    apart = 4639 * blue - 1063 * red - 3576 * green
+    return _rounded(28 * apart + 32 * 4639 * alpha, 255 * 4639)
+
+
+def red_of(red: _Numbers, green: _Numbers, blue: _Numbers, alpha: _Numbers | int) -> Pixels:
+    """Return the red difference for sums over four pixels."""
+    # 128 a/255 + 224/255 (R - luma) / 1.5748
+    apart = 3937 * red - 3576 * green - 361 * blue
+    return _rounded(28 * apart + 32 * 3937 * alpha, 255 * 3937)
+
+
+def rgb_to_yuv420(rgb: Pixels) -> tuple[Pixels, Pixels, Pixels]:
+    """Return the planes of red, green and blue, opaque."""
+    planes = _yuv420(rgb.astype(np.int64), None)
+    return planes[0], planes[1], planes[2]
+
+
+def premultiplied_to_yuv420(rgba: Pixels) -> tuple[Pixels, Pixels, Pixels, Pixels]:
+    """Return the planes, multiplied by alpha, and alpha for chroma."""
+    numbers = rgba.astype(np.int64)
+    alpha = numbers[..., 3]
+    planes = _yuv420(numbers[..., :3], alpha)
+    return (*planes, ((_sums(alpha) + 2) // 4).astype(np.uint8))
+
+
+def _yuv420(rgb: _Numbers, alpha: _Numbers | None) -> tuple[Pixels, Pixels, Pixels]:
+    colour = (rgb[..., 0], rgb[..., 1], rgb[..., 2])
+    sums = (_sums(colour[0]), _sums(colour[1]), _sums(colour[2]))
+    cover, four = (255, 1020) if alpha is None else (alpha, _sums(alpha))
+    return luma_of(*colour, cover), blue_of(*sums, four), red_of(*sums, four)
+
+
+def yuv_to_rgba(
+    planes: tuple[Pixels, Pixels, Pixels], alpha: Pixels | None, weights: RgbWeights
+) -> Pixels:
+    """Return red, green, blue and alpha; each chroma sample counts for all pixels of its square."""
+    height, width = planes[0].shape
+    luma, blue, red = (_spread(plane, height, width).astype(np.int64) for plane in planes)
+    bright = weights.luma * luma
+    made = np.empty((height, width, 4), np.uint8)
+    made[..., 0] = _cut(bright + weights.red_red * red + weights.offset_red)
+    made[..., 1] = _cut(
+        bright + weights.green_blue * blue + weights.green_red * red + weights.offset_green
+    )
+    made[..., 2] = _cut(bright + weights.blue_blue * blue + weights.offset_blue)
+    made[..., 3] = 255 if alpha is None else alpha
+    return made
+
+
+def yuv420_to_yuv420(
+    planes: tuple[Pixels, Pixels, Pixels], weights: PlaneWeights
+) -> tuple[Pixels, Pixels, Pixels]:
+    """Return planes of another meaning. Chroma depends on chroma alone: grey stays grey."""
+    luma, blue, red = (plane.astype(np.int64) for plane in planes)
+    shift = weights.luma_blue * blue + weights.luma_red * red + weights.luma_offset
+    return (
+        _cut(weights.luma * luma + _spread(shift, *luma.shape)),
+        _cut(weights.blue_blue * blue + weights.blue_red * red + weights.blue_offset),
+        _cut(weights.red_blue * blue + weights.red_red * red + weights.red_offset),
+    )
+
+
+def _rounded(numerator: _Numbers, denominator: int) -> Pixels:
+    """Return quotients rounded to the nearest level, ties up, never below zero."""
+    quotient: _Numbers = (2 * np.maximum(numerator, 0) + denominator) // (2 * denominator)
+    return quotient.astype(np.uint8)
+
+
+def _cut(fixed: _Numbers) -> Pixels:
+    whole: _Numbers = np.clip(fixed >> FRACTION_BITS, 0, 255)
+    return whole.astype(np.uint8)
+
+
+def _sums(values: _Numbers) -> _Numbers:
+    """Return the sum of each square of four; an odd row or column at the end counts twice."""
+    height, width = values.shape
+    even = np.pad(values, ((0, height % 2), (0, width % 2)), "edge")
+    return even[::2, ::2] + even[::2, 1::2] + even[1::2, ::2] + even[1::2, 1::2]
+
+
+def _spread(plane: NDArray[Number], height: int, width: int) -> NDArray[Number]:
+    """Return a plane of half the size in whole size: each sample is there for its square."""
+    if plane.shape[0] < height:
+        plane = plane.repeat(2, axis=0)[:height]
+    return plane.repeat(2, axis=1)[:, :width] if plane.shape[1] < width else plane
+
+
+def premultiply(plane: Pixels, alpha: Pixels) -> Pixels:
+    """Return the plane multiplied by alpha, rounded to nearest."""
+    return _rounded(plane.astype(np.int64) * alpha, 255)
+
+
+def over(plane: Pixels, alpha: Pixels, below: Pixels) -> Pixels:
+    """Return a plane that is multiplied by its alpha, laid over another one."""
+    total: _Numbers = plane.astype(np.int64) + premultiply(below, 255 - alpha)
+    return np.minimum(total, 255).astype(np.uint8)
+
+
+def weighted_sum(one: Pixels, one_weight: int, other: Pixels, other_weight: int) -> Pixels:
+    """Return the sum of both; weights have 16 bits behind the point."""
+    total = one.astype(np.int64) * one_weight + other.astype(np.int64) * other_weight
+    whole: _Numbers = np.clip((total + (1 << 15)) >> 16, 0, 255)
+    return whole.astype(np.uint8)
+
+
+def unpremultiply(plane: Pixels, alpha: Pixels, nothing: int) -> Pixels:
+    """Return the plane divided by alpha, rounded to nearest; where that is zero, `nothing`."""
+    parts = np.maximum(alpha, 1).astype(np.int64)
+    whole = (2 * 255 * plane.astype(np.int64) + parts) // (2 * parts)
+    return np.where(alpha > 0, np.minimum(whole, 255), nothing).astype(np.uint8)

@@ -1,0 +1,212 @@
+"""What workers do for players: look at a source, make a segment. Each may run twice, or at once.
+
+All decoding happens in confined children. What went wrong is recorded for whoever waits; a player
+that asks again later gets a new try, so the queue itself retries nothing.
+"""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+import structlog
+
+from framekiln.db.notify import notify
+from framekiln.db.pool import Database, DatabaseUnavailable
+from framekiln.files.ingest import Ingest
+from framekiln.jobs.failures import retry_while_database_down
+from framekiln.jobs.model import JobContext
+from framekiln.kit.clock import Clock
+from framekiln.kit.confined.errors import describe_error
+from framekiln.kit.confined.limits import ResourceLimits
+from framekiln.kit.confined.pause import PauseSwitch
+from framekiln.kit.errors import FramekilnError
+from framekiln.media.segments.renditions import Outline, Rendition
+from framekiln.media.segments.tasks import OUTLINE_TASK, SEGMENT_TASK
+from framekiln.playback import store
+from framekiln.playback.model import (
+    PlaybackSource,
+    SegmentName,
+    SourceId,
+    SourceStatus,
+    SourceTracks,
+    segment_key,
+    topic,
+)
+from framekiln.playback.segment_worker import SegmentWorker, SourceTask
+from framekiln.storage.blob_store import BlobStore
+
+_LOOK_LIMITS: Final = ResourceLimits(
+    cpu_s=120, memory_bytes=2 << 30, file_bytes=1 << 20, wall_s=120
+)
+_MAKE_LIMITS: Final = ResourceLimits(
+    cpu_s=240, memory_bytes=3 << 30, file_bytes=512 << 20, wall_s=120
+)
+_OUT: Final = "segment.m4s"
+
+log = structlog.get_logger(__name__)
+
+Record = Callable[[Mapping[str, Any]], Awaitable[None]]
+
+
+@dataclass(frozen=True)
+class ProbeSource:
+    """Handles `playback.look` jobs."""
+
+    database: Database
+    ingest: Ingest
+    worker: SegmentWorker
+    clock: Clock
+
+    async def __call__(self, job: JobContext) -> None:
+        """Find out what a source is offered as."""
+        source_id = SourceId(UUID(job.args["source_id"]))
+        work, is_ahead = f"playback:{source_id}", _is_ahead(job)
+        if not is_ahead and self.worker.priority.promote(work):
+            return
+        async with store.try_work_lock(self.database, work) as is_ours:
+            source = await _find(self.database, source_id)
+            if not is_ours or source is None or source.status is not SourceStatus.LOOKING:
+                return
+            async with _recording(lambda failure: self._fail(source_id, failure)):
+                tracks, expires_at = await self._fetch(source)
+                async with self.worker.priority.admit(work, is_ahead=is_ahead) as brake:
+                    outline = await self._probe(tracks, brake)
+                async with self.database.transaction() as connection:
+                    await store.set_ready(
+                        connection,
+                        source_id,
+                        outline,
+                        tracks=_used(tracks, outline),
+                        expires_at=expires_at,
+                        now=self.clock.now(),
+                    )
+                    await notify(connection, topic(source_id))
+
+    async def _fetch(self, source: PlaybackSource) -> tuple[SourceTracks, datetime | None]:
+        if source.tracks != SourceTracks(None, None):
+            return source.tracks, source.expires_at
+        asset = await self.ingest.get(source.organization_id, source.address)
+        return SourceTracks(asset.blob_key, asset.blob_key), asset.expires_at
+
+    async def _probe(self, tracks: SourceTracks, brake: PauseSwitch) -> Outline:
+        files, keys = self.worker.sources, (tracks.pictures_key, tracks.sound_key)
+        async with AsyncExitStack() as stack:
+            pictures, sound = [
+                await stack.enter_async_context(files.local(key)) if key else None for key in keys
+            ]
+            task = SourceTask(
+                OUTLINE_TASK,
+                {
+                    "pictures": str(pictures) if pictures else None,
+                    "sound": str(sound) if sound else None,
+                },
+                _LOOK_LIMITS,
+                tuple({path for path in (pictures, sound) if path}),
+            )
+            told, _ = await stack.enter_async_context(self.worker.run_task(task, brake=brake))
+        return Outline.from_json(told)
+
+    async def _fail(self, source_id: SourceId, failure: Mapping[str, Any]) -> None:
+        async with self.database.transaction() as connection:
+            await store.set_failed(connection, source_id, failure, now=self.clock.now())
+            await notify(connection, topic(source_id))
+
+
+@dataclass(frozen=True)
+class MakeSegment:
+    """Handles `playback.segment` jobs."""
+
+    database: Database
+    blobs: BlobStore
+    worker: SegmentWorker
+    clock: Clock
+
+    async def __call__(self, job: JobContext) -> None:
+        """Make a segment, unless it is there or somebody is at it."""
+        source_id = SourceId(UUID(job.args["source_id"]))
+        name = SegmentName(job.args["rendition"], job.args["number"])
+        work = f"playback:{source_id}:{name.rendition_id}:{name.number}"
+        turns, is_ahead = self.worker.priority, _is_ahead(job)
+        if not is_ahead and turns.promote(work):
+            return
+        async with (
+            turns.admit(work, is_ahead=is_ahead) as brake,
+            store.try_work_lock(self.database, work) as is_ours,
+        ):
+            if not is_ours or await self._is_made(source_id, name):
+                return
+            source = await _find(self.database, source_id)
+            rendition = source and source.outline and source.outline.find(name.rendition_id)
+            if source is None or not rendition:
+                return
+            async with _recording(lambda failure: self._record(source_id, name, failure)):
+                await self._make(source, rendition, name, brake=brake)
+                await self._record(source_id, name, None)
+                if await _find(self.database, source_id) is None:
+                    # Removed in the meantime, with everything that was there.
+                    await self.blobs.delete(segment_key(source, name))
+
+    async def _make(
+        self, source: PlaybackSource, rendition: Rendition, name: SegmentName, *, brake: PauseSwitch
+    ) -> None:
+        async with self.worker.sources.local(source.key_of(name.rendition_id)) as path:
+            args = {
+                "source": str(path),
+                "rendition": rendition.to_json(),
+                "number": name.number,
+                "out": _OUT,
+            }
+            task = SourceTask(SEGMENT_TASK, args, _MAKE_LIMITS, (path,))
+            async with self.worker.run_task(task, brake=brake) as (_, folder):
+                await self.blobs.put_file(segment_key(source, name), folder / _OUT)
+
+    async def _is_made(self, source_id: SourceId, name: SegmentName) -> bool:
+        async with self.database.connection() as connection:
+            made = await store.find_segments(
+                connection, source_id, name.rendition_id, [name.number]
+            )
+        return any(each.failure is None for each in made)
+
+    async def _record(
+        self, source_id: SourceId, name: SegmentName, failure: Mapping[str, Any] | None
+    ) -> None:
+        async with self.database.transaction() as connection:
+            await store.put_segment(
+                connection, source_id, name, failure=failure, now=self.clock.now()
+            )
+            await notify(connection, topic(source_id))
+
+
+@asynccontextmanager
+async def _recording(record: Record) -> AsyncIterator[None]:
+    """Record an error instead of raising it."""
+    try:
+        yield
+    except DatabaseUnavailable:
+        raise
+    except Exception as error:
+        is_ours = isinstance(error, FramekilnError)
+        log.warning("could not be made for a player", error=repr(error), exc_info=not is_ours)
+        failure = describe_error(error)
+        await retry_while_database_down(lambda: record(failure))
+
+
+def _is_ahead(job: JobContext) -> bool:
+    """Tell whether nobody waits for it; jobs of older versions do not say."""
+    return bool(job.args.get("is_ahead"))
+
+
+async def _find(database: Database, source_id: SourceId) -> PlaybackSource | None:
+    async with database.connection() as connection:
+        return await store.find(connection, source_id)
+
+
+def _used(tracks: SourceTracks, outline: Outline) -> SourceTracks:
+    """Return where tracks lie, without those that are not there."""
+    return SourceTracks(
+        tracks.pictures_key if outline.video_renditions else None,
+        tracks.sound_key if outline.audio_rendition else None,
+    )

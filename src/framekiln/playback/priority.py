@@ -1,0 +1,85 @@
+"""Priority inside a worker: requested work runs first, background work is paused meanwhile.
+
+Only within one process; what other workers do on the same machine is the kernel's affair.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+
+from framekiln.kit.confined.pause import PauseSwitch
+
+
+@dataclass
+class _BackgroundWork:
+    """Work that nobody waits for, until it is hurried."""
+
+    pause: PauseSwitch = field(default_factory=PauseSwitch)
+    may_go: asyncio.Event = field(default_factory=asyncio.Event)
+    is_promoted: bool = False
+
+
+class PriorityGate:
+    """For one event loop; works are known by name."""
+
+    def __init__(self) -> None:
+        self._awaited = 0
+        self._ahead: dict[str, _BackgroundWork] = {}
+
+    @contextmanager
+    def requested(self) -> Iterator[None]:
+        """Do in the block what somebody waits for."""
+        self._count(1)
+        try:
+            yield
+        finally:
+            self._count(-1)
+
+    @asynccontextmanager
+    async def background(self, work: str) -> AsyncIterator[PauseSwitch]:
+        """Do in the block what nobody waits for; the brake is to be on whatever takes long."""
+        mine = _BackgroundWork()
+        self._ahead[work] = mine
+        self._settle()
+        try:
+            await mine.may_go.wait()
+            yield mine.pause
+        finally:
+            if self._ahead.get(work) is mine:
+                del self._ahead[work]
+            if mine.is_promoted:
+                self._count(-1)
+
+    @asynccontextmanager
+    async def admit(self, work: str, *, is_ahead: bool) -> AsyncIterator[PauseSwitch]:
+        """Do in the block what somebody waits for, or nobody."""
+        if is_ahead:
+            async with self.background(work) as brake:
+                yield brake
+        else:
+            with self.requested():
+                yield PauseSwitch()
+
+    def promote(self, work: str) -> bool:
+        """Tell whether this is being made ahead; if so it is waited for from now on."""
+        found = self._ahead.get(work)
+        if found is None:
+            return False
+        if not found.is_promoted:
+            found.is_promoted = True
+            self._count(1)
+        return True
+
+    def _count(self, step: int) -> None:
+        self._awaited += step
+        self._settle()
+
+    def _settle(self) -> None:
+        for each in self._ahead.values():
+            if each.is_promoted or not self._awaited:
+                each.may_go.set()
+                each.pause.resume()
+            else:
+                each.may_go.clear()
+                each.pause.pause()

@@ -1,0 +1,55 @@
+"""Names in the addresses of renditions: which header, which segment, and what they are. Pure."""
+
+from typing import Final
+
+from framekiln.media.segments.renditions import Outline, Rendition
+from framekiln.playback.model import (
+    InitNotFound,
+    PlaybackSegmentNotFound,
+    RenditionNotFound,
+    SegmentName,
+)
+
+SEGMENT_TYPE: Final = "video/iso.segment"
+SELF_CONTAINED_TYPE: Final = "video/mp4"
+# All of them are MP4; some clients insist on an ending.
+EXTENSIONS: Final = ("m4s", "mp4", "webm")
+
+
+def find_init(outline: Outline, rendition_id: str, extension: str) -> bytes:
+    """Return the header of a rendition."""
+    found = outline.find(rendition_id)
+    if found is None or extension not in EXTENSIONS:
+        offered = ", ".join(each.id for each in outline.renditions)
+        raise InitNotFound(f"Init segment not found: this source is offered as {offered}")
+    return found.init
+
+
+def find_rendition(outline: Outline, rendition_id: str) -> Rendition:
+    """Return a rendition by its name."""
+    found = outline.find(rendition_id)
+    if found is None:
+        offered = ", ".join(each.id for each in outline.renditions)
+        raise RenditionNotFound(f"Track not found: this source is offered as {offered}")
+    return found
+
+
+def check_segment(rendition: Rendition, name: SegmentName) -> None:
+    """Refuse a segment that the rendition does not have."""
+    if not 1 <= name.number <= rendition.segment_count:
+        raise PlaybackSegmentNotFound(
+            f"Media segment not found: {name.rendition_id} has segments 1 to"
+            f" {rendition.segment_count}"
+        )
+
+
+def parse_segment_name(rendition_id: str, number: str, extension: str) -> SegmentName:
+    """Return which segment is asked for; whether there is one is known to `Playback.segment`."""
+    if not (number.isascii() and number.isdigit()) or extension not in EXTENSIONS:
+        raise PlaybackSegmentNotFound("Media segment not found: they are numbered from 1")
+    return SegmentName(rendition_id, int(number[:9]))
+
+
+def is_self_contained(extension: str) -> bool:
+    """Tell whether segments with this ending come with their header, playable by themselves."""
+    return extension == "mp4"

@@ -1,0 +1,55 @@
+"""Resources with which a worker makes segments: cached sources, a warm sandbox, and priorities."""
+
+import tempfile
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from framekiln.kit.confined.limits import ResourceLimits
+from framekiln.kit.confined.order import ConfinedOrder
+from framekiln.kit.confined.pause import PauseSwitch
+from framekiln.kit.confined.run import run_warm
+from framekiln.kit.confined.warm_sandbox import WarmSandbox, open_sandbox_folders, open_warm_sandbox
+from framekiln.media.segments.tasks import TASKS_MODULE
+from framekiln.playback.priority import PriorityGate
+from framekiln.playback.source_files import SourceFiles
+from framekiln.storage.blob_store import BlobStore
+
+
+@dataclass(frozen=True)
+class SourceTask:
+    """What a confined child is to do with sources."""
+
+    name: str
+    args: Mapping[str, Any]
+    limits: ResourceLimits
+    sources: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class SegmentWorker:
+    """Open it with `open_segment_worker`."""
+
+    sources: SourceFiles
+    sandbox: WarmSandbox
+    priority: PriorityGate = field(default_factory=PriorityGate)
+
+    @asynccontextmanager
+    async def run_task(
+        self, task: SourceTask, *, brake: PauseSwitch
+    ) -> AsyncIterator[tuple[dict[str, Any], Path]]:
+        """Have a task done; yield its answer and the folder with what it wrote, for the block."""
+        with tempfile.TemporaryDirectory(dir=self.sandbox.room.work) as folder:
+            order = ConfinedOrder(task.name, task.args, task.limits, Path(folder), task.sources)
+            answer = await run_warm(self.sandbox, order, brake=brake)
+            yield answer, Path(folder)
+
+
+@asynccontextmanager
+async def open_segment_worker(blobs: BlobStore) -> AsyncIterator[SegmentWorker]:
+    """Keep everything at hand; it goes away with the worker."""
+    with open_sandbox_folders() as room:
+        async with open_warm_sandbox(room, [TASKS_MODULE]) as warm:
+            yield SegmentWorker(SourceFiles(blobs, room.sources), warm)

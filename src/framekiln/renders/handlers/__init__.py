@@ -1,0 +1,1 @@
+"""Job handlers of renders, one module per queue: workers import only their own."""

@@ -1,0 +1,156 @@
+"""Jobs beside the pictures: mix a render's sound; join slices and sound into the output."""
+
+import asyncio
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from uuid import UUID
+
+from framekiln.engine.assets import Assets, TrackedAssets
+from framekiln.engine.audio_mix import mix_audio
+from framekiln.engine.site import SiteAssets
+from framekiln.engine.slices import COPIED_SLICE
+from framekiln.jobs.failures import retry_while_database_down
+from framekiln.jobs.model import JobContext
+from framekiln.kit.ids import RenderId
+from framekiln.media.remux.assemble import assemble
+from framekiln.renders.assets import AssetSources, RenderAssets, fetch_site
+from framekiln.renders.cache import RenderCache, joined_film_digest
+from framekiln.renders.model import Render, RenderResult, output_key, sound_key
+from framekiln.renders.output import container_of
+from framekiln.renders.plan import RenderPlan
+from framekiln.renders.slice_store import FinishedSlice
+from framekiln.renders.worker import RenderWorker, fail_render_on_last_attempt
+from framekiln.storage.blob_store import BlobStore
+
+
+@dataclass(frozen=True)
+class MixSound:
+    """Handles `render.sound` jobs."""
+
+    worker: RenderWorker
+    blobs: BlobStore
+    sources: AssetSources
+    cache: RenderCache
+
+    async def __call__(self, job: JobContext) -> None:
+        """Mix all sounds of the plan into one track."""
+        render_id = RenderId(UUID(job.args["render_id"]))
+        async with fail_render_on_last_attempt(self.worker, render_id, job):
+            render = await self.worker.get(render_id)
+            if render is None or render.plan is None:
+                return
+            key = sound_key(render, job_id=job.job_id, attempt=job.attempt)
+            plan = RenderPlan.from_json(render.plan)
+            digest = plan.sound_digest
+            if not await self.cache.copy_sound(render, plan, to_key=key):
+                digest = await self._mix(render, plan, key)
+                await self.cache.add(render, digest, key=key, record={})
+            finished = await self.worker.finish_sound(
+                render_id, blob_key=key, digest=digest, mixed=plan.sounds
+            )
+            if not finished:
+                await self.blobs.delete(key)
+
+    async def _mix(self, render: Render, plan: RenderPlan, key: str) -> str | None:
+        """Mix; return what it was made of, if that is what was planned."""
+        with tempfile.TemporaryDirectory(prefix="framekiln-sound-") as name:
+            folder = Path(name)
+            assets: Assets = RenderAssets(
+                self.sources,
+                render,
+                folder=folder,
+                loop=asyncio.get_running_loop(),
+            )
+            if render.is_bundle and plan.sounds:
+                assets = SiteAssets(await fetch_site(render, self.blobs, folder), assets)
+            path = folder / "sound.mp4"
+            watched = TrackedAssets(assets)
+            await asyncio.to_thread(
+                mix_audio,
+                plan.sounds,
+                plan.timeline,
+                watched,
+                path,
+                mastering=plan.mastering,
+                coding=plan.sound_coding,
+            )
+            await self.blobs.put_file(key, path)
+            for source, digest in plan.sound_sources.items():
+                if await asyncio.to_thread(watched.digest, source) != digest:
+                    return None
+            return plan.sound_digest
+
+
+@dataclass(frozen=True)
+class JoinRender:
+    """Handles `render.join` jobs."""
+
+    worker: RenderWorker
+    blobs: BlobStore
+
+    async def __call__(self, job: JobContext) -> None:
+        """Make the output, record it, and clear the parts away."""
+        render_id = RenderId(UUID(job.args["render_id"]))
+        async with fail_render_on_last_attempt(self.worker, render_id, job):
+            render = await self.worker.get(render_id)
+            if render is None or render.plan is None or render.sound_key is None:
+                return
+            parts = await self.worker.finished_slices(render_id)
+            made = await self._join(render, RenderPlan.from_json(render.plan), parts, job.attempt)
+            digest = joined_film_digest(render, parts)
+            await retry_while_database_down(
+                lambda: self.worker.complete(render_id, made, film_digest=digest)
+            )
+            for key in [render.sound_key, *(part.blob_key for part in parts)]:
+                await self.blobs.delete(key)
+
+    async def _join(
+        self, render: Render, plan: RenderPlan, parts: list[FinishedSlice], attempt: int
+    ) -> RenderResult:
+        assert render.sound_key is not None
+        with tempfile.TemporaryDirectory(prefix="framekiln-join-") as name:
+            folder = Path(name)
+            slices = [folder / f"{part.number}.mp4" for part in parts]
+            for part, path in zip(parts, slices, strict=True):
+                await self.blobs.get_to_read(part.blob_key, path)
+            sound, output = folder / "sound.mp4", folder / "output.mp4"
+            await self.blobs.get_to_read(render.sound_key, sound)
+            await asyncio.to_thread(
+                assemble,
+                slices,
+                sound,
+                output,
+                container=container_of(render.output),
+                fps=plan.timeline.fps,
+            )
+            key = output_key(render, attempt=attempt)
+            byte_size = output.stat().st_size
+            await self.blobs.put_file(key, output)
+        return RenderResult(
+            width_px=plan.size.width_px,
+            height_px=plan.size.height_px,
+            fps=plan.timeline.fps,
+            duration_ms=plan.timeline.duration_ms,
+            output_key=key,
+            byte_size=byte_size,
+            record=merge_records([part.record for part in parts]),
+        )
+
+
+_OF_ONE_SLICE: Final = ("digest", "reused")
+
+
+def merge_records(records: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return one record for the whole film; where slices differ, the worse is told."""
+    worst = next((r for r in records if r["fallback_reason"]), records[0])
+    warnings = dict.fromkeys(warning for record in records for warning in record["warnings"])
+    return {
+        **{name: value for name, value in worst.items() if name not in _OF_ONE_SLICE},
+        "captured_frames": sum(record["captured_frames"] for record in records),
+        "slices": len(records),
+        "reused_slices": sum("reused" in record for record in records),
+        "copied_slices": sum(record["grabbing"] == COPIED_SLICE for record in records),
+        "warnings": list(warnings),
+    }

@@ -1,0 +1,95 @@
+"""Job: make a redacted copy of a file, with boxes hidden and sound muted.
+
+A stranger's film is decoded in a confined child, which gets the order and nothing else of ours.
+Runs again from the start when its worker died; the output is there whole or not at all.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import partial
+from typing import Any, Final
+from uuid import UUID
+
+import structlog
+
+from framekiln.files.service import Files
+from framekiln.jobs.failures import retry_while_database_down
+from framekiln.jobs.model import JobContext
+from framekiln.jobs.progress import ProgressReporter
+from framekiln.kit.confined.limits import ResourceLimits
+from framekiln.kit.confined.run import run_confined
+from framekiln.kit.confined.workplace import Workplace, open_workplace
+from framekiln.kit.ids import RenderId
+from framekiln.renders.model import Redaction, Render, RenderResult, output_key
+from framekiln.renders.worker import RenderWorker, fail_render_on_last_attempt
+from framekiln.storage.blob_store import BlobStore
+
+# Like splitting a file whose pictures have to be encoded anew.
+_LIMITS: Final = ResourceLimits(
+    cpu_s=8 * 3600, memory_bytes=4 << 30, file_bytes=8 << 30, wall_s=4 * 3600
+)
+
+
+@dataclass(frozen=True)
+class RedactFile:
+    """Handles `render.redact` jobs."""
+
+    worker: RenderWorker
+    files: Files
+    blobs: BlobStore
+
+    async def __call__(self, job: JobContext) -> None:
+        """Make the copy, and complete the render with it."""
+        render_id = RenderId(UUID(job.args["render_id"]))
+        with structlog.contextvars.bound_contextvars(render_id=str(render_id)):
+            async with fail_render_on_last_attempt(self.worker, render_id, job):
+                render = await self.worker.start(render_id, job_id=job.job_id, attempt=job.attempt)
+                if render is not None:
+                    await self._redact(render, job)
+
+    async def _redact(self, render: Render, job: JobContext) -> None:
+        with open_workplace("redact") as place:
+            made = await self._make(render, place, output_key(render, attempt=job.attempt))
+        unused = [output_key(render, attempt=each) for each in range(1, job.attempt)]
+        if not await retry_while_database_down(lambda: self.worker.complete(render.id, made)):
+            unused = [made.output_key]
+        # Also what a worker left that died before it could say so.
+        for key in unused:
+            await self.blobs.delete(key)
+
+    async def _make(self, render: Render, place: Workplace, key: str) -> RenderResult:
+        order, out = place.folder / "order.json", place.folder / "out.mp4"
+        await self.blobs.get_to_file(render.source_key, order)
+        redaction = Redaction.from_json(json.loads(order.read_bytes()))
+        file = await self.files.get(render.organization_id, redaction.file_id)
+        await self.files.fetch_media(file, place.source)
+        async with ProgressReporter[int](
+            partial(self.worker.report_permille, render.id)
+        ) as progress:
+            told = await run_confined(
+                "framekiln.engine.redaction:task",
+                {"source": str(place.source), "order": order.name, "out": out.name},
+                limits=_LIMITS,
+                folder=place.folder,
+                readable=[place.source],
+                on_report=lambda word: progress.report(_thousandths(word)),
+            )
+        byte_size = out.stat().st_size
+        await self.blobs.put_file(key, out)
+        return RenderResult(
+            width_px=int(told["width_px"]),
+            height_px=int(told["height_px"]),
+            fps=Fraction(told["fps"]),
+            duration_ms=int(told["duration_ms"]),
+            output_key=key,
+            byte_size=byte_size,
+            record={"boxes": len(redaction.boxes), "mutes": len(redaction.mutes), "warnings": []},
+        )
+
+
+def _thousandths(word: Mapping[str, Any]) -> int:
+    """Return what a child says, which may be anything, as a part of all its work."""
+    told = word.get("thousandths")
+    return min(1000, max(0, told)) if isinstance(told, int) else 0

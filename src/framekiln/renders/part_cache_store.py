@@ -1,0 +1,106 @@
+"""The SQL of kept parts. Every read and write carries the organization, but for the sweep."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from framekiln.db.pool import Connection
+from framekiln.kit.ids import OrganizationId
+
+
+@dataclass(frozen=True)
+class CachedPart:
+    """A slice or a sound that is kept for other films."""
+
+    organization_id: OrganizationId
+    digest: str
+    blob_key: str
+    byte_size: int
+    record: dict[str, Any]
+    """How it was made."""
+
+
+async def find_and_touch(
+    connection: Connection, organization_id: OrganizationId, digest: str, *, now: datetime
+) -> CachedPart | None:
+    """Return a kept part, and note that somebody wants it."""
+    cursor = await connection.execute(
+        """
+        UPDATE kept_part SET used_at = greatest(used_at, %(now)s)
+        WHERE organization_id = %(organization_id)s AND digest = %(digest)s
+        RETURNING *
+        """,
+        {"organization_id": organization_id, "digest": digest, "now": now},
+    )
+    row = await cursor.fetchone()
+    if row is None:
+        return None
+    return CachedPart(
+        organization_id=organization_id,
+        digest=digest,
+        blob_key=row["blob_key"],
+        byte_size=row["byte_size"],
+        record=row["record"],
+    )
+
+
+async def insert(connection: Connection, part: CachedPart, *, now: datetime) -> bool:
+    """Add a part; False when one with that digest is kept already."""
+    cursor = await connection.execute(
+        """
+        INSERT INTO kept_part (organization_id, digest, blob_key, byte_size, record, used_at)
+        VALUES (%s, %s, %s, %s, %s, %s)
+        ON CONFLICT (organization_id, digest) DO NOTHING
+        """,
+        (
+            part.organization_id,
+            part.digest,
+            part.blob_key,
+            part.byte_size,
+            Jsonb(part.record),
+            now,
+        ),
+    )
+    return cursor.rowcount == 1
+
+
+async def is_cached(connection: Connection, part: CachedPart) -> bool:
+    """Tell whether a part is still kept under this very key."""
+    cursor = await connection.execute(
+        "SELECT 1 FROM kept_part WHERE organization_id = %s AND digest = %s AND blob_key = %s",
+        (part.organization_id, part.digest, part.blob_key),
+    )
+    return await cursor.fetchone() is not None
+
+
+async def delete(connection: Connection, part: CachedPart) -> None:
+    """Forget a part whose bytes are gone, unless another has taken its place."""
+    await connection.execute(
+        "DELETE FROM kept_part WHERE organization_id = %s AND digest = %s AND blob_key = %s",
+        (part.organization_id, part.digest, part.blob_key),
+    )
+
+
+async def delete_unused(
+    connection: Connection, *, used_before: datetime, most_bytes: int, limit: int
+) -> list[str]:
+    """Forget what nobody has wanted for long, and what is too much for its organization.
+
+    The least recently used goes first. Returns the keys of the bytes.
+    """
+    cursor = await connection.execute(
+        """
+        DELETE FROM kept_part WHERE (organization_id, digest) IN (
+            SELECT organization_id, digest FROM (
+                SELECT organization_id, digest, used_at, sum(byte_size) OVER (
+                    PARTITION BY organization_id ORDER BY used_at DESC, digest) AS bytes_so_far
+                FROM kept_part) AS ranked
+            WHERE used_at <= %(used_before)s OR bytes_so_far > %(most_bytes)s
+            ORDER BY used_at LIMIT %(limit)s)
+        RETURNING blob_key
+        """,
+        {"used_before": used_before, "most_bytes": most_bytes, "limit": limit},
+    )
+    return [row["blob_key"] for row in await cursor.fetchall()]

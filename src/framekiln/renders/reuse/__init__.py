@@ -1,1 +1,0 @@
-"""What was made once and is shown again: slices, sounds and whole films, by digest."""

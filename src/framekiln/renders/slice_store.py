@@ -1,0 +1,175 @@
+"""The SQL of a render's slices. Whoever changes them holds the render's row lock."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import Any
+
+from psycopg.types.json import Jsonb
+
+from framekiln.db.pool import Connection
+from framekiln.engine.slices import FilmSlice
+from framekiln.kit.ids import RenderId
+
+
+@dataclass(frozen=True)
+class TakenRenderSlice:
+    """A slice in the hands of one worker."""
+
+    render_id: RenderId
+    slice: FilmSlice
+    fence: int
+    digest: str | None = None
+    """What it will be made of, if equal ones can be told."""
+
+
+@dataclass(frozen=True)
+class FinishedSlice:
+    """A finished slice."""
+
+    number: int
+    blob_key: str
+    record: dict[str, Any]
+
+
+async def insert(
+    connection: Connection,
+    render_id: RenderId,
+    slices: Sequence[FilmSlice],
+    digests: Sequence[str | None] = (),
+) -> None:
+    """Add the slices of a render that has just been planned."""
+    async with connection.cursor() as cursor:
+        await cursor.executemany(
+            """
+            INSERT INTO render_slice (render_id, number, first_frame, frame_count, digest)
+            VALUES (%s, %s, %s, %s, %s)
+            """,
+            [
+                (render_id, each.number, each.first_frame, each.frame_count, digest)
+                for each, digest in zip_longest(slices, digests)
+            ],
+        )
+
+
+async def release(connection: Connection, render_id: RenderId, *, job_id: int) -> int:
+    """Free what an earlier run of this job had taken: its worker is dead."""
+    cursor = await connection.execute(
+        """
+        UPDATE render_slice SET status = 'todo'
+        WHERE render_id = %s AND status = 'taken' AND taken_by = %s
+        """,
+        (render_id, job_id),
+    )
+    return cursor.rowcount
+
+
+async def list_free_numbers(connection: Connection, render_id: RenderId) -> list[int]:
+    """Return the slices nobody has, in order."""
+    cursor = await connection.execute(
+        "SELECT number FROM render_slice WHERE render_id = %s AND status = 'todo' ORDER BY number",
+        (render_id,),
+    )
+    return [row["number"] for row in await cursor.fetchall()]
+
+
+async def take(
+    connection: Connection, render_id: RenderId, number: int, *, job_id: int
+) -> TakenRenderSlice:
+    """Give a free slice to a job."""
+    cursor = await connection.execute(
+        """
+        UPDATE render_slice SET status = 'taken', fence = fence + 1, taken_by = %(job_id)s
+        WHERE render_id = %(render_id)s AND number = %(number)s AND status = 'todo'
+        RETURNING *
+        """,
+        {"render_id": render_id, "number": number, "job_id": job_id},
+    )
+    row = await cursor.fetchone()
+    assert row is not None, "the render's row lock keeps others away"
+    return TakenRenderSlice(
+        render_id=render_id,
+        slice=FilmSlice(row["number"], row["first_frame"], row["frame_count"]),
+        fence=row["fence"],
+        digest=row["digest"],
+    )
+
+
+async def finish(
+    connection: Connection, taken: TakenRenderSlice, *, blob_key: str, record: dict[str, Any]
+) -> bool:
+    """Record a finished slice; False when another worker has it by now."""
+    cursor = await connection.execute(
+        """
+        UPDATE render_slice SET status = 'done', blob_key = %(blob_key)s, record = %(record)s
+        WHERE render_id = %(render_id)s AND number = %(number)s AND fence = %(fence)s
+            AND status = 'taken'
+        """,
+        {
+            "render_id": taken.render_id,
+            "number": taken.slice.number,
+            "fence": taken.fence,
+            "blob_key": blob_key,
+            "record": Jsonb(record),
+        },
+    )
+    return cursor.rowcount == 1
+
+
+async def set_frames_done(
+    connection: Connection, taken: TakenRenderSlice, frames_done: int
+) -> bool:
+    """Write how far a slice is; False when another worker has it by now."""
+    cursor = await connection.execute(
+        """
+        INSERT INTO render_slice_progress (render_id, number, frames_done)
+        SELECT render_id, number, %(done)s FROM render_slice
+        WHERE render_id = %(render_id)s AND number = %(number)s AND fence = %(fence)s
+        ON CONFLICT (render_id, number) DO UPDATE SET frames_done = excluded.frames_done
+        """,
+        {
+            "render_id": taken.render_id,
+            "number": taken.slice.number,
+            "fence": taken.fence,
+            "done": frames_done,
+        },
+    )
+    return cursor.rowcount == 1
+
+
+async def set_permille(connection: Connection, render_id: RenderId, thousandths: int) -> None:
+    """Write how far a render is that has no slices, under a number that no slice has."""
+    await connection.execute(
+        """
+        INSERT INTO render_slice_progress (render_id, number, frames_done)
+        SELECT id, -1, %s FROM render WHERE id = %s
+        ON CONFLICT (render_id, number) DO UPDATE SET frames_done = excluded.frames_done
+        """,
+        (thousandths, render_id),
+    )
+
+
+async def count_unfinished(connection: Connection, render_id: RenderId) -> int:
+    """Return how many slices are still to be made."""
+    cursor = await connection.execute(
+        "SELECT count(*) AS n FROM render_slice WHERE render_id = %s AND status <> 'done'",
+        (render_id,),
+    )
+    row = await cursor.fetchone()
+    assert row is not None
+    return int(row["n"])
+
+
+async def list_finished(connection: Connection, render_id: RenderId) -> list[FinishedSlice]:
+    """Return the finished slices, in the order of the film."""
+    cursor = await connection.execute(
+        """
+        SELECT number, blob_key, record FROM render_slice
+        WHERE render_id = %s AND status = 'done' ORDER BY number
+        """,
+        (render_id,),
+    )
+    return [
+        FinishedSlice(row["number"], row["blob_key"], row["record"])
+        for row in await cursor.fetchall()
+    ]

@@ -1,1 +1,0 @@
-"""The slices of a render: which is made by whom."""

@@ -1,0 +1,79 @@
+"""What every speech engine can do, and what passes between it and `Transcriber`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from framekiln.speech.model import Samples, Word
+from framekiln.speech.voice_activity import SpeechSpan
+from framekiln.speech.windows import SpeechWindow, quietest_ms
+
+
+@dataclass(frozen=True)
+class VoicedSamples:
+    """Samples, and where in them somebody speaks."""
+
+    samples: Samples
+    voice: tuple[SpeechSpan, ...]
+
+
+@dataclass(frozen=True)
+class RecognizedWindow:
+    """The segments of a window, with times of the sound."""
+
+    language: str
+    segments: tuple[tuple[Word, ...], ...]
+
+    @property
+    def words(self) -> list[Word]:
+        """All words, in order."""
+        return [word for segment in self.segments for word in segment]
+
+
+class RecognitionEngine(Protocol):
+    """One loaded engine. The same samples give the same words; safe to use from several threads."""
+
+    @property
+    def name(self) -> str:
+        """What its transcripts say they were made by."""
+
+    @property
+    def languages(self) -> frozenset[str]:
+        """The codes of the languages it knows."""
+
+    @property
+    def window_ms(self) -> int:
+        """How much speech it hears best at once, at most."""
+
+    @property
+    def early_ms(self) -> int:
+        """How much too early its words are, as measured on speech that others had aligned."""
+
+    def detect_language(self, samples: Samples) -> str:
+        """Return the likeliest language of a window; an engine with one language says that."""
+
+    def recognize(
+        self, sound: VoicedSamples, window: SpeechWindow, language: str | None
+    ) -> RecognizedWindow:
+        """Return what is said in a window."""
+
+
+def place_words(words: Sequence[Word], window: SpeechWindow) -> tuple[Word, ...]:
+    """Return words of a window with the times of the sound."""
+    moved = []
+    for word in words:
+        place = window.to_source(word.start_ms, word.end_ms)
+        moved.append(replace(word, start_ms=place.start_ms, end_ms=place.end_ms))
+    return tuple(moved)
+
+
+def voiced_ms(voice: Sequence[SpeechSpan], start_ms: int, end_ms: int) -> int:
+    """Return how long somebody speaks in a stretch of the sound."""
+    return sum(max(0, min(end_ms, span.end_ms) - max(start_ms, span.start_ms)) for span in voice)
+
+
+def split_window(window: SpeechWindow, samples: Samples) -> tuple[SpeechWindow, SpeechWindow]:
+    """Cut a window in two where it is quietest, not too near to its ends."""
+    quarter_ms = window.duration_ms // 4
+    cut_ms = quietest_ms(window.cut(samples), quarter_ms, window.duration_ms - quarter_ms)
+    return window.split(cut_ms)

@@ -1,0 +1,187 @@
+"""Sound to transcript: `Transcriber`, the one thing other packages need from here.
+
+Blocking and busy; call it from a thread. Memory stays the same however long the sound is, except
+for the sound itself: hand over long sounds as slices, or as a function that reads them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from framekiln.speech.configuration import SpeechSettings
+from framekiln.speech.engine_protocol import VoicedSamples
+from framekiln.speech.errors import SpeechLanguageUnavailable
+from framekiln.speech.languages import check_language, plain_code
+from framekiln.speech.loading import LoadedEngine, load_engine
+from framekiln.speech.model import (
+    SAMPLE_HZ,
+    Samples,
+    Transcript,
+    Word,
+    join_slices,
+    make_segment,
+)
+from framekiln.speech.voice_activity import speech_spans
+from framekiln.speech.windows import pack_windows, quietest_ms
+from framekiln.speech.word_times import correct_times
+
+MARGIN_MS: Final = 3000
+"""How much sound a slice needs on either side, where the source has it."""
+REACH_MS: Final = 2000
+"""How far from the border of a slice its words may end, so that no word is cut in two."""
+SLICE_MS: Final = 22_000
+"""Slices of this length fill one window of the recognizer with their margins, and no second."""
+
+# Beyond a border, so that a word is never heard from its middle on.
+_CONTEXT_MS: Final = MARGIN_MS - REACH_MS
+_LONG_SLICE_MS: Final = 5 * SLICE_MS
+_SHORT_PAUSE_MS: Final = 100
+_PER_MS: Final = SAMPLE_HZ // 1000
+
+OnProgress = Callable[[float], None]
+"""Told the share that is done, 0 to 1."""
+ReadSamples = Callable[[int, int], Samples]
+"""Returns the samples from one millisecond to another."""
+
+
+@dataclass(frozen=True)
+class SpeechSlice:
+    """A part of a longer sound, and how much of what is around it was handed over too."""
+
+    start_ms: int
+    end_ms: int
+    lead_ms: int
+    tail_ms: int
+
+    @property
+    def first_ms(self) -> int:
+        """The instant of the first sample."""
+        return self.start_ms - self.lead_ms
+
+
+def slice_with_margins(start_ms: int, end_ms: int, *, duration_ms: int) -> SpeechSlice:
+    """Return a slice of a sound with the margins it needs."""
+    end_ms = min(end_ms, duration_ms)
+    lead_ms, tail_ms = min(MARGIN_MS, start_ms), min(MARGIN_MS, duration_ms - end_ms)
+    return SpeechSlice(start_ms, end_ms, lead_ms=lead_ms, tail_ms=tail_ms)
+
+
+class Transcriber:
+    """A loaded recognizer. The same samples give the same transcript."""
+
+    def __init__(self, opened: LoadedEngine, settings: SpeechSettings) -> None:
+        self._listener = opened.engine
+        self._gate = opened.voice_detector
+        self._is_fallback = opened.is_fallback
+        self._settings = settings
+        self.engine = opened.engine.name
+        self.warnings = opened.warnings
+        self._language = self.check_language(settings.language) if settings.language else None
+
+    @classmethod
+    def open(cls, settings: SpeechSettings) -> "Transcriber":
+        """Find an engine, check its files, and load it; takes about a second."""
+        return cls(load_engine(settings), settings)
+
+    def check_language(self, language: str) -> str:
+        """Return the engine's code for a language; raise if it has none."""
+        known, code = self._listener.languages, plain_code(language)
+        if self._is_fallback and code not in known and code in self._settings.languages:
+            wanted = self._settings.name_of(self._settings.kinds[0])
+            raise SpeechLanguageUnavailable(
+                f"language {language!r} needs {wanted}, and only {self.engine}, which knows English"
+                " alone, can be used on this worker; install it with `python"
+                " scripts/fetch_speech_models.py`, see `framekiln doctor`, and start it again",
+            )
+        return check_language(language, known)
+
+    def detect_language(self, samples: Samples) -> str | None:
+        """Return the language of the first half minute of speech; None if nobody speaks."""
+        spans = speech_spans(self._gate.detect(samples))
+        windows = pack_windows(spans, samples, window_ms=self._listener.window_ms)
+        if not windows:
+            return None
+        return self._listener.detect_language(windows[0].cut(samples))
+
+    def transcribe(
+        self,
+        samples: Samples,
+        language: str | None = None,
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> Transcript:
+        """Return what is said; without a language, that of the first words is taken for all."""
+        samples = np.ascontiguousarray(samples, np.float32)
+        chosen = self.check_language(language) if language else self._language
+        probabilities = self._gate.detect(samples)
+        voice = speech_spans(probabilities, least_ms=0, pause_ms=_SHORT_PAUSE_MS)
+        sound = VoicedSamples(samples, tuple(voice))
+        spans = speech_spans(probabilities)
+        windows = pack_windows(spans, samples, window_ms=self._listener.window_ms)
+        segments: list[tuple[Word, ...]] = []
+        for number, window in enumerate(windows, start=1):
+            listened = self._listener.recognize(sound, window, chosen)
+            chosen = listened.language
+            segments += listened.segments
+            if on_progress is not None:
+                on_progress(number / len(windows))
+        words = [word for segment in segments for word in segment]
+        end_ms = len(samples) // _PER_MS
+        words = correct_times(words, voice, end_ms=end_ms, ahead_ms=self._listener.early_ms)
+        said = _transcript(words, [len(segment) for segment in segments], chosen)
+        return replace(said, engine=self.engine, warnings=self.warnings)
+
+    def transcribe_slice(
+        self, samples: Samples, part: SpeechSlice, language: str | None = None
+    ) -> Transcript:
+        """Return the words of one slice of a longer sound, with times of the whole.
+
+        Slices are made apart, yet no word may be lost or doubled where they meet. So both sides
+        move the border to the same place: the quietest one within `REACH_MS`, found in samples
+        that both have. A slice thus may hold words from up to that far outside.
+        """
+        samples = np.ascontiguousarray(samples, np.float32)
+        duration_ms = len(samples) // _PER_MS
+        start_ms, end_ms = 0, duration_ms
+        if part.lead_ms:
+            start_ms = _border_ms(samples, part.lead_ms)
+        if part.tail_ms:
+            end_ms = _border_ms(samples, part.lead_ms + part.end_ms - part.start_ms)
+        first_ms = max(0, start_ms - _CONTEXT_MS)
+        heard = samples[first_ms * _PER_MS : (end_ms + _CONTEXT_MS) * _PER_MS]
+        transcript = self.transcribe(heard, language).shifted(first_ms)
+        return transcript.between(start_ms, end_ms).shifted(part.first_ms)
+
+    def transcribe_long(
+        self,
+        read: ReadSamples,
+        duration_ms: int,
+        language: str | None = None,
+        *,
+        on_progress: OnProgress | None = None,
+    ) -> Transcript:
+        """Return what is said in a sound of any length, two minutes of it in memory at a time."""
+        done: list[Transcript] = []
+        for start_ms in range(0, duration_ms, _LONG_SLICE_MS):
+            part = slice_with_margins(start_ms, start_ms + _LONG_SLICE_MS, duration_ms=duration_ms)
+            samples = read(part.first_ms, part.end_ms + part.tail_ms)
+            done.append(self.transcribe_slice(samples, part, language))
+            language = language or done[-1].language
+            if on_progress is not None:
+                on_progress(part.end_ms / duration_ms)
+        return join_slices(done)
+
+
+def _border_ms(samples: Samples, nominal_ms: int) -> int:
+    latest_ms = min(len(samples) // _PER_MS, nominal_ms + REACH_MS)
+    return quietest_ms(samples, max(0, nominal_ms - REACH_MS), latest_ms)
+
+
+def _transcript(words: list[Word], lengths: list[int], language: str | None) -> Transcript:
+    segments, first = [], 0
+    for length in lengths:
+        segments.append(make_segment(words[first : first + length], language))
+        first += length
+    return Transcript(language, tuple(segments))

@@ -1,0 +1,71 @@
+"""Whisper as a listener: a window heard until nothing is missing.
+
+The recognizer sometimes passes over a whole sentence, most often where one voice follows another.
+The alignment then stretches a word over it. Such a window is heard again in two halves.
+"""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+from framekiln.speech.engine_protocol import (
+    RecognizedWindow,
+    VoicedSamples,
+    place_words,
+    split_window,
+    voiced_ms,
+)
+from framekiln.speech.model import Samples, Word
+from framekiln.speech.token_search import detect_language
+from framekiln.speech.whisper import Whisper
+from framekiln.speech.whisper_window import recognize_window
+from framekiln.speech.windows import WINDOW_MS, SpeechWindow
+
+_LONGEST_WORD_MS: Final = 3000
+_SHORTEST_WINDOW_MS: Final = 6000
+
+
+class WhisperEngine:
+    """The default engine: many languages, and it finds out which."""
+
+    window_ms: Final = WINDOW_MS
+    # The path through the attention runs ahead of the voice.
+    early_ms: Final = 50
+
+    def __init__(self, folder: Path, *, name: str, threads: int) -> None:
+        self.name = name
+        self._whisper = Whisper(folder, threads=threads)
+        self.languages = frozenset(self._whisper.tokens.languages)
+
+    def detect_language(self, samples: Samples) -> str:
+        """Return the likeliest language of a window."""
+        return detect_language(self._whisper, self._whisper.encode(samples))
+
+    def recognize(
+        self, sound: VoicedSamples, window: SpeechWindow, language: str | None
+    ) -> RecognizedWindow:
+        """Return what is said in a window; without a language, find out which it is."""
+        heard = recognize_window(self._whisper, window.cut(sound.samples), language)
+        first = RecognizedWindow(
+            heard.language, tuple(place_words(words, window) for words in heard.segments)
+        )
+        if window.duration_ms < _SHORTEST_WINDOW_MS or not _lacks_words(first.words, window, sound):
+            return first
+        halves = [
+            self.recognize(sound, half, heard.language)
+            for half in split_window(window, sound.samples)
+        ]
+        second = RecognizedWindow(
+            heard.language, tuple(s for half in halves for s in half.segments)
+        )
+        return second if len(second.words) > len(first.words) else first
+
+
+def _lacks_words(words: list[Word], window: SpeechWindow, sound: VoicedSamples) -> bool:
+    """Tell whether somebody speaks longer than any word lasts without another word."""
+    starts_ms = [window.pieces[0].start_ms, *(word.start_ms for word in words[1:])]
+    edges_ms = [*starts_ms, window.pieces[-1].end_ms]
+    return any(
+        voiced_ms(sound.voice, start_ms, end_ms) > _LONGEST_WORD_MS
+        for start_ms, end_ms in pairwise(edges_ms)
+    )

@@ -1,0 +1,55 @@
+"""What is told of a transcription, as plain JSON: to callers, and to pages being filmed. Pure."""
+
+import json
+from typing import Any, Final
+
+from framekiln.speech.captions import from_document, to_page_captions
+from framekiln.speech.model import Transcript
+from framekiln.storage.blob_store import BlobStore
+from framekiln.transcripts.model import Transcription, TranscriptionStatus
+
+# In the record of a file it is spelled in another way, as its readers know it (spec 2.9).
+_COMPLETED: Final = "completed"
+
+
+def transcription_document(transcription: Transcription) -> dict[str, Any]:
+    """Return all that is known."""
+    failure = transcription.failure
+    completed_at, failed_at = transcription.completed_at, transcription.failed_at
+    return {
+        "id": str(transcription.id),
+        "file_id": str(transcription.file_id),
+        "track_id": transcription.track_id,
+        "status": str(transcription.status),
+        "language": transcription.language,
+        "engine": transcription.engine,
+        "warnings": list(transcription.warnings),
+        "duration_ms": transcription.duration_ms,
+        "work_slice_ms": transcription.work_slice_ms,
+        "created_at": transcription.created_at.isoformat(),
+        "completed_at": completed_at.isoformat() if completed_at else None,
+        "failed_at": failed_at.isoformat() if failed_at else None,
+        "error": {"code": failure.code, "message": failure.message} if failure else None,
+    }
+
+
+def transcription_document_for_file(transcription: Transcription) -> dict[str, Any]:
+    """Return the same, but that `complete` is called `completed`."""
+    is_complete = transcription.status is TranscriptionStatus.COMPLETE
+    status = _COMPLETED if is_complete else str(transcription.status)
+    return {**transcription_document(transcription), "status": status}
+
+
+def page_captions(transcript: Transcript) -> dict[str, Any]:
+    """Return `segments` and `word_segments`, what is spoken, who heard it, and that it is all."""
+    return {
+        **to_page_captions(transcript),
+        "language": transcript.language,
+        "engine": transcript.engine,
+        "status": str(TranscriptionStatus.COMPLETE),
+    }
+
+
+async def read_transcript(blobs: BlobStore, key: str) -> Transcript:
+    """Return what was kept under a key."""
+    return from_document(json.loads(await blobs.get(key)))

@@ -1,0 +1,206 @@
+"""The job that begins a transcription: decode the sound once, find its language, cut it up.
+
+Decoding happens in a confined child. The sound is kept as one blob of raw samples until the end:
+each slice reads its own bytes of it, so that nothing is decoded twice.
+"""
+
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from framekiln.files.service import Files
+from framekiln.jobs.failures import Failure, fail_on_last_attempt, retry_while_database_down
+from framekiln.jobs.model import JobContext
+from framekiln.kit.confined.limits import ResourceLimits
+from framekiln.kit.confined.run import run_confined
+from framekiln.kit.confined.workplace import Workplace, open_workplace
+from framekiln.kit.ids import FileId, OrganizationId, TranscriptionId
+from framekiln.media.audio.speech_samples import LONGEST_S, SAMPLE_BYTES, SAMPLE_HZ
+from framekiln.speech.captions import to_json
+from framekiln.speech.model import join_slices
+from framekiln.speech.transcriber import SpeechSlice, slice_with_margins
+from framekiln.storage.blob_store import BlobStore
+from framekiln.transcripts.documents import read_transcript
+from framekiln.transcripts.model import (
+    Transcription,
+    parts_prefix,
+    samples_key,
+    slice_key,
+    transcript_key,
+    transcription_prefix,
+)
+from framekiln.transcripts.recognizer import Recognizer
+from framekiln.transcripts.samples import duration_ms, read_local, read_slice
+from framekiln.transcripts.slice_store import TakenSpeechSlice
+from framekiln.transcripts.worker import PreparedAudio, TakenAudio, TranscriptWorker
+
+_LIMITS: Final = ResourceLimits(
+    cpu_s=2 * 3600,
+    memory_bytes=1 << 30,
+    file_bytes=(LONGEST_S + 60) * SAMPLE_HZ * SAMPLE_BYTES,
+    wall_s=3600,
+)
+# The language is that of the first words; ten minutes without any, and each slice finds its own.
+_LISTEN_MS: Final = 120_000
+_LISTEN_AT_MOST_MS: Final = 600_000
+
+
+@dataclass(frozen=True)
+class PrepareAudio:
+    """Handles `transcript.prepare` jobs."""
+
+    work: TranscriptWorker
+    files: Files
+    blobs: BlobStore
+    recognizer: Recognizer
+
+    async def __call__(self, job: JobContext) -> None:
+        """Make the sound ready to be heard, and have its slices heard."""
+        named = TranscriptionRef.of(job)
+        async with fail_transcription_on_last_attempt(self.work, self.blobs, job):
+            taken = await self.work.take_audio(named.transcription_id)
+            if taken is not None:
+                await self._prepare(taken)
+
+    async def _prepare(self, taken: TakenAudio) -> None:
+        with open_workplace("speech") as place:
+            whole_ms = await self._decode(taken.transcription, place)
+            path = place.folder / "samples"
+            language = await self._language(taken.transcription, path, whole_ms)
+            key = samples_key(taken.transcription, fence=taken.fence)
+            await self.blobs.put_file(key, path)
+        if not await self.work.save_audio(taken, PreparedAudio(key, whole_ms, language)):
+            await self.blobs.delete(key)
+
+    async def _decode(self, transcription: Transcription, place: Workplace) -> int:
+        """Write the samples and return how long they are."""
+        file = await self.files.get(transcription.organization_id, transcription.file_id)
+        stream_index = 0
+        if file.has_source:
+            # Its track may have been encoded anew, and sound different to a recognizer.
+            await self.files.fetch_source(file, place.source)
+            stream_index = transcription.track_id - 1
+        else:
+            await self.files.fetch_track(file, transcription.track_id, place.source)
+        told = await run_confined(
+            "framekiln.media.audio.speech_samples:task",
+            {"source": str(place.source), "stream_index": stream_index, "samples": "samples"},
+            limits=_LIMITS,
+            folder=place.folder,
+            readable=[place.source],
+        )
+        return duration_ms(int(told["sample_count"]))
+
+    async def _language(
+        self, transcription: Transcription, path: Path, whole_ms: int
+    ) -> str | None:
+        """Return the language that was asked for or set, else the one that is spoken first."""
+        chosen = transcription.asked_language or self.recognizer.settings.language
+        if chosen is not None:
+            return await self.recognizer.check_language(chosen)
+        for start_ms in range(0, min(whole_ms, _LISTEN_AT_MOST_MS), _LISTEN_MS):
+            samples = read_local(path, start_ms, start_ms + _LISTEN_MS)
+            if found := await self.recognizer.detect_language(samples):
+                return found
+        return None
+
+
+@dataclass(frozen=True)
+class TranscriptionRef:
+    """Which transcription a job is about; the row may be gone by the time it runs."""
+
+    transcription_id: TranscriptionId
+    organization_id: OrganizationId
+    file_id: FileId
+
+    @classmethod
+    def of(cls, job: JobContext) -> "TranscriptionRef":
+        """Read the arguments of a job."""
+        return cls(
+            TranscriptionId(UUID(job.args["transcription_id"])),
+            OrganizationId(UUID(job.args["organization_id"])),
+            FileId(UUID(job.args["file_id"])),
+        )
+
+    @property
+    def prefix(self) -> str:
+        """Where everything of it is kept."""
+        return transcription_prefix(self.organization_id, self.file_id, self.transcription_id)
+
+
+def fail_transcription_on_last_attempt(
+    work: TranscriptWorker, blobs: BlobStore, job: JobContext
+) -> AbstractAsyncContextManager[None]:
+    """Fail it when its job fails for good; while the queue tries again it goes on."""
+    named = TranscriptionRef.of(job)
+
+    async def fail(failure: Failure) -> None:
+        if await work.fail(named.transcription_id, failure):
+            await blobs.delete_prefix(named.prefix)
+
+    return fail_on_last_attempt(job, fail)
+
+
+@dataclass(frozen=True)
+class TranscribeSlice:
+    """Handles `transcript.slice` jobs."""
+
+    work: TranscriptWorker
+    blobs: BlobStore
+    recognizer: Recognizer
+
+    async def __call__(self, job: JobContext) -> None:
+        """Write down what is said in a slice."""
+        named = TranscriptionRef.of(job)
+        async with fail_transcription_on_last_attempt(self.work, self.blobs, job):
+            taken = await self.work.take_slice(named.transcription_id, int(job.args["number"]))
+            if taken is not None:
+                await self._transcribe(taken)
+
+    async def _transcribe(self, taken: TakenSpeechSlice) -> None:
+        transcription = taken.transcription
+        assert transcription.samples_key is not None, "slices come with the samples"
+        part = slice_of(transcription, taken.number)
+        samples = await read_slice(self.blobs, transcription.samples_key, part)
+        heard = await self.recognizer.transcribe_slice(samples, part, transcription.language)
+        key = slice_key(transcription, taken.number, fence=taken.fence)
+        await self.blobs.put(key, to_json(heard).encode())
+        if not await retry_while_database_down(lambda: self.work.finish_slice(taken, blob_key=key)):
+            await self.blobs.delete(key)
+
+
+@dataclass(frozen=True)
+class JoinTranscript:
+    """Handles `transcript.join` jobs."""
+
+    work: TranscriptWorker
+    blobs: BlobStore
+
+    async def __call__(self, job: JobContext) -> None:
+        """Make one transcript of all slices, record it, and clear the parts away."""
+        named = TranscriptionRef.of(job)
+        async with fail_transcription_on_last_attempt(self.work, self.blobs, job):
+            found = await self.work.finished_slices(named.transcription_id)
+            if found is None:
+                return
+            transcription, keys = found
+            whole = join_slices([await read_transcript(self.blobs, key) for key in keys])
+            key = transcript_key(transcription)
+            await self.blobs.put(key, to_json(whole).encode())
+            if await retry_while_database_down(
+                lambda: self.work.complete(transcription, transcript_key=key, said=whole)
+            ):
+                await self.blobs.delete_prefix(parts_prefix(transcription))
+            elif not await self.work.is_complete(transcription.id):
+                # Deleted with its file, or failed, and we have stored something since.
+                await self.blobs.delete_prefix(named.prefix)
+
+
+def slice_of(transcription: Transcription, number: int) -> SpeechSlice:
+    """Return a slice of the sound, with the margins that hearing it needs."""
+    start_ms = number * transcription.work_slice_ms
+    return slice_with_margins(
+        start_ms, start_ms + transcription.work_slice_ms, duration_ms=transcription.duration_ms
+    )

@@ -1,1 +1,0 @@
-"""The slices of a transcription, each the work of one job."""

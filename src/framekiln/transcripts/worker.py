@@ -1,0 +1,175 @@
+"""A transcription's way from created to complete: what its workers may do to it, and when.
+
+Each method is one transaction under the transcription's row lock, so its workers never race.
+"""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from framekiln.db.notify import notify
+from framekiln.db.pool import Connection, Database
+from framekiln.files import store as file_store
+from framekiln.files.errors import FileExpired
+from framekiln.jobs.failures import Failure
+from framekiln.jobs.queue import JobQueue
+from framekiln.kit.clock import Clock
+from framekiln.kit.ids import TranscriptionId
+from framekiln.speech.model import Transcript
+from framekiln.transcripts import slice_store, store
+from framekiln.transcripts.errors import TranscriptionKillsWorkers
+from framekiln.transcripts.events import event_of
+from framekiln.transcripts.jobs import join_job, slice_job
+from framekiln.transcripts.model import Transcription, TranscriptionStatus, topic
+from framekiln.transcripts.slice_store import TakenSpeechSlice
+from framekiln.webhooks.outbox import Outbox
+
+MAX_TAKES: Final = 5
+"""A sound, or a slice of it, that took this many workers down with it is poison."""
+
+
+@dataclass(frozen=True)
+class TakenAudio:
+    """A transcription whose sound one worker prepares."""
+
+    transcription: Transcription
+    fence: int
+
+
+@dataclass(frozen=True)
+class PreparedAudio:
+    """The decoded sound: where it is, how long it is, and what is spoken in it."""
+
+    samples_key: str
+    duration_ms: int
+    language: str | None
+
+
+class TranscriptWorker:
+    """The transcriptions of all organizations, as their workers see them."""
+
+    def __init__(self, database: Database, *, jobs: JobQueue, outbox: Outbox, clock: Clock) -> None:
+        self._database = database
+        self._jobs = jobs
+        self._outbox = outbox
+        self._clock = clock
+
+    async def take_audio(self, transcription_id: TranscriptionId) -> TakenAudio | None:
+        """Become the one worker that prepares; None when there is nothing to prepare."""
+        async with self._locked(transcription_id) as (connection, transcription):
+            fence = await store.take(connection, transcription_id)
+        if transcription is None or fence is None:
+            return None
+        if fence > MAX_TAKES:
+            raise TranscriptionKillsWorkers(
+                f"{MAX_TAKES} workers died while they decoded its sound"
+            )
+        return TakenAudio(transcription, fence)
+
+    async def save_audio(self, taken: TakenAudio, sound: PreparedAudio) -> bool:
+        """Keep the decoded sound and have its slices heard; False when it is not ours any more."""
+        transcription_id = taken.transcription.id
+        async with self._locked(transcription_id) as (connection, _):
+            prepared = await store.set_prepared(
+                connection,
+                transcription_id,
+                fence=taken.fence,
+                samples_key=sound.samples_key,
+                duration_ms=sound.duration_ms,
+                language=sound.language,
+            )
+            if prepared is None:
+                return False
+            count = prepared.slice_count
+            await slice_store.insert(connection, transcription_id, count)
+            jobs = [slice_job(prepared, number) for number in range(count)]
+            # In a sound of less than a millisecond there is nothing to hear.
+            await self._jobs.defer_many(connection, jobs or [join_job(prepared)])
+            return True
+
+    async def take_slice(
+        self, transcription_id: TranscriptionId, number: int
+    ) -> TakenSpeechSlice | None:
+        """Become the one worker of a slice; None when nobody wants it any more."""
+        async with self._locked(transcription_id) as (connection, transcription):
+            if transcription is None or transcription.status.is_terminal:
+                return None
+            fence = await slice_store.take(connection, transcription_id, number)
+            if fence is None:
+                return None
+            if begun := await store.set_transcribing(connection, transcription_id):
+                await self._outbox.record(connection, event_of(begun))
+        if fence > MAX_TAKES:
+            raise TranscriptionKillsWorkers(
+                f"{MAX_TAKES} workers died while they listened to slice {number}"
+            )
+        return TakenSpeechSlice(transcription, number, fence)
+
+    async def finish_slice(self, taken: TakenSpeechSlice, *, blob_key: str) -> bool:
+        """Record what was heard; the last slice has all joined. False: nobody wants it."""
+        transcription_id = taken.transcription.id
+        async with self._locked(transcription_id) as (connection, transcription):
+            if transcription is None or transcription.status.is_terminal:
+                return False
+            if not await slice_store.finish(connection, taken, blob_key=blob_key):
+                return False
+            if await slice_store.count_unfinished(connection, transcription_id) == 0:
+                await self._jobs.defer(connection, join_job(transcription))
+            return True
+
+    async def finished_slices(
+        self, transcription_id: TranscriptionId
+    ) -> tuple[Transcription, list[str]] | None:
+        """Return a transcription and where its slices are; None when it needs no joining."""
+        async with self._database.connection() as connection:
+            transcription = await store.find_any(connection, transcription_id)
+            if transcription is None or transcription.status.is_terminal:
+                return None
+            keys = await slice_store.keys(connection, transcription_id)
+        return transcription, [key for key in keys if key is not None]
+
+    async def complete(
+        self, transcription: Transcription, *, transcript_key: str, said: Transcript
+    ) -> bool:
+        """End it well; False when it has ended already. Raises when its file has expired."""
+        owner, now = transcription.organization_id, self._clock.now()
+        async with self._locked(transcription.id) as (connection, _):
+            file = await file_store.find(connection, owner, transcription.file_id)
+            if file is None:
+                return False
+            if file.has_expired(now):
+                raise FileExpired("its file expired before it was complete")
+            ended = await store.complete(
+                connection,
+                transcription.id,
+                transcript_key=transcript_key,
+                said=said,
+                now=now,
+            )
+            if ended is not None:
+                await self._outbox.record(connection, event_of(ended))
+            return ended is not None
+
+    async def is_complete(self, transcription_id: TranscriptionId) -> bool:
+        """Whether it is there and ended well."""
+        async with self._database.connection() as connection:
+            found = await store.find_any(connection, transcription_id)
+        return found is not None and found.status is TranscriptionStatus.COMPLETE
+
+    async def fail(self, transcription_id: TranscriptionId, failure: Failure) -> bool:
+        """End it badly; False when it has ended already."""
+        async with self._locked(transcription_id) as (connection, _):
+            ended = await store.fail(connection, transcription_id, failure, now=self._clock.now())
+            if ended is not None:
+                await self._outbox.record(connection, event_of(ended))
+            return ended is not None
+
+    @asynccontextmanager
+    async def _locked(
+        self, transcription_id: TranscriptionId
+    ) -> AsyncIterator[tuple[Connection, Transcription | None]]:
+        """Hold the transcription's row; followers hear of whatever changed."""
+        async with self._database.transaction() as connection:
+            yield connection, await store.lock(connection, transcription_id)
+            await notify(connection, topic(transcription_id))

@@ -1,0 +1,138 @@
+"""Validates a posted config and its files into an accepted config. Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from framekiln.composition.layers import (
+    ConfigFinding,
+    InvalidConfig,
+    LayerConfig,
+    ParsedConfig,
+    ReadOptions,
+    config_digest,
+    read_config,
+    write_config,
+)
+from framekiln.composition.layers.config_json import parse_config
+from framekiln.composition.layers.values import Extension
+from framekiln.media.images.still_formats import JpegFormat, PngFormat, WebpFormat
+from framekiln.renders.output import (
+    GifFormat,
+    MovFormat,
+    Mp4Format,
+    OutputFormat,
+    WebmFormat,
+)
+from framekiln.videos.model import NewVideo, VideoRequest
+
+_OUTPUTS: Final[dict[Extension, OutputFormat]] = {
+    Extension.MP4: Mp4Format(),
+    Extension.WEBM: WebmFormat(),
+    Extension.MOV: MovFormat(),
+    Extension.GIF: GifFormat(),
+    Extension.JPG: JpegFormat(),
+    Extension.PNG: PngFormat(transparency=True),
+    Extension.WEBP: WebpFormat(transparency=True),
+}
+
+
+@dataclass(frozen=True)
+class AcceptedConfig:
+    """A config that is right as far as it can be told without its sources."""
+
+    read: ParsedConfig
+    new: NewVideo
+    output: OutputFormat
+
+    @property
+    def config(self) -> LayerConfig:
+        """The config as values."""
+        return self.read.config
+
+
+def accept_config(asked: VideoRequest) -> AcceptedConfig:
+    """Return what is to be made, or raise `InvalidConfig`. Slow for large configs: in a thread."""
+    value = parse_config(asked.config)
+    assert isinstance(value, Mapping)
+    if asked.metadata is not None:
+        value = {**value, "metadata": asked.metadata}
+    _check_layers_exist(value, asked.uploads)
+    read = read_config(
+        value,
+        ReadOptions(is_filled_template=asked.is_filled_template, uploads=asked.uploads),
+    )
+    config = write_config(read.config)
+    new = NewVideo(
+        config=config,
+        digest=config_digest(read.config),
+        metadata=read.config.metadata.thaw(),
+        warnings=[warning.as_json() for warning in read.warnings],
+        template_id=asked.template_id,
+    )
+    return AcceptedConfig(read, new, output_format(read.config.extension))
+
+
+def output_format(extension: Extension) -> OutputFormat:
+    """Return the format of a render for an extension."""
+    return _OUTPUTS[extension]
+
+
+def as_still_config(
+    accepted: AcceptedConfig, extension: Extension, *, time_s: Any
+) -> AcceptedConfig:
+    """Return the same config as one picture of it."""
+    read = replace(
+        accepted.read, config=replace(accepted.config, extension=extension, time_s=time_s)
+    )
+    new = replace(accepted.new, config=write_config(read.config), digest=config_digest(read.config))
+    return AcceptedConfig(read, new, output_format(extension))
+
+
+def with_source_addresses(config: object, addresses: Mapping[str, str]) -> object:
+    """Return a config whose layers have the files that were sent beside it, by layer id."""
+    if not addresses:
+        return config
+    value = parse_config(config)
+    assert isinstance(value, Mapping)
+    _check_layers_exist(value, addresses)
+    return _placed(value, addresses)
+
+
+def _placed(value: Mapping[str, Any], addresses: Mapping[str, str]) -> dict[str, Any]:
+    placed = dict(value)
+    address = addresses.get(str(value.get("id")))
+    if address is not None:
+        placed["file"] = address
+    layers = value.get("layers")
+    if isinstance(layers, list):
+        placed["layers"] = [
+            _placed(layer, addresses) if isinstance(layer, Mapping) else layer for layer in layers
+        ]
+    return placed
+
+
+def _check_layers_exist(value: Mapping[str, Any], named: Mapping[str, str]) -> None:
+    unknown = sorted(named.keys() - set(_layer_ids(value)))
+    if unknown:
+        raise InvalidConfig(
+            [
+                ConfigFinding(
+                    "layers",
+                    "unknown_layer",
+                    f"a file was sent for layer {name[:100]}, which does not exist",
+                )
+                for name in unknown
+            ]
+        )
+
+
+def _layer_ids(value: Mapping[str, Any]) -> Iterator[str]:
+    waiting: list[Any] = [value]
+    while waiting:
+        item = waiting.pop()
+        layers = item.get("layers") if isinstance(item, Mapping) else None
+        for layer in layers if isinstance(layers, list) else ():
+            waiting.append(layer)
+            if isinstance(layer, Mapping) and layer.get("id") is not None:
+                yield str(layer["id"])

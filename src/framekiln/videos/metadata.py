@@ -1,0 +1,61 @@
+"""What a file or URL holds, in the words of POST /v2/metadata. Pure."""
+
+from enum import StrEnum
+from typing import Any
+
+from framekiln.kit.errors import InvalidInput
+from framekiln.kit.media_kind import MediaKind
+from framekiln.media.probe.probed_source import ProbedSource
+
+
+class ExpectedMedia(StrEnum):
+    """What the caller takes a file for."""
+
+    VIDEO = "video"
+    AUDIO = "audio"
+    IMAGE = "image"
+
+
+def describe_source(found: ProbedSource, looked_as: ExpectedMedia) -> dict[str, Any]:
+    """Return what is known; seconds and bits per second. Raises if it is something else."""
+    _require_kind(found, looked_as)
+    if looked_as is ExpectedMedia.AUDIO:
+        return {
+            "bitrate": found.bits_per_s,
+            "codec": found.sound_codec,
+            "duration": _number(found.duration_s, 6),
+            "samplerate": found.rate_hz,
+            "channels": found.channels,
+            "size": found.size_bytes,
+        }
+    picture = {
+        "codec": found.codec,
+        "height": found.height_px,
+        "size": found.size_bytes,
+        "width": found.width_px,
+    }
+    if looked_as is ExpectedMedia.IMAGE:
+        return picture
+    return {
+        "bitrate": found.bits_per_s,
+        "duration": _number(found.duration_s, 6),
+        "fps": _number(found.fps, 3),
+        **picture,
+    }
+
+
+def _number(value: Any, digits: int) -> float | None:
+    return None if value is None else round(float(value), digits)
+
+
+def _require_kind(found: ProbedSource, looked_as: ExpectedMedia) -> None:
+    """Raise unless it is what it is taken for; pictures that move are videos too."""
+    holds, wanted = {
+        ExpectedMedia.AUDIO: (found.has_sound, "has no sound"),
+        ExpectedMedia.IMAGE: (found.kind is MediaKind.IMAGE, "is not an image"),
+        ExpectedMedia.VIDEO: (found.is_moving, "has no moving picture"),
+    }[looked_as]
+    if not holds:
+        message = f"the file {wanted}: it is of kind {found.kind}"
+        issue = {"path": "type", "code": "asset_unsupported", "message": message}
+        raise InvalidInput(f"type: {message}", field="type", issues=[issue])

@@ -1,0 +1,149 @@
+"""What a video would be, told without making it: times, boxes, sources, warnings.
+
+Uses the very timeline and boxes that films are made with, so a plan cannot differ from its film;
+only the size of text is an estimate, since text is measured when it is drawn.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from math import isfinite
+from typing import Any
+
+from framekiln.composition.layers import (
+    ResolvedLayer,
+    ResolvedTimeline,
+    UnusableSource,
+    resolve,
+    state_at,
+)
+from framekiln.composition.layers.numbers import as_json_number
+from framekiln.composition.layers.transform import map_point
+from framekiln.composition.layers.values import SubtitlesLayer, TextLayer, VisualLayer
+from framekiln.kit.ids import OrganizationId
+from framekiln.media.probe.probed_source import ProbedSource
+from framekiln.videos.accepted_config import AcceptedConfig
+from framekiln.videos.sources import ProbedSources, SourceFinder
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Plans videos."""
+
+    sources: SourceFinder
+
+    async def plan(self, organization_id: OrganizationId, accepted: AcceptedConfig) -> Json:
+        """Return the plan; raises `InvalidConfig` for what could not be made."""
+        found = await self.sources.probe_all(organization_id, accepted.config)
+        return await asyncio.to_thread(_described, accepted, found)
+
+
+def _described(accepted: AcceptedConfig, found: ProbedSources) -> Json:
+    film = resolve(accepted.config, found.media)
+    warnings = [*accepted.read.warnings, *film.warnings]
+    return {
+        "digest": accepted.new.digest,
+        "dimensions": {
+            "width": film.dimensions.width_px,
+            "height": film.dimensions.height_px,
+        },
+        "duration": seconds(film.duration_s),
+        "fps": as_json_number(film.timeline.fps),
+        "frame_count": film.timeline.frame_count,
+        "layers": [_layer(layer) for layer in film.layers],
+        "dissolves": [
+            {
+                "from": each.from_id,
+                "to": each.to_id,
+                "start": seconds(each.start_s),
+                "end": seconds(each.end_s),
+            }
+            for each in film.dissolves
+        ],
+        "sounds": _sounds(film),
+        "sources": {address: _source(each) for address, each in found.probed.items()},
+        "warnings": [warning.as_json() for warning in warnings],
+        "parsed_config": dict(accepted.new.config),
+    }
+
+
+def _layer(layer: ResolvedLayer) -> Json:
+    value = layer.layer
+    described: Json = {
+        "id": layer.id,
+        "type": type(value).__name__.removesuffix("Layer").lower(),
+        "path": value.path,
+        "start": seconds(layer.start_s),
+        "end": seconds(layer.end_s),
+        "first_frame": layer.first_frame,
+        "end_frame": layer.end_frame,
+        "file": layer.source,
+        "is_placeholder": layer.is_placeholder,
+        "box": _box(layer),
+    }
+    if layer.children:
+        described["layers"] = [_layer(child) for child in layer.children]
+    return described
+
+
+def _box(layer: ResolvedLayer) -> Json | None:
+    """Return where a layer is when it is first seen, and where its corners come to lie then."""
+    value = layer.layer
+    if not isinstance(value, VisualLayer) or layer.first_frame >= layer.end_frame:
+        return None
+    state = state_at(layer, Fraction(layer.first_frame) / layer.fps)
+    matrix = state.matrix
+    around = ((0.0, 0.0), (state.width, 0.0), (state.width, state.height), (0.0, state.height))
+    return {
+        "x": pixels(state.x),
+        "y": pixels(state.y),
+        "width": pixels(state.width),
+        "height": pixels(state.height),
+        "scale": round(state.scale, 6),
+        "angle": round(state.angle, 6),
+        "corners": [[pixels(at) for at in map_point(matrix, x, y)] for x, y in around],
+        "is_estimated": isinstance(value, TextLayer | SubtitlesLayer) and layer.natural is None,
+    }
+
+
+def _sounds(film: ResolvedTimeline) -> list[Json]:
+    return [
+        {
+            "layer": sound.layer_id,
+            "path": sound.path,
+            "file": sound.source,
+            "start": seconds(sound.start_s),
+            "end": seconds(sound.end_s),
+        }
+        for sound in film.sounds
+    ]
+
+
+def _source(found: ProbedSource | UnusableSource) -> Mapping[str, Any]:
+    if isinstance(found, UnusableSource):
+        return {"error": {"code": found.code, "message": found.message}}
+    return {
+        "codec": found.codec or found.sound_codec,
+        "width": found.width_px,
+        "height": found.height_px,
+        "duration": None if found.duration_s is None else seconds(found.duration_s),
+        "fps": None if found.fps is None else round(float(found.fps), 3),
+        "has_sound": found.has_sound,
+        "size": found.size_bytes,
+    }
+
+
+def seconds(time_s: Fraction) -> float:
+    """Return a time for the wire, to the microsecond."""
+    return round(float(time_s), 6)
+
+
+def pixels(number: float) -> float | None:
+    """Return a length for the wire, to the thousandth of a pixel; None if it is endless."""
+    if not isfinite(number):
+        return None
+    # Adding zero takes the sign from a zero.
+    return round(number, 3) + 0.0

@@ -1,0 +1,57 @@
+"""Builds the services of this domain."""
+
+from dataclasses import dataclass
+
+from framekiln.db.pool import Database
+from framekiln.files.ingest import Ingest
+from framekiln.kit.clock import Clock
+from framekiln.kit.guarded_transport import resolve_by_system
+from framekiln.renders.service import Renders
+from framekiln.storage.blob_store import BlobStore
+from framekiln.videos.events import VideoEvents
+from framekiln.videos.frames import Frames
+from framekiln.videos.hls.service import HlsStreams
+from framekiln.videos.planner import Planner
+from framekiln.videos.service import Videos
+from framekiln.videos.sources import SourceFinder
+from framekiln.videos.templates.remote_checks import RemoteChecks
+from framekiln.videos.templates.service import Templates
+from framekiln.videos.uploaded_sources import UploadedSources
+
+
+@dataclass(frozen=True)
+class VideoServices:
+    """What the routes of v2 work with."""
+
+    videos: Videos
+    templates: Templates
+    planner: Planner
+    frames: Frames
+    hls: HlsStreams
+    sources: SourceFinder
+    uploads: UploadedSources
+
+    @classmethod
+    def build(
+        cls,
+        database: Database,
+        *,
+        renders: Renders,
+        ingest: Ingest,
+        blobs: BlobStore,
+        events: VideoEvents,
+        clock: Clock,
+    ) -> "VideoServices":
+        """Put everything together."""
+        videos = Videos(database, renders=renders, events=events, clock=clock)
+        sources = SourceFinder(ingest, blobs)
+        remote = RemoteChecks(sources, resolve_by_system)
+        return cls(
+            videos=videos,
+            templates=Templates(database, videos=videos, remote=remote, clock=clock),
+            planner=Planner(sources),
+            frames=Frames(database, renders, blobs),
+            hls=HlsStreams(renders, blobs),
+            sources=sources,
+            uploads=UploadedSources(database, blobs, clock),
+        )

@@ -1,0 +1,90 @@
+"""Callbacks: a thing's own receiver, told of it once it has ended, beside all webhooks.
+
+They are signed, tried again and guarded as webhooks are. All of an organization have one secret,
+so that an address may differ for each thing.
+"""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Final
+
+from framekiln.db.pool import Connection, Database
+from framekiln.kit.clock import Clock
+from framekiln.kit.fetch import GuardedFetcher
+from framekiln.kit.guarded_transport import FetchRefused
+from framekiln.kit.ids import OrganizationId, new_uuid
+from framekiln.webhooks.model import Event, Subscription, SubscriptionId, SubscriptionState
+from framekiln.webhooks.outbox import Outbox
+from framekiln.webhooks.service import DNS_TIMEOUT_S, OLD_SECRET_LIFETIME
+from framekiln.webhooks.signatures import new_secret
+from framekiln.webhooks.stores import callback as callback_store
+from framekiln.webhooks.stores import delivery as lines
+from framekiln.webhooks.stores import subscription as subscriptions
+
+_RETENTION: Final = timedelta(days=30)
+_MAX_REMOVED: Final = 1000
+
+
+class Callbacks:
+    """The callbacks of all organizations."""
+
+    def __init__(
+        self, database: Database, *, outbox: Outbox, fetcher: GuardedFetcher, clock: Clock
+    ) -> None:
+        self._database = database
+        self._outbox = outbox
+        self._fetcher = fetcher
+        self._clock = clock
+
+    async def url_error(self, url: str) -> str | None:
+        """Return why nothing may be sent to an address; None when it may."""
+        try:
+            await self._fetcher.check(url, within_s=DNS_TIMEOUT_S)
+        except FetchRefused as error:
+            return error.message
+        return None
+
+    async def send(self, connection: Connection, url: str, event: Event) -> None:
+        """Have an address told, if the caller's transaction succeeds."""
+        # First, as everybody does who touches lines and subscriptions.
+        await lines.lock_resource(connection, str(event.resource_id))
+        receiver = await self._receiver(connection, event.organization_id, url)
+        if not receiver.is_active:
+            # Nobody can resume it; that something new is to be told is reason enough.
+            await subscriptions.set_active(connection, receiver.id)
+            await lines.restart(connection, receiver.id, now=self._clock.now())
+            receiver = replace(receiver, state=SubscriptionState.ACTIVE, failing_since=None)
+        await self._outbox.send_to(connection, [receiver], event)
+
+    async def rotate_secret(self, organization_id: OrganizationId) -> str:
+        """Return a new secret, to be shown this once; the old one signs as well for a day."""
+        secret = new_secret()
+        async with self._database.transaction() as connection:
+            until = self._clock.now() + OLD_SECRET_LIFETIME
+            await callback_store.set_secret(
+                connection, organization_id, secret, previous_until=until
+            )
+        return secret
+
+    async def remove_idle(self) -> int:
+        """Forget addresses that nothing was sent to for long; return how many."""
+        before = self._clock.now() - _RETENTION
+        async with self._database.transaction() as connection:
+            idle = await callback_store.list_idle(connection, before=before, limit=_MAX_REMOVED)
+            return await callback_store.delete_idle(connection, idle)
+
+    async def _receiver(
+        self, connection: Connection, organization_id: OrganizationId, url: str
+    ) -> Subscription:
+        found = await callback_store.find(connection, organization_id, url)
+        while found is None:
+            await callback_store.ensure_secret(connection, organization_id, new_secret())
+            await callback_store.insert(
+                connection,
+                SubscriptionId(new_uuid()),
+                organization_id=organization_id,
+                url=url,
+                now=self._clock.now(),
+            )
+            found = await callback_store.find(connection, organization_id, url)
+        return found

@@ -1,1 +1,0 @@
-"""Addresses that are told of one thing only, named by whoever asked for it."""

@@ -1,1 +1,0 @@
-"""The log of what was sent, is being sent and waits to be sent."""

@@ -1,1 +1,0 @@
-"""Which delivery may be sent now, counted under one lock over all workers and machines."""

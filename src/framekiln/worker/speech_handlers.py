@@ -1,0 +1,69 @@
+"""The handlers that hear speech: transcriptions, and steps of pipelines."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from framekiln.jobs.model import Handler
+from framekiln.pipelines.execution.handlers import RunStep
+from framekiln.pipelines.execution.jobs import RUN_STEP, STEPS_QUEUE
+from framekiln.pipelines.runners.detect_scenes import DetectScenes
+from framekiln.pipelines.runners.probe import Probe
+from framekiln.pipelines.runners.publish import Publish
+from framekiln.pipelines.runners.redact_render import RedactRender
+from framekiln.pipelines.runners.sample_frames import SampleFrames
+from framekiln.pipelines.runners.step import Runners
+from framekiln.pipelines.runners.step_media import StepMedia
+from framekiln.pipelines.runners.transcribe import Transcribe
+from framekiln.services import Services
+from framekiln.speech.configuration import SpeechSettings
+from framekiln.transcripts.handlers import JoinTranscript, PrepareAudio, TranscribeSlice
+from framekiln.transcripts.jobs import JOIN, PREPARE, SPEECH_QUEUE, TRANSCRIBE_SLICE
+from framekiln.transcripts.recognizer import Recognizer
+
+
+@asynccontextmanager
+async def open_speech_handlers(
+    services: Services, queues: list[str]
+) -> AsyncIterator[dict[str, Handler]]:
+    """Yield them by kind of job, with one recognizer for all."""
+    # One for both: a model takes a gigabyte. It is loaded when somebody first speaks.
+    recognizer = Recognizer(SpeechSettings.of(services.settings))
+    try:
+        yield _handlers_of(services, recognizer, queues)
+    finally:
+        await recognizer.close()
+
+
+def step_runners(services: Services, recognizer: Recognizer) -> Runners:
+    """Return what runs each type of step that a worker does."""
+    files, blobs, public_url = services.files, services.blobs, services.settings.public_url
+    media = StepMedia(services.database, files, blobs)
+    return {
+        "probe": Probe(files),
+        "publish": Publish(files, services.renders, public_url),
+        "transcribe": Transcribe(services.database, media, services.transcripts, recognizer),
+        "sample_frames": SampleFrames(media, files, blobs),
+        "detect_scenes": DetectScenes(media),
+        "redact_render": RedactRender(files, services.renders, public_url),
+    }
+
+
+def _handlers_of(
+    services: Services, recognizer: Recognizer, queues: list[str]
+) -> dict[str, Handler]:
+    handlers: dict[str, Handler] = {}
+    if SPEECH_QUEUE in queues:
+        handlers |= _speech_handlers(services, recognizer)
+    if STEPS_QUEUE in queues:
+        runners = step_runners(services, recognizer)
+        handlers[RUN_STEP] = RunStep(services.pipelines.worker, runners)
+    return handlers
+
+
+def _speech_handlers(services: Services, recognizer: Recognizer) -> dict[str, Handler]:
+    work, blobs = services.transcript_worker, services.blobs
+    return {
+        PREPARE: PrepareAudio(work, services.files, blobs, recognizer),
+        TRANSCRIBE_SLICE: TranscribeSlice(work, blobs, recognizer),
+        JOIN: JoinTranscript(work, blobs),
+    }

@@ -1,0 +1,97 @@
+"""Clause 6: renders and files have their events told, in order, with the documented fields."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framekiln.webhooks.topics import TOPICS
+from framekiln.worker.loop import run_worker
+from tests.contract.conftest import TEMPLATE
+from tests.support.app import AppHarness, open_app
+from tests.support.clips import make_clip, make_still
+from tests.support.postgres import PostgresServer
+from tests.support.receiver import Receiver
+from tests.support.uploads import upload_file, wait_processed
+from tests.support.webhooks import wait_for_requests
+
+pytestmark = pytest.mark.spec("6")
+
+PAGE = '<div data-duration-ms="200" style="width:64px;height:48px">hello</div>'
+
+
+@pytest.fixture
+async def app(postgres: PostgresServer, tmp_path: Path) -> AsyncIterator[AppHarness]:
+    allow = frozenset({"127.0.0.1"})
+    async with open_app(postgres, tmp_path, template=TEMPLATE, workers=1, fetch_allow=allow) as app:
+        telling = asyncio.create_task(run_worker(app.services, queues=["io"], concurrency=8))
+        try:
+            yield app
+        finally:
+            telling.cancel()
+            with suppress(asyncio.CancelledError):
+                await telling
+
+
+async def told(app: AppHarness, receiver: Receiver, events: str, count: int) -> Any:
+    """Subscribe, and return how to wait for what is told after the greeting."""
+    body = {"url": receiver.url(), "events": [events]}
+    assert (await app.client.post("/api/v1/webhooks", json=body)).status_code == 201
+
+    async def wait() -> list[dict[str, Any]]:
+        requests = await wait_for_requests(receiver, count + 1)
+        said = [json.loads(request.body) for request in requests]
+        return [each for each in said if each["topic"] != "webhook.test"]
+
+    return wait
+
+
+async def test_a_render_tells_its_states(app: AppHarness, receiver: Receiver) -> None:
+    wait = await told(app, receiver, "render.*", 3)
+    info = await app.render(PAGE, metadata={"order": "42"})
+    events = await wait()
+    assert [e["topic"] for e in events] == [
+        "render.created",
+        "render.rendering",
+        "render.completed",
+    ]
+    for event in events:
+        assert event["data"].keys() == TOPICS[event["topic"]].sample.keys()
+        assert event["data"]["id"] == info["id"]
+        assert event["data"]["metadata"] == {"order": "42"}
+    assert events[-1]["data"]["download_url"] == info["download_url"]
+
+
+async def test_a_render_that_fails_says_why(app: AppHarness, receiver: Receiver) -> None:
+    wait = await told(app, receiver, "render.failed", 1)
+    info = await app.render('<ef-timegroup duration="1s"><ef-video src="x.mp4"></ef-video>')
+    [event] = await wait()
+    assert event["data"]["error"] == info["error"]
+
+
+async def test_a_video_tells_its_states(
+    app: AppHarness, receiver: Receiver, tmp_path: Path
+) -> None:
+    wait = await told(app, receiver, "file.*", 4)
+    clip = make_clip(tmp_path / "clip.mp4").read_bytes()
+    file = await wait_processed(app, (await upload_file(app, clip, filename="clip.mp4"))["id"])
+    events = await wait()
+    topics = ["file.created", "file.uploading", "file.processing", "file.ready"]
+    assert [event["topic"] for event in events] == topics
+    for event in events:
+        assert event["data"].keys() == TOPICS[event["topic"]].sample.keys()
+    assert (events[-1]["data"]["width"], events[-1]["data"]["id"]) == (320, file["id"])
+
+
+async def test_a_picture_is_ready_at_once(
+    app: AppHarness, receiver: Receiver, tmp_path: Path
+) -> None:
+    wait = await told(app, receiver, "file.*", 3)
+    picture = make_still(tmp_path / "picture.png", 1).read_bytes()
+    await upload_file(app, picture, filename="picture.png", type="image")
+    topics = [event["topic"] for event in await wait()]
+    assert topics == ["file.created", "file.uploading", "file.ready"]

@@ -1,0 +1,291 @@
+"""What was filmed once is not filmed again: slices, sounds and whole films, by real workers.
+
+Every decoded picture says which frame of which source it is, and the records of the slices say
+which of them were made.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from datetime import timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framekiln.capture.page import FrameSize
+from framekiln.engine.slices import FilmSlice, cut_slices
+from framekiln.renders.cache import RenderCache
+from framekiln.renders.model import Render, slice_key
+from framekiln.renders.part_cache import RETENTION, PartCache
+from framekiln.renders.plan import RenderPlan
+from framekiln.renders.slice_store import TakenRenderSlice
+from framekiln.timeline import Timeline
+from tests.contract.conftest import TEMPLATE
+from tests.support.app import AppHarness, open_app
+from tests.support.clips import Clip, make_clip
+from tests.support.clock import SettableClock
+from tests.support.frame_codes import read_frame_code
+from tests.support.looks import colour_at, decode_frames, packets_of
+from tests.support.postgres import PostgresServer
+from tests.support.timeouts import TIMEOUT_S
+from tests.support.videos import VIDEOS, MediaServer, create_video, plain_config, video_of
+
+FPS = 5
+CLIP_S = 12
+SLICE_FRAMES = 4 * FPS
+SIZE, TIMELINE = FrameSize(160, 90), Timeline(Fraction(10), 80)
+CYAN, PINK = "#00FFFF", "#FF00FF"
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MediaServer]:
+    folder = tmp_path_factory.mktemp("media")
+    clip = Clip(fps=Fraction(FPS), duration_s=Fraction(CLIP_S), keyframe_every=FPS)
+    make_clip(folder / "clip.mp4", clip)
+    (folder / "same.mp4").write_bytes((folder / "clip.mp4").read_bytes())
+    make_clip(folder / "other.mp4", Clip(fps=Fraction(FPS), duration_s=Fraction(CLIP_S)))
+    with MediaServer(folder) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+async def app(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory, host: MediaServer
+) -> AsyncIterator[AppHarness]:
+    folder = tmp_path_factory.mktemp("kiln")
+    allow = frozenset({f"127.0.0.1:{host.port}"})
+    async with open_app(postgres, folder, template=TEMPLATE, fetch_allow=allow, workers=1) as app:
+        yield app
+
+
+@pytest.fixture
+async def fresh(app: AppHarness) -> AppHarness:
+    """An organization for which nothing was made yet."""
+    return await app.other_organization()
+
+
+def greeting(host: MediaServer, colour: str = CYAN, *, file: str = "clip.mp4") -> dict[str, Any]:
+    """A clip with a coloured box over its lower edge, in the first three seconds."""
+    box = {
+        "id": "hello",
+        "type": "shape",
+        "shape": {"kind": "rect", "color": colour},
+        "position": {"x": 0, "y": 190},
+        "size": {"width": 320, "height": 50},
+        "trim": {"end": 3},
+    }
+    return {
+        "dimensions": {"width": 320, "height": 240},
+        "fps": FPS,
+        "layers": [{"id": "clip", "type": "video", "file": host.url(f"/{file}")}, box],
+    }
+
+
+async def ended(app: AppHarness, config: dict[str, Any]) -> Render:
+    """Post a config and return the render of its video when that is made."""
+    video_id = await create_video(app, config)
+    async with asyncio.timeout(TIMEOUT_S):
+        while True:
+            body = (await app.client.get(f"{VIDEOS}/{video_id}")).json()
+            assert not body["is_failed"], body
+            if body["is_ready"]:
+                return (await video_of(app, video_id)).render
+            await asyncio.sleep(0.1)
+
+
+async def film(app: AppHarness, render: Render, path: Path) -> Path:
+    assert render.result is not None
+    await app.services.blobs.get_to_file(render.result.output_key, path)
+    return path
+
+
+async def filmed(app: AppHarness, render: Render) -> list[int]:
+    """Return the numbers of the slices that were really made."""
+    slices = await app.services.renders.finished_slices(render.id)
+    return [each.number for each in slices if "reused" not in each.record]
+
+
+async def kept_count(app: AppHarness) -> int:
+    caller = await app.services.identity.authenticate(app.key)
+    async with app.services.database.connection() as connection:
+        cursor = await connection.execute(
+            "SELECT count(*) AS n FROM kept_part WHERE organization_id = %s",
+            (caller.organization.id,),
+        )
+        row = await cursor.fetchone()
+    assert row is not None
+    return int(row["n"])
+
+
+async def test_variants_share_the_slices_that_are_equal(
+    fresh: AppHarness, host: MediaServer, tmp_path: Path
+) -> None:
+    one = await ended(fresh, greeting(host, CYAN))
+    other = await ended(fresh, greeting(host, PINK))
+    assert await filmed(fresh, one) == [0, 1, 2]
+    assert await filmed(fresh, other) == [0]
+    paths = [
+        await film(fresh, render, tmp_path / f"{n}.mp4") for n, render in enumerate((one, other))
+    ]
+    for path, is_pink in zip(paths, (False, True), strict=True):
+        frames = await asyncio.to_thread(decode_frames, path)
+        assert [read_frame_code(frame.rgb) for frame in frames] == list(range(CLIP_S * FPS))
+        red, green, _ = colour_at(frames[2 * FPS + 2].rgb, 160, 220)
+        assert (red > 200, green > 200) == (is_pink, not is_pink)
+    first, second = (packets_of(path) for path in paths)
+    assert first[SLICE_FRAMES:] == second[SLICE_FRAMES:]
+    assert first[:SLICE_FRAMES] != second[:SLICE_FRAMES]
+
+
+async def test_a_film_with_reused_slices_is_the_one_made_without(
+    app: AppHarness, host: MediaServer, tmp_path: Path
+) -> None:
+    sharing, alone = await app.other_organization(), await app.other_organization()
+    await ended(sharing, greeting(host, CYAN))
+    shared = await ended(sharing, greeting(host, PINK))
+    plain = await ended(alone, greeting(host, PINK))
+    assert await filmed(sharing, shared) == [0]
+    assert await filmed(alone, plain) == [0, 1, 2], "another organization's are nobody's business"
+    one = await film(sharing, shared, tmp_path / "shared.mp4")
+    other = await film(alone, plain, tmp_path / "plain.mp4")
+    assert one.read_bytes() == other.read_bytes()
+
+
+async def test_the_same_film_from_another_address_is_copied_and_stays(
+    fresh: AppHarness, host: MediaServer, tmp_path: Path
+) -> None:
+    first = await ended(fresh, greeting(host))
+    again = await ended(fresh, greeting(host, file="same.mp4"))
+    assert again.id != first.id
+    assert again.result is not None
+    assert again.result.record["reused"] == "film"
+    assert await filmed(fresh, again) == []
+    before = (await film(fresh, first, tmp_path / "first.mp4")).read_bytes()
+    for each in (await fresh.client.get(VIDEOS)).json()["data"]:
+        if (await video_of(fresh, each["id"])).render.id == first.id:
+            await fresh.client.delete(f"{VIDEOS}/{each['id']}")
+    assert first.result is not None
+    assert await fresh.services.blobs.info(first.result.output_key) is None, "the first one is gone"
+    after = await film(fresh, again, tmp_path / "again.mp4")
+    assert after.read_bytes() == before
+
+
+async def test_another_source_is_another_film(fresh: AppHarness, host: MediaServer) -> None:
+    await ended(fresh, greeting(host))
+    other = await ended(fresh, greeting(host, file="other.mp4"))
+    assert await filmed(fresh, other) == [0, 1, 2]
+
+
+def page(body: str) -> dict[str, Any]:
+    layer = {"id": "page", "type": "html", "html": {"page": {"body": body}}}
+    box = {"width": 160, "height": 90}
+    return {"dimensions": box, "duration": 1, "fps": FPS, "layers": [{**layer, "size": box}]}
+
+
+async def test_a_page_without_scripts_is_reused(fresh: AppHarness) -> None:
+    body = "<p style='color:red;animation:a 1s'>Hi</p><style>@keyframes a{to{opacity:0}}</style>"
+    first, again = await ended(fresh, page(body)), await ended(fresh, page(body))
+    assert await filmed(fresh, first) == [0]
+    assert again.result is not None
+    assert again.result.record["reused"] == "film"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "<p>Hi</p><script>document.title = crypto.randomUUID()</script>",
+        "<p style=\"background:url('https://127.0.0.1:1/lost.png')\">Hi</p>",
+    ],
+    ids=["with a script", "that asks for something from outside"],
+)
+async def test_a_page_that_may_differ_is_filmed_each_time(fresh: AppHarness, body: str) -> None:
+    first, again = await ended(fresh, page(body)), await ended(fresh, page(body))
+    assert (await filmed(fresh, first), await filmed(fresh, again)) == ([0], [0])
+
+
+async def test_a_part_whose_bytes_are_gone_is_made_again(
+    fresh: AppHarness, host: MediaServer
+) -> None:
+    """Its maker may have died between the row and the blob."""
+    await ended(fresh, greeting(host, CYAN))
+    caller = await fresh.services.identity.authenticate(fresh.key)
+    await fresh.services.blobs.delete_prefix(f"org/{caller.organization.id}/kept")
+    other = await ended(fresh, greeting(host, PINK))
+    assert await filmed(fresh, other) == [0, 1, 2]
+    third = await ended(fresh, greeting(host, "#FFFF00"))
+    assert await filmed(fresh, third) == [0]
+
+
+async def test_parts_go_when_they_are_too_much_or_nobody_uses_them(
+    fresh: AppHarness, host: MediaServer
+) -> None:
+    services, render = fresh.services, await ended(fresh, greeting(host))
+    prefix = f"org/{render.organization_id}/kept"
+
+    async def sizes() -> list[int]:
+        return [each.size_bytes async for each in services.blobs.list(prefix)]
+
+    whole = await sizes()
+    assert len(whole) == await kept_count(fresh) == 4, "three slices and the sound"
+    clock = SettableClock(services.clock.now() + RETENTION - timedelta(minutes=5))
+    await PartCache(services.database, services.blobs, clock).evict_unused()
+    assert await sizes() == whole
+    await PartCache(services.database, services.blobs, clock, sum(whole) - 1).evict_unused()
+    left = await sizes()
+    assert 0 < len(left) == await kept_count(fresh) < 4
+    assert sum(left) < sum(whole)
+    clock.advance(timedelta(minutes=10))
+    await PartCache(services.database, services.blobs, clock).evict_unused()
+    assert (await kept_count(fresh), await sizes()) == (0, [])
+
+
+async def test_a_replaced_worker_adds_nothing_to_the_cache(
+    fresh: AppHarness, host: MediaServer
+) -> None:
+    """The fence holds for copies as for films."""
+    services = fresh.services
+    render = await ended(fresh, greeting(host))
+    assert render.plan is not None
+    digest = (await services.renders.finished_slices(render.id))[1].record["digest"]
+    late = TakenRenderSlice(
+        render.id, FilmSlice(1, SLICE_FRAMES, SLICE_FRAMES), fence=9, digest=digest
+    )
+    reuse = RenderCache(services.render_worker, services.blobs, services.part_cache)
+    assert await reuse.finish_slice_from_cache(render, late, RenderPlan.from_json(render.plan)), (
+        "it was found"
+    )
+    assert await services.blobs.info(slice_key(render, number=1, fence=9)) is None
+    assert await filmed(fresh, render) == [0, 1, 2]
+
+
+async def test_a_link_that_a_dead_worker_began_is_taken_over(
+    postgres: PostgresServer, tmp_path: Path
+) -> None:
+    async with open_app(postgres, tmp_path / "data", template=TEMPLATE) as app:
+        services, work = app.services, app.services.render_worker
+        render = (await video_of(app, await create_video(app, plain_config(duration=8)))).render
+        owner, plan = render.organization_id, RenderPlan(SIZE, TIMELINE, (), ("beware",))
+        await services.blobs.put(f"org/{owner}/slice", b"pictures")
+        await services.part_cache.add(owner, "sha256:a", key=f"org/{owner}/slice", record={})
+        await work.start(render.id, job_id=1, attempt=1)
+        await work.save_plan(render, plan, cut_slices(TIMELINE), ["sha256:a", None])
+        dead = await work.take_slice(render, job_id=1, after=None)
+        assert dead is not None
+        keys = [slice_key(render, number=0, fence=fence) for fence in (1, 2)]
+        await services.part_cache.copy_to(owner, "sha256:a", to_key=keys[0])
+
+        assert await work.start(render.id, job_id=1, attempt=2)
+        taken = await work.take_slice(render, job_id=1, after=None)
+        assert taken is not None
+        assert (taken.slice.number, taken.fence) == (0, 2)
+        reuse = RenderCache(work, services.blobs, services.part_cache)
+        assert await reuse.finish_slice_from_cache(render, taken, plan)
+        assert await reuse.finish_slice_from_cache(render, dead, plan), "it was not dead after all"
+        assert await services.blobs.info(keys[0]) is None
+        assert await services.blobs.get(keys[1]) == b"pictures"
+        [done] = await services.renders.finished_slices(render.id)
+        assert (done.blob_key, done.record["warnings"]) == (keys[1], ["beware"])
+        last = await work.take_slice(render, job_id=1, after=0)
+        assert last is not None
+        assert not await reuse.finish_slice_from_cache(render, last, plan), "it has no digest"

@@ -1,0 +1,87 @@
+"""An ordinary browser tab: real time, real network, as somebody who watches a page has it."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from framekiln.capture.browser import find_chromium
+from framekiln.capture.cdp import CdpConnection
+from tests.support.timeouts import TIMEOUT_S
+
+FLAGS = (
+    "--headless",
+    "--remote-debugging-pipe",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--mute-audio",
+    "--autoplay-policy=no-user-gesture-required",
+    "--disable-background-networking",
+    "--no-proxy-server",
+)
+
+
+class BrowserTab:
+    """One page; scripts run in it and give back what their promise resolves to."""
+
+    def __init__(self, connection: CdpConnection) -> None:
+        self._connection = connection
+        target = self._call("Target.createTarget", {"url": "about:blank"}, session=None)
+        attached = self._call("Target.attachToTarget", {**target, "flatten": True}, session=None)
+        self._session = attached["sessionId"]
+        self.said: list[str] = []
+        self._connection.listen("Runtime.consoleAPICalled", self._session, self._hear)
+        self._call("Runtime.enable", {}, session=self._session)
+
+    def open(self, url: str) -> None:
+        self._call("Page.navigate", {"url": url}, session=self._session)
+        self.run(
+            "new Promise((done) => document.readyState === 'complete' ? done() : "
+            "addEventListener('load', done))"
+        )
+
+    def run(self, script: str) -> Any:
+        """Evaluate an expression, wait for its promise and return its value."""
+        params = {"expression": script, "awaitPromise": True, "returnByValue": True}
+        answer = self._call("Runtime.evaluate", params, session=self._session)
+        if "exceptionDetails" in answer:
+            details = answer["exceptionDetails"]
+            raise AssertionError(f"{details.get('exception', details)}; console: {self.said}")
+        return answer["result"].get("value")
+
+    def _hear(self, event: dict[str, Any]) -> None:
+        self.said.append(" ".join(json.dumps(arg.get("value")) for arg in event["args"]))
+
+    def _call(self, method: str, params: dict[str, Any], *, session: str | None) -> dict[str, Any]:
+        return self._connection.call(method, params, session=session, within_s=TIMEOUT_S)
+
+
+@contextmanager
+def open_tab(profile: Path) -> Iterator[BrowserTab]:
+    """Start a browser with an empty profile, and end it however the block is left."""
+    to_read, to_write = os.pipe()
+    from_read, from_write = os.pipe()
+    place = f'exec 3<&{to_read} 4>&{from_write}; exec "$@"'
+    command = [find_chromium(), *FLAGS, f"--user-data-dir={profile}"]
+    process = subprocess.Popen(
+        ["/bin/bash", "-c", place, "chromium", *command],
+        pass_fds=(to_read, from_write),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    os.close(to_read)
+    os.close(from_write)
+    connection = CdpConnection(read_fd=from_read, write_fd=to_write)
+    try:
+        yield BrowserTab(connection)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        connection.close()

@@ -1,0 +1,58 @@
+"""How long tests wait. No test may depend on the speed of the machine.
+
+A machine whose cores are taken by others needs ten times as long as a quiet one. So a limit that
+only ends a hanging test is minutes long. A test of a deadline asks for what can never be done, and
+gives it one limit after the other.
+"""
+
+from collections.abc import Iterator
+from types import TracebackType
+from typing import Final
+
+from framekiln.engine.film_order import FilmLimits
+
+TIMEOUT_S: Final = 300.0
+"""Longer than anything takes; only a failing test waits this long."""
+FILM_LIMITS: Final = FilmLimits(settle_s=TIMEOUT_S, frame_s=TIMEOUT_S, whole_s=2 * TIMEOUT_S)
+"""For films that are not about limits."""
+_LIMITS_S: Final = (2.0, 20.0, 200.0)
+
+
+class Attempt:
+    """One attempt with a limit; as a context manager it gives the limit's seconds."""
+
+    def __init__(self, limit_s: float, too_early: tuple[type[Exception], ...]) -> None:
+        self.has_passed = False
+        self._limit_s = limit_s
+        self._too_early = too_early
+
+    def __enter__(self) -> float:
+        return self._limit_s
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> bool:
+        self.has_passed = kind is None
+        return kind is not None and issubclass(kind, self._too_early)
+
+
+def increasing_limits(*too_early: type[Exception]) -> Iterator[Attempt]:
+    """Yield attempts with ever longer limits, until one does not raise what is `too_early`.
+
+        for attempt in ever_longer(PageNeverSettled):
+            with attempt as limit_s, pytest.raises(PageBlocked):
+                ...
+
+    A slow machine may use up a short limit before it comes to what the test is about. With the
+    longest limit every error counts.
+    """
+    *shorter, longest = _LIMITS_S
+    for limit_s in shorter:
+        attempt = Attempt(limit_s, too_early)
+        yield attempt
+        if attempt.has_passed:
+            return
+    yield Attempt(longest, ())

@@ -1,0 +1,72 @@
+"""Files with speech in them, and a worker that listens to them."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import av
+import numpy as np
+from av.audio.stream import AudioStream
+
+from framekiln.services import Services
+from framekiln.speech.model import Samples
+from framekiln.worker.loop import run_worker
+from tests.support.app import AppHarness
+from tests.support.uploads import upload_file, wait_processed
+
+TRANSCRIPTIONS = "/api/v1/transcriptions"
+RATE_HZ = 16_000
+
+
+@asynccontextmanager
+async def running_transcription_worker(services: Services) -> AsyncIterator[None]:
+    """Let a worker process files and transcribe them, and stop it afterwards."""
+    task = asyncio.create_task(run_worker(services, queues=["files", "speech"], concurrency=1))
+    try:
+        yield
+    finally:
+        assert not task.done(), task.exception()
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+async def ready_file(app: AppHarness, data: bytes) -> dict[str, Any]:
+    """Upload a video or sound and return it when it can be used."""
+    uploaded = await upload_file(app, data)
+    found = await wait_processed(app, uploaded["id"])
+    assert found["status"] == "ready", found
+    return found
+
+
+async def transcribe(app: AppHarness, file_id: str, **body: Any) -> dict[str, Any]:
+    """Have a file transcribed, and return what is known when that has ended."""
+    answer = await app.client.post(f"/api/v1/files/{file_id}/transcribe", json=body)
+    assert answer.status_code in (200, 201), answer.text
+    return await wait_ended(app, answer.json()["id"])
+
+
+async def wait_ended(app: AppHarness, transcription_id: str) -> dict[str, Any]:
+    path = f"{TRANSCRIPTIONS}/{transcription_id}"
+    await app.get_in_parts(f"{path}/progress")
+    found: dict[str, Any] = (await app.client.get(path)).json()
+    assert found["status"] in ("complete", "failed")
+    return found
+
+
+def write_sound(path: Path, samples: Samples, *, start_ms: int = 0, codec: str = "aac") -> Path:
+    """Write 16 kHz mono samples as a file in which the sound begins at `start_ms`."""
+    with av.open(path, "w") as container:
+        stream = container.add_stream(codec, rate=RATE_HZ, layout="mono")
+        assert isinstance(stream, AudioStream)
+        for first in range(0, len(samples), 1024):
+            block = np.ascontiguousarray(samples[None, first : first + 1024], np.float32)
+            frame = av.AudioFrame.from_ndarray(block, "fltp", "mono")
+            frame.sample_rate, frame.time_base = RATE_HZ, Fraction(1, RATE_HZ)
+            frame.pts = first + start_ms * RATE_HZ // 1000
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode(None))
+    return path

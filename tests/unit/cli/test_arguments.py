@@ -1,0 +1,46 @@
+"""What commands read from files and options, and what they say of what they cannot use."""
+
+from pathlib import Path
+
+import pytest
+
+from framekiln.cli.arguments import read_json, resolve_file_id
+from framekiln.cli.pipeline_endpoints import read_headers
+from framekiln.kit.errors import InvalidInput
+from tests.unit.client.scripted_service import ScriptedService
+
+
+def test_json_from_a_file(tmp_path: Path) -> None:
+    path = tmp_path / "definition.json"
+    path.write_text('{"steps": {"é": 1}}', "utf-8")
+    assert read_json(path) == {"steps": {"é": 1}}
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "\xff"])
+def test_what_is_no_json_object_is_refused_by_name(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "definition.json"
+    path.write_bytes(text.encode("latin-1"))
+    with pytest.raises(InvalidInput, match=r"definition\.json"):
+        read_json(path)
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="No such file"):
+        read_json(tmp_path / "none.json")
+    with pytest.raises(InvalidInput, match=r"neither the id of a file nor a local file"):
+        resolve_file_id(ScriptedService().client, str(tmp_path / "none.mp4"), quiet=True)
+
+
+def test_an_id_is_taken_as_it_is() -> None:
+    desk = ScriptedService()
+    file_id = "0f0bd5d1-6f21-4f8e-9a57-0c2a5a8f3b52"
+    assert resolve_file_id(desk.client, file_id, quiet=True) == file_id
+    assert desk.requests == []
+
+
+def test_headers() -> None:
+    assert read_headers(["X-A: b: c", "d:e"]) == {"X-A": "b: c", "d": "e"}
+    assert read_headers([]) == {}
+    for line in ("no colon", ": value"):
+        with pytest.raises(InvalidInput, match="Name: value"):
+            read_headers([line])

@@ -1,0 +1,75 @@
+"""What a start prints."""
+
+import json
+import shlex
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import UUID
+
+from framekiln.cli.startup_message import EXAMPLE_RENDER, StartupMessage, example_render_command
+from framekiln.identity.model import IssuedUser, User
+from framekiln.kit.ids import UserId
+from framekiln.settings import Settings
+
+KEY = "ef_secret_id"
+USER = IssuedUser(
+    User(UserId(UUID(int=1)), "admin@localhost", datetime(2030, 1, 1, tzinfo=UTC)), "made-up"
+)
+
+
+def settings(**given: object) -> Settings:
+    return Settings.model_validate({"data": Path("/data"), "port": 9000, **given})
+
+
+def test_first_start_shows_the_key_once_in_words_and_in_the_command() -> None:
+    text = StartupMessage(settings(), issued_key=KEY, pid=1).as_text()
+    assert f"API key: {KEY}\n" in text
+    assert "http://127.0.0.1:9000\n" in text
+    assert f"Bearer {KEY}" in text
+
+
+def test_later_start_says_how_to_get_another_key() -> None:
+    text = StartupMessage(settings(), issued_key=None, pid=1).as_text()
+    assert "framekiln keys create" in text
+    assert "Bearer $FRAMEKILN_API_KEY" in text
+
+
+def test_key_from_the_settings_is_never_printed() -> None:
+    given = settings(api_key="ef_operators_own")
+    greeting = StartupMessage(given, issued_key=None, pid=1)
+    assert "ef_operators_own" not in greeting.as_text()
+    assert "ef_operators_own" not in json.dumps(greeting.as_json())
+    assert "Bearer $FRAMEKILN_API_KEY" in greeting.as_text()
+
+
+def test_json_holds_the_same_facts() -> None:
+    told = StartupMessage(
+        settings(base_url="https://video.example/"), issued_key=KEY, pid=7
+    ).as_json()
+    assert told["url"] == "https://video.example"
+    assert told["api_key"] == KEY
+    assert told["pid"] == 7
+    assert "https://video.example/api/v1/renders" in told["curl"]
+
+
+def test_command_is_one_line_that_a_shell_reads_as_meant() -> None:
+    command = example_render_command("http://127.0.0.1:8080", key=KEY)
+    assert "\n" not in command
+    words = shlex.split(command)
+    assert words[0] == "curl"
+    assert json.loads(words[words.index("-d") + 1]) == EXAMPLE_RENDER
+    assert words.count(f"Authorization: Bearer {KEY}") == 3
+    assert words[words.index("-o", words.index("read")) + 1] == "out.mp4"
+
+
+def test_first_user_is_shown_with_the_password() -> None:
+    greeting = StartupMessage(settings(), issued_key=KEY, pid=1, issued_user=USER)
+    assert "Login: admin@localhost\nPassword: made-up\n" in greeting.as_text()
+    told = greeting.as_json()
+    assert (told["email"], told["password"]) == ("admin@localhost", "made-up")
+
+
+def test_later_start_shows_no_password() -> None:
+    greeting = StartupMessage(settings(), issued_key=None, pid=1)
+    assert "Password" not in greeting.as_text()
+    assert greeting.as_json()["password"] is None

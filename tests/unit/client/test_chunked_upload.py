@@ -1,0 +1,135 @@
+"""Uploads go on at the missing byte, whatever breaks, and give up when nothing helps."""
+
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from framekiln.client import uploads
+from framekiln.client.connection import ServiceConnection
+from framekiln.client.errors import LocalFileUnusable, ServiceRefused, ServiceUnreachable
+from framekiln.client.files import guess_type
+from framekiln.client.uploads import file_md5, file_size, send_file
+from tests.support.timeouts import TIMEOUT_S
+from tests.unit.client.upload_service import UploadService
+
+DATA = random.Random(1).randbytes(1000)
+Send = Callable[[UploadService], list[tuple[int, int]]]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "film.mp4"
+    path.write_bytes(DATA)
+    return path
+
+
+@pytest.fixture
+def send(path: Path, monkeypatch: pytest.MonkeyPatch) -> Send:
+    monkeypatch.setattr(uploads, "CHUNK_BYTES", 300)
+
+    def run(endpoints: UploadService) -> list[tuple[int, int]]:
+        reports: list[tuple[int, int]] = []
+        connection = ServiceConnection(
+            "http://desk",
+            "ef_a_b",
+            patience_s=TIMEOUT_S,
+            transport=httpx.MockTransport(endpoints),
+            sleep=lambda _: None,
+        )
+        send_file(connection, "/upload", path, lambda *each: reports.append(each))
+        return reports
+
+    return run
+
+
+def test_chunks_in_order(send: Send) -> None:
+    desk = UploadService(len(DATA))
+    assert send(desk) == [(0, 1000), (300, 1000), (600, 1000), (900, 1000), (1000, 1000)]
+    assert desk.data == DATA
+    assert desk.asked == [
+        "GET",
+        *(f"POST bytes {a}-{min(a + 299, 999)}/1000" for a in (0, 300, 600, 900)),
+    ]
+
+
+def test_what_is_there_is_not_sent(send: Send) -> None:
+    desk = UploadService(len(DATA), data=DATA[:777])
+    send(desk)
+    assert desk.asked == ["GET", "POST bytes 777-999/1000"]
+    assert desk.data == DATA
+    done = UploadService(len(DATA), data=DATA)
+    send(done)
+    assert done.asked == ["GET"]
+
+
+def test_a_connection_that_breaks_is_taken_up_where_it_broke(send: Send) -> None:
+    desk = UploadService(len(DATA), faults=[None, None, "cut", None, "cut"])
+    send(desk)
+    assert desk.data == DATA
+    assert desk.asked[2:6] == [
+        "POST bytes 300-599/1000",
+        "GET",
+        "POST bytes 450-749/1000",
+        "GET",
+    ]
+
+
+@pytest.mark.parametrize("trouble", ["lost", 500, 502, 503, 429])
+def test_a_service_that_is_away_for_a_while(send: Send, trouble: int | str) -> None:
+    desk = UploadService(len(DATA), faults=[trouble, None, trouble, trouble, trouble])
+    send(desk)
+    assert desk.data == DATA
+
+
+def test_an_answer_that_was_lost_costs_nothing(send: Send) -> None:
+    """The bytes came, the answer did not."""
+    desk = UploadService(len(DATA), faults=[None, "lost"])
+    send(desk)
+    assert desk.asked[2:4] == ["GET", "POST bytes 300-599/1000"]
+
+
+def test_a_refusal_is_final_and_in_the_words_of_the_service(send: Send) -> None:
+    desk = UploadService(len(DATA), faults=[None, 410])
+    with pytest.raises(ServiceRefused, match=r"words \(410\)") as caught:
+        send(desk)
+    assert caught.value.details["error"] == "a_code"
+    assert len(desk.asked) == 2
+
+
+def test_retries_stop_after_the_time_limit(path: Path) -> None:
+    def nobody(request: httpx.Request) -> httpx.Response:
+        raise httpx.ConnectError("refused", request=request)
+
+    connection = ServiceConnection(
+        "http://desk", "k", patience_s=0.05, transport=httpx.MockTransport(nobody)
+    )
+    with pytest.raises(ServiceUnreachable, match="does not answer"):
+        send_file(connection, "/upload", path, lambda *_: None)
+
+
+def test_files_that_cannot_be_sent(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    for name in ("empty", "missing", "."):
+        with pytest.raises(LocalFileUnusable):
+            file_size(tmp_path / name)
+    with pytest.raises(LocalFileUnusable):
+        file_md5(tmp_path / "missing")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("a.MP4", "video"),
+        ("a.wav", "video"),
+        ("a", "video"),
+        ("a.JPG", "image"),
+        ("a.svg", "image"),
+        ("a.vtt", "caption"),
+        ("a.json", "caption"),
+    ],
+)
+def test_types_by_name(name: str, expected: str) -> None:
+    assert guess_type(Path(name)) == expected

@@ -1,0 +1,47 @@
+"""Progress streams are followed to their last word, however often they break."""
+
+import httpx
+import pytest
+
+from framekiln.client.connection import ServiceConnection, follow_progress
+from framekiln.client.errors import EndedBadly
+from tests.support.timeouts import TIMEOUT_S
+
+HALF = b'event: progress\ndata: {"progress": 0.5}\n\n'
+HEARTBEAT = b'event: heartbeat\ndata: {"status": "processing"}\n\n'
+COMPLETE = b'event: progress\ndata: {"progress":1.0}\n\nevent: complete\ndata: {}\n\n'
+
+
+def followed(*answers: httpx.Response) -> list[float]:
+    waiting = list(answers)
+    connection = ServiceConnection(
+        "http://service",
+        "k",
+        patience_s=TIMEOUT_S,
+        transport=httpx.MockTransport(lambda _: waiting.pop(0)),
+        sleep=lambda _: None,
+    )
+    fractions: list[float] = []
+    follow_progress(connection, "/progress", fractions.append)
+    assert waiting == []
+    return fractions
+
+
+def test_progress_is_followed_to_completion() -> None:
+    assert followed(httpx.Response(200, content=HALF + HEARTBEAT + COMPLETE)) == [0.5, 1.0]
+
+
+def test_a_stream_that_ends_early_is_opened_again() -> None:
+    answers = [
+        httpx.Response(200, content=HALF),
+        httpx.Response(503),
+        httpx.Response(200, content=HALF + COMPLETE),
+    ]
+    assert followed(*answers) == [0.5, 0.5, 1.0]
+
+
+def test_an_error_is_told_with_its_code() -> None:
+    content = HALF + b"event: error\ndata: wrong_content: the content is text/plain\n\n"
+    with pytest.raises(EndedBadly, match="text/plain") as caught:
+        followed(httpx.Response(200, content=content))
+    assert caught.value.details == {"error": "wrong_content"}

@@ -1,0 +1,130 @@
+"""What is heard, when, and how loud."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from framekiln.composition.layers import LayerAudio
+from tests.unit.composition.layers.configs import MUSIC, film, video
+
+
+def music(**fields: Any) -> dict[str, Any]:
+    return {"type": "audio", "id": "m", "file": MUSIC, **fields}
+
+
+def sound_of(*layers: dict[str, Any], name: str = "m", **top: Any) -> LayerAudio:
+    return next(sound for sound in film(*layers, **top).sounds if sound.layer_id == name)
+
+
+def pieces(sound: LayerAudio) -> list[tuple[float, ...]]:
+    return [
+        (float(each.start_s), float(each.end_s), float(each.source_in_s), float(each.speed))
+        for each in sound.segments()
+    ]
+
+
+def fade(name: str, duration: float, **more: Any) -> dict[str, Any]:
+    return {"type": name, "options": {"duration": duration, **more}}
+
+
+PIECES: list[tuple[str, dict[str, Any], list[tuple[float, ...]]]] = [
+    ("plain", music(), [(0, 3, 0, 1)]),
+    ("trimmed", music(trim={"start": 1, "end": 2}), [(0, 1, 1, 1)]),
+    ("later", music(timeline={"start": 2}), [(2, 5, 0, 1)]),
+    ("before zero", music(timeline={"start": -1}), [(0, 2, 1, 1)]),
+    ("faster", music(speed=2), [(0, 1.5, 0, 2)]),
+    ("twice", music(loop=2, timeline={"start": -2}), [(0, 1, 2, 1), (1, 4, 0, 1)]),
+    (
+        "for ever",
+        music(loop=True, trim={"start": 1}),
+        [(0, 2, 1, 1), (2, 4, 1, 1), (4, 6, 1, 1), (6, 7, 1, 1)],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("layer", "expected"), [row[1:] for row in PIECES], ids=[row[0] for row in PIECES]
+)
+def test_pieces(layer: dict[str, Any], expected: list[tuple[float, ...]]) -> None:
+    assert pieces(sound_of(layer, duration=7)) == expected
+
+
+def test_videos_sound_until_they_freeze() -> None:
+    sound = sound_of(video(trim={"end": 3}, freeze=True), name="v", duration=7)
+    assert pieces(sound) == [(0, 3, 0, 1)]
+
+
+def test_only_what_has_sound_is_heard() -> None:
+    layer = {"type": "waveform", "file": MUSIC}
+    assert film(layer).sounds == ()
+
+
+def gains(sound: LayerAudio, *times: float) -> list[float]:
+    return [sound.gain_at(Fraction(str(time))) for time in times]
+
+
+def test_volume_and_fades_multiply() -> None:
+    sound = sound_of(music(audio={"volume": 0.5}, transitions=[fade("fadeOut", 1)]))
+    assert gains(sound, 0, 2, 2.5, 3) == pytest.approx([0.5, 0.5, 0.25, 0])
+
+
+def test_a_fade_can_leave_the_sound_alone() -> None:
+    sound = sound_of(video(transitions=[fade("fadeIn", 2, audio=False)]), name="v")
+    assert gains(sound, 0, 1) == [1, 1]
+
+
+def test_keyframes_replace_the_volume() -> None:
+    frames = [{"type": "volume", "options": {"time": t, "value": v}} for t, v in ((0, 0), (2, 1))]
+    sound = sound_of(music(audio={"volume": 0.1}, transitions=frames))
+    assert gains(sound, 0, 1, 2, 3) == pytest.approx([0, 0.5, 1, 1])
+
+
+def test_a_group_fades_what_is_in_it() -> None:
+    group = {
+        "type": "group",
+        "timeline": {"start": 1},
+        "layers": [music(transitions=[fade("fadeIn", 2)])],
+        "transitions": [fade("fadeIn", 2)],
+    }
+    sound = sound_of(group)
+    assert gains(sound, 1, 2, 3) == pytest.approx([0, 0.25, 1])
+    assert sound.start_s == 1
+
+
+def test_a_group_ends_what_is_in_it() -> None:
+    group = {"type": "group", "trim": {"start": 1, "end": 2}, "layers": [music()]}
+    assert pieces(sound_of(group)) == [(0, 1, 1, 1)]
+
+
+def test_a_hidden_group_is_silent() -> None:
+    group = {"type": "group", "visible": False, "layers": [music()]}
+    assert film(group).sounds == ()
+
+
+def test_ducking_lowers_under_others() -> None:
+    duck = {"under": ["v"], "amount": 0.8}
+    voice = video(timeline={"start": 2}, trim={"end": 2})
+    sound = sound_of(music(loop=True, audio={"duck": duck}), voice, duration=8)
+    assert gains(sound, 1, 1.875, 2, 3, 4, 5) == pytest.approx([1, 0.6, 0.2, 0.2, 0.2, 1])
+
+
+@pytest.mark.parametrize("easing", ["linear", "easeInOut", "elasticOut"])
+def test_lines_between_gain_points_are_the_gain(easing: str) -> None:
+    frames = [
+        {"type": "volume", "options": {"time": t, "value": v, "easing": easing}}
+        for t, v in ((0.5, 0), (2, 1))
+    ]
+    sound = sound_of(music(transitions=[*frames, fade("fadeOut", 2)]))
+    points = sound.gain_points()
+    assert points[0][0] == sound.start_s
+    assert points[-1][0] == sound.end_s
+    times = np.linspace(0, 3, 301)
+    drawn = np.interp(times, [float(time) for time, _ in points], [gain for _, gain in points])
+    exact = [sound.gain_at(Fraction(time)) for time in times]
+    assert np.abs(drawn - exact).max() < 0.005
+
+
+def test_a_plain_sound_has_two_gain_points() -> None:
+    assert sound_of(music(audio={"volume": 0.5})).gain_points() == [(0, 0.5), (3, 0.5)]

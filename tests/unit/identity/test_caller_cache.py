@@ -1,0 +1,47 @@
+"""The short memory of keys that were just checked."""
+
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+from framekiln.identity.model import ApiKey, Caller, IssuedKey, Organization
+from framekiln.identity.service import CACHE_FOR, CACHE_SIZE, CallerCache
+from framekiln.kit.ids import ApiKeyId, OrganizationId
+
+NOW = datetime(2030, 1, 1, tzinfo=UTC)
+ORGANIZATION = Organization(OrganizationId(UUID(int=1)), "default", True, NOW)
+KEY = ApiKey(ApiKeyId(UUID(int=2)), ORGANIZATION.id, "key", "abc", NOW, None, None)
+CALLER = Caller(ORGANIZATION, KEY)
+
+
+def test_it_remembers_for_a_while_only() -> None:
+    recent = CallerCache()
+    recent.put("hash", CALLER, now=NOW)
+    assert recent.get("hash", now=NOW) is CALLER
+    assert recent.get("hash", now=NOW + CACHE_FOR - timedelta(milliseconds=1)) is CALLER
+    assert recent.get("hash", now=NOW + CACHE_FOR) is None
+    assert recent.get("other", now=NOW) is None
+
+
+def test_a_clock_set_back_does_not_prolong_it() -> None:
+    recent = CallerCache()
+    recent.put("hash", CALLER, now=NOW)
+    assert recent.get("hash", now=NOW - timedelta(seconds=1)) is None
+
+
+def test_it_does_not_grow_without_end() -> None:
+    recent = CallerCache()
+    for number in range(CACHE_SIZE + 1):
+        recent.put(str(number), CALLER, now=NOW)
+    assert recent.get("0", now=NOW) is None
+    assert recent.get(str(CACHE_SIZE), now=NOW) is CALLER
+
+
+def test_clearing_forgets_everybody() -> None:
+    recent = CallerCache()
+    recent.put("hash", CALLER, now=NOW)
+    recent.clear()
+    assert recent.get("hash", now=NOW) is None
+
+
+def test_the_text_of_a_new_key_is_not_shown_by_accident() -> None:
+    assert "ef_secret" not in repr(IssuedKey(text="ef_secret_abc", key=KEY))

@@ -1,0 +1,69 @@
+"""Sound at another speed: as long as it must be, at its pitch, and where it belongs."""
+
+import wave
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from framekiln.media.audio.resampler import read_resampled
+from framekiln.media.audio.time_stretch import read_time_stretched
+
+RATE = 48_000
+
+
+@pytest.fixture(scope="module")
+def beeps(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tenth of a second of 1 kHz at each full second, three seconds long."""
+    path = tmp_path_factory.mktemp("sound") / "beeps.wav"
+    sound = np.zeros(3 * RATE)
+    for second in range(3):
+        at = np.arange(RATE // 10)
+        sound[second * RATE + at] = 0.5 * np.sin(2 * np.pi * 1000 * at / RATE)
+    with wave.open(str(path), "wb") as file:
+        file.setnchannels(1)
+        file.setsampwidth(2)
+        file.setframerate(RATE)
+        file.writeframes((sound * 32767).astype("<i2").tobytes())
+    return path
+
+
+@pytest.mark.parametrize("speed", [Fraction(1, 2), Fraction(3, 4), Fraction(3, 2), Fraction(4)])
+def test_beeps_are_where_they_belong_and_sound_the_same(beeps: Path, speed: Fraction) -> None:
+    length = int(3 * RATE / speed)
+    parts = list(read_time_stretched(beeps, 0, length, speed=speed))
+    firsts = np.cumsum([0, *(part.samples.shape[1] for part in parts)])
+    assert [part.first for part in parts] == firsts[:-1].tolist()
+    samples = np.concatenate([part.samples for part in parts], axis=1)[0]
+    assert abs(len(samples) - length) <= RATE // 20
+    for second in (1, 2):
+        at = int(second * RATE / speed)
+        heard = samples[at - RATE // 5 : at + RATE // 5]
+        onset = np.flatnonzero(np.abs(heard) > 0.25)[0] - RATE // 5
+        assert abs(onset) < 0.016 * RATE
+        middle = samples[at + int(0.03 * RATE / speed) :][: int(0.04 * RATE / speed)]
+        spectrum = np.abs(np.fft.rfft(middle * np.hanning(len(middle)), 1 << 16))
+        assert spectrum.argmax() * RATE / (1 << 16) == pytest.approx(1000, abs=60)
+
+
+@pytest.mark.parametrize("speed", [Fraction(1, 2), Fraction(11, 10), Fraction(4)])
+def test_without_keeping_the_pitch_it_changes_with_the_speed(beeps: Path, speed: Fraction) -> None:
+    length = int(3 * RATE / speed)
+    parts = list(read_resampled(beeps, 0, length, speed=speed))
+    assert [part.first for part in parts] == list(range(0, length, parts[0].samples.shape[1]))
+    samples = np.concatenate([part.samples for part in parts], axis=1)[0]
+    assert len(samples) == length
+    at = np.arange(length) * float(speed) / RATE
+    beeping = (at % 1 > 0.01) & (at % 1 < 0.09)
+    expected = 0.5 * np.sin(2 * np.pi * 1000 * (at % 1))
+    assert np.abs(samples - expected)[beeping].max() < 0.005
+    assert np.abs(samples[(at % 1 > 0.12) & (at % 1 < 0.98)]).max() < 0.005
+
+
+def test_it_can_start_anywhere(beeps: Path) -> None:
+    parts = list(read_time_stretched(beeps, RATE // 2, RATE // 2 + RATE, speed=Fraction(2)))
+    assert parts[0].first == RATE // 2
+    samples = np.concatenate([part.samples for part in parts], axis=1)[0]
+    onset = np.flatnonzero(np.abs(samples) > 0.25)[0]
+    assert onset == pytest.approx(RATE // 4, abs=0.016 * RATE)

@@ -1,0 +1,56 @@
+"""The tables of allowed changes."""
+
+import pytest
+
+from framekiln.pipelines.scheduling.run_state import MediaState
+from framekiln.pipelines.scheduling.status import (
+    RUN_CHANGES,
+    STEP_CHANGES,
+    RunStatus,
+    StepStatus,
+    steps_before,
+)
+
+
+@pytest.mark.spec("3.3")
+def test_terminal_runs() -> None:
+    assert [status.value for status in RunStatus if status.is_terminal] == [
+        "succeeded",
+        "failed",
+        "filtered",
+        "cancelled",
+    ]
+
+
+def test_every_status_is_in_its_table() -> None:
+    assert set(RUN_CHANGES) == set(RunStatus)
+    assert set(STEP_CHANGES) == set(StepStatus)
+
+
+def test_only_a_retry_leads_on_from_an_end() -> None:
+    for run, run_changes in RUN_CHANGES.items():
+        if run.is_terminal:
+            assert run_changes == ({RunStatus.PENDING} if run.is_retryable else set())
+    for step, changes in STEP_CHANGES.items():
+        if step.is_terminal:
+            assert changes <= {StepStatus.PENDING}
+
+
+def test_what_succeeded_stays() -> None:
+    assert not STEP_CHANGES[StepStatus.SUCCEEDED]
+    assert set(steps_before(StepStatus.WAITING_REVIEW)) == {"ready", "running"}
+
+
+@pytest.mark.parametrize(
+    ("file_status", "media"),
+    [
+        ("created", MediaState.ARRIVING),
+        ("uploading", MediaState.ARRIVING),
+        ("receiving", MediaState.ARRIVING),
+        ("processing", MediaState.ARRIVING),
+        ("ready", MediaState.WHOLE),
+        ("failed", MediaState.FAILED),
+    ],
+)
+def test_what_a_file_means_to_a_run(file_status: str, media: MediaState) -> None:
+    assert MediaState.of_file(file_status) is media

@@ -1,0 +1,40 @@
+"""Heavy queues have places of their own."""
+
+from framekiln.worker.pools import WorkerPool, worker_pools
+
+
+def test_light_queues_share_and_heavy_ones_do_not() -> None:
+    crews = worker_pools(["control", "io", "files", "speech"], concurrency=20, slots=2)
+    assert crews == [
+        WorkerPool(("control", "io"), 20),
+        WorkerPool(("files",), 2),
+        WorkerPool(("speech",), 2),
+    ]
+
+
+def test_a_single_queue_gets_what_was_asked_for() -> None:
+    assert worker_pools(["files"], concurrency=7, slots=2) == [WorkerPool(("files",), 7)]
+
+
+def test_only_heavy_queues() -> None:
+    assert worker_pools(["files", "playback"], concurrency=7, slots=3) == [
+        WorkerPool(("files",), 3),
+        WorkerPool(("playback",), 4),
+        WorkerPool(("ahead",), 3),
+    ]
+
+
+def test_at_least_two_steps_run_side_by_side_and_light_ones_apart_from_heavy_ones() -> None:
+    assert worker_pools(["speech", "steps"], concurrency=1, slots=1) == [
+        WorkerPool(("speech",), 1),
+        WorkerPool(("steps",), 2),
+        WorkerPool(("light_steps",), 8),
+    ]
+    assert WorkerPool(("steps",), 4) in worker_pools(["speech", "steps"], concurrency=1, slots=4)
+
+
+def test_prefetch_jobs_have_a_pool_of_their_own() -> None:
+    assert worker_pools(["playback"], concurrency=7, slots=2) == [
+        WorkerPool(("playback",), 7),
+        WorkerPool(("ahead",), 2),
+    ]
