@@ -44,8 +44,9 @@ async def main(conninfo, folder):
     settings = Settings(data=Path(folder), base_url="http://kiln.test",
         fetch_allow=frozenset({"127.0.0.1"}), fetch_ca_file=Path(folder) / "cert.pem")
     async with Services.open(settings, conninfo) as services:
-        await services.jobs.run_worker({"pipeline.send": attempt_handler(services)}, queues=["endpoints"],
-            concurrency=8, name="victim", timing=FAST_TIMING)
+        await services.jobs.run_worker(
+            {"pipeline.send": attempt_handler(services)}, queues=["endpoints"], concurrency=8,
+            name="victim", timing=FAST_TIMING)
 
 asyncio.run(main(*sys.argv[1:]))
 """
