@@ -70,8 +70,8 @@ async def refused(task: str, source: Path) -> FramekilnError:
     return caught.value
 
 
-IMAGE = "framekiln.media.images.image_facts:task"
-OVERVIEW = "framekiln.media.analysis.overview:task"
+IMAGE = "framekiln.media.images.image_facts:image_facts_task"
+OVERVIEW = "framekiln.media.analysis.overview:overview_task"
 
 
 def png_chunk(name: bytes, body: bytes) -> bytes:

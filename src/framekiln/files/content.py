@@ -26,8 +26,8 @@ _EXAMPLES: Final[dict[FileType, str]] = {
     FileType.CAPTION: "WebVTT, SubRip or JSON",
 }
 _CHECKS: Final[dict[FileType, str]] = {
-    FileType.IMAGE: "framekiln.media.images.image_facts:task",
-    FileType.CAPTION: "framekiln.media.caption_check:task",
+    FileType.IMAGE: "framekiln.media.images.image_facts:image_facts_task",
+    FileType.CAPTION: "framekiln.media.caption_check:caption_check_task",
 }
 _LIMITS: Final = ResourceLimits(
     cpu_s=30, memory_bytes=1 << 30, file_bytes=MAX_BYTES[FileType.IMAGE], wall_s=60

@@ -153,7 +153,7 @@ async def make_overview(folder: Path, stretch: ProgressRange) -> None:
     """Make thumbnails and waveform of the source; a file is ready without them too."""
     try:
         await run_confined(
-            "framekiln.media.analysis.overview:task",
+            "framekiln.media.analysis.overview:overview_task",
             {"source": SOURCE, "folder": "."},
             limits=_OVERVIEW_LIMITS,
             folder=folder,
@@ -203,7 +203,7 @@ class ProcessFile(PrepareVideo):
         check_md5(file, md5)
         media_type = check_type(file.type, source)
         told = await run_confined(
-            "framekiln.media.tracks.split:task",
+            "framekiln.media.tracks.split:split_task",
             {"source": source.name, "folder": "."},
             limits=_SPLIT_LIMITS,
             folder=folder,

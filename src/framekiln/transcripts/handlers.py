@@ -85,7 +85,7 @@ class PrepareAudio:
         else:
             await self.files.fetch_track(file, transcription.track_id, place.source)
         told = await run_confined(
-            "framekiln.media.audio.speech_samples:task",
+            "framekiln.media.audio.speech_samples:speech_samples_task",
             {"source": str(place.source), "stream_index": stream_index, "samples": "samples"},
             limits=_LIMITS,
             folder=place.folder,

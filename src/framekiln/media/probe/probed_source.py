@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from framekiln.kit.media_kind import MediaKind
 
-PROBE_SOURCE_TASK: Final = "framekiln.media.probe.source:task"
+PROBE_SOURCE_TASK: Final = "framekiln.media.probe.source:probe_source_task"
 
 
 @dataclass(frozen=True, kw_only=True)

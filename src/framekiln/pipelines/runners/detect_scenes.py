@@ -35,7 +35,7 @@ class DetectScenes:
         settings, window = work.step.settings, work.window
         assert isinstance(settings, detect_scenes.Settings)
         told = await run_confined(
-            "framekiln.media.analysis.scene_cuts:task",
+            "framekiln.media.analysis.scene_cuts:scene_cuts_task",
             {
                 "source": str(place.source),
                 "threshold": settings.threshold,

@@ -48,7 +48,7 @@ class SampleFrames:
         self, work: StepWork, place: Workplace, *, every_ms: int, part: range
     ) -> list[int]:
         told = await run_confined(
-            "framekiln.media.analysis.sampled_frames:task",
+            "framekiln.media.analysis.sampled_frames:sampled_frames_task",
             {
                 "source": str(place.source),
                 "folder": ".",

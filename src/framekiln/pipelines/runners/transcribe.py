@@ -81,7 +81,7 @@ class Transcribe:
             if not await self.media.fetch(work, "audio", place.source, lead_ms=MARGIN_MS):
                 return Transcript(None)
             await run_confined(
-                "framekiln.media.audio.span_samples:task",
+                "framekiln.media.audio.span_samples:span_samples_task",
                 {
                     "source": str(place.source),
                     "samples": "samples",
