@@ -14,10 +14,10 @@ from framekiln.kit.confined.errors import ConfinedKilled
 from framekiln.kit.errors import Unavailable
 from framekiln.media.errors import UnreadableMedia
 from framekiln.pipelines.execution.jobs import unit_key_of
+from framekiln.pipelines.execution.step_work import Waiting
 from framekiln.pipelines.execution.unit_transitions import MAX_TAKES
 from framekiln.pipelines.model.ids import RunId
 from framekiln.pipelines.outputs.model import MAX_OUTPUT_BYTES, StepOutput
-from framekiln.pipelines.runners.step import Waiting
 from tests.support.pipelines import PipelineHarness, ScriptedRunner, step
 
 TWO = {"steps": {"look": step("probe"), "out": step("publish", "look")}}

@@ -15,7 +15,7 @@ from framekiln.jobs.model import JobContext
 from framekiln.kit.ids import RenderId
 from framekiln.pipelines.execution.handlers import RunStep
 from framekiln.pipelines.outputs.model import Annotation, StepOutput
-from framekiln.pipelines.runners.redact_render import RedactRender
+from framekiln.pipelines.steps.redact_render import RedactRenderRunner
 from framekiln.renders.handlers.redact import RedactFile
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import BASE_URL
@@ -62,7 +62,7 @@ async def pipelines(
         parts = pipelines.app.services
         finds = ScriptedRunner()
         finds.results = [StepOutput({}, (SPOKEN,))]
-        hides = RedactRender(parts.files, parts.renders, BASE_URL)
+        hides = RedactRenderRunner(parts.files, parts.renders, BASE_URL)
         pipelines.handler = RunStep(
             pipelines.services.worker, {"probe": finds, "redact_render": hides}
         )

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 import pytest
 
 from framekiln.pipelines.execution.handlers import RunStep
-from framekiln.pipelines.execution.jobs import RUN_STEP, queue_for_step
+from framekiln.pipelines.execution.jobs import RUN_STEP
+from framekiln.pipelines.execution.step_work import Runners, StepWork
 from framekiln.pipelines.outputs.model import StepOutput
-from framekiln.pipelines.runners.step import Runners, StepWork
 from framekiln.pipelines.scheduling.run_state import MediaState
+from framekiln.pipelines.steps import STEP_TYPES
 from framekiln.worker.pools import worker_pools
 from tests.support.jobs import wait_until
 from tests.support.pipelines import PipelineHarness, ScriptedRunner, step
@@ -106,4 +107,4 @@ async def test_two_heavy_steps_run_at_once_and_light_ones_wait_for_neither(
 def test_steps_that_decode_or_transcribe_use_the_heavy_queue(
     kind: str, media: MediaState, queue: str
 ) -> None:
-    assert queue_for_step(kind, media) == queue
+    assert STEP_TYPES[kind].queue(media) == queue

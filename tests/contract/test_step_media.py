@@ -18,13 +18,13 @@ from framekiln.client.uploads import split_video
 from framekiln.db.pool import DatabaseUnavailable
 from framekiln.jobs.model import JobContext
 from framekiln.pipelines.execution.handlers import RunStep
+from framekiln.pipelines.execution.step_media import StepMedia
+from framekiln.pipelines.execution.step_work import StepRunner
 from framekiln.pipelines.outputs.model import Annotation, BoxKeyframe, StepOutput
-from framekiln.pipelines.runners.detect_scenes import DetectScenes
-from framekiln.pipelines.runners.publish import Publish
-from framekiln.pipelines.runners.redact_render import RedactRender
-from framekiln.pipelines.runners.sample_frames import SampleFrames
-from framekiln.pipelines.runners.step import StepRunner
-from framekiln.pipelines.runners.step_media import StepMedia
+from framekiln.pipelines.steps.detect_scenes import DetectScenesRunner
+from framekiln.pipelines.steps.publish import PublishRunner
+from framekiln.pipelines.steps.redact_render import RedactRenderRunner
+from framekiln.pipelines.steps.sample_frames import SampleFramesRunner
 from framekiln.renders.handlers.redact import RedactFile
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import BASE_URL
@@ -60,10 +60,10 @@ async def pipelines(
         media = StepMedia(parts.database, parts.files, parts.blobs)
         runners: dict[str, StepRunner] = {
             "probe": told,
-            "sample_frames": SampleFrames(media, parts.files, parts.blobs),
-            "detect_scenes": DetectScenes(media),
-            "redact_render": RedactRender(parts.files, parts.renders, BASE_URL),
-            "publish": Publish(parts.files, parts.renders, BASE_URL),
+            "sample_frames": SampleFramesRunner(media, parts.files, parts.blobs),
+            "detect_scenes": DetectScenesRunner(media),
+            "redact_render": RedactRenderRunner(parts.files, parts.renders, BASE_URL),
+            "publish": PublishRunner(parts.files, parts.renders, BASE_URL),
         }
         pipelines.handler = RunStep(pipelines.services.worker, runners)
         yield pipelines

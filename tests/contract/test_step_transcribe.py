@@ -11,8 +11,8 @@ import pytest
 
 from framekiln.client.uploads import split_video
 from framekiln.pipelines.execution.handlers import RunStep
-from framekiln.pipelines.runners.step_media import StepMedia
-from framekiln.pipelines.runners.transcribe import Transcribe
+from framekiln.pipelines.execution.step_media import StepMedia
+from framekiln.pipelines.steps.transcribe import TranscribeRunner
 from framekiln.speech.configuration import SpeechSettings
 from framekiln.transcripts.recognizer import Recognizer
 from tests.contract.conftest import TEMPLATE
@@ -43,7 +43,7 @@ async def pipelines(
         parts = pipelines.app.services
         media = StepMedia(parts.database, parts.files, parts.blobs)
         recognizer = Recognizer(SpeechSettings.of(parts.settings))
-        runner = Transcribe(parts.database, media, parts.transcripts, recognizer)
+        runner = TranscribeRunner(parts.database, media, parts.transcripts, recognizer)
         pipelines.handler = RunStep(pipelines.services.worker, {"transcribe": runner})
         yield pipelines
         await recognizer.close()

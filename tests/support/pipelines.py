@@ -16,8 +16,8 @@ from psycopg.types.json import Jsonb
 from framekiln.jobs.model import JobContext
 from framekiln.kit.clock import SystemClock
 from framekiln.pipelines.execution.handlers import RunStep
+from framekiln.pipelines.execution.step_work import Runners, StepWork, Waiting
 from framekiln.pipelines.outputs.model import StepOutput
-from framekiln.pipelines.runners.step import Runners, StepWork, Waiting
 from framekiln.pipelines.wiring import PipelineDependencies, PipelineServices
 from tests.support.app import AppHarness, open_app
 from tests.support.clock import SettableClock

@@ -148,6 +148,12 @@ class InputFileFailed(CompositionFailed):
     code = "file_failed"
 
 
+class RedactionFailed(CompositionFailed):
+    """The render that a step had made failed. There is no automatic retry (spec 2.11)."""
+
+    code = "redaction_failed"
+
+
 class StepTypeUnavailable(FramekilnError):
     """This version has no runner for a type of step."""
 

@@ -13,7 +13,9 @@ from framekiln.pipelines.endpoints.callbacks import EndpointCallbacks
 from framekiln.pipelines.endpoints.concurrency import EndpointConcurrencyLimiter
 from framekiln.pipelines.endpoints.worker import AttemptWorker
 from framekiln.pipelines.execution.coordinator import ConcurrencyLimiter, RunCoordinator
+from framekiln.pipelines.execution.dispatch import UnitDispatcher
 from framekiln.pipelines.execution.media_boundaries import MediaBoundaryReader
+from framekiln.pipelines.execution.step_type import StepTypes
 from framekiln.pipelines.execution.worker import RunWorker
 from framekiln.pipelines.services.batches import Batches
 from framekiln.pipelines.services.endpoints import Endpoints
@@ -21,6 +23,7 @@ from framekiln.pipelines.services.outputs import Outputs
 from framekiln.pipelines.services.pipelines import Pipelines
 from framekiln.pipelines.services.reviews import Reviews
 from framekiln.pipelines.services.runs import Runs
+from framekiln.pipelines.steps import STEP_TYPES
 from framekiln.storage.blob_store import BlobStore
 from framekiln.webhooks.outbox import Outbox
 
@@ -54,17 +57,22 @@ class PipelineServices:
     attempt_worker: AttemptWorker
     callbacks: EndpointCallbacks
     changes: ChangeQueue
+    step_types: StepTypes
 
     @classmethod
     def build(
-        cls, dependencies: PipelineDependencies, *, limiter: ConcurrencyLimiter | None = None
+        cls,
+        dependencies: PipelineDependencies,
+        *,
+        limiter: ConcurrencyLimiter | None = None,
+        step_types: StepTypes = STEP_TYPES,
     ) -> "PipelineServices":
         """Put everything together."""
         database, clock = dependencies.database, dependencies.clock
         limiter = limiter or EndpointConcurrencyLimiter(dependencies.jobs, clock=clock)
         advance = RunCoordinator(
             database,
-            jobs=dependencies.jobs,
+            dispatcher=UnitDispatcher(dependencies.jobs, step_types=step_types),
             boundary_reader=MediaBoundaryReader(database, blobs=dependencies.blobs),
             limiter=limiter,
             outbox=dependencies.outbox,
@@ -73,7 +81,7 @@ class PipelineServices:
         versions = advance.versions
         batches = Batches(database, versions=versions, outbox=dependencies.outbox, clock=clock)
         return cls(
-            pipelines=Pipelines(database, clock=clock),
+            pipelines=Pipelines(database, clock=clock, step_types=step_types),
             endpoints=Endpoints(database, fetcher=dependencies.fetcher, clock=clock),
             coordinator=advance,
             runs=Runs(database, advance=advance, clock=clock),
@@ -89,6 +97,7 @@ class PipelineServices:
                 batches=batches,
                 notifications=dependencies.notifications,
             ),
+            step_types=step_types,
         )
 
     async def tick(self) -> None:

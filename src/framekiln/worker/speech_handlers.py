@@ -6,14 +6,7 @@ from contextlib import asynccontextmanager
 from framekiln.jobs.model import Handler
 from framekiln.pipelines.execution.handlers import RunStep
 from framekiln.pipelines.execution.jobs import RUN_STEP, STEPS_QUEUE
-from framekiln.pipelines.runners.detect_scenes import DetectScenes
-from framekiln.pipelines.runners.probe import Probe
-from framekiln.pipelines.runners.publish import Publish
-from framekiln.pipelines.runners.redact_render import RedactRender
-from framekiln.pipelines.runners.sample_frames import SampleFrames
-from framekiln.pipelines.runners.step import Runners
-from framekiln.pipelines.runners.step_media import StepMedia
-from framekiln.pipelines.runners.transcribe import Transcribe
+from framekiln.pipelines.execution.step_type import StepServices, open_runners
 from framekiln.services import Services
 from framekiln.speech.configuration import SpeechSettings
 from framekiln.transcripts.handlers import JoinTranscript, PrepareAudio, TranscribeSlice
@@ -34,18 +27,17 @@ async def open_speech_handlers(
         await recognizer.close()
 
 
-def step_runners(services: Services, recognizer: Recognizer) -> Runners:
-    """Return what runs each type of step that a worker does."""
-    files, blobs, public_url = services.files, services.blobs, services.settings.public_url
-    media = StepMedia(services.database, files, blobs)
-    return {
-        "probe": Probe(files),
-        "publish": Publish(files, services.renders, public_url),
-        "transcribe": Transcribe(services.database, media, services.transcripts, recognizer),
-        "sample_frames": SampleFrames(media, files, blobs),
-        "detect_scenes": DetectScenes(media),
-        "redact_render": RedactRender(files, services.renders, public_url),
-    }
+def step_services(services: Services, recognizer: Recognizer) -> StepServices:
+    """Return what runners of steps are built from."""
+    return StepServices(
+        database=services.database,
+        files=services.files,
+        blobs=services.blobs,
+        renders=services.renders,
+        transcripts=services.transcripts,
+        recognizer=recognizer,
+        public_url=services.settings.public_url,
+    )
 
 
 def _handlers_of(
@@ -55,7 +47,7 @@ def _handlers_of(
     if SPEECH_QUEUE in queues:
         handlers |= _speech_handlers(services, recognizer)
     if STEPS_QUEUE in queues:
-        runners = step_runners(services, recognizer)
+        runners = open_runners(services.pipelines.step_types, step_services(services, recognizer))
         handlers[RUN_STEP] = RunStep(services.pipelines.worker, runners)
     return handlers
 

@@ -9,6 +9,7 @@ import pytest
 
 from framekiln.pipelines.definition.normal_form import digest
 from framekiln.pipelines.services.pipelines import read_definition
+from framekiln.pipelines.steps import STEP_TYPES
 from tests.support.app import AppHarness, new_key
 from tests.support.pipelines import API, PROBE, PipelineHarness, enable_pipelines, step
 
@@ -45,7 +46,7 @@ class TestPipelines:
         assert (made["name"], made["latest_version"], made["archived_at"]) == (name, 1, None)
         version = made["version"]
         assert version["version"] == 1
-        assert version["digest"] == digest(read_definition(PROBE))
+        assert version["digest"] == digest(read_definition(PROBE, STEP_TYPES))
         assert version["definition"]["steps"]["look"] == {
             "type": "probe",
             "needs": [],

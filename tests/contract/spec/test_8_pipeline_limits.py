@@ -19,10 +19,10 @@ from framekiln.kit.clock import SystemClock
 from framekiln.pipelines.endpoints.media_urls import media_expiry
 from framekiln.pipelines.execution import handlers
 from framekiln.pipelines.execution.handlers import RunStep
+from framekiln.pipelines.execution.step_media import StepMedia
+from framekiln.pipelines.execution.step_work import StepWork
 from framekiln.pipelines.outputs.model import MAX_OUTPUT_BYTES, StepOutput
-from framekiln.pipelines.runners.step import StepWork
-from framekiln.pipelines.runners.step_media import StepMedia
-from framekiln.pipelines.runners.transcribe import Transcribe
+from framekiln.pipelines.steps.transcribe import TranscribeRunner
 from framekiln.services import Services
 from framekiln.transcripts.recognizer import Recognizer
 from framekiln.webhooks.signatures import new_secret, standard_headers
@@ -298,7 +298,7 @@ class TestStepsThatFail:
         line, parts = endpoints.pipelines, endpoints.pipelines.app.services
         media = StepMedia(parts.database, parts.files, parts.blobs)
         # Nothing is heard here.
-        runner = Transcribe(parts.database, media, parts.transcripts, cast(Recognizer, None))
+        runner = TranscribeRunner(parts.database, media, parts.transcripts, cast(Recognizer, None))
         before, line.handler = line.handler, RunStep(line.services.worker, {"transcribe": runner})
         pipeline = await line.create_pipeline({"steps": {"said": step("transcribe")}})
         run = await line.start_run(pipeline, await endpoints.add_file())

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.definition.validation import validate
+from framekiln.pipelines.steps import STEP_TYPES
 
 ENDPOINT_ID = "6f1c3c0e-8a57-4f0a-9a53-0d5f6c3a8f10"
 SEGMENTS = {"mode": "segment", "window_ms": 5000}
@@ -17,7 +18,7 @@ def defined(**steps: Any) -> Definition:
         key: endpoint(*step) if isinstance(step, list | tuple) else step
         for key, step in steps.items()
     }
-    definition = validate({"steps": written})
+    definition = validate({"steps": written}, STEP_TYPES)
     assert isinstance(definition, Definition), definition
     return definition
 

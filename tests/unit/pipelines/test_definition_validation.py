@@ -11,6 +11,7 @@ from framekiln.kit.canonical_json import canonical_json
 from framekiln.pipelines.definition.model import Definition, Segmentation
 from framekiln.pipelines.definition.validation import validate
 from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
+from framekiln.pipelines.steps import STEP_TYPES
 from tests.unit.pipelines.definitions import ENDPOINT_ID, definitions, endpoint, filter_on
 
 PROBE: dict[str, Any] = {"type": "probe"}
@@ -18,7 +19,7 @@ WHEN = {"path": "p.metadata.a", "op": "exists"}
 
 
 def issues_of(value: Any) -> list[tuple[str, str]]:
-    found = validate(value)
+    found = validate(value, STEP_TYPES)
     assert isinstance(found, list)
     return [(issue.path, issue.code.value) for issue in found]
 
@@ -40,7 +41,8 @@ def test_a_definition_is_read_with_its_defaults() -> None:
                     "granularity": {"mode": "segment", "window_ms": 5000.0},
                 },
             }
-        }
+        },
+        STEP_TYPES,
     )
     assert isinstance(definition, Definition)
     assert list(definition.steps) == ["cut", "look", "ok", "show"]
@@ -115,7 +117,7 @@ def test_the_outside_of_a_definition(value: Any, issue: tuple[str, str]) -> None
 @pytest.mark.spec("8")
 def test_the_largest_definition_is_accepted() -> None:
     steps = {f"{'s' * 60}{n}": PROBE for n in range(64)}
-    assert isinstance(validate({"steps": steps}), Definition)
+    assert isinstance(validate({"steps": steps}, STEP_TYPES), Definition)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +192,9 @@ def test_wrong_windows(granularity: dict[str, Any], path: str, code: str) -> Non
 def test_the_bounds_of_windows(kind: str, window_ms: int, overlap_ms: int) -> None:
     granularity = {"mode": "segment", "window_ms": window_ms, "overlap_ms": overlap_ms}
     settings = {"with": {"endpoint_id": ENDPOINT_ID}} if kind == "endpoint" else {}
-    definition = validate({"steps": {"a": {"type": kind, "granularity": granularity, **settings}}})
+    definition = validate(
+        {"steps": {"a": {"type": kind, "granularity": granularity, **settings}}}, STEP_TYPES
+    )
     assert isinstance(definition, Definition)
     assert definition.steps["a"].segmentation == Segmentation(window_ms, overlap_ms)
 
@@ -212,13 +216,13 @@ def test_whoever_is_named_like_a_namespace_keeps_it() -> None:
 
 def test_two_steps_may_swap_their_names() -> None:
     steps = {"a": {**PROBE, "namespace": "b"}, "b": {**PROBE, "namespace": "a"}}
-    assert isinstance(validate({"steps": steps}), Definition)
+    assert isinstance(validate({"steps": steps}, STEP_TYPES), Definition)
 
 
 @pytest.mark.spec("4.7")
 def test_a_filter_reads_only_what_it_needs() -> None:
     steps = {"p": PROBE, "q": PROBE, "r": endpoint("p"), "f": filter_on("r")}
-    assert isinstance(validate({"steps": steps}), Definition)
+    assert isinstance(validate({"steps": steps}, STEP_TYPES), Definition)
     steps["f"]["when"] = {"all": [{"path": f"{n}.metadata.x", "op": "exists"} for n in "pqfz"]}
     assert issues_of({"steps": steps}) == [
         (f"steps.f.when.all.{index}.path", "not_upstream") for index in (1, 2, 3)
@@ -229,7 +233,7 @@ def test_a_path_names_a_namespace_and_not_a_key() -> None:
     steps = {"p": {**PROBE, "namespace": "facts"}, "f": filter_on("p")}
     assert issues_of({"steps": steps}) == [("steps.f.when.path", "not_upstream")]
     steps["f"]["when"]["path"] = "facts.metadata.width"
-    assert isinstance(validate({"steps": steps}), Definition)
+    assert isinstance(validate({"steps": steps}, STEP_TYPES), Definition)
 
 
 JSON_LIKE = st.recursive(
@@ -281,7 +285,7 @@ def test_a_number_that_python_cannot_write_is_refused() -> None:
 @given(JSON_LIKE)
 def test_anything_may_come_in(value: Any) -> None:
     for whole in (value, {"steps": value}, {"steps": {"a": value}}):
-        check_answer(validate(whole))
+        check_answer(validate(whole, STEP_TYPES))
 
 
 @settings(deadline=None, max_examples=100)
@@ -298,7 +302,7 @@ def test_any_part_may_be_replaced_by_anything(definition: dict[str, Any], data: 
             break
         target = inner
     target[key] = data.draw(JSON_LIKE)
-    check_answer(validate(spoilt))
+    check_answer(validate(spoilt, STEP_TYPES))
 
 
 def check_answer(answer: Definition | list[ValidationIssue]) -> None:

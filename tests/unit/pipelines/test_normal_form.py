@@ -12,11 +12,12 @@ from hypothesis import strategies as st
 from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.definition.normal_form import digest, load, normal_form
 from framekiln.pipelines.definition.validation import validate
+from framekiln.pipelines.steps import STEP_TYPES
 from tests.unit.pipelines.definitions import ENDPOINT_ID, definitions, predicates
 
 
 def read(value: Any) -> Definition:
-    definition = validate(value)
+    definition = validate(value, STEP_TYPES)
     assert isinstance(definition, Definition), definition
     return definition
 
@@ -109,8 +110,8 @@ def test_the_digest_is_that_of_the_canonical_json() -> None:
 @given(definitions())
 def test_a_normal_form_means_what_was_written(written: dict[str, Any]) -> None:
     definition = read(written)
-    assert load(normal_form(definition)) == definition
-    assert normal_form(load(normal_form(definition))) == normal_form(definition)
+    assert load(normal_form(definition), STEP_TYPES) == definition
+    assert normal_form(load(normal_form(definition), STEP_TYPES)) == normal_form(definition)
 
 
 @settings(deadline=None, max_examples=50)

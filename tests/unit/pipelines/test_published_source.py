@@ -5,8 +5,10 @@ from typing import Any
 import pytest
 
 from framekiln.pipelines.definition.model import Definition
-from framekiln.pipelines.definition.published_source import definition_warnings, nearest_redactions
+from framekiln.pipelines.definition.step_rules import TypedGraph, definition_warnings
 from framekiln.pipelines.definition.validation import validate
+from framekiln.pipelines.steps import STEP_TYPES
+from framekiln.pipelines.steps.publish import nearest_redactions
 from tests.support.pipelines import step
 
 pytestmark = pytest.mark.spec("2.11")
@@ -19,9 +21,10 @@ def hide(*needs: str) -> dict[str, Any]:
 
 
 def checked(**steps: Any) -> Any:
-    found = validate({"steps": steps})
+    found = validate({"steps": steps}, STEP_TYPES)
     if isinstance(found, Definition):
-        return [[each.key for each in level] for level in nearest_redactions(found, "out")]
+        types = {key: STEP_TYPES[each.type] for key, each in found.steps.items()}
+        return list(nearest_redactions(TypedGraph(found.needs, types), "out"))
     return [(issue.path, str(issue.code)) for issue in found]
 
 
@@ -52,13 +55,14 @@ def test_whether_a_redaction_is_there_is_told_with_all_other_issues() -> None:
 
 def warned(out: dict[str, Any]) -> list[str]:
     steps = {"hide": hide(), "check": step("review", "hide"), "out": out}
-    return [each.path for each in definition_warnings({"steps": steps})]
+    return [each.path for each in definition_warnings({"steps": steps}, STEP_TYPES)]
 
 
 def test_publishing_after_a_redaction_without_a_source_is_warned_of() -> None:
     assert warned(step("publish", "check")) == ["steps.out.with.source"]
     assert warned({"type": "publish", "needs": ["hide"]}) == ["steps.out.with.source"]
-    [warning] = definition_warnings({"steps": {"hide": hide(), "out": step("publish", "hide")}})
+    steps = {"hide": hide(), "out": step("publish", "hide")}
+    [warning] = definition_warnings({"steps": steps}, STEP_TYPES)
     assert warning.code == "original_published"
     assert all(word in warning.message for word in ("out", "hide", '"redacted"', '"original"'))
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from framekiln.pipelines.runners.step_media import Spans, Stretch, spans_of
+from framekiln.pipelines.execution.step_media import Spans, Stretch, spans_of
 
 INDEX: dict[str, Any] = {
     "-1": {"track": -1, "type": "video", "timescale": 1, "segments": []},

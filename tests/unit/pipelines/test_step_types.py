@@ -6,13 +6,13 @@ import pytest
 
 from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.definition.normal_form import normal_form
-from framekiln.pipelines.definition.steps import STEP_TYPES
 from framekiln.pipelines.definition.validation import validate
+from framekiln.pipelines.steps import STEP_TYPES
 from tests.unit.pipelines.definitions import ENDPOINT_ID
 
 
 def settings_of(kind: str, settings: Any) -> Any:
-    answer = validate({"steps": {"a": {"type": kind, "with": settings}}})
+    answer = validate({"steps": {"a": {"type": kind, "with": settings}}}, STEP_TYPES)
     if isinstance(answer, Definition):
         return normal_form(answer)["steps"]["a"]["with"]
     return [(issue.path.removeprefix("steps.a.with."), issue.code.value) for issue in answer]

@@ -1,13 +1,13 @@
 """What callers get about pipelines, versions, endpoints, batches, reviews and outputs."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 
-from framekiln.pipelines.definition.published_source import definition_warnings
+from framekiln.pipelines.definition.step_rules import DefinitionWarning
 from framekiln.pipelines.model.batch import Batch
 from framekiln.pipelines.model.endpoint import Endpoint
 from framekiln.pipelines.model.pipeline import Pipeline, PipelineVersion
@@ -54,9 +54,9 @@ class WarningInfo(BaseModel):
     message: str
 
     @classmethod
-    def all_of(cls, definition: Mapping[str, Any]) -> "list[WarningInfo]":
-        """Return what is to be said of a definition that was accepted."""
-        return [cls(**vars(each)) for each in definition_warnings(definition)]
+    def all_of(cls, warnings: Iterable[DefinitionWarning]) -> "list[WarningInfo]":
+        """Return what is shown of warnings."""
+        return [cls(**vars(each)) for each in warnings]
 
 
 class VersionCreated(BaseModel):

@@ -49,11 +49,11 @@ async def create_pipeline(request: Request, caller: PipelineCaller) -> PipelineC
     """Make a pipeline with its first version."""
     body = await read_json_value(request, max_bytes=MAX_DEFINITION_BYTES)
     name, definition = _named_definition(body)
-    created, version = await services_of(request).pipelines.pipelines.create(
-        caller.organization.id, name, definition
-    )
+    pipelines = services_of(request).pipelines.pipelines
+    created, version = await pipelines.create(caller.organization.id, name, definition)
     shown = PipelineDetail.describe(created, version)
-    return PipelineCreated(**vars(shown), warnings=WarningInfo.all_of(definition))
+    warnings = WarningInfo.all_of(pipelines.warnings(definition))
+    return PipelineCreated(**vars(shown), warnings=warnings)
 
 
 @router.get("/pipelines/{pipeline_id}", summary="Show a pipeline")
@@ -109,14 +109,15 @@ async def create_version(
     body = await read_json_value(request, max_bytes=MAX_DEFINITION_BYTES)
     is_wrapped = isinstance(body, dict) and set(body) == {"definition"}
     definition = body["definition"] if is_wrapped else body
-    version, is_new = await services_of(request).pipelines.pipelines.add_version(
+    pipelines = services_of(request).pipelines.pipelines
+    version, is_new = await pipelines.add_version(
         caller.organization.id, _pipeline_id(pipeline_id), definition
     )
     response.status_code = 201 if is_new else 200
     return VersionCreated(
         version=VersionInfo.of(version),
         created=is_new,
-        warnings=WarningInfo.all_of(definition),
+        warnings=WarningInfo.all_of(pipelines.warnings(definition)),
     )
 
 

@@ -6,7 +6,11 @@ from functools import cached_property
 
 from framekiln.pipelines.definition import graph
 from framekiln.pipelines.definition.predicate import Predicate
-from framekiln.pipelines.definition.step_type import StepSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepSettings:
+    """`with` of a step; a type that has settings extends it."""
 
 
 @dataclass(frozen=True)

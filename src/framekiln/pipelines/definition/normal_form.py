@@ -4,6 +4,7 @@ It is what is stored and given back, itself a valid definition, and what the dig
 definitions that mean the same have the same normal form, whatever was left out or shuffled.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from framekiln.kit.canonical_json import sha256_digest
@@ -16,6 +17,7 @@ from framekiln.pipelines.definition.predicate import (
     Operator,
     Predicate,
 )
+from framekiln.pipelines.definition.step_rules import StepRules
 from framekiln.pipelines.definition.validation import validate
 from framekiln.pipelines.schema.records import as_json
 
@@ -30,9 +32,9 @@ def digest(definition: Definition) -> str:
     return sha256_digest(normal_form(definition))
 
 
-def load(stored: dict[str, Any]) -> Definition:
+def load(stored: dict[str, Any], types: Mapping[str, StepRules]) -> Definition:
     """Return the definition whose normal form was stored."""
-    definition = validate(stored)
+    definition = validate(stored, types)
     assert isinstance(definition, Definition), f"a stored definition is invalid: {definition}"
     return definition
 

@@ -9,12 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from framekiln.pipelines.definition import graph
-from framekiln.pipelines.definition.model import Definition, Segmentation, Step
+from framekiln.pipelines.definition.model import Definition, Segmentation, Step, StepSettings
 from framekiln.pipelines.definition.predicate import Predicate
 from framekiln.pipelines.definition.predicate_reader import PredicateReader
-from framekiln.pipelines.definition.published_source import check_publish_sources
-from framekiln.pipelines.definition.step_type import StepSettings, StepType
-from framekiln.pipelines.definition.steps import STEP_TYPES
+from framekiln.pipelines.definition.step_rules import StepRules, TypedGraph
 from framekiln.pipelines.schema.issues import IssueCode, Location, ValidationIssue, sorted_issues
 from framekiln.pipelines.schema.names import STEP_NAME
 from framekiln.pipelines.schema.records import read_record, report_unknown
@@ -26,14 +24,13 @@ WINDOW_MS = WholeNumber(1000, 3_600_000)
 
 _STEP_FIELDS = frozenset({"type", "needs", "namespace", "granularity", "with", "when"})
 _GRANULARITY_FIELDS = frozenset({"mode", "window_ms", "overlap_ms"})
-_TYPE = OneOf(STEP_TYPES, otherwise=IssueCode.UNKNOWN_TYPE)
 _MODE = OneOf(("file", "segment"))
 
 
-def validate(value: Any) -> Definition | list[ValidationIssue]:
+def validate(value: Any, types: Mapping[str, StepRules]) -> Definition | list[ValidationIssue]:
     """Return the definition that is written in `value`, or all that is wrong with it."""
     issues: list[ValidationIssue] = []
-    steps = _read_steps(value, Location(issues))
+    steps = _read_steps(value, types, Location(issues))
     if issues:
         return sorted_issues(issues)
     needs = {key: step.needs for key, step in steps.items()}
@@ -48,16 +45,22 @@ class _StepHeader:
     namespace: str
 
 
-def _read_steps(value: Any, place: Location) -> dict[str, Step]:
+def _read_steps(value: Any, types: Mapping[str, StepRules], place: Location) -> dict[str, Step]:
     raw_steps = _raw_steps(value, place)
     place /= "steps"
     outlines = _read_headers(raw_steps, place)
     for key in graph.in_cycles(_needs(outlines)):
         (place / key / "needs").report(IssueCode.CYCLE)
     _check_namespaces(outlines, place)
-    read = {key: _read_step(key, raw_steps[key], outlines, place=place) for key in raw_steps}
+    kinds = _read_types(raw_steps, types, place)
+    read = {
+        key: _read_step(key, raw_steps[key], outlines, kind=kinds.get(key), place=place)
+        for key in raw_steps
+    }
     steps = {key: step for key, step in read.items() if step is not None}
-    check_publish_sources(steps, _needs(outlines), place)
+    typed = TypedGraph(_needs(outlines), kinds)
+    for key, step in steps.items():
+        kinds[key].check(step, typed, place / key)
     return steps
 
 
@@ -109,15 +112,38 @@ def _needs(outlines: Mapping[str, _StepHeader]) -> dict[str, tuple[str, ...]]:
     return {key: outline.needs for key, outline in outlines.items()}
 
 
+def _read_types(
+    raw_steps: Mapping[str, Any], types: Mapping[str, StepRules], place: Location
+) -> dict[str, StepRules]:
+    """Return the types of the steps whose types exist."""
+    shape = OneOf(types, otherwise=IssueCode.UNKNOWN_TYPE)
+    kinds: dict[str, StepRules] = {}
+    for key, raw in raw_steps.items():
+        if not isinstance(raw, dict):
+            continue
+        at = place / key / "type"
+        if "type" not in raw:
+            at.report(IssueCode.REQUIRED)
+            continue
+        name = shape.read(raw["type"], at)
+        if name is not None:
+            kinds[key] = types[name]
+    return kinds
+
+
 def _read_step(
-    key: str, raw: Any, outlines: Mapping[str, _StepHeader], *, place: Location
+    key: str,
+    raw: Any,
+    outlines: Mapping[str, _StepHeader],
+    *,
+    kind: StepRules | None,
+    place: Location,
 ) -> Step | None:
     place /= key
     if not isinstance(raw, dict):
         place.report(IssueCode.TYPE)
         return None
     report_unknown(raw, _STEP_FIELDS, place)
-    kind = _read_type(raw, place / "type")
     segments = _read_segments(raw, kind, place / "granularity")
     if kind is None:
         # Nothing can be said of settings that belong to no type.
@@ -134,16 +160,8 @@ def _read_step(
     )
 
 
-def _read_type(raw: dict[Any, Any], place: Location) -> StepType | None:
-    if "type" not in raw:
-        place.report(IssueCode.REQUIRED)
-        return None
-    name = _TYPE.read(raw["type"], place)
-    return None if name is None else STEP_TYPES[name]
-
-
 def _read_segments(
-    raw: dict[Any, Any], kind: StepType | None, place: Location
+    raw: dict[Any, Any], kind: StepRules | None, place: Location
 ) -> Segmentation | None:
     value = raw.get("granularity", {"mode": "file"})
     if not isinstance(value, dict):
@@ -174,7 +192,7 @@ def _read_window(value: dict[Any, Any], place: Location) -> Segmentation | None:
     return None if window_ms is None or overlap_ms is None else Segmentation(window_ms, overlap_ms)
 
 
-def _read_settings(raw: dict[Any, Any], kind: StepType, place: Location) -> StepSettings | None:
+def _read_settings(raw: dict[Any, Any], kind: StepRules, place: Location) -> StepSettings | None:
     if kind.settings is None:
         if "with" in raw:
             place.report(IssueCode.NOT_ALLOWED)
@@ -183,7 +201,7 @@ def _read_settings(raw: dict[Any, Any], kind: StepType, place: Location) -> Step
 
 
 def _read_when(
-    raw: dict[Any, Any], kind: StepType, *, namespaces: set[str], place: Location
+    raw: dict[Any, Any], kind: StepRules, *, namespaces: set[str], place: Location
 ) -> Predicate | None:
     if not kind.takes_predicate:
         if "when" in raw:

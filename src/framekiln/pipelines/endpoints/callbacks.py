@@ -25,10 +25,10 @@ from framekiln.pipelines.endpoints.attempt_result import (
 from framekiln.pipelines.endpoints.callback_body import Callback, Heartbeat, UncheckedOutput
 from framekiln.pipelines.endpoints.errors import CallbackNotFound, StepNotWaiting
 from framekiln.pipelines.endpoints.model import AttemptState, StoredAttempt, hash_callback_id
-from framekiln.pipelines.endpoints.worker import describe_tracks
 from framekiln.pipelines.errors import InvalidOutput, invalid_request
 from framekiln.pipelines.execution.coordinator import RunCoordinator
 from framekiln.pipelines.execution.locked_run import LockedRun
+from framekiln.pipelines.execution.track_description import describe_tracks
 from framekiln.pipelines.model.endpoint import Endpoint
 from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
 from framekiln.pipelines.stores import endpoint as endpoint_store

@@ -241,16 +241,16 @@ async def list_endpoints_with_due(connection: Connection, *, now: datetime) -> l
     return [EndpointId(row["id"]) for row in await cursor.fetchall()]
 
 
-async def list_sampled_frames(
+async def list_metadata(
     connection: Connection, run_id: RunId, *, keys: Collection[str], window: Window | None
-) -> list[Row]:
-    """Return the metadata of sample_frames steps, without reading their annotations.
+) -> list[tuple[str, Row]]:
+    """Return the metadata of outputs by steps, without reading their annotations.
 
     For a window, only of outputs that share time with its media.
     """
     cursor = await connection.execute(
         """
-        SELECT output -> 'metadata' AS metadata FROM pipeline_output
+        SELECT step_key, output -> 'metadata' AS metadata FROM pipeline_output
         WHERE run_id = %(run_id)s AND step_key = ANY(%(keys)s)
             AND (window_number < 0 OR %(start_ms)s::bigint IS NULL
                 OR (start_ms < %(end_ms)s AND end_ms > %(start_ms)s))
@@ -263,7 +263,7 @@ async def list_sampled_frames(
             "end_ms": window.end_ms if window else None,
         },
     )
-    return [row["metadata"] for row in await cursor.fetchall()]
+    return [(row["step_key"], row["metadata"]) for row in await cursor.fetchall()]
 
 
 def _version_step(row: Row) -> VersionStep:

@@ -6,19 +6,15 @@ and the same attempt is delivered again, with the same key and the same address.
 
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Any, Final
+from typing import Final
 
 import structlog
 
 from framekiln.db.pool import Connection, Database
-from framekiln.files import track_store
-from framekiln.files.model import File, FileStatus
-from framekiln.files.streams import store as stream_store
+from framekiln.files.model import File
 from framekiln.jobs.failures import Failure
 from framekiln.kit.clock import Clock
 from framekiln.pipelines.definition.model import Definition
-from framekiln.pipelines.definition.steps import sample_frames
-from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.endpoints import attempt_transitions, store
 from framekiln.pipelines.endpoints.attempt_result import (
     AttemptAccepted,
@@ -39,11 +35,11 @@ from framekiln.pipelines.execution import unit_transitions
 from framekiln.pipelines.execution.coordinator import ConcurrencyLimiter, RunCoordinator
 from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.execution.step_inputs import read_inputs
+from framekiln.pipelines.execution.step_type import StepTypes
+from framekiln.pipelines.execution.track_description import describe_tracks
 from framekiln.pipelines.model.endpoint import Endpoint
 from framekiln.pipelines.model.ids import AttemptId, EndpointId, RunId
 from framekiln.pipelines.model.run import Run, TakenUnit
-from framekiln.pipelines.runners.probe import describe_track
-from framekiln.pipelines.runners.sample_frames import frame_times
 from framekiln.pipelines.scheduling.status import StepStatus
 from framekiln.pipelines.stores import endpoint as endpoint_store
 
@@ -90,7 +86,7 @@ class AttemptWorker:
         if begun is None:
             return None
         async with self._database.connection() as connection:
-            return await _with_inputs(connection, begun)
+            return await _with_inputs(connection, begun, self._coordinator.step_types)
 
     async def finish(self, taken: TakenAttempt, verdict: AttemptResult) -> bool:
         """Record how sending went; False when nobody waits for it any more."""
@@ -191,7 +187,9 @@ async def _release(locked: LockedRun, attempt: StoredAttempt) -> None:
         locked.set_unit(attempt.unit_key, replace(unit, taken_by=None))
 
 
-async def _with_inputs(connection: Connection, begun: _StartedAttempt) -> TakenAttempt:
+async def _with_inputs(
+    connection: Connection, begun: _StartedAttempt, types: StepTypes
+) -> TakenAttempt:
     key, window = begun.attempt.step_key, begun.unit.window
     inputs = await read_inputs(connection, begun.run.id, begun.definition, key=key, window=window)
     assert begun.attempt.sent_at is not None
@@ -199,37 +197,23 @@ async def _with_inputs(connection: Connection, begun: _StartedAttempt) -> TakenA
         **vars(begun),
         inputs=inputs,
         tracks=await describe_tracks(connection, begun.file),
-        frames_ms=await _frames_ms(connection, begun, window),
+        frames_ms=await _frames_ms(connection, begun, types),
         sent_at=begun.attempt.sent_at,
     )
 
 
-async def describe_tracks(connection: Connection, file: File) -> list[dict[str, Any]]:
-    """Return the tracks of a file as spec 4.7 describes them, also of one that still arrives."""
-    if file.status is FileStatus.READY:
-        tracks = await track_store.list_all(connection, file.id)
-        return [describe_track(each) for each in tracks if each.track_id > 0 and each.is_complete]
-    return [
-        {
-            "track_id": each.track_id,
-            "type": each.type,
-            "codec": each.codec_name,
-            "duration_ms": None,
-        }
-        for each in await stream_store.list_tracks(connection, file.id)
-    ]
-
-
-async def _frames_ms(
-    connection: Connection, begun: _StartedAttempt, window: Window | None
-) -> list[int]:
+async def _frames_ms(connection: Connection, begun: _StartedAttempt, types: StepTypes) -> list[int]:
     """Return when pictures were taken by the steps that this one needs, each instant once."""
-    upstream = begun.definition.upstream(begun.attempt.step_key)
-    keys = [step.key for step in upstream if step.type == sample_frames.STEP.name]
-    if not keys:
+    window = begun.unit.window
+    upstream = {
+        step.key: types[step.type]
+        for step in begun.definition.upstream(begun.attempt.step_key)
+        if types[step.type].samples_frames
+    }
+    if not upstream:
         return []
-    found = await store.list_sampled_frames(connection, begun.run.id, keys=keys, window=window)
-    times_ms = {at_ms for metadata in found for at_ms in frame_times(metadata)}
+    found = await store.list_metadata(connection, begun.run.id, keys=upstream, window=window)
+    times_ms = {at_ms for key, each in found for at_ms in upstream[key].frame_times(each)}
     if window is None:
         return sorted(times_ms)
     return sorted(each for each in times_ms if window.media_start_ms <= each < window.end_ms)

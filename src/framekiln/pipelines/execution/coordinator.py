@@ -14,11 +14,9 @@ from typing import Protocol
 from framekiln.db.pool import Connection, Database
 from framekiln.files import store as file_store
 from framekiln.files.model import File
-from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
-from framekiln.pipelines.definition.steps import endpoint
 from framekiln.pipelines.execution import events
-from framekiln.pipelines.execution.dispatch import UnitDispatcher, fail_archived_endpoints
+from framekiln.pipelines.execution.dispatch import UnitDispatcher
 from framekiln.pipelines.execution.locked_run import LockedRun, RunContext
 from framekiln.pipelines.execution.media_boundaries import MediaBoundaries, MediaBoundaryReader
 from framekiln.pipelines.execution.version_cache import VersionCache
@@ -27,9 +25,7 @@ from framekiln.pipelines.model.run import Run, StepRun
 from framekiln.pipelines.scheduling import scheduler
 from framekiln.pipelines.scheduling.run_state import MediaState
 from framekiln.pipelines.scheduling.status import StepStatus
-from framekiln.pipelines.stores import attempt as attempt_store
 from framekiln.pipelines.stores import change as change_store
-from framekiln.pipelines.stores import review as review_store
 from framekiln.pipelines.stores import run as run_store
 from framekiln.pipelines.stores import step_run as unit_store
 from framekiln.webhooks.outbox import Outbox
@@ -53,20 +49,20 @@ class RunCoordinator:
         self,
         database: Database,
         *,
-        jobs: JobQueue,
+        dispatcher: UnitDispatcher,
         boundary_reader: MediaBoundaryReader,
         limiter: ConcurrencyLimiter,
         outbox: Outbox,
         clock: Clock,
     ) -> None:
         self._database = database
-        self._jobs = jobs
-        self._dispatcher = UnitDispatcher(jobs)
+        self._dispatcher = dispatcher
         self._boundary_reader = boundary_reader
         self._limiter = limiter
         self._outbox = outbox
         self._clock = clock
-        self.versions = VersionCache()
+        self.step_types = dispatcher.step_types
+        self.versions = VersionCache(dispatcher.step_types)
 
     async def advance(self, run_id: RunId) -> None:
         """See whether anything follows from how a run and its file stand."""
@@ -99,8 +95,8 @@ class RunCoordinator:
             return
         locked = await self._load(connection, run)
         yield locked
-        endpoint_ids = await self._apply_transitions(locked, boundaries)
-        await self._write(locked, endpoint_ids)
+        await self._apply_transitions(locked, boundaries)
+        await self._write(locked)
 
     async def media_boundaries(self, run_id: RunId) -> MediaBoundaries | None:
         """Return what windows of a run are cut at, before it is held: files are read for it."""
@@ -133,14 +129,11 @@ class RunCoordinator:
         )
         return LockedRun(frame, run, steps)
 
-    async def _apply_transitions(
-        self, locked: LockedRun, arrived: MediaBoundaries | None
-    ) -> set[EndpointId]:
-        """Apply transitions and dispatch their work; return endpoints with new attempts."""
-        endpoint_ids: set[EndpointId] = set()
-        await fail_archived_endpoints(locked)
+    async def _apply_transitions(self, locked: LockedRun, arrived: MediaBoundaries | None) -> None:
+        """Apply transitions and dispatch their work."""
+        await self._dispatcher.fail_archived_endpoints(locked)
         for work in locked.retries:
-            endpoint_ids |= await self._dispatcher.dispatch_retry(locked, work)
+            await self._dispatcher.dispatch_retry(locked, work)
         definition, state = locked.context.definition, locked.state()
         if arrived is not None and not state.status.is_terminal:
             state = scheduler.with_windows(
@@ -153,13 +146,13 @@ class RunCoordinator:
             transitions = scheduler.advance(definition, state)
             locked.apply(transitions.after)
             for work in transitions.work:
-                endpoint_ids |= await self._dispatcher.dispatch(locked, work)
+                await self._dispatcher.dispatch(locked, work)
             state = locked.state()
             # What was started may have ended at once: a filter, or an endpoint that is gone.
             if state == transitions.after:
-                return endpoint_ids
+                return
 
-    async def _write(self, locked: LockedRun, endpoint_ids: set[EndpointId]) -> None:
+    async def _write(self, locked: LockedRun) -> None:
         self._mark_progress(locked)
         connection, changed = locked.connection, _changed_steps(locked)
         await unit_store.save_steps(connection, changed)
@@ -170,9 +163,9 @@ class RunCoordinator:
         ]
         if windows:
             await unit_store.save_windows(connection, windows)
-        endpoint_ids |= await self._cancel_obsolete(locked, changed)
-        if endpoint_ids:
-            await self._limiter.admit(connection, endpoint_ids)
+        await self._dispatcher.cancel_obsolete(locked, changed)
+        if locked.endpoint_ids:
+            await self._limiter.admit(connection, locked.endpoint_ids)
         sequence = await events.record_events(self._outbox, locked)
         locked.run = replace(locked.run, sequence=sequence)
         if locked.run == locked.run_before and not changed:
@@ -188,23 +181,6 @@ class RunCoordinator:
             is_running = step.status is StepStatus.RUNNING and step.watermark_ms is not None
             if has_moved and is_running and events.is_progress_due(step, now):
                 locked.steps[key] = replace(step, told_at=now)
-
-    async def _cancel_obsolete(self, locked: LockedRun, changed: list[StepRun]) -> set[EndpointId]:
-        """Cancel attempts, review tasks and jobs that are no longer needed."""
-        freed: set[EndpointId] = set()
-        cancelled = [step for step in changed if step.status is StepStatus.CANCELLED]
-        reviewed = [key for key in (step.key for step in cancelled) if _was_reviewed(locked, key)]
-        if reviewed:
-            await review_store.cancel(locked.connection, locked.run.id, keys=reviewed)
-        for step in changed:
-            if locked.context.definition.steps[step.key].type == endpoint.STEP.name:
-                freed |= await attempt_store.end_except(
-                    locked.connection, step.id, live=_open_windows(step), now=locked.context.now
-                )
-        for step in cancelled:
-            for job_id in _jobs_of(locked.steps_before[step.key]):
-                await self._jobs.cancel(job_id, connection=locked.connection)
-        return freed
 
     async def _record_batch_change(self, locked: LockedRun) -> None:
         before, after = locked.run_before, locked.run
@@ -229,19 +205,3 @@ def _changed_steps(locked: LockedRun) -> list[StepRun]:
 def _changed_windows(locked: LockedRun, step: StepRun) -> list[int]:
     before = locked.steps_before[step.key].windows
     return [number for number, each in step.windows.items() if each != before.get(number)]
-
-
-def _was_reviewed(locked: LockedRun, key: str) -> bool:
-    return locked.steps_before[key].status is StepStatus.WAITING_REVIEW
-
-
-def _open_windows(step: StepRun) -> list[int]:
-    """Return the windows whose attempts go on; -1 for a whole-file step that does."""
-    if step.windows:
-        return [n for n, each in step.windows.items() if not each.unit.status.is_terminal]
-    return [] if step.status.is_terminal else [-1]
-
-
-def _jobs_of(step: StepRun) -> list[int]:
-    units = [step.unit, *(each.unit for each in step.windows.values())]
-    return [unit.taken_by for unit in units if unit.taken_by is not None]

@@ -27,10 +27,10 @@ from framekiln.pipelines.errors import (
     UnitLost,
 )
 from framekiln.pipelines.execution.jobs import unit_key_of
+from framekiln.pipelines.execution.step_work import Runners, StepRunner, StepWork, Waiting
 from framekiln.pipelines.execution.worker import ATTEMPT_TIMEOUT, RunWorker, UnitAssignment
 from framekiln.pipelines.model.run import TakenUnit
 from framekiln.pipelines.outputs.model import MAX_OUTPUT_BYTES, StepOutput
-from framekiln.pipelines.runners.step import Runners, StepRunner, StepWork, Waiting
 
 _REPORT_INTERVAL_S: Final = 2.0
 
@@ -73,6 +73,7 @@ class RunStep:
             work = StepWork(
                 run=begun.run,
                 definition=begun.definition,
+                graph=begun.graph,
                 step=step,
                 step_run_id=begun.taken.step_run_id,
                 file=begun.file,

@@ -6,21 +6,17 @@ from uuid import UUID
 
 from framekiln.jobs.model import NewJob
 from framekiln.kit.ids import OrganizationId
-from framekiln.pipelines.definition.steps import detect_scenes, sample_frames, transcribe
 from framekiln.pipelines.model.ids import RunId
 from framekiln.pipelines.model.run import UnitKey
-from framekiln.pipelines.scheduling.run_state import MediaState
 
 RUN_STEP: Final = "pipeline.step"
 STEPS_QUEUE: Final = "steps"
 # Places of its own: what takes a moment never waits for what decodes a film.
 LIGHT_STEPS_QUEUE: Final = "light_steps"
 
-_HEAVY_TYPES: Final = frozenset({sample_frames.STEP.name, detect_scenes.STEP.name})
-
 
 def step_job(name: UnitKey, organization_id: OrganizationId, queue: str) -> NewJob:
-    """Return the job that does a step, or one window of it; `queue_for_step` says where."""
+    """Return the job that does a step, or one window of it; its type says where."""
     args = {
         "run_id": str(name.run_id),
         "step_key": name.step_key,
@@ -28,16 +24,6 @@ def step_job(name: UnitKey, organization_id: OrganizationId, queue: str) -> NewJ
         "organization_id": str(organization_id),
     }
     return NewJob(kind=RUN_STEP, args=args, queue=queue)
-
-
-def queue_for_step(kind: str, media: MediaState) -> str:
-    """Return the queue for steps of a type.
-
-    The transcription of a whole file, and a redaction, are made by other jobs, which a step only
-    waits for. What still arrives is listened to by the step itself.
-    """
-    is_listening = kind == transcribe.STEP.name and media is MediaState.ARRIVING
-    return STEPS_QUEUE if kind in _HEAVY_TYPES or is_listening else LIGHT_STEPS_QUEUE
 
 
 def unit_key_of(args: Mapping[str, Any]) -> UnitKey:

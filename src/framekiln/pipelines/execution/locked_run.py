@@ -15,7 +15,7 @@ from framekiln.jobs.failures import Failure
 from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.errors import InputFileFailed
-from framekiln.pipelines.model.ids import ReviewId
+from framekiln.pipelines.model.ids import EndpointId, ReviewId
 from framekiln.pipelines.model.run import Run, StepRun, UnitKey, WindowRun, WorkUnit
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.scheduling import scheduler
@@ -57,6 +57,8 @@ class LockedRun:
         """Units that have another attempt, due at the time in them."""
         self.reviews: dict[str, ReviewId] = {}
         """Tasks opened just now, by step."""
+        self.endpoint_ids: set[EndpointId] = set()
+        """Endpoints at which attempts were added or have ended: others may be let through."""
         self.extra_events: list[tuple[str, dict[str, Any]]] = []
         """Events beyond those that follow from the states: topic and data."""
 

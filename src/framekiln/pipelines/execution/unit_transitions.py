@@ -59,6 +59,17 @@ def take(
     return _start_attempt(locked, name, unit, deadline_at)
 
 
+def start_without_worker(
+    locked: LockedRun, key: str, status: StepStatus, *, deadline_at: datetime | None = None
+) -> int:
+    """Count one more attempt at a whole-file step that no worker takes; return its number."""
+    step = locked.steps[key]
+    unit = replace(step.unit, status=status, attempts=step.unit.attempts.incremented())
+    locked.set_unit(UnitKey(locked.run.id, key), unit)
+    locked.steps[key] = replace(locked.steps[key], deadline_at=deadline_at)
+    return unit.attempts.made
+
+
 async def succeed(locked: LockedRun, taken: TakenUnit, output: StepOutput) -> bool:
     """End a unit well and keep its output; False when it was lost."""
     if not is_current(locked, taken):

@@ -7,6 +7,7 @@ from typing import Final
 from framekiln.db.pool import Connection
 from framekiln.pipelines.definition import normal_form
 from framekiln.pipelines.definition.model import Definition
+from framekiln.pipelines.execution.step_type import StepTypes
 from framekiln.pipelines.model.ids import PipelineId
 from framekiln.pipelines.stores import pipeline as pipeline_store
 
@@ -24,7 +25,8 @@ class CachedVersion:
 class VersionCache:
     """Remembers the versions that were asked for last."""
 
-    def __init__(self) -> None:
+    def __init__(self, step_types: StepTypes) -> None:
+        self._step_types = step_types
         self._cached: OrderedDict[tuple[PipelineId, int], CachedVersion] = OrderedDict()
 
     async def get(
@@ -37,7 +39,9 @@ class VersionCache:
             return self._cached[key]
         version = await pipeline_store.find_version(connection, pipeline_id, number)
         assert version is not None, "versions go only with all their runs"
-        known = CachedVersion(normal_form.load(dict(version.definition)), version.digest)
+        known = CachedVersion(
+            normal_form.load(dict(version.definition), self._step_types), version.digest
+        )
         self._cached[key] = known
         if len(self._cached) > _MAX_CACHED:
             self._cached.popitem(last=False)

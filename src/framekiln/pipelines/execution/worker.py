@@ -15,10 +15,11 @@ from framekiln.jobs.failures import Failure
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.pipelines.definition.model import Definition
+from framekiln.pipelines.definition.step_rules import TypedGraph
 from framekiln.pipelines.errors import UnitLost
 from framekiln.pipelines.execution import unit_transitions
 from framekiln.pipelines.execution.coordinator import RunCoordinator
-from framekiln.pipelines.execution.jobs import queue_for_step, step_job
+from framekiln.pipelines.execution.jobs import step_job
 from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.execution.step_inputs import read_inputs
 from framekiln.pipelines.model.run import Run, TakenUnit, UnitKey
@@ -38,6 +39,7 @@ class UnitAssignment:
     run: Run
     file: File
     definition: Definition
+    graph: TypedGraph
     inputs: Mapping[str, StepOutput]
 
 
@@ -49,6 +51,7 @@ class RunWorker:
     ) -> None:
         self._database = database
         self._coordinator = advance
+        self._step_types = advance.step_types
         self._jobs = jobs
         self._clock = clock
 
@@ -66,7 +69,9 @@ class RunWorker:
             inputs = await read_inputs(
                 connection, run.id, definition, key=name.step_key, window=taken.window
             )
-        return UnitAssignment(taken, run, file, definition, inputs)
+        types = {key: self._step_types[step.type] for key, step in definition.steps.items()}
+        graph = TypedGraph(definition.needs, types)
+        return UnitAssignment(taken, run, file, definition, graph, inputs)
 
     async def succeed(self, taken: TakenUnit, output: StepOutput) -> bool:
         """Record what came of a unit; False when it was lost."""
@@ -118,7 +123,7 @@ class RunWorker:
                 # Somebody else may have been quicker.
                 if locked is not None and unit_transitions.mark_queued(locked, name):
                     kind = locked.context.definition.steps[name.step_key].type
-                    queue = queue_for_step(kind, locked.context.media)
+                    queue = self._step_types[kind].queue(locked.context.media)
                     job = step_job(name, locked.run.organization_id, queue)
                     await self._jobs.defer(locked.connection, job)
                     queued += 1

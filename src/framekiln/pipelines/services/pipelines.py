@@ -1,5 +1,6 @@
 """What owners do with pipelines: make them, add versions, archive them."""
 
+from collections.abc import Mapping
 from typing import Any
 from uuid import UUID
 
@@ -8,7 +9,7 @@ from framekiln.kit.clock import Clock
 from framekiln.kit.ids import OrganizationId, new_uuid
 from framekiln.pipelines.definition.model import Definition
 from framekiln.pipelines.definition.normal_form import digest, normal_form
-from framekiln.pipelines.definition.steps import endpoint
+from framekiln.pipelines.definition.step_rules import DefinitionWarning, definition_warnings
 from framekiln.pipelines.definition.validation import validate
 from framekiln.pipelines.errors import (
     EndpointArchived,
@@ -19,7 +20,8 @@ from framekiln.pipelines.errors import (
     VersionNotFound,
     invalid_definition,
 )
-from framekiln.pipelines.model.ids import EndpointId, PipelineId
+from framekiln.pipelines.execution.step_type import StepTypes
+from framekiln.pipelines.model.ids import PipelineId
 from framekiln.pipelines.model.pipeline import Pipeline, PipelineVersion
 from framekiln.pipelines.stores import endpoint as endpoint_store
 from framekiln.pipelines.stores import pipeline as pipeline_store
@@ -29,18 +31,23 @@ from framekiln.pipelines.stores.rows import PageRequest
 class Pipelines:
     """The pipelines of all organizations, as their owners see them."""
 
-    def __init__(self, database: Database, *, clock: Clock) -> None:
+    def __init__(self, database: Database, *, clock: Clock, step_types: StepTypes) -> None:
         self._database = database
         self._clock = clock
+        self._step_types = step_types
+
+    def warnings(self, definition: Mapping[str, Any]) -> list[DefinitionWarning]:
+        """Return what is to be said of a definition that was accepted, as its author wrote it."""
+        return definition_warnings(definition, self._step_types)
 
     async def create(
         self, organization_id: OrganizationId, name: str, definition: Any
     ) -> tuple[Pipeline, PipelineVersion]:
         """Make a pipeline with its first version."""
-        checked = read_definition(definition)
+        checked = read_definition(definition, self._step_types)
         pipeline_id = PipelineId(new_uuid())
         async with self._database.transaction() as connection:
-            await _check_endpoints(connection, organization_id, checked)
+            await self._check_endpoints(connection, organization_id, checked)
             is_new = await pipeline_store.insert(
                 connection,
                 pipeline_id,
@@ -82,14 +89,14 @@ class Pipelines:
         """Add a version, or find the one that is the same; say whether it is new."""
         async with self._database.transaction() as connection:
             pipeline = await lock_pipeline(connection, organization_id, pipeline_id)
-            checked = read_definition(definition)
+            checked = read_definition(definition, self._step_types)
             _check_not_archived(pipeline)
             found = await pipeline_store.find_version_by_digest(
                 connection, pipeline_id, digest(checked)
             )
             if found is not None:
                 return found, False
-            await _check_endpoints(connection, organization_id, checked)
+            await self._check_endpoints(connection, organization_id, checked)
             return await self._add_version(connection, pipeline_id, checked), True
 
     async def version(
@@ -119,10 +126,28 @@ class Pipelines:
             now=self._clock.now(),
         )
 
+    async def _check_endpoints(
+        self, connection: Connection, organization_id: OrganizationId, definition: Definition
+    ) -> None:
+        wanted = {
+            endpoint_id: step.key
+            for step in definition.steps.values()
+            for endpoint_id in [self._step_types[step.type].endpoint_id(step)]
+            if endpoint_id is not None
+        }
+        if not wanted:
+            return
+        found = await endpoint_store.find_all(connection, organization_id, wanted.keys())
+        for endpoint_id, key in wanted.items():
+            if endpoint_id not in found:
+                raise EndpointNotFound(f"step {key}: there is no endpoint {endpoint_id}")
+            if found[endpoint_id].archived_at is not None:
+                raise EndpointArchived(f"step {key}: endpoint {endpoint_id} is archived")
 
-def read_definition(value: Any) -> Definition:
+
+def read_definition(value: Any, types: StepTypes) -> Definition:
     """Return the definition that is written in `value`, or raise with all its issues."""
-    checked = validate(value)
+    checked = validate(value, types)
     if isinstance(checked, Definition):
         return checked
     raise invalid_definition(checked)
@@ -186,21 +211,3 @@ def _check_not_archived(pipeline: Pipeline) -> None:
 def pipeline_not_found(pipeline_id: UUID) -> PipelineNotFound:
     """Return the error that there is no such pipeline."""
     return PipelineNotFound(f"there is no pipeline {pipeline_id}")
-
-
-async def _check_endpoints(
-    connection: Connection, organization_id: OrganizationId, definition: Definition
-) -> None:
-    wanted = {
-        EndpointId(step.settings.endpoint_id): step.key
-        for step in definition.steps.values()
-        if isinstance(step.settings, endpoint.Settings)
-    }
-    if not wanted:
-        return
-    found = await endpoint_store.find_all(connection, organization_id, wanted.keys())
-    for endpoint_id, key in wanted.items():
-        if endpoint_id not in found:
-            raise EndpointNotFound(f"step {key}: there is no endpoint {endpoint_id}")
-        if found[endpoint_id].archived_at is not None:
-            raise EndpointArchived(f"step {key}: endpoint {endpoint_id} is archived")

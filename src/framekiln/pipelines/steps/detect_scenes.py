@@ -1,15 +1,19 @@
 """detect_scenes: where one shot ends and the next begins."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.confined.workplace import Workplace, open_workplace
-from framekiln.pipelines.definition.steps import detect_scenes
+from framekiln.pipelines.definition.model import StepSettings
+from framekiln.pipelines.execution.jobs import STEPS_QUEUE
+from framekiln.pipelines.execution.step_media import StepMedia
+from framekiln.pipelines.execution.step_type import StepServices, StepType
+from framekiln.pipelines.execution.step_work import StepWork
 from framekiln.pipelines.outputs.model import MAX_ANNOTATIONS, Annotation, StepOutput
-from framekiln.pipelines.runners.step import StepWork
-from framekiln.pipelines.runners.step_media import StepMedia
+from framekiln.pipelines.scheduling.run_state import MediaState
+from framekiln.pipelines.schema.shapes import Number, NumberBetween
 
 _LIMITS: Final = ResourceLimits(
     cpu_s=4 * 3600, memory_bytes=2 << 30, file_bytes=1 << 20, wall_s=2 * 3600
@@ -18,8 +22,35 @@ _LIMITS: Final = ResourceLimits(
 _LEAD_MS: Final = 1
 
 
+@dataclass(frozen=True, kw_only=True)
+class DetectScenesSettings(StepSettings):
+    """`with` of a detect_scenes step."""
+
+    threshold: Annotated[Number, NumberBetween(0.01, 1)] = 0.3
+    """How much must change, as a fraction of the most that can."""
+
+
+class DetectScenesStep(StepType):
+    """Finds cuts."""
+
+    name = "detect_scenes"
+    settings = DetectScenesSettings
+    segmentable = True
+
+    def queue(self, media: MediaState) -> str:
+        """Return the queue of what decodes."""
+        return STEPS_QUEUE
+
+    def open_runner(self, services: StepServices) -> "DetectScenesRunner":
+        """Return what runs detect_scenes steps."""
+        return DetectScenesRunner(services.media)
+
+
+STEP_TYPE: Final = DetectScenesStep()
+
+
 @dataclass(frozen=True)
-class DetectScenes:
+class DetectScenesRunner:
     """Runs detect_scenes steps."""
 
     media: StepMedia
@@ -33,7 +64,7 @@ class DetectScenes:
 
     async def _find(self, work: StepWork, place: Workplace) -> list[dict[str, Any]]:
         settings, window = work.step.settings, work.window
-        assert isinstance(settings, detect_scenes.Settings)
+        assert isinstance(settings, DetectScenesSettings)
         told = await run_confined(
             "framekiln.media.analysis.scene_cuts:scene_cuts_task",
             {

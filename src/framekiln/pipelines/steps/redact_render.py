@@ -7,21 +7,47 @@ that there is one render for an attempt, whichever worker asks for it and howeve
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated, Final
 from uuid import UUID
 
 from framekiln.files.service import Files
 from framekiln.kit.ids import RenderId, new_uuid
-from framekiln.pipelines.definition.steps import redact_render
+from framekiln.pipelines.definition.model import StepSettings
+from framekiln.pipelines.errors import RedactionFailed
+from framekiln.pipelines.execution.step_type import StepServices, StepType
+from framekiln.pipelines.execution.step_work import StepWork, Waiting
 from framekiln.pipelines.outputs.model import Annotation, StepOutput
-from framekiln.pipelines.runners.errors import RedactionFailed
-from framekiln.pipelines.runners.step import StepWork, Waiting
+from framekiln.pipelines.schema.names import ANNOTATION_KIND, MAX_KINDS
 from framekiln.pipelines.schema.records import as_json
+from framekiln.pipelines.schema.shapes import SetOf
 from framekiln.renders.model import Redaction, Render, RenderNotFound, RenderStatus
 from framekiln.renders.service import Renders
 
 
+@dataclass(frozen=True, kw_only=True)
+class RedactRenderSettings(StepSettings):
+    """`with` of a redact_render step."""
+
+    kinds: Annotated[tuple[str, ...], SetOf(ANNOTATION_KIND, maximum=MAX_KINDS)]
+
+
+class RedactRenderStep(StepType):
+    """Waits for a render, which other jobs make."""
+
+    name = "redact_render"
+    settings = RedactRenderSettings
+    produces_redaction = True
+
+    def open_runner(self, services: StepServices) -> "RedactRenderRunner":
+        """Return what runs redact_render steps."""
+        return RedactRenderRunner(services.files, services.renders, services.public_url)
+
+
+STEP_TYPE: Final = RedactRenderStep()
+
+
 @dataclass(frozen=True)
-class RedactRender:
+class RedactRenderRunner:
     """Runs redact_render steps."""
 
     files: Files
@@ -78,7 +104,7 @@ class RedactRender:
 def redaction_of(work: StepWork) -> Redaction:
     """Return what a step has to hide and to mute: all it can read of the kinds it is set to."""
     settings = work.step.settings
-    assert isinstance(settings, redact_render.Settings)
+    assert isinstance(settings, RedactRenderSettings)
     found = [
         annotation
         for output in work.inputs.values()

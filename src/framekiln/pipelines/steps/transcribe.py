@@ -7,45 +7,76 @@ window takes its part of it. Only a window of a file that still arrives is liste
 import asyncio
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
 from framekiln.db.pool import Database
 from framekiln.files.model import FileStatus
+from framekiln.identity import store as identity_store
+from framekiln.identity.model import Caller
 from framekiln.jobs.failures import Failure
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.confined.workplace import open_workplace
-from framekiln.kit.errors import FramekilnError
+from framekiln.kit.errors import CompositionFailed, FramekilnError
 from framekiln.kit.ids import TranscriptionId
 from framekiln.media.errors import UnreadableMedia
 from framekiln.pipelines.definition.windows import Window
-from framekiln.pipelines.errors import DecodeFailed
+from framekiln.pipelines.errors import DecodeFailed, RunNotFound
+from framekiln.pipelines.execution.jobs import LIGHT_STEPS_QUEUE, STEPS_QUEUE
+from framekiln.pipelines.execution.step_media import StepMedia
+from framekiln.pipelines.execution.step_type import StepServices, StepType
+from framekiln.pipelines.execution.step_work import StepWork, Waiting
+from framekiln.pipelines.model.run import Run
 from framekiln.pipelines.outputs.model import Annotation, StepOutput
 from framekiln.pipelines.outputs.truncation import fit_transcript
-from framekiln.pipelines.runners.errors import TranscriptionFailed
-from framekiln.pipelines.runners.on_behalf import caller_of
-from framekiln.pipelines.runners.step import StepWork, Waiting
-from framekiln.pipelines.runners.step_media import StepMedia
+from framekiln.pipelines.scheduling.run_state import MediaState
 from framekiln.speech.model import Transcript, join_slices
-from framekiln.speech.transcriber import MARGIN_MS, SLICE_MS, slice_with_margins
 from framekiln.transcripts.errors import NoAudioTrack
 from framekiln.transcripts.model import Transcription, TranscriptionRequest, TranscriptionStatus
-from framekiln.transcripts.recognizer import Recognizer
-from framekiln.transcripts.samples import read_local
 from framekiln.transcripts.service import Transcripts
+
+if TYPE_CHECKING:
+    from framekiln.transcripts.recognizer import Recognizer
 
 _LIMITS: Final = ResourceLimits(cpu_s=3600, memory_bytes=1 << 30, file_bytes=512 << 20, wall_s=3600)
 
 
+class TranscriptionFailed(CompositionFailed):
+    """The transcription that a step had made failed; another attempt has another one made."""
+
+    code = "transcription_failed"
+    retryable = True
+
+
+class TranscribeStep(StepType):
+    """Waits for a transcription, or listens itself to what still arrives."""
+
+    name = "transcribe"
+    segmentable = True
+
+    def queue(self, media: MediaState) -> str:
+        """Return the queue: other jobs make the transcription of a whole file."""
+        return STEPS_QUEUE if media is MediaState.ARRIVING else LIGHT_STEPS_QUEUE
+
+    def open_runner(self, services: StepServices) -> "TranscribeRunner":
+        """Return what runs transcribe steps."""
+        return TranscribeRunner(
+            services.database, services.media, services.transcripts, services.recognizer
+        )
+
+
+STEP_TYPE: Final = TranscribeStep()
+
+
 @dataclass(frozen=True)
-class Transcribe:
+class TranscribeRunner:
     """Runs transcribe steps."""
 
     database: Database
     media: StepMedia
     transcripts: Transcripts
-    recognizer: Recognizer
+    recognizer: "Recognizer"
 
     async def run(self, work: StepWork) -> StepOutput | Waiting:
         """Return what is said; nothing is said in a file without sound."""
@@ -76,6 +107,9 @@ class Transcribe:
         return transcription
 
     async def _listen(self, work: StepWork, window: Window) -> Transcript:
+        # The api has this module, too, and needs no numbers of samples.
+        from framekiln.speech.transcriber import MARGIN_MS  # noqa: PLC0415
+
         first_ms = max(0, window.media_start_ms - MARGIN_MS)
         with open_workplace("speech") as place:
             if not await self.media.fetch(work, "audio", place.source, lead_ms=MARGIN_MS):
@@ -97,6 +131,9 @@ class Transcribe:
 
     async def _hear(self, path: Path, duration_ms: int) -> Transcript:
         """Return what is said, with times from the beginning of the samples."""
+        from framekiln.speech.transcriber import SLICE_MS, slice_with_margins  # noqa: PLC0415
+        from framekiln.transcripts.samples import read_local  # noqa: PLC0415
+
         heard: list[Transcript] = []
         language = self.recognizer.settings.language
         for start_ms in range(0, duration_ms, SLICE_MS):
@@ -107,6 +144,19 @@ class Transcribe:
             heard.append(await self.recognizer.transcribe_slice(samples, part, language))
             language = language or heard[-1].language
         return join_slices(heard)
+
+
+async def caller_of(database: Database, run: Run) -> Caller:
+    """Return who began a run; what is begun goes on when their key was revoked since."""
+    async with database.connection() as connection:
+        if run.api_key_id is not None:
+            found = await identity_store.find_key_by_id(connection, run.api_key_id)
+            if found is not None:
+                return Caller(organization=found.organization, api_key=found.key)
+        organization = await identity_store.find_organization(connection, run.organization_id)
+    if organization is None:
+        raise RunNotFound(f"the organization of run {run.id} is gone")
+    return Caller(organization=organization)
 
 
 def _failed(transcription: Transcription, failure: Failure) -> FramekilnError:

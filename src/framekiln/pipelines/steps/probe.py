@@ -1,16 +1,31 @@
 """probe: what is known of a file since it was processed. Opens nothing."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from framekiln.files.model import File, Track
 from framekiln.files.service import Files
+from framekiln.pipelines.execution.step_type import StepServices, StepType
+from framekiln.pipelines.execution.step_work import StepWork
+from framekiln.pipelines.execution.track_description import describe_track
 from framekiln.pipelines.outputs.model import StepOutput
-from framekiln.pipelines.runners.step import StepWork
+
+
+class ProbeStep(StepType):
+    """Tells length, size and tracks."""
+
+    name = "probe"
+
+    def open_runner(self, services: StepServices) -> "ProbeRunner":
+        """Return what runs probe steps."""
+        return ProbeRunner(services.files)
+
+
+STEP_TYPE: Final = ProbeStep()
 
 
 @dataclass(frozen=True)
-class Probe:
+class ProbeRunner:
     """Runs probe steps."""
 
     files: Files
@@ -37,20 +52,3 @@ def _metadata(file: File, tracks: list[Track]) -> dict[str, Any]:
         },
         "tracks": [describe_track(track) for track in tracks],
     }
-
-
-def describe_track(track: Track) -> dict[str, Any]:
-    """Return a track as steps and endpoints are told; what a probe did not say is left out."""
-    described: dict[str, Any] = {
-        "track_id": track.track_id,
-        "type": track.type,
-        "codec": track.codec_name,
-        "duration_ms": track.duration_ms,
-    }
-    names = ("width", "height") if track.type == "video" else ("sample_rate", "channels")
-    for name in names:
-        value = track.probe_info.get(name)
-        # ffprobe writes some numbers as text.
-        if isinstance(value, int | str) and str(value).isdecimal():
-            described[name] = int(value)
-    return described

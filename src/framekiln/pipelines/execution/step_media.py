@@ -20,7 +20,7 @@ from framekiln.files.streams import store as stream_store
 from framekiln.files.streams.fragment_reader import fetch_fragments
 from framekiln.files.streams.model import Stream
 from framekiln.kit.atomic_file import READABLE_BY_ALL, atomic_file
-from framekiln.pipelines.runners.step import StepWork
+from framekiln.pipelines.execution.step_work import StepWork
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
 

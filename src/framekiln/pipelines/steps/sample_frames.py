@@ -1,8 +1,9 @@
 """sample_frames: the picture on screen at each multiple of a time, kept as JPEGs with the file."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from framekiln.files.errors import FileNotFound
 from framekiln.files.model import sampled_frame_key, sampled_frames_prefix
@@ -10,10 +11,14 @@ from framekiln.files.service import Files
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.confined.workplace import Workplace, open_workplace
-from framekiln.pipelines.definition.steps import sample_frames
+from framekiln.pipelines.definition.model import StepSettings
+from framekiln.pipelines.execution.jobs import STEPS_QUEUE
+from framekiln.pipelines.execution.step_media import StepMedia
+from framekiln.pipelines.execution.step_type import StepServices, StepType
+from framekiln.pipelines.execution.step_work import StepWork
 from framekiln.pipelines.outputs.model import StepOutput
-from framekiln.pipelines.runners.step import StepWork
-from framekiln.pipelines.runners.step_media import StepMedia
+from framekiln.pipelines.scheduling.run_state import MediaState
+from framekiln.pipelines.schema.shapes import WholeNumber
 from framekiln.storage.blob_store import BlobStore
 
 _LIMITS: Final = ResourceLimits(
@@ -23,8 +28,40 @@ _AT_A_TIME: Final = 200
 """So many pictures lie on the disk before they are stored."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class SampleFramesSettings(StepSettings):
+    """`with` of a sample_frames step."""
+
+    every_ms: Annotated[int, WholeNumber(100, 600_000)] = 1000
+
+
+class SampleFramesStep(StepType):
+    """Takes pictures."""
+
+    name = "sample_frames"
+    settings = SampleFramesSettings
+    segmentable = True
+    samples_frames = True
+
+    def queue(self, media: MediaState) -> str:
+        """Return the queue of what decodes."""
+        return STEPS_QUEUE
+
+    def frame_times(self, metadata: Mapping[str, Any]) -> range:
+        """Return when the pictures were taken that an output speaks of."""
+        first_ms, every_ms = metadata.get("first_ms") or 0, metadata["every_ms"]
+        return range(first_ms, first_ms + metadata["frame_count"] * every_ms, every_ms)
+
+    def open_runner(self, services: StepServices) -> "SampleFramesRunner":
+        """Return what runs sample_frames steps."""
+        return SampleFramesRunner(services.media, services.files, services.blobs)
+
+
+STEP_TYPE: Final = SampleFramesStep()
+
+
 @dataclass(frozen=True)
-class SampleFrames:
+class SampleFramesRunner:
     """Runs sample_frames steps."""
 
     media: StepMedia
@@ -34,7 +71,7 @@ class SampleFrames:
     async def run(self, work: StepWork) -> StepOutput:
         """Keep the pictures, and return how many there are."""
         settings = work.step.settings
-        assert isinstance(settings, sample_frames.Settings)
+        assert isinstance(settings, SampleFramesSettings)
         every_ms = settings.every_ms
         times_ms: list[int] = []
         with open_workplace("frames") as place:
@@ -84,12 +121,6 @@ def span_of(work: StepWork) -> tuple[int, int]:
     if work.window is not None:
         return work.window.start_ms, work.window.end_ms
     return 0, max(1, work.file.duration_ms or 0)
-
-
-def frame_times(metadata: dict[str, Any]) -> range:
-    """Return when the pictures are that an output speaks of."""
-    first_ms, every_ms = metadata.get("first_ms") or 0, metadata["every_ms"]
-    return range(first_ms, first_ms + metadata["frame_count"] * every_ms, every_ms)
 
 
 def _metadata(every_ms: int, times_ms: list[int]) -> dict[str, Any]:

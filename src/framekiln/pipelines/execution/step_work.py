@@ -1,8 +1,7 @@
-"""What a type of step must bring to be run: one runner, for all steps of the type.
+"""What a worker does for a step: one runner for all steps of a type, one `StepWork` per attempt.
 
-Runners of built-in types are called by a worker. They read the file and write nothing of ours but
-blobs whose keys hold the fence: the output is recorded for them, if the unit is still theirs.
-Endpoints, filters and reviews have no runner: nobody works on them here.
+Runners read the file and write nothing of ours but blobs whose keys hold the fence: the output is
+recorded for them, if the unit is still theirs.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -12,6 +11,7 @@ from typing import Any, Protocol
 
 from framekiln.files.model import File
 from framekiln.pipelines.definition.model import Definition, Step
+from framekiln.pipelines.definition.step_rules import TypedGraph
 from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.model.ids import StepRunId
 from framekiln.pipelines.model.run import Run
@@ -24,6 +24,8 @@ class StepWork:
 
     run: Run
     definition: Definition
+    graph: TypedGraph
+    """The types of the steps in the definition."""
     step: Step
     """`settings` in it are those of the type."""
     step_run_id: StepRunId
@@ -70,4 +72,4 @@ class StepRunner(Protocol):
 
 
 Runners = Mapping[str, StepRunner]
-"""By type of step; put together in `worker/handlers`."""
+"""By name of the type; `step_type.open_runners` puts them together."""

@@ -1,1 +1,0 @@
-"""What does the built-in steps, a module for each type."""

@@ -1,0 +1,33 @@
+"""filter: goes on when its predicate holds, and skips all that needs it otherwise."""
+
+import asyncio
+from typing import Final
+
+from framekiln.jobs.queue import JobQueue
+from framekiln.pipelines.definition.predicate import evaluate
+from framekiln.pipelines.execution.locked_run import LockedRun
+from framekiln.pipelines.execution.step_inputs import read_inputs
+from framekiln.pipelines.execution.step_type import StepType
+from framekiln.pipelines.execution.unit_transitions import start_without_worker
+from framekiln.pipelines.outputs.inputs import inputs_to_json
+from framekiln.pipelines.scheduling.run_state import WorkItem
+from framekiln.pipelines.scheduling.status import StepStatus
+
+
+class FilterStep(StepType):
+    """Decides at once."""
+
+    name = "filter"
+    takes_predicate = True
+
+    async def start(self, locked: LockedRun, work: WorkItem, jobs: JobQueue) -> None:
+        """End the step as its predicate says."""
+        key, definition = work.step_key, locked.context.definition
+        predicate = definition.steps[key].when
+        assert predicate is not None, "a filter has a predicate"
+        inputs = await read_inputs(locked.connection, locked.run.id, definition, key=key)
+        is_so = await asyncio.to_thread(lambda: evaluate(predicate, inputs_to_json(inputs)))
+        start_without_worker(locked, key, StepStatus.SUCCEEDED if is_so else StepStatus.SKIPPED)
+
+
+STEP_TYPE: Final = FilterStep()
