@@ -16,10 +16,9 @@ import pytest
 from framekiln.capture.page import FrameSize
 from framekiln.engine.slices import FilmSlice, cut_slices
 from framekiln.renders.cache import RenderCache
-from framekiln.renders.model import Render, slice_key
+from framekiln.renders.model import Render, TakenRenderSlice, slice_key
 from framekiln.renders.part_cache import RETENTION, PartCache
 from framekiln.renders.plan import RenderPlan
-from framekiln.renders.slice_store import TakenRenderSlice
 from framekiln.timeline import Timeline
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import AppHarness, open_app

@@ -16,7 +16,7 @@ from framekiln.files.model import IngestedAsset, ingested_asset_key
 from framekiln.kit.clock import Clock
 from framekiln.kit.fetch import GuardedFetcher
 from framekiln.kit.ids import OrganizationId, new_uuid
-from framekiln.storage.blob_store import BlobStore
+from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
 
 RETENTION: Final = timedelta(hours=1)
 # Each holds a database connection while it runs.
@@ -66,26 +66,48 @@ class Ingest:
                 connection, organization_id, url, now=self._clock.now()
             )
 
-    async def _download(self, organization_id: OrganizationId, url: str) -> IngestedAsset:
+    async def store(
+        self,
+        organization_id: OrganizationId,
+        url: str,
+        path: Path,
+        *,
+        content_type: str | None,
+        retention: timedelta,
+    ) -> IngestedAsset:
+        """Store a local file as what is behind a URL."""
         asset_id = new_uuid()
         key = ingested_asset_key(organization_id, asset_id)
-        with tempfile.TemporaryDirectory(prefix="framekiln-ingest-") as folder:
-            path = Path(folder) / "asset"
-            fetched = await self._fetcher.download(
-                url, path, max_bytes=MAX_ASSET_BYTES, within_s=DOWNLOAD_WITHIN_S
-            )
-            await self._blobs.put_file(key, path)
+        size_bytes = (await asyncio.to_thread(path.stat)).st_size
+        await self._blobs.put_file(key, path)
         now = self._clock.now()
         asset = IngestedAsset(
             id=asset_id,
             organization_id=organization_id,
             url=url,
             blob_key=key,
-            content_type=fetched.content_type or "application/octet-stream",
-            byte_size=fetched.size_bytes,
+            content_type=content_type or "application/octet-stream",
+            byte_size=size_bytes,
             created_at=now,
-            expires_at=now + RETENTION,
+            expires_at=now + retention,
         )
-        async with self._database.transaction() as connection:
+        async with (
+            delete_unless_recorded(self._blobs, key),
+            self._database.transaction() as connection,
+        ):
             await ingested_asset_store.insert(connection, asset)
         return asset
+
+    async def _download(self, organization_id: OrganizationId, url: str) -> IngestedAsset:
+        with tempfile.TemporaryDirectory(prefix="framekiln-ingest-") as folder:
+            path = Path(folder) / "asset"
+            fetched = await self._fetcher.download(
+                url, path, max_bytes=MAX_ASSET_BYTES, within_s=DOWNLOAD_WITHIN_S
+            )
+            return await self.store(
+                organization_id,
+                url,
+                path,
+                content_type=fetched.content_type,
+                retention=RETENTION,
+            )

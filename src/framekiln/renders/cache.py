@@ -8,11 +8,16 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from framekiln.engine.digests import film_digest
-from framekiln.renders.model import Render, copied_output_key, slice_key
+from framekiln.renders.model import (
+    FinishedSlice,
+    Render,
+    TakenRenderSlice,
+    copied_output_key,
+    slice_key,
+)
 from framekiln.renders.output import output_as_json
 from framekiln.renders.part_cache import PartCache
 from framekiln.renders.plan import RenderPlan
-from framekiln.renders.slice_store import FinishedSlice, TakenRenderSlice
 from framekiln.renders.worker import RenderWorker
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound

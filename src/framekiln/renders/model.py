@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, Final
 from uuid import UUID
 
-from framekiln.engine.slices import DEFAULT_SLICE_MS
+from framekiln.engine.slices import DEFAULT_SLICE_MS, FilmSlice
 from framekiln.jobs.failures import Failure
 from framekiln.kit.canonical_json import canonical_json
 from framekiln.kit.errors import Conflict, NotFound
@@ -312,3 +312,23 @@ class Redaction:
     def from_json(cls, kept: Mapping[str, Any]) -> "Redaction":
         """Read what `to_json` wrote."""
         return cls(FileId(UUID(kept["file_id"])), kept["boxes"], kept["mutes"])
+
+
+@dataclass(frozen=True)
+class TakenRenderSlice:
+    """A slice in the hands of one worker."""
+
+    render_id: RenderId
+    slice: FilmSlice
+    fence: int
+    digest: str | None = None
+    """What it will be made of, if equal ones can be told."""
+
+
+@dataclass(frozen=True)
+class FinishedSlice:
+    """A finished slice."""
+
+    number: int
+    blob_key: str
+    record: dict[str, Any]

@@ -20,6 +20,7 @@ from framekiln.renders.events import RenderEvents
 from framekiln.renders.jobs import film_job, redact_job
 from framekiln.renders.model import (
     CANCELLED,
+    FinishedSlice,
     NewRender,
     Redaction,
     Render,
@@ -40,7 +41,6 @@ from framekiln.renders.model import (
     source_key,
 )
 from framekiln.renders.output import FilmFormat, Mp4Format, OutputFormat, container_of
-from framekiln.renders.slice_store import FinishedSlice
 from framekiln.renders.uploaded_output import BadFilm, probe_film
 from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
 

@@ -1,7 +1,6 @@
 """The SQL of a render's slices. Whoever changes them holds the render's row lock."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
@@ -10,26 +9,7 @@ from psycopg.types.json import Jsonb
 from framekiln.db.pool import Connection
 from framekiln.engine.slices import FilmSlice
 from framekiln.kit.ids import RenderId
-
-
-@dataclass(frozen=True)
-class TakenRenderSlice:
-    """A slice in the hands of one worker."""
-
-    render_id: RenderId
-    slice: FilmSlice
-    fence: int
-    digest: str | None = None
-    """What it will be made of, if equal ones can be told."""
-
-
-@dataclass(frozen=True)
-class FinishedSlice:
-    """A finished slice."""
-
-    number: int
-    blob_key: str
-    record: dict[str, Any]
+from framekiln.renders.model import FinishedSlice, TakenRenderSlice
 
 
 async def insert(

@@ -23,10 +23,9 @@ from framekiln.jobs.model import JobContext
 from framekiln.jobs.queue import JobQueue
 from framekiln.renders.cache import RenderCache
 from framekiln.renders.jobs import FILM_QUEUE
-from framekiln.renders.model import Render, slice_key, sound_key
+from framekiln.renders.model import Render, TakenRenderSlice, slice_key, sound_key
 from framekiln.renders.output import output_as_json
 from framekiln.renders.plan import RenderPlan, Sounds
-from framekiln.renders.slice_store import TakenRenderSlice
 from framekiln.renders.still import capture_record
 from framekiln.renders.worker import RenderWorker, SliceProgress
 from framekiln.storage.blob_store import BlobStore

@@ -23,15 +23,16 @@ from framekiln.renders import slice_store, store
 from framekiln.renders.events import RenderEvents
 from framekiln.renders.jobs import film_job, join_job, sound_job
 from framekiln.renders.model import (
+    FinishedSlice,
     Render,
     RenderResult,
     RenderStatus,
+    TakenRenderSlice,
     progress_topic,
     states_before,
 )
 from framekiln.renders.plan import RenderPlan, Sounds
 from framekiln.renders.slice_choice import choose_slice
-from framekiln.renders.slice_store import FinishedSlice, TakenRenderSlice
 
 MAX_TAKES: Final = 3
 """A slice that took this many workers down with it is poison."""

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from framekiln.db.notify import Follower, Notifications
 from framekiln.db.pool import Database
-from framekiln.files import store as file_store
+from framekiln.files.lookup import lock_file
 from framekiln.files.model import File, Track
 from framekiln.files.service import Files, file_not_found
 from framekiln.identity.model import Caller
@@ -77,7 +77,7 @@ class Transcripts:
         track = choose_track(file.id, tracks, ask.track_id)
         async with self._database.transaction() as connection:
             # Whoever else asks for the same waits here, and so does a deletion.
-            if await file_store.lock(connection, organization_id, file.id) is None:
+            if await lock_file(connection, organization_id, file.id) is None:
                 raise file_not_found(file.id)
             found = await store.find_newest(
                 connection, organization_id, file.id, track_id=track.track_id

@@ -10,8 +10,8 @@ from typing import Final
 
 from framekiln.db.notify import notify
 from framekiln.db.pool import Connection, Database
-from framekiln.files import store as file_store
 from framekiln.files.errors import FileExpired
+from framekiln.files.lookup import find_file
 from framekiln.jobs.failures import Failure
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
@@ -135,7 +135,7 @@ class TranscriptWorker:
         """End it well; False when it has ended already. Raises when its file has expired."""
         owner, now = transcription.organization_id, self._clock.now()
         async with self._locked(transcription.id) as (connection, _):
-            file = await file_store.find(connection, owner, transcription.file_id)
+            file = await find_file(connection, owner, transcription.file_id)
             if file is None:
                 return False
             if file.has_expired(now):

@@ -8,11 +8,11 @@ from framekiln.composition.layers import ConfigFinding, InvalidConfig, LayerConf
 from framekiln.composition.layers.sources import addresses_of, every_layer
 from framekiln.composition.layers.values import HtmlLayer
 from framekiln.db.pool import Connection, Database
-from framekiln.files import ingested_asset_store as asset_store
+from framekiln.files.lookup import find_asset
 from framekiln.identity.model import Caller
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import OrganizationId
-from framekiln.renders import store as render_store
+from framekiln.renders.lookup import find_render, find_renders, lock_render
 from framekiln.renders.model import Render, RenderStatus
 from framekiln.renders.service import Renders
 from framekiln.videos import store
@@ -62,7 +62,7 @@ class Videos:
         """Return a video of the organization."""
         async with self._database.connection() as connection:
             record = await self._find(connection, organization_id, video_id)
-            render = await render_store.find(connection, organization_id, record.render_id)
+            render = await find_render(connection, organization_id, record.render_id)
         if render is None:
             raise _no_video(video_id)
         return Video(record, render)
@@ -82,7 +82,7 @@ class Videos:
             total = await store.count(connection, organization_id)
             records = await store.list_page(connection, organization_id, asked)
             ids = [record.render_id for record in records]
-            renders = await render_store.find_all(connection, organization_id, ids)
+            renders = await find_renders(connection, organization_id, ids)
         videos = [
             Video(record, renders[record.render_id])
             for record in records
@@ -96,7 +96,7 @@ class Videos:
         is_over = False
         async with self._database.transaction() as connection:
             # Under the lock: nobody may begin to share a render that is going away.
-            await render_store.lock(connection, video.render.id)
+            await lock_render(connection, video.render.id)
             if not await store.delete(connection, video.id):
                 raise _no_video(video_id)
             if not await store.is_render_used(connection, video.render.id):
@@ -131,7 +131,7 @@ class Videos:
             )
             if made is None:
                 return None
-            render = await render_store.lock(connection, made.render_id)
+            render = await lock_render(connection, made.render_id)
             if render is None or render.status is not RenderStatus.COMPLETE:
                 return None
             sources = _RenderSources(connection, render, now=self._clock.now())
@@ -170,7 +170,7 @@ class _RenderSources:
     async def are_unchanged(self, addresses: set[str]) -> bool:
         """Tell whether the bytes that the render saw are those another one would get now."""
         for address in sorted(addresses):
-            asset = await asset_store.find_valid(
+            asset = await find_asset(
                 self.connection, self.render.organization_id, address, now=self.now
             )
             # One that was fetched while the render ran may have been fetched twice, and differ;

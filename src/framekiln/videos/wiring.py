@@ -53,5 +53,5 @@ class VideoServices:
             frames=Frames(database, renders, blobs),
             hls=HlsStreams(renders, blobs),
             sources=sources,
-            uploads=UploadedSources(database, blobs, clock),
+            uploads=UploadedSources(ingest),
         )

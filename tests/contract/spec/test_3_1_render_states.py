@@ -12,9 +12,8 @@ from framekiln.engine.audio_clips import PageAudioClip
 from framekiln.engine.slices import cut_slices
 from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import RenderId
-from framekiln.renders.model import CHANGES, Render, RenderResult, RenderStatus
+from framekiln.renders.model import CHANGES, Render, RenderResult, RenderStatus, TakenRenderSlice
 from framekiln.renders.plan import RenderPlan
-from framekiln.renders.slice_store import TakenRenderSlice
 from framekiln.renders.worker import MAX_OPEN_ATTEMPTS, MAX_TAKES, RenderWorker
 from framekiln.timeline import Timeline
 from tests.support.app import AppHarness

@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 from framekiln.pipelines.definition.step_rules import DefinitionWarning
 from framekiln.pipelines.model.batch import Batch
 from framekiln.pipelines.model.endpoint import Endpoint
+from framekiln.pipelines.model.output import LatestOutput, StoredOutput
 from framekiln.pipelines.model.pipeline import Pipeline, PipelineVersion
 from framekiln.pipelines.model.review import (
     Review,
@@ -17,7 +18,6 @@ from framekiln.pipelines.model.review import (
     correction_to_json,
     describe_review,
 )
-from framekiln.pipelines.stores.output import LatestOutput, StoredOutput
 
 Instant = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 

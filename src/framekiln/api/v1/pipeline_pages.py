@@ -13,12 +13,11 @@ from fastapi import Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from framekiln.pipelines.errors import invalid_request
-from framekiln.pipelines.model.review import ReviewStatus
+from framekiln.pipelines.model.page import PageRequest
+from framekiln.pipelines.model.review import ReviewFilter, ReviewStatus
+from framekiln.pipelines.model.run import RunFilter
 from framekiln.pipelines.scheduling.status import RunStatus
 from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
-from framekiln.pipelines.stores.review import ReviewFilter
-from framekiln.pipelines.stores.rows import PageRequest
-from framekiln.pipelines.stores.run import RunFilter
 
 Item = TypeVar("Item")
 

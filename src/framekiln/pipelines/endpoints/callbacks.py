@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import NoReturn
 
 from framekiln.db.pool import Database
-from framekiln.files import store as file_store
+from framekiln.files.lookup import find_file
 from framekiln.jobs.failures import Failure
 from framekiln.kit.errors import InvalidInput
 from framekiln.pipelines.endpoints import attempt_transitions, store
@@ -92,7 +92,7 @@ class EndpointCallbacks:
             run = await run_store.find_by_id(connection, attempt.run_id)
             if run is None:
                 return None
-            file = await file_store.find(connection, run.organization_id, run.file_id)
+            file = await find_file(connection, run.organization_id, run.file_id)
             if file is None:
                 return None
             return [each["track_id"] for each in await describe_tracks(connection, file)]

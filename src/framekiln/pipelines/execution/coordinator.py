@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from framekiln.db.pool import Connection, Database
-from framekiln.files import store as file_store
+from framekiln.files.lookup import find_file
 from framekiln.files.model import File
 from framekiln.kit.clock import Clock
 from framekiln.pipelines.execution import events
@@ -107,12 +107,12 @@ class RunCoordinator:
             version = await self.versions.get(connection, run.pipeline_id, run.pipeline_version)
             if not version.definition.has_segments:
                 return None
-            file = await file_store.find(connection, run.organization_id, run.file_id)
+            file = await find_file(connection, run.organization_id, run.file_id)
         return None if file is None else await self._boundary_reader.read(file)
 
     async def _load(self, connection: Connection, run: Run) -> LockedRun:
         version = await self.versions.get(connection, run.pipeline_id, run.pipeline_version)
-        file = await file_store.find(connection, run.organization_id, run.file_id)
+        file = await find_file(connection, run.organization_id, run.file_id)
         now = self._clock.now()
         frame = RunContext(
             connection=connection,

@@ -11,8 +11,8 @@ from fractions import Fraction
 from typing import Any, Final
 
 from framekiln.db.pool import Connection, Database
+from framekiln.files.lookup import list_stream_fragments, list_stream_tracks
 from framekiln.files.model import SCRUB_TRACK, File, FileStatus, index_key
-from framekiln.files.streams import store as stream_store
 from framekiln.files.streams.model import StreamedFragment
 from framekiln.storage.blob_store import BlobStore
 
@@ -45,8 +45,8 @@ class MediaBoundaryReader:
 
 
 async def _boundaries_of_stream(connection: Connection, file: File) -> MediaBoundaries | None:
-    fragments = await stream_store.list_fragments(connection, file.id)
-    tracks = await stream_store.list_tracks(connection, file.id)
+    fragments = await list_stream_fragments(connection, file.id)
+    tracks = await list_stream_tracks(connection, file.id)
     if not tracks:
         return None
     cut = next((each for each in tracks if each.type == "video"), tracks[0])

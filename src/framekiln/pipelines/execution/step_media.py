@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from framekiln.db.pool import Database
+from framekiln.files.lookup import list_stream_fragments, list_stream_tracks
 from framekiln.files.model import SCRUB_TRACK, File, FileStatus, TrackType, index_key, track_key
 from framekiln.files.service import Files
-from framekiln.files.streams import store as stream_store
 from framekiln.files.streams.fragment_reader import fetch_fragments
 from framekiln.files.streams.model import Stream
 from framekiln.kit.atomic_file import READABLE_BY_ALL, atomic_file
@@ -81,8 +81,8 @@ class StepMedia:
 
     async def _fetch_arrived(self, file: File, page_request: Stretch, path: Path) -> bool:
         async with self.database.connection() as connection:
-            tracks = await stream_store.list_tracks(connection, file.id)
-            fragments = await stream_store.list_fragments(connection, file.id)
+            tracks = await list_stream_tracks(connection, file.id)
+            fragments = await list_stream_fragments(connection, file.id)
         ids = [track.track_id for track in tracks if track.type == page_request.type]
         wanted = [
             each

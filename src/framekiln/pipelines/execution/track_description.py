@@ -3,15 +3,14 @@
 from typing import Any
 
 from framekiln.db.pool import Connection
-from framekiln.files import track_store
+from framekiln.files.lookup import list_stream_tracks, list_tracks
 from framekiln.files.model import File, FileStatus, Track
-from framekiln.files.streams import store as stream_store
 
 
 async def describe_tracks(connection: Connection, file: File) -> list[dict[str, Any]]:
     """Return the tracks of a file, also of one that still arrives."""
     if file.status is FileStatus.READY:
-        tracks = await track_store.list_all(connection, file.id)
+        tracks = await list_tracks(connection, file.id)
         return [describe_track(each) for each in tracks if each.track_id > 0 and each.is_complete]
     return [
         {
@@ -20,7 +19,7 @@ async def describe_tracks(connection: Connection, file: File) -> list[dict[str, 
             "codec": each.codec_name,
             "duration_ms": None,
         }
-        for each in await stream_store.list_tracks(connection, file.id)
+        for each in await list_stream_tracks(connection, file.id)
     ]
 
 

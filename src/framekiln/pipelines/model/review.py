@@ -118,3 +118,11 @@ def correction_from_json(stored: Mapping[str, Any]) -> Correction:
     """Return a correction that was stored; it is not checked again."""
     output = StepOutput.from_json({"metadata": {}, "annotations": stored["annotations"]})
     return Correction(frozenset(stored["reviewed_kinds"]), output.annotations)
+
+
+@dataclass(frozen=True)
+class ReviewFilter:
+    """Which tasks are wanted; None means: whatever."""
+
+    status: ReviewStatus | None = None
+    run_id: UUID | None = None

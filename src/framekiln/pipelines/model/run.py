@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId
@@ -125,3 +126,13 @@ class TakenUnit:
     fence: int
     note: Mapping[str, Any] | None
     deadline_at: datetime
+
+
+@dataclass(frozen=True)
+class RunFilter:
+    """Which runs are wanted; None means: whatever."""
+
+    status: RunStatus | None = None
+    pipeline_id: UUID | None = None
+    file_id: UUID | None = None
+    batch_id: UUID | None = None

@@ -14,6 +14,7 @@ from framekiln.pipelines.execution import events
 from framekiln.pipelines.execution.version_cache import VersionCache
 from framekiln.pipelines.model.batch import Batch
 from framekiln.pipelines.model.ids import BatchId, PipelineId, RunId
+from framekiln.pipelines.model.page import PageRequest
 from framekiln.pipelines.services.idempotency import IdempotentRequest, create_once
 from framekiln.pipelines.services.pipelines import lock_runnable_version
 from framekiln.pipelines.services.requests import BatchRequest
@@ -23,7 +24,6 @@ from framekiln.pipelines.stores import change as change_store
 from framekiln.pipelines.stores import run as run_store
 from framekiln.pipelines.stores import step_run as unit_store
 from framekiln.pipelines.stores.batch import LockedBatch, NewBatch
-from framekiln.pipelines.stores.rows import PageRequest
 from framekiln.pipelines.stores.run import NewRun
 from framekiln.webhooks.outbox import Outbox
 

@@ -10,10 +10,10 @@ from framekiln.kit.ids import OrganizationId, new_uuid
 from framekiln.pipelines.errors import EndpointNotFound, invalid_request
 from framekiln.pipelines.model.endpoint import Endpoint
 from framekiln.pipelines.model.ids import EndpointId
+from framekiln.pipelines.model.page import PageRequest
 from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
 from framekiln.pipelines.services.requests import EndpointRequest
 from framekiln.pipelines.stores import endpoint as endpoint_store
-from framekiln.pipelines.stores.rows import PageRequest
 from framekiln.webhooks.signatures import new_secret
 
 # Somebody waits for the answer; a slow name server is no reason to refuse an address.

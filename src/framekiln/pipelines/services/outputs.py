@@ -9,11 +9,11 @@ from framekiln.kit.ids import FileId, OrganizationId
 from framekiln.pipelines.errors import NamespaceNotFound
 from framekiln.pipelines.execution.version_cache import VersionCache
 from framekiln.pipelines.model.ids import RunId, StepRunId
+from framekiln.pipelines.model.output import LatestOutput, StoredOutput
 from framekiln.pipelines.services.runs import run_not_found
 from framekiln.pipelines.stores import output as output_store
 from framekiln.pipelines.stores import run as run_store
 from framekiln.pipelines.stores import step_run as unit_store
-from framekiln.pipelines.stores.output import LatestOutput, StoredOutput
 
 MAX_PAGE_BYTES: Final = 8 << 20
 """A page ends when it has so much, however many outputs were asked for."""

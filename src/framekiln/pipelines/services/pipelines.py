@@ -22,10 +22,10 @@ from framekiln.pipelines.errors import (
 )
 from framekiln.pipelines.execution.step_type import StepTypes
 from framekiln.pipelines.model.ids import PipelineId
+from framekiln.pipelines.model.page import PageRequest
 from framekiln.pipelines.model.pipeline import Pipeline, PipelineVersion
 from framekiln.pipelines.stores import endpoint as endpoint_store
 from framekiln.pipelines.stores import pipeline as pipeline_store
-from framekiln.pipelines.stores.rows import PageRequest
 
 
 class Pipelines:

@@ -17,13 +17,12 @@ from framekiln.pipelines.execution.coordinator import RunCoordinator
 from framekiln.pipelines.execution.events import review_event
 from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.model.ids import ReviewId
-from framekiln.pipelines.model.review import Decision, Review, ReviewStatus
+from framekiln.pipelines.model.page import PageRequest
+from framekiln.pipelines.model.review import Decision, Review, ReviewFilter, ReviewStatus
 from framekiln.pipelines.model.run import UnitKey
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.scheduling.status import StepStatus
 from framekiln.pipelines.stores import review as review_store
-from framekiln.pipelines.stores.review import ReviewFilter
-from framekiln.pipelines.stores.rows import PageRequest
 
 _EXPIRED_AT_A_TIME: Final = 500
 _EXPIRED_FAILURE: Final = Failure(ReviewExpired.code, "nobody decided in time")

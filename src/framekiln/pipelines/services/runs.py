@@ -19,7 +19,8 @@ from framekiln.pipelines.errors import (
 )
 from framekiln.pipelines.execution.coordinator import RunCoordinator
 from framekiln.pipelines.model.ids import PipelineId, RunId, StepRunId
-from framekiln.pipelines.model.run import Run, StepRun
+from framekiln.pipelines.model.page import PageRequest
+from framekiln.pipelines.model.run import Run, RunFilter, StepRun
 from framekiln.pipelines.scheduling.status import RunStatus
 from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
 from framekiln.pipelines.services.idempotency import IdempotentRequest, create_once
@@ -28,8 +29,7 @@ from framekiln.pipelines.services.requests import RunRequest
 from framekiln.pipelines.stores import change as change_store
 from framekiln.pipelines.stores import run as run_store
 from framekiln.pipelines.stores import step_run as unit_store
-from framekiln.pipelines.stores.rows import PageRequest
-from framekiln.pipelines.stores.run import NewRun, RunFilter
+from framekiln.pipelines.stores.run import NewRun
 
 
 @dataclass(frozen=True)

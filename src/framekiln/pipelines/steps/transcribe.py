@@ -12,7 +12,7 @@ from uuid import UUID
 
 from framekiln.db.pool import Database
 from framekiln.files.model import FileStatus
-from framekiln.identity import store as identity_store
+from framekiln.identity.lookup import find_initiator
 from framekiln.identity.model import Caller
 from framekiln.jobs.failures import Failure
 from framekiln.kit.confined.limits import ResourceLimits
@@ -149,14 +149,10 @@ class TranscribeRunner:
 async def caller_of(database: Database, run: Run) -> Caller:
     """Return who began a run; what is begun goes on when their key was revoked since."""
     async with database.connection() as connection:
-        if run.api_key_id is not None:
-            found = await identity_store.find_key_by_id(connection, run.api_key_id)
-            if found is not None:
-                return Caller(organization=found.organization, api_key=found.key)
-        organization = await identity_store.find_organization(connection, run.organization_id)
-    if organization is None:
+        caller = await find_initiator(connection, run.organization_id, run.api_key_id)
+    if caller is None:
         raise RunNotFound(f"the organization of run {run.id} is gone")
-    return Caller(organization=organization)
+    return caller
 
 
 def _failed(transcription: Transcription, failure: Failure) -> FramekilnError:

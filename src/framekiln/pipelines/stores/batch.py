@@ -12,8 +12,8 @@ from framekiln.db.pool import Connection
 from framekiln.kit.ids import ApiKeyId, OrganizationId
 from framekiln.pipelines.model.batch import Batch, BatchCounts
 from framekiln.pipelines.model.ids import BatchId, PipelineId, RunId
+from framekiln.pipelines.model.page import PageRequest
 from framekiln.pipelines.stores import rows
-from framekiln.pipelines.stores.rows import PageRequest
 
 Row = dict[str, Any]
 

@@ -10,8 +10,8 @@ from framekiln.db.pool import Connection
 from framekiln.kit.ids import OrganizationId
 from framekiln.pipelines.model.endpoint import Endpoint
 from framekiln.pipelines.model.ids import EndpointId
+from framekiln.pipelines.model.page import PageRequest
 from framekiln.pipelines.stores import rows
-from framekiln.pipelines.stores.rows import PageRequest
 
 Row = dict[str, Any]
 

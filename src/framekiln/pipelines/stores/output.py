@@ -10,6 +10,7 @@ from framekiln.db.pool import Connection
 from framekiln.kit.ids import FileId
 from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.model.ids import RunId, StepRunId
+from framekiln.pipelines.model.output import LatestOutput, StoredOutput
 from framekiln.pipelines.outputs.model import StepOutput
 
 Row = dict[str, Any]
@@ -28,27 +29,6 @@ class NewOutput:
     namespace: str
     window: Window | None
     output: StepOutput
-    written_at: datetime
-
-
-@dataclass(frozen=True)
-class StoredOutput:
-    """An output in a list; `output` is plain JSON."""
-
-    number: int
-    """-1 for a whole-file step."""
-    window: Window | None
-    output: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class LatestOutput:
-    """Which step run wrote last to a namespace of a file."""
-
-    namespace: str
-    step_run_id: StepRunId
-    run_id: RunId
-    step_key: str
     written_at: datetime
 
 

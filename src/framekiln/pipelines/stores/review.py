@@ -1,36 +1,27 @@
 """The SQL of review tasks. Whoever decides one holds its run's row."""
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from psycopg.types.json import Json
 
 from framekiln.db.pool import Connection
 from framekiln.kit.ids import OrganizationId
 from framekiln.pipelines.model.ids import ReviewId, RunId, StepRunId
+from framekiln.pipelines.model.page import PageRequest
 from framekiln.pipelines.model.review import (
     Review,
     Reviewer,
+    ReviewFilter,
     ReviewStatus,
     correction_from_json,
     correction_to_json,
 )
 from framekiln.pipelines.outputs.corrections import Correction
 from framekiln.pipelines.stores import rows
-from framekiln.pipelines.stores.rows import PageRequest
 
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class ReviewFilter:
-    """Which tasks are wanted; None means: whatever."""
-
-    status: ReviewStatus | None = None
-    run_id: UUID | None = None
 
 
 async def insert(connection: Connection, review: Review) -> None:

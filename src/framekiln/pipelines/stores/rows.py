@@ -8,15 +8,7 @@ from uuid import UUID
 
 from framekiln.db.pool import Connection
 from framekiln.kit.ids import OrganizationId
-
-
-@dataclass(frozen=True)
-class PageRequest:
-    """At most `limit` items, of those that are older than the one at `before`."""
-
-    limit: int
-    before: int | None = None
-
+from framekiln.pipelines.model.page import PageRequest
 
 Row = dict[str, Any]
 

@@ -4,29 +4,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from framekiln.db.pool import Connection
 from framekiln.files.model import FileType
 from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId
 from framekiln.pipelines.model.ids import BatchId, PipelineId, RunId
-from framekiln.pipelines.model.run import Run
+from framekiln.pipelines.model.page import PageRequest
+from framekiln.pipelines.model.run import Run, RunFilter
 from framekiln.pipelines.scheduling.status import RunStatus
 from framekiln.pipelines.stores import rows
-from framekiln.pipelines.stores.rows import PageRequest
 
 Row = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class RunFilter:
-    """Which runs are wanted; None means: whatever."""
-
-    status: RunStatus | None = None
-    pipeline_id: UUID | None = None
-    file_id: UUID | None = None
-    batch_id: UUID | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -17,10 +17,9 @@ from framekiln.kit.ids import RenderId
 from framekiln.media.remux.assemble import assemble
 from framekiln.renders.assets import AssetSources, RenderAssets, fetch_site
 from framekiln.renders.cache import RenderCache, joined_film_digest
-from framekiln.renders.model import Render, RenderResult, output_key, sound_key
+from framekiln.renders.model import FinishedSlice, Render, RenderResult, output_key, sound_key
 from framekiln.renders.output import container_of
 from framekiln.renders.plan import RenderPlan
-from framekiln.renders.slice_store import FinishedSlice
 from framekiln.renders.worker import RenderWorker, fail_render_on_last_attempt
 from framekiln.storage.blob_store import BlobStore
 

@@ -22,10 +22,9 @@ from framekiln.media.segments.film_segments import (
     video_header,
     video_segments,
 )
-from framekiln.renders.model import Render, render_prefix
+from framekiln.renders.model import FinishedSlice, Render, render_prefix
 from framekiln.renders.plan import RenderPlan
 from framekiln.renders.service import Renders
-from framekiln.renders.slice_store import FinishedSlice
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
 from framekiln.timeline import SOUND_RATE_HZ

@@ -1,0 +1,18 @@
+"""What other packages read of organizations and keys, each in a transaction of its own."""
+
+from framekiln.db.pool import Connection
+from framekiln.identity import store
+from framekiln.identity.model import Caller
+from framekiln.kit.ids import ApiKeyId, OrganizationId
+
+
+async def find_initiator(
+    connection: Connection, organization_id: OrganizationId, api_key_id: ApiKeyId | None
+) -> Caller | None:
+    """Return on whose behalf work goes on, also after their key was revoked."""
+    if api_key_id is not None:
+        found = await store.find_key_by_id(connection, api_key_id)
+        if found is not None:
+            return Caller(organization=found.organization, api_key=found.key)
+    organization = await store.find_organization(connection, organization_id)
+    return None if organization is None else Caller(organization=organization)
