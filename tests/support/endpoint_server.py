@@ -12,13 +12,13 @@ import json
 import sys
 import time
 from collections import Counter
-from http.client import HTTPException
+from http.client import HTTPException  # noqa: TID251 - not of the service
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
 from urllib.error import HTTPError
-from urllib.request import ProxyHandler, Request, build_opener
+from urllib.request import ProxyHandler, Request, build_opener  # noqa: TID251 - not of the service
 from zlib import crc32
 
 from tests.support.endpoint_log import AcceptedWork, EndpointLog

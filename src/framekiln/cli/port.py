@@ -1,9 +1,9 @@
 """The address we serve at: whether it is free, who answers there, and how to reach it."""
 
 import errno
-import http.client
 import json
 import socket
+from http.client import HTTPConnection, HTTPException  # noqa: TID251 - asks its own port
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -47,12 +47,12 @@ def is_service_at(host: str, port: int) -> bool:
     """Tell whether a Framekiln service answers at this address."""
     reachable = urlsplit(local_url(host, port)).hostname
     assert reachable is not None, "a host was given"
-    connection = http.client.HTTPConnection(reachable, port, timeout=_ANSWER_WITHIN_S)
+    connection = HTTPConnection(reachable, port, timeout=_ANSWER_WITHIN_S)
     try:
         connection.request("GET", "/readyz")
         told = json.loads(connection.getresponse().read(_LONGEST_ANSWER_BYTES))
         return set(told["checks"]) == _OUR_CHECKS
-    except (OSError, http.client.HTTPException, ValueError, TypeError, KeyError):
+    except (OSError, HTTPException, ValueError, TypeError, KeyError):
         return False
     finally:
         connection.close()

@@ -21,6 +21,8 @@ from framekiln.kit.errors import InvalidInput
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 _PORTS: Final = frozenset({80, 443})
+# What resolvers say when a name does not exist; everything else may be different in a minute.
+_NO_SUCH_HOST: Final = {socket.EAI_NONAME, socket.EAI_NODATA}
 
 
 class FetchRefused(InvalidInput):
@@ -37,6 +39,11 @@ async def resolve_by_system(host: str, port: int) -> Sequence[str]:
     loop = asyncio.get_running_loop()
     answers = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return tuple(dict.fromkeys(str(answer[4][0]) for answer in answers))
+
+
+def is_no_such_host(error: OSError) -> bool:
+    """Tell whether a `Resolve` raised this because there is no such host."""
+    return isinstance(error, socket.gaierror) and error.errno in _NO_SUCH_HOST
 
 
 def host_of(url: httpx.URL) -> str:

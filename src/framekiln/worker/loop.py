@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-import socket
+import platform
 from contextlib import AsyncExitStack
 
 import structlog
@@ -31,7 +31,7 @@ async def run_worker(services: Services, *, queues: list[str], concurrency: int)
                         handlers,
                         queues=crew.queues,
                         concurrency=crew.concurrency,
-                        name=f"{socket.gethostname()}:{os.getpid()}:{','.join(crew.queues)}",
+                        name=f"{platform.node()}:{os.getpid()}:{','.join(crew.queues)}",
                     )
                 )
             if CONTROL_QUEUE in queues:

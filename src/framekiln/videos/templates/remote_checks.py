@@ -1,7 +1,6 @@
 """Rules of inputs that only the network can answer: does the host exist, what is behind a URL."""
 
 import asyncio
-import socket
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -13,15 +12,13 @@ from framekiln.composition.layers import ConfigFinding
 from framekiln.composition.templates import InvalidData, RemoteCheck
 from framekiln.engine.source_facts import UNSUPPORTED
 from framekiln.kit.errors import FramekilnError
-from framekiln.kit.guarded_transport import Resolve
+from framekiln.kit.guarded_transport import Resolve, is_no_such_host
 from framekiln.kit.ids import OrganizationId
 from framekiln.kit.media_kind import MediaKind
 from framekiln.media.probe.probed_source import ProbedSource
 from framekiln.videos.sources import SourceFinder, is_source_at_fault, source_error_code
 
 _RESOLVED_WITHIN_S: Final = 5.0
-# What resolvers say when a name does not exist; everything else may be different in a minute.
-_NO_SUCH_HOST: Final = {socket.EAI_NONAME, socket.EAI_NODATA}
 _AT_A_TIME: Final = 4
 
 
@@ -55,15 +52,13 @@ class RemoteChecks:
         try:
             async with asyncio.timeout(_RESOLVED_WITHIN_S):
                 await self.resolve(host, 443)
-        except socket.gaierror as error:
-            if error.errno in _NO_SUCH_HOST:
+        except OSError as error:
+            if is_no_such_host(error):
                 message = f"{_name(check)} names a host that does not exist"
                 return ConfigFinding(check.path, "host_not_found", message)
         except UnicodeError:
             message = f"{_name(check)} names a host that cannot exist"
             return ConfigFinding(check.path, "host_not_found", message)
-        except (TimeoutError, OSError):
-            return None
         return None
 
     async def _media(
