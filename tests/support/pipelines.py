@@ -16,8 +16,10 @@ from psycopg.types.json import Jsonb
 from framekiln.jobs.model import JobContext
 from framekiln.kit.clock import SystemClock
 from framekiln.pipelines.execution.handlers import RunStep
+from framekiln.pipelines.execution.step_type import StepTypes
 from framekiln.pipelines.execution.step_work import Runners, StepWork, Waiting
 from framekiln.pipelines.outputs.model import StepOutput
+from framekiln.pipelines.steps import STEP_TYPES
 from framekiln.pipelines.wiring import PipelineDependencies, PipelineServices
 from tests.support.app import AppHarness, open_app
 from tests.support.clock import SettableClock
@@ -54,7 +56,9 @@ class ScriptedRunner:
 class PipelineHarness:
     """One organization's pipelines, with a clock and runners of the test's own."""
 
-    def __init__(self, app: AppHarness, *, runners: Runners) -> None:
+    def __init__(
+        self, app: AppHarness, *, runners: Runners, step_types: StepTypes = STEP_TYPES
+    ) -> None:
         self.app = app
         self.clock = SettableClock(SystemClock().now())
         around = app.services
@@ -68,7 +72,8 @@ class PipelineHarness:
                 outbox=around.outbox,
                 fetcher=around.fetcher,
                 clock=self.clock,
-            )
+            ),
+            step_types=step_types,
         )
         self.handler = RunStep(self.services.worker, runners)
         app.asgi.state.services = _ServicesWithPipelines(around, self.services)
@@ -204,13 +209,18 @@ class _ServicesWithPipelines:
 
 @asynccontextmanager
 async def open_pipelines(
-    postgres: PostgresServer, folder: Path, *, template: str, runners: Runners
+    postgres: PostgresServer,
+    folder: Path,
+    *,
+    template: str,
+    runners: Runners,
+    step_types: StepTypes = STEP_TYPES,
 ) -> AsyncIterator[PipelineHarness]:
     """Run the application for an organization that may use pipelines."""
     allow = frozenset({"127.0.0.1"})
     async with open_app(postgres, folder, template=template, fetch_allow=allow) as app:
         await enable_pipelines(app)
-        yield PipelineHarness(app, runners=runners)
+        yield PipelineHarness(app, runners=runners, step_types=step_types)
 
 
 async def enable_pipelines(app: AppHarness) -> None:

@@ -43,9 +43,9 @@ PipelineCaller = Annotated[Caller, Depends(pipeline_caller)]
 IdempotencyKey = Annotated[str | None, Depends(idempotency_key)]
 
 
-def parse_path_id(text: str, kind: type[NotFound], noun: str) -> UUID:
+def parse_path_id(text: str, kind: type[NotFound], message: str) -> UUID:
     """Return the id in an address; what is none is answered like one that does not exist."""
     found = parse_uuid(text)
     if found is None:
-        raise kind(f"there is no {noun} {text[:100]!r}: ids are UUIDs")
+        raise kind(f"{message} {text[:100]!r}: ids are UUIDs")
     return found

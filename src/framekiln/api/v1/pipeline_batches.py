@@ -54,6 +54,6 @@ async def list_batches(
 @router.get("/pipeline-batches/{batch_id}", summary="Show a batch")
 async def get_batch(request: Request, caller: PipelineCaller, batch_id: str) -> BatchDetail:
     """Return a batch with how its runs stand."""
-    found = BatchId(parse_path_id(batch_id, BatchNotFound, "batch"))
+    found = BatchId(parse_path_id(batch_id, BatchNotFound, "there is no batch"))
     batches = services_of(request).pipelines.batches
     return BatchDetail.of(await batches.get(caller.organization.id, found))

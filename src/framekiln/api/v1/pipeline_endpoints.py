@@ -61,4 +61,4 @@ async def archive_endpoint(
 
 
 def _endpoint_id(text: str) -> EndpointId:
-    return EndpointId(parse_path_id(text, EndpointNotFound, "endpoint"))
+    return EndpointId(parse_path_id(text, EndpointNotFound, "there is no endpoint"))

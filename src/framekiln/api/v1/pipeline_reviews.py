@@ -109,4 +109,4 @@ def _correction(body: Any) -> Correction | None:
 
 
 def _review_id(text: str) -> ReviewId:
-    return ReviewId(parse_path_id(text, ReviewNotFound, "review"))
+    return ReviewId(parse_path_id(text, ReviewNotFound, "there is no review"))

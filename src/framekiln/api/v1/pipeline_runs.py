@@ -96,4 +96,4 @@ async def list_outputs(
 
 
 def _run_id(text: str) -> RunId:
-    return RunId(parse_path_id(text, RunNotFound, "run"))
+    return RunId(parse_path_id(text, RunNotFound, "there is no run"))

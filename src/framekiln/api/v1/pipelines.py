@@ -155,4 +155,4 @@ def _named_definition(body: Any) -> tuple[str, Any]:
 
 
 def _pipeline_id(text: str) -> PipelineId:
-    return PipelineId(parse_path_id(text, PipelineNotFound, "pipeline"))
+    return PipelineId(parse_path_id(text, PipelineNotFound, "there is no pipeline"))

@@ -1,0 +1,123 @@
+"""A step type that is added: one module, one line in the table, and all of the service has it."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from framekiln.pipelines.execution.handlers import RunStep
+from framekiln.pipelines.execution.step_type import open_runners, step_table
+from framekiln.pipelines.steps import STEP_TYPES
+from framekiln.speech.configuration import SpeechSettings
+from framekiln.transcripts.recognizer import Recognizer
+from framekiln.worker.speech_handlers import step_services
+from tests.contract.conftest import TEMPLATE
+from tests.support import count_tracks_step
+from tests.support.pipelines import PipelineHarness, open_pipelines, step
+from tests.support.postgres import PostgresServer
+
+pytestmark = pytest.mark.spec("2.11")
+
+TABLE = step_table(
+    *STEP_TYPES.values(),
+    count_tracks_step.STEP_TYPE,
+)
+
+
+@pytest.fixture(scope="module")
+async def extended(
+    postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[PipelineHarness]:
+    """Pipelines with the longer table, and the runners that a worker opens from it."""
+    folder = tmp_path_factory.mktemp("extended")
+    async with open_pipelines(
+        postgres, folder, template=TEMPLATE, runners={}, step_types=TABLE
+    ) as pipelines:
+        recognizer = Recognizer(SpeechSettings.of(pipelines.app.services.settings))
+        parts = step_services(pipelines.app.services, recognizer)
+        runners = open_runners(pipelines.services.step_types, parts)
+        pipelines.handler = RunStep(pipelines.services.worker, runners)
+        yield pipelines
+        await recognizer.close()
+
+
+def counting(*needs: str, **settings: Any) -> dict[str, Any]:
+    return {"steps": {"look": step("probe"), "sum": step("count_tracks", *needs, with_=settings)}}
+
+
+async def issues(pipelines: PipelineHarness, definition: Any) -> list[tuple[str, str]]:
+    """Return what is wrong with a definition that is refused."""
+    answer = await pipelines.post("pipelines", {"name": "refused", "definition": definition})
+    assert answer.status_code == 422, answer.text
+    return [(each["path"], each["code"]) for each in answer.json()["issues"]]
+
+
+async def test_it_is_run_and_its_output_is_shown(extended: PipelineHarness) -> None:
+    pipeline = await extended.create_pipeline(counting("look", track_type="audio"))
+    run = await extended.start_run(pipeline)
+    await extended.run_all_jobs()
+    assert await extended.statuses(run) == {
+        "": "succeeded",
+        "look": "succeeded",
+        "sum": "succeeded",
+    }
+    types = {each["step_key"]: each["type"] for each in (await extended.get_run(run))["steps"]}
+    assert types["sum"] == "count_tracks"
+    [shown] = (await extended.get(f"pipeline-runs/{run['id']}/outputs/sum"))["outputs"]
+    assert shown["output"]["metadata"] == {"count": 1}
+
+
+async def test_its_jobs_go_to_the_queue_that_it_names(extended: PipelineHarness) -> None:
+    run = await extended.start_run(
+        await extended.create_pipeline(counting("look", track_type="video"))
+    )
+    for job in await extended.take_jobs():
+        await extended.run_job(job)
+    queued = await extended.run_sql(
+        """
+        SELECT queue_name FROM procrastinate_jobs
+        WHERE args ->> 'run_id' = %s AND status = 'todo'
+        """,
+        run["id"],
+    )
+    assert [job["queue_name"] for job in queued] == ["steps"]
+    await extended.run_all_jobs()
+
+
+async def test_its_settings_are_recorded_with_their_defaults(extended: PipelineHarness) -> None:
+    pipeline = await extended.create_pipeline(counting("look", track_type="audio"))
+    stored = (await extended.get(f"pipelines/{pipeline}"))["version"]["definition"]
+    assert stored["steps"]["sum"]["with"] == {"track_type": "audio", "maximum": 10}
+
+
+@pytest.mark.parametrize(
+    ("needs", "settings", "issue"),
+    [
+        (["look"], {}, ("steps.sum.with.track_type", "required")),
+        (["look"], {"track_type": "text"}, ("steps.sum.with.track_type", "unknown_value")),
+        (
+            ["look"],
+            {"track_type": "audio", "maximum": 0},
+            ("steps.sum.with.maximum", "out_of_range"),
+        ),
+        (["look"], {"track_type": "audio", "most": 1}, ("steps.sum.with.most", "unknown_field")),
+        ([], {"track_type": "audio"}, ("steps.sum.needs", "empty")),
+    ],
+)
+async def test_its_settings_and_its_own_check_are_told_with_paths(
+    extended: PipelineHarness, needs: list[str], settings: Any, issue: tuple[str, str]
+) -> None:
+    assert await issues(extended, counting(*needs, **settings)) == [issue]
+
+
+async def test_its_warnings_are_shown(extended: PipelineHarness) -> None:
+    definition = counting("look", track_type="audio", maximum=1)
+    made = await extended.create("pipelines", {"name": "warned", "definition": definition})
+    assert [each["path"] for each in made["warnings"]] == ["steps.sum.with.maximum"]
+
+
+async def test_it_is_unknown_where_the_table_has_no_line_for_it(
+    pipelines: PipelineHarness,
+) -> None:
+    found = await issues(pipelines, counting("look", track_type="audio"))
+    assert found == [("steps.sum.type", "unknown_type")]

@@ -1,0 +1,72 @@
+"""count_tracks: how many tracks of a type the steps before it found. A type that only tests have.
+
+It is written as every type is: one module, with nothing of it anywhere else.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from framekiln.pipelines.definition.model import Step, StepSettings
+from framekiln.pipelines.definition.step_rules import DefinitionWarning, TypedGraph
+from framekiln.pipelines.execution.jobs import STEPS_QUEUE
+from framekiln.pipelines.execution.step_type import StepServices, StepType
+from framekiln.pipelines.execution.step_work import StepWork
+from framekiln.pipelines.outputs.model import StepOutput
+from framekiln.pipelines.scheduling.run_state import MediaState
+from framekiln.pipelines.schema.issues import IssueCode, Location
+from framekiln.pipelines.schema.shapes import OneOf, WholeNumber
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountTracksSettings(StepSettings):
+    """`with` of a count_tracks step."""
+
+    track_type: Annotated[str, OneOf(("audio", "video"))]
+    maximum: Annotated[int, WholeNumber(1, 100)] = 10
+
+
+class CountTracksStep(StepType):
+    """Counts in the outputs before it."""
+
+    name = "count_tracks"
+    settings = CountTracksSettings
+
+    def check(self, step: Step, steps: TypedGraph, place: Location) -> None:
+        """Report a step with nothing before it to count in."""
+        if not step.needs:
+            (place / "needs").report(IssueCode.EMPTY)
+
+    def warnings(
+        self, key: str, written: Mapping[str, Any], steps: TypedGraph
+    ) -> Iterable[DefinitionWarning]:
+        """Warn of a count that ends early."""
+        if written["with"].get("maximum") == 1:
+            yield DefinitionWarning(f"steps.{key}.with.maximum", "small", "one is counted at most")
+
+    def queue(self, media: MediaState) -> str:
+        """Return the queue that the type does not have by default."""
+        return STEPS_QUEUE
+
+    def open_runner(self, services: StepServices) -> "CountTracksRunner":
+        """Return what runs count_tracks steps."""
+        return CountTracksRunner()
+
+
+STEP_TYPE: Final = CountTracksStep()
+
+
+class CountTracksRunner:
+    """Runs count_tracks steps."""
+
+    async def run(self, work: StepWork) -> StepOutput:
+        """Return how many there are."""
+        settings = work.step.settings
+        assert isinstance(settings, CountTracksSettings)
+        found = [
+            track
+            for output in work.inputs.values()
+            for track in output.metadata["tracks"]
+            if track["type"] == settings.track_type
+        ]
+        return StepOutput({"count": min(len(found), settings.maximum)})
