@@ -306,6 +306,19 @@ def test_a_segment_step_that_needs_a_whole_file_step_waits_for_it() -> None:
     assert run.windows("s") == ["ready"] * 2
 
 
+@pytest.mark.spec("4.7")
+def test_the_progress_of_a_whole_file_step_starts_no_window() -> None:
+    run = SimulatedRun(defined(p=[], s=segment("p")))
+    run.receive(0, 5000, 10_000, is_sealed=True)
+    run.put(p="running")
+    half = replace(run.state.steps["p"], watermark_ms=5000)
+    run.advance(steps={**run.state.steps, "p": half})
+    assert run.windows("s") == ["pending"] * 2
+    run.put(p="failed")
+    run.retry()
+    assert run.state.steps["p"].watermark_ms is None
+
+
 def test_a_segment_step_that_needs_a_skipped_one_is_skipped() -> None:
     run = SimulatedRun(defined(p=[], f=filter_on("p"), s=segment("f"), t=segment("s")))
     run.receive(0, 5000, is_sealed=True)

@@ -60,7 +60,7 @@ class Simulation:
         self.state = new_run(definition, media=MediaState.ARRIVING)
         self.take(advance(definition, self.state))
 
-    def take(self, transitions: Transitions) -> None:
+    def take(self, transitions: Transitions[StepState]) -> None:
         check_changes(transitions)
         self.open += transitions.work
         self.state = transitions.after
@@ -68,7 +68,7 @@ class Simulation:
         assert not again
         assert not again.work
 
-    def go(self) -> RunState:
+    def go(self) -> RunState[StepState]:
         for _ in range(1000):
             actions = self.actions()
             if not actions:
@@ -108,7 +108,7 @@ class Simulation:
             state = replace(state, media=MediaState.WHOLE)
         self.take(advance(self.definition, state))
 
-    def with_media(self, count: int) -> RunState:
+    def with_media(self, count: int) -> RunState[StepState]:
         return with_windows(
             self.definition,
             self.state,
@@ -141,14 +141,14 @@ class Simulation:
             assert need.status is StepStatus.SUCCEEDED or past_ms >= work.window.end_ms
 
 
-def status_of(state: RunState, work: WorkItem) -> str:
+def status_of(state: RunState[StepState], work: WorkItem) -> str:
     step = state.steps[work.step_key]
     if work.window is None:
         return step.status
     return next(each.status for each in step.windows if each.window == work.window)
 
 
-def check_changes(transitions: Transitions) -> None:
+def check_changes(transitions: Transitions[StepState]) -> None:
     if transitions.run is not None:
         assert transitions.run in RUN_CHANGES[transitions.before.status]
     for key, status in transitions.steps.items():

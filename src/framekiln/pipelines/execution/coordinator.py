@@ -21,7 +21,7 @@ from framekiln.pipelines.execution.locked_run import LockedRun, RunContext
 from framekiln.pipelines.execution.media_boundaries import MediaBoundaries, MediaBoundaryReader
 from framekiln.pipelines.execution.version_cache import VersionCache
 from framekiln.pipelines.model.ids import EndpointId, RunId
-from framekiln.pipelines.model.run import Run, StepRun
+from framekiln.pipelines.model.run import Run, StepRun, WindowRun
 from framekiln.pipelines.scheduling import scheduler
 from framekiln.pipelines.scheduling.run_state import MediaState
 from framekiln.pipelines.scheduling.status import StepStatus
@@ -114,7 +114,7 @@ class RunCoordinator:
         version = await self.versions.get(connection, run.pipeline_id, run.pipeline_version)
         file = await find_file(connection, run.organization_id, run.file_id)
         now = self._clock.now()
-        frame = RunContext(
+        context = RunContext(
             connection=connection,
             definition=version.definition,
             digest=version.digest,
@@ -127,40 +127,35 @@ class RunCoordinator:
         steps = await unit_store.load(
             connection, run.id, has_windows=version.definition.has_segments
         )
-        return LockedRun(frame, run, steps)
+        return LockedRun(context, run, steps)
 
-    async def _apply_transitions(self, locked: LockedRun, arrived: MediaBoundaries | None) -> None:
+    async def _apply_transitions(
+        self, locked: LockedRun, boundaries: MediaBoundaries | None
+    ) -> None:
         """Apply transitions and dispatch their work."""
         await self._dispatcher.fail_archived_endpoints(locked)
         for work in locked.retries:
             await self._dispatcher.dispatch_retry(locked, work)
-        definition, state = locked.context.definition, locked.state()
-        if arrived is not None and not state.status.is_terminal:
+        definition = locked.context.definition
+        if boundaries is not None and not locked.run.status.is_terminal:
             state = scheduler.with_windows(
                 definition,
-                state,
-                boundaries_ms=arrived.boundaries_ms,
-                is_sealed=arrived.is_sealed,
+                locked.state(),
+                boundaries_ms=boundaries.boundaries_ms,
+                is_sealed=boundaries.is_sealed,
             )
-        while True:
-            transitions = scheduler.advance(definition, state)
+            locked.apply(state)
+        # Dispatched work may end at once: a filter, or an endpoint that was archived.
+        while transitions := scheduler.advance(definition, locked.state()):
             locked.apply(transitions.after)
             for work in transitions.work:
                 await self._dispatcher.dispatch(locked, work)
-            state = locked.state()
-            # What was started may have ended at once: a filter, or an endpoint that is gone.
-            if state == transitions.after:
-                return
 
     async def _write(self, locked: LockedRun) -> None:
         self._mark_progress(locked)
         connection, changed = locked.connection, _changed_steps(locked)
         await unit_store.save_steps(connection, changed)
-        windows = [
-            (step.id, step.windows[each])
-            for step in changed
-            for each in _changed_windows(locked, step)
-        ]
+        windows = [(step.id, each) for step in changed for each in _changed_windows(locked, step)]
         if windows:
             await unit_store.save_windows(connection, windows)
         await self._dispatcher.cancel_obsolete(locked, changed)
@@ -202,6 +197,6 @@ def _changed_steps(locked: LockedRun) -> list[StepRun]:
     return [step for key, step in locked.steps.items() if step != locked.steps_before[key]]
 
 
-def _changed_windows(locked: LockedRun, step: StepRun) -> list[int]:
-    before = locked.steps_before[step.key].windows
-    return [number for number, each in step.windows.items() if each != before.get(number)]
+def _changed_windows(locked: LockedRun, step: StepRun) -> list[WindowRun]:
+    before = {each.window.index: each for each in locked.steps_before[step.key].windows}
+    return [each for each in step.windows if each != before.get(each.window.index)]

@@ -75,5 +75,4 @@ def archived_failure(endpoint_id: EndpointId) -> Failure:
 
 
 def _jobs_of(step: StepRun) -> list[int]:
-    units = [step.unit, *(each.unit for each in step.windows.values())]
-    return [unit.taken_by for unit in units if unit.taken_by is not None]
+    return [unit.taken_by for unit in (step, *step.windows) if unit.taken_by is not None]

@@ -129,12 +129,12 @@ def _step_data(locked: LockedRun, step: StepRun) -> dict[str, Any]:
         "namespace": defined.namespace,
         "type": defined.type,
         "status": str(step.status),
-        "attempt": step.unit.attempts.made,
+        "attempt": step.attempts.made,
         "started_at": _iso(step.started_at),
         "completed_at": _iso(step.completed_at),
         "watermark_ms": step.watermark_ms,
         "review_task_id": str(review_id) if review_id else None,
-        "error": _error(step.unit.failure),
+        "error": _error(step.failure),
     }
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from framekiln.jobs.failures import Failure
 from framekiln.pipelines.errors import StepKillsWorkers
 from framekiln.pipelines.execution.locked_run import LockedRun
-from framekiln.pipelines.model.run import TakenUnit, UnitKey, WorkUnit
+from framekiln.pipelines.model.run import TakenUnit, UnitKey, WindowRun, WorkUnit
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.scheduling.run_state import WorkItem
 from framekiln.pipelines.scheduling.status import StepStatus
@@ -64,10 +64,10 @@ def start_without_worker(
 ) -> int:
     """Count one more attempt at a whole-file step that no worker takes; return its number."""
     step = locked.steps[key]
-    unit = replace(step.unit, status=status, attempts=step.unit.attempts.incremented())
-    locked.set_unit(UnitKey(locked.run.id, key), unit)
+    attempts = step.attempts.incremented()
+    locked.set_unit(UnitKey(locked.run.id, key), replace(step, status=status, attempts=attempts))
     locked.steps[key] = replace(locked.steps[key], deadline_at=deadline_at)
-    return unit.attempts.made
+    return attempts.made
 
 
 async def succeed(locked: LockedRun, taken: TakenUnit, output: StepOutput) -> bool:
@@ -169,11 +169,10 @@ def _start_attempt(
 ) -> TakenUnit:
     step = replace(locked.steps[name.step_key], deadline_at=deadline_at)
     window = None
-    if name.window_number is not None:
-        window = step.windows[name.window_number].window
-        made = max(step.unit.attempts.made, unit.attempts.made)
-        attempts = replace(step.unit.attempts, made=made)
-        step = replace(step, unit=replace(step.unit, attempts=attempts))
+    if isinstance(unit, WindowRun):
+        window = unit.window
+        made = max(step.attempts.made, unit.attempts.made)
+        step = replace(step, attempts=replace(step.attempts, made=made))
     locked.steps[step.key] = step
     return TakenUnit(
         key=name,

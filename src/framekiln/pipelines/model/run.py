@@ -1,9 +1,9 @@
-"""Runs with their steps, and what of them is attempted as one."""
+"""Runs, their steps and windows, as they are stored."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar
 from uuid import UUID
 
 from framekiln.jobs.failures import Failure
@@ -11,12 +11,13 @@ from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId
 from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.model.ids import BatchId, PipelineId, RunId, StepRunId
 from framekiln.pipelines.scheduling.attempts import AttemptCount
+from framekiln.pipelines.scheduling.run_state import StepState, WindowState
 from framekiln.pipelines.scheduling.status import RunStatus, StepStatus
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """One version over one file."""
+    """One version of a pipeline, run on one file."""
 
     id: RunId
     position: int
@@ -30,7 +31,7 @@ class Run:
     status: RunStatus
     is_admitted: bool
     sequence: int
-    """How many events of it there were."""
+    """The number of its last event."""
     failure: Failure | None
     failed_step_key: str | None
     cancel_requested_at: datetime | None
@@ -39,76 +40,81 @@ class Run:
     completed_at: datetime | None
 
 
-@dataclass(frozen=True)
-class WorkUnit:
-    """What is attempted as one: a whole-file step, or a window of a segment step."""
+@dataclass(frozen=True, kw_only=True)
+class AttemptRecord:
+    """The fields that a step and a window share: their attempts, and who works on them."""
 
-    status: StepStatus = StepStatus.PENDING
     attempts: AttemptCount = field(default_factory=AttemptCount)
     fence: int = 0
-    """Counts all who took it on; only the last one may write."""
+    """Incremented by every take; only the holder of the latest fence may write."""
     takes: int = 0
-    """How many took this attempt on: more than one if workers died."""
+    """Takes of the current attempt: more than one if workers died."""
     taken_by: int | None = None
-    """The job that has it now."""
+    """The job that works on it now."""
     due_at: datetime | None = None
-    """When it is to be queued; None when it is queued, or need not be."""
+    """When it must be queued; None if it is queued already, or need not be."""
     note: Mapping[str, Any] | None = None
-    """What its runner wants to know when it is asked again."""
+    """What its runner saved for the next call in the same attempt."""
     failure: Failure | None = None
 
 
 @dataclass(frozen=True)
-class WindowRun:
+class WindowRun(WindowState, AttemptRecord):
     """A window of a segment step of a run."""
 
-    window: Window
-    unit: WorkUnit = field(default_factory=WorkUnit)
+    def entered(self) -> "WindowRun":
+        """Return the window with the fields that its new status implies."""
+        if self.status is StepStatus.PENDING:
+            attempts = self.attempts.after_retry()
+            return replace(self, attempts=attempts, takes=0, failure=None)
+        if self.status.is_terminal:
+            return replace(self, due_at=None, taken_by=None, note=None)
+        return self
 
 
-@dataclass(frozen=True)
-class StepRun:
-    """A step of a run. The unit of a segment step only has its status, attempts and failure."""
+@dataclass(frozen=True, kw_only=True)
+class StepRun(StepState, AttemptRecord):
+    """A step of a run. The attempts and the failure of a segment step are those of its windows."""
+
+    window_type: ClassVar[type[WindowState]] = WindowRun
 
     id: StepRunId
     key: str
-    unit: WorkUnit = field(default_factory=WorkUnit)
-    windows: Mapping[int, WindowRun] = field(default_factory=dict)
-    """By number; those up to the watermark are left out."""
-    has_all_windows: bool = False
-    watermark_ms: int | None = None
-    """Up to where it is done; of a whole-file step it is only shown."""
+    windows: tuple[WindowRun, ...] = ()
     ready_at: datetime | None = None
     started_at: datetime | None = None
     completed_at: datetime | None = None
     deadline_at: datetime | None = None
     told_at: datetime | None = None
-    """When its progress was last told to webhooks."""
+    """When its progress was last reported to webhooks."""
 
-    @property
-    def status(self) -> StepStatus:
-        """Where it stands."""
-        return self.unit.status
+    def find_window(self, number: int) -> WindowRun | None:
+        """Return a window above the watermark."""
+        return next((each for each in self.windows if each.window.index == number), None)
 
-    def with_status(self, status: StepStatus, now: datetime) -> "StepRun":
-        """Return the step as it stands differently from now on."""
-        if status is self.status:
-            return self
-        after = replace(self, unit=replace(self.unit, status=status))
-        if status is StepStatus.PENDING:
-            fresh = replace(after.unit, failure=None)
-            return replace(after, unit=fresh, ready_at=None, started_at=None, completed_at=None)
-        if status is StepStatus.READY:
-            return replace(after, ready_at=now, deadline_at=None)
-        if status.is_terminal:
-            ended = replace(after.unit, due_at=None, taken_by=None, note=None)
-            return replace(after, unit=ended, completed_at=now, deadline_at=None)
-        return replace(after, started_at=self.started_at or now)
+    def entered(self, now: datetime) -> "StepRun":
+        """Return the step with the times and fields that its new status implies."""
+        if self.status is StepStatus.PENDING:
+            fresh = replace(self, attempts=self.attempts.after_retry(), takes=0, failure=None)
+            return replace(fresh, ready_at=None, started_at=None, completed_at=None)
+        if self.status is StepStatus.READY:
+            return replace(self, ready_at=now, deadline_at=None)
+        if not self.status.is_terminal:
+            return replace(self, started_at=self.started_at or now)
+        failure = self.failure
+        if self.status is StepStatus.FAILED and failure is None:
+            failure = next((each.failure for each in self.windows if each.failure), None)
+        ended = replace(self, due_at=None, taken_by=None, note=None, failure=failure)
+        return replace(ended, completed_at=now, deadline_at=None)
+
+
+WorkUnit = StepRun | WindowRun
+"""What is attempted as one: a whole-file step, or a window of a segment step."""
 
 
 @dataclass(frozen=True)
 class UnitKey:
-    """Which unit: a step of a run, and the number of its window if it has windows."""
+    """Identifies a unit: a step of a run, and the window number if the step has windows."""
 
     run_id: RunId
     step_key: str
@@ -117,7 +123,7 @@ class UnitKey:
 
 @dataclass(frozen=True)
 class TakenUnit:
-    """A unit in somebody's hands; `fence` proves that it still is theirs."""
+    """A unit taken by a worker or an endpoint; `fence` proves that it is still theirs."""
 
     key: UnitKey
     step_run_id: StepRunId

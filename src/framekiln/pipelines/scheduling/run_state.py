@@ -1,34 +1,36 @@
-"""All that scheduling looks at, and what it changes. Values only.
+"""The part of a run that scheduling reads and changes. Values only.
 
-Load a run under its lock, make a `RunState` of it, ask `scheduling`, and write what its
-`Transitions` name: nothing else has changed.
+`StepState` and `WindowState` are base classes: the rows of a run (`model.run`) extend them with
+what scheduling does not look at. The scheduler copies with `dataclasses.replace`, so the state of a
+run exists once, and every other field passes through unchanged.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar, Generic, TypeVar
 
 from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.scheduling.status import RunStatus, StepStatus
 
 
 class MediaState(StrEnum):
-    """What there is of the run's file."""
+    """How much of the run's file is there."""
 
     ARRIVING = "arriving"
-    """Not all of it; windows may be complete."""
+    """Part of it; windows may be complete."""
     WHOLE = "whole"
     FAILED = "failed"
 
     @classmethod
     def of_file(cls, file_status: str) -> "MediaState":
-        """Return what a file's status (spec 3.2) means to a run."""
+        """Return the media state for a file's status (spec 3.2)."""
         return {"ready": cls.WHOLE, "failed": cls.FAILED}.get(file_status, cls.ARRIVING)
 
 
 @dataclass(frozen=True)
 class WindowState:
-    """A window whose media is there."""
+    """A window of a segment step; its media is complete."""
 
     window: Window
     status: StepStatus = StepStatus.PENDING
@@ -38,53 +40,59 @@ class WindowState:
 class StepState:
     """A step of a run."""
 
+    window_type: ClassVar[type[WindowState]] = WindowState
+
     status: StepStatus = StepStatus.PENDING
     windows: tuple[WindowState, ...] = ()
     """Of a segment step, in order. Those up to the watermark may be left out."""
     has_all_windows: bool = False
     """Whether no more windows will come."""
     watermark_ms: int | None = None
-    """Up to here, from the beginning of the file, every window of a segment step has succeeded."""
+    """Segment step: every window up to here has succeeded. Whole-file step: progress, display only.
+    """
 
     @property
     def has_failed(self) -> bool:
-        """Whether it has failed, or will as soon as its other windows have ended."""
+        """Whether it has failed, or will when its other windows have ended."""
         return self.status is StepStatus.FAILED or self.has_window(StepStatus.FAILED)
 
     def has_window(self, *statuses: StepStatus) -> bool:
-        """Whether some window stands so."""
+        """Whether any window has one of these statuses."""
         return any(each.status in statuses for each in self.windows)
 
 
+StepT = TypeVar("StepT", bound=StepState)
+
+
 @dataclass(frozen=True)
-class RunState:
+class RunState(Generic[StepT]):
     """A run, as scheduling sees it."""
 
-    steps: Mapping[str, StepState]
+    steps: Mapping[str, StepT]
     status: RunStatus = RunStatus.PENDING
     media: MediaState = MediaState.ARRIVING
     is_admitted: bool = True
-    """Whether its batch lets it begin."""
+    """Whether its batch allows it to start."""
     is_cancel_requested: bool = False
 
 
 @dataclass(frozen=True)
 class WorkItem:
-    """What may start now: a step, or one window of a segment step."""
+    """A step, or one window of a segment step, that may start now."""
 
     step_key: str
     window: Window | None = None
 
 
 @dataclass(frozen=True)
-class Transitions:
-    """What has to be written to bring a run from one state to the next."""
+class Transitions(Generic[StepT]):
+    """A run before and after one decision of the scheduler."""
 
-    before: RunState
-    after: RunState
+    before: RunState[StepT]
+    after: RunState[StepT]
 
     def __bool__(self) -> bool:
-        """Whether there is anything to write."""
+        """Whether anything has changed."""
         return self.before != self.after
 
     @property
@@ -103,7 +111,7 @@ class Transitions:
 
     @property
     def windows(self) -> dict[str, list[WindowState]]:
-        """The windows that are new or stand differently, by step."""
+        """The windows that are new or have a new status, by step."""
         changed = {
             key: _changed(self.before.steps[key].windows, step.windows)
             for key, step in self.after.steps.items()
@@ -122,9 +130,9 @@ class Transitions:
 
     @property
     def work(self) -> list[WorkItem]:
-        """What has just become ready: each is to be enqueued once.
+        """The work that has just become ready; enqueue each item once.
 
-        A segment step that becomes ready is no work by itself; its windows are.
+        For a segment step the items are its windows, not the step.
         """
         steps = [WorkItem(key) for key in _ready(self.steps) if not self.after.steps[key].windows]
         windows = [
@@ -141,5 +149,7 @@ def _ready(steps: Mapping[str, StepStatus]) -> list[str]:
 
 
 def _changed(before: tuple[WindowState, ...], after: tuple[WindowState, ...]) -> list[WindowState]:
-    known = set(before)
-    return [each for each in after if each not in known]
+    if before is after:
+        return []
+    known = {each.window.index: each.status for each in before}
+    return [each for each in after if known.get(each.window.index) is not each.status]

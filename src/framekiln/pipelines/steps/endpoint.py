@@ -116,5 +116,5 @@ def _idempotency_key(locked: LockedRun, name: UnitKey, number: int) -> str:
 def _open_windows(step: StepRun) -> list[int]:
     """Return the windows whose attempts go on; -1 for a whole-file step that does."""
     if step.windows:
-        return [n for n, each in step.windows.items() if not each.unit.status.is_terminal]
+        return [each.window.index for each in step.windows if not each.status.is_terminal]
     return [] if step.status.is_terminal else [-1]

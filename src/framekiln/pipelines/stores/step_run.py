@@ -52,11 +52,11 @@ async def load(connection: Connection, run_id: RunId, *, has_windows: bool) -> d
         """,
         (run_id,),
     )
-    windows: dict[StepRunId, dict[int, WindowRun]] = {}
+    windows: dict[StepRunId, list[WindowRun]] = {}
     for row in await cursor.fetchall():
-        windows.setdefault(StepRunId(row["step_run_id"]), {})[row["number"]] = _window(row)
+        windows.setdefault(StepRunId(row["step_run_id"]), []).append(_window(row))
     for step_run_id, found in windows.items():
-        steps[step_run_id] = replace(steps[step_run_id], windows=found)
+        steps[step_run_id] = replace(steps[step_run_id], windows=tuple(found))
     return {step.key: step for step in steps.values()}
 
 
@@ -93,7 +93,7 @@ async def save_steps(connection: Connection, steps: Iterable[StepRun]) -> None:
                 deadline_at = %(deadline_at)s, told_at = %(told_at)s
             WHERE id = %(id)s
             """,  # noqa: S608  # our own columns
-            {**vars(step), **_unit_values(step.unit)},
+            {**vars(step), **_unit_values(step)},
         )
 
 
@@ -110,7 +110,7 @@ async def save_windows(
             ON CONFLICT (step_run_id, number) DO UPDATE SET {_UNIT_COLUMNS}
             """,  # noqa: S608  # our own columns
             [
-                {"step_run_id": step_run_id, **vars(each.window), **_unit_values(each.unit)}
+                {"step_run_id": step_run_id, **vars(each.window), **_unit_values(each)}
                 for step_run_id, each in windows
             ],
         )
@@ -151,25 +151,24 @@ def _unit_values(unit: WorkUnit) -> Row:
     }
 
 
-def _unit(row: Row) -> WorkUnit:
+def _unit_fields(row: Row) -> Row:
     code = row["error_code"]
-    return WorkUnit(
-        status=StepStatus(row["status"]),
-        attempts=AttemptCount(row["attempt"], row["attempts_before"]),
-        fence=row["fence"],
-        takes=row["takes"],
-        taken_by=row["taken_by"],
-        due_at=row["due_at"],
-        note=row["note"],
-        failure=None if code is None else Failure(code, row["error_message"]),
-    )
+    return {
+        "status": StepStatus(row["status"]),
+        "attempts": AttemptCount(row["attempt"], row["attempts_before"]),
+        "fence": row["fence"],
+        "takes": row["takes"],
+        "taken_by": row["taken_by"],
+        "due_at": row["due_at"],
+        "note": row["note"],
+        "failure": None if code is None else Failure(code, row["error_message"]),
+    }
 
 
 def _step(row: Row) -> StepRun:
     return StepRun(
         id=StepRunId(row["id"]),
         key=row["step_key"],
-        unit=_unit(row),
         has_all_windows=row["has_all_windows"],
         watermark_ms=row["watermark_ms"],
         ready_at=row["ready_at"],
@@ -177,9 +176,10 @@ def _step(row: Row) -> StepRun:
         completed_at=row["completed_at"],
         deadline_at=row["deadline_at"],
         told_at=row["told_at"],
+        **_unit_fields(row),
     )
 
 
 def _window(row: Row) -> WindowRun:
     window = Window(row["number"], row["start_ms"], row["end_ms"], row["overlap_ms"])
-    return WindowRun(window, _unit(row))
+    return WindowRun(window, **_unit_fields(row))
