@@ -49,7 +49,7 @@ async def task_of(pipelines: PipelineHarness, run: Any) -> Any:
 
 async def inputs_of_out(pipelines: PipelineHarness) -> dict[str, StepOutput]:
     """Return what the last step was given."""
-    works = pipelines.handler.runners["publish"].works  # type: ignore[attr-defined]
+    works = pipelines.handler.runners["publish"].calls  # type: ignore[attr-defined]
     return dict(works[-1].inputs)
 
 
