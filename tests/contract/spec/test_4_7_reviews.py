@@ -37,7 +37,7 @@ async def waiting(pipelines: PipelineHarness, **settings: Any) -> tuple[Any, Any
     """Return a run that waits for somebody, and the task."""
     pipeline = await pipelines.create_pipeline(reviewed(**settings))
     run = await pipelines.start_run(pipeline)
-    pipelines.handler.runners["probe"].answers = [FOUND]  # type: ignore[attr-defined]
+    pipelines.handler.runners["probe"].results = [FOUND]  # type: ignore[attr-defined]
     await pipelines.run_all_jobs()
     assert (await pipelines.statuses(run))["check"] == "waiting_review"
     return run, await task_of(pipelines, run)
