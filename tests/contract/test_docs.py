@@ -16,11 +16,15 @@ from framekiln.api.app import create_app
 from framekiln.api.errors import STATUSES
 from framekiln.kit.errors import FramekilnError
 from framekiln.settings import Settings
+from tests.support.source_names import unknown_names
 
 ROOT = Path(__file__).resolve().parents[2]
 ERRORS = ROOT / "docs" / "api" / "errors.md"
 COMPOSITIONS = ROOT / "docs" / "api" / "compositions.md"
 ELEMENTS = ROOT / "runtime" / "src" / "elements"
+PAGES_WITH_NAMES = tuple(
+    ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "docs/glossary.md")
+)
 SETTINGS_PAGES = (ROOT / "README.md", ROOT / "docs" / "howto" / "operate.md")
 # Read by the command line before there are settings.
 NOT_A_SETTING = {"FRAMEKILN_NATIVE", "FRAMEKILN_DEBUG"}
@@ -192,8 +196,26 @@ def test_every_make_target_named_in_the_documents_exists() -> None:
     assert named <= targets
 
 
-def test_the_map_stays_short() -> None:
-    assert len((ROOT / "ARCHITECTURE.md").read_text("utf-8").splitlines()) <= 200
+def test_the_architecture_page_stays_short() -> None:
+    lines = (ROOT / "ARCHITECTURE.md").read_text("utf-8").splitlines()
+    assert len(lines) <= 200
+    assert [line for line in lines if len(line) > 100] == []
+
+
+@pytest.mark.parametrize("page", PAGES_WITH_NAMES, ids=lambda page: page.name)
+def test_every_name_in_code_spans_exists_in_the_source(page: Path) -> None:
+    assert unknown_names(page) == set()
+
+
+def test_names_that_do_not_exist_are_found(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("`RenderWorker.start`, `kit/clock`, `makePlan()`, `kernel.c`, `render.film`\n")
+    assert unknown_names(page) == set()
+    # Written in two halves: the words of this file count as names, too.
+    wrong = ["No+Class", "no_+name", "no+Member", "kit/no_+module", "no_+file.py"]
+    wrong = [name.replace("+", "") for name in [*wrong, "RenderWorker.no_+method"]]
+    page.write_text(" ".join(f"`{name}`" for name in wrong))
+    assert unknown_names(page) == set(wrong)
 
 
 def test_decisions_are_numbered_without_holes_and_listed() -> None:

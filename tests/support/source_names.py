@@ -1,0 +1,116 @@
+"""Names that documents may use: what the source defines, uses or is called.
+
+Comments and docstrings do not count, so a name that survives only in prose is not found.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+FOLDERS = ("src", "runtime", "scripts", "tests")
+# Where a path in a document may start.
+STARTS = (Path(), Path("src/framekiln"), Path("runtime"), Path("runtime/src"))
+FOREIGN = {"node_modules", "dist", "__pycache__"}
+
+TS_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
+WORD = re.compile(r"[A-Za-z_]\w*")
+CODE_SPAN = re.compile(r"`([^`\n]+)`")
+FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+
+NAME = re.compile(
+    r"(?<![\w-])(?:"
+    r"[A-Z][a-z0-9]+(?:[A-Z][a-z0-9]*)*"  # CamelCase
+    r"|[a-z]+(?:[A-Z][a-z0-9]*)+"  # camelCase
+    r"|_*[a-z][a-z0-9]*(?:_[a-z0-9]+)+"  # snake_case
+    r"|[a-z][a-z0-9]*(?=\()"  # call()
+    r")(?![\w-])"
+)
+PATH = re.compile(r"[a-z_][\w.-]*(?:/[\w.-]+)+/?|[a-z_]\w*/")
+FILE = re.compile(r"\w+\.(?:py|ts|c)")
+MEMBER = re.compile(r"([A-Z]\w+)\.([a-z_]\w*)")
+
+
+def unknown_names(page: Path) -> set[str]:
+    """Everything in the page's code spans that looks like a name of ours and is none."""
+    spans = CODE_SPAN.findall(FENCED.sub("", page.read_text("utf-8")))
+    return {name for span in spans for name in _unknown_in(span)}
+
+
+def _unknown_in(span: str) -> Iterator[str]:
+    if PATH.fullmatch(span):
+        known = _path_exists(span)
+    elif FILE.fullmatch(span):
+        known = Path(span).stem in identifiers()
+    elif (member := MEMBER.match(span)) and member[1] in _python_nodes()[1]:
+        known = member[2] in _members(member[1])
+    else:
+        yield from set(NAME.findall(span)) - identifiers()
+        return
+    if not known:
+        yield span
+
+
+def _path_exists(path: str) -> bool:
+    """A file or folder, with or without its suffix."""
+    for start in STARTS:
+        place = ROOT / start / path
+        if place.exists() or any(place.parent.glob(f"{place.name}.*")):
+            return True
+    return False
+
+
+def _sources(suffix: str) -> Iterator[Path]:
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob(f"*{suffix}")):
+            if not FOREIGN & set(path.parts):
+                yield path
+
+
+@cache
+def _python_nodes() -> tuple[list[str], dict[str, list[ast.ClassDef]]]:
+    """All words of Python code, and its classes by name."""
+    words: list[str] = []
+    classes: dict[str, list[ast.ClassDef]] = {}
+    for path in _sources(".py"):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+                # A docstring: for readers only.
+                node.value.value = ""
+            elif isinstance(node, ast.ClassDef):
+                classes.setdefault(node.name, []).append(node)
+            words.extend(_words_of(node))
+    return words, classes
+
+
+def _words_of(node: ast.AST) -> Iterator[str]:
+    for name in ("name", "id", "attr", "arg", "value"):
+        if isinstance(value := getattr(node, name, None), str):
+            yield value
+
+
+@cache
+def identifiers() -> frozenset[str]:
+    """Every identifier, word of a string, and name of a module or package."""
+    paths = [path for suffix in (".py", ".ts", ".c") for path in _sources(suffix)]
+    found = {name for path in paths for name in (path.stem, path.parent.name)}
+    found.update(WORD.findall(" ".join(_python_nodes()[0])))
+    for path in _sources(".ts"):
+        found.update(WORD.findall(TS_COMMENT.sub("", path.read_text("utf-8"))))
+    return frozenset(found)
+
+
+def _members(name: str) -> set[str]:
+    """What a class and its bases define, fields included."""
+    found: set[str] = set()
+    for kind in _python_nodes()[1].get(name, []):
+        for node in ast.walk(kind):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                found.add(node.name)
+            elif isinstance(node, ast.AnnAssign | ast.Assign):
+                found.update(WORD.findall(ast.unparse(node).partition("=")[0]))
+        for base in kind.bases:
+            found.update(_members(ast.unparse(base).partition("[")[0].rpartition(".")[2]))
+    return found
