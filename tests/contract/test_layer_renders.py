@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from framekiln.composition.layers import ReadOptions, config_digest, read_config, write_config
-from framekiln.renders.output import Mp4Format
+from framekiln.renders.output import MP4
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import AppHarness, open_app
 from tests.support.frame_codes import read_frame_code
@@ -43,7 +43,7 @@ async def rendered(
     caller = await app.services.identity.authenticate(app.key)
     read = read_config(config, ReadOptions(uploads=uploads)).config
     render = await app.services.renders.create_from_layers(
-        caller, write_config(read), digest=config_digest(read), output=Mp4Format()
+        caller, write_config(read), digest=config_digest(read), output=MP4
     )
     return await app.wait_ended(str(render.id))
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from framekiln.composition.layers import ReadOptions, config_digest, read_config, write_config
-from framekiln.renders.output import Mp4Format
+from framekiln.renders.output import MP4
 from tests.support.app import AppHarness
 from tests.support.layer_films import config_of
 from tests.support.layer_media import glass
@@ -56,7 +56,7 @@ async def test_a_layer_shows_what_is_behind_a_transparent_file(
         await app.services.identity.authenticate(app.key),
         write_config(read),
         digest=config_digest(read),
-        output=Mp4Format(),
+        output=MP4,
     )
     info = await app.wait_ended(str(render.id))
     await check_seen_through(await app.output(info), tmp_path / "film.mp4")

@@ -7,9 +7,10 @@ from typing import Final
 
 from framekiln.engine.film_order import MAX_DURATION_MS
 from framekiln.kit.errors import InvalidInput
+from framekiln.media.film_containers import FILM_CONTAINERS
 from framekiln.media.images.still_formats import JpegFormat, PngFormat, StillFormat, WebpFormat
 
-FILMS: Final = ("mp4", "webm", "mov", "gif")
+FILMS: Final = tuple(FILM_CONTAINERS)
 STILLS: Final = ("png", "jpg", "jpeg", "webp")
 _TIME: Final = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*(ms|s|min|m|h)?")
 _UNITS_MS: Final = {None: 1, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000}

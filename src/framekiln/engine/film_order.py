@@ -37,7 +37,7 @@ class FilmOrder:
     layers: LayerConfig | None = None
     """A config to be composed instead of a page; size, rate and length are its own."""
     container: str = "mp4"
-    """What the film of a page is kept in: mp4, webm, mov or gif. Layers say it themselves."""
+    """Of a page's film, a key of `FILM_CONTAINERS`; a layer config has its own."""
     data: str | None = None
     """What the page finds as its render data: JSON."""
     service: PageServiceBackend = field(default_factory=NoService)

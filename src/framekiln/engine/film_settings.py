@@ -17,6 +17,7 @@ from framekiln.engine.film_order import (
 from framekiln.kit.errors import InvalidInput
 from framekiln.media.audio.mix_settings import NO_MASTERING, AudioCoding, Mastering
 from framekiln.media.encode.video_coding import VideoCoding
+from framekiln.media.film_containers import film_container
 from framekiln.timeline import Timeline, exact_rate
 
 
@@ -60,8 +61,8 @@ def resolve_film_settings(order: FilmOrder, facts: PageFacts) -> FilmSettings:
         is_declarative=bool(facts.plan.get("isDeclarative", False)),
         warnings=(*warnings, *(str(warning) for warning in facts.plan.get("warnings", ()))),
         has_page_audio=bool(facts.plan.get("mixesSound", False)),
-        sound_coding=AudioCoding.of(order.container),
-        picture_coding=VideoCoding.of(order.container),
+        sound_coding=film_container(order.container).audio,
+        picture_coding=film_container(order.container).video,
     )
 
 

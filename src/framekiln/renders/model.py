@@ -13,7 +13,7 @@ from framekiln.jobs.failures import Failure
 from framekiln.kit.canonical_json import canonical_json
 from framekiln.kit.errors import Conflict, NotFound
 from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId, RenderId
-from framekiln.renders.output import Mp4Format, OutputFormat, container_of
+from framekiln.renders.output import MP4, OutputFormat, container_of
 
 
 class SourceKind(StrEnum):
@@ -107,7 +107,7 @@ class NewRender:
     """Of the layers: equal ones look and sound alike."""
     data: str | None = None
     """What the page finds as its render data, as JSON; see `engine/page/render_data.py`."""
-    output: OutputFormat = field(default_factory=Mp4Format)
+    output: OutputFormat = MP4
     metadata: dict[str, str] = field(default_factory=dict)
     md5: str | None = None
     slice_ms: int = DEFAULT_SLICE_MS

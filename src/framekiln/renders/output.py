@@ -1,4 +1,4 @@
-"""What a render's output is: a film in one of four containers, or a still in one of three formats.
+"""What a render's output is: a film in one of several containers, or a still.
 
 Renders of v1 are MP4 or stills (spec 4.3); the other films are made of layer configs.
 """
@@ -6,53 +6,40 @@ Renders of v1 are MP4 or stills (spec 4.3); the other films are made of layer co
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
+from framekiln.media.film_containers import FILM_CONTAINERS
 from framekiln.media.images.still_formats import JpegFormat, PngFormat, StillFormat, WebpFormat
 
 
 @dataclass(frozen=True)
-class Mp4Format:
-    """H.264 and AAC; there is nothing to choose."""
+class FilmFormat:
+    """A film; `container` is a key of `FILM_CONTAINERS`."""
+
+    container: str
 
 
-@dataclass(frozen=True)
-class WebmFormat:
-    """VP9 and Opus."""
-
-
-@dataclass(frozen=True)
-class MovFormat:
-    """ProRes and PCM."""
-
-
-@dataclass(frozen=True)
-class GifFormat:
-    """Pictures without sound."""
-
-
-FilmFormat = Mp4Format | WebmFormat | MovFormat | GifFormat
 OutputFormat = FilmFormat | StillFormat
 
-_FORMATS: Final[dict[str, type[OutputFormat]]] = {
-    "mp4": Mp4Format,
-    "webm": WebmFormat,
-    "mov": MovFormat,
-    "gif": GifFormat,
+MP4: Final = FilmFormat("mp4")
+
+_STILLS: Final[dict[str, type[StillFormat]]] = {
     "jpeg": JpegFormat,
     "png": PngFormat,
     "webp": WebpFormat,
 }
-_MEDIA_TYPES: Final = {"mp4": "video/mp4", "webm": "video/webm", "mov": "video/quicktime"}
 
 
 def container_of(output: OutputFormat) -> str:
     """Return the word for a format on the wire, which is also the ending of its files."""
-    return next(name for name, kind in _FORMATS.items() if isinstance(output, kind))
+    if isinstance(output, FilmFormat):
+        return output.container
+    return next(name for name, kind in _STILLS.items() if isinstance(output, kind))
 
 
 def media_type_of(output: OutputFormat) -> str:
     """Return the media type of the output's bytes."""
-    container = container_of(output)
-    return _MEDIA_TYPES.get(container, f"image/{container}")
+    if isinstance(output, FilmFormat):
+        return FILM_CONTAINERS[output.container].media_type
+    return f"image/{container_of(output)}"
 
 
 def output_as_json(output: OutputFormat) -> dict[str, Any]:
@@ -62,5 +49,7 @@ def output_as_json(output: OutputFormat) -> dict[str, Any]:
 
 def output_from_json(value: dict[str, Any]) -> OutputFormat:
     """Read what `output_as_json` wrote."""
-    fields = {name: each for name, each in value.items() if name != "container"}
-    return _FORMATS[value["container"]](**fields)
+    container = value["container"]
+    if container in FILM_CONTAINERS:
+        return FilmFormat(container)
+    return _STILLS[container](**{name: each for name, each in value.items() if name != "container"})

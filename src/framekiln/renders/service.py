@@ -40,7 +40,7 @@ from framekiln.renders.model import (
     render_prefix,
     source_key,
 )
-from framekiln.renders.output import FilmFormat, Mp4Format, OutputFormat, container_of
+from framekiln.renders.output import MP4, FilmFormat, OutputFormat, container_of
 from framekiln.renders.uploaded_output import BadFilm, probe_film
 from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
 
@@ -210,7 +210,7 @@ class Renders:
         """Keep an uploaded film as the output of a render that waits for its bundle."""
         render = await self.get(organization_id, render_id)
         _check_awaits_bundle(render)
-        if not isinstance(render.output, Mp4Format):
+        if render.output != MP4:
             container = container_of(render.output)
             raise BadFilm(f"render {render_id} is a {container}: a film cannot be its output")
         facts = await probe_film(film)

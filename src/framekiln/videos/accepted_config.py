@@ -17,20 +17,10 @@ from framekiln.composition.layers import (
 from framekiln.composition.layers.config_json import parse_config
 from framekiln.composition.layers.values import Extension
 from framekiln.media.images.still_formats import JpegFormat, PngFormat, WebpFormat
-from framekiln.renders.output import (
-    GifFormat,
-    MovFormat,
-    Mp4Format,
-    OutputFormat,
-    WebmFormat,
-)
+from framekiln.renders.output import FilmFormat, OutputFormat
 from framekiln.videos.model import NewVideo, VideoRequest
 
-_OUTPUTS: Final[dict[Extension, OutputFormat]] = {
-    Extension.MP4: Mp4Format(),
-    Extension.WEBM: WebmFormat(),
-    Extension.MOV: MovFormat(),
-    Extension.GIF: GifFormat(),
+_STILLS: Final[dict[Extension, OutputFormat]] = {
     Extension.JPG: JpegFormat(),
     Extension.PNG: PngFormat(transparency=True),
     Extension.WEBP: WebpFormat(transparency=True),
@@ -75,7 +65,7 @@ def accept_config(asked: VideoRequest) -> AcceptedConfig:
 
 def output_format(extension: Extension) -> OutputFormat:
     """Return the format of a render for an extension."""
-    return _OUTPUTS[extension]
+    return _STILLS.get(extension) or FilmFormat(extension.value)
 
 
 def as_still_config(

@@ -8,7 +8,7 @@ from typing import Any
 from framekiln.kit.errors import Conflict, NotFound
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
 from framekiln.renders.model import Render, RenderStatus
-from framekiln.renders.output import FilmFormat, Mp4Format
+from framekiln.renders.output import MP4, FilmFormat
 from framekiln.videos.public_ids import TemplateId, VideoId
 
 Json = Mapping[str, Any]
@@ -84,7 +84,7 @@ class Video:
     @property
     def is_streamable(self) -> bool:
         """Whether it can be watched as HLS, which other films than MP4 cannot."""
-        return isinstance(self.render.output, Mp4Format)
+        return self.render.output == MP4
 
     @property
     def filename(self) -> str:

@@ -9,6 +9,7 @@ from framekiln.capture.page import FrameSize
 from framekiln.engine.audio_clips import PageAudioClip
 from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import OrganizationId, RenderId, new_uuid
+from framekiln.media.film_containers import FILM_CONTAINERS
 from framekiln.media.images.stills import JpegFormat, PngFormat, WebpFormat
 from framekiln.renders.model import (
     CHANGES,
@@ -19,11 +20,8 @@ from framekiln.renders.model import (
     states_before,
 )
 from framekiln.renders.output import (
-    GifFormat,
-    MovFormat,
-    Mp4Format,
+    FilmFormat,
     OutputFormat,
-    WebmFormat,
     container_of,
     media_type_of,
     output_as_json,
@@ -80,10 +78,7 @@ def test_a_render_is_active_between_its_start_and_its_end(status: RenderStatus) 
 @pytest.mark.parametrize(
     "output",
     [
-        Mp4Format(),
-        WebmFormat(),
-        MovFormat(),
-        GifFormat(),
+        *(FilmFormat(container) for container in FILM_CONTAINERS),
         JpegFormat(quality=7),
         PngFormat(compression=3, transparency=True),
         WebpFormat(quality=9, compression=6, transparency=True),

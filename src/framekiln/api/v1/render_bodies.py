@@ -15,7 +15,7 @@ from framekiln.engine.slices import DEFAULT_SLICE_MS
 from framekiln.kit.errors import InvalidInput
 from framekiln.media.images.still_formats import JpegFormat, PngFormat, WebpFormat
 from framekiln.renders.model import NewRender, Render, RenderOptions, RenderStatus
-from framekiln.renders.output import Mp4Format, OutputFormat, container_of
+from framekiln.renders.output import MP4, OutputFormat, container_of
 from framekiln.timeline import exact_rate
 
 Instant = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
@@ -49,7 +49,7 @@ class RenderOutput(BaseModel):
         """Return the domain's value."""
         match self.container:
             case "mp4":
-                return Mp4Format()
+                return MP4
             case "jpeg":
                 return JpegFormat(quality=self.quality)
             case "png":
@@ -101,7 +101,7 @@ class CreateRender(RequestBody):
     ) -> NewRender:
         """Return the domain's value, or raise what does not fit the output asked for."""
         output = (self.output or RenderOutput()).as_format()
-        if isinstance(output, Mp4Format):
+        if output == MP4:
             self._check_mp4()
         return NewRender(
             html=self.html,

@@ -14,6 +14,7 @@ from framekiln.api.v2.openapi_bodies import FRAME
 from framekiln.api.v2.videos import video_request
 from framekiln.composition.layers.values import Extension
 from framekiln.kit.ids import OrganizationId
+from framekiln.media.film_containers import FILM_CONTAINERS
 from framekiln.renders.output import media_type_of
 from framekiln.storage.errors import BlobNotFound
 from framekiln.videos.frames import MAX_TIME_S, EncodedFrame, FrameRequest
@@ -31,7 +32,7 @@ _LIVE: Final = {"Cache-Control": "no-cache"}
 _KEPT: Final = {"Cache-Control": "private, max-age=3600", "X-Content-Type-Options": "nosniff"}
 _SEGMENT: Final = "video/mp4"
 _DOWNLOADED: Final = (
-    *("video/mp4", "video/webm", "video/quicktime", "image/gif"),
+    *(container.media_type for container in FILM_CONTAINERS.values()),
     *("image/jpeg", "image/png", "image/webp"),
 )
 

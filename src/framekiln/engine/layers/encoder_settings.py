@@ -8,6 +8,7 @@ from framekiln.composition.layers.values import LayerConfig, MixSettings, Qualit
 from framekiln.media.audio.mix_settings import Mastering
 from framekiln.media.encode.film_encoder import PixelLayout, VideoSettings
 from framekiln.media.encode.video_coding import VideoCoding
+from framekiln.media.film_containers import film_container
 
 _PRESETS: Final = {Quality.DRAFT: "superfast", Quality.STANDARD: "veryfast", Quality.HIGH: "medium"}
 _CRFS: Final = {Quality.DRAFT: 23.0, Quality.STANDARD: 18.0, Quality.HIGH: 16.0}
@@ -16,7 +17,7 @@ _CRFS: Final = {Quality.DRAFT: 23.0, Quality.STANDARD: 18.0, Quality.HIGH: 16.0}
 def video_settings(size: FrameSize, fps: Fraction, config: LayerConfig) -> VideoSettings:
     """Return what the encoder is told; where the format has alpha, the background decides of it."""
     output = config.output
-    coding = VideoCoding.of(config.extension)
+    coding = film_container(config.extension).video
     return VideoSettings(
         size.width_px,
         size.height_px,

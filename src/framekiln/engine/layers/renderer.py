@@ -44,8 +44,8 @@ from framekiln.engine.layers.stream_copy import SliceCopier
 from framekiln.engine.layers.text_markup import font_faces
 from framekiln.engine.missing_media import AssetMissing, AssetUnavailable
 from framekiln.engine.slices import COPIED_SLICE, FilmSlice
-from framekiln.media.audio.mix_settings import AudioCoding
 from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
+from framekiln.media.film_containers import film_container
 
 GRABBING: Final = "layers"
 OnFrame = Callable[[int], None]
@@ -279,5 +279,5 @@ def _film_settings(film: ResolvedTimeline) -> FilmSettings:
         is_declarative=True,
         warnings=tuple(f"{each.path}: {each.message}" for each in film.warnings),
         mastering=mastering_of(film.config.audio),
-        sound_coding=AudioCoding.of(film.config.extension),
+        sound_coding=film_container(film.config.extension).audio,
     )

@@ -25,11 +25,6 @@ class AudioCoding(Enum):
         self.samples = samples
         self.frame_samples = frame_samples
 
-    @classmethod
-    def of(cls, container: str) -> "AudioCoding":
-        """Return how sound is kept beside the pictures of a film in a container."""
-        return {"webm": cls.OPUS, "mov": cls.PCM}.get(container, cls.AAC)
-
 
 @dataclass(frozen=True)
 class Mastering:

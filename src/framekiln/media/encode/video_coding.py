@@ -27,12 +27,6 @@ class VideoCoding(Enum):
         self._pixels = pixels
         self._pixels_with_alpha = pixels_with_alpha
 
-    @classmethod
-    def of(cls, container: str) -> "VideoCoding":
-        """Return how the pictures of a film in a container are coded until it is assembled."""
-        codings = {"webm": cls.VP9, "mov": cls.PRORES, "gif": cls.LOSSLESS}
-        return codings.get(container, cls.H264)
-
     def pixels(self, *, has_alpha: bool) -> str:
         """Return the name of the pixel format."""
         if not has_alpha:

@@ -13,35 +13,37 @@ from framekiln.media.audio.decoder import RATE_HZ
 from framekiln.media.container import has_alpha_track
 from framekiln.media.encode.gif import write_gif
 from framekiln.media.errors import SlicesDiffer
+from framekiln.media.film_containers import FILM_CONTAINERS
 from framekiln.media.remux.join import TimedPacket, audio_packets, join_mp4
 
 
 def assemble(
     slices: Sequence[Path], sound: Path, out: Path, *, container: str, fps: Fraction
 ) -> None:
-    """Write the film to `out`; `container` is mp4, webm, mov or gif, which has no sound."""
-    if container == "mp4":
+    """Write the film to `out`; `container` is a key of `FILM_CONTAINERS`. A GIF has no sound."""
+    muxer = FILM_CONTAINERS[container].muxer
+    if muxer == "mp4":
         join_mp4(slices, sound, out)
-    elif container == "gif":
+    elif muxer == "gif":
         write_gif(slices, out, fps=fps)
     else:
-        join_webm_or_mov(slices, sound, out, container=container, fps=fps)
+        join_with_audio(slices, sound, out, muxer=muxer, fps=fps)
 
 
 _OURS: Final = {"format_whitelist": "mov,mp4,matroska,webm", "protocol_whitelist": "file"}
 
 
-def join_webm_or_mov(
-    slices: Sequence[Path], sound: Path, out: Path, *, container: str, fps: Fraction
+def join_with_audio(
+    slices: Sequence[Path], sound: Path, out: Path, *, muxer: str, fps: Fraction
 ) -> None:
     """Write the film: the pictures of all slices in order, and the sound beside them."""
     options = {"fflags": "+bitexact"}
-    if container == "mov":
+    if muxer == "mov":
         options |= {"movflags": "+faststart", "movie_timescale": str(RATE_HZ)}
     with (
         _open(slices[0]) as first,
         _open(sound) as heard,
-        av.open(str(out), "w", format=container, options=options) as film,
+        av.open(str(out), "w", format=muxer, options=options) as film,
     ):
         pictures = _picture_packets(slices, film, first, fps)
         flows = [pictures, audio_packets(heard, film)]

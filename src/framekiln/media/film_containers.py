@@ -1,0 +1,36 @@
+"""The containers that films are written in: one row each.
+
+Values only: whoever names a container need not import what writes it.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from framekiln.media.audio.mix_settings import AudioCoding
+from framekiln.media.encode.video_coding import VideoCoding
+
+
+@dataclass(frozen=True)
+class FilmContainer:
+    """How a film is coded and written."""
+
+    media_type: str
+    muxer: str
+    """FFmpeg's name of the format."""
+    video: VideoCoding
+    """How slices are coded until the film is assembled."""
+    audio: AudioCoding
+
+
+FILM_CONTAINERS: Final = {
+    "mp4": FilmContainer("video/mp4", "mp4", VideoCoding.H264, AudioCoding.AAC),
+    "webm": FilmContainer("video/webm", "webm", VideoCoding.VP9, AudioCoding.OPUS),
+    "mov": FilmContainer("video/quicktime", "mov", VideoCoding.PRORES, AudioCoding.PCM),
+    "gif": FilmContainer("image/gif", "gif", VideoCoding.LOSSLESS, AudioCoding.AAC),
+}
+"""By the ending of their files, which is also their name in requests."""
+
+
+def film_container(name: str) -> FilmContainer:
+    """Return a container by name; MP4 for a config that asks for a still."""
+    return FILM_CONTAINERS.get(name, FILM_CONTAINERS["mp4"])
