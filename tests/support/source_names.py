@@ -18,7 +18,7 @@ FOREIGN = {"node_modules", "dist", "__pycache__"}
 TS_COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 WORD = re.compile(r"[A-Za-z_]\w*")
 CODE_SPAN = re.compile(r"`([^`\n]+)`")
-FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^ *```.*?^ *```$", re.MULTILINE | re.DOTALL)
 
 NAME = re.compile(
     r"(?<![\w-])(?:"
@@ -28,8 +28,8 @@ NAME = re.compile(
     r"|[a-z][a-z0-9]*(?=\()"  # call()
     r")(?![\w-])"
 )
-PATH = re.compile(r"[a-z_][\w.-]*(?:/[\w.-]+)+/?|[a-z_]\w*/")
-FILE = re.compile(r"\w+\.(?:py|ts|c)")
+PATH = re.compile(r"[a-z_][\w.-]*(?:/[\w.-]+)+/?")
+FILE_OR_FOLDER = re.compile(r"(\w+)(?:\.(?:py|ts|c)|/)")
 MEMBER = re.compile(r"([A-Z]\w+)\.([a-z_]\w*)")
 
 
@@ -42,8 +42,8 @@ def unknown_names(page: Path) -> set[str]:
 def _unknown_in(span: str) -> Iterator[str]:
     if PATH.fullmatch(span):
         known = _path_exists(span)
-    elif FILE.fullmatch(span):
-        known = Path(span).stem in identifiers()
+    elif place := FILE_OR_FOLDER.fullmatch(span):
+        known = place[1] in identifiers()
     elif (member := MEMBER.match(span)) and member[1] in _python_nodes()[1]:
         known = member[2] in _members(member[1])
     else:
