@@ -1,1 +1,1 @@
-"""HTTP in: routes, authentication, error shapes."""
+"""The HTTP interface: routes, authentication, error responses."""

@@ -1,6 +1,6 @@
 """The HTTP application: routes, middleware, and the OpenAPI document.
 
-It is given services that are already open, and never opens or closes them itself.
+It uses services that are already open, and never opens or closes them.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -79,7 +79,7 @@ V1_ROUTERS: tuple[APIRouter, ...] = (
     file_metadata.router,
     client_reports.router,
 )
-# `video_media` first: /v2/videos/frame is no video's name.
+# `video_media` first: `frame` in /v2/videos/frame is not the id of a video.
 V2_ROUTERS: tuple[APIRouter, ...] = (
     templates.router,
     video_media.router,
@@ -98,7 +98,7 @@ def create_app(services: "Services") -> FastAPI:
         title="Framekiln",
         version=__version__,
         description=DESCRIPTION,
-        # Both pages would load their scripts from elsewhere.
+        # Both pages would load scripts from other hosts.
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -155,7 +155,7 @@ ERROR_SCHEMA = {
 
 
 def _describe_errors(operation: dict[str, Any]) -> None:
-    """Put our one error shape in place of the framework's."""
+    """Replace the framework's error schema with ours."""
     responses = operation["responses"]
     responses.pop("422", None)
     content: dict[str, Any] = {
@@ -163,13 +163,13 @@ def _describe_errors(operation: dict[str, Any]) -> None:
     }
     for each in responses.values():
         if sse.MEDIA_TYPE in each.get("content", {}):
-            # A schema would be read as one of each event, and events differ.
+            # A schema would describe every event, and events differ.
             each["content"][sse.MEDIA_TYPE] = content[sse.MEDIA_TYPE] = {}
     responses["default"] = {"description": "An error", "content": content}
 
 
 class RejectNul:
-    """ASGI middleware: nothing is at a path with U+0000, and no query may have it."""
+    """ASGI middleware: refuses paths and queries that contain U+0000."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -182,11 +182,11 @@ class RejectNul:
 
 def _problem(scope: Scope) -> Problem | None:
     if "\0" in scope["path"]:
-        return Problem(404, "not_found", "there is nothing at an address with U+0000 in it")
+        return Problem(404, "not_found", "no address contains the character U+0000")
     if b"%00" not in scope["query_string"]:
         return None
     status = 400 if family_of(scope["path"]) is Family.V1 else 422
-    message = "the query holds the character U+0000, which no text may have"
+    message = "the query contains the character U+0000, which is not allowed"
     return Problem(
         status, "invalid_request", message, issues=[ProblemIssue("", "invalid", message)]
     )

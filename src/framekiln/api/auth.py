@@ -1,4 +1,4 @@
-"""Who is asking, found out on every request: dependencies that routes name in their parameters.
+"""Authentication of each request, as dependencies that routes declare in their parameters.
 
 AuthenticatedCaller   an API key or a session: may do what the organization may
 SignedIn              a session only
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
 
 SESSION_COOKIE: Final = "framekiln_session"
 MEDIA_TOKEN: Final = "media_token"  # noqa: S105  # the name of a query parameter
-# Things that belong to an organization. A token is made for one of its own, so these are its fault.
+# Resources of an organization. A token covers only its own, so these codes mean a wrong token.
 HIDDEN_FROM_TOKENS: Final = frozenset(
     {"file_not_found", "render_not_found", "transcription_not_found", "video_not_found"}
 )
 
-# It never refuses by itself: it is here for the OpenAPI document, we answer in our own shapes.
+# It never refuses a request: it is only for the OpenAPI document.
 BEARER = HTTPBearer(
     auto_error=False,
     scheme_name="ApiKey",
@@ -42,7 +42,7 @@ Documented = Annotated[HTTPAuthorizationCredentials | None, Security(BEARER)]
 
 
 class AuthMethod(StrEnum):
-    """How a reader showed who they are."""
+    """How a reader was authenticated."""
 
     API_KEY = "api_key"
     SESSION = "session"
@@ -57,25 +57,25 @@ class AuthMethod(StrEnum):
 
 @dataclass(frozen=True)
 class Reader:
-    """Who reads media: somebody of this organization, however that was shown."""
+    """An authenticated reader of media, and how it was authenticated."""
 
     organization_id: OrganizationId
     method: AuthMethod = AuthMethod.API_KEY
 
 
 async def caller(request: Request, _documented: Documented = None) -> Caller:
-    """Return who holds the request's API key or session, or raise `Unauthenticated`."""
+    """Return the caller with the request's API key or session, or raise `Unauthenticated`."""
     text = bearer_text(request)
     if text is None and SESSION_COOKIE in request.cookies:
         return await session_caller(request)
     if text is not None and is_token(text):
-        raise TokenElsewhere("this is a token for media, which opens nothing here: use an API key")
+        raise TokenElsewhere("a media token does not work on this route: use an API key")
     found = await services_of(request).identity.authenticate(text)
     return _bind_log_context(found)
 
 
 async def session_caller(request: Request) -> Caller:
-    """Return whose session the request has, or raise `Unauthenticated` or `CrossOrigin`."""
+    """Return the caller with the request's session; raise `Unauthenticated` or `CrossOrigin`."""
     services = services_of(request)
     found = await services.sessions.authenticate(request.cookies.get(SESSION_COOKIE))
     if request.method not in SAFE_METHODS:
@@ -84,21 +84,21 @@ async def session_caller(request: Request) -> Caller:
 
 
 async def media_reader(request: Request, _documented: Documented = None) -> AsyncIterator[Reader]:
-    """Yield who may read media at this address, or raise `Unauthenticated`."""
+    """Yield the reader of media at this address, or raise `Unauthenticated`."""
     reader = await _reader(request)
     try:
         yield reader
     except NotFound as error:
         if reader.method.is_token and error.code in HIDDEN_FROM_TOKENS:
             raise TokenElsewhere(
-                "this token's organization has nothing at this address: it belongs to another, or"
-                " was deleted"
+                "the organization of this token has nothing at this address: it belongs to another"
+                " organization, or was deleted"
             ) from error
         raise
 
 
 async def uploader(request: Request, _documented: Documented = None) -> Caller:
-    """Return who may upload to this address, or raise `Unauthenticated`."""
+    """Return the caller that may upload to this address, or raise `Unauthenticated`."""
     text = bearer_text(request)
     if text is None or not is_token(text):
         return await caller(request)
@@ -108,7 +108,7 @@ async def uploader(request: Request, _documented: Documented = None) -> Caller:
 
 
 def bearer_text(request: Request) -> str | None:
-    """Return what stands behind `Bearer`; None when the request has no Authorization header."""
+    """Return the text after `Bearer`; None when the request has no Authorization header."""
     header = request.headers.get("authorization", "").strip()
     if not header:
         return None
@@ -119,17 +119,17 @@ def bearer_text(request: Request) -> str | None:
 
 
 def is_token(text: str) -> bool:
-    """Tell a token from an API key, by shape alone."""
+    """Return whether the text is a token and not an API key, by its format."""
     return text.count(".") == 2 and not text.startswith("ef_")
 
 
 def request_target(request: Request) -> RequestTarget:
-    """Return the request as tokens see it: the path that the router took, and the query."""
+    """Return what tokens are checked against: the path that the router matched, and the query."""
     return RequestTarget(request.scope["path"], request.query_params.multi_items())
 
 
 def services_of(request: Request) -> "Services":
-    """Return the assembled application behind this request."""
+    """Return the services of the application."""
     services: Services = request.app.state.services
     return services
 
@@ -141,7 +141,7 @@ async def _reader(request: Request) -> Reader:
     if text is None and MEDIA_TOKEN in request.query_params:
         values = request.query_params.getlist(MEDIA_TOKEN)
         if len(values) > 1:
-            raise TokenInvalid(f"there is more than one {MEDIA_TOKEN}")
+            raise TokenInvalid(f"the query has more than one {MEDIA_TOKEN}")
         return await _token_reader(request, values[0], AuthMethod.MEDIA_TOKEN)
     found = await caller(request)
     proof = AuthMethod.SESSION if found.api_key is None else AuthMethod.API_KEY
@@ -150,7 +150,7 @@ async def _reader(request: Request) -> Reader:
 
 async def _token_reader(request: Request, text: str, proof: AuthMethod) -> Reader:
     if request.method not in SAFE_METHODS:
-        raise TokenElsewhere("this token only reads: GET and HEAD")
+        raise TokenElsewhere("this token allows only GET and HEAD")
     tokens = services_of(request).tokens
     read = tokens.read_url if proof is AuthMethod.URL_TOKEN else tokens.read_media
     organization_id = await read(text, request_target(request))
@@ -159,7 +159,7 @@ async def _token_reader(request: Request, text: str, proof: AuthMethod) -> Reade
 
 
 def _bind_log_context(found: Caller) -> Caller:
-    """Let every line logged from here on say who it is about."""
+    """Add the caller to all later log lines of the request."""
     structlog.contextvars.bind_contextvars(organization_id=str(found.organization.id))
     if found.api_key is not None:
         structlog.contextvars.bind_contextvars(key_id=found.api_key.key_id)

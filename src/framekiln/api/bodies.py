@@ -1,7 +1,7 @@
 """Reading JSON bodies, and describing them in the OpenAPI document.
 
-Clients label everything as JSON or as nothing, so the route decides what a body is and the content
-type is never looked at. A body is refused while it is read, not after, once it is too large.
+Clients send any content type or none, so the route decides what a body is and the content type is
+ignored. A body that is too large is refused while it is read, not afterwards.
 """
 
 import asyncio
@@ -21,18 +21,18 @@ from framekiln.kit.errors import TooLarge
 
 MAX_DEPTH = 64
 HEAD_BYTES = 16
-"""So much of a body tells what kind of file it is."""
+"""The number of bytes that identify the type of a file."""
 REFERENCE = "#/components/schemas/{model}"
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
 async def read_json(request: Request, model: type[Model], *, max_bytes: int) -> Model:
-    """Return the body as `model`, and note fields that it does not have; no body is `{}`."""
+    """Return the body as `model` and record its unknown fields; no body is `{}`."""
     raw = await read_bytes(request, max_bytes=max_bytes) or b"{}"
     note_unknown_fields(request, parse_json(raw), model)
     try:
-        # From the text again: what JSON may stand for (dates, ids) differs from Python values.
+        # Validated from the text: pydantic reads dates and ids differently from Python values.
         return model.model_validate_json(raw)
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
@@ -42,7 +42,7 @@ async def read_json(request: Request, model: type[Model], *, max_bytes: int) -> 
 
 
 async def read_json_value(request: Request, *, max_bytes: int) -> Any:
-    """Return the body as plain values, for routes that check it by hand; no body is `{}`."""
+    """Return the body as plain values, for routes with their own validation; no body is `{}`."""
     return parse_json(await read_bytes(request, max_bytes=max_bytes) or b"{}")
 
 
@@ -62,9 +62,9 @@ async def read_bytes(request: Request, *, max_bytes: int) -> bytes:
 async def read_to_file(
     request: Request, path: Path, *, max_bytes: int | Callable[[bytes], int]
 ) -> bytes:
-    """Write the body to a file as it comes, memory flat; return how it begins.
+    """Stream the body to a file, with constant memory; return its first bytes.
 
-    How large it may be can depend on how it begins.
+    The size limit can depend on the first bytes.
     """
     announced = request.headers.get("content-length", "")
     size_bytes, head = 0, b""
@@ -100,7 +100,7 @@ def parse_json(raw: bytes) -> Any:
 def json_body(model: type[BaseModel], *, names_unknown: bool = True) -> dict[str, Any]:
     """Return the `openapi_extra` of a route that reads `model` with `read_json`.
 
-    `names_unknown` says whether its answer warns of unknown fields.
+    `names_unknown` says whether its response has warnings about unknown fields.
     """
     schema = model.model_json_schema(ref_template=REFERENCE)
     is_required = bool(schema.get("required"))
@@ -114,7 +114,7 @@ def json_body(model: type[BaseModel], *, names_unknown: bool = True) -> dict[str
 
 
 def hoist_definitions(document: dict[str, Any]) -> None:
-    """Move what `json_body` left inside operations to where its references point."""
+    """Move the definitions of `json_body` from operations to the shared components."""
     shared: dict[str, Any] = document.setdefault("components", {}).setdefault("schemas", {})
     for path_item in document.get("paths", {}).values():
         for operation in path_item.values():
@@ -131,7 +131,7 @@ def _take_definitions(operation: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_values(value: Any, *, check_text: bool) -> None:
-    """Walk level by level, so that the walk itself cannot run too deep."""
+    """Check level by level, so that the check itself does not recurse too deeply."""
     level = [value]
     for _ in range(MAX_DEPTH):
         below: list[Any] = []
@@ -151,30 +151,30 @@ def _check_values(value: Any, *, check_text: bool) -> None:
 
 def _check_text(text: str) -> None:
     if "\x00" in text:
-        raise MalformedJson("the body holds the character U+0000, which no text may have")
+        raise MalformedJson("the body contains the character U+0000, which is not allowed")
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        raise MalformedJson("the body holds half a character: a lone \\ud800..\\udfff") from error
+        raise MalformedJson("the body contains a lone surrogate: \\ud800..\\udfff") from error
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"the body is not JSON: {name} is not a number there")
+    raise ValueError(f"the body is not JSON: {name} is not a JSON number")
 
 
 def _finite_float(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError("the body holds a number that is too large")
+        raise ValueError("the body contains a number that is too large")
     return number
 
 
 def _reason(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return f"the body is nested deeper than {MAX_DEPTH} levels"
-    # Python's own words for a number with thousands of digits tell the caller nothing.
+    # Python's message about a number with thousands of digits does not help the caller.
     text = str(error)
-    return text if text.startswith("the body") else "the body holds a number that is too long"
+    return text if text.startswith("the body") else "the body contains a number that is too long"
 
 
 def _too_large(max_bytes: int) -> TooLarge:

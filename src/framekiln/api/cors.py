@@ -1,7 +1,7 @@
-"""What pages of other origins may do, said to their browsers (CORS).
+"""CORS: what browsers let pages of other origins do.
 
-With a key or token of its own a page may do from anywhere what that key or token allows. The
-session's cookie is only for pages of our own: for others its use is never granted.
+A page of any origin may do what its own key or token allows. The session cookie works only on
+pages of allowed origins.
 """
 
 from typing import Final
@@ -16,7 +16,7 @@ API_PREFIX: Final = ("/api/v1/", "/v2/")
 SESSION_PATHS: Final = frozenset({"/login", "/logout", "/session", "/ef-sign-url", "/@ef-sign-url"})
 
 METHODS: Final = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"
-# What routes read, and what readers of event streams and players send on their own.
+# The headers that routes read, and those that event stream readers and players add.
 ALLOWED: Final = (
     "Authorization, Cache-Control, Content-Digest, Content-Range, Content-Type, Idempotency-Key,"
     " If-Match, If-Modified-Since, If-None-Match, If-Range, If-Unmodified-Since, Last-Event-ID,"
@@ -30,7 +30,7 @@ MAX_AGE_S: Final = 600
 
 
 class Cors:
-    """ASGI middleware: grants each origin what it may, and answers preflights."""
+    """ASGI middleware: adds CORS headers for each origin, and answers preflight requests."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -70,10 +70,10 @@ def _grant(scope: Scope) -> dict[str, str]:
             "Access-Control-Allow-Origin": origin,
             "Access-Control-Allow-Credentials": "true",
         }
-    # Without the cookie, the session's routes are of no use to anybody.
+    # The session routes need the cookie.
     if scope["path"] in SESSION_PATHS:
         return {}
-    # `null` is any sandboxed frame at all, and no name of anybody.
+    # `null` is any sandboxed frame, so it identifies no origin.
     is_named = origin is not None and origin != "null"
     return {
         "Access-Control-Expose-Headers": EXPOSED,

@@ -1,13 +1,13 @@
-"""How errors look over HTTP: the only place that knows.
+"""Error responses; no other module builds them.
 
-Every error becomes a `Problem`; the route's family decides how the problem is written:
+Every error becomes a `Problem`; the route's family decides its JSON:
 
     v1          {error, message, ...details}
     pipelines   the same; invalid input is 422 {error, message, issues: [{path, code}]}
-    v2          {error, message}; invalid input is 422 with `errors` and `issues` beside them
+    v2          {error, message}; invalid input is 422 and adds `errors` and `issues`
 
-On a route that answers with an event stream the problem is one `error` event. Whatever the caller
-sent, writing the error never fails: strange numbers and broken text are made harmless first.
+On an event stream route, the problem is one `error` event. Writing an error never fails, whatever
+the caller sent: unusual numbers and broken text are sanitized first.
 """
 
 import json
@@ -67,9 +67,9 @@ STATUSES: tuple[tuple[type[FramekilnError], int], ...] = (
     (Unavailable, 503),
 )
 
-# Streamed uploads and what steps find out about a file belong to pipelines, too (spec 4.7).
+# Streamed uploads and the metadata of files belong to pipelines, too (spec 4.7).
 PIPELINE_PATH = re.compile(r"/api/v1/(pipeline|files/stream$|files/[^/]+/(stream|metadata)(/|$))")
-# Where a value was found is no part of its field's name.
+# The place of a value is not part of its field's path.
 PLACES = frozenset({"body", "query", "path", "header", "cookie"})
 ISSUE_CODES = {
     "missing": "required",
@@ -86,7 +86,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Family(Enum):
-    """The three ways of writing an error."""
+    """The three JSON shapes of errors."""
 
     V1 = "v1"
     V2 = "v2"
@@ -94,7 +94,7 @@ class Family(Enum):
 
 
 class MalformedJson(InvalidInput):
-    """The body is not JSON at all; 400 in every family."""
+    """The body is not JSON; 400 in every family."""
 
     code = "invalid_json"
 
@@ -111,7 +111,7 @@ class ProblemIssue:
 
 @dataclass(frozen=True)
 class Problem:
-    """An error on its way out; `issues` are there when the input was invalid."""
+    """An error response; `issues` lists what is wrong with invalid input."""
 
     status: int
     code: str
@@ -122,14 +122,14 @@ class Problem:
 
 
 def install_error_handlers(app: FastAPI) -> None:
-    """Make `app` answer every error in our shapes; unexpected ones need `UnexpectedErrors` too."""
+    """Make `app` answer every known error; `UnexpectedErrors` handles the others."""
     app.add_exception_handler(FramekilnError, _answer_framekiln_error)
     app.add_exception_handler(RequestValidationError, _answer_invalid)
     app.add_exception_handler(HTTPException, _answer_http)
 
 
 class UnexpectedErrors:
-    """ASGI middleware: what nobody foresaw becomes a 500 that tells nothing but the request id."""
+    """ASGI middleware: an unexpected error becomes a 500 with only the request id."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -148,12 +148,12 @@ class UnexpectedErrors:
         try:
             await self._app(scope, receive, send_noting_start)
         except ClientDisconnect:
-            # Nobody is left to answer, and nothing of ours is wrong.
-            log.info("the caller went away while sending")
+            # There is no one to answer, and the service is not at fault.
+            log.info("request.disconnected")
         except Exception:
-            log.exception("unexpected error")
+            log.exception("request.unexpected_error")
             if has_started:
-                # Half an answer is out: only a broken connection can say that it is not whole.
+                # Part of the response is sent: only closing the connection marks it incomplete.
                 raise
             await write_problem(scope, _internal(scope))(scope, receive, send)
 
@@ -168,7 +168,7 @@ def family_of(path: str) -> Family:
 
 
 def problem_of(error: FramekilnError, family: Family) -> Problem:
-    """Return the problem an error is; a failure of ours is made discreet by who answers."""
+    """Return the problem for an error; the handlers hide the details of internal failures."""
     status = next((code for kind, code in STATUSES if isinstance(error, kind)), 500)
     headers: dict[str, str] = {}
     if status == 401:
@@ -184,7 +184,7 @@ def problem_of(error: FramekilnError, family: Family) -> Problem:
 
 
 def invalid_request(errors: Iterable[Mapping[str, Any]], family: Family) -> Problem:
-    """Return the problem for what pydantic found wrong."""
+    """Return the problem for pydantic's errors."""
     found = [issue_of(error) for error in errors]
     issues = found[:MAX_ISSUES]
     first = issues[0]
@@ -198,7 +198,7 @@ def invalid_request(errors: Iterable[Mapping[str, Any]], family: Family) -> Prob
 
 
 def issue_of(error: Mapping[str, Any]) -> ProblemIssue:
-    """Translate one of pydantic's errors; what was sent is never repeated."""
+    """Translate one of pydantic's errors, without the value that was sent."""
     location = list(error.get("loc", ()))
     if location and location[0] in PLACES:
         location = location[1:]
@@ -208,7 +208,7 @@ def issue_of(error: Mapping[str, Any]) -> ProblemIssue:
 
 
 def body_of(problem: Problem, family: Family) -> dict[str, Any]:
-    """Return the JSON body of a problem as its family writes it."""
+    """Return the JSON body of a problem in the shape of its family."""
     body: dict[str, Any] = {"error": problem.code, "message": problem.message}
     if family is Family.V2:
         return _v2_body(problem) if problem.issues else body
@@ -219,12 +219,12 @@ def body_of(problem: Problem, family: Family) -> dict[str, Any]:
 
 
 def write_problem(scope: Scope, problem: Problem) -> Response:
-    """Return the answer for a problem on the route of this request."""
+    """Return the response for a problem on the route of this request."""
     headers = dict(problem.headers)
     if is_stream_route(scope):
         return sse.error_response(problem.status, problem.message, headers=headers)
     body = safe_json(body_of(problem, family_of(scope["path"])))
-    # No cache may keep an error: the next try can go well.
+    # Errors must not be cached: the next attempt may succeed.
     headers.setdefault("Cache-Control", "no-store")
     return Response(
         json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(),
@@ -235,7 +235,7 @@ def write_problem(scope: Scope, problem: Problem) -> Response:
 
 
 def is_stream_route(scope: Scope) -> bool:
-    """Tell whether the route answers with events."""
+    """Return whether the route answers with an event stream."""
     response_class = getattr(scope.get("route"), "response_class", None)
     return isinstance(response_class, type) and issubclass(response_class, sse.EventStream)
 
@@ -252,14 +252,14 @@ def safe_json(value: Any, depth: int = 0) -> Any:
 
 
 def safe_text(text: str) -> str:
-    """Return `text` without halves of characters, and not endless."""
+    """Return `text` without lone surrogates, shortened."""
     whole = SURROGATE.sub("\ufffd", text)
     return whole if len(whole) <= MAX_TEXT_CHARS else whole[:MAX_TEXT_CHARS] + "..."
 
 
 def _safe_number(number: float) -> float | str:
     if isinstance(number, int):
-        # Python refuses to write out integers of thousands of digits.
+        # Python refuses to print integers of thousands of digits.
         return number if number.bit_length() <= 1024 else "a very large number"
     return number if math.isfinite(number) else str(number)
 
@@ -274,8 +274,8 @@ async def _answer_framekiln_error(request: Request, error: Exception) -> Respons
     assert isinstance(error, FramekilnError)
     problem = problem_of(error, family_of(request.url.path))
     if error.blame is Blame.US:
-        # Its words are for the operator: they may name keys, paths and hosts of ours.
-        log.error("request failed", code=error.code, exc_info=error)
+        # The message is for the operator: it may name keys, paths and internal hosts.
+        log.error("request.failed", code=error.code, exc_info=error)
         problem = _without_details(request.scope, problem)
     return write_problem(request.scope, problem)
 
@@ -288,13 +288,13 @@ async def _answer_invalid(request: Request, error: Exception) -> Response:
 
 
 async def _answer_http(request: Request, error: Exception) -> Response:
-    """Answer what the framework itself refuses: no such route, wrong method."""
+    """Answer errors of the framework: unknown route, wrong method."""
     assert isinstance(error, HTTPException)
     method, path = request.method, request.url.path
     if error.status_code == 404:
         code, message = "not_found", f"there is nothing at {path}"
     elif error.status_code == 405:
-        code, message = "method_not_allowed", f"{path} cannot be asked with {method}"
+        code, message = "method_not_allowed", f"{path} does not support {method}"
     else:
         phrase = HTTPStatus(error.status_code).phrase
         code, message = re.sub(r"\W+", "_", phrase).lower(), str(error.detail)
@@ -308,15 +308,16 @@ def _internal(scope: Scope) -> Problem:
 
 
 def _without_details(scope: Scope, problem: Problem) -> Problem:
-    """Return the problem with nothing but its code and where to look it up."""
+    """Return the problem with only its code and the request id."""
     request_id = request_id_of(scope)
-    told = "try again in a moment" if problem.status == 503 else "something went wrong on our side"
-    message = f"{told}; the request id is {request_id}"
+    is_unavailable = problem.status == 503
+    reason = "try again in a moment" if is_unavailable else "something went wrong on our side"
+    message = f"{reason}; the request id is {request_id}"
     return replace(problem, message=message, details={"request_id": request_id}, issues=())
 
 
 def _issues_in(error: InvalidInput) -> list[ProblemIssue]:
-    """Return the issues a domain put into `details`, or one made of the error itself."""
+    """Return the issues in the error's `details`, or one made from the error itself."""
     given = error.details.get("issues") or [
         {"path": error.details.get("field", ""), "code": error.code, "message": error.message}
     ]
@@ -354,7 +355,7 @@ def _extra_fields(problem: Problem) -> dict[str, Any]:
 
 
 def _issue_code(error: Mapping[str, Any]) -> str:
-    """Return our word for pydantic's type of error; its own words never get out."""
+    """Return our issue code for pydantic's error type; its own codes are never sent."""
     kind = str(error.get("type", "invalid"))
     if kind in ISSUE_CODES:
         return ISSUE_CODES[kind]

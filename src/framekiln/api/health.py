@@ -1,4 +1,4 @@
-"""/healthz: this process lives. /readyz: it can also reach what it needs."""
+"""/healthz: this process is running. /readyz: it can also reach the database and the storage."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,15 +17,15 @@ router = APIRouter(tags=["operation"])
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
-@router.get("/healthz", summary="Whether this process lives")
+@router.get("/healthz", summary="Whether this process is running")
 async def get_health() -> JSONResponse:
-    """Answer as long as the process answers at all."""
+    """Answer 200 while the process is running."""
     return JSONResponse({"status": "ok"}, headers=NO_STORE)
 
 
 @router.get("/readyz", summary="Whether the database and the storage answer")
 async def get_readiness(request: Request) -> JSONResponse:
-    """Answer 200 when work can be taken, 503 naming what is missing when it cannot."""
+    """Answer 200 when the service can work, else 503 with what is missing."""
     services = services_of(request)
     database, storage = await asyncio.gather(
         _is_ready("database", services.database.is_ready),
@@ -49,6 +49,6 @@ async def _is_ready(name: str, ask: Callable[[], Awaitable[bool]]) -> bool:
         async with asyncio.timeout(CHECK_WITHIN_S):
             return await ask()
     except Exception as error:
-        # However a check fails, the answer is the same: not ready.
-        log.warning("readiness check failed", part=name, error=repr(error))
+        # Any error of a check means not ready.
+        log.warning("health.check_failed", part=name, error=repr(error))
         return False

@@ -1,7 +1,7 @@
-"""One id and one log line for every request. Never writes a header, a query or a body.
+"""One id and one log line for every request. Headers, queries and bodies are never logged.
 
-The id comes from the caller's `X-Request-Id` when that is plain text, else it is new; it goes back
-in the answer and into every line logged meanwhile.
+The id is the caller's `X-Request-Id` when that is plain text, else a new one; the response and
+every log line of the request have it.
 """
 
 import re
@@ -15,16 +15,16 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 HEADER = "X-Request-Id"
 SANE_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
-# These addresses are themselves the secret.
+# These addresses contain a secret.
 CALLBACK_PREFIX = "/api/v1/pipeline-callbacks/"
-# Asked every few seconds by machines: worth a line only when something is wrong.
+# Polled every few seconds by machines: logged only when they fail.
 QUIET_PATHS = frozenset({"/healthz", "/readyz", "/metrics"})
 
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class RequestLog:
-    """ASGI middleware, the outermost one: request ids and access lines."""
+    """ASGI middleware, the outermost one: request ids and the access log."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -50,12 +50,12 @@ class RequestLog:
                 await self._app(scope, receive, send_with_id)
             finally:
                 _write_line(scope, status=status, duration_s=time.perf_counter() - started_s)
-                # Bound by whoever found out who is asking.
+                # Bound by authentication.
                 structlog.contextvars.unbind_contextvars("organization_id", "key_id")
 
 
 def accept_request_id(offered: str | None) -> str:
-    """Return the caller's id when it is harmless, else a new one."""
+    """Return the caller's id when it is safe to log, else a new one."""
     if offered is not None and SANE_ID.fullmatch(offered):
         return offered
     return uuid4().hex
@@ -68,7 +68,7 @@ def request_id_of(scope: Scope) -> str:
 
 
 def loggable_path(path: str) -> str:
-    """Return the path without the part that is a secret."""
+    """Return the path without its secret part."""
     if path.startswith(CALLBACK_PREFIX):
         return CALLBACK_PREFIX + "[hidden]"
     return path
@@ -78,7 +78,7 @@ def _write_line(scope: Scope, *, status: int, duration_s: float) -> None:
     path: str = scope["path"]
     if path in QUIET_PATHS and 0 < status < 500:
         return
-    # Status 0: the caller went away before we answered.
+    # Status 0: the caller disconnected before the response.
     log.info(
         "request",
         method=scope["method"],

@@ -1,4 +1,4 @@
-"""/metrics: what Prometheus reads. Each application counts for itself; nothing is global."""
+"""/metrics for Prometheus. Each application has its own counters; nothing is global."""
 
 import time
 from collections.abc import Sequence
@@ -45,14 +45,14 @@ class Metrics:
         )
         self.durations = Histogram(
             "framekiln_http_request_duration_seconds",
-            "Time from a request to the end of its answer, streams included.",
+            "Time from a request to the end of its response, streams included.",
             ["method", "route"],
             buckets=DURATION_BUCKETS_S,
             registry=self.registry,
         )
         self.queue_depth = Gauge(
             "framekiln_queue_depth",
-            "Jobs by status, asked of the database at the time of the scrape.",
+            "Jobs by status, read from the database at the time of the scrape.",
             ["queue", "status"],
             registry=self.registry,
         )
@@ -63,19 +63,19 @@ class Metrics:
             registry=self.registry,
         )
         build = Gauge(
-            "framekiln_build_info", "Which version runs.", ["version"], registry=self.registry
+            "framekiln_build_info", "The running version.", ["version"], registry=self.registry
         )
         build.labels(__version__).set(1)
 
     def count_request(self, scope: Scope, *, status: int, duration_s: float) -> None:
-        """Add one request, under its route's template: paths would be endless."""
+        """Add one request under its route's template, which limits the number of labels."""
         method = scope["method"] if scope["method"] in METHODS else "other"
         route = getattr(scope.get("route"), "path_format", UNMATCHED)
         self.requests.labels(method, route, status or "none").inc()
         self.durations.labels(method, route).observe(duration_s)
 
     def set_depths(self, depths: Sequence[QueueDepth]) -> None:
-        """Replace what is known of the queues; a queue that is gone leaves no old number."""
+        """Replace the queue depths; a queue that no longer exists keeps no old value."""
         self.queue_depth.clear()
         self.queue_oldest_age.clear()
         for depth in depths:
@@ -114,12 +114,12 @@ class CountRequests:
 
 @router.get("/metrics", include_in_schema=False)
 async def get_metrics(request: Request) -> Response:
-    """Answer with everything counted here, and with the depth of the queues."""
+    """Answer with all counters and the depth of the queues."""
     metrics: Metrics = request.app.state.metrics
     try:
         metrics.set_depths(await services_of(request).jobs.depths())
     except FramekilnError as error:
-        # Without the database the other numbers matter all the more.
-        log.warning("queue depths are not known", error=error.message)
+        # The other metrics matter even more while the database is unavailable.
+        log.warning("metrics.queue_depths_unknown", error=error.message)
         metrics.set_depths([])
     return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)

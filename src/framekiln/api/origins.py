@@ -1,7 +1,7 @@
-"""Which pages may act for whoever is logged in: those of our own origins, and no others.
+"""Which pages may use a session: only those of allowed origins.
 
-A browser sends the session's cookie whoever wrote the page. So a change is refused unless the
-browser says that the page is ours (CSRF), and answers to other pages carry no permission to be read
+A browser sends the session cookie from any page. So a change is refused unless the browser says
+that the page has an allowed origin (CSRF), and other pages may not read responses to requests
 with the cookie (CORS).
 """
 
@@ -16,13 +16,13 @@ SAFE_METHODS = frozenset({"GET", "HEAD"})
 
 
 class CrossOrigin(Forbidden):
-    """A request with a cookie that a page of somebody else may have caused."""
+    """A request with a cookie that may come from a page of another origin."""
 
     code = "cross_origin"
 
 
 def page_origin(headers: Headers) -> str | None:
-    """Return the origin of the page behind a request; None when the browser does not say."""
+    """Return the origin of the page that sent a request; None when the browser does not say."""
     origin = headers.get("origin")
     if origin is not None:
         return origin.lower()
@@ -33,35 +33,36 @@ def page_origin(headers: Headers) -> str | None:
 
 
 def is_own_origin(origin: str, headers: Headers, settings: Settings) -> bool:
-    """Tell whether an origin is ours: the public one, that of `Host`, or an allowed one."""
+    """Return whether an origin is allowed: the public one, that of `Host`, or a configured one."""
     public = _origin_of(settings.public_url)
     if origin == public or origin in settings.allowed_origins:
         return True
     scheme, _, place = origin.partition("://")
-    # What was sent to us over plain HTTP may come from anybody on the way.
+    # Plain HTTP can be changed on the way.
     if public is not None and public.startswith("https://") and scheme != "https":
         return False
     return scheme in ("http", "https") and place == headers.get("host", "").lower() != ""
 
 
 def require_own_page(headers: Headers, settings: Settings) -> None:
-    """Refuse a change by cookie unless a page of ours asks for it."""
+    """Refuse a change by cookie unless a page of an allowed origin requests it."""
     origin = page_origin(headers)
     if origin is None or not is_own_origin(origin, headers, settings):
         raise CrossOrigin(
-            "with a session, changes are accepted from our own pages only: the request needs an"
-            f" Origin header such as {settings.public_url}; programs use an API key instead"
+            "changes with a session are accepted only from pages of this service: the request"
+            f" needs an Origin header such as {settings.public_url}; programs use an API key"
+            " instead"
         )
 
 
 def refuse_other_page(headers: Headers, settings: Settings) -> None:
-    """Refuse what another page asks for; a program, which has no page, may ask."""
+    """Refuse a request from a page of another origin; programs, which have no page, may pass."""
     if page_origin(headers) is not None:
         require_own_page(headers, settings)
 
 
 def is_own_url(url: str, headers: Headers, settings: Settings) -> bool:
-    """Tell whether an address is one of ours: a mere path, or under our own origin."""
+    """Return whether an address belongs to this service: a path, or one under its origin."""
     origin = _origin_of(url)
     if origin is None:
         return url.startswith("/") and not url.startswith("//")

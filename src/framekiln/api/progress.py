@@ -1,6 +1,6 @@
-"""How far something is, told as events until it ends: of renders, transcriptions and files alike.
+"""Progress as an event stream until the end, for renders, transcriptions and files.
 
-Knows none of them: whatever can be followed, and says how far it is, is told of.
+It knows none of them: it works with everything that is `Followable`.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -14,19 +14,19 @@ from framekiln.db.notify import Follower
 from framekiln.jobs.failures import Failure
 
 HEARTBEAT_S: Final = 15.0
-# Progress is counted in thousandths; a client that adds them up must reach the sum only at the end.
+# Progress is counted in thousandths; their sum must reach the total only at the end.
 PROGRESS_UNITS: Final = 1000
 
 
 class ProgressStatus(Protocol):
-    """A state of something, which is a text too."""
+    """A status, which is also a string."""
 
     @property
     def is_terminal(self) -> bool: ...
 
 
 class ProgressState(Protocol):
-    """How far something is, and why it failed if it did."""
+    """The progress of something, and its error if it failed."""
 
     @property
     def status(self) -> ProgressStatus: ...
@@ -45,7 +45,7 @@ SomeProgress = TypeVar("SomeProgress", bound=ProgressState)
 
 
 class Followable(Protocol[Id_contra, Progress_co]):
-    """Things that can be followed by their ids."""
+    """A service whose resources can be followed by id."""
 
     def follow(self, thing: Id_contra, /) -> AbstractAsyncContextManager[Follower]: ...
 
@@ -55,11 +55,11 @@ class Followable(Protocol[Id_contra, Progress_co]):
 async def counted_events(
     followed: Followable[Id, ProgressState], thing: Id, request: Request
 ) -> AsyncGenerator[bytes, None]:
-    """Say the same twice, for both kinds of clients: as counted units and as a fraction."""
+    """Yield progress in two forms, for both kinds of clients: counted units and a fraction."""
     yield sse.event("size", {"size": PROGRESS_UNITS})
     told = 0
 
-    def news(progress: ProgressState) -> bytes:
+    def describe(progress: ProgressState) -> bytes:
         nonlocal told
         units = min(PROGRESS_UNITS - 1, int(progress.fraction * PROGRESS_UNITS))
         if units <= told:
@@ -68,7 +68,7 @@ async def counted_events(
         counted = sse.event("completion", {"count": count})
         return counted + sse.event("progress", {"progress": progress.fraction})
 
-    async with aclosing(progress_events(followed, thing, request, describe=news)) as events:
+    async with aclosing(progress_events(followed, thing, request, describe=describe)) as events:
         async for event in events:
             yield event
 
@@ -80,9 +80,9 @@ async def progress_events(
     *,
     describe: Callable[[SomeProgress], bytes],
 ) -> AsyncGenerator[bytes, None]:
-    """Tell how a thing ends, and until then what `news` makes of each state, if anything.
+    """Yield the events that `describe` returns for each state, then the terminal event.
 
-    Ends early when nobody listens any more.
+    Ends early when the client has disconnected.
     """
     async with followed.follow(thing) as follower:
         while True:
@@ -99,9 +99,9 @@ async def progress_events(
 
 
 def terminal_event(progress: ProgressState) -> bytes:
-    """Return how it ended.
+    """Return the terminal event.
 
-    One write: a client may not survive bytes that come after it thinks it is done.
+    It is one write: some clients fail on bytes after the end.
     """
     if progress.failure is not None:
         return sse.error_event(f"{progress.failure.code}: {progress.failure.message}")

@@ -1,8 +1,8 @@
-"""Sending blobs: whole, in part (RFC 9110 byte ranges), or not again when the caller has them.
+"""Sends blobs: whole, in part (RFC 9110 byte ranges), or as 304 when the caller has them.
 
-One range is answered with 206. Several at once are answered with the whole blob, which the standard
-allows and every client understands; nobody who plays media asks for several. A Range header that
-makes no sense is ignored, as the standard says, and so is one on HEAD.
+One range is answered with 206. Several are answered with the whole blob, which the standard allows
+and every client understands; media players never request several. An invalid Range header is
+ignored, as the standard says, and so is one on HEAD.
 """
 
 import re
@@ -27,7 +27,7 @@ PLAIN_NAME = re.compile(r"[^A-Za-z0-9 ._-]")
 
 
 class ContentMissing(NotFound):
-    """There is a record, but no bytes behind it."""
+    """The record exists, but its content does not."""
 
     code = "content_not_found"
 
@@ -41,23 +41,23 @@ class ByteSpan:
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes it has."""
+        """The number of bytes."""
         return self.end - self.start
 
 
 @dataclass(frozen=True)
 class Unsatisfiable:
-    """A well-formed range of which no byte exists."""
+    """A well-formed range outside the content."""
 
 
 @dataclass(frozen=True)
 class Validators:
-    """What tells one version of the content from another."""
+    """The identifiers of one version of the content."""
 
     etag: str
     """Strong, quotes included."""
     last_modified: datetime
-    """In UTC, whole seconds: what HTTP can say."""
+    """In UTC and whole seconds, as in HTTP."""
 
 
 async def blob_response(  # noqa: PLR0913 - each is one header of the answer
@@ -73,14 +73,14 @@ async def blob_response(  # noqa: PLR0913 - each is one header of the answer
     """Answer GET or HEAD with the blob at `key`; `etag` is any text that changes with the bytes."""
     info = await blobs.info(key)
     if info is None:
-        raise ContentMissing("the content is not there any more")
+        raise ContentMissing("the content no longer exists")
     validators = Validators(
         etag=f'"{quote(etag, safe="")}"',
         last_modified=last_modified.astimezone(UTC).replace(microsecond=0),
     )
     headers = {
         "Accept-Ranges": "bytes",
-        # It may be kept by its reader alone, who asks each time whether it is still right.
+        # Only the reader may cache it, and must revalidate it each time.
         "Cache-Control": "private, no-cache",
         "ETag": validators.etag,
         "Last-Modified": format_datetime(validators.last_modified, usegmt=True),
@@ -105,11 +105,11 @@ async def blob_response(  # noqa: PLR0913 - each is one header of the answer
 
 
 def parse_range(header: str, size_bytes: int) -> ByteSpan | Unsatisfiable | None:
-    """Return the one span asked for; None when the whole is to be sent."""
+    """Return the requested span; None when the whole content is to be sent."""
     match = RANGE_HEADER.fullmatch(header.strip())
     if match is None:
         return None
-    # Empty members are allowed in every list of HTTP.
+    # HTTP allows empty members in every list.
     specs = [spec for part in match[1].split(",") if (spec := part.strip(" \t"))]
     if not 0 < len(specs) <= MAX_RANGES:
         return None
@@ -122,7 +122,7 @@ def parse_range(header: str, size_bytes: int) -> ByteSpan | Unsatisfiable | None
 
 
 def is_unchanged(headers: Mapping[str, str], validators: Validators) -> bool:
-    """Tell whether the caller already has this version."""
+    """Return whether the caller already has this version."""
     if_none_match = headers.get("if-none-match")
     if if_none_match is not None:
         tags = ENTITY_TAG.findall(if_none_match)
@@ -132,16 +132,16 @@ def is_unchanged(headers: Mapping[str, str], validators: Validators) -> bool:
 
 
 def is_same_version(if_range: str, validators: Validators) -> bool:
-    """Tell whether a part of this version may be added to what the caller has."""
+    """Return whether a part of this version continues the content that the caller has."""
     value = if_range.strip()
     if value.startswith(('"', "W/")):
-        # A weak tag promises only much the same content, which is not enough to join parts.
+        # A weak tag promises only equivalent content, which is not enough to join parts.
         return value == validators.etag
     return _parse_date(value) == validators.last_modified
 
 
 def content_disposition(filename: str) -> str:
-    """Return the header that names the file for whoever saves it, in ASCII and in full."""
+    """Return the header that names the file for downloads, in ASCII and in UTF-8."""
     plain = PLAIN_NAME.sub("_", filename)
     full = quote(filename.encode("utf-8", "replace"), safe="")
     return f"inline; filename=\"{plain}\"; filename*=UTF-8''{full}"
@@ -179,7 +179,7 @@ def _suffix(length: int, size_bytes: int) -> ByteSpan | Unsatisfiable | None:
     if length == 0:
         return Unsatisfiable()
     if size_bytes == 0:
-        # Satisfiable by the letter, but 206 cannot express no bytes: send the empty whole.
+        # Satisfiable, but 206 cannot express zero bytes: send the whole, which is empty.
         return None
     return ByteSpan(max(0, size_bytes - length), size_bytes)
 
@@ -188,7 +188,7 @@ def _unsatisfiable(request: Request, size_bytes: int) -> Response:
     problem = Problem(
         416,
         "range_not_satisfiable",
-        f"the content has {size_bytes} bytes, none of them in the range asked for",
+        f"the content has {size_bytes} bytes, none of them in the requested range",
         {"size_bytes": size_bytes},
         headers={"Accept-Ranges": "bytes", "Content-Range": f"bytes */{size_bytes}"},
     )

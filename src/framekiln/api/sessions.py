@@ -1,4 +1,4 @@
-"""Logging in and out, and what a browser may ask with a session instead of an API key."""
+"""Login, logout, and the routes that work with a session instead of an API key."""
 
 from typing import Final
 from urllib.parse import parse_qsl
@@ -18,12 +18,12 @@ from framekiln.settings import Settings
 router = APIRouter(tags=["sessions"])
 
 MAX_BODY_BYTES: Final = 16 << 10
-# Longer than any session: the row decides when it ends. Browsers keep no cookie longer.
+# Longer than any session: the database decides when it ends. Browsers keep no cookie longer.
 COOKIE_LIFETIME_S: Final = 400 * 24 * 3600
 
 
 class Credentials(BaseModel):
-    """What a user logs in with; a form with the same fields does as well."""
+    """The credentials of a login; a form with the same fields works as well."""
 
     email: str
     password: str
@@ -61,14 +61,14 @@ class SessionView(BaseModel):
 
 
 class SessionDone(BaseModel):
-    """It is done."""
+    """The response when a session ended."""
 
     success: bool
 
 
 @router.post("/login", openapi_extra=json_body(Credentials, names_unknown=False), summary="Log in")
 async def log_in(request: Request, response: Response) -> SessionView:
-    """Begin a session; its cookie is in the answer."""
+    """Start a session; its cookie is in the response."""
     services = services_of(request)
     refuse_other_page(request.headers, services.settings)
     email, password = read_credentials(await read_bytes(request, max_bytes=MAX_BODY_BYTES))
@@ -94,7 +94,7 @@ async def log_out(request: Request, response: Response) -> SessionDone:
 
 @router.get("/session", summary="Who is logged in")
 async def get_session(response: Response, caller: SessionCaller) -> SessionView:
-    """Answer 200 for a session that works and 401 for one that does not."""
+    """Answer 200 for a valid session, else 401."""
     response.headers["Cache-Control"] = "no-store"
     return SessionView.of(caller)
 
@@ -109,7 +109,7 @@ async def sign_by_session(request: Request, response: Response, caller: SessionC
     return await sign(request, response, caller)
 
 
-# Where players ask unless they are told otherwise.
+# The default address of players.
 router.add_api_route("/@ef-sign-url", sign_by_session, methods=["POST"], include_in_schema=False)
 
 
@@ -118,9 +118,9 @@ def read_credentials(raw: bytes) -> tuple[str, str]:
     fields = parse_json(raw) if raw.startswith(b"{") else _form_fields(raw)
     email, password = (fields.get(name) for name in ("email", "password"))
     if not isinstance(email, str) or not email:
-        raise InvalidInput("email: a text is needed here", field="email")
+        raise InvalidInput("email: must be a string", field="email")
     if not isinstance(password, str) or not password:
-        raise InvalidInput("password: a text is needed here", field="password")
+        raise InvalidInput("password: must be a string", field="password")
     return email, password
 
 

@@ -1,9 +1,9 @@
-"""Server-sent events, written so that the strictest client reads them.
+"""Server-sent events that the strictest known clients can read.
 
-Known clients decode each network packet by itself, so everything is pure ASCII; they take any event
-name they do not know for an error; and they wait for ever on a stream that ends without a last
-word. So a stream that breaks ends with an `error` event, and an error answer on a stream's route is
-one `error` event too, under the right status code.
+Such clients decode each network packet separately, so everything is pure ASCII; they treat unknown
+event names as errors; and they wait forever on a stream that ends without a terminal event. So a
+stream that breaks ends with an `error` event, and an error response on a stream route is one
+`error` event with the right status code.
 """
 
 import json
@@ -27,7 +27,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class EventStream(StreamingResponse):
-    """The answer of a stream's route; as `response_class` it also marks the route as one."""
+    """The response of a stream route; as `response_class` it also marks the route as one."""
 
     media_type = MEDIA_TYPE
 
@@ -57,15 +57,15 @@ def error_event(text: str) -> bytes:
 
 
 def stream_response(events: EncodedEvents) -> EventStream:
-    """Answer with `events`, and with an `error` event should they break.
+    """Answer with `events`, and with an `error` event if they break.
 
-    Whatever deserves its own status code must be raised before this is called.
+    Errors that need their own status code must be raised before this is called.
     """
     return EventStream(_with_terminal_event(events), headers=HEADERS)
 
 
 def error_response(status: int, text: str, *, headers: Mapping[str, str]) -> Response:
-    """Answer a stream's route with an error."""
+    """Answer a stream route with an error."""
     return Response(
         error_event(text),
         status_code=status,
@@ -82,9 +82,9 @@ async def _with_terminal_event(events: EncodedEvents) -> AsyncIterator[bytes]:
                 had_last_word = had_last_word or TERMINAL_EVENT.search(encoded) is not None
                 yield encoded
         except Exception as error:
-            # The reader must hear of it, whatever it was; the log has the rest.
-            log.exception("event stream broke")
-            # A byte after the last word kills known clients.
+            # The client must see an end in any case; the log has the details.
+            log.exception("event_stream.failed")
+            # A byte after the terminal event breaks known clients.
             if not had_last_word:
                 yield error_event(_error_text(error))
 

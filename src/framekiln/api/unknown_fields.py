@@ -1,8 +1,8 @@
-"""Fields of a request that nobody reads: most are misspelled, so the caller is told of them.
+"""Warnings about unknown fields of a request, most of which are misspelled.
 
-Bodies of v1 routes are not refused for them, because clients send more than we read. Those extra
-fields stand in `EXTRA_FIELDS` of their model and are no mistakes. A render keeps its warnings; the
-answers of other routes have them as `warnings` (`WarningRoute`).
+Routes of v1 do not refuse them, because clients send more fields than the service reads. Those
+fields are listed in `EXTRA_FIELDS` of their model and cause no warning. A render stores its
+warnings; the responses of other routes have them as `warnings` (`WarningRoute`).
 """
 
 import json
@@ -20,13 +20,13 @@ from framekiln.kit.suggestions import did_you_mean
 MAX_WARNINGS: Final = 20
 _MAX_NAME_CHARS: Final = 60
 NAMES_UNKNOWN: Final = "x-names-unknown-fields"
-"""Tells `describe_warnings` which operations of the OpenAPI document it is about."""
+"""Marks the operations of the OpenAPI document for `describe_warnings`."""
 _DESCRIBED: Final = {
     "title": "Warnings",
     "type": "array",
     "items": {"type": "string"},
     "description": "Fields of the request that have no effect, with the name that was probably"
-    " meant. Only there when there are any.",
+    " meant. Absent when there are none.",
 }
 
 
@@ -36,14 +36,14 @@ class RequestBody(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     EXTRA_FIELDS: ClassVar[frozenset[str]] = frozenset()
-    """What published clients send beyond our fields; it has no effect."""
+    """Fields that published clients send and that have no effect."""
 
 
 class WarningRoute(APIRoute):
-    """A route that tells in its answer of fields without effect, as `warnings`."""
+    """A route whose response names fields without effect in `warnings`."""
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler, with warnings added to what it answers."""
+        """Return the handler, with warnings added to its response."""
         handle = super().get_route_handler()
 
         async def handle_and_warn(request: Request) -> Response:
@@ -55,7 +55,7 @@ class WarningRoute(APIRoute):
 
 
 def describe_warnings(document: dict[str, Any]) -> None:
-    """Give answers in an OpenAPI document the optional field `warnings`, where they may have it."""
+    """Add the optional field `warnings` to responses of an OpenAPI document that may have it."""
     schemas = document["components"]["schemas"]
     for path_item in document["paths"].values():
         for operation in path_item.values():
@@ -65,7 +65,7 @@ def describe_warnings(document: dict[str, Any]) -> None:
 
 
 def _answers_of(operation: dict[str, Any]) -> Iterator[str]:
-    """Yield the names of the schemas of what an operation answers when it works."""
+    """Yield the names of the schemas of an operation's successful responses."""
     for status, answer in operation["responses"].items():
         content = answer.get("content", {}).get("application/json")
         if status.startswith("2") and content is not None:
@@ -73,8 +73,8 @@ def _answers_of(operation: dict[str, Any]) -> Iterator[str]:
 
 
 def note_unknown_fields(request: Request, body: Any, model: type[BaseModel]) -> None:
-    """Remember which fields of a body the model does not have."""
-    # One more than are shown tells that there are more.
+    """Record the fields of a body that the model does not have."""
+    # One more than the limit shows that there are more.
     found = list(islice(_unknown_in(body, model, ""), MAX_WARNINGS + 1))
     if len(found) > MAX_WARNINGS:
         found[MAX_WARNINGS:] = ["there are more fields that have no effect"]
@@ -82,7 +82,7 @@ def note_unknown_fields(request: Request, body: Any, model: type[BaseModel]) -> 
 
 
 def warnings_of(request: Request) -> list[str]:
-    """Return what is to be said about the fields of a request that was read."""
+    """Return the warnings about the fields of a request."""
     found: list[str] = getattr(request.state, "unknown_fields", [])
     return found
 
@@ -99,7 +99,7 @@ def _unknown_in(value: Any, kind: Any, path: str) -> Iterator[str]:
         for name, each in value.items():
             yield from _unknown_in(each, get_args(kind)[1], f"{path}{_shown(name)}.")
     else:
-        # What else there is are unions and annotations around a type.
+        # Everything else is a union or annotation around a type.
         for inner in get_args(kind):
             yield from _unknown_in(value, inner, path)
 
@@ -133,7 +133,7 @@ def _shown(name: str) -> str:
 
 
 def _with_warnings(response: Response, warnings: list[str]) -> Response:
-    """Put warnings before those that the answer has."""
+    """Put warnings before those that the response has."""
     answer = json.loads(bytes(response.body))
     answer["warnings"] = [*warnings, *answer.get("warnings", ())]
     response.body = json.dumps(answer, ensure_ascii=False, separators=(",", ":")).encode()

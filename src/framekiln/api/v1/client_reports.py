@@ -1,6 +1,6 @@
-"""/api/v1/telemetry and /api/v1/feedback: what tools of existing clients send on their own.
+"""/api/v1/telemetry and /api/v1/feedback: reports that tools of existing clients send.
 
-Nothing of it is stored. Telemetry is dropped; feedback is written to the log, for the operator.
+They are not stored. Telemetry is dropped; feedback is written to the log, for the operator.
 """
 
 from typing import Annotated, Any, Final
@@ -27,13 +27,13 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class Telemetry(BaseModel):
-    """An event of a client; its fields are its own business."""
+    """An event of a client, with any fields."""
 
     event_type: Annotated[str, Field(max_length=100, strict=True)]
 
 
 class Feedback(RequestBody):
-    """What somebody wants to say about the service."""
+    """Feedback about the service."""
 
     category: Annotated[str, Field(min_length=1, max_length=100, strict=True)]
     summary: Annotated[str, Field(min_length=1, max_length=1000, strict=True)]
@@ -44,7 +44,7 @@ class Feedback(RequestBody):
 
 
 class FeedbackReceived(BaseModel):
-    """The id under which feedback stands in the log."""
+    """The id of the feedback in the log."""
 
     id: UUID
     created_at: Instant
@@ -54,10 +54,10 @@ class FeedbackReceived(BaseModel):
     "/telemetry",
     status_code=202,
     openapi_extra=json_body(Telemetry, names_unknown=False),
-    summary="Take an event of a client, and drop it",
+    summary="Accept an event of a client and drop it",
 )
 async def take_telemetry(request: Request) -> RenderDeleted:
-    """Accept what players and tools send without being asked; no key is needed."""
+    """Accept the telemetry of players and tools; no key is needed."""
     await read_json(request, Telemetry, max_bytes=MAX_BODY_BYTES)
     request.state.unknown_fields = []
     return RenderDeleted(success=True)
@@ -67,10 +67,10 @@ async def take_telemetry(request: Request) -> RenderDeleted:
     "/feedback",
     status_code=201,
     openapi_extra=json_body(Feedback),
-    summary="Say something to whoever runs the service",
+    summary="Send feedback to the operator",
 )
 async def take_feedback(request: Request, _caller: AuthenticatedCaller) -> FeedbackReceived:
-    """Write feedback to the log, shortened; it is not stored otherwise."""
+    """Write feedback to the log, shortened; it is not stored elsewhere."""
     body = await read_json(request, Feedback, max_bytes=MAX_BODY_BYTES)
     received = FeedbackReceived(
         id=new_uuid(), created_at=services_of(request).clock.now().isoformat()

@@ -1,4 +1,4 @@
-"""What callers send and get about files (spec 2.6, 2.7, 4.4)."""
+"""Request and response bodies of files (spec 2.6, 2.7, 4.4)."""
 
 import re
 from datetime import datetime
@@ -24,7 +24,7 @@ from framekiln.files.representation import file_detail, file_summary
 from framekiln.files.uploads import Upload
 from framekiln.kit.errors import InvalidInput, TooLarge
 
-# As clients write it: plain, or with the dashes of a UUID.
+# Clients send it plain, or with the dashes of a UUID.
 _MD5: Final = re.compile(r"[0-9a-fA-F]{32}|[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 _LARGEST: Final = (1 << 63) - 1
 _LONGEST_MS: Final = 7 * 24 * 3_600_000
@@ -32,7 +32,7 @@ _LONGEST_MS: Final = 7 * 24 * 3_600_000
 
 def _check_md5(text: str) -> str:
     if not _MD5.fullmatch(text):
-        raise ValueError("must be an md5 sum: 32 hexadecimal digits, with or without dashes")
+        raise ValueError("must be an MD5: 32 hexadecimal digits, with or without dashes")
     return text
 
 
@@ -57,7 +57,7 @@ class CreateFile(RequestBody):
     ] = None
 
     def as_new_file(self, *, expires_at: datetime | None) -> NewFile:
-        """Return the domain's value, or raise what is too large for its type."""
+        """Return the new file, or raise `TooLarge` when it is too large for its type."""
         kind = FileType(self.type)
         check_size(self.byte_size, MAX_BYTES[kind], what=f"a file of type {kind}")
         return NewFile(
@@ -82,14 +82,14 @@ class CreateTrack(RequestBody):
     byte_size: Bytes
 
     def as_new_track(self, *, file_id: str) -> NewTrack:
-        """Return the domain's value, or raise what does not fit."""
+        """Return the new track, or raise `InvalidInput`."""
         if self.file_id is not None and self.file_id.lower() != file_id.lower():
             raise InvalidInput(
-                f"file_id is {self.file_id[:64]!r}, and the address names another",
+                f"file_id is {self.file_id[:64]!r}, but the address names another file",
                 field="file_id",
             )
         if self.track_id == 0:
-            raise InvalidInput("track_id is the number of a stream, from 1", field="track_id")
+            raise InvalidInput("track_id must be at least 1", field="track_id")
         check_size(self.byte_size, MAX_TRACK_BYTES, what="a track")
         return NewTrack(
             track_id=self.track_id,
@@ -102,7 +102,7 @@ class CreateTrack(RequestBody):
 
 
 class FileRecord(BaseModel):
-    """A file, as its creator is told."""
+    """A file, in the response to its creation."""
 
     id: UUID
     filename: str
@@ -115,7 +115,7 @@ class FileRecord(BaseModel):
 
     @classmethod
     def of(cls, file: File) -> "FileRecord":
-        """Return what every answer about a file has."""
+        """Return the fields of every response about a file."""
         return cls(**file_summary(file))
 
 
@@ -151,12 +151,12 @@ class FileDetail(FileRecord):
 
     @classmethod
     def describe(cls, file: File, tracks: list[Track]) -> "FileDetail":
-        """Return all that is known; the track for scrubbing is no track of the file's own."""
+        """Return all fields; the scrub track is not listed with the file's own tracks."""
         return cls(**file_detail(file, tracks))
 
 
 class FileUploadState(BaseModel):
-    """How far the upload of a file is."""
+    """The progress of a file's upload."""
 
     id: UUID
     status: FileStatus
@@ -177,7 +177,7 @@ class FileUploadState(BaseModel):
 
 
 class TrackUploadState(BaseModel):
-    """How far the upload of a track is; also the answer to its creation."""
+    """The progress of a track's upload; also the response to its creation."""
 
     file_id: UUID
     track_id: int
@@ -198,7 +198,7 @@ class TrackUploadState(BaseModel):
 
 
 class IndexAccepted(BaseModel):
-    """The answer to an index upload."""
+    """The response to an index upload."""
 
     id: UUID
     status: FileStatus
@@ -208,12 +208,12 @@ def check_size(byte_size: int, limit_bytes: int, *, what: str) -> None:
     """Raise `TooLarge` when a declared size is over its limit."""
     if byte_size > limit_bytes:
         raise TooLarge(
-            f"{what} has at most {limit_bytes} bytes, not {byte_size}",
+            f"{what} may have at most {limit_bytes} bytes, not {byte_size}",
             field="byte_size",
             limit_bytes=limit_bytes,
         )
 
 
 def iso(instant: datetime | None) -> str | None:
-    """Return an instant as it is written on the wire."""
+    """Return an instant in ISO 8601."""
     return instant.isoformat() if instant else None

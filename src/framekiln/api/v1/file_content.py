@@ -1,7 +1,7 @@
-"""The bytes of files: originals, tracks, the fragment index, thumbnails, the waveform (spec 4.4).
+"""The content of files: originals, tracks, the fragment index, thumbnails, the waveform (spec 4.4).
 
-`GET /api/v1/files/:id` is here too: it has two kinds of readers. Programs with an API key want to
-know about the file; pages put the same address into an image and want its bytes.
+`GET /api/v1/files/:id` is here too, because it has two kinds of readers. Programs with an API key
+get the record of the file; pages use the same address in an image and get its content.
 """
 
 from typing import Any, Final
@@ -25,7 +25,7 @@ from framekiln.files.model import (
 
 router = APIRouter(prefix="/api/v1", tags=["files"])
 
-# What a browser would run if it were opened by itself.
+# An SVG opened directly in a browser could run scripts.
 SANDBOX: Final = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 UNKNOWN: Final = "application/octet-stream"
 
@@ -34,8 +34,8 @@ def _bytes(*media_types: str) -> dict[int | str, dict[str, Any]]:
     content = {each: {"schema": {"type": "string", "format": "binary"}} for each in media_types}
     return {
         200: {"description": "The whole content", "content": content},
-        206: {"description": "The part that `Range` asks for", "content": content},
-        304: {"description": "What the caller has is still right"},
+        206: {"description": "The requested range", "content": content},
+        304: {"description": "The content has not changed"},
     }
 
 
@@ -55,7 +55,7 @@ DETAIL_ANSWERS: Final[dict[int | str, dict[str, Any]]] = {
 
 
 async def get_file(request: Request, reader: MediaReader, file_id: str) -> Response:
-    """Return what is known of a file; an image or caption itself to readers without an API key."""
+    """Return the record of a file; readers without an API key get an image or caption itself."""
     files = services_of(request).files
     file = await files.get(reader.organization_id, parse_file_id(file_id))
     if _wants_bytes(request, reader) and file.type is not FileType.VIDEO:
@@ -84,7 +84,7 @@ async def get_index(request: Request, reader: MediaReader, file_id: str) -> Resp
 async def get_track(
     request: Request, reader: MediaReader, file_id: str, *, track_id: str
 ) -> Response:
-    """Send a track, a fragmented MP4; -1 is the small one for scrubbing."""
+    """Send a track as fragmented MP4; -1 is the scrub track."""
     number = parse_track_id(track_id)
     file = await _readable(request, reader, file_id)
     track = await services_of(request).files.complete_track(file, number)
@@ -93,21 +93,21 @@ async def get_track(
 
 
 async def get_thumbnails(request: Request, reader: MediaReader, file_id: str) -> Response:
-    """Send the sheet of small pictures of a video."""
+    """Send the thumbnail sheet of a video."""
     file = await _readable(request, reader, file_id)
     key = thumbnails_key(file.organization_id, file.id)
     return await _send(request, file, key, media_type="image/jpeg")
 
 
 async def get_waveform(request: Request, reader: MediaReader, file_id: str) -> Response:
-    """Send the outline of the sound of a video."""
+    """Send the waveform of a video's sound."""
     file = await _readable(request, reader, file_id)
     key = waveform_key(file.organization_id, file.id)
     return await _send(request, file, key, media_type="application/json")
 
 
 for _path, _endpoint, _answers, _summary in (
-    ("", get_file, DETAIL_ANSWERS, "What is known about a file, or a small file itself"),
+    ("", get_file, DETAIL_ANSWERS, "Show a file, or download a small one"),
     ("/content", get_content, _bytes("*/*"), "Download the original"),
     ("/index", get_index, _bytes("application/json"), "Download the fragment index"),
     (
@@ -133,7 +133,7 @@ for _path, _endpoint, _answers, _summary in (
 
 
 def _wants_bytes(request: Request, reader: Reader) -> bool:
-    """Tell a page that shows the file from a program that asks about it."""
+    """Return whether a page wants the content, and not a program the record."""
     asked_as = request.headers.get("content-type", ""), request.headers.get("accept", "")
     is_for_programs = any("application/json" in each for each in asked_as)
     return reader.method is not AuthMethod.API_KEY and not is_for_programs
@@ -161,7 +161,7 @@ async def _send(request: Request, file: File, key: str, *, media_type: str) -> R
         key,
         media_type=media_type,
         filename=file.filename if name == "source" else name,
-        # Made anew, a file has another time.
+        # A file that is processed again has another time.
         etag=f"{file.id}-{name}-{file.completed_at.timestamp():.6f}",
         last_modified=file.completed_at,
     )

@@ -1,4 +1,4 @@
-"""Pictures taken from a video by sample_frames steps, by the instant they show."""
+"""Frames that sample_frames steps took from a video, by their time."""
 
 import re
 from typing import Final
@@ -18,14 +18,14 @@ _BYTES: Final = {"image/jpeg": {"schema": {"type": "string", "format": "binary"}
 
 
 async def get_frame(request: Request, reader: MediaReader, file_id: str, at_ms: str) -> Response:
-    """Send the picture that is on screen at `at_ms`, if a step has taken it."""
+    """Send the frame at `at_ms`, if a step has sampled it."""
     services = services_of(request)
     file = await services.files.get(reader.organization_id, parse_file_id(file_id))
-    # Of a file that still arrives, windows have been looked at already.
+    # Windows of a file that is still being uploaded may already have frames.
     if file.status not in _ARRIVING or file.has_expired(services.clock.now()):
         services.files.check_readable(file)
     if not re.fullmatch(r"0|[1-9][0-9]{0,11}", at_ms):
-        raise ContentMissing(f"there is no frame {at_ms[:100]!r}: they are named by milliseconds")
+        raise ContentMissing(f"there is no frame {at_ms[:100]!r}: frames are named by milliseconds")
     return await blob_response(
         request,
         services.blobs,
@@ -45,8 +45,8 @@ router.add_api_route(
     response_class=Response,
     responses={
         200: {"description": "The whole picture", "content": _BYTES},
-        206: {"description": "The part that `Range` asks for", "content": _BYTES},
-        304: {"description": "What the caller has is still right"},
+        206: {"description": "The requested range", "content": _BYTES},
+        304: {"description": "The content has not changed"},
     },
 )
 router.add_api_route(_PATH, get_frame, methods=["HEAD"], include_in_schema=False)

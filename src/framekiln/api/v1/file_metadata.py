@@ -1,4 +1,4 @@
-"""/api/v1/files/:id/metadata: what steps have found out about a file (spec 4.7)."""
+"""/api/v1/files/:id/metadata: the outputs of steps about a file (spec 4.7)."""
 
 from fastapi import APIRouter, Request
 
@@ -13,31 +13,31 @@ router = APIRouter(prefix="/api/v1", tags=["pipelines"])
 
 @router.get("/files/{file_id}/metadata", summary="List the namespaces of a file")
 async def list_namespaces(
-    request: Request, caller: PipelineCaller, asked: PageParameters, *, file_id: str
+    request: Request, caller: PipelineCaller, query: PageParameters, *, file_id: str
 ) -> NamespaceList:
-    """Return a page of namespaces, by name, with who wrote last to each."""
+    """Return a page of namespaces, by name, each with the last run that wrote to it."""
     found = await services_of(request).pipelines.outputs.list_namespaces(
         caller.organization.id,
         parse_file_id(file_id),
-        after=read_cursor(asked.cursor),
-        limit=asked.limit + 1,
+        after=read_cursor(query.cursor),
+        limit=query.limit + 1,
     )
-    page, next_cursor = asked.page_of(found, lambda each: each.namespace)
+    page, next_cursor = query.page_of(found, lambda each: each.namespace)
     shown = [NamespaceInfo.of(each) for each in page]
     return NamespaceList(namespaces=shown, next_cursor=next_cursor)
 
 
 @router.get("/files/{file_id}/metadata/{namespace}", summary="The latest outputs in a namespace")
 async def get_namespace(
-    request: Request, caller: PipelineCaller, asked: PageParameters, *, file_id: str, namespace: str
+    request: Request, caller: PipelineCaller, query: PageParameters, *, file_id: str, namespace: str
 ) -> NamespaceOutputs:
-    """Return a page of what was last written to a namespace, by whichever run."""
+    """Return a page of the latest outputs in a namespace, of any run."""
     latest, page = await services_of(request).pipelines.outputs.find_latest(
         caller.organization.id,
         parse_file_id(file_id),
         namespace,
-        after=asked.position,
-        limit=asked.limit,
+        after=query.position,
+        limit=query.limit,
     )
     next_cursor = None if page.next_number is None else write_cursor(page.next_number)
     return NamespaceOutputs.describe(latest, page.outputs, next_cursor)

@@ -1,4 +1,4 @@
-"""/api/v1/files: register files, ask about them, follow and delete them (spec 4.4)."""
+"""/api/v1/files: register, show, follow and delete files (spec 4.4)."""
 
 import tempfile
 from collections.abc import AsyncGenerator, Callable
@@ -29,7 +29,7 @@ from framekiln.kit.expiry import parse_expiry
 router = APIRouter(prefix="/api/v1", tags=["files"], route_class=WarningRoute)
 
 MAX_BODY_BYTES: Final = 64 << 10
-# What a probe says of a stream is passed on as it is.
+# The probe result of a stream is returned unchanged.
 MAX_TRACK_BODY_BYTES: Final = 1 << 20
 INDEX: Final[dict[str, Any]] = {
     "requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}
@@ -41,7 +41,7 @@ INDEX: Final[dict[str, Any]] = {
     status_code=201,
     openapi_extra=json_body(CreateFile),
     summary="Register a file",
-    responses={200: {"model": FileRecord, "description": "The same file is registered already"}},
+    responses={200: {"model": FileRecord, "description": "The same file is already registered"}},
 )
 async def create_file(
     request: Request, response: Response, caller: AuthenticatedCaller
@@ -58,7 +58,7 @@ async def create_file(
 
 @router.get("/files/md5/{md5}", summary="Find a file by its md5")
 async def find_file(request: Request, caller: AuthenticatedCaller, md5: str) -> FileDetail:
-    """Return the newest file with that md5 that can be used."""
+    """Return the newest usable file with this md5."""
     files = services_of(request).files
     file = await files.find_by_md5(caller.organization.id, md5)
     return await _detail(files, file)
@@ -70,7 +70,7 @@ async def follow_file(request: Request, caller: AuthenticatedCaller, file_id: st
     files = services_of(request).files
     file = await files.get(caller.organization.id, parse_file_id(file_id))
     if file.type is not FileType.VIDEO:
-        # Nothing is done to it that could be waited for.
+        # There is no processing to wait for.
         return sse.stream_response(_only(terminal_event(await files.progress(file.id))))
     events = progress_events(files, file.id, request, describe=_fraction_of_processing())
     return sse.stream_response(events)
@@ -85,7 +85,7 @@ async def follow_file(request: Request, caller: AuthenticatedCaller, file_id: st
 async def create_track(
     request: Request, caller: AuthenticatedCaller, file_id: str
 ) -> TrackUploadState:
-    """Add a track that was made elsewhere; one that is there is returned as it is."""
+    """Add a track that the client made; an existing one is returned unchanged."""
     files = services_of(request).files
     file = await files.get(caller.organization.id, parse_file_id(file_id))
     body = await read_json(request, CreateTrack, max_bytes=MAX_TRACK_BODY_BYTES)
@@ -97,12 +97,14 @@ async def create_track(
     "/files/{file_id}/index/upload",
     openapi_extra=INDEX,
     summary="Upload the index",
-    responses={202: {"model": IndexAccepted, "description": "It waits for tracks that it names"}},
+    responses={
+        202: {"model": IndexAccepted, "description": "The index waits for tracks that it names"}
+    },
 )
 async def upload_index(
     request: Request, response: Response, caller: AuthenticatedCaller, *, file_id: str
 ) -> IndexAccepted:
-    """Accept the index of tracks that were made elsewhere; with them the file is ready."""
+    """Accept the index of tracks that the client made; the file is ready when all are uploaded."""
     files = services_of(request).files
     file = await files.get(caller.organization.id, parse_file_id(file_id))
     with tempfile.TemporaryDirectory(prefix="framekiln-index-") as folder:
@@ -115,7 +117,7 @@ async def upload_index(
 
 @router.delete("/files/{file_id}", summary="Delete a file")
 async def delete_file(request: Request, caller: AuthenticatedCaller, file_id: str) -> RenderDeleted:
-    """Remove the file and everything kept for it, also while it is processed."""
+    """Delete the file and everything stored for it, also while it is processed."""
     await services_of(request).files.delete(caller.organization.id, parse_file_id(file_id))
     return RenderDeleted(success=True)
 
@@ -134,16 +136,16 @@ async def _detail(files: Files, file: File) -> FileDetail:
 
 
 def _fraction_of_processing() -> Callable[[FileProgress], bytes]:
-    told = -1.0
+    last_fraction = -1.0
 
-    def news(progress: FileProgress) -> bytes:
-        nonlocal told
-        if progress.status is not FileStatus.PROCESSING or progress.fraction <= told:
+    def describe(progress: FileProgress) -> bytes:
+        nonlocal last_fraction
+        if progress.status is not FileStatus.PROCESSING or progress.fraction <= last_fraction:
             return b""
-        told = progress.fraction
-        return sse.event("progress", {"progress": told})
+        last_fraction = progress.fraction
+        return sse.event("progress", {"progress": last_fraction})
 
-    return news
+    return describe
 
 
 async def _only(event: bytes) -> AsyncGenerator[bytes, None]:

@@ -1,4 +1,4 @@
-"""What callers send and get at the older addresses of files, one shape for each type."""
+"""Request and response bodies of the older file addresses, one shape for each type."""
 
 from typing import Annotated, Any
 from uuid import UUID
@@ -21,13 +21,13 @@ class CreateTyped(RequestBody):
     md5: Md5 | None = None
 
     def as_new_file(self, file_type: FileType, *, mime_type: str | None = None) -> NewFile:
-        """Return the domain's value, or raise what is too large for its type."""
+        """Return the new file, or raise `TooLarge` when it is too large for its type."""
         check_size(self.byte_size, MAX_BYTES[file_type], what=f"a file of type {file_type}")
         return NewFile(self.filename, file_type, self.byte_size, self.md5, mime_type)
 
 
 class CreateImage(CreateTyped):
-    """The body of POST /api/v1/image_files; sides are found out from the image itself."""
+    """The body of POST /api/v1/image_files; width and height come from the image itself."""
 
     mime_type: Annotated[str, Field(max_length=255, strict=True)] | None = None
     width: Any = None
@@ -35,7 +35,7 @@ class CreateImage(CreateTyped):
 
 
 class CreateIsobmff(RequestBody):
-    """The body of POST /api/v1/isobmff_files: only tracks will come."""
+    """The body of POST /api/v1/isobmff_files, whose tracks are uploaded separately."""
 
     filename: Name
     md5: Md5 | None = None
@@ -48,7 +48,7 @@ class CreateIsobmffTrack(CreateTrack):
 
 
 class ImageCreated(BaseModel):
-    """An image, as its creator is told."""
+    """An image, in the response to its creation."""
 
     id: UUID
     complete: bool
@@ -88,7 +88,7 @@ class CaptionRecord(BaseModel):
 
 
 class UnprocessedRecord(BaseModel):
-    """A video as it was uploaded."""
+    """A video, as uploaded."""
 
     id: UUID
     md5: str | None
@@ -115,7 +115,7 @@ class ProcessStarted(BaseModel):
 
 
 class ProcessRecord(BaseModel):
-    """How the processing of a video went."""
+    """The result of a video's processing."""
 
     id: UUID
     created_at: Instant
@@ -157,5 +157,5 @@ class IsobmffRecord(BaseModel):
 
 
 def is_ready(file: File) -> bool:
-    """Whether there is nothing left to be done."""
+    """Return whether the file is ready."""
     return file.status is FileStatus.READY

@@ -1,6 +1,6 @@
-"""The older addresses of images, captions and videos: the same files, seen through their type.
+"""The older addresses of images, captions and videos: the same files, by type.
 
-Clients label every body as JSON: the content type is never looked at.
+Clients send every body as JSON: the content type is ignored.
 """
 
 from typing import Any
@@ -44,16 +44,16 @@ router = APIRouter(prefix="/api/v1", tags=["files by type"], route_class=Warning
 
 
 def _created(model: type[BaseModel]) -> dict[int | str, dict[str, Any]]:
-    return {200: {"model": model, "description": "The same file is registered already"}}
+    return {200: {"model": model, "description": "The same file is already registered"}}
 
 
 def _add_upload_routes(folder: str, name: str, *, noun: str, file_type: FileType) -> None:
-    """Add the two routes that take files of one type in, in chunks."""
+    """Add the two upload routes of one file type."""
 
     async def find(
         request: Request, response: Response, caller: Uploader, *, file_id: str
     ) -> FileUploadState:
-        """Answer 200 when nothing is left to send, else 202."""
+        """Answer 200 when the upload is complete, else 202."""
         file = await _get(request, caller, file_id, file_type=file_type)
         target = Target(file.organization_id, file.id)
         return FileUploadState.of(await find_upload(request, response, target))
@@ -66,7 +66,7 @@ def _add_upload_routes(folder: str, name: str, *, noun: str, file_type: FileType
         file_id: str,
         content_range: ContentRange = None,
     ) -> FileUploadState:
-        """Take a chunk; answer 201 when the file is whole, 202 when more is expected."""
+        """Accept a chunk; answer 201 when the file is complete, else 202."""
         file = await _get(request, caller, file_id, file_type=file_type)
         target = Target(file.organization_id, file.id)
         return FileUploadState.of(await take_chunk(request, response, target, content_range))
@@ -88,7 +88,7 @@ def _add_upload_routes(folder: str, name: str, *, noun: str, file_type: FileType
     summary="Register an image",
 )
 async def create_image(request: Request, response: Response, caller: Uploader) -> ImageCreated:
-    """Register an image to be uploaded; the same one is returned instead."""
+    """Register an image for upload, or return the same one if it exists."""
     body = await read_json(request, CreateImage, max_bytes=MAX_BODY_BYTES)
     new = body.as_new_file(FileType.IMAGE, mime_type=body.mime_type)
     return ImageCreated.of(await _create(request, response, caller, new=new))
@@ -100,9 +100,9 @@ async def find_image(request: Request, caller: AuthenticatedCaller, md5: str) ->
     return ImageRecord.of(await _found(request, caller, md5, file_type=FileType.IMAGE))
 
 
-@router.get("/image_files/{file_id}.json", summary="What is known about an image")
+@router.get("/image_files/{file_id}.json", summary="Show an image")
 async def get_image(request: Request, caller: AuthenticatedCaller, file_id: str) -> ImageRecord:
-    """Return an image's size and whether it is here."""
+    """Return an image's size and whether it is complete."""
     return ImageRecord.of(await _get(request, caller, file_id, file_type=FileType.IMAGE))
 
 
@@ -120,7 +120,7 @@ _add_upload_routes("image_files", "image", noun="an image", file_type=FileType.I
     summary="Register a caption file",
 )
 async def create_caption(request: Request, response: Response, caller: Uploader) -> CaptionRecord:
-    """Register captions to be uploaded; the same ones are returned instead."""
+    """Register captions for upload, or return the same ones if they exist."""
     body = await read_json(request, CreateTyped, max_bytes=MAX_BODY_BYTES)
     new = body.as_new_file(FileType.CAPTION)
     return CaptionRecord.of(await _create(request, response, caller, new=new))
@@ -139,7 +139,7 @@ async def find_caption(request: Request, caller: AuthenticatedCaller, md5: str) 
     summary="Upload a caption file in one body",
 )
 async def upload_caption(request: Request, caller: Uploader, *, file_id: str) -> CaptionRecord:
-    """Take all of a caption file."""
+    """Accept a whole caption file."""
     file = await _get(request, caller, file_id, file_type=FileType.CAPTION)
     upload = await receive(request, Target(file.organization_id, file.id), None)
     if not upload.is_complete:
@@ -165,7 +165,7 @@ async def upload_caption(request: Request, caller: Uploader, *, file_id: str) ->
 async def create_unprocessed(
     request: Request, response: Response, caller: Uploader
 ) -> UnprocessedRecord:
-    """Register a video to be uploaded; the same one is returned instead."""
+    """Register a video for upload, or return the same one if it exists."""
     body = await read_json(request, CreateTyped, max_bytes=MAX_BODY_BYTES)
     new = body.as_new_file(FileType.VIDEO)
     return UnprocessedRecord.of(await _create(request, response, caller, new=new))
@@ -175,7 +175,7 @@ async def create_unprocessed(
 async def find_unprocessed(
     request: Request, caller: AuthenticatedCaller, md5: str
 ) -> UnprocessedRecord:
-    """Return the video with that md5, if its original is or will be uploaded."""
+    """Return the video with this md5, if its original is or will be uploaded."""
     return UnprocessedRecord.of(await _found(request, caller, md5, file_type=FileType.VIDEO))
 
 
@@ -186,12 +186,12 @@ _add_upload_routes("unprocessed_files", "unprocessed", noun="a video", file_type
 async def process_unprocessed(
     request: Request, caller: AuthenticatedCaller, file_id: str
 ) -> ProcessStarted:
-    """Name the processing of a video; it begins by itself with the last byte."""
+    """Return the processing of a video; it starts automatically with the last byte."""
     file = await _get(request, caller, file_id, file_type=FileType.VIDEO)
     return ProcessStarted(id=file.id)
 
 
-@router.get("/process_isobmff/{file_id}", summary="What is known about a processing")
+@router.get("/process_isobmff/{file_id}", summary="Show the processing of a video")
 async def get_process(request: Request, caller: AuthenticatedCaller, file_id: str) -> ProcessRecord:
     """Return whether and when the processing of a video ended."""
     return ProcessRecord.of(await _get(request, caller, file_id, file_type=FileType.VIDEO))
@@ -205,7 +205,7 @@ async def follow_process(request: Request, caller: AuthenticatedCaller, file_id:
     return await follow_file(request, caller, file_id)
 
 
-# What they share
+# Shared functions
 
 
 def _by_type(request: Request) -> FilesByType:

@@ -1,6 +1,6 @@
-"""The older addresses of videos that come as tracks: the same files and tracks (spec 4.5).
+"""The older addresses of videos uploaded as tracks: the same files and tracks (spec 4.5).
 
-Clients label every body as JSON: the content type is never looked at.
+Clients send every body as JSON: the content type is ignored.
 """
 
 from typing import Final
@@ -26,10 +26,10 @@ router = APIRouter(prefix="/api/v1", tags=["files by type"], route_class=Warning
     "/isobmff_files",
     status_code=201,
     openapi_extra=json_body(CreateIsobmff),
-    summary="Register a video that comes as tracks",
+    summary="Register a video that is uploaded as tracks",
 )
 async def create_isobmff(request: Request, caller: Uploader) -> IsobmffRecord:
-    """Register a file of which tracks and index will be uploaded."""
+    """Register a file whose tracks and index will be uploaded."""
     body = await read_json(request, CreateIsobmff, max_bytes=MAX_BODY_BYTES)
     new = NewFile(body.filename, FileType.VIDEO, None, md5=body.md5)
     file, _ = await services_of(request).files.create(caller, new)
@@ -38,7 +38,7 @@ async def create_isobmff(request: Request, caller: Uploader) -> IsobmffRecord:
 
 @router.get("/isobmff_files/md5/{md5}", summary="Find a video of tracks by its md5")
 async def find_isobmff(request: Request, caller: AuthenticatedCaller, md5: str) -> IsobmffRecord:
-    """Return the video with that md5, however it came."""
+    """Return the video with this md5, however it was uploaded."""
     services = services_of(request)
     file = await FilesByType(services.database, clock=services.clock).find_by_md5(
         caller.organization.id, md5, file_type=FileType.VIDEO, with_size=False
@@ -50,12 +50,14 @@ async def find_isobmff(request: Request, caller: AuthenticatedCaller, md5: str) 
     "/isobmff_files/{file_id}/index/upload",
     openapi_extra=INDEX,
     summary="Upload the index of its tracks",
-    responses={202: {"model": IsobmffRecord, "description": "It waits for tracks that it names"}},
+    responses={
+        202: {"model": IsobmffRecord, "description": "The index waits for tracks that it names"}
+    },
 )
 async def upload_isobmff_index(
     request: Request, response: Response, caller: AuthenticatedCaller, *, file_id: str
 ) -> IsobmffRecord:
-    """Accept the fragment index; with its tracks the file is ready."""
+    """Accept the fragment index; the file is ready when all its tracks are uploaded."""
     accepted = await upload_index(request, response, caller, file_id=file_id)
     file = await services_of(request).files.get(caller.organization.id, FileId(accepted.id))
     return IsobmffRecord.of(file)
@@ -68,7 +70,7 @@ async def upload_isobmff_index(
     summary="Add a track to be uploaded, naming its file",
 )
 async def create_isobmff_track(request: Request, caller: AuthenticatedCaller) -> TrackUploadState:
-    """Add a track that was made elsewhere; one that is there is returned as it is."""
+    """Add a track that the client made; an existing one is returned unchanged."""
     files = services_of(request).files
     body = await read_json(request, CreateIsobmffTrack, max_bytes=MAX_TRACK_BODY_BYTES)
     file = await files.get(caller.organization.id, parse_file_id(body.file_id))

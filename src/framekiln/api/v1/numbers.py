@@ -1,7 +1,7 @@
-"""Numbers as JSON has them: 1280 and 1280.0 are the same, "1280" and true are not numbers.
+"""JSON numbers: 1280 and 1280.0 are the same, "1280" and true are not numbers.
 
-Written last in an annotation, `Annotated[int, Field(ge=1), WHOLE]`, so that the limits stay with
-the type and come out right in the OpenAPI document.
+They come last in an annotation, `Annotated[int, Field(ge=1), WHOLE]`, so that the limits apply to
+the type and are right in the OpenAPI document.
 """
 
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""GET /api/v1/organization: whose key this is. Clients call it to check that a key works."""
+"""GET /api/v1/organization: the organization of a key. Clients call it to check a key."""
 
 from uuid import UUID
 
@@ -11,7 +11,7 @@ router = APIRouter(prefix="/api/v1", tags=["organization"])
 
 
 class OrganizationView(BaseModel):
-    """Camel case is what existing clients read; the snake case twins follow our other routes."""
+    """The organization, in camel case for existing clients and in snake case like other routes."""
 
     model_config = ConfigDict(populate_by_name=True)
 
@@ -25,11 +25,11 @@ class OrganizationView(BaseModel):
     pipelines_enabled: bool
 
 
-@router.get("/organization", summary="Whose API key this is")
+@router.get("/organization", summary="Show the organization of the API key")
 async def get_organization(caller: AuthenticatedCaller) -> OrganizationView:
-    """Answer 200 for a key that works and 401 for one that does not."""
+    """Answer 200 for a valid key, else 401."""
     organization = caller.organization
-    # Whoever is logged in has none.
+    # A session has no API key.
     key_name = caller.api_key.name if caller.api_key else ""
     return OrganizationView(
         id=organization.id,

@@ -1,6 +1,6 @@
-"""What all routes of pipelines share: who may ask, idempotency keys, ids in addresses.
+"""Shared by all pipeline routes: access, idempotency keys, ids in addresses.
 
-Pipelines are switched on for each organization; until then their routes are as if they were not.
+Pipelines are enabled for each organization; until then their routes answer 404.
 """
 
 from typing import Annotated, Final
@@ -19,7 +19,7 @@ MAX_DEFINITION_BYTES: Final = 1 << 20
 
 
 async def pipeline_caller(request: Request, caller: AuthenticatedCaller) -> Caller:
-    """Return who asks, if pipelines are switched on for them."""
+    """Return the caller, if pipelines are enabled for its organization."""
     if not caller.organization.pipelines_enabled:
         raise NotFound(f"there is nothing at {request.url.path}")
     return caller
@@ -30,8 +30,7 @@ async def idempotency_key(
         str | None,
         Header(
             alias="Idempotency-Key",
-            description="1 to 255 characters; the same request again is answered with the first"
-            " one.",
+            description="1 to 255 characters; a repeated request returns the first result.",
         ),
     ] = None,
 ) -> str | None:
@@ -44,7 +43,7 @@ IdempotencyKey = Annotated[str | None, Depends(idempotency_key)]
 
 
 def parse_path_id(text: str, kind: type[NotFound], message: str) -> UUID:
-    """Return the id in an address; what is none is answered like one that does not exist."""
+    """Return the id in an address; a malformed one is answered like an unknown one."""
     found = parse_uuid(text)
     if found is None:
         raise kind(f"{message} {text[:100]!r}: ids are UUIDs")

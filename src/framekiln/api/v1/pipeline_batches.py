@@ -1,4 +1,4 @@
-"""/api/v1/pipeline-batches: one pipeline over many files, some at a time (spec 4.7)."""
+"""/api/v1/pipeline-batches: one pipeline over many files, a limited number at a time (spec 4.7)."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -14,7 +14,7 @@ from framekiln.pipelines.services.requests import BatchRequest, read_batch
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])
 
-# A thousand runs, each with an id of its own.
+# A thousand runs, each with its own id.
 MAX_BODY_BYTES = 4 << 20
 
 
@@ -23,7 +23,9 @@ MAX_BODY_BYTES = 4 << 20
     status_code=201,
     openapi_extra=record_body(BatchRequest),
     summary="Run a pipeline over many files",
-    responses={200: {"model": BatchCreated, "description": "The batch that this key began"}},
+    responses={
+        200: {"model": BatchCreated, "description": "The batch that was created with this key"}
+    },
 )
 async def create_batch(
     request: Request,
@@ -32,28 +34,28 @@ async def create_batch(
     *,
     key: IdempotencyKey,
 ) -> BatchCreated:
-    """Make one run for each file; at most `max_in_flight` are under way at a time."""
-    asked = read_batch(await read_json_value(request, max_bytes=MAX_BODY_BYTES))
+    """Create one run for each file; at most `max_in_flight` are active at a time."""
+    new_batch = read_batch(await read_json_value(request, max_bytes=MAX_BODY_BYTES))
     batches = services_of(request).pipelines.batches
-    batch, is_new = await batches.create(caller, asked, idempotency_key=key)
+    batch, is_new = await batches.create(caller, new_batch, idempotency_key=key)
     response.status_code = 201 if is_new else 200
     return BatchCreated(batch=BatchInfo.of(batch), created=is_new)
 
 
 @router.get("/pipeline-batches", summary="List batches")
 async def list_batches(
-    request: Request, caller: PipelineCaller, asked: PageParameters
+    request: Request, caller: PipelineCaller, query: PageParameters
 ) -> BatchList:
     """Return a page of batches, newest first."""
     batches = services_of(request).pipelines.batches
-    found = await batches.page(caller.organization.id, asked.page_request)
-    page, next_cursor = asked.page_of(found, lambda each: each.position)
+    found = await batches.page(caller.organization.id, query.page_request)
+    page, next_cursor = query.page_of(found, lambda each: each.position)
     return BatchList(batches=[BatchInfo.of(each) for each in page], next_cursor=next_cursor)
 
 
 @router.get("/pipeline-batches/{batch_id}", summary="Show a batch")
 async def get_batch(request: Request, caller: PipelineCaller, batch_id: str) -> BatchDetail:
-    """Return a batch with how its runs stand."""
+    """Return a batch with the status counts of its runs."""
     found = BatchId(parse_path_id(batch_id, BatchNotFound, "there is no batch"))
     batches = services_of(request).pipelines.batches
     return BatchDetail.of(await batches.get(caller.organization.id, found))

@@ -1,4 +1,4 @@
-"""What callers get about pipelines, versions, endpoints, batches, reviews and outputs."""
+"""Response bodies of pipelines, versions, endpoints, batches, reviews and outputs."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -22,7 +22,7 @@ from framekiln.pipelines.model.review import (
 Instant = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 
 HIDDEN = "***"
-"""Stands for what a header says, which may be a secret."""
+"""Replaces the value of a header, which may be a secret."""
 
 
 class VersionInfo(BaseModel):
@@ -36,7 +36,7 @@ class VersionInfo(BaseModel):
 
     @classmethod
     def of(cls, version: PipelineVersion) -> "VersionInfo":
-        """Return what is shown of a version."""
+        """Return the response for a version."""
         return cls(
             pipeline_id=version.pipeline_id,
             version=version.number,
@@ -47,7 +47,7 @@ class VersionInfo(BaseModel):
 
 
 class WarningInfo(BaseModel):
-    """What is allowed in a definition, but perhaps not meant."""
+    """Something in a definition that is allowed but probably a mistake."""
 
     path: str
     code: str
@@ -55,7 +55,7 @@ class WarningInfo(BaseModel):
 
     @classmethod
     def all_of(cls, warnings: Iterable[DefinitionWarning]) -> "list[WarningInfo]":
-        """Return what is shown of warnings."""
+        """Return the response for warnings."""
         return [cls(**vars(each)) for each in warnings]
 
 
@@ -85,7 +85,7 @@ class PipelineInfo(BaseModel):
 
     @classmethod
     def of(cls, pipeline: Pipeline) -> "PipelineInfo":
-        """Return what is shown in a list."""
+        """Return the list item for a pipeline."""
         return cls(**_pipeline(pipeline))
 
 
@@ -96,12 +96,12 @@ class PipelineDetail(PipelineInfo):
 
     @classmethod
     def describe(cls, pipeline: Pipeline, latest: PipelineVersion) -> "PipelineDetail":
-        """Return all that is known."""
+        """Return the pipeline with its latest version."""
         return cls(**_pipeline(pipeline), version=VersionInfo.of(latest))
 
 
 class PipelineCreated(PipelineDetail):
-    """A pipeline that was just made."""
+    """A pipeline that was just created."""
 
     warnings: list[WarningInfo]
 
@@ -114,7 +114,7 @@ class PipelineList(BaseModel):
 
 
 class EndpointInfo(BaseModel):
-    """An endpoint, without its secret and without what its headers say."""
+    """An endpoint, without its secret and the values of its headers."""
 
     id: UUID
     url: str
@@ -127,18 +127,18 @@ class EndpointInfo(BaseModel):
 
     @classmethod
     def of(cls, endpoint: Endpoint) -> "EndpointInfo":
-        """Return what anybody in the organization may see."""
+        """Return what every member of the organization may see."""
         return cls(**_endpoint(endpoint))
 
 
 class EndpointWithSecret(EndpointInfo):
-    """An endpoint with its secret, as it is shown once."""
+    """An endpoint with its secret, which is shown once."""
 
     signing_secret: str
 
     @classmethod
     def of(cls, endpoint: Endpoint) -> "EndpointWithSecret":
-        """Return what is shown to whoever registered it."""
+        """Return the response to its registration."""
         return cls(**_endpoint(endpoint), signing_secret=endpoint.signing_secret)
 
 
@@ -150,7 +150,7 @@ class EndpointList(BaseModel):
 
 
 class BatchInfo(BaseModel):
-    """A batch, and how its runs stand."""
+    """A batch, and the status counts of its runs."""
 
     id: UUID
     pipeline_id: UUID
@@ -167,7 +167,7 @@ class BatchInfo(BaseModel):
 
     @classmethod
     def of(cls, batch: Batch) -> "BatchInfo":
-        """Return what is shown of a batch."""
+        """Return the response for a batch."""
         return cls(**_batch(batch))
 
 
@@ -179,13 +179,13 @@ class BatchCreated(BaseModel):
 
 
 class BatchDetail(BatchInfo):
-    """A batch, twice: for those who look for `batch` and those who do not."""
+    """A batch, twice: at the top level and under `batch`, for both kinds of clients."""
 
     batch: BatchInfo
 
     @classmethod
     def of(cls, batch: Batch) -> "BatchDetail":
-        """Return what is shown of a batch."""
+        """Return the response for a batch."""
         return cls(**_batch(batch), batch=BatchInfo.of(batch))
 
 
@@ -204,7 +204,7 @@ class Decider(BaseModel):
 
 
 class DecisionInfo(BaseModel):
-    """What was decided, and by whom; nobody when time was up."""
+    """The decision and who made it; null when the review expired."""
 
     decision: ReviewStatus
     decided_by: Decider | None
@@ -232,7 +232,7 @@ class ReviewInfo(BaseModel):
 
     @classmethod
     def of(cls, review: Review) -> "ReviewInfo":
-        """Return what is shown of a task."""
+        """Return the response for a review task."""
         correction = review.correction
         return cls(
             **describe_review(review),
@@ -250,7 +250,7 @@ class ReviewList(BaseModel):
 
 
 class OutputWindow(BaseModel):
-    """Which stretch of the file; all null for a whole-file step."""
+    """The window of the file; all null for a whole-file step."""
 
     index: int | None
     start_ms: int | None
@@ -259,7 +259,7 @@ class OutputWindow(BaseModel):
 
 
 class OutputBody(BaseModel):
-    """What a step left behind."""
+    """The content of a step's output."""
 
     metadata: dict[str, Any]
     annotations: list[dict[str, Any]]
@@ -273,7 +273,7 @@ class OutputItem(BaseModel):
 
     @classmethod
     def of(cls, stored: StoredOutput) -> "OutputItem":
-        """Return what is shown of an output."""
+        """Return the response for an output."""
         window = stored.window
         return cls(
             window=OutputWindow(
@@ -294,7 +294,7 @@ class OutputList(BaseModel):
 
 
 class NamespaceInfo(BaseModel):
-    """A namespace of a file, and who wrote last to it."""
+    """A namespace of a file, and the last run that wrote to it."""
 
     namespace: str
     run_id: UUID
@@ -303,7 +303,7 @@ class NamespaceInfo(BaseModel):
 
     @classmethod
     def of(cls, latest: LatestOutput) -> "NamespaceInfo":
-        """Return what is shown of a namespace."""
+        """Return the response for a namespace."""
         return cls(**_namespace(latest))
 
 
@@ -315,7 +315,7 @@ class NamespaceList(BaseModel):
 
 
 class NamespaceOutputs(NamespaceInfo):
-    """What was last written to a namespace of a file."""
+    """The latest outputs in a namespace of a file."""
 
     outputs: list[OutputItem]
     next_cursor: str | None
@@ -324,13 +324,13 @@ class NamespaceOutputs(NamespaceInfo):
     def describe(
         cls, latest: LatestOutput, outputs: list[StoredOutput], next_cursor: str | None
     ) -> "NamespaceOutputs":
-        """Return a page of it."""
+        """Return a page of outputs."""
         shown = [OutputItem.of(each) for each in outputs]
         return cls(**_namespace(latest), outputs=shown, next_cursor=next_cursor)
 
 
 def iso(instant: datetime | None) -> str | None:
-    """Return an instant as it is written."""
+    """Return an instant in ISO 8601."""
     return instant.isoformat() if instant else None
 
 

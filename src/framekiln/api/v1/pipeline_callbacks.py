@@ -1,6 +1,6 @@
-"""/api/v1/pipeline-callbacks: where endpoints say what came of work they accepted (spec 4.7).
+"""/api/v1/pipeline-callbacks: where endpoints report the result of accepted work (spec 4.7).
 
-The address itself is the secret, so no API key is asked for.
+The address itself is the secret, so no API key is needed.
 """
 
 import json
@@ -70,17 +70,17 @@ CALLBACK: Final = described_body(
 
 
 class CallbackRecorded(BaseModel):
-    """The answer to a callback."""
+    """The response to a callback."""
 
     deadline_at: Instant | None = Field(
-        description="When the next callback must have come; null when none is waited for."
+        description="The deadline of the next callback; null when none is expected."
     )
 
 
 @router.post(
     "/pipeline-callbacks/{callback_id}",
     openapi_extra=CALLBACK,
-    summary="Say what came of a step's work",
+    summary="Report the result of a step",
 )
 async def receive_callback(request: Request, callback_id: str) -> CallbackRecorded:
     """Record a heartbeat, a result or a failure of work that an endpoint accepted."""
@@ -99,7 +99,7 @@ async def receive_callback(request: Request, callback_id: str) -> CallbackRecord
 
 
 def _parse(raw: bytes) -> Any:
-    """Return what was sent. What no output may hold is let through: it must fail the step."""
+    """Return the body as plain values. Invalid outputs are passed on: they must fail the step."""
     try:
         return json.loads(raw)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""/api/v1/pipeline-endpoints: HTTP services of callers that steps ask for work (spec 4.7)."""
+"""/api/v1/pipeline-endpoints: HTTP services of callers that run steps (spec 4.7)."""
 
 from fastapi import APIRouter, Request, Response
 
@@ -17,13 +17,13 @@ router = APIRouter(prefix="/api/v1", tags=["pipelines"])
 
 @router.get("/pipeline-endpoints", summary="List endpoints")
 async def list_endpoints(
-    request: Request, caller: PipelineCaller, asked: ArchivableParameters
+    request: Request, caller: PipelineCaller, query: ArchivableParameters
 ) -> EndpointList:
     """Return a page of endpoints, newest first."""
     found = await services_of(request).pipelines.endpoints.page(
-        caller.organization.id, asked.page_request, include_archived=asked.include_archived
+        caller.organization.id, query.page_request, include_archived=query.include_archived
     )
-    page, next_cursor = asked.page_of(found, lambda each: each.position)
+    page, next_cursor = query.page_of(found, lambda each: each.position)
     return EndpointList(endpoints=[EndpointInfo.of(each) for each in page], next_cursor=next_cursor)
 
 
@@ -36,10 +36,12 @@ async def list_endpoints(
 async def create_endpoint(
     request: Request, response: Response, caller: PipelineCaller
 ) -> EndpointWithSecret:
-    """Register an endpoint; its signing secret is shown this once."""
+    """Register an endpoint; its signing secret is shown only here."""
     body = await read_json_value(request, max_bytes=MAX_BODY_BYTES)
-    asked = read_body(EndpointRequest, body)
-    created = await services_of(request).pipelines.endpoints.create(caller.organization.id, asked)
+    new_endpoint = read_body(EndpointRequest, body)
+    created = await services_of(request).pipelines.endpoints.create(
+        caller.organization.id, new_endpoint
+    )
     response.headers["Cache-Control"] = "no-store"
     return EndpointWithSecret.of(created)
 
@@ -55,7 +57,7 @@ async def get_endpoint(request: Request, caller: PipelineCaller, endpoint_id: st
 async def archive_endpoint(
     request: Request, caller: PipelineCaller, endpoint_id: str
 ) -> EndpointInfo:
-    """Let nothing new be sent to an endpoint; runs that come to it fail."""
+    """Stop sending requests to an endpoint; runs that reach it fail."""
     endpoints, found = services_of(request).pipelines.endpoints, _endpoint_id(endpoint_id)
     return EndpointInfo.of(await endpoints.archive(caller.organization.id, found))
 

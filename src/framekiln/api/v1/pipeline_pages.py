@@ -1,6 +1,6 @@
-"""Lists about pipelines: how pages are asked for, and the cursors that lead from one to the next.
+"""Pagination of pipeline lists: the query parameters and the cursors.
 
-A name in a query that nobody knows is refused: a filter that is misspelled would list everything.
+Unknown query parameters are refused: a misspelled filter would list everything.
 """
 
 import base64
@@ -34,28 +34,26 @@ class ListQuery(BaseModel):
 
     @property
     def position(self) -> int | None:
-        """The position that the cursor stands for; or it raises."""
+        """The position in the cursor; raises when it is invalid."""
         return read_position(self.cursor)
 
     @property
     def page_request(self) -> PageRequest:
-        """What to look for: one more than are shown tells whether there is another page."""
+        """The query for a page: one more item than shown tells whether there is another page."""
         return PageRequest(self.limit + 1, self.position)
 
     def page_of(
         self, found: Sequence[Item], place_of: Callable[[Item], Any]
     ) -> tuple[list[Item], str | None]:
-        """Return a page and the cursor of the next, of one more than `limit`."""
+        """Return a page and the cursor of the next one, from up to `limit` + 1 items."""
         page = list(found[: self.limit])
         return page, write_cursor(place_of(page[-1])) if len(found) > self.limit else None
 
 
 class ArchivableQuery(ListQuery):
-    """The query of a list of what can be archived."""
+    """The query of a list whose items can be archived."""
 
-    include_archived: bool = Field(
-        default=False, description="Whether archived ones are listed, too."
-    )
+    include_archived: bool = Field(default=False, description="Whether to list archived ones, too.")
 
 
 class RunQuery(ListQuery):
@@ -68,7 +66,7 @@ class RunQuery(ListQuery):
 
     @property
     def filter(self) -> RunFilter:
-        """Which runs are wanted."""
+        """The filter for runs."""
         return RunFilter(self.status, self.pipeline_id, self.file_id, self.batch_id)
 
 
@@ -80,7 +78,7 @@ class ReviewQuery(ListQuery):
 
     @property
     def filter(self) -> ReviewFilter:
-        """Which tasks are wanted."""
+        """The filter for review tasks."""
         return ReviewFilter(self.status, self.run_id)
 
 
@@ -91,7 +89,7 @@ ReviewParameters = Annotated[ReviewQuery, Query()]
 
 
 def read_cursor(cursor: str | None) -> str | None:
-    """Return the place that a cursor stands for, or raise."""
+    """Return the text in a cursor, or raise."""
     if cursor is None:
         return None
     try:
@@ -104,7 +102,7 @@ def read_cursor(cursor: str | None) -> str | None:
 
 
 def read_position(cursor: str | None) -> int | None:
-    """Return the number that a cursor stands for, or raise."""
+    """Return the number in a cursor, or raise."""
     place = read_cursor(cursor)
     if place is None:
         return None
@@ -114,5 +112,5 @@ def read_position(cursor: str | None) -> int | None:
 
 
 def write_cursor(place: object) -> str:
-    """Return a cursor, which nobody is to look into."""
+    """Return an opaque cursor."""
     return base64.urlsafe_b64encode(str(place).encode()).decode()

@@ -1,4 +1,4 @@
-"""/api/v1/pipeline-reviews: what people have to decide (spec 3.3)."""
+"""/api/v1/pipeline-reviews: review tasks that people decide (spec 3.3)."""
 
 from typing import Any
 
@@ -45,19 +45,19 @@ APPROVAL = described_body(
 
 @router.get("/pipeline-reviews", summary="List review tasks")
 async def list_reviews(
-    request: Request, caller: PipelineCaller, asked: ReviewParameters
+    request: Request, caller: PipelineCaller, query: ReviewParameters
 ) -> ReviewList:
     """Return a page of tasks, newest first."""
     found = await services_of(request).pipelines.reviews.page(
-        caller.organization.id, asked.filter, asked.page_request
+        caller.organization.id, query.filter, query.page_request
     )
-    page, next_cursor = asked.page_of(found, lambda each: each.position)
+    page, next_cursor = query.page_of(found, lambda each: each.position)
     return ReviewList(reviews=[ReviewInfo.of(each) for each in page], next_cursor=next_cursor)
 
 
 @router.get("/pipeline-reviews/{review_id}", summary="Show a review task")
 async def get_review(request: Request, caller: PipelineCaller, review_id: str) -> ReviewInfo:
-    """Return a task and what was decided."""
+    """Return a review task and its decision."""
     reviews = services_of(request).pipelines.reviews
     return ReviewInfo.of(await reviews.get(caller.organization.id, _review_id(review_id)))
 
@@ -66,7 +66,7 @@ async def get_review(request: Request, caller: PipelineCaller, review_id: str) -
     "/pipeline-reviews/{review_id}/approve", openapi_extra=APPROVAL, summary="Approve, or correct"
 )
 async def approve_review(request: Request, caller: PipelineCaller, review_id: str) -> ReviewInfo:
-    """Let the run go on, with corrected annotations if there are any."""
+    """Continue the run, with corrected annotations if there are any."""
     body = await read_json_value(request, max_bytes=2 * MAX_OUTPUT_BYTES)
     decision = Decision(ReviewStatus.APPROVED, Reviewer.of(caller), _correction(body))
     return await _decide(request, caller, review_id, decision=decision)
@@ -78,9 +78,9 @@ async def approve_review(request: Request, caller: PipelineCaller, review_id: st
     summary="Reject",
 )
 async def reject_review(request: Request, caller: PipelineCaller, review_id: str) -> ReviewInfo:
-    """Let the run end here: all later steps are skipped."""
-    asked = read_body(RejectRequest, await read_json_value(request, max_bytes=MAX_BODY_BYTES))
-    decision = Decision(ReviewStatus.REJECTED, Reviewer.of(caller), reason=asked.reason)
+    """End the run: all later steps are skipped."""
+    rejection = read_body(RejectRequest, await read_json_value(request, max_bytes=MAX_BODY_BYTES))
+    decision = Decision(ReviewStatus.REJECTED, Reviewer.of(caller), reason=rejection.reason)
     return await _decide(request, caller, review_id, decision=decision)
 
 
@@ -92,7 +92,7 @@ async def _decide(
 
 
 def _correction(body: Any) -> Correction | None:
-    """Return what a reviewer corrected, or raise; without a patch there is nothing."""
+    """Return the reviewer's corrections, or raise; None without a patch."""
     if not isinstance(body, dict):
         raise invalid_request([ValidationIssue("", IssueCode.TYPE)])
     unknown = [

@@ -1,4 +1,4 @@
-"""What callers get about runs and their steps."""
+"""Response bodies of runs and their steps."""
 
 from typing import Any
 from uuid import UUID
@@ -14,25 +14,25 @@ from framekiln.pipelines.services.runs import RunDetail
 
 
 class StepError(BaseModel):
-    """Why a step failed, or the last attempt at it."""
+    """Why a step, or its last attempt, failed."""
 
     message: str
     code: str
 
     @classmethod
     def of(cls, failure: Failure | None) -> "StepError | None":
-        """Return what is shown of a failure, if there is one."""
+        """Return the error for a failure, if there is one."""
         return cls(message=failure.message, code=failure.code) if failure else None
 
 
 class RunError(StepError):
-    """Why a run failed; without a step it was the file."""
+    """Why a run failed; without a step, the file failed."""
 
     step_key: str | None
 
 
 class StepInfo(BaseModel):
-    """A step of a run; without an id nothing has been scheduled of it."""
+    """A step of a run; it has no id until it is scheduled."""
 
     id: UUID | None
     step_key: str
@@ -49,7 +49,7 @@ class StepInfo(BaseModel):
 
     @classmethod
     def of(cls, defined: Step, step: StepRun) -> "StepInfo":
-        """Return what is shown of a step."""
+        """Return the response for a step."""
         return cls(
             id=None if step.status is StepStatus.PENDING else step.id,
             step_key=step.key,
@@ -85,19 +85,19 @@ class RunInfo(BaseModel):
 
     @classmethod
     def of(cls, detail: RunDetail) -> "RunInfo":
-        """Return all that is known of a run."""
+        """Return the response for a run."""
         return cls(**_run(detail))
 
 
 class RunCreated(RunInfo):
-    """A run, twice: for those who look for `run` and those who do not."""
+    """A run, twice: at the top level and under `run`, for both kinds of clients."""
 
     run: RunInfo
     created: bool
 
     @classmethod
     def describe(cls, detail: RunDetail, *, is_new: bool) -> "RunCreated":
-        """Return a run that was just asked for."""
+        """Return the response to the creation of a run."""
         return cls(**_run(detail), run=RunInfo.of(detail), created=is_new)
 
 

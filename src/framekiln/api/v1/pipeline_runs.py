@@ -26,7 +26,7 @@ router = APIRouter(prefix="/api/v1", tags=["pipelines"])
     status_code=201,
     openapi_extra=record_body(RunRequest),
     summary="Run a pipeline over a file",
-    responses={200: {"model": RunCreated, "description": "The run that this key began"}},
+    responses={200: {"model": RunCreated, "description": "The run that was created with this key"}},
 )
 async def create_run(
     request: Request,
@@ -35,22 +35,22 @@ async def create_run(
     *,
     key: IdempotencyKey,
 ) -> RunCreated:
-    """Begin a run; its steps start as soon as the file's media is there."""
+    """Create a run; its steps start as soon as the file's media is available."""
     body = await read_json_value(request, max_bytes=MAX_BODY_BYTES)
-    asked = read_body(RunRequest, body)
+    new_run = read_body(RunRequest, body)
     runs = services_of(request).pipelines.runs
-    detail, is_new = await runs.create(caller, asked, idempotency_key=key)
+    detail, is_new = await runs.create(caller, new_run, idempotency_key=key)
     response.status_code = 201 if is_new else 200
     return RunCreated.describe(detail, is_new=is_new)
 
 
 @router.get("/pipeline-runs", summary="List runs")
-async def list_runs(request: Request, caller: PipelineCaller, asked: RunParameters) -> RunList:
+async def list_runs(request: Request, caller: PipelineCaller, query: RunParameters) -> RunList:
     """Return a page of runs, newest first."""
     found = await services_of(request).pipelines.runs.page(
-        caller.organization.id, asked.filter, asked.page_request
+        caller.organization.id, query.filter, query.page_request
     )
-    page, next_cursor = asked.page_of(found, lambda each: each.run.position)
+    page, next_cursor = query.page_of(found, lambda each: each.run.position)
     return RunList(runs=[RunInfo.of(each) for each in page], next_cursor=next_cursor)
 
 
@@ -63,31 +63,32 @@ async def get_run(request: Request, caller: PipelineCaller, run_id: str) -> RunI
 
 @router.post("/pipeline-runs/{run_id}/cancel", summary="Stop a run")
 async def cancel_run(request: Request, caller: PipelineCaller, run_id: str) -> RunInfo:
-    """Stop a run at once; late results are refused."""
+    """Stop a run immediately; late results are refused."""
     runs = services_of(request).pipelines.runs
     return RunInfo.of(await runs.cancel(caller.organization.id, _run_id(run_id)))
 
 
 @router.post("/pipeline-runs/{run_id}/retry", summary="Retry a run")
 async def retry_run(request: Request, caller: PipelineCaller, run_id: str) -> RunInfo:
-    """Begin again where a run failed or was stopped; what succeeded is kept."""
+    """Continue where a run failed or was stopped; successful steps are kept."""
     runs = services_of(request).pipelines.runs
     return RunInfo.of(await runs.retry(caller.organization.id, _run_id(run_id)))
 
 
 @router.get(
-    "/pipeline-runs/{run_id}/outputs/{namespace}", summary="What a run wrote to a namespace"
+    "/pipeline-runs/{run_id}/outputs/{namespace}",
+    summary="List the outputs of a run in a namespace",
 )
 async def list_outputs(
-    request: Request, caller: PipelineCaller, asked: PageParameters, *, run_id: str, namespace: str
+    request: Request, caller: PipelineCaller, query: PageParameters, *, run_id: str, namespace: str
 ) -> OutputList:
     """Return a page of outputs, one for each window, or one for the whole file."""
     page = await services_of(request).pipelines.outputs.list_by_run(
         caller.organization.id,
         _run_id(run_id),
         namespace,
-        after=asked.position,
-        limit=asked.limit,
+        after=query.position,
+        limit=query.limit,
     )
     next_cursor = None if page.next_number is None else write_cursor(page.next_number)
     return OutputList(

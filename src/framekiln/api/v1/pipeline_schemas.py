@@ -1,4 +1,4 @@
-"""Describes request bodies in the OpenAPI document from the shapes that read them."""
+"""OpenAPI schemas of request bodies, derived from the records that parse them."""
 
 from dataclasses import MISSING, fields
 from typing import Any, get_args, get_type_hints

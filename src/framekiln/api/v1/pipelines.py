@@ -29,13 +29,13 @@ router = APIRouter(prefix="/api/v1", tags=["pipelines"])
 
 @router.get("/pipelines", summary="List pipelines")
 async def list_pipelines(
-    request: Request, caller: PipelineCaller, asked: ArchivableParameters
+    request: Request, caller: PipelineCaller, query: ArchivableParameters
 ) -> PipelineList:
     """Return a page of pipelines, newest first."""
     found = await services_of(request).pipelines.pipelines.page(
-        caller.organization.id, asked.page_request, include_archived=asked.include_archived
+        caller.organization.id, query.page_request, include_archived=query.include_archived
     )
-    page, next_cursor = asked.page_of(found, lambda each: each.position)
+    page, next_cursor = query.page_of(found, lambda each: each.position)
     return PipelineList(pipelines=[PipelineInfo.of(each) for each in page], next_cursor=next_cursor)
 
 
@@ -46,7 +46,7 @@ async def list_pipelines(
     summary="Create a pipeline",
 )
 async def create_pipeline(request: Request, caller: PipelineCaller) -> PipelineCreated:
-    """Make a pipeline with its first version."""
+    """Create a pipeline with its first version."""
     body = await read_json_value(request, max_bytes=MAX_DEFINITION_BYTES)
     name, definition = _named_definition(body)
     pipelines = services_of(request).pipelines.pipelines
@@ -68,7 +68,7 @@ async def get_pipeline(
 async def archive_pipeline(
     request: Request, caller: PipelineCaller, pipeline_id: str
 ) -> PipelineDetail:
-    """Let a pipeline take no new versions or runs; its name is free again."""
+    """Archive a pipeline: it accepts no new versions or runs, and its name is free again."""
     found = _pipeline_id(pipeline_id)
     await services_of(request).pipelines.pipelines.archive(caller.organization.id, found)
     return await _detail(request, caller, found)
@@ -85,13 +85,13 @@ router.add_api_route(
 
 @router.get("/pipelines/{pipeline_id}/versions", summary="List the versions of a pipeline")
 async def list_versions(
-    request: Request, caller: PipelineCaller, asked: PageParameters, *, pipeline_id: str
+    request: Request, caller: PipelineCaller, query: PageParameters, *, pipeline_id: str
 ) -> VersionList:
     """Return a page of versions, newest first."""
     found = await services_of(request).pipelines.pipelines.versions(
-        caller.organization.id, _pipeline_id(pipeline_id), asked.page_request
+        caller.organization.id, _pipeline_id(pipeline_id), query.page_request
     )
-    page, next_cursor = asked.page_of(found, lambda each: each.number)
+    page, next_cursor = query.page_of(found, lambda each: each.number)
     return VersionList(versions=[VersionInfo.of(each) for each in page], next_cursor=next_cursor)
 
 
@@ -100,12 +100,14 @@ async def list_versions(
     status_code=201,
     openapi_extra=described_body(DEFINITION),
     summary="Add a version",
-    responses={200: {"model": VersionCreated, "description": "There is one with the same digest"}},
+    responses={
+        200: {"model": VersionCreated, "description": "A version with the same digest exists"}
+    },
 )
 async def create_version(
     request: Request, response: Response, caller: PipelineCaller, pipeline_id: str
 ) -> VersionCreated:
-    """Add a version from a definition, sent as it is or as `definition`."""
+    """Add a version from a definition, which is the body or its `definition` field."""
     body = await read_json_value(request, max_bytes=MAX_DEFINITION_BYTES)
     is_wrapped = isinstance(body, dict) and set(body) == {"definition"}
     definition = body["definition"] if is_wrapped else body
@@ -128,7 +130,7 @@ async def get_version(
     """Return one version of a pipeline."""
     found = _pipeline_id(pipeline_id)
     if not number.isascii() or not number.isdecimal() or len(number) > 9:
-        raise VersionNotFound(f"there is no version {number[:100]!r}: they are numbered from 1")
+        raise VersionNotFound(f"there is no version {number[:100]!r}: versions are numbered from 1")
     version = await services_of(request).pipelines.pipelines.version(
         caller.organization.id, found, int(number)
     )

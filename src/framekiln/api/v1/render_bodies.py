@@ -1,4 +1,4 @@
-"""What callers send and get about renders (spec 2.5, 4.3)."""
+"""Request and response bodies of renders (spec 2.5, 4.3)."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -46,7 +46,7 @@ class RenderOutput(BaseModel):
     transparency: Annotated[bool, Field(strict=True)] = False
 
     def as_format(self) -> OutputFormat:
-        """Return the domain's value."""
+        """Return the output format."""
         match self.container:
             case "mp4":
                 return MP4
@@ -68,7 +68,7 @@ class RenderOutput(BaseModel):
         value = default if self.compression is None else self.compression
         if not least <= value <= most:
             raise InvalidInput(
-                f"output.compression of a {self.container} is {least} to {most}, not {value}",
+                f"output.compression of {self.container} must be {least} to {most}, not {value}",
                 field="output.compression",
             )
         return value
@@ -99,7 +99,7 @@ class CreateRender(RequestBody):
     def as_new_render(
         self, *, expires_at: datetime | None, warnings: Sequence[str] = ()
     ) -> NewRender:
-        """Return the domain's value, or raise what does not fit the output asked for."""
+        """Return the new render, or raise when a field does not fit the output format."""
         output = (self.output or RenderOutput()).as_format()
         if output == MP4:
             self._check_mp4()
@@ -124,14 +124,14 @@ class CreateRender(RequestBody):
         for name, side in (("width", self.width), ("height", self.height)):
             if side is not None and side % 2:
                 raise InvalidInput(
-                    f"{name} {side} is odd: H.264 in 4:2:0 has only even sizes", field=name
+                    f"{name} {side} is odd: H.264 in 4:2:0 needs even sizes", field=name
                 )
         if self.duration_ms == 0:
             raise InvalidInput("duration_ms of an MP4 must be at least 1", field="duration_ms")
 
 
 class CreatedRender(BaseModel):
-    """The answer of POST /api/v1/renders."""
+    """The response of POST /api/v1/renders."""
 
     id: UUID
     md5: str | None
@@ -139,11 +139,11 @@ class CreatedRender(BaseModel):
     metadata: dict[str, str]
     expires_at: Instant | None
     warnings: list[str]
-    """Fields of the request without effect; later also what was noticed while it was made."""
+    """Fields of the request without effect; later also warnings of the render itself."""
 
     @classmethod
     def of(cls, render: Render) -> "CreatedRender":
-        """Return what the creator is told."""
+        """Return the response to the creation of a render."""
         return cls(
             id=render.id,
             md5=render.md5,
@@ -162,7 +162,7 @@ class RenderError(BaseModel):
 
 
 class RenderInfo(CreatedRender):
-    """The answer of GET /api/v1/renders/:id."""
+    """The response of GET /api/v1/renders/:id."""
 
     fps: float | None
     width: int | None
@@ -177,7 +177,7 @@ class RenderInfo(CreatedRender):
 
     @classmethod
     def describe(cls, render: Render, *, base_url: str) -> "RenderInfo":
-        """Return what is known: as made, or as asked while it is not made yet."""
+        """Return the facts of the output, or the requested ones until it is complete."""
         made, asked, failure = render.result, render.options, render.failure
         fps = made.fps if made else asked.fps
         url = f"{base_url}/api/v1/renders/{render.id}.{container_of(render.output)}"
@@ -197,7 +197,7 @@ class RenderInfo(CreatedRender):
 
 
 class RenderDeleted(BaseModel):
-    """The answer of a deletion."""
+    """The response to a deletion."""
 
     success: bool
 

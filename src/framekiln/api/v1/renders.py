@@ -1,4 +1,4 @@
-"""/api/v1/renders: create a render, follow it, fetch its output, delete it (spec 4.3)."""
+"""/api/v1/renders: create, follow, download and delete renders (spec 4.3)."""
 
 import tempfile
 from pathlib import Path
@@ -25,7 +25,7 @@ from framekiln.renders.uploaded_output import MAX_OUTPUT_BYTES, is_mp4
 router = APIRouter(prefix="/api/v1", tags=["renders"])
 
 MAX_HTML_BYTES = 16 << 20
-# JSON can spell one byte of HTML with six.
+# JSON may escape one byte of HTML with six.
 MAX_BODY_BYTES = 6 * MAX_HTML_BYTES
 CONTAINERS = ("mp4", "jpeg", "png", "webp")
 
@@ -34,7 +34,7 @@ CONTAINERS = ("mp4", "jpeg", "png", "webp")
     "/renders", status_code=201, openapi_extra=json_body(CreateRender), summary="Create a render"
 )
 async def create_render(request: Request, caller: AuthenticatedCaller) -> CreatedRender:
-    """Accept a composition; rendering begins at once, or when the bundle is uploaded."""
+    """Accept a composition; rendering starts immediately, or when the bundle is uploaded."""
     services = services_of(request)
     body = await read_json(request, CreateRender, max_bytes=MAX_BODY_BYTES)
     if body.html is not None and len(body.html.encode()) > MAX_HTML_BYTES:
@@ -54,7 +54,7 @@ async def create_render(request: Request, caller: AuthenticatedCaller) -> Create
 async def upload_bundle(
     request: Request, caller: AuthenticatedCaller, render_id: str
 ) -> CreatedRender:
-    """Accept a gzip tar with index.html at its root, and begin; or an MP4 as the output itself."""
+    """Accept a gzip tar with index.html at its root and start; or an MP4 as the finished output."""
     renders = services_of(request).renders
     render = await renders.get(caller.organization.id, _render_id(render_id))
     with tempfile.TemporaryDirectory(prefix="framekiln-upload-") as folder:
@@ -65,7 +65,7 @@ async def upload_bundle(
         elif head.startswith(GZIP_MAGIC):
             accepted = await renders.accept_bundle(caller.organization.id, render.id, uploaded)
         else:
-            raise BadBundle("the upload is not a gzip tar, and no finished MP4 either")
+            raise BadBundle("the upload is not a gzip tar and not a finished MP4")
     return CreatedRender.of(accepted)
 
 
@@ -81,27 +81,29 @@ async def follow_render(request: Request, caller: AuthenticatedCaller, render_id
     return sse.stream_response(counted_events(renders, render.id, request))
 
 
-@router.get("/renders/md5/{md5}", summary="Find a render by the sum it was created with")
+@router.get("/renders/md5/{md5}", summary="Find a render by its md5")
 async def find_render(request: Request, caller: AuthenticatedCaller, md5: str) -> RenderInfo:
-    """Return the newest render with that md5."""
+    """Return the newest render with this md5."""
     services = services_of(request)
     render = await services.renders.find_by_md5(caller.organization.id, md5)
     return RenderInfo.describe(render, base_url=services.settings.public_url)
 
 
-async def _download(request: Request, reader: Reader, render_id: str, *, asked: str) -> Response:
+async def _download(
+    request: Request, reader: Reader, render_id: str, *, extension: str
+) -> Response:
     """Send the output, whole or in ranges; `mp4` stands for any container."""
     services = services_of(request)
     render = await services.renders.get(reader.organization_id, _render_id(render_id))
     container = container_of(render.output)
-    if asked not in ("mp4", container):
+    if extension not in ("mp4", container):
         raise NotFound(
-            f"the output of render {render.id} is no {asked}: it is at"
+            f"the output of render {render.id} is not {extension}: it is at"
             f" /api/v1/renders/{render.id}.{container}"
         )
     if render.result is None or render.completed_at is None:
         raise RenderNotComplete(
-            f"render {render.id} is {render.status}, so there is no output", status=render.status
+            f"render {render.id} is {render.status}, so it has no output", status=render.status
         )
     return await blob_response(
         request,
@@ -119,15 +121,15 @@ def _download_answers(container: str) -> dict[int | str, dict[str, Any]]:
     file = {"content": {media_type: {"schema": {"type": "string", "format": "binary"}}}}
     return {
         200: {"description": "The whole output", **file},
-        206: {"description": "The part that `Range` asks for", **file},
-        304: {"description": "What the caller has is still right"},
+        206: {"description": "The requested range", **file},
+        304: {"description": "The content has not changed"},
     }
 
 
 def _add_download_routes(container: str) -> None:
     async def download_render(request: Request, reader: MediaReader, render_id: str) -> Response:
-        """Send the output, whole or in ranges; `.mp4` sends any, under its own type."""
-        return await _download(request, reader, render_id, asked=container)
+        """Send the output, whole or in ranges; `.mp4` sends any format, with its own type."""
+        return await _download(request, reader, render_id, extension=container)
 
     router.add_api_route(
         f"/renders/{{render_id}}.{container}",
@@ -156,7 +158,7 @@ for _container in CONTAINERS:
     _add_download_routes(_container)
 
 
-@router.get("/renders/{render_id}", summary="What is known about a render")
+@router.get("/renders/{render_id}", summary="Show a render")
 async def get_render(request: Request, caller: AuthenticatedCaller, render_id: str) -> RenderInfo:
     """Return the render's state; safe to poll."""
     services = services_of(request)
@@ -168,7 +170,7 @@ async def get_render(request: Request, caller: AuthenticatedCaller, render_id: s
 async def delete_render(
     request: Request, caller: AuthenticatedCaller, render_id: str
 ) -> RenderDeleted:
-    """Remove the render, its output and everything kept for it; not while it is worked on."""
+    """Delete the render, its output and everything stored for it; refused while it is active."""
     await services_of(request).renders.delete(caller.organization.id, _render_id(render_id))
     return RenderDeleted(success=True)
 

@@ -1,4 +1,4 @@
-"""What callers send and get about streamed uploads (spec 4.7)."""
+"""Request and response bodies of streamed uploads (spec 4.7)."""
 
 import base64
 import binascii
@@ -21,7 +21,7 @@ from framekiln.files.streams.model import (
     StreamTrack,
 )
 
-# One member of the dictionary that RFC 9530 has; other algorithms may stand beside it.
+# One member of the dictionary of RFC 9530; others have other algorithms.
 _SHA256: Final = re.compile(r"(?:^|,)\s*sha-256\s*=\s*:([A-Za-z0-9+/=]*):\s*(?=$|,)", re.IGNORECASE)
 _SHA256_BYTES: Final = 32
 
@@ -29,7 +29,7 @@ TrackNumber = Annotated[int, Field(ge=1, le=10_000), WHOLE]
 
 
 class CreateStreamTrack(RequestBody):
-    """A track of a stream that is going to come."""
+    """A track of a new stream."""
 
     track_id: TrackNumber
     type: Literal["audio", "video"]
@@ -48,12 +48,12 @@ class CreateStream(RequestBody):
     ] = None
 
     def new_tracks(self) -> list[NewStreamTrack]:
-        """Return the tracks as the domain has them."""
+        """Return the new tracks."""
         return [NewStreamTrack(each.track_id, each.type) for each in self.tracks]
 
 
 class SealedTrack(RequestBody):
-    """How many fragments a sender has sent of a track."""
+    """The number of fragments that the client sent for a track."""
 
     fragments: Annotated[int, Field(ge=0, le=MAX_FRAGMENTS), WHOLE]
 
@@ -72,7 +72,7 @@ class SealStream(RequestBody):
 
 
 class StreamTrackState(BaseModel):
-    """How far a track of a stream is. `next` is the number of the fragment that is expected."""
+    """The progress of a stream's track. `next` is the number of the next fragment."""
 
     track_id: int
     type: Literal["audio", "video"]
@@ -83,7 +83,7 @@ class StreamTrackState(BaseModel):
     end_ms: int
     byte_size: int
     sha256: str | None
-    """Chain over all that has come; null before the init segment."""
+    """Chained digest of everything received; null before the init segment."""
 
     @classmethod
     def of(cls, track: StreamTrack) -> "StreamTrackState":
@@ -102,7 +102,7 @@ class StreamTrackState(BaseModel):
 
 
 class StreamTrackStored(StreamTrackState):
-    """The answer to an init segment or a fragment."""
+    """The response to an init segment or a fragment."""
 
     file_id: UUID
 
@@ -113,7 +113,7 @@ class StreamTrackStored(StreamTrackState):
 
 
 class StreamState(FileRecord):
-    """A streamed upload: the file, and how far its tracks are."""
+    """A streamed upload: the file, and the progress of its tracks."""
 
     available_ms: int
     tracks: list[StreamTrackState]
@@ -129,12 +129,12 @@ class StreamState(FileRecord):
 
 
 def new_stream(body: CreateStream, *, expires_at: Any) -> NewStream:
-    """Return the domain's value, or raise what is wrong with the tracks."""
+    """Return the new stream, or raise when its tracks are invalid."""
     return NewStream(body.filename, body.new_tracks(), expires_at)
 
 
 def sha256_of(content_digest: str | None) -> bytes:
-    """Return the sum in a Content-Digest header (RFC 9530), or raise `InvalidDigest`."""
+    """Return the digest in a Content-Digest header (RFC 9530), or raise `InvalidDigest`."""
     found = _SHA256.search(content_digest or "")
     try:
         digest = base64.b64decode(found[1], validate=True) if found else b""
@@ -142,8 +142,8 @@ def sha256_of(content_digest: str | None) -> bytes:
         digest = b""
     if len(digest) != _SHA256_BYTES:
         raise InvalidDigest(
-            "every piece needs a header `Content-Digest: sha-256=:<base64>:` with the SHA-256 sum"
-            " of its body",
+            "the request needs a header `Content-Digest: sha-256=:<base64>:` with the SHA-256"
+            " digest of its body",
             field="Content-Digest",
         )
     return digest

@@ -1,4 +1,4 @@
-"""Media of a streamed upload between two instants, also while the rest still arrives (spec 4.7)."""
+"""Media of a streamed upload between two times, also during the upload (spec 4.7)."""
 
 from typing import Annotated, Final
 
@@ -31,13 +31,13 @@ async def get_stream_media(
     from_ms: InstantMs = 0,
     track_id: TrackFilter = None,
 ) -> Response:
-    """Send the fragments that have anything of a span, as one fragmented MP4."""
+    """Send the fragments that overlap a span, as one fragmented MP4."""
     streams = services_of(request).streams
     span = ExcerptRange(from_ms, to_ms, track_id)
     stream = await streams.find(reader.organization_id, parse_file_id(file_id))
     excerpt = await streams.excerpts.find(stream, span)
     headers = {
-        # Made of many blobs, and small: it is sent whole.
+        # It is small and made from many blobs: it is sent without ranges.
         "Accept-Ranges": "none",
         "Cache-Control": "private, no-cache",
         "Content-Disposition": content_disposition(f"{from_ms}-{to_ms}.mp4"),
@@ -54,7 +54,7 @@ router.add_api_route(
     _PATH,
     get_stream_media,
     methods=["GET"],
-    summary="Download what has come between two instants",
+    summary="Download the received media between two times",
     response_class=Response,
     responses={
         200: {

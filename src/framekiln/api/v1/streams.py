@@ -1,4 +1,4 @@
-"""/api/v1/files/stream and .../:id/stream: videos that come as verified fragments (spec 4.7)."""
+"""/api/v1/files/stream and .../:id/stream: videos uploaded in verified fragments (spec 4.7)."""
 
 import re
 import tempfile
@@ -33,20 +33,20 @@ router = APIRouter(prefix="/api/v1", tags=["streamed uploads"], route_class=Warn
 ContentDigest = Annotated[
     str | None,
     Header(
-        description="`sha-256=:<base64>:`, the sum of the body (RFC 9530); required.",
+        description="`sha-256=:<base64>:`, the digest of the body (RFC 9530); required.",
         examples=["sha-256=:47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=:"],
     ),
 ]
 
 
 def stream_track(caller: PipelineCaller, file_id: str, track_id: str) -> StreamTrackRef:
-    """Return which track of which stream an address names."""
+    """Return the stream and track that an address names."""
     return StreamTrackRef(caller.organization.id, parse_file_id(file_id), parse_track_id(track_id))
 
 
 StreamTrackParam = Annotated[StreamTrackRef, Depends(stream_track)]
 KEPT: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"model": StreamTrackStored, "description": "It was here already"}
+    200: {"model": StreamTrackStored, "description": "It was already stored"}
 }
 
 
@@ -54,10 +54,10 @@ KEPT: Final[dict[int | str, dict[str, Any]]] = {
     "/files/stream",
     status_code=201,
     openapi_extra=json_body(CreateStream),
-    summary="Begin a streamed upload",
+    summary="Start a streamed upload",
 )
 async def create_stream(request: Request, caller: PipelineCaller) -> StreamState:
-    """Register a video that will come as fragments."""
+    """Register a video that is uploaded in fragments."""
     services = services_of(request)
     body = await read_json(request, CreateStream, max_bytes=MAX_BODY_BYTES)
     expires_at = parse_expiry(body.expires_at, now=services.clock.now())
@@ -65,9 +65,9 @@ async def create_stream(request: Request, caller: PipelineCaller) -> StreamState
     return StreamState.describe(await services.streams.create(caller, new))
 
 
-@router.get("/files/{file_id}/stream", summary="How far a streamed upload is")
+@router.get("/files/{file_id}/stream", summary="Show the progress of a streamed upload")
 async def get_stream(request: Request, caller: PipelineCaller, file_id: str) -> StreamState:
-    """Return what is expected next of each track, and the sum of what has come."""
+    """Return the next expected fragment of each track, and the digest of the received bytes."""
     streams = services_of(request).streams
     return StreamState.describe(await streams.find(caller.organization.id, parse_file_id(file_id)))
 
@@ -75,10 +75,10 @@ async def get_stream(request: Request, caller: PipelineCaller, file_id: str) -> 
 @router.post(
     "/files/{file_id}/stream/seal",
     openapi_extra=json_body(SealStream),
-    summary="End a streamed upload",
+    summary="Seal a streamed upload",
 )
 async def seal_stream(request: Request, caller: PipelineCaller, file_id: str) -> FileRecord:
-    """Say that all fragments were sent; the file is processed then."""
+    """Seal the stream when all fragments are sent; the file is then processed."""
     file = parse_file_id(file_id)
     body = await read_json(request, SealStream, max_bytes=MAX_BODY_BYTES)
     streams = services_of(request).streams
@@ -99,12 +99,12 @@ async def put_init(
     *,
     content_digest: ContentDigest = None,
 ) -> StreamTrackStored:
-    """Keep an init segment; the same one again changes nothing."""
+    """Store an init segment; sending the same one again changes nothing."""
     with tempfile.TemporaryDirectory(prefix="framekiln-init-") as folder:
         path = Path(folder) / "init"
         await read_to_file(request, path, max_bytes=MAX_INIT_BYTES)
-        piece = ReceivedBody(path, sha256_of(content_digest))
-        track, is_new = await services_of(request).streams.receiving.put_init(place, piece)
+        received = ReceivedBody(path, sha256_of(content_digest))
+        track, is_new = await services_of(request).streams.receiving.put_init(place, received)
     response.status_code = 201 if is_new else 200
     return StreamTrackStored.of(track)
 
@@ -124,13 +124,13 @@ async def put_fragment(
     number: str,
     content_digest: ContentDigest = None,
 ) -> StreamTrackStored:
-    """Verify and keep the next fragment; the same one again changes nothing."""
+    """Verify and store the next fragment; sending the same one again changes nothing."""
     with tempfile.TemporaryDirectory(prefix="framekiln-fragment-") as folder:
         path = Path(folder) / "fragment"
         await read_to_file(request, path, max_bytes=MAX_FRAGMENT_BYTES)
-        piece = ReceivedBody(path, sha256_of(content_digest))
+        received = ReceivedBody(path, sha256_of(content_digest))
         track, is_new = await services_of(request).streams.receiving.put_fragment(
-            place, _number(number), piece
+            place, _number(number), received
         )
     response.status_code = 201 if is_new else 200
     return StreamTrackStored.of(track)

@@ -1,4 +1,4 @@
-"""POST /api/v1/url-token: a token that opens an address, and what lies below it, for an hour."""
+"""POST /api/v1/url-token: a token for an address and everything below it, valid for an hour."""
 
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
@@ -15,11 +15,12 @@ MAX_BODY_BYTES = 256 << 10
 
 
 class SignUrl(RequestBody):
-    """What a token is wanted for."""
+    """The address that a token is for."""
 
-    url: str = Field(min_length=1, description="An address of ours, or its path.")
+    url: str = Field(min_length=1, description="An address of this service, or its path.")
     params: dict[str, str] | None = Field(
-        default=None, description="Query values that the token is bound to, beside those in `url`."
+        default=None,
+        description="Query values that the token is bound to, besides those in `url`.",
     )
 
 
@@ -33,15 +34,15 @@ class SignedUrl(BaseModel):
 async def create_url_token(
     request: Request, response: Response, caller: AuthenticatedCaller
 ) -> SignedUrl:
-    """Return a token for media at this address; a browser may have it, never the API key."""
+    """Return a token for media at this address, for browsers, which must not get the API key."""
     return await sign(request, response, caller)
 
 
 async def sign(request: Request, response: Response, caller: Caller) -> SignedUrl:
-    """Read what is to be signed, and sign it for the caller's organization."""
+    """Sign the address in the body for the caller's organization."""
     services = services_of(request)
     body = await read_json(request, SignUrl, max_bytes=MAX_BODY_BYTES)
-    # Players sign whatever a page names: a token for another host must not open much to it.
+    # Players sign any address that a page names: a token for another host must not allow much.
     is_ours = is_own_url(body.url, request.headers, services.settings)
     token = await services.tokens.sign_url(
         caller.organization.id,

@@ -35,8 +35,8 @@ SourceUrl = Annotated[
     str,
     Query(
         min_length=1,
-        description="The source: an https address, file-id:<id>, or an address of a file or of a"
-        " render's MP4 here.",
+        description="The source: an https address, file-id:<id>, or the address of a file or of a"
+        " render's MP4 of this service.",
     ),
 ]
 
@@ -69,7 +69,7 @@ async def get_dash(request: Request, reader: MediaReader, url: SourceUrl) -> Res
 
 
 async def get_json(request: Request, reader: MediaReader, url: SourceUrl) -> Response:
-    """List all renditions for players of our own kind."""
+    """List all renditions for players with JSON manifests."""
     services = services_of(request)
     source, outline = await services.playback.open(reader.organization_id, url)
     await services.playback.prepare_start(source, outline)
@@ -80,7 +80,7 @@ async def get_json(request: Request, reader: MediaReader, url: SourceUrl) -> Res
 
 
 async def get_presets(request: Request, reader: MediaReader) -> Response:
-    """List the renditions that sources are offered as, if they are large enough."""
+    """List the possible renditions; a source has those that are not larger than itself."""
     steps = [{"id": name, "type": "video", "shortSide": px} for name, px in STEPS_PX.items()]
     presets = [
         {"id": MAIN, "type": "video", "shortSide": LARGEST_SHORT_SIDE_PX},
@@ -103,7 +103,7 @@ async def get_playlist(
 async def get_init(
     request: Request, reader: MediaReader, rendition: str, extension: str, *, url: SourceUrl
 ) -> Response:
-    """Send the header of a rendition; it is the same for all its segments."""
+    """Send the init segment of a rendition; it is the same for all its segments."""
     _, outline = await services_of(request).playback.open(reader.organization_id, url)
     return _kept(find_init(outline, rendition, extension), SELF_CONTAINED_TYPE, SEGMENT_AGE_S)
 
@@ -117,7 +117,7 @@ async def get_segment(
     *,
     url: SourceUrl,
 ) -> Response:
-    """Send one segment, made now if need be; as .mp4 with its header, playable by itself."""
+    """Send one segment, made now if needed; .mp4 includes the init segment and plays alone."""
     services = services_of(request)
     source, outline = await services.playback.open(reader.organization_id, url)
     found = find_rendition(outline, rendition)
@@ -147,7 +147,7 @@ def _kept(content: bytes, media_type: str, age_s: int) -> Response:
 
 
 def _cache_control(age_s: int) -> str:
-    # Only its reader may keep it: others have to show who they are.
+    # Only the reader may cache it: others must authenticate.
     return f"private, max-age={age_s}"
 
 
@@ -155,13 +155,13 @@ for _path, _endpoint, _types, _summary in (
     ("/manifest.m3u8", get_hls, (hls.MEDIA_TYPE,), "A source for HLS players"),
     ("/manifest.mpd", get_dash, (dash.MEDIA_TYPE,), "A source for DASH players"),
     ("/manifest.json", get_json, (json_manifest.MEDIA_TYPE,), "A source, described in JSON"),
-    ("/presets", get_presets, ("application/json",), "The renditions there can be"),
+    ("/presets", get_presets, ("application/json",), "The possible renditions"),
     ("/{rendition}/playlist.m3u8", get_playlist, (hls.MEDIA_TYPE,), "The segments of a rendition"),
     (
         "/{rendition}/init.{extension}",
         get_init,
         (SELF_CONTAINED_TYPE,),
-        "The header of a rendition",
+        "The init segment of a rendition",
     ),
     (
         "/{rendition}/{number}.{extension}",

@@ -1,4 +1,4 @@
-"""What callers send and get about transcriptions (spec 2.8, 2.9, 4.5)."""
+"""Request and response bodies of transcriptions (spec 2.8, 2.9, 4.5)."""
 
 import re
 from typing import Annotated, Any, Final
@@ -17,7 +17,7 @@ _LANGUAGE: Final = re.compile(r"[A-Za-z]{2,3}([-_][A-Za-z0-9]{1,8}){0,4}")
 
 
 def _track_number(value: Any) -> Any:
-    """Clients send the number as it is, or as text."""
+    """Return the track number, which clients send as a number or as text."""
     if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
         return int(value)
     if isinstance(value, float) and value.is_integer():
@@ -29,7 +29,7 @@ def _track_number(value: Any) -> Any:
 
 def _check_language(text: str) -> str:
     if not _LANGUAGE.fullmatch(text):
-        raise ValueError("must be the code of a language, such as en or de")
+        raise ValueError("must be a language code, such as en or de")
     return text
 
 
@@ -54,7 +54,7 @@ class TranscribeFile(RequestBody):
     language: Language | None = None
 
     def as_ask(self, file_id: FileId) -> TranscriptionRequest:
-        """Return the domain's value."""
+        """Return the transcription request."""
         return TranscriptionRequest(file_id, self.track_id, self.language)
 
 
@@ -68,7 +68,7 @@ class CreateTranscription(TranscribeFile):
 
 
 class TranscribeStarted(BaseModel):
-    """The answer to a file's transcribe."""
+    """The response to a transcribe request."""
 
     id: UUID
     file_id: UUID
@@ -76,7 +76,7 @@ class TranscribeStarted(BaseModel):
 
     @classmethod
     def of(cls, transcription: Transcription) -> "TranscribeStarted":
-        """Return which one it is."""
+        """Return the id of the transcription."""
         return cls(
             id=transcription.id, file_id=transcription.file_id, track_id=transcription.track_id
         )
@@ -105,21 +105,21 @@ class TranscriptionRecord(TranscribeStarted):
 
     @classmethod
     def of(cls, transcription: Transcription) -> "TranscriptionRecord":
-        """Return what is known."""
+        """Return the response for a transcription."""
         return cls(**transcription_document(transcription))
 
 
 class FileTranscriptionRecord(TranscriptionRecord):
-    """The transcription of a file: the same, but that `complete` is called `completed`."""
+    """The transcription of a file: the same, but `complete` is called `completed`."""
 
     @classmethod
     def of(cls, transcription: Transcription) -> "FileTranscriptionRecord":
-        """Return what is known."""
+        """Return the response for a transcription."""
         return cls(**transcription_document_for_file(transcription))
 
 
 class IsobmffTrackLength(BaseModel):
-    """The track that is transcribed."""
+    """The transcribed track."""
 
     duration_ms: int
 
@@ -131,20 +131,20 @@ class IsobmffTranscriptionRecord(FileTranscriptionRecord):
 
     @classmethod
     def of(cls, transcription: Transcription) -> "IsobmffTranscriptionRecord":
-        """Return what is known."""
-        told = FileTranscriptionRecord.of(transcription).model_dump()
+        """Return the response for a transcription."""
+        record = FileTranscriptionRecord.of(transcription).model_dump()
         length = IsobmffTrackLength(duration_ms=transcription.duration_ms)
-        return cls(**told, isobmff_track=length)
+        return cls(**record, isobmff_track=length)
 
 
 class TranscriptionQuery(BaseModel):
-    """The query of GET /api/v1/transcriptions; a name that is misspelled is refused."""
+    """The query of GET /api/v1/transcriptions; unknown parameters are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
     limit: int = Field(default=20, ge=1, le=100, description="Transcriptions on a page.")
     cursor: str | None = Field(
-        default=None, pattern="^[0-9]{1,18}$", description="`next_cursor` of the page before."
+        default=None, pattern="^[0-9]{1,18}$", description="`next_cursor` of the previous page."
     )
     file_id: str | None = Field(default=None, description="Only those of this file.")
 
@@ -157,7 +157,7 @@ class TranscriptionList(BaseModel):
 
 
 class CaptionText(BaseModel):
-    """Some text and when it is said, in seconds."""
+    """Some text and its time, in seconds."""
 
     start: float
     end: float
@@ -165,14 +165,14 @@ class CaptionText(BaseModel):
 
 
 class TranscriptFragment(BaseModel):
-    """What is said in one slice of a file."""
+    """The transcript of one slice of a file."""
 
     segments: list[CaptionText]
     word_segments: list[CaptionText]
 
 
 class TranscriptCaptions(TranscriptFragment):
-    """All that is said in a file."""
+    """The transcript of a whole file."""
 
     language: str | None
     engine: str | None

@@ -1,4 +1,4 @@
-"""/api/v1/transcriptions, and what is said in a file (spec 4.4, 4.5)."""
+"""/api/v1/transcriptions, and the transcripts of files (spec 4.4, 4.5)."""
 
 from typing import Annotated, Any, Final
 
@@ -43,10 +43,10 @@ MEDIA_TYPES: Final = {
     "srt": "application/x-subrip; charset=utf-8",
 }
 
-WordTimes = Annotated[bool, Query(description="In WebVTT, the time of each word too.")]
+WordTimes = Annotated[bool, Query(description="In WebVTT, include the time of each word.")]
 
 _STARTED: Final[dict[int | str, dict[str, Any]]] = {
-    200: {"description": "This track is, or is being, transcribed already"}
+    200: {"description": "This track is already transcribed, or being transcribed"}
 }
 
 
@@ -60,7 +60,7 @@ _STARTED: Final[dict[int | str, dict[str, Any]]] = {
 async def transcribe_file(
     request: Request, response: Response, caller: AuthenticatedCaller, *, file_id: str
 ) -> TranscribeStarted:
-    """Have a sound track written down, by default the first; asking again changes nothing."""
+    """Transcribe an audio track, by default the first; a repeated request changes nothing."""
     file = parse_file_id(file_id)
     body = await read_json(request, TranscribeFile, max_bytes=MAX_BODY_BYTES)
     started = await _start(request, response, caller, ask=body.as_ask(file))
@@ -83,7 +83,7 @@ router.add_api_route(
 async def get_file_transcription(
     request: Request, reader: MediaReader, file_id: str
 ) -> FileTranscriptionRecord:
-    """Return where the newest transcription of a file stands."""
+    """Return the status of a file's newest transcription."""
     transcripts = services_of(request).transcripts
     found = await transcripts.newest(reader.organization_id, parse_file_id(file_id))
     return FileTranscriptionRecord.of(found)
@@ -96,7 +96,7 @@ async def get_file_transcription(
 async def get_isobmff_transcription(
     request: Request, reader: MediaReader, file_id: str
 ) -> IsobmffTranscriptionRecord:
-    """Return where the newest transcription of a file stands."""
+    """Return the status of a file's newest transcription."""
     transcripts = services_of(request).transcripts
     found = await transcripts.newest(reader.organization_id, parse_file_id(file_id))
     return IsobmffTranscriptionRecord.of(found)
@@ -112,7 +112,7 @@ async def get_isobmff_transcription(
 async def create_transcription(
     request: Request, response: Response, caller: AuthenticatedCaller
 ) -> TranscriptionRecord:
-    """Have a sound track of a file written down; asking again changes nothing."""
+    """Transcribe an audio track of a file; a repeated request changes nothing."""
     body = await read_json(request, CreateTranscription, max_bytes=MAX_BODY_BYTES)
     ask = body.as_ask(parse_file_id(body.file_id))
     return TranscriptionRecord.of(await _start(request, response, caller, ask=ask))
@@ -157,12 +157,12 @@ async def follow_transcription(
 @router.get(
     "/transcriptions/{transcription_id}/fragments/{number}",
     response_model=TranscriptFragment,
-    summary="What is said in one slice",
+    summary="The transcript of one slice",
 )
 async def get_fragment(
     request: Request, reader: MediaReader, transcription_id: str, *, number: str
 ) -> Response:
-    """Return the words from `number` times `work_slice_ms` on, for as long; times in seconds."""
+    """Return the words of slice `number`, `work_slice_ms` long; times are in seconds."""
     transcripts = services_of(request).transcripts
     found = await transcripts.get(reader.organization_id, transcription_id_of(transcription_id))
     said = await transcripts.fragment(found, fragment_number_of(number))
@@ -181,7 +181,7 @@ def _text_answers(form: str) -> dict[str, Any]:
 
 
 def _add_text_routes(form: str) -> None:
-    """Add the two addresses of one form of the text."""
+    """Add the two addresses of one transcript format."""
 
     async def of_transcription(
         request: Request,
@@ -190,7 +190,7 @@ def _add_text_routes(form: str) -> None:
         *,
         word_times: WordTimes = False,
     ) -> Response:
-        """Return all that is said."""
+        """Return the transcript."""
         transcripts = services_of(request).transcripts
         found = await transcripts.get(reader.organization_id, transcription_id_of(transcription_id))
         return _text(await transcripts.transcript(found), form, word_times=word_times)
@@ -198,7 +198,7 @@ def _add_text_routes(form: str) -> None:
     async def of_file(
         request: Request, reader: MediaReader, file_id: str, *, word_times: WordTimes = False
     ) -> Response:
-        """Return all that is said in a file, as its newest transcription has it."""
+        """Return the transcript of a file's newest transcription."""
         transcripts = services_of(request).transcripts
         said = await transcripts.for_file(reader.organization_id, parse_file_id(file_id))
         return _text(said, form, word_times=word_times)
@@ -213,7 +213,7 @@ def _add_text_routes(form: str) -> None:
             endpoint,
             methods=["GET"],
             operation_id=f"{endpoint.__name__}_{form}",
-            summary=f"What is said, as {form.upper()}",
+            summary=f"The transcript as {form.upper()}",
             **_text_answers(form),
         )
 
@@ -222,12 +222,12 @@ for _form in MEDIA_TYPES:
     _add_text_routes(_form)
 
 
-# Behind the ones with an ending, which it would match too.
-@router.get("/transcriptions/{transcription_id}", summary="What is known about a transcription")
+# After the routes with an extension, which it would match too.
+@router.get("/transcriptions/{transcription_id}", summary="Show a transcription")
 async def get_transcription(
     request: Request, caller: AuthenticatedCaller, transcription_id: str
 ) -> TranscriptionRecord:
-    """Return where a transcription stands; safe to poll."""
+    """Return the status of a transcription; safe to poll."""
     transcripts = services_of(request).transcripts
     found = await transcripts.get(caller.organization.id, transcription_id_of(transcription_id))
     return TranscriptionRecord.of(found)

@@ -1,6 +1,6 @@
-"""/api/v1/files/:id/upload and .../tracks/:trackId/upload: bytes in, in chunks (spec 4.4).
+"""/api/v1/files/:id/upload and .../tracks/:trackId/upload: uploads in chunks (spec 4.4).
 
-Clients label every body as JSON: the content type is never looked at.
+Clients send every body as JSON: the content type is ignored.
 """
 
 import re
@@ -20,17 +20,17 @@ from framekiln.kit.errors import FramekilnError
 
 router = APIRouter(prefix="/api/v1", tags=["files"])
 
-# `bytes 0-9/100` as the standard has it, and `bytes=0-9/100` as clients write it.
+# `bytes 0-9/100` as in the standard, and `bytes=0-9/100` as clients write it.
 CONTENT_RANGE: Final = re.compile(
     r"bytes\s*[\s=]\s*(?:([0-9]{1,18})-([0-9]{1,18})|\*)/([0-9]{1,18}|\*)", re.IGNORECASE
 )
-# A caller that is still sending may not hear an answer: so much is read first.
+# A client that is still sending may not read a response: this much is read first.
 DRAINED_BYTES: Final = 2 * PART_BYTES
 
 ContentRange = Annotated[
     str | None,
     Header(
-        description="`bytes <first>-<last>/<total>`; without it the body begins at byte 0.",
+        description="`bytes <first>-<last>/<total>`; without it the body starts at byte 0.",
         examples=["bytes 0-8388607/20971520"],
     ),
 ]
@@ -42,12 +42,12 @@ BINARY: Final[dict[str, Any]] = {
 
 
 def asks(noun: str, model: type[BaseModel]) -> dict[str, Any]:
-    """Return how the route is described that says how far an upload is."""
-    return {"summary": f"How far the upload of {noun} is", "responses": _states(model, 200)}
+    """Return the OpenAPI description of a route that shows the progress of an upload."""
+    return {"summary": f"Show the upload of {noun}", "responses": _states(model, 200)}
 
 
 def takes(noun: str, model: type[BaseModel]) -> dict[str, Any]:
-    """Return how the route is described that takes the chunks of an upload."""
+    """Return the OpenAPI description of a route that accepts the chunks of an upload."""
     return {
         "status_code": 201,
         "summary": f"Upload {noun}, whole or in chunks",
@@ -58,8 +58,8 @@ def takes(noun: str, model: type[BaseModel]) -> dict[str, Any]:
 
 def _states(model: type[BaseModel], whole: int) -> dict[int | str, dict[str, Any]]:
     return {
-        whole: {"model": model, "description": "All bytes are here"},
-        202: {"model": model, "description": "More is expected, from `next_byte` on"},
+        whole: {"model": model, "description": "The upload is complete"},
+        202: {"model": model, "description": "More bytes are expected, from `next_byte` on"},
     }
 
 
@@ -67,7 +67,7 @@ def _states(model: type[BaseModel], whole: int) -> dict[int | str, dict[str, Any
 async def get_file_upload(
     request: Request, response: Response, caller: Uploader, *, file_id: str
 ) -> FileUploadState:
-    """Answer 200 when nothing is left to send, else 202."""
+    """Answer 200 when the upload is complete, else 202."""
     target = Target(caller.organization.id, parse_file_id(file_id))
     return FileUploadState.of(await find_upload(request, response, target))
 
@@ -81,7 +81,7 @@ async def upload_file(
     file_id: str,
     content_range: ContentRange = None,
 ) -> FileUploadState:
-    """Take a chunk; answer 201 when the file is whole, 202 when more is expected."""
+    """Accept a chunk; answer 201 when the file is complete, else 202."""
     target = Target(caller.organization.id, parse_file_id(file_id))
     return FileUploadState.of(await take_chunk(request, response, target, content_range))
 
@@ -90,7 +90,7 @@ async def upload_file(
 async def get_track_upload(
     request: Request, response: Response, caller: Uploader, *, file_id: str, track_id: str
 ) -> TrackUploadState:
-    """Answer 200 when nothing is left to send, else 202."""
+    """Answer 200 when the upload is complete, else 202."""
     target = Target(caller.organization.id, parse_file_id(file_id), parse_track_id(track_id))
     return _track_state(await find_upload(request, response, target))
 
@@ -105,13 +105,13 @@ async def upload_track(
     track_id: str,
     content_range: ContentRange = None,
 ) -> TrackUploadState:
-    """Take a chunk; answer 201 when the track is whole, 202 when more is expected."""
+    """Accept a chunk; answer 201 when the track is complete, else 202."""
     target = Target(caller.organization.id, parse_file_id(file_id), parse_track_id(track_id))
     return _track_state(await take_chunk(request, response, target, content_range))
 
 
 async def find_upload(request: Request, response: Response, target: Target) -> Upload:
-    """Return how far an upload is: answered with 200 when nothing is left to send, else 202."""
+    """Return the state of an upload: 200 when it is complete, else 202."""
     upload = await services_of(request).uploads.find(target)
     response.status_code = 200 if upload.is_complete else 202
     return upload
@@ -120,14 +120,14 @@ async def find_upload(request: Request, response: Response, target: Target) -> U
 async def take_chunk(
     request: Request, response: Response, target: Target, content_range: str | None
 ) -> Upload:
-    """Take the next chunk of an upload: answered with 201 when it is whole, else 202."""
+    """Accept the next chunk of an upload: 201 when it is complete, else 202."""
     upload = await receive(request, target, content_range)
     response.status_code = 201 if upload.is_complete else 202
     return upload
 
 
 async def receive(request: Request, target: Target, content_range: str | None) -> Upload:
-    """Take the body of a request into an upload."""
+    """Append the body of a request to an upload."""
     body = request.stream()
     try:
         chunk = chunk_of(content_range, request.headers.get("content-length", ""))
@@ -138,7 +138,7 @@ async def receive(request: Request, target: Target, content_range: str | None) -
 
 
 def chunk_of(content_range: str | None, content_length: str) -> Chunk:
-    """Return what the headers say of the body."""
+    """Return the chunk that the headers describe."""
     length = int(content_length) if re.fullmatch("[0-9]{1,18}", content_length) else None
     if content_range is None:
         return Chunk(length=length)
@@ -150,14 +150,14 @@ def chunk_of(content_range: str | None, content_length: str) -> Chunk:
     first, last, total = match.groups()
     start, end = (0, 0) if first is None else (int(first), int(last) + 1)
     if first is not None and end <= start:
-        raise ChunkMismatch(f"the range ends before it begins: {first}-{last}")
+        raise ChunkMismatch(f"the range ends before it starts: {first}-{last}")
     return Chunk(start, end, total=None if total == "*" else int(total), length=length)
 
 
 async def _drain(body: AsyncGenerator[bytes, None]) -> None:
     read = 0
-    async for piece in body:
-        read += len(piece)
+    async for data in body:
+        read += len(data)
         if read > DRAINED_BYTES:
             return
 

@@ -1,4 +1,4 @@
-"""What callers send and get about webhooks."""
+"""Request and response bodies of webhooks."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
@@ -34,7 +34,7 @@ class CreateWebhook(RequestBody):
 
 
 class ChangeWebhook(RequestBody):
-    """The body of PATCH /api/v1/webhooks/:id; what is not there stays."""
+    """The body of PATCH /api/v1/webhooks/:id; absent fields stay unchanged."""
 
     url: Address | None = None
     events: Patterns | None = None
@@ -47,13 +47,13 @@ class TestWebhook(RequestBody):
 
 
 class Message(BaseModel):
-    """A sentence for people."""
+    """A message for people."""
 
     message: str
 
 
 class WebhookInfo(BaseModel):
-    """A subscription as it is shown: without its secret."""
+    """A subscription, without its secret."""
 
     id: UUID
     url: str
@@ -68,23 +68,23 @@ class WebhookInfo(BaseModel):
 
     @classmethod
     def of(cls, subscription: Subscription) -> "WebhookInfo":
-        """Return what anybody in the organization may see."""
+        """Return what every member of the organization may see."""
         return cls(**_subscription_fields(subscription))
 
 
 class WebhookWithSecret(WebhookInfo):
-    """A subscription with its secret, as it is shown once."""
+    """A subscription with its secret, which is shown once."""
 
     secret: str
 
     @classmethod
     def of(cls, subscription: Subscription) -> "WebhookWithSecret":
-        """Return what is shown to whoever made it."""
+        """Return the response to its creation."""
         return cls(**_subscription_fields(subscription), secret=subscription.secret)
 
 
 class CallbackSecret(BaseModel):
-    """What signs the callbacks of an organization, as it is shown once."""
+    """The signing secret of an organization's callbacks, which is shown once."""
 
     secret: str
 
@@ -97,7 +97,7 @@ class WebhookList(BaseModel):
 
 
 class AttemptInfo(BaseModel):
-    """One request, and what came of it."""
+    """One request and its result."""
 
     number: int
     url: str
@@ -109,7 +109,7 @@ class AttemptInfo(BaseModel):
 
     @classmethod
     def of(cls, attempt: DeliveryAttempt) -> "AttemptInfo":
-        """Return what is shown of an attempt."""
+        """Return the response for an attempt."""
         return cls(
             number=attempt.number,
             url=attempt.url,
@@ -122,7 +122,7 @@ class AttemptInfo(BaseModel):
 
 
 class DeliveryInfo(BaseModel):
-    """A delivery as it stands in the log."""
+    """A delivery in the log."""
 
     id: UUID
     webhook_id: UUID
@@ -139,7 +139,7 @@ class DeliveryInfo(BaseModel):
 
     @classmethod
     def of(cls, delivery: Delivery) -> "DeliveryInfo":
-        """Return what is shown in a list."""
+        """Return the list item for a delivery."""
         return cls(**_delivery_fields(delivery))
 
 
@@ -151,7 +151,7 @@ class DeliveryInfoWithBody(DeliveryInfo):
 
     @classmethod
     def describe(cls, detail: DeliveryDetail) -> "DeliveryInfoWithBody":
-        """Return all that is known."""
+        """Return the delivery with its body and attempts."""
         return cls(
             **_delivery_fields(detail.delivery),
             request_body=detail.body,
@@ -160,13 +160,13 @@ class DeliveryInfoWithBody(DeliveryInfo):
 
 
 class DeliveryQuery(BaseModel):
-    """The query of the log; a name that is misspelled is refused."""
+    """The query of the log; unknown parameters are refused."""
 
     model_config = ConfigDict(extra="forbid")
 
     limit: int = Field(default=20, ge=1, le=100, description="Deliveries on a page.")
     cursor: str | None = Field(
-        default=None, pattern="^[0-9]{1,18}$", description="`next_cursor` of the page before."
+        default=None, pattern="^[0-9]{1,18}$", description="`next_cursor` of the previous page."
     )
 
 
@@ -178,7 +178,7 @@ class DeliveryList(BaseModel):
 
 
 class TopicInfo(BaseModel):
-    """A topic, and how an event of it looks."""
+    """A topic and a sample event."""
 
     topic: str
     meaning: str
@@ -186,13 +186,13 @@ class TopicInfo(BaseModel):
 
     @classmethod
     def of(cls, topic: Topic) -> "TopicInfo":
-        """Return the whole body of a sample."""
+        """Return the topic with the whole body of a sample event."""
         sample = {"topic": topic.name, "data": topic.sample}
         return cls(topic=topic.name, meaning=topic.meaning, sample=sample)
 
 
 class TopicList(BaseModel):
-    """All topics there are."""
+    """All topics."""
 
     topics: list[TopicInfo]
 

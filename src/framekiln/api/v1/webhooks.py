@@ -1,4 +1,4 @@
-"""/api/v1/webhooks: have other servers told what happens, and see how the telling went (spec 6)."""
+"""/api/v1/webhooks: subscriptions to events, and the log of their deliveries (spec 6)."""
 
 from typing import Annotated, Final
 
@@ -49,7 +49,7 @@ async def list_webhooks(request: Request, caller: AuthenticatedCaller) -> Webhoo
 async def create_webhook(
     request: Request, response: Response, caller: AuthenticatedCaller
 ) -> WebhookWithSecret:
-    """Have a server told of events; it is sent `webhook.test` at once. The secret is shown once."""
+    """Create a webhook; it is sent `webhook.test` immediately. The secret is shown once."""
     body = await read_json(request, CreateWebhook, max_bytes=MAX_BODY_BYTES)
     created = await services_of(request).webhooks.create(
         NewSubscription(
@@ -67,7 +67,7 @@ async def create_webhook(
 async def show_webhook(
     request: Request, caller: AuthenticatedCaller, webhook_id: str
 ) -> WebhookInfo:
-    """Return where it leads, what it wants, and whether it works."""
+    """Return its address, its topics and its status."""
     webhooks = services_of(request).webhooks
     return WebhookInfo.of(await webhooks.get(caller.organization.id, _webhook_id(webhook_id)))
 
@@ -78,7 +78,7 @@ async def show_webhook(
 async def change_webhook(
     request: Request, caller: AuthenticatedCaller, webhook_id: str
 ) -> WebhookInfo:
-    """Change its address or events; a new address is sent `webhook.test`, and what was waiting."""
+    """Change its address or events; a new address gets `webhook.test` and pending deliveries."""
     webhooks = services_of(request).webhooks
     body = await read_json(request, ChangeWebhook, max_bytes=MAX_BODY_BYTES)
     changed = await webhooks.change(
@@ -91,7 +91,7 @@ async def change_webhook(
 async def delete_webhook(
     request: Request, caller: AuthenticatedCaller, webhook_id: str
 ) -> RenderDeleted:
-    """Remove it, its log, and what was still to be sent to it."""
+    """Delete it, its log and its pending deliveries."""
     await services_of(request).webhooks.delete(caller.organization.id, _webhook_id(webhook_id))
     return RenderDeleted(success=True)
 
@@ -100,7 +100,7 @@ async def delete_webhook(
 async def rotate_webhook_secret(
     request: Request, response: Response, caller: AuthenticatedCaller, webhook_id: str
 ) -> WebhookWithSecret:
-    """Return a new secret, shown this once; for a day the old one signs beside it."""
+    """Return a new secret, shown only here; for a day the old one also signs."""
     webhooks = services_of(request).webhooks
     rotated = await webhooks.rotate_secret(caller.organization.id, _webhook_id(webhook_id))
     response.headers["Cache-Control"] = "no-store"
@@ -111,7 +111,7 @@ async def rotate_webhook_secret(
 async def rotate_callback_secret(
     request: Request, response: Response, caller: AuthenticatedCaller
 ) -> CallbackSecret:
-    """Return what signs callbacks of videos, shown this once; for a day the old one does too."""
+    """Return the new signing secret of callbacks, shown only here; for a day the old one works."""
     secret = await services_of(request).callbacks.rotate_secret(caller.organization.id)
     response.headers["Cache-Control"] = "no-store"
     return CallbackSecret(secret=secret)
@@ -121,16 +121,16 @@ async def rotate_callback_secret(
 async def resume_webhook(
     request: Request, caller: AuthenticatedCaller, webhook_id: str
 ) -> WebhookInfo:
-    """Send again, beginning with everything that has waited."""
+    """Resume the webhook, with all pending deliveries first."""
     webhooks = services_of(request).webhooks
     return WebhookInfo.of(await webhooks.resume(caller.organization.id, _webhook_id(webhook_id)))
 
 
-@router.get("/webhooks/{webhook_id}/deliveries", summary="List what was sent")
+@router.get("/webhooks/{webhook_id}/deliveries", summary="List the deliveries of a webhook")
 async def list_deliveries(
     request: Request,
     caller: AuthenticatedCaller,
-    wanted: Annotated[DeliveryQuery, Query()],
+    query: Annotated[DeliveryQuery, Query()],
     *,
     webhook_id: str,
 ) -> DeliveryList:
@@ -140,14 +140,14 @@ async def list_deliveries(
     page = await services.delivery_log.page(
         organization_id,
         webhook.id,
-        before_position=int(wanted.cursor) if wanted.cursor else None,
-        limit=wanted.limit + 1,
+        before_position=int(query.cursor) if query.cursor else None,
+        limit=query.limit + 1,
     )
-    shown = page[: wanted.limit]
-    is_last = len(page) <= wanted.limit
+    deliveries = page[: query.limit]
+    is_last = len(page) <= query.limit
     return DeliveryList(
-        deliveries=[DeliveryInfo.of(each) for each in shown],
-        next_cursor=None if is_last else str(shown[-1].position),
+        deliveries=[DeliveryInfo.of(each) for each in deliveries],
+        next_cursor=None if is_last else str(deliveries[-1].position),
     )
 
 
@@ -155,7 +155,7 @@ async def list_deliveries(
 async def show_delivery(
     request: Request, caller: AuthenticatedCaller, delivery_id: str
 ) -> DeliveryInfoWithBody:
-    """Return what is sent, and every attempt with what the receiver said."""
+    """Return the body and every attempt with the receiver's response."""
     log = services_of(request).delivery_log
     detail = await log.get(caller.organization.id, _delivery_id(delivery_id))
     return DeliveryInfoWithBody.describe(detail)
@@ -167,7 +167,7 @@ async def show_delivery(
 async def redeliver(
     request: Request, caller: AuthenticatedCaller, delivery_id: str
 ) -> DeliveryInfoWithBody:
-    """Send it once more, as a new delivery; one that still waits is tried at once instead."""
+    """Send it again as a new delivery; a pending one is sent immediately instead."""
     log = services_of(request).delivery_log
     detail = await log.redeliver(caller.organization.id, _delivery_id(delivery_id))
     return DeliveryInfoWithBody.describe(detail)
@@ -183,7 +183,7 @@ async def list_topics(caller: AuthenticatedCaller) -> TopicList:
     "/test_webhook", openapi_extra=json_body(TestWebhook), summary="Send a sample of a topic"
 )
 async def test_webhook(request: Request, caller: AuthenticatedCaller) -> Message:
-    """Send a made-up event to the key's webhooks that want its topic."""
+    """Send a sample event to the key's webhooks that subscribe to its topic."""
     body = await read_json(request, TestWebhook, max_bytes=MAX_BODY_BYTES)
     webhooks = services_of(request).webhooks
     count = await webhooks.test(caller.organization.id, caller.api_key_id, body.topic)
@@ -192,7 +192,7 @@ async def test_webhook(request: Request, caller: AuthenticatedCaller) -> Message
 
 
 def _scope(body: CreateWebhook, caller: Caller) -> ApiKeyId | None:
-    """Return the key whose things are told of; None means all of the organization."""
+    """Return the key that limits the events; None means the whole organization."""
     if body.scope == "api_key" and caller.api_key_id is None:
         raise InvalidInput(
             "scope: a session has no API key; use the scope organization, or a key", field="scope"
