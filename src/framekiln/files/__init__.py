@@ -1,1 +1,1 @@
-"""Media that compositions use: what was uploaded, and what was fetched from a URL."""
+"""Media for compositions: uploaded files, and sources downloaded from URLs."""

@@ -1,6 +1,6 @@
-"""Chunks of an upload: what a request says it carries, and cutting its body into parts.
+"""Chunks of an upload: the declared range of a request, and the cutting of its body into parts.
 
-Pure, but for the function that is given to keep a part. Memory stays flat however long a body is.
+Pure, except for the function that stores a part. Memory stays constant for a body of any size.
 """
 
 from collections.abc import Awaitable, Callable
@@ -11,36 +11,35 @@ from framekiln.files.errors import ChunkMismatch, UploadGap
 
 PART_BYTES: Final = 8 << 20
 KEPT_BYTES: Final = 64 << 10
-"""Less than this is not worth a part when a connection breaks."""
+"""When a connection breaks, fewer bytes than this are not stored as a part."""
 
 Keep = Callable[[int, bytes], Awaitable[int]]
-"""Takes the place of a part and its bytes; returns the next byte that is missing."""
+"""Takes the offset and the bytes of a part; returns the next missing byte."""
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """What a request says of its body. Without an end it goes on until the body ends."""
+    """The declared range of a request's body. Without an end it ends with the body."""
 
     start: int = 0
     end: int | None = None
     """Not included."""
     total: int | None = None
-    """How large the sender thinks the whole is."""
+    """The total size, according to the client."""
     length: int | None = None
-    """How long the body is, where that is said beforehand."""
+    """The length of the body, if declared."""
 
     def check(self, *, byte_size: int, next_byte: int) -> int:
-        """Return where the body must end at the latest, or raise what does not fit."""
+        """Return the last possible end of the body, or raise `ChunkMismatch` or `UploadGap`."""
         if self.total is not None and self.total != byte_size:
             raise ChunkMismatch(
-                f"the range says that there are {self.total} bytes in all; {byte_size} were"
-                " declared",
+                f"the range has a total of {self.total} bytes, but {byte_size} were declared",
                 byte_size=byte_size,
             )
         end = self.end if self.end is not None else self.start + (self.length or 0)
         if end > byte_size:
             raise ChunkMismatch(
-                f"the chunk ends at byte {end}, and the upload has {byte_size}",
+                f"the chunk ends at byte {end}, but the upload has {byte_size}",
                 byte_size=byte_size,
             )
         if self.end is not None and self.length not in (None, self.end - self.start):
@@ -49,8 +48,8 @@ class Chunk:
             )
         if self.start > next_byte:
             raise UploadGap(
-                f"the chunk begins at byte {self.start}, and byte {next_byte} is missing; go on"
-                " there",
+                f"the chunk begins at byte {self.start}, but byte {next_byte} is missing;"
+                " continue there",
                 next_byte=next_byte,
                 byte_size=byte_size,
             )
@@ -58,10 +57,10 @@ class Chunk:
 
 
 class PartCutter:
-    """Cuts a body into parts as it comes; leaves out what is there already.
+    """Cuts a body into parts while it is received; skips bytes that are already stored.
 
-    The last part is held back until the body has ended: a body that turns out too long must not
-    complete an upload.
+    The last part is held back until the body has ended: a body that is too long must not complete
+    an upload.
     """
 
     def __init__(self, keep: Keep, *, start: int, end: int, next_byte: int) -> None:
@@ -73,22 +72,22 @@ class PartCutter:
 
     @property
     def position(self) -> int:
-        """Up to which byte the body has come."""
+        """The end of the received bytes."""
         return self._position
 
-    async def add(self, piece: bytes) -> None:
-        """Take the next bytes of the body."""
+    async def add(self, data: bytes) -> None:
+        """Add the next bytes of the body."""
         came_at = self._position
-        if came_at + len(piece) > self._end:
-            raise ChunkMismatch(f"the body goes on after byte {self._end}, where it should end")
-        self._position += len(piece)
+        if came_at + len(data) > self._end:
+            raise ChunkMismatch(f"the body continues after byte {self._end}, where it should end")
+        self._position += len(data)
         known = self._first + len(self._buffer) - came_at
-        self._buffer += piece[max(0, known) :]
+        self._buffer += data[max(0, known) :]
         while len(self._buffer) > PART_BYTES:
             await self._pass_on(PART_BYTES)
 
     async def finish(self, *, at_least: int = 1) -> None:
-        """Pass on what is left, if it is worth it."""
+        """Store the remaining bytes, if there are at least `at_least`."""
         if len(self._buffer) >= at_least:
             await self._pass_on(len(self._buffer))
 
@@ -99,6 +98,6 @@ class PartCutter:
         next_byte = await self._keep(self._first, part)
         self._first += size
         if next_byte > self._first:
-            # Somebody else sends the same and is ahead of us.
+            # Another request sends the same bytes and is ahead.
             del self._buffer[: next_byte - self._first]
             self._first = next_byte

@@ -1,6 +1,6 @@
 """Completes an upload: joins the parts of tracks, checks images and captions and makes them ready.
 
-Videos are not for here: they are processed by a worker.
+Videos are processed by a worker instead.
 """
 
 import tempfile
@@ -33,7 +33,7 @@ from framekiln.storage.errors import BlobNotFound
 
 
 class UploadCompletion:
-    """Runs in the request that brings the last byte. Idempotent."""
+    """Runs in the request that sends the last byte. Idempotent."""
 
     def __init__(
         self, database: Database, *, blobs: BlobStore, clock: Clock, events: FileEvents
@@ -44,11 +44,11 @@ class UploadCompletion:
         self._clock = clock
 
     async def finish(self, file: File, track: Track | None) -> None:
-        """Make one blob of the parts; raises what is wrong with the content of a small file."""
+        """Join the parts into one blob; raises when the content of a small file is invalid."""
         track_id = track.track_id if track else OWN_CONTENT
         async with self._database.connection() as connection:
             parts = await part_store.list_all(connection, file.id, track_id)
-        # Another request may be finishing it too: then the parts are gone, sooner or later.
+        # Another request may complete it too: then the parts disappear.
         with suppress(BlobNotFound):
             if parts and track is not None:
                 await self._finish_track(file, track, parts)
@@ -93,7 +93,7 @@ class UploadCompletion:
             if is_ready:
                 await self._events.record(connection, file.id)
         if not is_ready:
-            # Deleted or expired meanwhile.
+            # It was deleted or has expired.
             await self._blobs.delete(source_key(file.organization_id, file.id))
 
     async def _refuse(self, file: File, error: FramekilnError) -> None:

@@ -1,6 +1,6 @@
-"""What uploaded bytes are, by looking at them: never by their name or by what they are called.
+"""Finds the type of uploaded bytes from the content, never from the name or the declared type.
 
-The first bytes are looked at here; whatever reads further does so in a confined child.
+Only the first bytes are read here; a confined child reads the rest.
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from framekiln.kit.media_kind import MediaKind
 from framekiln.media.errors import UnreadableCaptions
 from framekiln.media.sniff import HEAD_BYTES, sniff
 
-# Sound is a video without pictures.
+# Sound is a video without a video track.
 _KINDS: Final[dict[FileType, tuple[MediaKind, ...]]] = {
     FileType.VIDEO: (MediaKind.VIDEO, MediaKind.AUDIO),
     FileType.IMAGE: (MediaKind.IMAGE,),
@@ -40,21 +40,21 @@ def check_type(file_type: FileType, path: Path) -> str:
         found = sniff(file.read(HEAD_BYTES))
     if found.kind not in _KINDS[file_type] or found.mime_type is None:
         raise WrongContent(
-            f"the content is {found.mime_type or 'of no kind that we know'}; a file of type"
-            f" {file_type} is {_EXAMPLES[file_type]}",
+            f"the content is {found.mime_type or 'of an unknown type'}; a file of type"
+            f" {file_type} must be {_EXAMPLES[file_type]}",
             media_type=found.mime_type,
         )
     return found.mime_type
 
 
 async def inspect_content(file_type: FileType, path: Path) -> FileFacts:
-    """Return what an image or caption is, or raise what is wrong with it.
+    """Return the facts of an image or caption, or raise when it is invalid.
 
-    The folder of `path` is its own, and is handed to the checking child.
+    `path` must be alone in its folder, which the confined child gets.
     """
     media_type = check_type(file_type, path)
     try:
-        told = await run_confined(
+        result = await run_confined(
             _CHECKS[file_type],
             {"source": path.name},
             limits=_LIMITS,
@@ -62,4 +62,4 @@ async def inspect_content(file_type: FileType, path: Path) -> FileFacts:
         )
     except UnreadableCaptions as error:
         raise WrongContent(error.message) from error
-    return FileFacts(media_type, told.get("width_px"), told.get("height_px"))
+    return FileFacts(media_type, result.get("width_px"), result.get("height_px"))

@@ -1,4 +1,4 @@
-"""What can be wrong with files and their uploads."""
+"""Errors of files and their uploads."""
 
 from framekiln.kit.errors import (
     CompositionFailed,
@@ -23,13 +23,13 @@ class TrackNotFound(NotFound):
 
 
 class FileExpired(Gone):
-    """Its `expires_at` has passed and its content is gone."""
+    """Its `expires_at` has passed and its content is deleted."""
 
     code = "file_expired"
 
 
 class FileNotReady(Conflict):
-    """Its content was asked for before it was there, or it failed."""
+    """Its content was requested before it was ready, or it failed."""
 
     code = "file_not_ready"
 
@@ -53,42 +53,42 @@ class TooManyTracks(Conflict):
 
 
 class UploadGap(OutOfRange):
-    """A chunk begins after the next byte that is expected; `next_byte` says which."""
+    """A chunk begins after the next missing byte, which is in `next_byte`."""
 
     code = "upload_gap"
 
 
 class ChunkMismatch(InvalidInput):
-    """Range, length and size of a chunk do not fit each other, or the upload."""
+    """Range, length and size of a chunk do not match each other, or the upload."""
 
     code = "chunk_mismatch"
 
 
 class TooManyParts(InvalidInput):
-    """An upload came in too many small pieces."""
+    """An upload was sent in too many small chunks."""
 
     code = "too_many_parts"
 
 
 class Md5Mismatch(InvalidInput):
-    """The bytes that came have another sum than was declared."""
+    """The MD5 of the uploaded bytes is not the declared one."""
 
     code = "md5_mismatch"
 
 
 class WrongContent(InvalidInput):
-    """The bytes are not what the file's type says."""
+    """The bytes do not match the file's type."""
 
     code = "wrong_content"
 
 
 class InvalidIndex(InvalidInput):
-    """A fragment index has the wrong shape or does not fit the tracks."""
+    """A fragment index is malformed or does not match the tracks."""
 
     code = "invalid_index"
 
 
 class FileKillsWorkers(CompositionFailed):
-    """One worker after the other died while it processed the file."""
+    """Several workers died while they processed the file."""
 
     code = "file_kills_workers"

@@ -1,4 +1,4 @@
-"""Webhooks hear of each state that a file comes into, in the transaction of the change."""
+"""Webhook events of files, recorded in the transaction of each state change."""
 
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ _TOPICS: Final = {
 
 
 class FileEvents:
-    """Tells what became of files."""
+    """Records webhook events of files."""
 
     def __init__(self, outbox: Outbox) -> None:
         self._outbox = outbox
@@ -29,7 +29,7 @@ class FileEvents:
     async def record(
         self, connection: Connection, file_id: FileId, topic: str | None = None
     ) -> None:
-        """Say which state a file is in now, under the topic of that state or another."""
+        """Record the current state of a file, under the topic of that state or another."""
         file = await store.find_by_id(connection, file_id)
         if file is not None:
             event = Event(
@@ -43,7 +43,7 @@ class FileEvents:
 
 
 def event_data(file: File) -> dict[str, Any]:
-    """Return a file as receivers of events see it."""
+    """Return the event data of a file."""
     return {
         "id": str(file.id),
         "type": str(file.type),

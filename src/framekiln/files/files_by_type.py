@@ -1,4 +1,4 @@
-"""Finds files of one type only. Changes nothing: for that there is `Files`."""
+"""Finds files of one type. Read only; `Files` makes changes."""
 
 from framekiln.db.pool import Database
 from framekiln.files import store as file_store
@@ -11,7 +11,7 @@ from framekiln.kit.ids import FileId, OrganizationId
 
 
 class FilesByType:
-    """The files of all organizations, seen through their types."""
+    """The files of all organizations, by type."""
 
     def __init__(self, database: Database, *, clock: Clock) -> None:
         self._database = database
@@ -20,7 +20,7 @@ class FilesByType:
     async def get(
         self, organization_id: OrganizationId, file_id: FileId, *, file_type: FileType
     ) -> File:
-        """Return a file of that type."""
+        """Return a file of this type."""
         async with self._database.connection() as connection:
             file = await file_store.find(connection, organization_id, file_id)
         if file is None or file.type is not file_type:
@@ -35,7 +35,7 @@ class FilesByType:
         file_type: FileType,
         with_size: bool = True,
     ) -> File:
-        """Return the file of that type with this sum that is best to use."""
+        """Return the best file of this type with this MD5."""
         async with self._database.connection() as connection:
             found = await file_type_store.find_by_type_and_md5(
                 connection,

@@ -1,8 +1,8 @@
-"""Checks a fragment index that a caller made: whatever it points at must lie in the tracks.
+"""Checks a fragment index that a client made: all its offsets must be inside the tracks.
 
-Of tracks that have not come yet it says how many bytes they need to have. Runs in a confined child
-(`task`), because an index may be large. Pure but for the two files. Fields that we do not know are
-kept: players may.
+For tracks that are not uploaded yet it returns how many bytes they need. Runs in a confined child
+(`task`), because an index may be large. Pure except for the two files. Unknown fields are kept:
+players may use them.
 """
 
 import json
@@ -24,9 +24,9 @@ _LARGEST_SIDE_PX: Final = 1 << 16
 
 
 def task(args: dict[str, Any], report: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Read `uploaded`, write what is accepted to `accepted`; `sizes` has bytes by track.
+    """Read `uploaded` and write the accepted index to `accepted`; `sizes` has bytes by track.
 
-    With `may_wait` it may name tracks that are not in `sizes`.
+    With `may_wait` the index may name tracks that are not in `sizes`.
     """
     sizes = args["sizes"]
     raw = Path(args["uploaded"]).read_bytes()
@@ -38,12 +38,12 @@ def task(args: dict[str, Any], report: Callable[[dict[str, Any]], None]) -> dict
 
 
 def check_index(raw: bytes, sizes: Mapping[str, int], *, may_wait: bool = False) -> dict[str, Any]:
-    """Return the index as it will be served, or raise `InvalidIndex`."""
+    """Return the index that is served, or raise `InvalidIndex`."""
     index = _parse(raw)
     if not isinstance(index, dict):
         _refuse("must be an object with an entry for each track")
     if _SCRUB not in sizes:
-        # Tools list the track for scrubbing without uploading it.
+        # Tools list the scrub track without uploading it.
         index.pop(_SCRUB, None)
     if not index:
         _refuse("has no track")
@@ -57,13 +57,13 @@ def check_index(raw: bytes, sizes: Mapping[str, int], *, may_wait: bool = False)
 
 
 def bytes_needed(entry: Mapping[str, Any]) -> int:
-    """Return how long a track must be for everything that its entry points at."""
+    """Return how many bytes a track needs for all offsets of its entry."""
     spans = [entry["initSegment"], *entry["segments"]]
     return max(int(span["offset"] + span["size"]) for span in spans)
 
 
 def index_facts(index: Mapping[str, Any]) -> dict[str, Any]:
-    """Return size and length of what the tracks show."""
+    """Return the picture size and the duration of the tracks."""
     shown = [entry for key, entry in index.items() if key != _SCRUB] or list(index.values())
     pictures = [entry for entry in shown if entry["type"] == "video"]
     lengths_ms = [Fraction(entry["duration"]) * 1000 / entry["timescale"] for entry in shown]
@@ -106,7 +106,7 @@ def _check_entry(key: str, entry: Any, size: int | None) -> None:
 def _check_segment(segment: Any, where: str, size: int | None) -> None:
     _check_span(segment, where, size)
     for name in _SEGMENT_FIELDS:
-        # A first picture may come before time zero.
+        # The first frame may come before time zero.
         _check_number(segment, name, where, least=-_LARGEST)
 
 
@@ -116,14 +116,14 @@ def _check_span(span: Any, where: str, size: int | None) -> None:
     _check_number(span, "offset", where)
     _check_number(span, "size", where, least=1)
     if size is not None and span["offset"] + span["size"] > size:
-        _refuse(f"{where} ends at byte {span['offset'] + span['size']}; the track has {size}")
+        _refuse(f"{where} ends at byte {span['offset'] + span['size']}, but the track has {size}")
 
 
 def _check_number(
     entry: dict[str, Any], name: str, where: str, *, least: int = 0, most: int = _LARGEST
 ) -> None:
     value = entry.get(name)
-    # True is an int to Python.
+    # In Python, True is an int.
     if type(value) is not int or not least <= value <= most:
         _refuse(f"{where}: `{name}` must be a whole number, {least} to {most}")
 

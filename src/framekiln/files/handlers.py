@@ -1,9 +1,8 @@
-"""Job handlers of files: process an upload into tracks, index and overview.
+"""Job handlers of files: process an upload into tracks, an index and an overview.
 
-`PrepareVideo` is shared with streams.
-
-Strangers' bytes are decoded in confined children only. A job runs again from the start after a
-crash: every blob is replaced whole, and only the worker that holds the file may make it ready.
+`PrepareVideo` is also the base of the handler of streams. Uploaded bytes are decoded only in
+confined children. After a crash a job runs again from the start: it replaces whole blobs, and only
+the worker that has taken the file may make it ready.
 """
 
 import tempfile
@@ -46,7 +45,7 @@ from framekiln.media.tracks.split import INDEX_NAME, track_path
 from framekiln.storage.blob_store import BlobStore
 
 SOURCE: Final = "source"
-"""The name of the whole film in the work folder."""
+"""The name of the whole video in the work folder."""
 _OVERVIEW_LIMITS: Final = ResourceLimits(
     cpu_s=3600, memory_bytes=2 << 30, file_bytes=256 << 20, wall_s=1800
 )
@@ -56,16 +55,18 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class ProcessingResult:
-    """What came of a video."""
+    """The result of processing a video."""
 
     facts: FileFacts
     tracks: list[NewTrack]
 
     @classmethod
-    def from_child(cls, told: dict[str, Any], media_type: str) -> "ProcessingResult":
-        """Read what the child told that made the tracks."""
-        tracks = [*told["tracks"], *([told["scrub"]] if told["scrub"] else [])]
-        facts = FileFacts(media_type, told["width_px"], told["height_px"], told["duration_ms"])
+    def from_child(cls, result: dict[str, Any], media_type: str) -> "ProcessingResult":
+        """Read the result of the confined child that made the tracks."""
+        tracks = [*result["tracks"], *([result["scrub"]] if result["scrub"] else [])]
+        facts = FileFacts(
+            media_type, result["width_px"], result["height_px"], result["duration_ms"]
+        )
         return cls(facts, [_track(each) for each in tracks])
 
 
@@ -77,9 +78,9 @@ class ProgressRange:
     start: int
     end: int
 
-    def report(self, told: dict[str, Any]) -> None:
-        """Pass on how far a child is; what it tells may be anything."""
-        part = told.get("progress")
+    def report(self, message: dict[str, Any]) -> None:
+        """Report the progress of a confined child, whose message is not trusted."""
+        part = message.get("progress")
         if isinstance(part, int | float):
             self.progress.report(
                 self.start + int(max(0.0, min(1.0, part)) * (self.end - self.start))
@@ -88,13 +89,13 @@ class ProgressRange:
 
 @dataclass(frozen=True)
 class PrepareVideo(ABC):
-    """Handles the jobs that make a video ready; each kind says how its tracks come about."""
+    """Handles the jobs that make a video ready; subclasses make the tracks."""
 
     worker: FileWorker
     blobs: BlobStore
 
     async def __call__(self, job: JobContext) -> None:
-        """Make a file ready, or say why that cannot be."""
+        """Make a file ready, or record why it failed."""
         file_id = FileId(UUID(job.args["file_id"]))
         owner = OrganizationId(UUID(job.args["organization_id"]))
         async with fail_on_last_attempt(job, partial(self._fail, owner, file_id)):
@@ -125,11 +126,11 @@ class PrepareVideo(ABC):
         ):
             await self.blobs.delete_prefix(self._input_prefix(file.organization_id, file.id))
         elif not await self.worker.is_needed(file):
-            # Deleted or expired while we worked, and we have stored something since.
+            # It was deleted or expired during the work, and blobs were stored since.
             await self.blobs.delete_prefix(file_prefix(file.organization_id, file.id))
 
     async def _store(self, file: File, folder: Path) -> None:
-        """Keep what is in the folder; there is no overview of some files."""
+        """Store the content of the folder; some files have no overview."""
         owner, file_id = file.organization_id, file.id
         paths = {
             source_key(owner, file_id): folder / SOURCE,
@@ -149,36 +150,36 @@ class PrepareVideo(ABC):
             await self.blobs.delete(source_key(owner, file_id))
 
 
-async def make_overview(folder: Path, stretch: ProgressRange) -> None:
-    """Make thumbnails and waveform of the source; a file is ready without them too."""
+async def make_overview(folder: Path, progress: ProgressRange) -> None:
+    """Make thumbnails and waveform of the source; a file can be ready without them."""
     try:
         await run_confined(
             "framekiln.media.analysis.overview:overview_task",
             {"source": SOURCE, "folder": "."},
             limits=_OVERVIEW_LIMITS,
             folder=folder,
-            on_report=stretch.report,
+            on_report=progress.report,
         )
     except FramekilnError as error:
-        log.warning("no overview", code=error.code, reason=error.message)
+        log.warning("files.overview_failed", code=error.code, reason=error.message)
 
 
-def _track(told: dict[str, Any]) -> NewTrack:
+def _track(track: dict[str, Any]) -> NewTrack:
     return NewTrack(
-        track_id=told["track_id"],
-        type=told["type"],
-        codec_name=told["codec_name"],
-        duration_ms=told["duration_ms"],
-        byte_size=told["byte_size"],
-        probe_info=told["probe_info"],
+        track_id=track["track_id"],
+        type=track["type"],
+        codec_name=track["codec_name"],
+        duration_ms=track["duration_ms"],
+        byte_size=track["byte_size"],
+        probe_info=track["probe_info"],
     )
 
 
-# An hour of film in a codec that has to be encoded anew takes about as long on a slow machine.
+# Re-encoding an hour of video takes about an hour on a slow machine.
 _SPLIT_LIMITS: Final = ResourceLimits(
     cpu_s=8 * 3600, memory_bytes=4 << 30, file_bytes=8 * MAX_BYTES[FileType.VIDEO], wall_s=4 * 3600
 )
-# Where each step begins, in thousandths of all the work.
+# The start of each step, in thousandths of all the work.
 _SPLIT_AT: Final = 100
 _OVERVIEW_AT: Final = 850
 _STORE_AT: Final = 950
@@ -191,7 +192,7 @@ class ProcessFile(PrepareVideo):
     async def _process(
         self, file: File, folder: Path, progress: ProgressReporter[int]
     ) -> ProcessingResult:
-        """Put the original together, check it, and make tracks and index of it."""
+        """Join the original, check it, and make tracks and an index from it."""
         source = folder / SOURCE
         size = file.byte_size or 1
         md5 = await write_joined(
@@ -202,7 +203,7 @@ class ProcessFile(PrepareVideo):
         )
         check_md5(file, md5)
         media_type = check_type(file.type, source)
-        told = await run_confined(
+        result = await run_confined(
             "framekiln.media.tracks.split:split_task",
             {"source": source.name, "folder": "."},
             limits=_SPLIT_LIMITS,
@@ -211,7 +212,7 @@ class ProcessFile(PrepareVideo):
         )
         await make_overview(folder, ProgressRange(progress, _OVERVIEW_AT, _STORE_AT))
         progress.report(_STORE_AT)
-        return ProcessingResult.from_child(told, media_type)
+        return ProcessingResult.from_child(result, media_type)
 
     def _input_prefix(self, owner: OrganizationId, file_id: FileId) -> str:
         return parts_prefix(owner, file_id, OWN_CONTENT)

@@ -15,7 +15,7 @@ def parse_file_id(text: str) -> FileId:
 
 
 def parse_track_id(text: str) -> int:
-    """Return the number of a track in an address; -1 is the track for scrubbing."""
+    """Parse a track number from a URL; -1 is the scrub track."""
     if not re.fullmatch(r"-1|[1-9][0-9]{0,4}", text):
         raise TrackNotFound(f"there is no track {text[:100]!r}: tracks have numbers, from 1")
     return int(text)

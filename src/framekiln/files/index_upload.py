@@ -1,4 +1,4 @@
-"""Checks an uploaded index in a confined child, and that the tracks it names are what they say."""
+"""Checks an uploaded index in a confined child, and that the tracks it names are playable."""
 
 from collections.abc import Mapping
 from contextlib import aclosing
@@ -35,24 +35,24 @@ _MATROSKA: Final = b"\x1a\x45\xdf\xa3"
 
 @dataclass(frozen=True)
 class CheckedIndex:
-    """An index as it will be served, and what it says of the file."""
+    """An index that is served, and the facts of the file in it."""
 
     path: Path
     facts: FileFacts
     needs: Mapping[int, int]
-    """By the number of each track that has not come: how many bytes the index needs of it."""
+    """For each track that is not uploaded yet: the number of bytes that the index needs."""
 
 
 async def check_uploaded_index(
     file: File, tracks: list[Track], uploaded: Path, *, blobs: BlobStore
 ) -> CheckedIndex:
-    """Return what is accepted of an index; it stands beside the uploaded one.
+    """Return the accepted index; it is written next to the uploaded one.
 
-    Only a file of which nothing has been made can wait for tracks that are missing.
+    Only a file that is not being processed can wait for missing tracks.
     """
     sizes = {str(track.track_id): track.byte_size for track in tracks if track.is_complete}
     accepted = uploaded.with_name("accepted.json")
-    told = await run_confined(
+    result = await run_confined(
         "framekiln.files.fragment_index:task",
         {
             "uploaded": uploaded.name,
@@ -63,22 +63,22 @@ async def check_uploaded_index(
         limits=_LIMITS,
         folder=uploaded.parent,
     )
-    needs = {int(track_id): size_bytes for track_id, size_bytes in told["needs"].items()}
-    for track_id in told["tracks"]:
+    needs = {int(track_id): size_bytes for track_id, size_bytes in result["needs"].items()}
+    for track_id in result["tracks"]:
         key = track_key(file.organization_id, file.id, track_id)
         if track_id not in needs and not await is_playable_track(blobs, key):
             raise not_mp4(track_id)
     facts = FileFacts(
-        media_type="video/mp4" if told["width"] else "audio/mp4",
-        width_px=told["width"],
-        height_px=told["height"],
-        duration_ms=told["duration_ms"],
+        media_type="video/mp4" if result["width"] else "audio/mp4",
+        width_px=result["width"],
+        height_px=result["height"],
+        duration_ms=result["duration_ms"],
     )
     return CheckedIndex(accepted, facts, needs)
 
 
 async def is_playable_track(blobs: BlobStore, key: str) -> bool:
-    """Whether a track begins as players expect it: as MP4, or as WebM where it has alpha."""
+    """Return whether a track is an MP4, or a WebM, as tracks with alpha are."""
     head = b""
     async with aclosing(blobs.stream(key, end=8)) as chunks:
         async for chunk in chunks:
@@ -87,7 +87,7 @@ async def is_playable_track(blobs: BlobStore, key: str) -> bool:
 
 
 def not_mp4(track_id: int) -> InvalidIndex:
-    """Return the error that an index names a track which is none."""
+    """Return the error for a track that is not an MP4."""
     return InvalidIndex(f"track {track_id} is not an MP4 file")
 
 
@@ -99,7 +99,7 @@ async def apply_index(
     events: FileEvents,
     now: datetime,
 ) -> None:
-    """Make the file ready if its index needs no more tracks; else let the index wait."""
+    """Make the file ready if its index needs no more tracks; else store the waiting index."""
     if index.needs:
         await track_store.put_waiting_index(connection, file_id, index)
         return
@@ -132,7 +132,7 @@ def _misfit(index: WaitingIndex, track: Track, *, is_mp4: bool) -> InvalidIndex 
     needed = index.needs[track.track_id]
     if track.byte_size < needed:
         return InvalidIndex(
-            f"the index points at byte {needed} of track {track.track_id}, which has"
-            f" {track.byte_size}: upload an index that fits"
+            f"the index needs {needed} bytes of track {track.track_id}, which has"
+            f" {track.byte_size}: upload a matching index"
         )
     return None if is_mp4 else not_mp4(track.track_id)

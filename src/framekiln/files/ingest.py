@@ -1,4 +1,4 @@
-"""Sources named by URL are downloaded once per organization, kept for an hour, and shared.
+"""Downloads sources by URL, once per organization and hour, for all its renders.
 
 Every download goes through the guarded fetcher. Nothing is decoded here.
 """
@@ -25,7 +25,7 @@ _REMOVED_AT_A_TIME: Final = 200
 
 
 class Ingest:
-    """Downloads sources, or finds those that are here already."""
+    """Downloads sources, or finds those that are already stored."""
 
     def __init__(
         self, database: Database, *, blobs: BlobStore, fetcher: GuardedFetcher, clock: Clock
@@ -37,20 +37,20 @@ class Ingest:
         self._places = asyncio.Semaphore(_DOWNLOADS_AT_A_TIME)
 
     async def get(self, organization_id: OrganizationId, url: str) -> IngestedAsset:
-        """Return the asset behind a URL; raises what the fetcher raises."""
+        """Return the asset of a URL; raises the errors of the fetcher."""
         if found := await self.find(organization_id, url):
             return found
         async with (
             self._places,
             ingested_asset_store.download_lock(self._database, organization_id, url),
         ):
-            # Another may have finished it while we waited for our turn.
+            # Another download may have finished while this one waited.
             return await self.find(organization_id, url) or await self._download(
                 organization_id, url
             )
 
     async def remove_expired(self) -> int:
-        """Delete what has been kept long enough; return how many assets went."""
+        """Delete expired assets; return how many."""
         async with self._database.transaction() as connection:
             keys = await ingested_asset_store.delete_expired(
                 connection, now=self._clock.now(), limit=_REMOVED_AT_A_TIME
@@ -60,7 +60,7 @@ class Ingest:
         return len(keys)
 
     async def find(self, organization_id: OrganizationId, url: str) -> IngestedAsset | None:
-        """Return what was downloaded from a URL before and is still kept."""
+        """Return the stored asset of a URL, if there is one."""
         async with self._database.connection() as connection:
             return await ingested_asset_store.find_valid(
                 connection, organization_id, url, now=self._clock.now()

@@ -50,7 +50,7 @@ async def insert(connection: Connection, asset: IngestedAsset) -> None:
 
 
 async def delete_expired(connection: Connection, *, now: datetime, limit: int) -> list[str]:
-    """Forget assets that have expired and return the keys of their bytes."""
+    """Delete the rows of expired assets and return their blob keys."""
     cursor = await connection.execute(
         """
         DELETE FROM ingested_asset WHERE id IN (
@@ -67,7 +67,7 @@ async def delete_expired(connection: Connection, *, now: datetime, limit: int) -
 async def download_lock(
     database: Database, organization_id: OrganizationId, url: str
 ) -> AsyncIterator[None]:
-    """Let one download of a URL run at a time, on all machines; a dead one gives way at once."""
+    """Allow one download of a URL at a time on all machines; the lock ends with the connection."""
     key = f"ingest:{organization_id}:{url}"
     async with database.connection() as connection:
         await connection.execute("SELECT pg_advisory_lock(hashtextextended(%s, 0))", (key,))

@@ -10,7 +10,7 @@ FILES_QUEUE: Final = "files"
 
 
 def process_job(file: File) -> NewJob:
-    """Return the job that makes tracks and an index of an uploaded video."""
+    """Return the job that makes tracks and an index from an uploaded video."""
     args = {"file_id": str(file.id), "organization_id": str(file.organization_id)}
     return NewJob(kind=PROCESS_FILE, args=args, queue=FILES_QUEUE)
 
@@ -19,6 +19,6 @@ ASSEMBLE_STREAM: Final = "file.assemble"
 
 
 def assemble_job(file: File) -> NewJob:
-    """Return the job that makes track files of a sealed stream."""
+    """Return the job that makes track files from a sealed stream."""
     args = {"file_id": str(file.id), "organization_id": str(file.organization_id)}
     return NewJob(kind=ASSEMBLE_STREAM, args=args, queue=FILES_QUEUE)

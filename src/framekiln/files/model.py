@@ -1,4 +1,4 @@
-"""A file: what a caller registered, where it stands, what its content turned out to be."""
+"""A file: its registration, its status and the facts of its content."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId
 
 OWN_CONTENT: Final = 0
-"""Stands for the file itself where a track is named."""
+"""The track id that means the file itself."""
 SCRUB_TRACK: Final = -1
-"""A small track, to move through a video quickly."""
+"""A small track for scrubbing."""
 
 TrackType = Literal["audio", "video"]
 
 
 class FileType(StrEnum):
-    """What a file is for; sound comes as a video without pictures."""
+    """The type of a file; sound is a video without a video track."""
 
     VIDEO = "video"
     IMAGE = "image"
@@ -27,7 +27,7 @@ class FileType(StrEnum):
 
 
 class FileStatus(StrEnum):
-    """Where a file stands (spec 3.2)."""
+    """The status of a file (spec 3.2)."""
 
     CREATED = "created"
     UPLOADING = "uploading"
@@ -38,7 +38,7 @@ class FileStatus(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing more happens to it by itself."""
+        """Whether the status is final."""
         return self in (FileStatus.READY, FileStatus.FAILED)
 
     @property
@@ -48,17 +48,17 @@ class FileStatus(StrEnum):
 
     @property
     def can_await_tracks(self) -> bool:
-        """Whether nothing else is made of it, so that an index may wait for tracks."""
+        """Whether no processing has started, so that an index may wait for tracks."""
         return self.takes_content or self is FileStatus.FAILED
 
     @property
     def is_all_sent(self) -> bool:
-        """Whether nothing is left to be sent, be it as bytes, as tracks or as fragments."""
+        """Whether everything is uploaded: bytes, tracks or fragments."""
         return not self.takes_content and self is not FileStatus.RECEIVING
 
 
 _S = FileStatus
-# The one table of allowed changes. An index makes any file ready that has the tracks for it.
+# The allowed status changes. An index makes any file ready that has all its tracks.
 CHANGES: dict[FileStatus, frozenset[FileStatus]] = {
     _S.CREATED: frozenset({_S.UPLOADING, _S.RECEIVING, _S.PROCESSING, _S.READY, _S.FAILED}),
     _S.UPLOADING: frozenset({_S.PROCESSING, _S.READY, _S.FAILED}),
@@ -79,13 +79,13 @@ MAX_TRACKS: Final = 64
 
 
 def states_before(after: FileStatus) -> list[str]:
-    """Return the states from which `after` may be entered, for the guard of an update."""
+    """Return the states from which `after` is allowed, for the condition of an update."""
     return [str(state) for state, changes in CHANGES.items() if after in changes]
 
 
 @dataclass(frozen=True)
 class NewFile:
-    """A file about to be registered; without a size only its tracks will come."""
+    """A file to register; without a size only its tracks are uploaded."""
 
     filename: str
     type: FileType
@@ -97,7 +97,7 @@ class NewFile:
 
 @dataclass(frozen=True)
 class File:
-    """One file, as stored."""
+    """A stored file."""
 
     id: FileId
     organization_id: OrganizationId
@@ -108,12 +108,12 @@ class File:
     byte_size: int | None
     md5: str | None
     mime_type: str | None
-    """As the caller said; never trusted."""
+    """As declared by the caller; never trusted."""
     media_type: str | None
-    """What the content is, once it was looked at."""
+    """The type of the content, once it was checked."""
     next_byte: int
     has_source: bool
-    """Whether the original is kept, and not only tracks."""
+    """Whether the original is stored, and not only tracks."""
     width_px: int | None
     height_px: int | None
     duration_ms: int | None
@@ -125,13 +125,13 @@ class File:
     content_removed_at: datetime | None
 
     def has_expired(self, now: datetime) -> bool:
-        """Whether its content may not be given out any more."""
+        """Whether the file has expired, so that its content must not be served."""
         return self.expires_at is not None and self.expires_at <= now
 
 
 @dataclass(frozen=True)
 class NewTrack:
-    """A track about to be uploaded or just made. `probe_info` is what ffprobe says of it."""
+    """A track to upload or just made. `probe_info` has the output of ffprobe."""
 
     track_id: int
     type: TrackType
@@ -143,7 +143,7 @@ class NewTrack:
 
 @dataclass(frozen=True)
 class Track:
-    """One track of a file: a fragmented MP4 of its own."""
+    """One track of a file: a separate fragmented MP4."""
 
     file_id: FileId
     track_id: int
@@ -157,12 +157,12 @@ class Track:
 
 
 def complete_track_ids(tracks: Sequence[Track]) -> set[int]:
-    """Return the numbers of those tracks whose bytes are all here."""
+    """Return the numbers of the complete tracks."""
     return {track.track_id for track in tracks if track.is_complete}
 
 
 def default_tracks(tracks: Sequence[Track]) -> list[Track]:
-    """Return the tracks that are seen and heard: the first picture and the first sound."""
+    """Return the tracks that are played: the first video and the first audio track."""
     usable = [track for track in tracks if track.is_complete and track.track_id > 0]
     seen = [track for track in usable if track.type == "video"][:1]
     return seen + [track for track in usable if track.type == "audio"][:1]
@@ -170,7 +170,7 @@ def default_tracks(tracks: Sequence[Track]) -> list[Track]:
 
 @dataclass(frozen=True)
 class FileFacts:
-    """What the content of a file turned out to be."""
+    """The facts of a file's content."""
 
     media_type: str
     width_px: int | None = None
@@ -180,16 +180,16 @@ class FileFacts:
 
 @dataclass(frozen=True)
 class WaitingIndex:
-    """An index that came before some of its tracks: what it says, and needs of each of them."""
+    """An index that was uploaded before some of its tracks, and the bytes that each needs."""
 
     facts: FileFacts
     needs: Mapping[int, int]
-    """Bytes, by the number of the track."""
+    """Bytes by track number."""
 
 
 @dataclass(frozen=True)
 class FileProgress:
-    """How far the processing of a file is."""
+    """The progress of a file's processing."""
 
     status: FileStatus
     permille: int
@@ -202,53 +202,53 @@ class FileProgress:
 
 
 def normalize_md5(md5: str) -> str:
-    """Return a sum as it is compared: without dashes, in lower case."""
+    """Return an MD5 in the form that is compared: without dashes, in lower case."""
     return md5.replace("-", "").lower()
 
 
 def progress_topic(file: FileId) -> str:
-    """Return what followers of a file's progress listen for."""
+    """Return the notification topic of a file's progress."""
     return f"file:{file}"
 
 
 def file_prefix(organization: OrganizationId, file: FileId) -> str:
-    """Return where everything of a file is kept."""
+    """Return the prefix of all blobs of a file."""
     return f"org/{organization}/files/{file}"
 
 
 def source_key(organization: OrganizationId, file: FileId) -> str:
-    """Return where the original bytes are kept."""
+    """Return the key of the original."""
     return f"{file_prefix(organization, file)}/source"
 
 
 def track_key(organization: OrganizationId, file: FileId, track_id: int) -> str:
-    """Return where a track is kept."""
+    """Return the key of a track."""
     return f"{file_prefix(organization, file)}/tracks/{track_id}.mp4"
 
 
 def index_key(organization: OrganizationId, file: FileId) -> str:
-    """Return where the fragment index is kept."""
+    """Return the key of the fragment index."""
     return f"{file_prefix(organization, file)}/index.json"
 
 
 def thumbnails_key(organization: OrganizationId, file: FileId) -> str:
-    """Return where the sheet of small pictures is kept; not every file has one."""
+    """Return the key of the thumbnail sheet; not every file has one."""
     return f"{file_prefix(organization, file)}/thumbnails.jpg"
 
 
 def waveform_key(organization: OrganizationId, file: FileId) -> str:
-    """Return where the outline of the sound is kept; not every file has one."""
+    """Return the key of the waveform; not every file has one."""
     return f"{file_prefix(organization, file)}/waveform.json"
 
 
 def parts_prefix(organization: OrganizationId, file: FileId, track_id: int) -> str:
-    """Return where the parts of an upload wait until it is whole."""
+    """Return the prefix of the parts of an incomplete upload."""
     return f"{file_prefix(organization, file)}/parts/{track_id}"
 
 
 @dataclass(frozen=True)
 class IngestedAsset:
-    """A downloaded source; valid, and not downloaded again, until it expires."""
+    """A downloaded source, which is used until it expires."""
 
     id: UUID
     organization_id: OrganizationId
@@ -261,15 +261,15 @@ class IngestedAsset:
 
 
 def ingested_asset_key(organization: OrganizationId, asset: UUID) -> str:
-    """Return where the bytes of an ingested asset are kept."""
+    """Return the key of an ingested asset."""
     return f"org/{organization}/assets/{asset}"
 
 
 def sampled_frames_prefix(organization: OrganizationId, file: FileId) -> str:
-    """Return where all pictures of a file are kept."""
+    """Return the prefix of all sampled frames of a file."""
     return f"{file_prefix(organization, file)}/frames"
 
 
 def sampled_frame_key(organization: OrganizationId, file: FileId, at_ms: int) -> str:
-    """Return where the picture of an instant is kept, if somebody has taken it."""
+    """Return the key of the sampled frame at a time, if there is one."""
     return f"{sampled_frames_prefix(organization, file)}/{at_ms}.jpg"

@@ -1,4 +1,4 @@
-"""Puts the parts of an upload together, into a local file or a blob, memory flat."""
+"""Joins the parts of an upload into a local file or a blob, with constant memory."""
 
 import asyncio
 import hashlib
@@ -20,7 +20,7 @@ async def write_joined(
     *,
     on_bytes: Callable[[int], None] = lambda _: None,
 ) -> str:
-    """Write all parts to a local file and return its md5; `on_bytes` hears how many are there."""
+    """Write all parts to a local file and return its MD5; calls `on_bytes` with the byte count."""
     md5, written = hashlib.md5(usedforsecurity=False), 0
     async with atomic_file(path) as write, aclosing(stream_parts(blobs, parts)) as chunks:
         async for chunk in chunks:
@@ -40,10 +40,10 @@ async def stream_parts(blobs: BlobStore, parts: Sequence[Part]) -> AsyncGenerato
 
 
 def check_md5(file: File, found: str) -> None:
-    """Raise `Md5Mismatch` when the caller declared another sum."""
+    """Raise `Md5Mismatch` when the caller declared another MD5."""
     if file.md5 is not None and normalize_md5(file.md5) != found:
         raise Md5Mismatch(
-            f"the content of {file.filename[:100]!r} has the md5 {found}, and {file.md5} was"
-            " declared: create the file again and upload it anew",
+            f"the content of {file.filename[:100]!r} has the md5 {found}, but {file.md5} was"
+            " declared: create the file again and repeat the upload",
             md5=found,
         )

@@ -1,4 +1,4 @@
-"""The SQL of upload parts. Whoever changes them holds the row of their file."""
+"""The SQL of upload parts. Callers that change them must hold the lock of the file's row."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ class Part:
 
 
 async def insert(connection: Connection, file_id: FileId, track_id: int, part: Part) -> None:
-    """Keep a part that follows the last one without a gap."""
+    """Add a part that follows the last one without a gap."""
     await connection.execute(
         """
         INSERT INTO upload_part (file_id, track_id, first_byte, end_byte, blob_key)
@@ -27,7 +27,7 @@ async def insert(connection: Connection, file_id: FileId, track_id: int, part: P
 
 
 async def list_all(connection: Connection, file_id: FileId, track_id: int) -> list[Part]:
-    """Return what has come, in order."""
+    """Return all parts, in order."""
     cursor = await connection.execute(
         """
         SELECT first_byte, end_byte, blob_key FROM upload_part
@@ -39,7 +39,7 @@ async def list_all(connection: Connection, file_id: FileId, track_id: int) -> li
 
 
 async def count(connection: Connection, file_id: FileId, track_id: int) -> int:
-    """Return in how many pieces it came."""
+    """Return the number of parts."""
     cursor = await connection.execute(
         "SELECT count(*) AS n FROM upload_part WHERE file_id = %s AND track_id = %s",
         (file_id, track_id),
@@ -50,7 +50,7 @@ async def count(connection: Connection, file_id: FileId, track_id: int) -> int:
 
 
 async def delete_all(connection: Connection, file_id: FileId, track_id: int) -> None:
-    """Forget the parts of an upload; their bytes are the caller's to remove."""
+    """Delete the rows of an upload's parts; the caller deletes the blobs."""
     await connection.execute(
         "DELETE FROM upload_part WHERE file_id = %s AND track_id = %s", (file_id, track_id)
     )

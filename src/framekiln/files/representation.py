@@ -1,4 +1,4 @@
-"""What is told of a file, as plain JSON: to callers, and to pages while they are filmed. Pure."""
+"""The JSON of a file, for callers, and for pages during a render. Pure."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ from framekiln.files.model import File, Track
 
 
 def file_summary(file: File) -> dict[str, Any]:
-    """Return what every answer about a file has."""
+    """Return the fields of every response about a file."""
     return {
         "id": str(file.id),
         "filename": file.filename,
@@ -21,7 +21,7 @@ def file_summary(file: File) -> dict[str, Any]:
 
 
 def file_detail(file: File, tracks: Sequence[Track]) -> dict[str, Any]:
-    """Return all that is known; the track for scrubbing is no track of the file's own."""
+    """Return all fields; the scrub track is not listed with the file's own tracks."""
     failure = file.failure
     return {
         **file_summary(file),

@@ -1,4 +1,4 @@
-"""What can be done with files, but for uploading. Each state change is one transaction here."""
+"""The operations on files, except uploads. Each state change is one transaction."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -44,12 +44,12 @@ from framekiln.kit.ids import FileId, OrganizationId, new_uuid
 from framekiln.storage.blob_store import BlobStore
 
 EXPIRED_RECORD_RETENTION: Final = timedelta(days=30)
-"""So long a file that has expired can still be asked about."""
+"""How long the record of an expired file is kept."""
 _REMOVED_AT_A_TIME: Final = 100
 
 
 class Files:
-    """The files of all organizations, as their owners see them."""
+    """The files of all organizations, for their owners."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class Files:
         self._clock = clock
 
     async def create(self, caller: Caller, new: NewFile) -> tuple[File, bool]:
-        """Register a file, or find the one that is the same; say whether it is new."""
+        """Register a file, or find the same one; return it and whether it is new."""
         organization_id, now = caller.organization.id, self._clock.now()
         async with self._database.transaction() as connection:
             if new.md5 is not None:
@@ -94,7 +94,7 @@ class Files:
         return file
 
     async def find_by_md5(self, organization_id: OrganizationId, md5: str) -> File:
-        """Return the newest file with that sum that has neither failed nor expired."""
+        """Return the newest file with this MD5 that has neither failed nor expired."""
         async with self._database.connection() as connection:
             file = await store.find_by_md5(connection, organization_id, md5, now=self._clock.now())
         if file is None:
@@ -109,29 +109,29 @@ class Files:
             return await track_store.list_all(connection, file_id)
 
     def check_readable(self, file: File) -> None:
-        """Raise unless the file's content can be given out."""
+        """Raise unless the file's content can be served."""
         self._check_alive(file)
         if file.status is not FileStatus.READY:
             reason = f": {file.failure.message}" if file.failure else ""
             raise FileNotReady(
-                f"file {file.id} is {file.status}, so there is no content{reason}",
+                f"file {file.id} is {file.status}, so it has no content{reason}",
                 status=file.status,
             )
 
     async def fetch_source(self, file: File, path: Path) -> None:
-        """Have the original of a file at a local path, to be read and nothing else."""
+        """Provide the original of a file at a local path, read only."""
         self.check_readable(file)
         if not file.has_source:
             raise FileNotReady(
-                f"file {file.id} was uploaded as tracks; its original is not here",
+                f"file {file.id} was uploaded as tracks and has no original",
                 status=file.status,
             )
         await self._blobs.get_to_read(source_key(file.organization_id, file.id), path)
 
     async def fetch_media(self, file: File, path: Path) -> None:
-        """Have what can be seen and heard of a file at a local path, however it was uploaded.
+        """Provide the playable media of a file at a local path, however it was uploaded.
 
-        It is to be read and nothing else, by any user.
+        It is read only, for any user.
         """
         if file.has_source:
             await self.fetch_source(file, path)
@@ -143,7 +143,7 @@ class Files:
         parts = [path.with_name(f"{path.name}-{track.track_id}") for track in firsts]
         for track, part in zip(firsts, parts, strict=True):
             await self.fetch_track(file, track.track_id, part)
-        # Seldom asked for, and it brings the libraries of FFmpeg.
+        # Rarely needed, and it imports the FFmpeg libraries.
         from framekiln.media.remux.track_mux import mux_fragmented_mp4  # noqa: PLC0415
 
         await asyncio.to_thread(mux_fragmented_mp4, parts, path)
@@ -152,14 +152,14 @@ class Files:
             part.unlink()
 
     async def fetch_track(self, file: File, track_id: int, path: Path) -> None:
-        """Have a track, a whole fragmented MP4, at a local path, to be read and nothing else."""
+        """Provide a track, a whole fragmented MP4, at a local path, read only."""
         self.check_readable(file)
         await self.complete_track(file, track_id)
         key = track_key(file.organization_id, file.id, track_id)
         await self._blobs.get_to_read(key, path)
 
     async def complete_track(self, file: File, track_id: int) -> Track:
-        """Return a track whose bytes are all here."""
+        """Return a complete track, or raise `TrackNotFound`."""
         tracks = await self.tracks(file.organization_id, file.id)
         track = next((each for each in tracks if each.track_id == track_id), None)
         if track is None or not track.is_complete:
@@ -169,7 +169,7 @@ class Files:
     async def add_track(
         self, organization_id: OrganizationId, file_id: FileId, new: NewTrack
     ) -> Track:
-        """Add a track to be uploaded; one that is there with the same size is returned as it is."""
+        """Add a track for upload; an existing one with the same size is returned unchanged."""
         async with self._database.transaction() as connection:
             file = await store.lock(connection, organization_id, file_id)
             if file is None:
@@ -190,9 +190,9 @@ class Files:
     async def accept_index(
         self, organization_id: OrganizationId, file_id: FileId, uploaded: Path
     ) -> File:
-        """Check a fragment index and keep it: with the last track that it names, the file is ready.
+        """Check and store a fragment index; the file is ready when all its tracks are complete.
 
-        `uploaded` lies in a folder of its own, which is handed to the checking child.
+        `uploaded` must be alone in its folder, which the confined child gets.
         """
         is_kept = False
         while not is_kept:
@@ -204,17 +204,17 @@ class Files:
         return await self.get(organization_id, file_id)
 
     async def _keep_index(self, file: File, tracks: list[Track], checked: CheckedIndex) -> bool:
-        """Store a checked index; False when it must be checked again, because a track has come."""
+        """Store a checked index; False when a new track requires another check."""
         async with self._database.transaction() as connection:
             current = await store.lock(connection, file.organization_id, file.id)
             if current is None:
                 raise file_not_found(file.id)
             self._check_alive(current)
-            here = await track_store.list_all(connection, file.id)
-            is_outdated = complete_track_ids(here) != complete_track_ids(tracks)
+            stored = await track_store.list_all(connection, file.id)
+            is_outdated = complete_track_ids(stored) != complete_track_ids(tracks)
             if checked.needs and (is_outdated or not current.status.can_await_tracks):
                 return False
-            # Under the lock, so that it is the index of the row that is written.
+            # Under the lock, so that the blob matches the row.
             await self._blobs.put_file(index_key(file.organization_id, file.id), checked.path)
             await apply_index(
                 connection,
@@ -226,7 +226,7 @@ class Files:
         return True
 
     async def delete(self, organization_id: OrganizationId, file_id: FileId) -> None:
-        """Remove a file and all that was kept for it; a worker that has it notices."""
+        """Delete a file and everything stored for it; a worker that processes it notices."""
         async with self._database.transaction() as connection:
             if not await store.delete(connection, organization_id, file_id):
                 raise file_not_found(file_id)
@@ -234,12 +234,12 @@ class Files:
         await self._blobs.delete_prefix(file_prefix(organization_id, file_id))
 
     async def remove_expired(self) -> int:
-        """Remove the content of what has expired; return how many files it was."""
+        """Delete the content of expired files; return how many."""
         now = self._clock.now()
         async with self._database.connection() as connection:
             expired = await store.list_expired(connection, now=now, limit=_REMOVED_AT_A_TIME)
         for file in expired:
-            # The bytes first: if we die in between, the next round does it again.
+            # The blobs first: after a crash in between, the next round repeats it.
             await self._blobs.delete_prefix(file_prefix(file.organization_id, file.id))
             async with self._database.transaction() as connection:
                 await store.set_content_removed(connection, file.id, now=now)
@@ -250,7 +250,7 @@ class Files:
         return len(expired)
 
     async def progress(self, file_id: FileId) -> FileProgress:
-        """Return how far the processing of a file is."""
+        """Return the progress of a file's processing."""
         async with self._database.connection() as connection:
             progress = await store.find_progress(connection, file_id)
         if progress is None:
@@ -263,7 +263,7 @@ class Files:
 
     @asynccontextmanager
     async def follow(self, file_id: FileId) -> AsyncIterator[Follower]:
-        """Be woken whenever a file's progress or state changes."""
+        """Follow the changes of a file's progress and status."""
         async with self._notifications.follow(progress_topic(file_id)) as follower:
             yield follower
 
@@ -275,9 +275,9 @@ def _check_addable(tracks: list[Track], found: Track | None) -> None:
             byte_size=found.byte_size,
         )
     if found is None and len(tracks) >= MAX_TRACKS:
-        raise TooManyTracks(f"the file has {MAX_TRACKS} tracks, the most there may be")
+        raise TooManyTracks(f"the file has {MAX_TRACKS} tracks, which is the limit")
 
 
 def file_not_found(file_id: FileId) -> FileNotFound:
-    """Return the error that there is no such file."""
+    """Return the error for an unknown file."""
     return FileNotFound(f"there is no file {file_id}")

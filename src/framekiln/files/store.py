@@ -1,4 +1,4 @@
-"""The SQL of files. Every read carries the organization; every write of a worker the fence."""
+"""The SQL of files. Every read checks the organization; every write of a worker the fence."""
 
 from datetime import datetime
 from typing import Any
@@ -29,7 +29,7 @@ async def insert(
     api_key_id: ApiKeyId | None,
     now: datetime,
 ) -> File:
-    """Add a file in its first state."""
+    """Add a file with its first status."""
     cursor = await connection.execute(
         """
         INSERT INTO file (id, organization_id, api_key_id, filename, type, status, md5, mime_type,
@@ -57,7 +57,7 @@ async def insert(
 
 
 async def lock_md5(connection: Connection, organization_id: OrganizationId, md5: str) -> None:
-    """Let one file of a sum be registered at a time, until the transaction ends."""
+    """Allow one registration with an MD5 at a time, until the transaction ends."""
     key = f"file:{organization_id}:{normalize_md5(md5)}"
     await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (key,))
 
@@ -65,7 +65,7 @@ async def lock_md5(connection: Connection, organization_id: OrganizationId, md5:
 async def find_duplicate(
     connection: Connection, organization_id: OrganizationId, new: NewFile, *, now: datetime
 ) -> File | None:
-    """Return the newest file that is, or will be, what `new` asks for."""
+    """Return the newest file with the same content as `new`."""
     cursor = await connection.execute(
         """
         SELECT * FROM file
@@ -101,7 +101,7 @@ async def find(
 
 
 async def find_by_id(connection: Connection, file_id: FileId) -> File | None:
-    """Return a file of whatever organization: for those who were given its id."""
+    """Return a file of any organization, for internal callers that have its id."""
     cursor = await connection.execute("SELECT * FROM file WHERE id = %s", (file_id,))
     row = await cursor.fetchone()
     return _file(row) if row else None
@@ -110,7 +110,7 @@ async def find_by_id(connection: Connection, file_id: FileId) -> File | None:
 async def find_by_md5(
     connection: Connection, organization_id: OrganizationId, md5: str, *, now: datetime
 ) -> File | None:
-    """Return the newest file with that sum that can still be used."""
+    """Return the newest usable file with this MD5."""
     cursor = await connection.execute(
         """
         SELECT * FROM file
@@ -127,7 +127,7 @@ async def find_by_md5(
 async def lock(
     connection: Connection, organization_id: OrganizationId, file_id: FileId
 ) -> File | None:
-    """Return a file and keep all others from changing it until the transaction ends."""
+    """Return a file and lock its row until the transaction ends."""
     cursor = await connection.execute(
         "SELECT * FROM file WHERE id = %s AND organization_id = %s FOR UPDATE",
         (file_id, organization_id),
@@ -137,7 +137,7 @@ async def lock(
 
 
 async def advance(connection: Connection, file_id: FileId, *, next_byte: int) -> None:
-    """More of its own content has come; whoever calls it holds the row."""
+    """Record that more of its content is stored; the caller holds the row lock."""
     await connection.execute(
         "UPDATE file SET next_byte = %s WHERE id = %s AND next_byte < %s",
         (next_byte, file_id, next_byte),
@@ -145,7 +145,7 @@ async def advance(connection: Connection, file_id: FileId, *, next_byte: int) ->
 
 
 async def set_uploading(connection: Connection, file_id: FileId) -> None:
-    """The first bytes have come, of the file or of a track."""
+    """Record that the first bytes of the file or of a track are stored."""
     await connection.execute(
         "UPDATE file SET status = 'uploading' WHERE id = %s AND status = ANY(%s)",
         (file_id, states_before(FileStatus.UPLOADING)),
@@ -153,7 +153,7 @@ async def set_uploading(connection: Connection, file_id: FileId) -> None:
 
 
 async def set_processing(connection: Connection, file_id: FileId) -> bool:
-    """All bytes have come; False when it was so before."""
+    """Record that all bytes are stored; False when that was already known."""
     cursor = await connection.execute(
         "UPDATE file SET status = 'processing' WHERE id = %s AND status = ANY(%s)",
         (file_id, states_before(FileStatus.PROCESSING)),
@@ -162,7 +162,7 @@ async def set_processing(connection: Connection, file_id: FileId) -> bool:
 
 
 async def take(connection: Connection, file_id: FileId) -> tuple[File, int] | None:
-    """Become the one worker of a file that waits for processing; return it and our fence."""
+    """Take a file that waits for processing; return it and the worker's fence."""
     cursor = await connection.execute(
         "UPDATE file SET fence = fence + 1 WHERE id = %s AND status = 'processing' RETURNING *",
         (file_id,),
@@ -172,7 +172,7 @@ async def take(connection: Connection, file_id: FileId) -> tuple[File, int] | No
 
 
 async def is_taken(connection: Connection, file_id: FileId, *, fence: int) -> bool:
-    """Whether the file is still ours to process."""
+    """Return whether the worker with this fence still has the file."""
     cursor = await connection.execute(
         "SELECT FROM file WHERE id = %s AND status = 'processing' AND fence = %s", (file_id, fence)
     )
@@ -188,7 +188,7 @@ async def set_ready(
     now: datetime,
     fence: int | None = None,
 ) -> bool:
-    """Record what the content is; False when the file is not ours, has ended or has expired."""
+    """Record the facts of the content; False when the file was taken over, has ended or expired."""
     cursor = await connection.execute(
         """
         UPDATE file SET status = 'ready', completed_at = %(now)s, media_type = %(media_type)s,
@@ -216,7 +216,7 @@ async def set_ready(
 
 
 async def fail(connection: Connection, file_id: FileId, failure: Failure, *, now: datetime) -> bool:
-    """Record why it failed; False when the file has ended already."""
+    """Record why it failed; False when the file has already ended."""
     cursor = await connection.execute(
         """
         UPDATE file SET status = 'failed', failed_at = %(now)s, error_code = %(code)s,
@@ -235,7 +235,7 @@ async def fail(connection: Connection, file_id: FileId, failure: Failure, *, now
 
 
 async def delete(connection: Connection, organization_id: OrganizationId, file_id: FileId) -> bool:
-    """Forget a file, its tracks and its parts; False when there was none."""
+    """Delete a file, its tracks and its parts; False when it does not exist."""
     cursor = await connection.execute(
         "DELETE FROM file WHERE id = %s AND organization_id = %s", (file_id, organization_id)
     )
@@ -243,7 +243,7 @@ async def delete(connection: Connection, organization_id: OrganizationId, file_i
 
 
 async def list_expired(connection: Connection, *, now: datetime, limit: int) -> list[File]:
-    """Return files that have expired and whose content may still be there."""
+    """Return expired files whose content may still be stored."""
     cursor = await connection.execute(
         """
         SELECT * FROM file WHERE expires_at <= %s AND content_removed_at IS NULL
@@ -255,7 +255,7 @@ async def list_expired(connection: Connection, *, now: datetime, limit: int) -> 
 
 
 async def set_content_removed(connection: Connection, file_id: FileId, *, now: datetime) -> None:
-    """The content of an expired file is gone."""
+    """Record that the content of an expired file is deleted."""
     await connection.execute(
         "UPDATE file SET content_removed_at = %s WHERE id = %s AND content_removed_at IS NULL",
         (now, file_id),
@@ -263,7 +263,7 @@ async def set_content_removed(connection: Connection, file_id: FileId, *, now: d
 
 
 async def delete_expired_before(connection: Connection, instant: datetime, *, limit: int) -> int:
-    """Forget files that expired before `instant` and whose content is gone; return how many."""
+    """Delete files that expired before `instant` and have no content left; return how many."""
     cursor = await connection.execute(
         """
         DELETE FROM file WHERE id IN (
@@ -276,7 +276,7 @@ async def delete_expired_before(connection: Connection, instant: datetime, *, li
 
 
 async def find_progress(connection: Connection, file_id: FileId) -> FileProgress | None:
-    """Return how far a file is."""
+    """Return the progress of a file."""
     cursor = await connection.execute(
         """
         SELECT status, error_code, error_message, coalesce(permille, 0) AS permille
@@ -291,7 +291,7 @@ async def find_progress(connection: Connection, file_id: FileId) -> FileProgress
 
 
 async def set_progress(connection: Connection, file_id: FileId, *, permille: int) -> None:
-    """Note how far the processing is; a file that was deleted meanwhile is let be."""
+    """Record the progress of the processing; a deleted file is ignored."""
     await connection.execute(
         """
         INSERT INTO file_progress (file_id, permille)
@@ -343,9 +343,9 @@ async def find_by_type_and_md5(
     with_size: bool,
     now: datetime,
 ) -> FileId | None:
-    """Return the best file of a type with that sum: one that is ready, else the newest.
+    """Return the best file of a type with this MD5: one that is ready, else the newest.
 
-    `with_size` leaves out those of which only tracks are uploaded.
+    `with_size` skips files that are uploaded only as tracks.
     """
     cursor = await connection.execute(
         """

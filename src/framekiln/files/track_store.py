@@ -1,4 +1,4 @@
-"""The SQL of tracks, and of an index that waits for them. Whoever writes holds the file's row."""
+"""The SQL of tracks and waiting indexes. Callers that write must lock the file's row."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -28,7 +28,7 @@ async def find(connection: Connection, file_id: FileId, track_id: int) -> Track 
 
 
 async def put(connection: Connection, file_id: FileId, new: NewTrack) -> Track:
-    """Add a track of which nothing has come yet, or begin one anew."""
+    """Add an empty track, or reset an existing one."""
     cursor = await connection.execute(
         """
         INSERT INTO file_track (file_id, track_id, type, codec_name, duration_ms, byte_size,
@@ -49,7 +49,7 @@ async def put(connection: Connection, file_id: FileId, new: NewTrack) -> Track:
 
 
 async def replace_all(connection: Connection, file_id: FileId, tracks: Sequence[NewTrack]) -> None:
-    """Make these the tracks of a file, all of them complete."""
+    """Replace the tracks of a file with these complete ones."""
     await connection.execute("DELETE FROM file_track WHERE file_id = %s", (file_id,))
     async with connection.cursor() as cursor:
         await cursor.executemany(
@@ -66,7 +66,7 @@ async def replace_all(connection: Connection, file_id: FileId, tracks: Sequence[
 async def advance(
     connection: Connection, file_id: FileId, track_id: int, *, next_byte: int
 ) -> None:
-    """More of a track has come."""
+    """Record that more of a track is stored."""
     await connection.execute(
         """
         UPDATE file_track SET next_byte = %s
@@ -77,7 +77,7 @@ async def advance(
 
 
 async def set_complete(connection: Connection, file_id: FileId, track_id: int) -> bool:
-    """All bytes of a track are stored in one piece; False when that was known."""
+    """Record that a track is stored as one blob; False when that was already known."""
     cursor = await connection.execute(
         """
         UPDATE file_track SET is_complete = true
@@ -89,7 +89,7 @@ async def set_complete(connection: Connection, file_id: FileId, track_id: int) -
 
 
 async def put_waiting_index(connection: Connection, file_id: FileId, index: WaitingIndex) -> None:
-    """Keep what an index needs of tracks that have not come, in place of an earlier one."""
+    """Store what an index needs of missing tracks; it replaces an earlier one."""
     await connection.execute(
         """
         INSERT INTO file_waiting_index (file_id, needs, media_type, width_px, height_px,
@@ -108,7 +108,7 @@ async def put_waiting_index(connection: Connection, file_id: FileId, index: Wait
 
 
 async def find_waiting_index(connection: Connection, file_id: FileId) -> WaitingIndex | None:
-    """Return the index of a file that waits for tracks."""
+    """Return the waiting index of a file."""
     cursor = await connection.execute(
         "SELECT * FROM file_waiting_index WHERE file_id = %s", (file_id,)
     )
@@ -120,7 +120,7 @@ async def find_waiting_index(connection: Connection, file_id: FileId) -> Waiting
 
 
 async def delete_waiting_index(connection: Connection, file_id: FileId) -> None:
-    """No index of this file waits any more."""
+    """Delete the waiting index of a file."""
     await connection.execute("DELETE FROM file_waiting_index WHERE file_id = %s", (file_id,))
 
 

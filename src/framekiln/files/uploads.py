@@ -1,8 +1,8 @@
-"""Uploads in chunks, of a file's own content or of one of its tracks.
+"""Uploads in chunks, of a file's content or of one of its tracks.
 
-Every part gets a blob of its own name and is recorded under the file's row lock if it follows what
-is there. So of two writers at once one is a little ahead, and what the other sends again is left
-out: bytes are never mixed up, whatever breaks. Never looks into the content by itself.
+Every part gets a unique blob and is recorded under the file's row lock if it follows the last one.
+So of two concurrent writers one is ahead, and what the other sends again is skipped: bytes are
+never mixed up. The content itself is not read here.
 """
 
 from collections.abc import AsyncIterator
@@ -43,7 +43,7 @@ from framekiln.kit.ids import FileId, OrganizationId, new_uuid
 from framekiln.storage.blob_store import BlobStore
 
 MAX_PARTS: Final = 10_000
-# After any other error a part may be recorded all the same.
+# After any other error the part may have been recorded.
 _NOT_RECORDED: Final = (
     FileExpired,
     FileNotFound,
@@ -55,7 +55,7 @@ _NOT_RECORDED: Final = (
 
 @dataclass(frozen=True)
 class Target:
-    """What is uploaded: the content of a file, or one of its tracks."""
+    """The target of an upload: the content of a file, or one of its tracks."""
 
     organization_id: OrganizationId
     file_id: FileId
@@ -64,29 +64,29 @@ class Target:
 
 @dataclass(frozen=True)
 class Upload:
-    """How far an upload is."""
+    """The progress of an upload."""
 
     file: File
     track: Track | None
 
     @property
     def byte_size(self) -> int | None:
-        """How many bytes there will be; None where none are expected."""
+        """The declared size; None where no bytes are expected."""
         return self.track.byte_size if self.track else self.file.byte_size
 
     @property
     def next_byte(self) -> int:
-        """The first byte that is missing."""
+        """The first missing byte."""
         return self.track.next_byte if self.track else self.file.next_byte
 
     @property
     def is_complete(self) -> bool:
-        """Whether there is nothing left to send."""
+        """Whether the upload is complete."""
         return self.track.is_complete if self.track else self.file.status.is_all_sent
 
     @property
     def has_all_bytes(self) -> bool:
-        """Whether every byte has come; it may still have to be put together and looked at."""
+        """Whether every byte is stored; the content may still have to be joined and checked."""
         return self.next_byte == self.byte_size
 
 
@@ -110,16 +110,16 @@ class Uploads:
         self._whole = UploadCompletion(database, blobs=blobs, clock=clock, events=events)
 
     async def find(self, target: Target) -> Upload:
-        """Return how far an upload is."""
+        """Return the progress of an upload."""
         async with self._database.connection() as connection:
             file = await store.find(connection, target.organization_id, target.file_id)
             return await _upload(connection, file, target)
 
     async def receive(self, target: Target, chunk: Chunk, body: AsyncIterator[bytes]) -> Upload:
-        """Take a chunk in and return how far the upload is then.
+        """Store a chunk and return the progress of the upload.
 
-        If the body breaks off, what has come of it is kept and its error is passed on. With the
-        last byte the content is put together and checked, or its processing begins.
+        If the body breaks off, the received bytes are stored and its error is raised. With the
+        last byte the content is joined and checked, or its processing starts.
         """
         upload = await self.find(target)
         byte_size = self._expected_bytes(upload)
@@ -131,7 +131,7 @@ class Uploads:
         await _read(body, cutter)
         if chunk.end is not None and cutter.position < chunk.end:
             raise ChunkMismatch(
-                f"the body ended at byte {cutter.position}, the range at {chunk.end}"
+                f"the body ended at byte {cutter.position}, but the range ends at {chunk.end}"
             )
         if cutter.position == chunk.start and next_byte < byte_size:
             raise ChunkMismatch("the body is empty", next_byte=next_byte)
@@ -159,13 +159,13 @@ class Uploads:
         return upload.byte_size
 
     async def _keep(self, target: Target, first_byte: int, data: bytes) -> int:
-        """Store a part, or as much of it as nobody else has stored; return the next byte."""
+        """Store the bytes of a part that are not stored yet; return the next missing byte."""
         next_byte = (await self.find(target)).next_byte
         end_byte = first_byte + len(data)
         folder = parts_prefix(target.organization_id, target.file_id, target.track_id)
         while next_byte < end_byte:
             if next_byte < first_byte:
-                raise UploadGap("the upload was begun anew meanwhile", next_byte=next_byte)
+                raise UploadGap("the upload was restarted by another request", next_byte=next_byte)
             key = f"{folder}/{next_byte}-{new_uuid().hex}"
             await self._blobs.put(key, data[next_byte - first_byte :])
             try:
@@ -178,7 +178,7 @@ class Uploads:
         return next_byte
 
     async def _record(self, target: Target, part: Part) -> tuple[int, bool]:
-        """Add a part if it follows what is there; return the next byte and whether it does."""
+        """Record a part if it follows the last one; return the next byte and whether it does."""
         async with self._database.transaction() as connection:
             file = await store.lock(connection, target.organization_id, target.file_id)
             upload = await _upload(connection, file, target)
@@ -189,7 +189,7 @@ class Uploads:
                 raise _takes_no_content(upload.file)
             if await part_store.count(connection, target.file_id, target.track_id) >= MAX_PARTS:
                 raise TooManyParts(
-                    f"the upload came in more than {MAX_PARTS} pieces; send larger chunks"
+                    f"the upload was sent in more than {MAX_PARTS} chunks; send larger ones"
                 )
             await part_store.insert(connection, target.file_id, target.track_id, part)
             await store.set_uploading(connection, target.file_id)
@@ -206,7 +206,7 @@ class Uploads:
         await store.advance(connection, file.id, next_byte=next_byte)
         if next_byte == file.byte_size and file.type is FileType.VIDEO:
             await store.set_processing(connection, file.id)
-            # Tracks and index are made of the content now.
+            # Tracks and index are made from the content now.
             await track_store.delete_waiting_index(connection, file.id)
             await self._events.record(connection, file.id)
             await self._jobs.defer(connection, process_job(file))
@@ -215,12 +215,12 @@ class Uploads:
 
 async def _read(body: AsyncIterator[bytes], cutter: PartCutter) -> None:
     try:
-        async for piece in body:
-            await cutter.add(piece)
+        async for data in body:
+            await cutter.add(data)
     except FramekilnError:
         raise
     except Exception:
-        # The connection broke: the next attempt goes on here.
+        # The connection broke: the next attempt continues here.
         await cutter.finish(at_least=KEPT_BYTES)
         raise
 
@@ -241,5 +241,5 @@ async def _upload(connection: Connection, file: File | None, target: Target) -> 
 def _takes_no_content(file: File) -> FileTakesNoContent:
     reason = f": {file.failure.message}" if file.failure else ""
     return FileTakesNoContent(
-        f"file {file.id} is {file.status} and takes no content{reason}", status=file.status
+        f"file {file.id} is {file.status} and accepts no content{reason}", status=file.status
     )

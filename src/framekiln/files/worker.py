@@ -1,4 +1,4 @@
-"""A video's way from processing to ready: what its worker may do to it, and when."""
+"""What workers do with files: take a video, process it, and make it ready or failed."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,19 +16,19 @@ from framekiln.kit.clock import Clock
 from framekiln.kit.ids import FileId
 
 MAX_TAKES: Final = 5
-"""A file that took this many workers down with it is poison."""
+"""A file fails after it has killed this many workers."""
 
 
 @dataclass(frozen=True)
 class TakenFile:
-    """A file in the hands of one worker."""
+    """A file that one worker has taken."""
 
     file: File
     fence: int
 
 
 class FileWorker:
-    """The files of all organizations, as their workers see them."""
+    """The files of all organizations, for workers."""
 
     def __init__(self, database: Database, *, clock: Clock, events: FileEvents) -> None:
         self._database = database
@@ -36,9 +36,9 @@ class FileWorker:
         self._clock = clock
 
     async def take(self, file_id: FileId) -> TakenFile | None:
-        """Become the one worker of a file; None when there is nothing to be done.
+        """Take a file for this worker; None when there is nothing to do.
 
-        Raises when it is not worth trying (any more).
+        Raises when the file must not be tried again.
         """
         async with self._database.transaction() as connection:
             found = await store.take(connection, file_id)
@@ -46,9 +46,9 @@ class FileWorker:
             return None
         taken = TakenFile(*found)
         if taken.file.has_expired(self._clock.now()):
-            raise FileExpired("it expired before it was processed")
+            raise FileExpired("the file expired before it was processed")
         if taken.fence > MAX_TAKES:
-            raise FileKillsWorkers(f"{MAX_TAKES} workers died while they processed it")
+            raise FileKillsWorkers(f"{MAX_TAKES} workers died while they processed the file")
         return taken
 
     async def upload_parts(self, file_id: FileId) -> list[Part]:
@@ -57,12 +57,12 @@ class FileWorker:
             return await part_store.list_all(connection, file_id, OWN_CONTENT)
 
     async def is_still_taken(self, taken: TakenFile) -> bool:
-        """Whether nobody has taken the file over, deleted it or made it ready otherwise."""
+        """Return whether this worker still has the file: not taken over, deleted or ready."""
         async with self._database.connection() as connection:
             return await store.is_taken(connection, taken.file.id, fence=taken.fence)
 
     async def report(self, file_id: FileId, permille: int) -> None:
-        """Note how far it is."""
+        """Record the progress."""
         async with self._database.transaction() as connection:
             await store.set_progress(connection, file_id, permille=permille)
             await notify(connection, progress_topic(file_id))
@@ -70,7 +70,7 @@ class FileWorker:
     async def complete(
         self, taken: TakenFile, facts: FileFacts, tracks: Sequence[NewTrack]
     ) -> bool:
-        """Make the file ready; False when it is not ours any more."""
+        """Make the file ready; False when this worker no longer has it."""
         file_id = taken.file.id
         async with self._database.transaction() as connection:
             is_ready = await store.set_ready(
@@ -89,7 +89,7 @@ class FileWorker:
         return is_ready
 
     async def fail(self, file_id: FileId, failure: Failure) -> bool:
-        """Say why it cannot be made ready; False when it has ended already."""
+        """Record why it failed; False when it has already ended."""
         async with self._database.transaction() as connection:
             has_failed = await store.fail(connection, file_id, failure, now=self._clock.now())
             await part_store.delete_all(connection, file_id, OWN_CONTENT)
@@ -99,7 +99,7 @@ class FileWorker:
         return has_failed
 
     async def is_needed(self, file: File) -> bool:
-        """Whether the file is still there and has not expired."""
+        """Return whether the file still exists and has not expired."""
         async with self._database.connection() as connection:
             found = await store.find(connection, file.organization_id, file.id)
         return found is not None and not found.has_expired(self._clock.now())

@@ -69,7 +69,7 @@ async def test_the_last_part_waits_for_the_end(monkeypatch: pytest.MonkeyPatch) 
     cutter = PartCutter(kept.keep, start=0, end=100, next_byte=0)
     await cutter.add(DATA[:100])
     assert len(kept.content) == 50
-    with pytest.raises(ChunkMismatch, match="goes on after byte 100"):
+    with pytest.raises(ChunkMismatch, match="continues after byte 100"):
         await cutter.add(b"x")
     assert (len(kept.content), cutter.position) == (50, 100)
 

@@ -1,1 +1,1 @@
-"""Streamed uploads: a video is sent as fragments, each of which is verified when it arrives."""
+"""Streamed uploads: a video is sent in fragments, each verified when it is received."""

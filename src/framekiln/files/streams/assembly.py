@@ -1,7 +1,7 @@
-"""Makes of the track files of a sealed stream all that players fetch; runs in a confined child.
+"""Makes everything that players need from the track files of a sealed stream.
 
-The tracks stay as they came. Each is read and verified whole once more, its pictures are decoded
-for a small track to scrub with, and all are put into one ordinary MP4 besides.
+Runs in a confined child. The tracks stay unchanged. Each is verified once more as a whole, its
+frames are decoded for a scrub track, and all tracks are also muxed into one ordinary MP4.
 """
 
 import json
@@ -30,9 +30,9 @@ Report = Callable[[dict[str, Any]], None]
 
 
 def task(args: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Finish `folder`, which has the track files of `track_ids`; tell the same as media/split.
+    """Complete `folder`, which has the track files of `track_ids`; return the same as media/split.
 
-    The whole MP4 becomes the file named `source` in it.
+    The whole MP4 is written to the file named `source` in it.
     """
     done = WorkProgress(lambda part: report({"progress": float(part)}))
     folder = Path(args["folder"])
@@ -42,7 +42,7 @@ def task(args: dict[str, Any], report: Report) -> dict[str, Any]:
 def assemble_video(
     folder: Path, track_ids: Sequence[int], done: WorkProgress, *, source: Path
 ) -> ProcessedVideo:
-    """Write scrub track, index and the whole MP4 beside the tracks, or raise `UnreadableMedia`."""
+    """Write the scrub track, the index and the whole MP4, or raise `UnreadableMedia`."""
     index = {
         track_id: index_entry(track_id, track_path(folder, track_id)) for track_id in track_ids
     }

@@ -1,4 +1,4 @@
-"""What can be wrong with streamed uploads."""
+"""Errors of streamed uploads."""
 
 from framekiln.kit.errors import CompositionFailed, Conflict, InvalidInput, NotFound
 
@@ -16,25 +16,25 @@ class StreamClosed(Conflict):
 
 
 class StreamIncomplete(Conflict):
-    """A stream was to be sealed, and has not as many fragments as the caller says."""
+    """The stream cannot be sealed because fragments are missing."""
 
     code = "stream_incomplete"
 
 
 class InitMissing(Conflict):
-    """A fragment came before the init segment of its track."""
+    """A fragment was sent before the init segment of its track."""
 
     code = "init_missing"
 
 
 class FragmentGap(Conflict):
-    """A fragment has a higher number than the one that is expected; `next` says which."""
+    """The number of a fragment is higher than the expected one, which is in `next`."""
 
     code = "fragment_gap"
 
 
 class FragmentDiffers(Conflict):
-    """Other bytes are there under this number: this is not the media that the stream began with."""
+    """Different bytes are stored under this number: it is not the media the stream began with."""
 
     code = "fragment_differs"
 
@@ -46,30 +46,30 @@ class InvalidTracks(InvalidInput):
 
 
 class InvalidFragment(InvalidInput):
-    """The bytes are no init segment or fragment, or do not follow what has come before."""
+    """The bytes are not an init segment or fragment, or do not continue the previous fragment."""
 
     code = "invalid_fragment"
 
 
 class UnsupportedCoding(InvalidInput):
-    """Not every browser plays this coding, so it cannot be kept as it comes."""
+    """Not every browser plays this codec, so it cannot be stored unchanged."""
 
     code = "unsupported_coding"
 
 
 class InvalidDigest(InvalidInput):
-    """Content-Digest is missing, or has no SHA-256 sum."""
+    """Content-Digest is missing, or has no SHA-256 digest."""
 
     code = "invalid_digest"
 
 
 class DigestMismatch(InvalidInput):
-    """The bytes that came have another sum than Content-Digest says."""
+    """The digest of the body is not the one in Content-Digest."""
 
     code = "digest_mismatch"
 
 
 class StreamAbandoned(CompositionFailed):
-    """Nothing came for a day, and the stream was never sealed."""
+    """The stream received nothing for a day and was not sealed."""
 
     code = "stream_abandoned"

@@ -1,7 +1,8 @@
-"""Excerpts of streamed uploads: what has come between two instants, as one fragmented MP4.
+"""Excerpts of streamed uploads: the received media between two times, as one fragmented MP4.
 
-They can be had while the rest still arrives, and are the same bytes later. Whole fragments come,
-so an excerpt may begin earlier and end later than asked; times in it are those of the file.
+They are available during the upload, and have the same bytes later. They consist of whole
+fragments, so an excerpt may begin earlier and end later than requested; its times are those of the
+file.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -22,14 +23,14 @@ from framekiln.storage.errors import BlobNotFound
 
 
 class ExcerptEmpty(NotFound):
-    """The file has nothing between the two instants."""
+    """The file has nothing between the two times."""
 
     code = "content_not_found"
 
 
 @dataclass(frozen=True)
 class ExcerptRange:
-    """What is asked for; without a track number, everything that is seen and heard."""
+    """The requested range; without a track number, of all tracks that are played."""
 
     from_ms: int
     to_ms: int
@@ -42,7 +43,7 @@ class ExcerptRange:
 
 @dataclass(frozen=True)
 class Excerpt:
-    """What is going to be sent, and how much that is."""
+    """The fragments of an excerpt, and their size."""
 
     file: File
     tracks: Sequence[StreamTrack]
@@ -55,12 +56,12 @@ class Excerpt:
 
     @property
     def size_bytes(self) -> int:
-        """All of it: fragments keep their sizes."""
+        """The size of the whole excerpt; fragments keep their sizes."""
         return len(self.init) + sum(each.byte_size for each in self.fragments)
 
     @property
     def media_type(self) -> str:
-        """With pictures it is a video."""
+        """Video if there is a video track, else audio."""
         has_pictures = any(each.type == "video" for each in self.tracks)
         return "video/mp4" if has_pictures else "audio/mp4"
 
@@ -74,7 +75,7 @@ class Excerpts:
         self._clock = clock
 
     async def find(self, stream: Stream, span: ExcerptRange) -> Excerpt:
-        """Return what there is of a span, or raise why it cannot be had, or not yet."""
+        """Return the excerpt of a span, or raise when it is not available, or not yet."""
         tracks = _wanted(stream, span)
         self._check_arrived(stream.file, tracks, span)
         async with self._database.connection() as connection:
@@ -84,12 +85,12 @@ class Excerpts:
         numbers = {each.track_id for each in tracks}
         found = [each for each in fragments if each.track_id in numbers]
         if not found:
-            raise ExcerptEmpty(f"there is nothing between {span.from_ms} and {span.to_ms} ms")
+            raise ExcerptEmpty(f"the file has nothing between {span.from_ms} and {span.to_ms} ms")
         there = {each.track_id for each in found}
         return Excerpt(stream.file, [each for each in tracks if each.track_id in there], found)
 
     def _check_arrived(self, file: File, tracks: Sequence[StreamTrack], span: ExcerptRange) -> None:
-        """Refuse what is still on its way: half of a span looks like all of it."""
+        """Refuse a span that is not completely received: half of it would look like all of it."""
         if file.has_expired(self._clock.now()):
             raise FileExpired(f"file {file.id} has expired")
         if file.status is FileStatus.FAILED:
@@ -97,14 +98,14 @@ class Excerpts:
         arrived_ms = min(each.end_ms or 0 for each in tracks)
         if file.status is FileStatus.RECEIVING and arrived_ms < span.to_ms:
             raise FileNotReady(
-                f"file {file.id} is receiving and has come up to {arrived_ms} ms, not yet to"
+                f"file {file.id} is receiving and has {arrived_ms} ms so far, not yet"
                 f" {span.to_ms} ms",
                 status=file.status,
                 available_ms=arrived_ms,
             )
 
     async def read(self, excerpt: Excerpt) -> AsyncGenerator[bytes, None]:
-        """Yield the bytes of an excerpt; nothing is held but what stands before the samples."""
+        """Yield the bytes of an excerpt; only the headers before the samples are buffered."""
         yield excerpt.init
         for sequence, fragment in enumerate(excerpt.fragments, 1):
             renumbering = TrackRenumberer(fragment.track_id, sequence=sequence)
@@ -120,7 +121,7 @@ class Excerpts:
                     async for chunk in chunks:
                         yield chunk
             except BlobNotFound:
-                # The file became ready just now: its fragments lie in track files.
+                # The file just became ready: its fragments are now in track files.
                 pass
             else:
                 return

@@ -1,7 +1,7 @@
 """Reads consecutive fragments of a streamed upload as a playable MP4, during and after the upload.
 
-A stretch is the init segment of a track and some fragments in a row. Before the file is ready they
-are blobs of their own; afterwards they lie in the track file, in the same order.
+The MP4 is the init segment of a track and some consecutive fragments. Before the file is ready
+they are separate blobs; afterwards they are in the track file, in the same order.
 """
 
 from collections.abc import AsyncGenerator, Sequence
@@ -17,9 +17,9 @@ from framekiln.storage.blob_store import BlobStore
 async def fetch_fragments(
     blobs: BlobStore, stream: Stream, fragments: Sequence[StreamedFragment], path: Path
 ) -> None:
-    """Write fragments of one track, which follow each other, to a local MP4.
+    """Write consecutive fragments of one track to a local MP4.
 
-    Raises `BlobNotFound` when the file became ready or was deleted on the way: read the stream
+    Raises `BlobNotFound` when the file became ready or was deleted meanwhile: read the stream
     again then.
     """
     track_id = fragments[0].track_id

@@ -1,4 +1,4 @@
-"""The job that makes a sealed stream ready: its track files, their index, what goes with them."""
+"""Job handler of streams: makes the track files, index and overview of a sealed stream."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from framekiln.media.tracks.split import track_path
 _FINISH_LIMITS: Final = ResourceLimits(
     cpu_s=8 * 3600, memory_bytes=4 << 30, file_bytes=2 * MAX_BYTES[FileType.VIDEO], wall_s=4 * 3600
 )
-# Where each step begins, in thousandths of all the work.
+# The start of each step, in thousandths of all the work.
 _FINISH_AT: Final = 100
 _OVERVIEW_AT: Final = 800
 _STORE_AT: Final = 950
@@ -39,11 +39,11 @@ class AssembleStream(PrepareVideo):
     async def _process(
         self, file: File, folder: Path, progress: ProgressReporter[int]
     ) -> ProcessingResult:
-        """Put the tracks together as they came, and make of them what else there is."""
+        """Join the fragments into track files, and make the other files from them."""
         stream = await self.streams.find(file.organization_id, file.id)
         await self._write_track_files(stream, folder)
         progress.report(_FINISH_AT)
-        told = await run_confined(
+        result = await run_confined(
             "framekiln.files.streams.assembly:task",
             {
                 "folder": ".",
@@ -57,13 +57,15 @@ class AssembleStream(PrepareVideo):
         progress.report(_OVERVIEW_AT)
         await make_overview(folder, ProgressRange(progress, _OVERVIEW_AT, _STORE_AT))
         progress.report(_STORE_AT)
-        return ProcessingResult.from_child(told, "video/mp4" if told["width_px"] else "audio/mp4")
+        return ProcessingResult.from_child(
+            result, "video/mp4" if result["width_px"] else "audio/mp4"
+        )
 
     def _input_prefix(self, owner: OrganizationId, file_id: FileId) -> str:
         return stream_prefix(owner, file_id)
 
     async def _write_track_files(self, stream: Stream, folder: Path) -> None:
-        """Write the track files: the init segment and all fragments, as they came."""
+        """Write the track files: the init segment and all fragments, unchanged."""
         fragments = await self.streams.fragments(stream.file.organization_id, stream.file.id)
         track_path(folder, 0).parent.mkdir()
         for track in stream.tracks:

@@ -1,4 +1,4 @@
-"""A streamed upload: its tracks, the fragments that have come, and how its bytes are summed up."""
+"""A streamed upload: its tracks, the received fragments, and the digest of its bytes."""
 
 import hashlib
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ MAX_TRACKS: Final = 8
 MAX_INIT_BYTES: Final = 1 << 20
 MAX_FRAGMENT_BYTES: Final = 64 << 20
 MAX_FRAGMENTS: Final = 20_000
-"""Of one track: eleven hours of two seconds each."""
+"""Of one track: eleven hours of two-second fragments."""
 ABANDONED_AFTER: Final = timedelta(hours=24)
 CODEC_NAMES: Final = {
     "avc1": "h264",
@@ -24,12 +24,12 @@ CODEC_NAMES: Final = {
     "mp4a": "aac",
     "opus": "opus",
 }
-"""By the first letters of the codings that can be streamed (RFC 6381)."""
+"""Codec names by the prefixes of the codecs that can be streamed (RFC 6381)."""
 
 
 @dataclass(frozen=True)
 class NewStreamTrack:
-    """A track that is going to come."""
+    """A track of a new stream."""
 
     track_id: int
     type: TrackType
@@ -37,7 +37,7 @@ class NewStreamTrack:
 
 @dataclass(frozen=True)
 class NewStream:
-    """A streamed upload about to begin; raises `InvalidTracks`."""
+    """A streamed upload to start; raises `InvalidTracks`."""
 
     filename: str
     tracks: Sequence[NewStreamTrack]
@@ -46,17 +46,18 @@ class NewStream:
     def __post_init__(self) -> None:
         if not 1 <= len(self.tracks) <= MAX_TRACKS:
             raise InvalidTracks(
-                f"a stream has 1 to {MAX_TRACKS} tracks, not {len(self.tracks)}", field="tracks"
+                f"a stream must have 1 to {MAX_TRACKS} tracks, not {len(self.tracks)}",
+                field="tracks",
             )
         if len({track.track_id for track in self.tracks}) < len(self.tracks):
             raise InvalidTracks("two tracks have the same track_id", field="tracks")
         if sum(track.type == "video" for track in self.tracks) > 1:
-            raise InvalidTracks("a stream has at most one video track", field="tracks")
+            raise InvalidTracks("a stream can have only one video track", field="tracks")
 
 
 @dataclass(frozen=True)
 class StreamTrack:
-    """One track of a stream, and how far it is. Without an init segment nothing has come yet."""
+    """One track of a stream, and its progress. Without an init segment it has received nothing."""
 
     file_id: FileId
     track_id: int
@@ -67,18 +68,18 @@ class StreamTrack:
     fragment_count: int
     byte_size: int
     sha256: bytes | None
-    """Chain over all that has come: see `chained`."""
+    """Digest of everything received: see `chained_digest`."""
     end_dts: int | None
     end_ms: int | None
 
     @property
     def codec_name(self) -> str | None:
-        """Its coding by the name that a track has in a file that is ready."""
+        """Its codec, by the name that tracks of a ready file have."""
         return CODEC_NAMES[self.codec[:4]] if self.codec else None
 
     @property
     def next_number(self) -> int:
-        """The number of the fragment that is expected."""
+        """The number of the next expected fragment."""
         return self.fragment_count
 
 
@@ -91,19 +92,19 @@ class Stream:
 
     @property
     def available_ms(self) -> int:
-        """Up to this time, all tracks have come."""
+        """The time up to which all tracks are received."""
         return min(track.end_ms or 0 for track in self.tracks)
 
 
 @dataclass(frozen=True)
 class StreamedFragment:
-    """A fragment that has come. Ticks are those of its track, as decoded; `_ms` is as shown."""
+    """A received fragment. Ticks are decoding times of its track; `_ms` are presentation times."""
 
     track_id: int
     number: int
     sha256: bytes
     first_byte: int
-    """Its place in the track file."""
+    """Its offset in the track file."""
     byte_size: int
     dts: int
     duration: int
@@ -113,13 +114,13 @@ class StreamedFragment:
 
 
 def chained_digest(so_far: bytes | None, sha256: bytes) -> bytes:
-    """Return the sum after one more piece: of the init segment its own sum, then sums of sums.
+    """Return the digest after one more body: first that of the init segment, then of both digests.
 
-    Two sides that have the same chain have the same bytes, and neither needs the bytes to go on.
+    Two sides with the same chained digest have the same bytes, and can continue without them.
     """
     return sha256 if so_far is None else hashlib.sha256(so_far + sha256).digest()
 
 
 def stream_prefix(organization_id: OrganizationId, file_id: FileId) -> str:
-    """Return where fragments wait until the track files are made."""
+    """Return the prefix of fragments until the track files are made."""
     return f"{file_prefix(organization_id, file_id)}/stream"

@@ -1,8 +1,8 @@
-"""The pieces of streamed uploads come in: init segments and fragments.
+"""Receives the init segments and fragments of streamed uploads.
 
-Every fragment gets a blob of its own name and is recorded under the file's row lock if it follows
-what is there. So of two senders at once one is a little ahead, and what the other sends again
-changes nothing: fragments are never mixed up, whatever breaks.
+Every fragment gets a unique blob and is recorded under the file's row lock if it follows the last
+one. So of two concurrent clients one is ahead, and what the other sends again changes nothing:
+fragments are never mixed up.
 """
 
 import asyncio
@@ -54,7 +54,7 @@ class StreamTrackRef:
 
 @dataclass(frozen=True)
 class ReceivedBody:
-    """Bytes as they came, and the sum that their sender made of them."""
+    """A received body, and the digest that the client declared."""
 
     path: Path
     sha256: bytes
@@ -68,12 +68,10 @@ class StreamReceiver:
         self._blobs = blobs
         self._clock = clock
 
-    async def put_init(
-        self, place: StreamTrackRef, piece: ReceivedBody
-    ) -> tuple[StreamTrack, bool]:
-        """Keep the init segment of a track; say whether it is new."""
-        await _check_digest(piece)
-        data = await asyncio.to_thread(piece.path.read_bytes)
+    async def put_init(self, place: StreamTrackRef, body: ReceivedBody) -> tuple[StreamTrack, bool]:
+        """Store the init segment of a track; return whether it is new."""
+        await _check_digest(body)
+        data = await asyncio.to_thread(body.path.read_bytes)
         async with self._database.transaction() as connection:
             file, track = await self._lock(connection, place)
             if track.init is not None:
@@ -86,24 +84,24 @@ class StreamReceiver:
                 return track, False
             self._check_open(file)
             facts = await asyncio.to_thread(check_init, data, track.type)
-            track = replace(track, sha256=chained_digest(None, piece.sha256))
+            track = replace(track, sha256=chained_digest(None, body.sha256))
             await store.set_init(connection, track, data, facts=facts, now=self._clock.now())
             return await _track(connection, place), True
 
     async def put_fragment(
-        self, place: StreamTrackRef, number: int, piece: ReceivedBody
+        self, place: StreamTrackRef, number: int, body: ReceivedBody
     ) -> tuple[StreamTrack, bool]:
-        """Keep a fragment if it follows what has come; say whether it is new."""
-        await _check_digest(piece)
+        """Store a fragment if it follows the last one; return whether it is new."""
+        await _check_digest(body)
         async with self._database.connection() as connection:
             file = await file_store.find(connection, place.organization_id, place.file_id)
             if file is None:
                 raise file_not_found(place.file_id)
             track = await _track(connection, place)
-            if await self._has(connection, file, track, number=number, sha256=piece.sha256):
+            if await self._has(connection, file, track, number=number, sha256=body.sha256):
                 return track, False
-        fragment = await asyncio.to_thread(_verified, track, piece, place)
-        await self._blobs.put_file(fragment.blob_key, piece.path)
+        fragment = await asyncio.to_thread(_verified, track, body, place)
+        await self._blobs.put_file(fragment.blob_key, body.path)
         async with delete_unless_recorded(self._blobs, fragment.blob_key):
             track, is_new = await self._record(place, fragment)
         if not is_new:
@@ -122,7 +120,7 @@ class StreamReceiver:
             chain = chained_digest(track.sha256, sha256)
             now = self._clock.now()
             await store.add_fragment(connection, track, fragment, chain=chain, now=now)
-            # For whoever works on the media as it arrives.
+            # For runs that work on the media during the upload.
             await notify(connection, progress_topic(place.file_id))
             return await _track(connection, place), True
 
@@ -135,23 +133,23 @@ class StreamReceiver:
         number: int,
         sha256: bytes,
     ) -> bool:
-        """Tell whether a fragment is there; raise when it can be neither there nor the next."""
+        """Return whether a fragment is stored; raise when it is neither stored nor the next."""
         if number < track.next_number:
             found = await store.find_fragment(
                 connection, track.file_id, track.track_id, number=number
             )
             if found is None or found.sha256 != sha256:
                 raise FragmentDiffers(
-                    f"fragment {number} of track {track.track_id} is there with other bytes: this"
-                    " is not the media that the stream began with",
+                    f"fragment {number} of track {track.track_id} is stored with different bytes:"
+                    " this is not the media that the stream began with",
                     next=track.next_number,
                 )
             return True
         self._check_open(file)
         if number > track.next_number:
             raise FragmentGap(
-                f"fragment {number} of track {track.track_id} came, and {track.next_number} is"
-                " expected; go on there",
+                f"fragment {number} of track {track.track_id} was sent, but {track.next_number} is"
+                " expected; continue there",
                 next=track.next_number,
             )
         if track.init is None:
@@ -176,7 +174,7 @@ class StreamReceiver:
 
 
 def stream_closed(file: File) -> StreamClosed:
-    """Return the error that a stream takes no more."""
+    """Return the error for a stream that accepts no more fragments."""
     reason = f": {file.failure.message}" if file.failure else ""
     return StreamClosed(
         f"the stream {file.id} is {file.status} and accepts no more fragments{reason}",
@@ -184,12 +182,12 @@ def stream_closed(file: File) -> StreamClosed:
     )
 
 
-async def _check_digest(piece: ReceivedBody) -> None:
-    found = await asyncio.to_thread(_sum_of, piece.path)
-    if found != piece.sha256:
+async def _check_digest(body: ReceivedBody) -> None:
+    found = await asyncio.to_thread(_sum_of, body.path)
+    if found != body.sha256:
         raise DigestMismatch(
-            f"the body has the SHA-256 sum {found.hex()}, and Content-Digest says"
-            f" {piece.sha256.hex()}: send it again"
+            f"the body has the SHA-256 digest {found.hex()}, but Content-Digest has"
+            f" {body.sha256.hex()}: send it again"
         )
 
 
@@ -207,17 +205,17 @@ async def _track(connection: Connection, place: StreamTrackRef) -> StreamTrack:
     return track
 
 
-def _verified(track: StreamTrack, piece: ReceivedBody, place: StreamTrackRef) -> StreamedFragment:
-    """Return the next fragment of a track as it will be kept, or raise what is wrong with it."""
-    assert track.init is not None, "looked at before"
+def _verified(track: StreamTrack, body: ReceivedBody, place: StreamTrackRef) -> StreamedFragment:
+    """Return the next fragment of a track, or raise when it is invalid."""
+    assert track.init is not None, "checked before"
     init = parse_init(track.init)
-    facts = check_fragment(init, piece.path, end_dts=track.end_dts)
+    facts = check_fragment(init, body.path, end_dts=track.end_dts)
     number = track.next_number
     folder = stream_prefix(place.organization_id, place.file_id)
     return StreamedFragment(
         track_id=track.track_id,
         number=number,
-        sha256=piece.sha256,
+        sha256=body.sha256,
         first_byte=track.byte_size,
         byte_size=facts.size_bytes,
         dts=facts.dts,
@@ -230,8 +228,11 @@ def _verified(track: StreamTrack, piece: ReceivedBody, place: StreamTrackRef) ->
 
 def _check_limits(received_bytes: int, fragment: StreamedFragment) -> None:
     if received_bytes + fragment.byte_size > _MAX_BYTES:
-        raise TooLarge(f"a streamed upload has at most {_MAX_BYTES} bytes", limit_bytes=_MAX_BYTES)
+        raise TooLarge(
+            f"a streamed upload may have at most {_MAX_BYTES} bytes", limit_bytes=_MAX_BYTES
+        )
     if fragment.number >= MAX_FRAGMENTS:
         raise TooLarge(
-            f"a track has at most {MAX_FRAGMENTS} fragments; make them longer", limit=MAX_FRAGMENTS
+            f"a track may have at most {MAX_FRAGMENTS} fragments; make them longer",
+            limit=MAX_FRAGMENTS,
         )

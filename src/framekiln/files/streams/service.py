@@ -1,4 +1,4 @@
-"""What can be done with streamed uploads as a whole. Each state change is one transaction here."""
+"""The operations on streamed uploads as a whole. Each state change is one transaction."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -53,7 +53,7 @@ class Streams:
         self.excerpts = Excerpts(database, blobs=blobs, clock=clock)
 
     async def create(self, caller: Caller, new: NewStream) -> Stream:
-        """Begin a streamed upload: a file that is receiving."""
+        """Start a streamed upload: a file with the status receiving."""
         file_id, now = FileId(new_uuid()), self._clock.now()
         async with self._database.transaction() as connection:
             await file_store.insert(
@@ -69,7 +69,7 @@ class Streams:
         return await self.find(caller.organization.id, file_id)
 
     async def find(self, organization_id: OrganizationId, file_id: FileId) -> Stream:
-        """Return how far a streamed upload is."""
+        """Return a streamed upload and its progress."""
         async with self._database.connection() as connection:
             file = await file_store.find(connection, organization_id, file_id)
             tracks = await store.list_tracks(connection, file_id) if file else []
@@ -82,7 +82,7 @@ class Streams:
     async def fragments(
         self, organization_id: OrganizationId, file_id: FileId
     ) -> list[StreamedFragment]:
-        """Return what has come so far, by track and number; none for a file that is no stream."""
+        """Return the received fragments, by track and number; none for other files."""
         async with self._database.connection() as connection:
             if await file_store.find(connection, organization_id, file_id) is None:
                 raise file_not_found(file_id)
@@ -91,9 +91,9 @@ class Streams:
     async def seal(
         self, organization_id: OrganizationId, file_id: FileId, counts: Mapping[int, int]
     ) -> File:
-        """End a streamed upload that has this many fragments a track; its assembly begins.
+        """Seal a streamed upload with this many fragments per track, and start its assembly.
 
-        Sealing it again is harmless.
+        Sealing it again changes nothing.
         """
         async with self._database.transaction() as connection:
             file = await file_store.lock(connection, organization_id, file_id)
@@ -117,12 +117,12 @@ class Streams:
         return (await self.find(organization_id, file_id)).file
 
     async def fail_abandoned(self) -> int:
-        """Fail streams of which nothing has come for a day; return how many."""
+        """Fail streams that received nothing for a day; return how many."""
         since = self._clock.now() - ABANDONED_AFTER
         async with self._database.connection() as connection:
             found = await store.list_abandoned(connection, since=since, limit=_FAILED_AT_A_TIME)
         failure = failure_of(
-            StreamAbandoned("nothing came for 24 hours, and the stream was not sealed")
+            StreamAbandoned("the stream received nothing for 24 hours and was not sealed")
         )
         failed = 0
         for organization_id, file_id in found:
@@ -139,18 +139,18 @@ class Streams:
 
 
 def _check_complete(file: File, tracks: list[StreamTrack], counts: Mapping[int, int]) -> None:
-    """Refuse to seal what is not all there, in the eyes of the sender or in ours."""
+    """Refuse to seal a stream whose fragments are not those that the client counts."""
     if not tracks:
         raise StreamNotFound(f"file {file.id} is not uploaded as a stream")
-    here = {track.track_id: track.fragment_count for track in tracks}
-    if here == dict(counts) and all(here.values()):
+    received = {track.track_id: track.fragment_count for track in tracks}
+    if received == dict(counts) and all(received.values()):
         return
     wrong = ", ".join(
-        f"track {each} has {here.get(each, 0)}, not {counts.get(each, 0)}"
-        for each in sorted({*here, *counts})
-        if here.get(each, 0) != counts.get(each, 0)
+        f"track {each} has {received.get(each, 0)}, not {counts.get(each, 0)}"
+        for each in sorted({*received, *counts})
+        if received.get(each, 0) != counts.get(each, 0)
     )
     raise StreamIncomplete(
         f"fragments are missing: {wrong or 'every track needs at least one'}",
-        tracks={str(each): {"next": count} for each, count in here.items()},
+        tracks={str(each): {"next": count} for each, count in received.items()},
     )

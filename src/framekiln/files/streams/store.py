@@ -1,4 +1,4 @@
-"""The SQL of streamed uploads. Whoever changes them holds the row of their file."""
+"""The SQL of streamed uploads. Callers that change them must hold the lock of the file's row."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ from framekiln.media.isobmff.track_init import TrackInit
 async def begin(
     connection: Connection, file_id: FileId, tracks: Sequence[NewStreamTrack], *, now: datetime
 ) -> None:
-    """Let a file that was just registered receive these tracks."""
+    """Start a stream with these tracks for a file that was just registered."""
     await connection.execute(
         "UPDATE file SET status = 'receiving' WHERE id = %s AND status = ANY(%s)",
         (file_id, states_before(FileStatus.RECEIVING)),
@@ -30,7 +30,7 @@ async def begin(
 
 
 async def list_tracks(connection: Connection, file_id: FileId) -> list[StreamTrack]:
-    """Return the tracks of a stream, by number; a file that is no stream has none."""
+    """Return the tracks of a stream, by number; other files have none."""
     cursor = await connection.execute(
         "SELECT * FROM file_stream_track WHERE file_id = %s ORDER BY track_id", (file_id,)
     )
@@ -49,7 +49,7 @@ async def find_track(connection: Connection, file_id: FileId, track_id: int) -> 
 async def set_init(
     connection: Connection, track: StreamTrack, data: bytes, *, facts: TrackInit, now: datetime
 ) -> None:
-    """Keep the init segment of a track that has none; `track` has its sum."""
+    """Store the init segment of a track that has none; `track` has its digest."""
     await connection.execute(
         """
         UPDATE file_stream_track SET init = %(init)s, codec = %(codec)s,
@@ -78,7 +78,7 @@ async def add_fragment(
     chain: bytes,
     now: datetime,
 ) -> None:
-    """Keep a fragment that follows the last one of its track."""
+    """Add a fragment that follows the last one of its track."""
     await connection.execute(
         """
         INSERT INTO file_fragment (file_id, track_id, number, sha256, first_byte, byte_size, dts,
@@ -111,7 +111,7 @@ async def add_fragment(
 async def find_fragment(
     connection: Connection, file_id: FileId, track_id: int, *, number: int
 ) -> StreamedFragment | None:
-    """Return one fragment that has come."""
+    """Return one received fragment."""
     cursor = await connection.execute(
         "SELECT * FROM file_fragment WHERE file_id = %s AND track_id = %s AND number = %s",
         (file_id, track_id, number),
@@ -121,7 +121,7 @@ async def find_fragment(
 
 
 async def list_fragments(connection: Connection, file_id: FileId) -> list[StreamedFragment]:
-    """Return all fragments that have come, by track and number."""
+    """Return all received fragments, by track and number."""
     cursor = await connection.execute(
         "SELECT * FROM file_fragment WHERE file_id = %s ORDER BY track_id, number", (file_id,)
     )
@@ -131,7 +131,7 @@ async def list_fragments(connection: Connection, file_id: FileId) -> list[Stream
 async def list_fragments_between(
     connection: Connection, file_id: FileId, *, from_ms: int, to_ms: int
 ) -> list[StreamedFragment]:
-    """Return the fragments that have anything of a span, of all tracks, in the order of time."""
+    """Return the fragments of all tracks that overlap a span, in the order of time."""
     cursor = await connection.execute(
         """
         SELECT * FROM file_fragment WHERE file_id = %s AND start_ms < %s AND end_ms > %s
@@ -143,7 +143,7 @@ async def list_fragments_between(
 
 
 async def count_bytes(connection: Connection, file_id: FileId) -> int:
-    """Return how much of a stream has come."""
+    """Return the received bytes of a stream."""
     cursor = await connection.execute(
         "SELECT coalesce(sum(byte_size), 0) AS n FROM file_stream_track WHERE file_id = %s",
         (file_id,),
@@ -156,7 +156,7 @@ async def count_bytes(connection: Connection, file_id: FileId) -> int:
 async def set_extent(
     connection: Connection, file_id: FileId, *, byte_size: int, duration_ms: int
 ) -> None:
-    """All of a stream has come, and so much and so long it was."""
+    """Record the size and duration of a sealed stream."""
     await connection.execute(
         """
         UPDATE file SET byte_size = %(size)s, next_byte = %(size)s, duration_ms = %(duration_ms)s
@@ -169,7 +169,7 @@ async def set_extent(
 async def list_abandoned(
     connection: Connection, *, since: datetime, limit: int
 ) -> list[tuple[OrganizationId, FileId]]:
-    """Return streams that are not sealed, and of which nothing has come since then."""
+    """Return streams that are not sealed and have received nothing since then."""
     cursor = await connection.execute(
         """
         SELECT organization_id, id FROM file
@@ -184,7 +184,7 @@ async def list_abandoned(
 
 
 async def is_abandoned(connection: Connection, file_id: FileId, *, since: datetime) -> bool:
-    """Whether it still is so, for who holds the row of the file."""
+    """Return whether a stream is still abandoned; the caller holds the row lock."""
     cursor = await connection.execute(
         """
         SELECT FROM file WHERE id = %(id)s AND status = 'receiving' AND NOT EXISTS (

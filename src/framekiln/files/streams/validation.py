@@ -1,7 +1,7 @@
-"""Looks at what comes in a streamed upload: init segments, and single fragments.
+"""Validates the init segments and fragments of a streamed upload.
 
-Only the lists of samples are read, from a local file; samples stay where they are. Nothing is
-decoded: what is wrong inside a picture shows when the stream is assembled.
+Only the sample tables are read, from a local file, not the samples. Nothing is decoded: a broken
+frame is found when the stream is assembled.
 """
 
 import re
@@ -17,7 +17,7 @@ from framekiln.media.isobmff.fragments import MovieFragment, read_fragment
 from framekiln.media.isobmff.splitter import MOST_HEAD_BYTES
 from framekiln.media.isobmff.track_init import TrackInit, parse_init
 
-# What every browser plays, 8 bit 4:2:0 by its profile: the same that is copied from whole files.
+# Profiles that every browser plays, 8 bit 4:2:0; the same ones are copied from whole files.
 _CODECS: Final[dict[TrackType, re.Pattern[str]]] = {
     "video": re.compile(r"avc[13]\.(42|4d|58|64)[0-9a-f]{4}|vp09\.00\..*|av01\.0\..*"),
     "audio": re.compile(r"mp4a\.40\.2|opus"),
@@ -27,48 +27,48 @@ _CODEC_NAMES: Final[dict[TrackType, str]] = {
     "audio": "AAC-LC or Opus",
 }
 _SAMPLE_BOXES: Final = {"moof", "mdat"}
-# Muxers round; a fragment that was left out is longer.
+# Muxers round; a missing fragment leaves a longer gap.
 MAX_GAP_MS: Final = 100
 MAX_DURATION_MS: Final = 24 * 3_600_000
 
 
 def check_init(data: bytes, track_type: TrackType) -> TrackInit:
-    """Return what an init segment says, or raise what is wrong with it."""
+    """Return the parsed init segment, or raise when it is invalid."""
     try:
         if any(box.kind in _SAMPLE_BOXES for box in boxes_in(data)):
-            raise InvalidFragment("an init segment has no samples: send fragments by themselves")
+            raise InvalidFragment("an init segment has no samples: send fragments separately")
         init = parse_init(data)
     except UnreadableMedia as error:
         raise InvalidFragment(error.message) from error
     if init.type != track_type:
-        raise InvalidFragment(f"this is a track of {init.type}; {track_type} was declared")
+        raise InvalidFragment(f"this is a track of {init.type}, but {track_type} was declared")
     if not _CODECS[track_type].fullmatch(init.codec):
         raise UnsupportedCoding(
             f"{init.codec} cannot be streamed: {track_type} must be {_CODEC_NAMES[track_type]};"
-            " upload the file whole, and it is encoded anew",
+            " upload the file whole, and it is re-encoded",
             codec=init.codec,
         )
     return init
 
 
 def check_fragment(init: TrackInit, path: Path, *, end_dts: int | None) -> MovieFragment:
-    """Return what a file with one fragment holds, or raise `InvalidFragment`.
+    """Return the parsed fragment of a file, or raise `InvalidFragment`.
 
-    `end_dts` is where the fragment before it ends; None when it is the first.
+    `end_dts` is the end of the previous fragment; None for the first.
     """
     try:
         fragment = _read(init, path)
     except UnreadableMedia as error:
         raise InvalidFragment(error.message) from error
     if max(fragment.end_dts, fragment.end_cts) * 1000 > MAX_DURATION_MS * init.timescale:
-        raise InvalidFragment("it ends more than 24 hours after the beginning of the file")
+        raise InvalidFragment("it ends more than 24 hours after the start of the file")
     if end_dts is not None:
         _check_follows(init, fragment.dts - end_dts)
     return fragment
 
 
 def presentation_ms(init: TrackInit, ticks: int) -> int:
-    """Return a time of the track as it is shown; nothing is shown before zero."""
+    """Return a presentation time of the track, at least zero."""
     return max(0, int(Fraction(ticks * 1000, init.timescale)))
 
 
@@ -81,11 +81,11 @@ def _read(init: TrackInit, path: Path) -> MovieFragment:
             if header.kind == "mdat":
                 break
             if len(head) + header.size_bytes > MOST_HEAD_BYTES:
-                raise InvalidFragment(f"its list of samples has more than {MOST_HEAD_BYTES} bytes")
+                raise InvalidFragment(f"its sample table has more than {MOST_HEAD_BYTES} bytes")
             file.seek(len(head))
             head += file.read(header.size_bytes)
     if len(head) + header.size_bytes != size_bytes:
-        raise InvalidFragment("after its mdat box there is more: send each fragment by itself")
+        raise InvalidFragment("it continues after its mdat box: send each fragment separately")
     return read_fragment(init, bytes(head), header, offset=0)
 
 
@@ -95,7 +95,7 @@ def _header(start: bytes, left_bytes: int) -> BoxHeader:
         raise InvalidFragment("it ends before its mdat box: a fragment is a moof and an mdat box")
     if not 0 < header.size_bytes <= left_bytes:
         raise InvalidFragment(
-            f"its {header.kind!r} box claims {header.size_bytes} bytes, and {left_bytes} are left"
+            f"its {header.kind!r} box declares {header.size_bytes} bytes, but {left_bytes} are left"
         )
     return header
 
@@ -104,11 +104,11 @@ def _check_follows(init: TrackInit, gap_ticks: int) -> None:
     gap_ms = Fraction(gap_ticks * 1000, init.timescale)
     if gap_ms < 0:
         raise InvalidFragment(
-            f"it begins {float(-gap_ms):.1f} ms before the fragment before it ends: fragments must"
-            " be sent in order"
+            f"it begins {float(-gap_ms):.1f} ms before the end of the previous fragment: fragments"
+            " must be sent in order"
         )
     if gap_ms > MAX_GAP_MS:
         raise InvalidFragment(
-            f"it begins {float(gap_ms):.1f} ms after the fragment before it has ended: one is"
+            f"it begins {float(gap_ms):.1f} ms after the end of the previous fragment: one is"
             " missing between them"
         )
