@@ -346,7 +346,7 @@ def test_the_last_frame_of_a_damaged_file_is_held(tmp_path: Path) -> None:
 
 def test_a_sound_file_has_no_frames(tmp_path: Path) -> None:
     path = make_clip(tmp_path / "a.wav", Clip(video_codec=None, audio_codec="pcm_s16le"))
-    with pytest.raises(UnreadableMedia, match=r"a\.wav: has no picture"):
+    with pytest.raises(UnreadableMedia, match=r"a\.wav: has no frames"):
         FrameSource(path, width_px=64, height_px=48)
 
 

@@ -204,7 +204,7 @@ def test_the_same_mix_gives_the_same_bytes(tmp_path: Path) -> None:
 def test_a_video_without_audio_is_refused(tmp_path: Path) -> None:
     clip = Clip(audio_codec=None, width=64, height=48, duration_s=Fraction(1, 5))
     path = make_clip(tmp_path / "a.mp4", clip)
-    with pytest.raises(UnreadableMedia, match=r"a\.mp4: has no sound track"):
+    with pytest.raises(UnreadableMedia, match=r"a\.mp4: has no audio track"):
         next(read_audio(path, 0, 100))
 
 

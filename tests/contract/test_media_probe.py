@@ -100,7 +100,7 @@ def test_a_picture_file_is_no_media(tmp_path: Path) -> None:
 def test_a_missing_file_is_named_without_its_folder(tmp_path: Path) -> None:
     with pytest.raises(UnreadableMedia) as info:
         probe_media(tmp_path / "gone.mp4")
-    assert info.value.message == "gone.mp4: there is no such file"
+    assert info.value.message == "gone.mp4: the file does not exist"
 
 
 def test_a_file_name_is_never_taken_for_a_protocol(
@@ -108,7 +108,7 @@ def test_a_file_name_is_never_taken_for_a_protocol(
 ) -> None:
     make_clip(tmp_path / "a.mp4", Clip(duration_s=Fraction(1, 5)))
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UnreadableMedia, match="no such file"):
+    with pytest.raises(UnreadableMedia, match="does not exist"):
         probe_media(Path("subfile,,start,0,end,100000,,:a.mp4"))
 
 

@@ -44,7 +44,7 @@ def test_a_file_that_was_cut_off_is_told_so(tmp_path: Path, name: str, part: flo
         clip = Clip(width=64, height=48, fps=Fraction(12), faststart=False)
     whole = make_clip(tmp_path / name, clip)
     cut = changed(whole, lambda data: data.__delitem__(slice(int(len(data) * part), None)))
-    assert "is cut off: " in refusal(cut)
+    assert "is truncated: " in refusal(cut)
 
 
 def test_an_empty_file_is_told_so(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_file_that_claims_to_last_for_days_is_refused(tmp_path: Path) -> None:
         put(data, b"stts", 12, 0x7FFFFFF)
 
     path = changed(make_clip(tmp_path / "a.mp4", clip), stretch)
-    assert "claims to last more than 24 hours" in refusal(path)
+    assert "the declared duration is over 24 hours" in refusal(path)
 
 
 @pytest.mark.parametrize("name", ["a.mp4", "a.mkv", "a.webm", "a.ogg", "a.mp3", "a.flac"])

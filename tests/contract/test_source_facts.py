@@ -287,11 +287,11 @@ def test_a_source_of_another_kind_names_the_layer_for_it(
 REFUSED: dict[str, tuple[bytes, str]] = {
     "a page": (b"<!doctype html><html></html>", "it is a web page"),
     "an archive": (b"PK\x03\x04" + bytes(30), "of a .lottie file, give the JSON inside it"),
-    "text": (b"just words", "it is plain text, and no captions"),
-    "other JSON": (b'{"w": 100}', "no Lottie animation: h must be a number above 0"),
+    "text": (b"just words", "it is plain text, but not captions"),
+    "other JSON": (b'{"w": 100}', "not a Lottie animation: h must be a number above 0"),
     "no length": (b'{"w": 1, "h": 1, "fr": 30, "ip": 9, "op": 9}', "op must be more than ip"),
     "an endless rate": (b'{"w": 1, "h": 1, "fr": Infinity, "op": 9}', "fr must be at most"),
-    "cut off": (b'{"w": 1, "h"', "begins like JSON and is none"),
+    "cut off": (b'{"w": 1, "h"', "looks like JSON, but is not"),
     "a large animation": (b'{"w": 1}' + b" " * LARGEST_LOTTIE_BYTES, "at most 16777216 are read"),
 }
 

@@ -62,7 +62,7 @@ def _count_json(data: bytes) -> int:
     document = _load(data)
     holder = {"segments": document} if isinstance(document, list) else document
     if not isinstance(holder, dict):
-        raise UnreadableCaptions("the JSON is no object with segments")
+        raise UnreadableCaptions("the JSON is not an object with segments")
     segments = _cues(holder.get("segments"), "segments")
     words = [cue for name in _WORD_LISTS for cue in _cues(holder.get(name), name)]
     if not any(isinstance(holder.get(name), list) for name in ("segments", *_WORD_LISTS)):
@@ -83,7 +83,9 @@ def _load(data: bytes) -> Any:
     except json.JSONDecodeError as error:
         raise UnreadableCaptions(f"line {error.lineno}: not JSON ({error.msg})") from error
     except (ValueError, RecursionError) as error:
-        raise UnreadableCaptions("the JSON is nested too deep, or has endless numbers") from error
+        raise UnreadableCaptions(
+            "the JSON is nested too deeply, or has infinite numbers"
+        ) from error
 
 
 def _cues(value: object, where: str) -> list[dict[str, Any]]:

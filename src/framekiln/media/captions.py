@@ -93,8 +93,8 @@ class _Cue:
         edges_ms = [self.start_ms, *stamps_ms, self.end_ms]
         if edges_ms != sorted(edges_ms):
             raise UnreadableCaptions(
-                f"line {self.line}: a word's time stamp lies outside its cue or before the one"
-                " in front of it"
+                f"line {self.line}: the timestamp of a word is outside its cue or before the"
+                " previous one"
             )
         for text, (start_ms, end_ms) in zip(texts, pairwise(edges_ms), strict=True):
             yield from _share_out(text.split(), start_ms, end_ms)

@@ -52,13 +52,13 @@ def translate_ffmpeg_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise UnreadableMedia(f"{path.name}: there is no such file") from error
+        raise UnreadableMedia(f"{path.name}: the file does not exist") from error
     except av.FFmpegError as error:
         # FFmpeg's word for a format that is not on the list.
         is_foreign = isinstance(error, av.ArgumentError)
         reason = "another kind of file" if is_foreign else error.strerror or "unknown error"
         raise UnreadableMedia(
-            f"{path.name}: not readable as video or sound ({reason}); known are"
+            f"{path.name}: not readable as video or sound ({reason}); supported formats are"
             " MP4, MOV, M4A, MKV, WebM, AVI, Ogg, MP3, WAV, FLAC, AAC and GIF"
         ) from error
 
@@ -92,8 +92,8 @@ def _check_limits(container: InputContainer, path: Path) -> None:
         require_decoder(stream, path)
         if max(stream.width, stream.height) > LARGEST_SIDE_PX:
             raise UnreadableMedia(
-                f"{path.name}: pictures of {stream.width}x{stream.height};"
-                f" at most {LARGEST_SIDE_PX} pixels a side are read"
+                f"{path.name}: frames of {stream.width}x{stream.height};"
+                f" at most {LARGEST_SIDE_PX} pixels a side are supported"
             )
 
 

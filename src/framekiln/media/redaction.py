@@ -157,7 +157,7 @@ def _write_pictures(source: Path, out: Path, settings: VideoSettings, draw: Draw
                 encoder = encoder or _Encoder(out, settings, decoder.tick_s)
                 encoder.write(timed, draw)
             if encoder is None:
-                raise UnreadableMedia(f"{source.name}: none of its pictures can be decoded")
+                raise UnreadableMedia(f"{source.name}: none of its frames can be decoded")
             encoder.finish()
         finally:
             if encoder is not None:

@@ -131,11 +131,11 @@ def test_text_that_looks_like_a_tag_but_is_none_stays() -> None:
         ("1\n00:00:02,000 --> \nHi", "line 2: not a pair of times"),
         (
             "WEBVTT\n\n00:01.000 --> 00:02.000\na <00:03.000>b",
-            "line 3: a word's time stamp lies outside its cue",
+            "line 3: the timestamp of a word is outside its cue",
         ),
         (
             "WEBVTT\n\n00:01.000 --> 00:02.000\na <00:01.800>b <00:01.500>c",
-            "line 3: a word's time stamp lies outside its cue or before the one",
+            "line 3: the timestamp of a word is outside its cue or before the",
         ),
     ],
 )

@@ -84,7 +84,7 @@ def read_audio(
     with open_media(path) as container, translate_ffmpeg_errors(path):
         stream = next(iter(container.streams.audio), None)
         if stream is None:
-            raise UnreadableMedia(f"{path.name}: has no sound track")
+            raise UnreadableMedia(f"{path.name}: has no audio track")
         require_decoder(stream, path)
         has_sought = _seek(container, stream, start)
         leap_s = None if has_sought else Fraction(start, RATE_HZ) - _PREROLL_S

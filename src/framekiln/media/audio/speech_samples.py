@@ -60,13 +60,13 @@ def _heard(source: Path, stream_index: int) -> Iterator[AudioChunk]:
                 end = heard.end
                 yield heard
     if end == 0:
-        raise UnreadableMedia(f"{source.name}: nothing of its sound can be decoded")
+        raise UnreadableMedia(f"{source.name}: its sound cannot be decoded")
 
 
 def _sound_stream(container: InputContainer, index: int, source: Path) -> AudioStream:
     stream = container.streams[index] if index < len(container.streams) else None
     if not isinstance(stream, AudioStream):
-        raise UnreadableMedia(f"{source.name}: track {index + 1} is no sound")
+        raise UnreadableMedia(f"{source.name}: track {index + 1} is not an audio track")
     require_decoder(stream, source)
     for other in container.streams:
         if other.index != index:

@@ -123,7 +123,7 @@ class FrameSource(Closeable):
             self._is_first = self._decoder.seek(-(1 << 62))
             frame = self._decoder.read()
         if frame is None:
-            raise UnreadableMedia(f"{self._path.name}: not one picture of it can be decoded")
+            raise UnreadableMedia(f"{self._path.name}: none of its frames can be decoded")
         self._show(frame)
         self._next = self._decoder.read()
 

@@ -116,7 +116,7 @@ class VideoDecoder(Closeable):
         stream = video_stream(container)
         if stream is None:
             container.close()
-            raise UnreadableMedia(f"{self._path.name}: has no picture")
+            raise UnreadableMedia(f"{self._path.name}: has no frames")
         self._file = _File(container, stream, _decoder_for(stream, is_rough=self._is_rough))
         self.tick_s = Fraction(stream.time_base or 0)
         self._has_begun = False

@@ -56,7 +56,7 @@ class _Parts:
         """Return the next bytes; fewer where the file ends."""
         self.left -= 1
         if self.left < 0:
-            raise TooManyFrames("the picture is cut into too many parts")
+            raise TooManyFrames("the image has too many chunks")
         return self.file.read(size)
 
     def skip(self, size: int) -> None:
@@ -71,7 +71,7 @@ def effective_ms(stated_ms: Fraction) -> Fraction:
 
 def _checked(frames: list[Fraction]) -> tuple[Fraction, ...]:
     if len(frames) > MOST_FRAMES:
-        raise TooManyFrames(f"the animation has more than {MOST_FRAMES:,} pictures")
+        raise TooManyFrames(f"the animation has more than {MOST_FRAMES:,} frames")
     return tuple(frames)
 
 

@@ -49,7 +49,7 @@ class GifFrames:
         self._control = bytes(4)
         self._read(data)
         if not self._parts or not width or not height:
-            raise ValueError("it has no pictures")
+            raise ValueError("it has no frames")
         self._begin()
 
     def rgba(self, number: int) -> Pixels:

@@ -100,11 +100,11 @@ def image_facts(path: Path) -> ImageFacts:
         return _svg_facts(path)
     if mime_type not in DECODERS:
         found = f" (it looks like {mime_type})" if mime_type else ""
-        raise BrokenImage(f"the file is no JPEG, PNG, GIF, WebP, AVIF or SVG picture{found}")
+        raise BrokenImage(f"the file is not a JPEG, PNG, GIF, WebP, AVIF or SVG image{found}")
     if mime_type != "image/avif":
         size = declared_size(path, mime_type)
         if size is None:
-            raise BrokenImage("the header of the picture is damaged or cut off")
+            raise BrokenImage("the header of the image is damaged or truncated")
         check_size(*size)
     return _decode(path, mime_type)
 
@@ -152,7 +152,7 @@ def _times(path: Path, picture: Image.Image, mime_type: str) -> FrameTimes:
     # Its times lie deep in the file: they are told picture by picture.
     count = int(getattr(picture, "n_frames", 1))
     if count > MOST_FRAMES:
-        raise TooManyFrames(f"the animation has more than {MOST_FRAMES:,} pictures")
+        raise TooManyFrames(f"the animation has more than {MOST_FRAMES:,} frames")
     lengths: list[Fraction] = []
     for number in range(count if count > 1 else 0):
         picture.seek(number)
@@ -169,21 +169,21 @@ def translate_image_errors() -> Iterator[None]:
         with warnings.catch_warnings(action="ignore"):
             yield
     except Image.DecompressionBombError as error:
-        raise ImageTooLarge(f"the picture has more than {MOST_PIXELS:,} pixels") from error
+        raise ImageTooLarge(f"the image has more than {MOST_PIXELS:,} pixels") from error
     except TooManyFrames as error:
         raise ImageTooLarge(str(error)) from error
     except (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError) as error:
-        raise BrokenImage(f"the picture is damaged or cut off: {error}") from error
+        raise BrokenImage(f"the image is damaged or truncated: {error}") from error
 
 
 def check_size(width_px: int, height_px: int) -> None:
     """Refuse a picture with more pixels than are decoded."""
     if min(width_px, height_px) < 1:
-        raise BrokenImage(f"the picture is {width_px}x{height_px} pixels")
+        raise BrokenImage(f"the image is {width_px}x{height_px} pixels")
     if max(width_px, height_px) > LARGEST_SIDE_PX or width_px * height_px > MOST_PIXELS:
         raise ImageTooLarge(
-            f"the picture is {width_px}x{height_px}; at most {LARGEST_SIDE_PX:,} pixels a side"
-            f" and {MOST_PIXELS:,} in all are decoded",
+            f"the image is {width_px}x{height_px}; at most {LARGEST_SIDE_PX:,} pixels a side"
+            f" and {MOST_PIXELS:,} in total are supported",
             width=width_px,
             height=height_px,
         )

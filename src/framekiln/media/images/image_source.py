@@ -43,7 +43,7 @@ class ImageSource(Closeable):
         self.facts = image_facts(path)
         decoder = DECODERS.get(self.facts.mime_type)
         if decoder is None:
-            raise BrokenImage("a drawing is drawn by a browser, not decoded")
+            raise BrokenImage("an SVG is drawn by a browser, not decoded")
         with translate_image_errors():
             # Given a path, PIL would see the holes of one that is read in parts.
             self._file = path.open("rb")

@@ -57,7 +57,7 @@ def decode_bgra(data: bytes) -> Pixels:
             picture = next(container.decode(video=0))
             return np.asarray(picture.to_ndarray(format="bgra"), np.uint8)
     except (av.FFmpegError, StopIteration) as error:
-        raise UnreadableImage(f"not a readable picture: {error}") from error
+        raise UnreadableImage(f"not a readable image: {error}") from error
 
 
 def _picture(pixels_bgra: Pixels, *, keeps_alpha: bool) -> Image.Image:

@@ -79,7 +79,7 @@ def check_svg(data: bytes) -> SvgFacts:
         facts: SvgFacts = parser.close()
     except DefusedXmlException as error:
         raise UnsafeSvg(
-            "the SVG has a DOCTYPE or declares entities, which can make it grow without end;"
+            "the SVG has a DOCTYPE or declares entities, which can expand without limit;"
             " remove the <!DOCTYPE ...> and save it again"
         ) from error
     except (ParseError, ValueError, LookupError) as error:
@@ -130,7 +130,7 @@ class _Checker:
         if self._uses.is_too_large():
             raise UnsafeSvg(
                 "<use> elements that refer to each other would draw more than"
-                f" {self._uses.MOST_DRAWN:,} elements, or go round in a circle"
+                f" {self._uses.MOST_DRAWN:,} elements, or form a cycle"
             )
         return SvgFacts(svg_size(self._root), self._is_animated)
 
@@ -145,7 +145,7 @@ class _Checker:
             return
         if (vocabulary, name) != (_SVG, "svg"):
             raise BrokenSvg(
-                f'the picture begins with <{name}>, not with <svg xmlns="{_SVG}">,'
+                f'the image begins with <{name}>, not with <svg xmlns="{_SVG}">,'
                 " so browsers would show nothing"
             )
         self._root = attributes
@@ -189,7 +189,7 @@ class _Checker:
     def _refuse_reference(self, where: str, value: str) -> NoReturn:
         raise UnsafeSvg(
             f"line {self.line()}: {where} refers to {value.strip()[:60]!r}; an uploaded SVG may"
-            " refer only to its own parts (#id) and to PNG, JPEG, WebP or GIF pictures embedded"
+            " refer only to its own parts (#id) and to PNG, JPEG, WebP or GIF images embedded"
             " in it (data:)"
         )
 

@@ -1,7 +1,7 @@
 """Boxes: the nested, sized pieces that an ISO base media file consists of.
 
-Reads memory it is given and never looks beyond it: whatever a size or a count claims, the answer
-is a value or `UnreadableMedia`.
+Reads only the given memory: whatever a size or a count declares, the result is a value or
+`UnreadableMedia`.
 """
 
 import struct
@@ -82,7 +82,7 @@ def read_header(data: bytes | bytearray, start: int = 0) -> BoxHeader | None:
         size_bytes = _U64.unpack_from(data, start + SHORT_HEADER_BYTES)[0]
         header_bytes = LONG_HEADER_BYTES
     if size_bytes < header_bytes and size_bytes != _TO_THE_END:
-        raise UnreadableMedia(f"a box {kind!r} of the MP4 claims a size of {size_bytes} bytes")
+        raise UnreadableMedia(f"a box {kind!r} of the MP4 declares a size of {size_bytes} bytes")
     return BoxHeader(kind, header_bytes, size_bytes)
 
 
@@ -92,12 +92,12 @@ def boxes_in(data: bytes, start: int = 0, end: int | None = None) -> Iterator[Mp
     while start < end:
         header = read_header(data[start : min(end, start + LONG_HEADER_BYTES)])
         if header is None:
-            raise UnreadableMedia(f"the MP4 has {end - start} bytes too many at byte {start}")
+            raise UnreadableMedia(f"the MP4 has {end - start} extra bytes at byte {start}")
         size_bytes = header.size_bytes or end - start
         if size_bytes > end - start or size_bytes < header.header_bytes:
             raise UnreadableMedia(
-                f"a box {header.kind!r} of the MP4 claims {size_bytes} bytes at byte {start},"
-                f" where {end - start} are left"
+                f"a box {header.kind!r} of the MP4 declares {size_bytes} bytes at byte {start},"
+                f" but {end - start} are left"
             )
         yield Mp4Box(data, header.kind, start, start + header.header_bytes, start + size_bytes)
         start += size_bytes

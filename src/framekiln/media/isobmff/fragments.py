@@ -98,8 +98,8 @@ def check_follows(fragment: MovieFragment, previous: MovieFragment | None) -> No
     """Refuse a fragment that begins before the one before it ends."""
     if previous is not None and fragment.dts < previous.end_dts:
         raise UnreadableMedia(
-            f"the fragment at byte {fragment.offset} begins at {fragment.dts}, before the one"
-            f" before it ends ({previous.end_dts}); fragments must follow each other in time"
+            f"the fragment at byte {fragment.offset} begins at {fragment.dts}, before the end of"
+            f" the previous one ({previous.end_dts}); fragments must not overlap"
         )
 
 
@@ -122,7 +122,7 @@ def _read_samples(init: TrackInit, moof: Mp4Box) -> tuple[FragmentSample, ...]:
         run = _Run.read(box.reader(), defaults, room=MOST_SAMPLES - len(samples))
         at = at if run.data_offset is None else moof.start + run.data_offset
         if at is None:
-            raise UnreadableMedia("it does not say where its samples begin")
+            raise UnreadableMedia("it does not give the offset of its samples")
         samples.extend(run.samples(at, dts, shift=init.shift))
         if samples:
             at, dts = samples[-1].end, samples[-1].dts + samples[-1].duration
@@ -137,7 +137,9 @@ def _track_defaults(fields: BoxReader, init: TrackInit) -> SampleDefaults:
     _, flags = fields.version_and_flags()
     number = fields.u32()
     if number != init.number:
-        raise UnreadableMedia(f"it is of track {number}; the file's track is {init.number}")
+        raise UnreadableMedia(
+            f"it belongs to track {number}, but the file's track is {init.number}"
+        )
     if flags & _BASE_OFFSET or not flags & _BASE_IS_MOOF:
         raise UnreadableMedia(
             "it does not count its offsets from its own start (default-base-is-moof)"
@@ -173,14 +175,14 @@ class _Run:
         version, flags = fields.version_and_flags()
         count = fields.u32()
         if count > room:
-            raise UnreadableMedia(f"it claims more than {MOST_SAMPLES} samples")
+            raise UnreadableMedia(f"it declares more than {MOST_SAMPLES} samples")
         data_offset = fields.i32() if flags & _DATA_OFFSET else None
         first_flags = fields.u32() if flags & _FIRST_FLAGS else None
         entry_bytes = 4 * sum(bool(flags & bit) for bit in _PER_SAMPLE)
         if count * entry_bytes != fields.left_bytes:
             raise UnreadableMedia(
                 f"its list of {count} samples has {fields.left_bytes} bytes,"
-                f" where {count * entry_bytes} are needed"
+                f" but needs {count * entry_bytes}"
             )
         return cls(version, flags, count, data_offset, first_flags, defaults, fields)
 
@@ -210,9 +212,9 @@ def _check_places(samples: Sequence[FragmentSample], start: int, mdat_bytes: int
     at = start
     for sample in samples:
         if sample.offset != at:
-            raise UnreadableMedia(f"a sample is said to lie at its byte {sample.offset}, not {at}")
+            raise UnreadableMedia(f"a sample is declared at its byte {sample.offset}, not {at}")
         at = sample.end
     if at != start + mdat_bytes:
         raise UnreadableMedia(
-            f"its samples have {at - start} bytes together, its mdat box {mdat_bytes}"
+            f"its samples have {at - start} bytes in total, but its mdat box has {mdat_bytes}"
         )

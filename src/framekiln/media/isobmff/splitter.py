@@ -79,12 +79,12 @@ class FragmentSplitter:
 
     def _check_size(self, header: BoxHeader) -> None:
         if header.size_bytes == 0:
-            raise UnreadableMedia(f"a box {header.kind!r} of the MP4 does not say how long it is")
+            raise UnreadableMedia(f"a box {header.kind!r} of the MP4 has no length")
         most = MOST_FRAGMENT_BYTES if header.kind == "mdat" else MOST_HEAD_BYTES
         if self._head_bytes + header.size_bytes > most:
             raise UnreadableMedia(
                 f"a box {header.kind!r} of the MP4 has {header.size_bytes} bytes;"
-                f" at most {most} are taken before the next fragment"
+                f" at most {most} are accepted before the next fragment"
             )
 
     def _take_init(self, end: int) -> InitSegment:

@@ -66,7 +66,7 @@ def parse_init(data: bytes) -> TrackInit:
     """Return what an init segment says, or raise `UnreadableMedia`."""
     movie = next((box for box in boxes_in(data) if box.kind == "moov"), None)
     if movie is None:
-        raise UnreadableMedia("the MP4 has no moov box: nothing says what its track is")
+        raise UnreadableMedia("the MP4 has no moov box, which describes its track")
     track = _only_track(movie)
     type_ = _type(track)
     timescale = _timescale(track.require("mdia", "mdhd"))
@@ -88,7 +88,9 @@ def parse_init(data: bytes) -> TrackInit:
 def _only_track(movie: Mp4Box) -> Mp4Box:
     tracks = [box for box in movie.children() if box.kind == "trak"]
     if len(tracks) != 1:
-        raise UnreadableMedia(f"the MP4 has {len(tracks)} tracks; a track file has exactly one")
+        raise UnreadableMedia(
+            f"the MP4 has {len(tracks)} tracks; a track file must have exactly one"
+        )
     return tracks[0]
 
 
@@ -115,7 +117,7 @@ def _timescale(header: Mp4Box) -> int:
     fields.skip(16 if version else 8)
     timescale = fields.u32()
     if timescale == 0:
-        raise UnreadableMedia(f"the MP4's {header.kind} box says that a second has 0 ticks")
+        raise UnreadableMedia(f"the MP4's {header.kind} box has a timescale of 0")
     return timescale
 
 
@@ -141,7 +143,7 @@ def _edits(fields: BoxReader) -> list[tuple[int, int]]:
         edits.append((fields.u64(), fields.i64()) if version else (fields.u32(), fields.i32()))
         fields.skip(4)
     if sum(media_time != _NOT_IN_MEDIA for _, media_time in edits) > 1:
-        raise UnreadableMedia("the MP4's edit list puts its track together from several parts")
+        raise UnreadableMedia("the MP4's edit list assembles its track from several parts")
     return edits
 
 
@@ -152,7 +154,7 @@ def _sample_entry(track: Mp4Box) -> Mp4Box:
     entries = list(boxes_in(table.data, fields.at, table.end))
     if len(entries) != 1:
         raise UnreadableMedia(
-            f"the MP4's track is coded in {len(entries)} ways; a track file has exactly one"
+            f"the MP4's track has {len(entries)} sample descriptions; a track file must have one"
         )
     return entries[0]
 
@@ -187,4 +189,4 @@ def _defaults(movie: Mp4Box, number: int) -> SampleDefaults:
         if fields.u32() == number:
             fields.skip(4)
             return SampleDefaults(fields.u32(), fields.u32(), fields.u32())
-    raise UnreadableMedia(f"the MP4's mvex box says nothing about its track {number}")
+    raise UnreadableMedia(f"the MP4's mvex box has no entry for its track {number}")

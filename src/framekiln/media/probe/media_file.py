@@ -77,7 +77,7 @@ def probe_media(path: Path) -> MediaFacts:
         # A track in a codec that nobody here knows has no context at all.
         audio = next((s for s in container.streams.audio if s.codec_context is not None), None)
         if video is None and audio is None:
-            raise UnreadableMedia(f"{path.name}: has neither a picture nor a sound track")
+            raise UnreadableMedia(f"{path.name}: has neither a video nor an audio track")
         return MediaFacts(
             container=container.format.name,
             video=_video_facts(video, path) if video else None,
@@ -90,7 +90,7 @@ def _video_facts(stream: VideoStream, path: Path) -> VideoFacts:
     with VideoDecoder(path) as decoder:
         frame = decoder.read()
     if frame is None:
-        raise UnreadableMedia(f"{path.name}: not one picture of its video track can be decoded")
+        raise UnreadableMedia(f"{path.name}: no frame of its video track can be decoded")
     orientation = orientation_of(frame)
     width, height = round(frame.width * (stream.sample_aspect_ratio or 1)), frame.height
     if orientation.is_transposed:

@@ -65,10 +65,10 @@ def read_lottie(path: Path) -> dict[str, Any]:
         lottie_facts(animation)
     except NotLottie as error:
         raise UnreadableMedia(
-            f"the JSON is no Lottie animation: {error}; captions are WebVTT or SubRip"
+            f"the JSON is not a Lottie animation: {error}; captions must be WebVTT or SubRip"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise UnreadableMedia(f"the file begins like JSON and is none: {error}") from error
+        raise UnreadableMedia(f"the file looks like JSON, but is not: {error}") from error
     assert isinstance(animation, dict)
     return animation
 
@@ -101,7 +101,7 @@ def _perhaps_captions(path: Path) -> ProbedSource:
     try:
         return _captions(path)
     except UnreadableCaptions as error:
-        raise UnreadableMedia(f"it is plain text, and no captions: {error.message}") from error
+        raise UnreadableMedia(f"it is plain text, but not captions: {error.message}") from error
 
 
 def _image(path: Path) -> ProbedSource:

@@ -41,7 +41,7 @@ class JoinedFilm:
 def join_mp4(slices: Sequence[Path], sound: Path | None, out: Path) -> JoinedFilm:
     """Write the film to `out`: the pictures of all slices in order, and the sound beside them."""
     if not slices:
-        raise ValueError("a film has at least one slice")
+        raise ValueError("a film needs at least one slice")
     with (
         _open(slices[0]) as first,
         nullcontext() if sound is None else _open(sound) as heard,

@@ -67,7 +67,7 @@ def make_outline(pictures: Path | None, sound: Path | None) -> Outline:
     if sound is not None and facts[sound].audio is not None:
         renditions.append(_sound_rendition(scan_audio(sound)))
     if not renditions:
-        raise UnreadableMedia("the source has neither a picture nor a sound track")
+        raise UnreadableMedia("the source has neither a video nor an audio track")
     return Outline(tuple(renditions))
 
 

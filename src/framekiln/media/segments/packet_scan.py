@@ -127,7 +127,7 @@ def scan_video(path: Path, facts: VideoFacts) -> VideoScan:
     # Negative ones come before time zero: nobody sees them.
     shown = sorted({each.pts for each in seen if each.pts >= 0})
     if not shown:
-        raise UnreadableMedia(f"{path.name}: its video track has no picture after time zero")
+        raise UnreadableMedia(f"{path.name}: its video track has no frame after time zero")
     scale = ticks.numerator
     last = max(seen, key=lambda each: each.pts)
     # Some containers do not say how long the last picture lasts.
@@ -167,7 +167,7 @@ def scan_audio(path: Path) -> AudioScan:
         is_coarse = ticks * rate_hz > 1
         grid = _grid(path, [each.pts * ticks for each in seen]) if is_coarse else None
     if not seen:
-        raise UnreadableMedia(f"{path.name}: its sound track is empty")
+        raise UnreadableMedia(f"{path.name}: its audio track is empty")
     end = max(each.pts + each.duration for each in seen)
     is_even = may_copy and ticks == Fraction(1, rate_hz) and _follows_evenly(seen)
     return AudioScan(

@@ -83,8 +83,8 @@ def encode_video_segment(path: Path, rendition: Rendition, number: int) -> list[
     )
     if as_avcc(bytes(context.extradata or b"")) not in rendition.init:
         raise SlicesDiffer(
-            f"segment {number} of {rendition.id} would need another header than was sent:"
-            " the encoder is another one now"
+            f"segment {number} of {rendition.id} would need another init segment than was sent:"
+            " the encoder has changed"
         )
     samples: list[CmafSample] = []
     for frame in _frames_between(path, rendition, number):
@@ -118,7 +118,7 @@ def _check_start(packet: "Packet[VideoStream]", path: RangedPath) -> None:
     parameter_sets = packet.stream.codec_context.extradata or b""
     if not is_clean_start("h264", parameter_sets, bytes(packet)):
         raise UnreadableMedia(
-            f"{path.name}: its keyframes cannot be played from; upload it and name it by file-id"
+            f"{path.name}: playback cannot start at its keyframes; upload it and name it by file-id"
         )
 
 
@@ -139,7 +139,7 @@ def _packets_from(
     while first is not None and first.pts != start:
         first = next(packets, None)
     if first is None:
-        raise UnreadableMedia("the source has no keyframe where it had one before")
+        raise UnreadableMedia("the source no longer has a keyframe at this time")
     yield first
     yield from packets
 
@@ -171,7 +171,7 @@ def _frames_between(path: Path, rendition: Rendition, number: int) -> Iterator[V
                 last = at
         if last < 0:
             if held is None:
-                raise UnreadableMedia(f"{path.name}: not one picture of it can be decoded here")
+                raise UnreadableMedia(f"{path.name}: no frame can be decoded at this time")
             yield converter.convert(held, start, rendition.timescale)
 
 

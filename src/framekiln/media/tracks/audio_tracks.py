@@ -53,9 +53,7 @@ def encode_audio_track(
         blocks = _without_gaps(map(change, heard) if change else heard)
         first = next(blocks, None)
         if first is None:
-            raise UnreadableMedia(
-                f"{path.name}: nothing of its sound track {index + 1} can be decoded"
-            )
+            raise UnreadableMedia(f"{path.name}: its audio track {index + 1} cannot be decoded")
         with open_audio_track(out, RATE_HZ) as output:
             encoder = _Encoder(output, first.first)
             encoder.write(first.samples)

@@ -24,7 +24,7 @@ def check_complete(path: Path) -> None:
     """Refuse a file of which the end is missing."""
     size_bytes = path.stat().st_size
     if size_bytes == 0:
-        raise UnreadableMedia(f"{path.name}: is empty")
+        raise UnreadableMedia(f"{path.name}: the file is empty")
     with path.open("rb") as file:
         start = file.read(LONG_HEADER_BYTES)
         if start[4:8].decode("latin-1") in _FIRST_BOXES:
@@ -34,7 +34,7 @@ def check_complete(path: Path) -> None:
         else:
             return
     if wrong is not None:
-        raise UnreadableMedia(f"{path.name}: is cut off: {wrong}")
+        raise UnreadableMedia(f"{path.name}: the file is truncated: {wrong}")
 
 
 def _missing_of_mp4(file: BinaryIO, size_bytes: int) -> str | None:

@@ -106,7 +106,7 @@ def tally_packets(path: Path, report: Callable[[Fraction], None]) -> dict[int, P
                 report(min(Fraction(1), Fraction(reading.at_bytes, size_bytes)))
         except (av.InvalidDataError, av.EOFError) as error:
             raise UnreadableMedia(
-                f"{path.name}: is cut off or damaged: reading stopped after byte"
+                f"{path.name}: the file is truncated or damaged: reading stopped after byte"
                 f" {reading.at_bytes} of {size_bytes}, at {_seconds(reading.end_s)}"
             ) from error
         _check_length(container, reading.end_s, path)
@@ -127,13 +127,15 @@ class _ReadProgress:
         if tally is None:
             return
         if packet.has_sidedata("encryption_info"):
-            raise UnreadableMedia(f"{path.name}: is encrypted; upload it without protection")
+            raise UnreadableMedia(
+                f"{path.name}: the file is encrypted; upload it without protection"
+            )
         self.at_bytes = max(self.at_bytes, (packet.pos or 0) + packet.size)
         tally.add(packet)
         if tally.end_s > LONGEST_S:
             raise UnreadableMedia(
-                f"{path.name}: claims to last more than {LONGEST_S // 3600} hours; cut it into"
-                " shorter files"
+                f"{path.name}: the declared duration is over {LONGEST_S // 3600} hours; split it"
+                " into shorter files"
             )
 
 
@@ -152,8 +154,8 @@ def _check_length(container: InputContainer, end_s: Fraction, path: Path) -> Non
     stated_s = Fraction(container.duration, 1_000_000)
     if stated_s - end_s > max(Fraction(_MISSING_S), stated_s * _MISSING_PART):
         raise UnreadableMedia(
-            f"{path.name}: is cut off: it says that it lasts {_seconds(stated_s)},"
-            f" but ends at {_seconds(end_s)}"
+            f"{path.name}: the file is truncated: its declared duration is {_seconds(stated_s)},"
+            f" but it ends at {_seconds(end_s)}"
         )
 
 

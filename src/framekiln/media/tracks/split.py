@@ -189,8 +189,8 @@ class _TrackFiles:
             return job.reencode_reason(f"its packets do not fit into an MP4 ({error.message})")
         if count != job.packet_count:
             raise UnreadableMedia(
-                f"{self._source.name}: is damaged: of track {job.track_id}, {job.packet_count}"
-                f" packets can be read in one way, {count} in another"
+                f"{self._source.name}: the file is damaged: track {job.track_id} has"
+                f" {job.packet_count} packets when it is surveyed, but {count} when it is copied"
             )
         return job
 

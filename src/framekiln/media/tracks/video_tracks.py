@@ -102,7 +102,7 @@ def encode_video_tracks(
                 if viewer is not None:
                     viewer(frame, decoder.tick_s)
             if not encoders:
-                raise UnreadableMedia(f"{source.path.name}: none of its pictures can be decoded")
+                raise UnreadableMedia(f"{source.path.name}: none of its frames can be decoded")
             for encoder in encoders:
                 encoder.finish()
         finally:

@@ -146,5 +146,5 @@ def test_a_small_file_with_an_enormous_picture_is_refused_by_its_header(
     tmp_path: Path, data: bytes
 ) -> None:
     (tmp_path / "x").write_bytes(data)
-    with pytest.raises(ImageTooLarge, match="the picture is"):
+    with pytest.raises(ImageTooLarge, match="the image is"):
         image_facts(tmp_path / "x")

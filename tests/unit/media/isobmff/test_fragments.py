@@ -59,7 +59,7 @@ def test_samples_have_their_places_and_times() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"number": 2}, "of track 2"),
+        ({"number": 2}, "to track 2"),
         ({"header_flags": 0}, "default-base-is-moof"),
         ({"header_flags": 0x20001}, "default-base-is-moof"),
         ({"samples": ()}, "no samples"),
@@ -67,10 +67,10 @@ def test_samples_have_their_places_and_times() -> None:
         ({"count": 4}, "list of 4 samples"),
         ({"count": 2}, "list of 2 samples"),
         ({"count": 0xFFFFFFFF}, f"more than {MOST_SAMPLES} samples"),
-        ({"data_offset": 0}, "lie at its byte 0"),
-        ({"data_offset": -400}, "lie at its byte -400"),
-        ({"mdat_bytes": 21}, "22 bytes together, its mdat box 21"),
-        ({"mdat_bytes": 23}, "22 bytes together, its mdat box 23"),
+        ({"data_offset": 0}, "declared at its byte 0"),
+        ({"data_offset": -400}, "declared at its byte -400"),
+        ({"mdat_bytes": 21}, "22 bytes in total, but its mdat box has 21"),
+        ({"mdat_bytes": 23}, "22 bytes in total, but its mdat box has 23"),
     ],
 )
 def test_an_inconsistent_fragment_is_refused(change: dict[str, object], message: str) -> None:
@@ -91,7 +91,7 @@ def test_a_count_without_any_bytes_to_it_does_not_run_for_ever() -> None:
     ("data", "message"),
     [
         (INIT + box("mdat", b"x"), "0 moof boxes"),
-        (INIT + fragment() * 2, "before the one before it ends"),
+        (INIT + fragment() * 2, "before the end of the previous one"),
         (INIT + INIT, "second moov"),
         (fragment(), "before its moov box"),
         (box("free") + box("mdat", b"x") + INIT, "not fragmented"),
@@ -100,7 +100,7 @@ def test_a_count_without_any_bytes_to_it_does_not_run_for_ever() -> None:
         (b"", "ended before its moov box"),
         (INIT + box("styp", b"msdh"), "ended inside"),
         (INIT + (1 << 25).to_bytes(4) + b"moof", "at most"),
-        (INIT + bytes(4) + b"moof", "does not say how long"),
+        (INIT + bytes(4) + b"moof", "has no length"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
@@ -139,7 +139,7 @@ def test_a_stream_goes_on_where_it_stopped() -> None:
     assert list(resumed.feed(second.data)) == [second]
     resumed.finish()
     again = FragmentSplitter(init.facts, first.facts)
-    with pytest.raises(UnreadableMedia, match="before the one before it ends"):
+    with pytest.raises(UnreadableMedia, match="before the end of the previous one"):
         list(again.feed(first.data))
 
 
