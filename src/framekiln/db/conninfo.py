@@ -29,7 +29,7 @@ def complete_conninfo(conninfo: str) -> str:
     except psycopg.ProgrammingError as error:
         # The cause may quote the password, so it is not shown.
         raise DatabaseUrlInvalid(
-            "The database URL cannot be read: expected postgresql://user:password@host/name"
+            "The database URL is malformed: expected postgresql://user:password@host/name"
             " or key=value pairs.",
             field="DATABASE_URL",
         ) from error

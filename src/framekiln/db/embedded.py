@@ -82,7 +82,7 @@ class EmbeddedPostgres:
             return self._cluster.exists()
         except PermissionError as error:
             raise PostgresFailed(
-                f"cannot look into {self._folder}: {error.strerror}; run this as the user who runs"
+                f"cannot read {self._folder}: {error.strerror}; run this as the user who runs"
                 " the service, or choose another FRAMEKILN_DATA"
             ) from error
 
@@ -131,7 +131,7 @@ class EmbeddedPostgres:
                 account.own(path)
         except OSError as error:
             raise PostgresFailed(
-                f"cannot make {error.filename}: {error.strerror}; choose another FRAMEKILN_DATA"
+                f"cannot create {error.filename}: {error.strerror}; choose another FRAMEKILN_DATA"
             ) from error
 
     async def _create_cluster(self) -> None:
@@ -182,7 +182,7 @@ class EmbeddedPostgres:
             await self._wait_gone(patience_s)
         if left := self._processes():
             raise PostgresFailed(
-                f"an older Postgres (pid {left[0]}) on {self._cluster} does not end"
+                f"an older Postgres (pid {left[0]}) on {self._cluster} does not stop"
             )
         (self._cluster / "postmaster.pid").unlink(missing_ok=True)
 
@@ -236,7 +236,7 @@ class EmbeddedPostgres:
         if major not in installed:
             there = ", ".join(map(str, sorted(installed)))
             raise PostgresMissing(
-                f"{self._cluster} was made by PostgreSQL {major}, installed is {there}:"
+                f"{self._cluster} was created by PostgreSQL {major}, but {there} is installed:"
                 f" apt-get install -y postgresql-{major}, or choose another FRAMEKILN_DATA"
             )
         return installed[major]

@@ -72,7 +72,7 @@ def _apply_missing(conninfo: str) -> list[str]:
                 backend.apply_one(migration)
             except psycopg.Error as error:
                 raise MigrationFailed(
-                    f"Migration {migration.id} was refused and rolled back: {error}",
+                    f"Migration {migration.id} failed and was rolled back: {error}",
                     migration=migration.id,
                 ) from error
         return [migration.id for migration in missing]

@@ -41,8 +41,8 @@ class ContentVersion:
         """Raise `SourceChanged` unless that is what was found."""
         if found != self:
             raise SourceChanged(
-                f"{host}: the source was changed while a film was made of it, so its parts do not"
-                " fit together. Leave it as it is until the render has ended, or upload it and"
+                f"{host}: the source changed while a film was made from it, so its parts do not"
+                " fit together. Do not change it until the render has ended, or upload it and"
                 " name it by file-id.",
                 host=host,
             )

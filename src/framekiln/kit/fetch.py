@@ -307,7 +307,7 @@ async def _deliver(response: httpx.Response, write: Write, max_bytes: int) -> in
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in {"", "identity"}:
         raise FetchFailedPermanently(
-            f"{host}: sent {encoding} although it was asked for plain bytes.",
+            f"{host}: sent {encoding}, but plain bytes were requested.",
             host=host,
             status=response.status_code,
         )

@@ -35,7 +35,8 @@ def make_folder(folder: Path) -> None:
             folder.chmod(mode)
     except OSError as error:
         raise FolderNotWritable(
-            f"cannot make the data folder {folder}: {error.strerror}; choose another FRAMEKILN_DATA"
+            f"cannot create the data folder {folder}: {error.strerror};"
+            " choose another FRAMEKILN_DATA"
         ) from error
 
 
@@ -63,7 +64,7 @@ def _take(descriptor: int, folder: Path) -> None:
     except BlockingIOError as error:
         holder = os.pread(descriptor, 32, 0).decode().strip() or "unknown"
         raise FolderInUse(
-            f"another framekiln (pid {holder}) is running on {folder};"
+            f"another framekiln (pid {holder}) uses {folder};"
             " stop it or choose another FRAMEKILN_DATA",
             pid=holder,
         ) from error

@@ -88,8 +88,7 @@ class FetchRules:
             raise FetchRefused(_no_http(host, port), rule="scheme", host=host)
         if port not in _PORTS:
             raise FetchRefused(
-                f"{host}: port {port} is not fetched from, only 443 and 80."
-                f" {_to_allow(host, port)}",
+                f"{host}: port {port} is not allowed, only 443 and 80. {_to_allow(host, port)}",
                 rule="port",
                 host=host,
             )
@@ -144,7 +143,7 @@ async def _addresses(rules: FetchRules, resolve: Resolve, *, host: str, port: in
     try:
         addresses = await resolve(host, port)
     except UnicodeError as error:
-        raise FetchRefused(f"{host!r} is no host name.", rule="host", host=host) from error
+        raise FetchRefused(f"{host!r} is not a host name.", rule="host", host=host) from error
     except OSError as error:
         raise httpcore.ConnectError(f"the name does not resolve: {error}") from error
     if rules.allows(host, port):

@@ -32,7 +32,7 @@ class RangedPath(PosixPath):
         if self.blocks is None:
             return super().open(mode, *args, **options)
         if mode != "rb":
-            raise ValueError(f"{self}: is read as bytes only, not as {mode!r}")
+            raise ValueError(f"{self}: can only be read as bytes, not opened as {mode!r}")
         return io.BufferedReader(RangedReader(self.blocks), BLOCK_BYTES)
 
     def reader(self) -> "RangedReader":

@@ -44,7 +44,7 @@ class SourceParts:
         """Return a part; None if the server sends none."""
         begun_s = time.monotonic()
         if self.left_s <= 0:
-            raise FetchFailed(f"{self.url[:200]}: reading it took too long in all.")
+            raise FetchFailed(f"{self.url[:200]}: reading it took too long in total.")
         try:
             part = await self.fetcher.download_part(
                 self.url, start, end, version=self.version, within_s=self.left_s

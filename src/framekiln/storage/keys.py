@@ -20,7 +20,7 @@ def check_key(key: str) -> str:
     """Return `key` if it is acceptable."""
     if len(key) > _KEY_LIMIT:
         raise BlobKeyInvalid(
-            f"Blob key has {len(key)} characters, at most {_KEY_LIMIT} are allowed."
+            f"Blob key has {len(key)} characters; at most {_KEY_LIMIT} are allowed."
         )
     for part in key.split("/"):
         fault = _fault_in(part)

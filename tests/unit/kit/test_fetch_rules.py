@@ -13,7 +13,7 @@ from framekiln.kit.guarded_transport import FetchRefused, FetchRules
         ("http://[::1]/x", "::1 is not a public host.", "[::1]:80"),
         ("http://minio:9000/x", "minio is not a public host.", "minio:9000"),
         ("http://example.com/x", "example.com: use https instead of http.", "example.com:80"),
-        ("https://example.com:8443/x", "port 8443 is not fetched from", "example.com:8443"),
+        ("https://example.com:8443/x", "port 8443 is not allowed", "example.com:8443"),
     ],
 )
 def test_a_refusal_names_its_cause_and_how_the_operator_allows_it(

@@ -124,5 +124,5 @@ def test_another_version_is_refused() -> None:
     assert not ContentVersion(100, None, None).is_certain
     version.check(ContentVersion(100, '"a"', None), "x.example")
     for other in (None, ContentVersion(101, '"a"', None), ContentVersion(100, '"b"', None)):
-        with pytest.raises(SourceChanged, match=r"x\.example: the source was changed"):
+        with pytest.raises(SourceChanged, match=r"x\.example: the source changed"):
             version.check(other, "x.example")

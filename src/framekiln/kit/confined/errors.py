@@ -51,7 +51,7 @@ def rebuild_error(told: dict[str, Any], task: str) -> FramekilnError:
     kind = _our_class(told.get("module"), told.get("name"))
     details = told.get("details")
     if kind is None or not isinstance(details, dict):
-        return ConfinedFailed(f"{task}: {message or 'an error without words'}")
+        return ConfinedFailed(f"{task}: {message or 'an error without a message'}")
     # Its own constructor may take other arguments.
     error = kind.__new__(kind)
     FramekilnError.__init__(error, message, **details)

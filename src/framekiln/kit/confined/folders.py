@@ -25,8 +25,8 @@ def check_own(folder: Path) -> None:
     for entry, _ in _everything(folder):
         if entry.is_file(follow_symlinks=False) and entry.stat().st_nlink > 1:
             raise ConfinedFailed(
-                f"{entry.name}: the file has another name elsewhere, and a confined child could"
-                " change it there; copy it, or give it to the child as readable"
+                f"{entry.name}: the file has another hard link, and a confined child could change"
+                " it there; copy it, or give it to the child as readable"
             )
 
 

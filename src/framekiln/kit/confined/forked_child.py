@@ -68,7 +68,7 @@ class ZygoteHandle:
             async with asyncio.timeout(_START_S):
                 is_ready = await zygote._ready
             if not is_ready:
-                raise ConfinedFailed("its children could not be kept apart here")
+                raise ConfinedFailed("its children cannot be isolated on this machine")
         except BaseException:
             await asyncio.shield(zygote.close())
             raise
@@ -120,7 +120,7 @@ class ZygoteHandle:
             async with asyncio.timeout(_LEAVING_S):
                 await asyncio.shield(child.end)
         except TimeoutError:
-            log.warning("a zygote does not answer; it is ended")
+            log.warning("confined.zygote_unresponsive")
             await self.close()
 
     def _send(self, words: dict[str, Any], files: Sequence[Any] = ()) -> None:
@@ -160,7 +160,7 @@ class ZygoteHandle:
         asyncio.get_running_loop().remove_reader(self._control.fileno())
         self._control.close()
         if not self._ready.done():
-            self._ready.set_exception(ConfinedFailed("a zygote ended before it was ready"))
+            self._ready.set_exception(ConfinedFailed("a zygote exited before it was ready"))
         for number in list(self._ends):
             self._end(number, -signal.SIGKILL)
 

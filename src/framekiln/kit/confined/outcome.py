@@ -88,7 +88,7 @@ async def outcome(
         return result
     error = told.get("error")
     if not isinstance(error, dict):
-        raise ConfinedFailed(f"{order.task} answered with something else than an object")
+        raise ConfinedFailed(f"{order.task} returned a result that is not an object")
     if "limit" in error:
         _raise_limit(order, str(error["limit"]))
     rebuilt = rebuild_error(error, order.task)
@@ -128,14 +128,14 @@ def _parse(line: bytes, order: ConfinedOrder) -> dict[str, Any]:
     try:
         told = json.loads(line, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise ConfinedFailed(f"{order.task} told something that is no JSON") from error
+        raise ConfinedFailed(f"{order.task} sent a report that is not JSON") from error
     if not isinstance(told, dict):
-        raise ConfinedFailed(f"{order.task} told something that is no object")
+        raise ConfinedFailed(f"{order.task} sent a report that is not an object")
     return told
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no number of JSON")
+    raise ValueError(f"{name} is not a JSON number")
 
 
 async def _raise_end(child: ConfinedChild, order: ConfinedOrder) -> NoReturn:
@@ -144,12 +144,12 @@ async def _raise_end(child: ConfinedChild, order: ConfinedOrder) -> NoReturn:
         async with asyncio.timeout(_LEAVING_S):
             code = await child.wait()
     except TimeoutError:
-        raise ConfinedFailed(f"{order.task} closed the pipe for its answer") from None
+        raise ConfinedFailed(f"{order.task} closed the pipe before its result") from None
     await _log_end(child, order)
     # Bubblewrap passes a signal on as shells do.
     number = -code if code < 0 else code - 128
     if number not in set(signal.Signals):
-        raise ConfinedFailed(f"{order.task} ended without an answer (exit code {code})")
+        raise ConfinedFailed(f"{order.task} exited without a result (exit code {code})")
     ended_by = signal.Signals(number)
     if ended_by in _LIMIT_OF_SIGNAL:
         _raise_limit(order, _LIMIT_OF_SIGNAL[ended_by])
@@ -167,11 +167,11 @@ def _raise_limit(order: ConfinedOrder, limit: str) -> NoReturn:
         "file_bytes": f"a file of more than {limits.file_bytes} bytes",
         "wall_s": f"more than {limits.wall_s:g} s",
         "open_files": f"more than {limits.open_files} open files",
-        "told": "reports without end",
+        "told": "too many reports",
     }
-    log.warning("a confined child went over a limit", task=order.task, limit=limit)
+    log.warning("confined.limit_exceeded", task=order.task, limit=limit)
     raise ConfinedKilled(
-        f"the decoder was ended on this file: it took {words.get(limit, limit)}", limit=limit
+        f"the decoder was stopped on this file: it took {words.get(limit, limit)}", limit=limit
     )
 
 
@@ -179,7 +179,7 @@ async def _log_end(child: ConfinedChild, order: ConfinedOrder) -> None:
     # What it wrote last may still be on its way to us.
     await asyncio.sleep(0.05)
     log.warning(
-        "a confined child failed",
+        "confined.child_failed",
         task=order.task,
         complaints=child.output.decode(errors="replace"),
     )

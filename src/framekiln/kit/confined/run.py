@@ -101,5 +101,5 @@ class _Running:
             )
         if strange:
             names = ", ".join(strange[:5])
-            raise ConfinedFailed(f"{self.order.task} left what is no file: {names}")
+            raise ConfinedFailed(f"{self.order.task} left something that is not a file: {names}")
         return told

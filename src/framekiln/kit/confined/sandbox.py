@@ -128,7 +128,7 @@ def strongest_sandbox() -> Sandbox:
             reasons.append(str(error))
             continue
         return Sandbox(walls, _describe(walls, worn, reasons))
-    return Sandbox(Isolation.NONE, f"nothing but limits ({'; '.join(reasons)})")
+    return Sandbox(Isolation.NONE, f"only limits ({'; '.join(reasons)})")
 
 
 class _SandboxUnavailable(Exception):

@@ -111,7 +111,7 @@ class WarmSandbox:
             return await ZygoteHandle.start(self.cage, self._view, self._modules)
         except (ConfinedFailed, OSError, TimeoutError) as error:
             self._failures += 1
-            log.warning("no warm cage: every child is started by itself", reason=str(error))
+            log.warning("confined.warm_sandbox_unavailable", reason=str(error))
             return None
 
     async def _look_after(self, zygote: ZygoteHandle) -> None:
