@@ -26,7 +26,7 @@ def read_json(path: Path) -> dict[str, Any]:
     except (OSError, ValueError) as error:
         raise InvalidInput(f"cannot read {path}: {error}") from error
     if not isinstance(found, dict):
-        raise InvalidInput(f"{path} has no JSON object in it")
+        raise InvalidInput(f"{path} does not contain a JSON object")
     return found
 
 

@@ -21,7 +21,8 @@ def create(
     max_in_flight: Annotated[int | None, typer.Option(help="Runs at a time.", min=1)] = None,
     version: Annotated[int | None, typer.Option(help="By default the latest.", min=1)] = None,
     idempotency_key: Annotated[
-        str | None, typer.Option(help="The same command again finds the same batch.")
+        str | None,
+        typer.Option(help="Repeating the command with the same key finds the same batch."),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:

@@ -28,11 +28,11 @@ COMMANDS: Final = {
     ),
     "render": CommandEntry(
         "render:render",
-        "Render a page, folder or bundle; what is not given comes from the page.",
+        "Render a page, folder or bundle; options override the page.",
     ),
     "upload": CommandEntry(
         "upload:upload",
-        "Upload a file to the service at FRAMEKILN_BASE_URL; run it again to go on where it broke.",
+        "Upload a file to the service at FRAMEKILN_BASE_URL; run it again to resume it.",
     ),
     "pipelines": CommandEntry("pipelines:app", "Pipelines."),
     "runs": CommandEntry("runs:app", "Runs of pipelines."),
@@ -42,9 +42,11 @@ COMMANDS: Final = {
     "doctor": CommandEntry(
         "doctor:doctor", "Check programs, fonts, sandbox, data folder, port and database."
     ),
-    "api": CommandEntry("processes:api", "Answer HTTP requests, and nothing else."),
-    "worker": CommandEntry("processes:worker", "Do the jobs of some queues."),
-    "migrate": CommandEntry("processes:migrate", "Bring the database to what this version needs."),
+    "api": CommandEntry("processes:api", "Run only the HTTP api."),
+    "worker": CommandEntry("processes:worker", "Run the jobs of some queues."),
+    "migrate": CommandEntry(
+        "processes:migrate", "Apply the migrations of this version to the database."
+    ),
     "keys": CommandEntry("keys:app", "API keys."),
     "orgs": CommandEntry("orgs:app", "Organizations."),
     "users": CommandEntry("users:app", "Users."),

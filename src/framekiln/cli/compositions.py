@@ -54,14 +54,14 @@ def read_composition(named: Path, *, scratch: Path) -> Composition:
 def read_data(text: str | None, file: Path | None) -> str | None:
     """Return the render data of `--data` or `--data-file` as JSON."""
     if text is not None and file is not None:
-        raise InvalidInput("--data and --data-file: give one of them")
+        raise InvalidInput("--data and --data-file cannot be combined")
     option = "--data" if file is None else f"--data-file {file}"
     try:
         if file is not None:
             text = sys.stdin.read() if str(file) == "-" else file.read_text("utf-8")
         found: Any = None if text is None else json.loads(text)
     except (OSError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"{option} cannot be read: {error}") from error
+        raise InvalidInput(f"cannot read {option}: {error}") from error
     if text is None:
         return None
     if not isinstance(found, dict):
@@ -106,7 +106,7 @@ def _unpack_zip(archive: Path, folder: Path) -> None:
 def _unpack_entry(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path) -> None:
     name = PurePosixPath(entry.filename)
     if name.is_absolute() or ".." in name.parts or "\\" in entry.filename:
-        raise BadBundle(f"the bundle's entry {entry.filename[:200]!r} leads out of the bundle")
+        raise BadBundle(f"the bundle's entry {entry.filename[:200]!r} points outside the bundle")
     kind = stat.S_IFMT(entry.external_attr >> 16)
     if kind not in (0, stat.S_IFREG, stat.S_IFDIR):
         raise BadBundle(

@@ -140,8 +140,8 @@ def _missing(settings: Settings) -> DatabaseMissing:
     elsewhere = f"; the service at {url} keeps its data elsewhere"
     return DatabaseMissing(
         f"there is no database in {settings.data}: set FRAMEKILN_DATA to the data folder of the"
-        " service, or DATABASE_URL to its database; only framekiln serve and framekiln migrate make"
-        f" a new one{elsewhere if is_service_at(settings.host, settings.port) else ''}"
+        " service, or DATABASE_URL to its database; only framekiln serve and framekiln migrate"
+        f" create one{elsewhere if is_service_at(settings.host, settings.port) else ''}"
     )
 
 

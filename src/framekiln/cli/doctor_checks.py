@@ -138,7 +138,9 @@ def check_font(name: str, pattern: str, package: str) -> CheckResult:
     families = {line for line in _run("fc-list", pattern, "family").splitlines() if line}
     wanted = sorted(family for family in families if not family.startswith("DejaVu"))
     if not wanted:
-        return CheckResult(f"font: {name}", CheckState.WARN, "none; boxes would be drawn", fix)
+        return CheckResult(
+            f"font: {name}", CheckState.WARN, "none; its characters are drawn as boxes", fix
+        )
     return CheckResult(f"font: {name}", CheckState.OK, wanted[0])
 
 
@@ -149,7 +151,7 @@ def check_confinement() -> CheckResult:
         return CheckResult(
             "sandbox",
             CheckState.WARN,
-            "bubblewrap cannot make namespaces; pages run as an unprivileged user only",
+            "bubblewrap cannot create namespaces; pages run only as an unprivileged user",
             "in a container: --security-opt seccomp=unconfined --cap-add SYS_ADMIN",
         )
     return CheckResult("sandbox", CheckState.OK, str(strongest))
@@ -182,7 +184,7 @@ def check_user_namespaces() -> CheckResult:
     }
     for path, (bad, remedy) in switches.items():
         if _read(Path("/proc/sys") / path) == bad:
-            return CheckResult(name, CheckState.WARN, "switched off", f"sysctl -w {remedy}")
+            return CheckResult(name, CheckState.WARN, "disabled", f"sysctl -w {remedy}")
     fix = "in a container: --security-opt seccomp=unconfined"
     return CheckResult(name, CheckState.WARN, "refused by the kernel", fix)
 
@@ -197,7 +199,7 @@ def check_memory_reading() -> CheckResult:
     if scope in (None, "0", "1"):
         fix = "in a container: --cap-add SYS_PTRACE"
     return CheckResult(
-        name, CheckState.WARN, "refused; frames are grabbed as slower screenshots", fix
+        name, CheckState.WARN, "refused; frames are captured with slower screenshots", fix
     )
 
 
@@ -206,7 +208,7 @@ def check_data_folder(folder: Path) -> CheckResult:
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not os.access(existing, os.W_OK | os.X_OK):
         fix = "set FRAMEKILN_DATA to a folder of yours"
-        return CheckResult("data folder", CheckState.MISSING, f"{folder} cannot be written", fix)
+        return CheckResult("data folder", CheckState.MISSING, f"{folder} is not writable", fix)
     free_bytes = shutil.disk_usage(existing).free
     detail = f"{folder}, {free_bytes / (1 << 30):.1f} GiB free"
     if free_bytes < _LITTLE_SPACE_BYTES:
@@ -246,7 +248,7 @@ async def check_database(
         return CheckResult(
             "database", CheckState.WARN, f"{len(missing)} migrations to apply", "framekiln migrate"
         )
-    return CheckResult("database", CheckState.OK, "answers, up to date")
+    return CheckResult("database", CheckState.OK, "reachable, up to date")
 
 
 def _idle_database(settings: Settings, *, is_answering: bool) -> CheckResult:

@@ -21,7 +21,7 @@ def list_all(
     queue: Annotated[str | None, typer.Option(help="Only this queue.")] = None,
     kind: Annotated[str | None, typer.Option(help="Only this kind, such as render.run.")] = None,
     status: Annotated[JobStatus | None, typer.Option(help="Only this status.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, help="At most this many.")] = 100,
     as_json: JsonFlag = False,
 ) -> None:
     """Show jobs."""

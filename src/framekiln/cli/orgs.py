@@ -21,7 +21,7 @@ OrganizationArgument = Annotated[str, typer.Argument(help="Name or id of the org
 @app.command()
 def create(
     name: Annotated[str, typer.Argument(help="Name of the new organization.")],
-    pipelines: Annotated[bool, typer.Option(help="Whether pipelines are switched on.")] = False,
+    pipelines: Annotated[bool, typer.Option(help="Whether pipelines are enabled.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Add an organization; give it a key with `framekiln keys create --org NAME`."""

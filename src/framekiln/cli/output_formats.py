@@ -27,8 +27,8 @@ def format_of(output: Path) -> str:
     ending = output.suffix.lower().removeprefix(".")
     if ending not in (*FILMS, *STILLS):
         raise UnknownFormat(
-            f"--output {output}: a film ends in .{', .'.join(FILMS)},"
-            f" a still in .{', .'.join(STILLS)}"
+            f"--output {output}: the name must end in .{', .'.join(FILMS)} for a film,"
+            f" or in .{', .'.join(STILLS)} for a still"
         )
     return "jpeg" if ending == "jpg" else ending
 
@@ -36,7 +36,7 @@ def format_of(output: Path) -> str:
 def still_format(name: str, *, is_transparent: bool) -> StillFormat | None:
     """Return how a still is encoded; None for films."""
     if is_transparent and name not in ("png", "webp"):
-        raise InvalidInput("--transparent is for stills: .png or .webp")
+        raise InvalidInput("--transparent works only for stills: .png or .webp")
     match name:
         case "jpeg":
             return JpegFormat()
@@ -53,7 +53,7 @@ def read_time(text: str) -> int:
     at_ms = round(Fraction(match[1]) * _UNITS_MS[match[2]]) if match else -1
     if not 0 <= at_ms <= MAX_DURATION_MS:
         raise InvalidInput(
-            f"--at {text}: say milliseconds or a time such as 1.5s or 2m, up to"
+            f"--at {text}: must be milliseconds or a time such as 1.5s or 2m, up to"
             f" {MAX_DURATION_MS} ms"
         )
     return at_ms

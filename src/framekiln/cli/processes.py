@@ -1,4 +1,4 @@
-"""The parts of the service as commands of their own, for many machines: api, worker, migrate.
+"""The parts of the service as separate commands, for many machines: api, worker, migrate.
 
 Each part is imported by its own command only: together they take longer to load than most
 commands take to run.
@@ -22,13 +22,13 @@ QUEUES = ("control", "io", "render", "media", "files", "speech", "playback", "st
 
 
 class UnknownQueue(InvalidInput):
-    """A worker was asked to serve a queue that nothing is ever put into."""
+    """`--queues` names a queue that does not exist."""
 
     code = "unknown_queue"
 
 
 def api() -> None:
-    """Answer HTTP requests, and nothing else."""
+    """Run only the HTTP api."""
     settings = load_settings()
     require_free_port(settings.host, settings.port)
     asyncio.run(_api(settings))
@@ -45,10 +45,10 @@ async def _api(settings: Settings) -> None:
 def worker(
     queues: Annotated[str, typer.Option(help="Names, separated by commas.")] = ",".join(QUEUES),
     concurrency: Annotated[
-        int, typer.Option(min=0, help="Jobs at a time; 0 means as many as this machine renders.")
+        int, typer.Option(min=0, help="Jobs at a time; 0 means the number that suits this machine.")
     ] = 0,
 ) -> None:
-    """Do the jobs of some queues."""
+    """Run the jobs of some queues."""
     settings = load_settings()
     names = parse_queues(queues)
     work = _worker(settings, names, concurrency or settings.slots)
@@ -74,7 +74,7 @@ def parse_queues(text: str) -> list[str]:
 
 
 def migrate(as_json: JsonFlag = False) -> None:
-    """Bring the database to what this version needs."""
+    """Apply the migrations of this version to the database."""
     settings = load_settings()
     applied = asyncio.run(_migrate(settings))
     if as_json:

@@ -1,4 +1,4 @@
-"""`framekiln render`: a composition becomes a film or a still, without a server or a database."""
+"""`framekiln render`: renders a composition without a server or a database."""
 
 import re
 import signal
@@ -56,30 +56,32 @@ def render(
         typer.Option(
             "-o",
             "--output",
-            help="Where it goes; the ending decides: .mp4 .webm .mov .gif .png .jpg .webp.",
+            help="The output file; its extension is the format: .mp4 .webm .mov .gif .png .jpg"
+            " .webp.",
         ),
     ],
     width: Side = None,
     height: Side = None,
     fps: Annotated[str | None, typer.Option(help="A number or a fraction: 30000/1001.")] = None,
     duration_ms: Annotated[
-        int | None, typer.Option(min=1, max=MAX_DURATION_MS, help="How long the film is.")
+        int | None, typer.Option(min=1, max=MAX_DURATION_MS, help="The duration of the film.")
     ] = None,
     at: Annotated[
-        str | None, typer.Option(help="When a still is taken: milliseconds, or 1.5s; else at 0.")
+        str | None, typer.Option(help="The time of a still: milliseconds, or 1.5s; default 0.")
     ] = None,
     transparent: Annotated[
-        bool, typer.Option("--transparent", help="Keep the background of a .png or .webp clear.")
+        bool,
+        typer.Option("--transparent", help="Keep the background of a .png or .webp transparent."),
     ] = False,
     data: Annotated[
-        str | None, typer.Option(help="A JSON object that the page finds as EF_RENDER_DATA.")
+        str | None, typer.Option(help="A JSON object that the page reads as EF_RENDER_DATA.")
     ] = None,
     data_file: Annotated[
         Path | None, typer.Option(help="The same from a file, or - for standard input.")
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Render a page, folder or bundle; what is not given comes from the page."""
+    """Render a page, folder or bundle; options override the page."""
     settings = load_settings()
     # A polite end is an interruption like Ctrl-C, so that nothing unfinished stays behind.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -119,7 +121,7 @@ def _with_composition(
 def _make(
     order: FilmOrder, output: Path, settings: Settings, *, still: StillFormat | None, quiet: bool
 ) -> FilmResult:
-    """Make it beside the output and move it there, so that it appears whole or not at all."""
+    """Write a temporary file next to the output and rename it, so that it appears complete."""
     limits = FilmLimits.of(settings)
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
@@ -180,15 +182,17 @@ def _moment(
 ) -> StillMoment | None:
     if still is None:
         if at is not None:
-            raise InvalidInput("--at is for stills: let --output end in .png, .jpg or .webp")
+            raise InvalidInput(
+                "--at works only for stills: --output must end in .png, .jpg or .webp"
+            )
         return None
     if duration_ms is not None:
-        raise InvalidInput("--duration-ms is for films: say --at when a still is taken")
+        raise InvalidInput("--duration-ms works only for films: use --at for the time of a still")
     return StillMoment(0 if at is None else read_time(at), is_transparent)
 
 
 def _in_options(error: CompositionFailed) -> CompositionFailed:
-    """Return the error in the words of the command line."""
+    """Return the error with the names of the command's options."""
     message = error.message
     for field, option in _OPTIONS:
         message = field.sub(option, message)
@@ -207,5 +211,5 @@ def _rate(text: str) -> Fraction:
     except (ValueError, ZeroDivisionError) as error:
         raise InvalidInput(f"--fps {text!r} is neither a number nor a fraction") from error
     if not 1 <= rate <= 120:
-        raise InvalidInput(f"--fps {text}: 1 to 120 are possible")
+        raise InvalidInput(f"--fps {text}: must be 1 to 120")
     return rate

@@ -18,7 +18,8 @@ ReviewId = Annotated[str, typer.Argument(help="Id of the review task.")]
 @app.command("list")
 def list_all(
     status: Annotated[
-        str | None, typer.Option(help="Only those that stand so; pending ones wait for you.")
+        str | None,
+        typer.Option(help="Only those with this status; pending ones wait for a decision."),
     ] = None,
     run_id: Annotated[str | None, typer.Option(help="Only those of this run.")] = None,
     as_json: JsonFlag = False,
@@ -54,7 +55,9 @@ def approve(
 @app.command()
 def reject(
     review: ReviewId,
-    reason: Annotated[str | None, typer.Option(help="Why; kept with the decision.")] = None,
+    reason: Annotated[
+        str | None, typer.Option(help="The reason, stored with the decision.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Let the run end here."""

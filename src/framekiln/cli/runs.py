@@ -22,7 +22,7 @@ app = typer.Typer(help="Runs of pipelines.", no_args_is_help=True, add_completio
 
 RunId = Annotated[str, typer.Argument(help="Id of the run.")]
 Watch = Annotated[
-    bool, typer.Option("--watch", help="Stay until it has ended; the exit code says how.")
+    bool, typer.Option("--watch", help="Wait until it has ended; the exit code says how.")
 ]
 
 
@@ -32,9 +32,11 @@ def create(
     file: Annotated[str, typer.Argument(help="Id of a file, or a local file to upload.")],
     watch: Watch = False,
     version: Annotated[int | None, typer.Option(help="By default the latest.", min=1)] = None,
-    external_id: Annotated[str | None, typer.Option(help="Comes back as it is.")] = None,
+    external_id: Annotated[
+        str | None, typer.Option(help="An id of your own, returned unchanged.")
+    ] = None,
     idempotency_key: Annotated[
-        str | None, typer.Option(help="The same command again finds the same run.")
+        str | None, typer.Option(help="Repeating the command with the same key finds the same run.")
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -64,11 +66,11 @@ def get(run: RunId, watch: Watch = False, as_json: JsonFlag = False) -> None:
 
 @app.command("list")
 def list_all(
-    status: Annotated[str | None, typer.Option(help="Only those that stand so.")] = None,
+    status: Annotated[str | None, typer.Option(help="Only those with this status.")] = None,
     pipeline_id: Annotated[
         str | None, typer.Option(help="Name or id of the pipeline; only its runs.")
     ] = None,
-    file_id: Annotated[str | None, typer.Option(help="Only those over this file.")] = None,
+    file_id: Annotated[str | None, typer.Option(help="Only those of this file.")] = None,
     batch_id: Annotated[str | None, typer.Option(help="Only those of this batch.")] = None,
     limit: Annotated[int, typer.Option(help="How many.", min=1)] = 25,
     as_json: JsonFlag = False,

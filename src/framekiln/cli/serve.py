@@ -170,7 +170,7 @@ async def _wait_ready(url: str) -> None:
                 return
             last = f"status {status}"
         await asyncio.sleep(_POLL_S)
-    raise NotReady(f"the api at {url} did not get ready within {_READY_WITHIN_S} s: {last}")
+    raise NotReady(f"the api at {url} was not ready within {_READY_WITHIN_S} s: {last}")
 
 
 async def _status_of(url: str, path: str) -> int:

@@ -120,7 +120,7 @@ class Supervisor:
             await asyncio.wait([asked, gave_up], return_when=asyncio.FIRST_COMPLETED)
             if not asked.done():
                 raise ChildFailed(
-                    f"{ward.program.name} ended {ward.deaths} times while starting;"
+                    f"{ward.program.name} exited {ward.deaths} times while starting;"
                     " see its output above"
                 )
             await asked

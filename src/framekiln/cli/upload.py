@@ -1,4 +1,4 @@
-"""`framekiln upload`: a local file goes to a running service, and goes on where it broke off."""
+"""`framekiln upload`: uploads a local file to a running service, or resumes an upload."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,32 +19,35 @@ from framekiln.kit.errors import InvalidInput
 def upload(
     file: Annotated[Path, typer.Argument(help="A video, sound, image or caption file.")],
     stream: Annotated[
-        bool, typer.Option("--stream", help="Send a video as verified fragments, usable at once.")
+        bool,
+        typer.Option(
+            "--stream", help="Send a video in verified fragments, usable during the upload."
+        ),
     ] = False,
     resume: Annotated[
-        str | None, typer.Option("--resume", help="Id of the file whose stream is continued.")
+        str | None, typer.Option("--resume", help="Id of the file whose stream to continue.")
     ] = None,
     wait: Annotated[
-        bool, typer.Option("--wait", help="Return when the file is ready, not only uploaded.")
+        bool, typer.Option("--wait", help="Wait until the file is ready, not only uploaded.")
     ] = False,
     expires_at: Annotated[
-        str | None, typer.Option("--expires-at", help="When it is removed; ISO 8601.")
+        str | None, typer.Option("--expires-at", help="When the file is deleted; ISO 8601.")
     ] = None,
     run: Annotated[
         str | None,
-        typer.Option("--run", help="Name or id of a pipeline that is run over it, at once."),
+        typer.Option("--run", help="Name or id of a pipeline to run on it immediately."),
     ] = None,
     watch: Annotated[
         bool,
-        typer.Option("--watch", help="Stay until the run has ended; the exit code says how."),
+        typer.Option("--watch", help="Wait until the run has ended; the exit code says how."),
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Upload a file to the service at FRAMEKILN_BASE_URL; run it again to go on where it broke."""
+    """Upload a file to the service at FRAMEKILN_BASE_URL; run it again to resume it."""
     if resume is not None and not stream:
-        raise InvalidInput("--resume is for --stream; other uploads are found again by themselves")
+        raise InvalidInput("--resume needs --stream; other uploads resume automatically")
     if watch and run is None:
-        raise InvalidInput("--watch is for --run; --wait waits for the file")
+        raise InvalidInput("--watch needs --run; use --wait to wait for the file")
     with open_client() as client:
         beginning = RunStarter(client, run)
         with upload_bar(as_json) as bar:
@@ -59,7 +62,7 @@ def upload(
 
 
 class RunStarter:
-    """Begins a run as soon as there is a file, before its bytes are sent."""
+    """Starts a run as soon as the file exists, before its bytes are sent."""
 
     def __init__(self, client: Client, pipeline: str | None) -> None:
         self._client = client
@@ -68,7 +71,7 @@ class RunStarter:
         self.run: RemoteRun | None = None
 
     def __call__(self, file_id: str) -> None:
-        """Begin it once: an upload that is continued goes on with its run, too."""
+        """Start it once: a resumed upload continues with the same run."""
         if self._pipeline_id is not None:
             key = f"upload {file_id} {self._pipeline_id}"
             self.run, _ = self._client.runs.create(self._pipeline_id, file_id, idempotency_key=key)
@@ -76,7 +79,7 @@ class RunStarter:
 
 @dataclass(frozen=True)
 class FileUpload:
-    """One local file on its way, in either manner."""
+    """The upload of one local file, whole or streamed."""
 
     files: RemoteFiles
     path: Path
@@ -84,13 +87,13 @@ class FileUpload:
     expires_at: str | None
 
     def in_chunks(self, on_begun: OnRegistered) -> RemoteFile:
-        """Send it as it is."""
+        """Upload the whole file."""
         return self.files.upload(
             self.path, self.bar.show_bytes, expires_at=self.expires_at, on_begun=on_begun
         )
 
     def as_stream(self, resume: str | None, on_begun: OnRegistered) -> RemoteFile:
-        """Send it as fragments, and say by which id it can be continued."""
+        """Upload it in fragments, and print the id to resume it with."""
 
         def told(file_id: str) -> None:
             self.bar.print(f"stream {file_id}")

@@ -16,12 +16,12 @@ from framekiln.identity.service import DEFAULT_ORGANIZATION
 
 app = typer.Typer(help="Users.", no_args_is_help=True, add_completion=False)
 
-Email = Annotated[str, typer.Argument(help="The e-mail address that they log in with.")]
+Email = Annotated[str, typer.Argument(help="The e-mail address of the user.")]
 FromStdin = Annotated[
     bool,
     typer.Option(
         "--password-stdin",
-        help="Read the password from standard input, instead of making one up.",
+        help="Read the password from standard input instead of generating one.",
         show_default=False,
     ),
 ]
@@ -33,7 +33,7 @@ def create(
     org: Annotated[
         str, typer.Option("--org", help="Name or id of the organization.")
     ] = DEFAULT_ORGANIZATION,
-    role: Annotated[Role, typer.Option(help="What they are in it.")] = Role.MEMBER,
+    role: Annotated[Role, typer.Option(help="The role in the organization.")] = Role.MEMBER,
     password_stdin: FromStdin = False,
     as_json: JsonFlag = False,
 ) -> None:

@@ -9,7 +9,7 @@ from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
 from framekiln.cli.service_client import open_client
 from framekiln.client.model import RemoteDelivery
 
-app = typer.Typer(help="What was sent.", no_args_is_help=True, add_completion=False)
+app = typer.Typer(help="Deliveries of a webhook.", no_args_is_help=True, add_completion=False)
 
 DeliveryId = Annotated[str, typer.Argument(help="Id of the delivery.")]
 

@@ -47,14 +47,15 @@ def create(
     own_key: Annotated[
         bool,
         typer.Option(
-            "--own-key", help="Only things made with FRAMEKILN_API_KEY; by default everything."
+            "--own-key",
+            help="Only events of FRAMEKILN_API_KEY; by default all of the organization.",
         ),
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Have an address told of events, and show the secret that signs them, this once."""
     if not event:
-        raise InvalidInput("name at least one --event: framekiln webhooks topics shows them")
+        raise InvalidInput("give at least one --event: framekiln webhooks topics lists them")
     with open_client() as client:
         # What is done at the command line has a key of its own, which nobody else uses.
         scope: WebhookScope = "api_key" if own_key else "organization"
@@ -64,13 +65,15 @@ def create(
 @app.command()
 def update(
     webhook: WebhookId,
-    url: Annotated[str | None, typer.Option(help="Where events are sent from now on.")] = None,
+    url: Annotated[
+        str | None, typer.Option(help="The new address that events are sent to.")
+    ] = None,
     event: Events = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Change where a webhook leads, what it wants, or both."""
     if url is None and not event:
-        raise InvalidInput("say what to change: --url, --event")
+        raise InvalidInput("give --url or --event to change")
     with open_client() as client:
         _show(client.webhooks.update(webhook, url=url, events=event or None), as_json=as_json)
 
@@ -99,7 +102,7 @@ def resume(webhook: WebhookId, as_json: JsonFlag = False) -> None:
 
 @app.command("test")
 def send_test(
-    topic: Annotated[str, typer.Argument(help="What the made-up event is about.")] = "webhook.test",
+    topic: Annotated[str, typer.Argument(help="The topic of the sample event.")] = "webhook.test",
 ) -> None:
     """Send a made-up event to all webhooks that want its topic."""
     with open_client() as client:

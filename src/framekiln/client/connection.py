@@ -132,7 +132,7 @@ def json_object(answer: httpx.Response) -> Json:
         found = None
     if not isinstance(found, dict):
         raise ServiceRefused(
-            f"{answer.url} does not answer with JSON: is it the right address?",
+            f"{answer.url} did not answer with JSON: is the address right?",
             status=answer.status_code,
             error=None,
         )

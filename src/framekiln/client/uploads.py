@@ -69,7 +69,7 @@ def split_video(path: Path, folder: Path) -> list[LocalTrack]:
     plan = plan_tracks(path, tally_packets(path, lambda _: None))
     if len(plan.planned_tracks) > MAX_TRACKS:
         raise _not_streamable(
-            path, f"it has {len(plan.planned_tracks)} tracks; a stream has {MAX_TRACKS}"
+            path, f"it has {len(plan.planned_tracks)} tracks; a stream can have {MAX_TRACKS}"
         )
     for job in plan.planned_tracks:
         if job.reason is not None:
@@ -100,8 +100,8 @@ def _split_track(path: Path, folder: Path, job: PlannedTrack) -> LocalTrack:
 
 def _not_streamable(path: Path, reason: str) -> NotStreamable:
     return NotStreamable(
-        f"{path.name} cannot be streamed as it is: {reason}. `framekiln upload` without --stream"
-        " takes it, and has it encoded anew."
+        f"{path.name} cannot be streamed unchanged: {reason}. `framekiln upload` without --stream"
+        " accepts it and re-encodes it."
     )
 
 
@@ -128,7 +128,7 @@ def file_size(path: Path) -> int:
     except OSError as error:
         raise LocalFileUnusable(f"cannot read {path}: {error.strerror}") from error
     if not path.is_file() or size_bytes == 0:
-        raise LocalFileUnusable(f"{path} is empty, or is no file")
+        raise LocalFileUnusable(f"{path} is empty, or not a file")
     return size_bytes
 
 
@@ -160,7 +160,7 @@ def _send_chunk(
     data = file.read(min(CHUNK_BYTES, size_bytes - start))
     end = start + len(data)
     if end < min(start + CHUNK_BYTES, size_bytes):
-        raise LocalFileUnusable(f"{file.name} became shorter while it was sent")
+        raise LocalFileUnusable(f"{file.name} became shorter during the upload")
     headers = {"Content-Range": f"bytes {start}-{end - 1}/{size_bytes}"}
     return json_object(connection.request_once("POST", address, content=data, headers=headers))
 
@@ -232,8 +232,8 @@ def _check_same(
     } and all(_is_same(there[track.track_id], track) for track in tracks)
     if not is_same:
         raise OtherMedia(
-            f"the stream {stream['id']} ({stream['filename']}) was begun with another video; it"
-            " can be continued only with the same one"
+            f"the stream {stream['id']} ({stream['filename']}) was started with another video; it"
+            " can only be continued with the same one"
         )
 
 

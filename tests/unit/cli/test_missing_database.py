@@ -38,8 +38,8 @@ def test_a_command_without_a_database_says_so_and_makes_none(
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr == (
         f"error: there is no database in {folder}: set FRAMEKILN_DATA to the data folder of the"
-        " service, or DATABASE_URL to its database; only framekiln serve and framekiln migrate make"
-        " a new one\n"
+        " service, or DATABASE_URL to its database; only framekiln serve and framekiln migrate"
+        " create one\n"
     )
     assert list(tmp_path.iterdir()) == []
 

@@ -22,8 +22,8 @@ def test_an_unknown_ending_is_refused_with_all_that_are_known(name: str) -> None
     with pytest.raises(UnknownFormat) as refused:
         format_of(Path(name))
     assert refused.value.message == (
-        f"--output {name}: a film ends in .mp4, .webm, .mov, .gif,"
-        " a still in .png, .jpg, .jpeg, .webp"
+        f"--output {name}: the name must end in .mp4, .webm, .mov, .gif for a film,"
+        " or in .png, .jpg, .jpeg, .webp for a still"
     )
 
 
@@ -31,7 +31,7 @@ def test_only_png_and_webp_are_transparent() -> None:
     assert still_format("png", is_transparent=True) == PngFormat(transparency=True)
     assert still_format("webp", is_transparent=True) == WebpFormat(transparency=True)
     for name in ("jpeg", "mp4", "gif"):
-        with pytest.raises(InvalidInput, match="--transparent is for stills"):
+        with pytest.raises(InvalidInput, match="--transparent works only for stills"):
             still_format(name, is_transparent=True)
     assert still_format("gif", is_transparent=False) is None
 
@@ -54,5 +54,5 @@ def test_times_are_milliseconds_or_have_a_unit(text: str, at_ms: int | None) -> 
     if at_ms is not None:
         assert read_time(text) == at_ms
         return
-    with pytest.raises(InvalidInput, match="say milliseconds or a time such as"):
+    with pytest.raises(InvalidInput, match="must be milliseconds or a time such as"):
         read_time(text)

@@ -52,7 +52,7 @@ def test_no_file_with_a_sum_is_none() -> None:
 
 def test_something_else_at_the_address() -> None:
     service, _ = client(httpx.Response(200, text="<html>"))
-    with pytest.raises(ServiceRefused, match="right address"):
+    with pytest.raises(ServiceRefused, match="address right"):
         service.files.get("f")
 
 
