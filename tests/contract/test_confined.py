@@ -177,7 +177,7 @@ async def test_a_file_with_another_name_is_never_handed_over(
     blob = room.sources.with_name("blob")
     blob.write_text("of many names")
     (folder / "source").hardlink_to(blob)
-    with pytest.raises(ConfinedFailed, match=r"^source: the file has another name"):
+    with pytest.raises(ConfinedFailed, match=r"^source: the file has another hard link"):
         await run("harm", path="source")
     assert (blob.read_text(), blob.stat().st_uid) == ("of many names", os.geteuid())
 

@@ -233,7 +233,7 @@ async def test_data_of_another_major_is_refused(open_folder: Path) -> None:
     cluster = open_folder / "pg" / "data"
     cluster.mkdir(parents=True)
     (cluster / "PG_VERSION").write_text("9\n")
-    with pytest.raises(PostgresMissing, match=r"made by PostgreSQL 9.*postgresql-9") as refused:
+    with pytest.raises(PostgresMissing, match=r"created by PostgreSQL 9.*postgresql-9") as refused:
         await EmbeddedPostgres(open_folder / "pg").prepare()
     assert "\n" not in refused.value.message
 

@@ -279,7 +279,7 @@ async def test_relative_and_local_sources_are_refused_by_name(
         ("https://127.0.0.1/x.png", "its address 127.0.0.1 is not public"),
         ("https://[::1]/x.png", "is not public"),
         ("https://169.254.169.254/latest/meta-data", "is not public"),
-        ("https://10.0.0.1:8443/x.png", "port 8443 is not fetched from"),
+        ("https://10.0.0.1:8443/x.png", "port 8443 is not allowed"),
     ],
 )
 async def test_private_addresses_are_refused(app: AppHarness, url: str, reason: str) -> None:

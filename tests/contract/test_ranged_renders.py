@@ -87,7 +87,7 @@ async def test_all_workers_of_a_render_read_the_same_version(
     assert isinstance(await fetch("first"), RangedPath)
     assert isinstance(await fetch("second"), RangedPath)
     server.tag = '"another"'
-    with pytest.raises(SourceChanged, match="the source was changed while a film was made of it"):
+    with pytest.raises(SourceChanged, match="the source changed while a film was made from it"):
         await fetch("third")
     server.sends_parts = False
     with pytest.raises(SourceChanged):

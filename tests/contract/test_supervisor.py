@@ -297,7 +297,7 @@ def test_a_second_serve_on_the_same_data_names_the_first(tmp_path: Path) -> None
         done = run_serve(tmp_path, 1)
     assert done.returncode == 1
     assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith(f"error: another framekiln (pid {os.getpid()}) is running on")
+    assert done.stderr.startswith(f"error: another framekiln (pid {os.getpid()}) uses")
 
 
 def test_a_lock_ends_with_its_holder(tmp_path: Path) -> None:

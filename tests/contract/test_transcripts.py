@@ -298,7 +298,7 @@ def test_the_track_that_was_named_is_heard(tmp_path: Path) -> None:
         begins = second * SAMPLE_HZ + int(np.argmax(samples[second * SAMPLE_HZ :] > 3000))
         assert abs(begins - second * SAMPLE_HZ) <= 16
     for index in (0, 2):
-        with pytest.raises(UnreadableMedia, match="is no sound"):
+        with pytest.raises(UnreadableMedia, match="is not an audio track"):
             write_samples(path, index, tmp_path / "samples")
 
 

@@ -139,7 +139,7 @@ def test_parts_that_never_fit_together_are_not_used(films: Films) -> None:
 @pytest.mark.parametrize("by", ["our elements", "its own runtime"])
 def test_a_source_that_changes_meanwhile_fails_the_film(films: Films, by: str) -> None:
     films.server.changes_after = 2
-    with pytest.raises(SourceChanged, match="the source was changed while a film was made of it"):
+    with pytest.raises(SourceChanged, match="the source changed while a film was made from it"):
         films.make("changed", by=by)
 
 

@@ -22,7 +22,7 @@ async def test_doctor_knows_the_service_that_runs(shared_service: Service, tmp_p
     assert ours["port"] == CheckResult(
         "port", CheckState.OK, f"{address} is in use by this service"
     )
-    assert ours["database"] == CheckResult("database", CheckState.OK, "answers, up to date")
+    assert ours["database"] == CheckResult("database", CheckState.OK, "reachable, up to date")
     other = await findings(shared_service, tmp_path / "other")
     assert other["port"].state is CheckState.OK
     assert other["port"].detail.endswith("in use by a Framekiln service with another data folder")

@@ -109,7 +109,7 @@ class Identity:
         organization = self._new_organization(name, pipelines_enabled=pipelines_enabled)
         async with self._database.transaction() as connection:
             if not await store.insert_organization(connection, organization):
-                raise OrganizationNameTaken(f"there is an organization named {name!r} already")
+                raise OrganizationNameTaken(f"an organization named {name!r} already exists")
         return organization
 
     async def list_organizations(self) -> list[Organization]:
@@ -189,7 +189,7 @@ class Identity:
         async with self._database.connection() as connection:
             found = await store.find_key(connection, key_id)
         if found is None or not is_same_hash(found.key_hash, key_hash):
-            raise KeyUnknown("this API key is not known here: check it, or create another")
+            raise KeyUnknown("this API key is unknown: check it, or create another")
         if found.key.revoked_at is not None:
             raise KeyRevoked("this API key was revoked: use another")
         return found
@@ -220,7 +220,7 @@ class Identity:
                 "organization: choose another key id"
             )
         if before is not None and before.key.revoked_at is not None:
-            log.warning("a revoked key works again: the settings name it", key_id=key.key_id)
+            log.warning("identity.revoked_key_restored", key_id=key.key_id)
 
     async def _issue(
         self, connection: Connection, organization_id: OrganizationId, name: str

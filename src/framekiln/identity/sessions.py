@@ -56,7 +56,7 @@ class Sessions:
     async def authenticate(self, text: str | None) -> Caller:
         """Return who is logged in by this text, or raise `Unauthenticated`."""
         if not text:
-            raise SessionMissing("nobody is logged in: POST /login first")
+            raise SessionMissing("no session: POST /login first")
         if len(text) > MAX_TOKEN_CHARS:
             raise _ended()
         now, token_hash = self._clock.now(), hash_key(text)
@@ -126,7 +126,7 @@ class Sessions:
 
 
 def _login_failed() -> LoginFailed:
-    return LoginFailed("no user has this e-mail address and password")
+    return LoginFailed("the e-mail address or the password is wrong")
 
 
 def _ended() -> SessionEnded:

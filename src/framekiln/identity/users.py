@@ -120,13 +120,13 @@ def require_email(text: str) -> str:
     """Return an address in the form it is stored in, or raise `InvalidEmail`."""
     email = normalize_email(text)
     if email is None:
-        raise InvalidEmail("an e-mail address looks like name@host", field="email")
+        raise InvalidEmail("an e-mail address must look like name@host", field="email")
     return email
 
 
 async def _insert(connection: Connection, user: User, password_hash: str) -> None:
     if not await user_store.insert_user(connection, user, password_hash):
-        raise EmailTaken(f"there is a user {user.email} already")
+        raise EmailTaken(f"a user {user.email} already exists")
 
 
 def _no_user(email: str) -> UserNotFound:

@@ -19,7 +19,9 @@ def file_id_in(url: str) -> FileId | None:
     if url.startswith(_FILE_SCHEME):
         found = parse_uuid(url.removeprefix(_FILE_SCHEME))
         if found is None:
-            raise SourceAddressInvalid(f"url: after {_FILE_SCHEME} comes a UUID", field="url")
+            raise SourceAddressInvalid(
+                f"url: {_FILE_SCHEME} must be followed by a UUID", field="url"
+            )
         return FileId(found)
     match = _FILE_PATH.match(_path_of(url))
     found = parse_uuid(match[1]) if match else None
@@ -42,11 +44,11 @@ def check_web_address(url: str) -> None:
     """Refuse what could never be fetched; the fetcher has the last word on the rest."""
     if len(url) > MAX_ADDRESS_CHARS or not url.isprintable():
         raise SourceAddressInvalid(
-            f"url: at most {MAX_ADDRESS_CHARS} characters, all of them printable", field="url"
+            f"url: must have at most {MAX_ADDRESS_CHARS} printable characters", field="url"
         )
     if not url.lower().startswith(("https://", "http://")):
         raise SourceAddressInvalid(
-            "url: name an https address, a file of this service, or file-id:<id>", field="url"
+            "url: must be an https address, a file of this service, or file-id:<id>", field="url"
         )
 
 

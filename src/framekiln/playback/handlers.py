@@ -189,7 +189,7 @@ async def _recording(record: Record) -> AsyncIterator[None]:
         raise
     except Exception as error:
         is_ours = isinstance(error, FramekilnError)
-        log.warning("could not be made for a player", error=repr(error), exc_info=not is_ours)
+        log.warning("playback.job_failed", error=repr(error), exc_info=not is_ours)
         failure = describe_error(error)
         await retry_while_database_down(lambda: record(failure))
 

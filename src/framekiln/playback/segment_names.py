@@ -21,7 +21,7 @@ def find_init(outline: Outline, rendition_id: str, extension: str) -> bytes:
     found = outline.find(rendition_id)
     if found is None or extension not in EXTENSIONS:
         offered = ", ".join(each.id for each in outline.renditions)
-        raise InitNotFound(f"Init segment not found: this source is offered as {offered}")
+        raise InitNotFound(f"Init segment not found: the renditions of this source are {offered}")
     return found.init
 
 
@@ -30,7 +30,7 @@ def find_rendition(outline: Outline, rendition_id: str) -> Rendition:
     found = outline.find(rendition_id)
     if found is None:
         offered = ", ".join(each.id for each in outline.renditions)
-        raise RenditionNotFound(f"Track not found: this source is offered as {offered}")
+        raise RenditionNotFound(f"Track not found: the renditions of this source are {offered}")
     return found
 
 
@@ -46,7 +46,7 @@ def check_segment(rendition: Rendition, name: SegmentName) -> None:
 def parse_segment_name(rendition_id: str, number: str, extension: str) -> SegmentName:
     """Return which segment is asked for; whether there is one is known to `Playback.segment`."""
     if not (number.isascii() and number.isdigit()) or extension not in EXTENSIONS:
-        raise PlaybackSegmentNotFound("Media segment not found: they are numbered from 1")
+        raise PlaybackSegmentNotFound("Media segment not found: segments are numbered from 1")
     return SegmentName(rendition_id, int(number[:9]))
 
 

@@ -214,7 +214,7 @@ async def wait_until_made(
             left_s = give_up_at - time.monotonic()
             if left_s <= 0:
                 raise MediaNotReady(
-                    f"this is still being made; ask again in {_RETRY_AFTER_S} s",
+                    f"the media is not ready yet; try again in {_RETRY_AFTER_S} s",
                     retry_after_s=_RETRY_AFTER_S,
                 )
             await follower.wait(min(left_s, _LOOK_EVERY_S))

@@ -98,12 +98,13 @@ class PlaybackSources:
         render = await self._renders.get(organization_id, render_id)
         if render.result is None:
             raise RenderNotComplete(
-                f"render {render.id} is {render.status}, so there is nothing to play",
+                f"render {render.id} is {render.status}, so it cannot be played",
                 status=render.status,
             )
         if container_of(render.output) != "mp4":
             raise SourceAddressInvalid(
-                f"url: render {render.id} is no MP4, and no other is played", field="url"
+                f"url: render {render.id} is not an MP4; only MP4 renders can be played",
+                field="url",
             )
         return _OwnSource(f"render-id:{render.id}@{render.completed_at}", render)
 
@@ -112,7 +113,8 @@ class PlaybackSources:
         self._files.check_readable(file)
         if file.type is not FileType.VIDEO:
             raise SourceAddressInvalid(
-                f"url: file {file.id} is of type {file.type}; only videos are played", field="url"
+                f"url: file {file.id} is of type {file.type}; only videos can be played",
+                field="url",
             )
         # A file whose content was replaced is another source.
         return _OwnSource(f"file-id:{file.id}@{file.completed_at}", file)

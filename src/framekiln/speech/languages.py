@@ -45,5 +45,5 @@ def check_language(language: str, known: Collection[str]) -> str:
     else:
         advice = "give a code such as en, de or ja, or none to have it detected"
     raise UnknownLanguage(
-        f"language {language!r} is none that the speech engine knows; {advice}", field="language"
+        f"language {language!r} is not known to the speech engine; {advice}", field="language"
     )

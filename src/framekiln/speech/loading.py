@@ -114,8 +114,8 @@ def load_engine(settings: SpeechSettings) -> LoadedEngine:
             continue
         assert isinstance(found, LocatedEngine)
         for each in passed:
-            log.warning("speech engine passed over", engine=each.name, reason=each.error.message)
-        log.info("speech engine opened", engine=opened.name, is_fallback=bool(passed))
+            log.warning("speech.engine_skipped", engine=each.name, reason=each.error.message)
+        log.info("speech.engine_loaded", engine=opened.name, is_fallback=bool(passed))
         if passed:
             reasons = ", ".join(each.reason for each in passed)
             quality = _QUALITY[found.kind]
@@ -139,6 +139,6 @@ def _open_gate(settings: SpeechSettings) -> tuple[VoiceActivityDetector, tuple[s
     found = locate_voice_model(settings)
     if not isinstance(found, SkippedEngine):
         return SileroDetector(found), ()
-    log.warning("voice detector passed over", reason=found.error.message)
+    log.warning("speech.voice_detector_skipped", reason=found.error.message)
     warning = f"speech was told from noise by its loudness alone: {found.reason}"
     return LoudnessDetector(), (warning,)

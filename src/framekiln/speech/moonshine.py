@@ -113,7 +113,7 @@ def read_pieces(path: Path) -> tuple[bytes, ...]:
     """Return the bytes that each token stands for, out of the makers' script."""
     found = _WORDS.search(path.read_bytes())
     if found is None:
-        raise SpeechModelDamaged(f"{path} holds no words")
+        raise SpeechModelDamaged(f"{path} has no vocabulary")
     words = base64.b64decode(found[0]).decode("utf-8").split("\n")
     # The first three are marks.
     return (b"", b"", b"", *map(_bytes_of, words[3:]))

@@ -89,7 +89,7 @@ class MoonshineEngine:
         try:
             return sphinx.align(samples, texts)
         except SpeechEngineFailed as error:
-            log.warning("words are spread, not aligned", reason=error.message)
+            log.warning("speech.alignment_unavailable", reason=error.message)
             return []
 
 

@@ -44,7 +44,7 @@ class Network:
                 str(path), options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:
-            raise SpeechModelDamaged(f"{path} is not a network that can be run: {error}") from error
+            raise SpeechModelDamaged(f"{path} is not a usable network: {error}") from error
         self.inputs = tuple(NetworkPort(i.name, tuple(i.shape)) for i in self._session.get_inputs())
         self.outputs = tuple(
             NetworkPort(o.name, tuple(o.shape)) for o in self._session.get_outputs()

@@ -63,6 +63,6 @@ def _ask(request: dict[str, Any], samples: Samples) -> list[Word]:
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode(errors="replace").strip().splitlines()
         reason = said[-1] if said else f"exit status {error.returncode}"
-        raise SpeechEngineFailed(f"pocketsphinx ended badly: {reason}") from error
+        raise SpeechEngineFailed(f"pocketsphinx crashed: {reason}") from error
     except (OSError, ValueError, TypeError, subprocess.TimeoutExpired) as error:
-        raise SpeechEngineFailed(f"pocketsphinx gave no answer: {error!r}") from error
+        raise SpeechEngineFailed(f"pocketsphinx gave no result: {error!r}") from error

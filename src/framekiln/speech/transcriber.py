@@ -91,9 +91,9 @@ class Transcriber:
         if self._is_fallback and code not in known and code in self._settings.languages:
             wanted = self._settings.name_of(self._settings.kinds[0])
             raise SpeechLanguageUnavailable(
-                f"language {language!r} needs {wanted}, and only {self.engine}, which knows English"
-                " alone, can be used on this worker; install it with `python"
-                " scripts/fetch_speech_models.py`, see `framekiln doctor`, and start it again",
+                f"language {language!r} needs {wanted}, but this worker can only use"
+                f" {self.engine}, which knows English alone; install it with `python"
+                " scripts/fetch_speech_models.py`, see `framekiln doctor`, and restart the worker",
             )
         return check_language(language, known)
 

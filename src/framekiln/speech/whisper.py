@@ -133,5 +133,5 @@ def _alignment_heads(folder: Path) -> list[tuple[int, int]]:
         return [(int(layer), int(head)) for layer, head in heads]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise SpeechModelDamaged(
-            f"{path} names no alignment_heads, without which words have no times: {error!r}"
+            f"{path} has no alignment_heads, which word times need: {error!r}"
         ) from error

@@ -63,7 +63,7 @@ def read_tokens(folder: Path) -> WhisperTokens:
         return _make_tokens(vocabulary, settings)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise SpeechModelDamaged(
-            f"{folder}: vocab.json or generation_config.json cannot be understood: {error!r}"
+            f"{folder}: vocab.json or generation_config.json cannot be read: {error!r}"
         ) from error
 
 

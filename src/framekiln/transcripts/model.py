@@ -175,5 +175,7 @@ def transcription_id_of(text: str) -> TranscriptionId:
 def fragment_number_of(text: str) -> int:
     """Return the number of a fragment in an address."""
     if not re.fullmatch(r"[0-9]{1,9}", text):
-        raise TranscriptionNotFound(f"there is no fragment {text[:100]!r}: they count from 0")
+        raise TranscriptionNotFound(
+            f"there is no fragment {text[:100]!r}: fragments are numbered from 0"
+        )
     return int(text)

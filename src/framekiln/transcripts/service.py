@@ -118,7 +118,7 @@ class Transcripts:
         if found is None:
             raise TranscriptionNotFound(
                 f"file {file_id} has no transcription; POST /api/v1/files/{file_id}/transcribe"
-                " makes one"
+                " creates one"
             )
         return found
 
@@ -144,7 +144,7 @@ class Transcripts:
         """Return all that is said; raise while that is not known."""
         await self._check_file(transcription)
         if transcription.transcript_key is None:
-            raise _not_complete(transcription, "there is no text")
+            raise _not_complete(transcription, "it has no text")
         return await read_transcript(self._blobs, transcription.transcript_key)
 
     async def fragment(self, transcription: Transcription, number: int) -> Transcript:
@@ -187,7 +187,7 @@ class Transcripts:
                 connection, transcription.id, first=number - 1, last=number + 1
             )
         if None in keys or transcription.samples_key is None:
-            raise _not_complete(transcription, f"fragment {number} is not there yet")
+            raise _not_complete(transcription, f"fragment {number} is not ready yet")
         try:
             parts = [await read_transcript(self._blobs, key) for key in keys if key is not None]
         except BlobNotFound:
@@ -224,14 +224,14 @@ def choose_track(file_id: FileId, tracks: Sequence[Track], wanted: int | None) -
     """Return the track that was asked for, or the first sound; raise if that is no sound."""
     sounds = [track for track in tracks if track.type == "audio" and track.is_complete]
     if not sounds:
-        raise NoAudioTrack(f"file {file_id} has no audio track, so there is nothing to transcribe")
+        raise NoAudioTrack(f"file {file_id} has no audio track to transcribe")
     if wanted is None:
         return min(sounds, key=lambda track: track.track_id)
     found = next((track for track in sounds if track.track_id == wanted), None)
     if found is None:
         known = ", ".join(str(track.track_id) for track in sounds)
         raise NotAnAudioTrack(
-            f"track {wanted} of file {file_id} is not an audio track; its audio tracks: {known}",
+            f"track {wanted} of file {file_id} is not an audio track; audio tracks: {known}",
             field="trackId",
         )
     return found

@@ -102,7 +102,7 @@ class TranscriptWorker:
                 await self._outbox.record(connection, event_of(begun))
         if fence > MAX_TAKES:
             raise TranscriptionKillsWorkers(
-                f"{MAX_TAKES} workers died while they listened to slice {number}"
+                f"{MAX_TAKES} workers died while they transcribed slice {number}"
             )
         return TakenSpeechSlice(transcription, number, fence)
 
@@ -139,7 +139,7 @@ class TranscriptWorker:
             if file is None:
                 return False
             if file.has_expired(now):
-                raise FileExpired("its file expired before it was complete")
+                raise FileExpired("the file expired before its transcription was complete")
             ended = await store.complete(
                 connection,
                 transcription.id,

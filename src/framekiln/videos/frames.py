@@ -161,7 +161,10 @@ class Frames:
 
 
 def _out_of_film(duration_ms: int) -> InvalidInput:
-    return InvalidInput(f"t: the film lasts {duration_ms / 1000:g} s", field="t")
+    return InvalidInput(
+        f"t: must be less than {duration_ms / 1000:g}, the duration of the film in seconds",
+        field="t",
+    )
 
 
 def _failed(failure: Failure) -> FrameFailed | InvalidConfig:

@@ -185,7 +185,7 @@ def video_not_ready(video: Video) -> VideoNotReady:
     failure = video.render.failure
     if failure is not None:
         return VideoNotReady(f"video {video.id} failed: {failure.message}", status="failed")
-    return VideoNotReady(f"video {video.id} is still being made", status="processing")
+    return VideoNotReady(f"video {video.id} is not ready yet", status="processing")
 
 
 def _no_video(video_id: str) -> VideoNotFound:

@@ -279,7 +279,7 @@ class TestMediaTokens:
         answer = await stage.ask(stage.path, None, params=query)
         assert (answer.status_code, answer.content) == (200, CONTENT)
         other = stage.path.replace(".mp4", "/mp4")
-        assert "does not open" in refusal(await stage.ask(other, None, params=query))
+        assert "does not allow" in refusal(await stage.ask(other, None, params=query))
         stage.clock.advance(timedelta(minutes=5))
         assert "expired" in refusal(await stage.ask(stage.path, None, params=query))
 

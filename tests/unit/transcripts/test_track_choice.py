@@ -32,7 +32,7 @@ def test_the_first_sound_that_is_whole_unless_another_is_named() -> None:
 
 @pytest.mark.parametrize("wanted", [1, 2, 5, 0, -1])
 def test_what_is_no_sound_is_refused_with_those_that_are(wanted: int) -> None:
-    with pytest.raises(NotAnAudioTrack, match="its audio tracks: 4, 3"):
+    with pytest.raises(NotAnAudioTrack, match="; audio tracks: 4, 3"):
         choose_track(FILE, TRACKS, wanted)
 
 

@@ -102,7 +102,9 @@ class Scope:
 def read_scope(url: str, params: Mapping[str, str] | None = None) -> Scope:
     """Return what a token for this address covers; `params` replace values in its query."""
     if len(url) > MAX_URL_CHARS or not url.isprintable() or " " in url or "\\" in url:
-        raise _unsignable(f"needs at most {MAX_URL_CHARS} characters, no space, no backslash")
+        raise _unsignable(
+            f"must have at most {MAX_URL_CHARS} characters, no space and no backslash"
+        )
     try:
         parts = urlsplit(url)
         path = unquote(parts.path, errors="strict")
@@ -110,12 +112,12 @@ def read_scope(url: str, params: Mapping[str, str] | None = None) -> Scope:
             parts.query, keep_blank_values=True, errors="strict", max_num_fields=MAX_PARAMS
         )
     except ValueError as error:
-        raise _unsignable("cannot be read, or its query has too many values") from error
+        raise _unsignable("is malformed, or its query has too many values") from error
     if parts.scheme not in ("", "http", "https") or not path.startswith("/"):
         raise _unsignable("must be an http(s) address, or a path that begins with a slash")
     segments = split_path(path)
     if segments is None:
-        raise _unsignable("has `.`, `..` or nothing between two slashes of its path")
+        raise _unsignable("has `.`, `..` or an empty segment in its path")
     return Scope(segments, _merged(query, params or {}))
 
 
@@ -141,7 +143,8 @@ def _merged(
     size = sum(len(name) + sum(map(len, values)) for name, values in merged.items())
     if len(merged) > MAX_PARAMS or size > MAX_URL_CHARS:
         raise UnsignableUrl(
-            f"params: at most {MAX_PARAMS}, with {MAX_URL_CHARS} characters in all", field="params"
+            f"params: at most {MAX_PARAMS}, with {MAX_URL_CHARS} characters in total",
+            field="params",
         )
     return merged
 

@@ -81,7 +81,7 @@ class AccessTokens:
         """Return a media token for one thing's path, such as /api/v1/files/<id>, and all below."""
         scope = read_scope(path_prefix)
         if expires_at > self._clock.now() + MEDIA_TOKEN_LIFETIME:
-            raise ValueError(f"a media token lives at most {MEDIA_TOKEN_LIFETIME}")
+            raise ValueError(f"a media token is valid for at most {MEDIA_TOKEN_LIFETIME}")
         claims = {"url": scope.path, "params": scope.params, "org": str(organization_id)}
         return await self._sign(claims, MEDIA_AUDIENCE, expires_at=expires_at)
 
@@ -98,11 +98,11 @@ class AccessTokens:
         claims = await self._claims(token, audience=URL_AUDIENCE, name="URL token")
         if claims.api_key_id is None or not claims.scope.is_for_uploads:
             raise TokenElsewhere(
-                "this URL token only reads: for an upload, sign its own path here with an API key"
+                "this URL token only allows reading: for an upload, sign its path with an API key"
             )
         mismatch = claims.scope.upload_mismatch(asked)
         if mismatch is not None:
-            raise TokenElsewhere(f"this URL token does not open this upload: {mismatch}")
+            raise TokenElsewhere(f"this URL token does not allow this upload: {mismatch}")
         return claims.api_key_id
 
     async def _read(
@@ -111,7 +111,7 @@ class AccessTokens:
         claims = await self._claims(token, audience=audience, name=name)
         mismatch = claims.scope.mismatch(asked)
         if mismatch is not None:
-            raise TokenElsewhere(f"this {name} does not open this address: {mismatch}")
+            raise TokenElsewhere(f"this {name} does not allow this address: {mismatch}")
         return claims.organization_id
 
     async def _sign(self, claims: dict[str, Any], audience: str, *, expires_at: datetime) -> str:
@@ -144,7 +144,7 @@ class AccessTokens:
         return claims
 
     async def _verified(self, token: str, *, audience: str, name: str) -> dict[str, Any]:
-        refused = TokenInvalid(f"this is not a {name} of ours, or it was changed: sign another")
+        refused = TokenInvalid(f"this is not a valid {name} of this service: sign another")
         if len(token) > MAX_TOKEN_CHARS:
             raise refused
         try:
@@ -160,7 +160,7 @@ class AccessTokens:
                 options=CHECKS,
             )
         except jwt.InvalidAudienceError as error:
-            raise TokenInvalid(f"this token is of another kind than a {name}") from error
+            raise TokenInvalid(f"this token is not a {name}") from error
         except (jwt.InvalidTokenError, ValueError) as error:
             raise refused from error
         return payload
