@@ -218,6 +218,12 @@ def test_names_that_do_not_exist_are_found(tmp_path: Path) -> None:
     assert unknown_names(page) == set(wrong)
 
 
+def test_the_readme_shows_the_page_that_its_picture_was_made_of() -> None:
+    shown = FENCE.findall((ROOT / "README.md").read_text("utf-8"))
+    page = (ROOT / "docs" / "images" / "title.html").read_text("utf-8")
+    assert f"```html\n{page}```" in shown
+
+
 def test_decisions_are_numbered_without_holes_and_listed() -> None:
     folder = ROOT / "docs" / "decisions"
     names = sorted(path.name for path in folder.glob("[0-9]*.md"))
