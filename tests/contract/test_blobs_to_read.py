@@ -12,10 +12,10 @@ from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.pause import PauseSwitch
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.confined.workplace import open_workplace
-from framekiln.media.probe.probed_source import PROBE_SOURCE_TASK as PROBE_TASK
 from framekiln.media.probe.probed_source import ProbedSource
 from framekiln.media.probe.source import probe_source
 from framekiln.media.segments.tasks import OUTLINE_TASK, SEGMENT_TASK
+from framekiln.media.task_names import PROBE_SOURCE_TASK as PROBE_TASK
 from framekiln.playback.segment_worker import SegmentWorker, SourceTask, open_segment_worker
 from framekiln.playback.source_files import SourceFiles
 from framekiln.storage.blob_store import BlobStore, memory_blob_store, open_blob_store

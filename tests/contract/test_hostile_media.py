@@ -21,12 +21,13 @@ from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.processes import foreign_children
+from framekiln.media.task_names import IMAGE_FACTS_TASK, OVERVIEW_TASK
 from tests.support.clips import Clip, make_clip
 from tests.support.timeouts import TIMEOUT_S
 
 LIMITS = ResourceLimits(cpu_s=60, memory_bytes=400 << 20, file_bytes=16 << 20, wall_s=TIMEOUT_S)
 LITTLE_BYTES = 250 << 20
-MEASURED = "tests.support.memory_task:measured"
+MEASURED = "tests.support.memory_task:run_measured"
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" xmlns:x="http://www.w3.org/1999/xlink">{}</svg>'
 
 
@@ -68,10 +69,6 @@ async def refused(task: str, source: Path) -> FramekilnError:
     assert not isinstance(caught.value, ConfinedFailed | ConfinedKilled)
     assert str(source.parent) not in caught.value.message
     return caught.value
-
-
-IMAGE = "framekiln.media.images.image_facts:image_facts_task"
-OVERVIEW = "framekiln.media.analysis.overview:overview_task"
 
 
 def png_chunk(name: bytes, body: bytes) -> bytes:
@@ -124,7 +121,7 @@ HOSTILE_IMAGES = {
 async def test_hostile_pictures_are_refused(tmp_path: Path, name: str) -> None:
     source = tmp_path / "a.png"
     source.write_bytes(HOSTILE_IMAGES[name])
-    assert (await refused(IMAGE, source)).blame == "caller"
+    assert (await refused(IMAGE_FACTS_TASK, source)).blame == "caller"
 
 
 HOSTILE_MEDIA = {
@@ -144,7 +141,7 @@ HOSTILE_MEDIA = {
 async def test_what_is_no_video_is_refused(tmp_path: Path, name: str) -> None:
     source = tmp_path / "a.mp4"
     source.write_bytes(HOSTILE_MEDIA[name])
-    error = await refused(OVERVIEW, source)
+    error = await refused(OVERVIEW_TASK, source)
     assert (error.code, error.blame) == ("unreadable_media", "caller")
 
 
@@ -152,7 +149,7 @@ async def test_a_video_without_its_second_half_is_refused(tmp_path: Path, clip: 
     # The clip has its index in front: what is there could be read, what the index names is not.
     source = tmp_path / "a.mp4"
     source.write_bytes(clip[: clip.index(b"moov") + 200])
-    assert (await refused(OVERVIEW, source)).code == "unreadable_media"
+    assert (await refused(OVERVIEW_TASK, source)).code == "unreadable_media"
 
 
 @pytest.mark.parametrize("table", [b"stts", b"stsz", b"stco"])
@@ -191,7 +188,7 @@ async def test_an_enormous_picture_in_a_video_header_is_refused(
 async def survives(source: Path) -> None:
     """Run it; an answer and a refusal are both right, so is want of memory; a crash is not."""
     try:
-        answer = await run(OVERVIEW, source)
+        answer = await run(OVERVIEW_TASK, source)
     except FramekilnError as error:
         if error.code != "unreadable_media" and error.details != {"limit": "memory_bytes"}:
             raise
@@ -206,4 +203,4 @@ async def test_a_source_that_is_a_pipe_does_not_hang(tmp_path: Path) -> None:
     quick = ResourceLimits(cpu_s=5, memory_bytes=400 << 20, file_bytes=1 << 20, wall_s=1.5)
     args = {"source": str(folder / "a.mp4"), "folder": str(folder)}
     with pytest.raises(ConfinedKilled):
-        await run_confined(OVERVIEW, args, limits=quick, folder=folder)
+        await run_confined(OVERVIEW_TASK, args, limits=quick, folder=folder)

@@ -13,6 +13,7 @@ from framekiln.kit.confined.run import run_confined
 from framekiln.kit.media_kind import MediaKind
 from framekiln.media.errors import UnreadableCaptions
 from framekiln.media.sniff import HEAD_BYTES, sniff
+from framekiln.media.task_names import CAPTION_CHECK_TASK, IMAGE_FACTS_TASK
 
 # Sound is a video without a video track.
 _KINDS: Final[dict[FileType, tuple[MediaKind, ...]]] = {
@@ -26,8 +27,8 @@ _EXAMPLES: Final[dict[FileType, str]] = {
     FileType.CAPTION: "WebVTT, SubRip or JSON",
 }
 _CHECKS: Final[dict[FileType, str]] = {
-    FileType.IMAGE: "framekiln.media.images.image_facts:image_facts_task",
-    FileType.CAPTION: "framekiln.media.caption_check:caption_check_task",
+    FileType.IMAGE: IMAGE_FACTS_TASK,
+    FileType.CAPTION: CAPTION_CHECK_TASK,
 }
 _LIMITS: Final = ResourceLimits(
     cpu_s=30, memory_bytes=1 << 30, file_bytes=MAX_BYTES[FileType.IMAGE], wall_s=60

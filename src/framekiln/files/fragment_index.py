@@ -23,7 +23,12 @@ _LARGEST: Final = (1 << 53) - 1
 _LARGEST_SIDE_PX: Final = 1 << 16
 
 
-def task(args: dict[str, Any], report: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+FRAGMENT_INDEX_TASK: Final = "framekiln.files.fragment_index:fragment_index_task"
+
+
+def fragment_index_task(
+    args: dict[str, Any], report: Callable[[dict[str, Any]], None]
+) -> dict[str, Any]:
     """Read `uploaded` and write the accepted index to `accepted`; `sizes` has bytes by track.
 
     With `may_wait` the index may name tracks that are not in `sizes`.

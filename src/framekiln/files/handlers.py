@@ -41,6 +41,7 @@ from framekiln.kit.confined.run import run_confined
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.ids import FileId, OrganizationId
 from framekiln.media.analysis.overview import THUMBNAILS, WAVEFORM
+from framekiln.media.task_names import OVERVIEW_TASK, SPLIT_TASK
 from framekiln.media.tracks.split import INDEX_NAME, track_path
 from framekiln.storage.blob_store import BlobStore
 
@@ -154,7 +155,7 @@ async def make_overview(folder: Path, progress: ProgressRange) -> None:
     """Make thumbnails and waveform of the source; a file can be ready without them."""
     try:
         await run_confined(
-            "framekiln.media.analysis.overview:overview_task",
+            OVERVIEW_TASK,
             {"source": SOURCE, "folder": "."},
             limits=_OVERVIEW_LIMITS,
             folder=folder,
@@ -204,7 +205,7 @@ class ProcessFile(PrepareVideo):
         check_md5(file, md5)
         media_type = check_type(file.type, source)
         result = await run_confined(
-            "framekiln.media.tracks.split:split_task",
+            SPLIT_TASK,
             {"source": source.name, "folder": "."},
             limits=_SPLIT_LIMITS,
             folder=folder,

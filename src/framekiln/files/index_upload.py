@@ -12,6 +12,7 @@ from framekiln.db.pool import Connection
 from framekiln.files import store, track_store
 from framekiln.files.errors import InvalidIndex
 from framekiln.files.events import FileEvents
+from framekiln.files.fragment_index import FRAGMENT_INDEX_TASK
 from framekiln.files.model import (
     MAX_INDEX_BYTES,
     File,
@@ -53,7 +54,7 @@ async def check_uploaded_index(
     sizes = {str(track.track_id): track.byte_size for track in tracks if track.is_complete}
     accepted = uploaded.with_name("accepted.json")
     result = await run_confined(
-        "framekiln.files.fragment_index:task",
+        FRAGMENT_INDEX_TASK,
         {
             "uploaded": uploaded.name,
             "accepted": accepted.name,

@@ -14,6 +14,7 @@ from framekiln.kit.confined.run import run_confined
 from framekiln.kit.errors import InvalidInput
 from framekiln.media.errors import UnreadableMedia
 
+CHECK_OUTPUT_TASK: Final = "framekiln.renders.uploaded_output:check_output_task"
 MAX_OUTPUT_BYTES: Final = 1 << 30
 _LIMITS: Final = ResourceLimits(cpu_s=60, memory_bytes=2 << 30, file_bytes=1 << 20, wall_s=120)
 
@@ -46,7 +47,7 @@ async def probe_film(path: Path) -> UploadedFilmFacts:
     """
     try:
         told = await run_confined(
-            "framekiln.renders.uploaded_output:task",
+            CHECK_OUTPUT_TASK,
             {"film": path.name},
             limits=_LIMITS,
             folder=path.parent,
@@ -65,7 +66,9 @@ async def probe_film(path: Path) -> UploadedFilmFacts:
     return UploadedFilmFacts(told["width_px"], told["height_px"], fps, told["duration_ms"])
 
 
-def task(args: dict[str, Any], _report: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+def check_output_task(
+    args: dict[str, Any], _report: Callable[[dict[str, Any]], None]
+) -> dict[str, Any]:
     """Look at `film`, for `run_confined`."""
     # The api must not load the libraries of FFmpeg.
     from framekiln.media.probe.media_file import probe_media  # noqa: PLC0415

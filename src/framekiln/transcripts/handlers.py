@@ -18,6 +18,7 @@ from framekiln.kit.confined.run import run_confined
 from framekiln.kit.confined.workplace import Workplace, open_workplace
 from framekiln.kit.ids import FileId, OrganizationId, TranscriptionId
 from framekiln.media.audio.speech_samples import LONGEST_S, SAMPLE_BYTES, SAMPLE_HZ
+from framekiln.media.task_names import SPEECH_SAMPLES_TASK
 from framekiln.speech.captions import to_json
 from framekiln.speech.model import join_slices
 from framekiln.speech.transcriber import SpeechSlice, slice_with_margins
@@ -85,7 +86,7 @@ class PrepareAudio:
         else:
             await self.files.fetch_track(file, transcription.track_id, place.source)
         told = await run_confined(
-            "framekiln.media.audio.speech_samples:speech_samples_task",
+            SPEECH_SAMPLES_TASK,
             {"source": str(place.source), "stream_index": stream_index, "samples": "samples"},
             limits=_LIMITS,
             folder=place.folder,

@@ -25,7 +25,8 @@ from framekiln.kit.errors import Blame, FramekilnError, RemoteFailed
 from framekiln.kit.fetch import FetchTooLarge
 from framekiln.kit.guarded_transport import FetchRefused
 from framekiln.kit.ids import OrganizationId
-from framekiln.media.probe.probed_source import PROBE_SOURCE_TASK, ProbedSource
+from framekiln.media.probe.probed_source import ProbedSource
+from framekiln.media.task_names import PROBE_SOURCE_TASK
 from framekiln.storage.blob_store import BlobStore
 
 _LIMITS: Final = ResourceLimits(

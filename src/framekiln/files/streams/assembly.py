@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from framekiln.media.analysis.overview import THUMBNAILS
 from framekiln.media.analysis.thumbnails import SheetBuilder
@@ -29,7 +29,10 @@ from framekiln.media.tracks.video_tracks import (
 Report = Callable[[dict[str, Any]], None]
 
 
-def task(args: dict[str, Any], report: Report) -> dict[str, Any]:
+ASSEMBLY_TASK: Final = "framekiln.files.streams.assembly:assembly_task"
+
+
+def assembly_task(args: dict[str, Any], report: Report) -> dict[str, Any]:
     """Complete `folder`, which has the track files of `track_ids`; return the same as media/split.
 
     The whole MP4 is written to the file named `source` in it.

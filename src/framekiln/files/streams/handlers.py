@@ -12,6 +12,7 @@ from framekiln.files.handlers import (
     make_overview,
 )
 from framekiln.files.model import MAX_BYTES, File, FileType
+from framekiln.files.streams.assembly import ASSEMBLY_TASK
 from framekiln.files.streams.fragment_reader import fetch_fragments
 from framekiln.files.streams.model import Stream, stream_prefix
 from framekiln.files.streams.service import Streams
@@ -44,7 +45,7 @@ class AssembleStream(PrepareVideo):
         await self._write_track_files(stream, folder)
         progress.report(_FINISH_AT)
         result = await run_confined(
-            "framekiln.files.streams.assembly:task",
+            ASSEMBLY_TASK,
             {
                 "folder": ".",
                 "source": SOURCE,

@@ -10,8 +10,6 @@ from typing import Any, Final
 
 from framekiln.kit.media_kind import MediaKind
 
-PROBE_SOURCE_TASK: Final = "framekiln.media.probe.source:probe_source_task"
-
 
 @dataclass(frozen=True, kw_only=True)
 class ProbedSource:

@@ -15,8 +15,8 @@ from framekiln.media.segments.renditions import AUDIO, Rendition
 from framekiln.media.segments.video_segment import copy_video_segment, encode_video_segment
 
 TASKS_MODULE: Final = "framekiln.media.segments.tasks"
-OUTLINE_TASK: Final = f"{TASKS_MODULE}:outline_task"
-SEGMENT_TASK: Final = f"{TASKS_MODULE}:segment_task"
+OUTLINE_TASK: Final = "framekiln.media.segments.tasks:outline_task"
+SEGMENT_TASK: Final = "framekiln.media.segments.tasks:segment_task"
 
 Report = Callable[[dict[str, Any]], None]
 

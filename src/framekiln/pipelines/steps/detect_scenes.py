@@ -6,6 +6,7 @@ from typing import Annotated, Any, Final
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.confined.workplace import Workplace, open_workplace
+from framekiln.media.task_names import SCENE_CUTS_TASK
 from framekiln.pipelines.definition.model import StepSettings
 from framekiln.pipelines.execution.jobs import STEPS_QUEUE
 from framekiln.pipelines.execution.step_media import StepMedia
@@ -66,7 +67,7 @@ class DetectScenesRunner:
         settings, window = work.step.settings, work.window
         assert isinstance(settings, DetectScenesSettings)
         told = await run_confined(
-            "framekiln.media.analysis.scene_cuts:scene_cuts_task",
+            SCENE_CUTS_TASK,
             {
                 "source": str(place.source),
                 "threshold": settings.threshold,

@@ -11,6 +11,7 @@ from framekiln.files.service import Files
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.confined.workplace import Workplace, open_workplace
+from framekiln.media.task_names import SAMPLED_FRAMES_TASK
 from framekiln.pipelines.definition.model import StepSettings
 from framekiln.pipelines.execution.jobs import STEPS_QUEUE
 from framekiln.pipelines.execution.step_media import StepMedia
@@ -85,7 +86,7 @@ class SampleFramesRunner:
         self, work: StepWork, place: Workplace, *, every_ms: int, part: range
     ) -> list[int]:
         told = await run_confined(
-            "framekiln.media.analysis.sampled_frames:sampled_frames_task",
+            SAMPLED_FRAMES_TASK,
             {
                 "source": str(place.source),
                 "folder": ".",

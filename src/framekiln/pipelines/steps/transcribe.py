@@ -21,6 +21,7 @@ from framekiln.kit.confined.workplace import open_workplace
 from framekiln.kit.errors import CompositionFailed, FramekilnError
 from framekiln.kit.ids import TranscriptionId
 from framekiln.media.errors import UnreadableMedia
+from framekiln.media.task_names import SPAN_SAMPLES_TASK
 from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.errors import DecodeFailed, RunNotFound
 from framekiln.pipelines.execution.jobs import LIGHT_STEPS_QUEUE, STEPS_QUEUE
@@ -115,7 +116,7 @@ class TranscribeRunner:
             if not await self.media.fetch(work, "audio", place.source, lead_ms=MARGIN_MS):
                 return Transcript(None)
             await run_confined(
-                "framekiln.media.audio.span_samples:span_samples_task",
+                SPAN_SAMPLES_TASK,
                 {
                     "source": str(place.source),
                     "samples": "samples",

@@ -26,6 +26,7 @@ from framekiln.renders.model import Redaction, Render, RenderResult, output_key
 from framekiln.renders.worker import RenderWorker, fail_render_on_last_attempt
 from framekiln.storage.blob_store import BlobStore
 
+REDACTION_TASK: Final = "framekiln.engine.redaction:task"
 # Like splitting a file whose pictures have to be encoded anew.
 _LIMITS: Final = ResourceLimits(
     cpu_s=8 * 3600, memory_bytes=4 << 30, file_bytes=8 << 30, wall_s=4 * 3600
@@ -69,7 +70,7 @@ class RedactFile:
             partial(self.worker.report_permille, render.id)
         ) as progress:
             told = await run_confined(
-                "framekiln.engine.redaction:task",
+                REDACTION_TASK,
                 {"source": str(place.source), "order": order.name, "out": out.name},
                 limits=_LIMITS,
                 folder=place.folder,

@@ -1,0 +1,16 @@
+"""The functions of this package that confined children call, by name.
+
+Their modules bring FFmpeg's libraries, so whoever starts a child does not import them.
+"""
+
+from typing import Final
+
+CAPTION_CHECK_TASK: Final = "framekiln.media.caption_check:caption_check_task"
+IMAGE_FACTS_TASK: Final = "framekiln.media.images.image_facts:image_facts_task"
+OVERVIEW_TASK: Final = "framekiln.media.analysis.overview:overview_task"
+PROBE_SOURCE_TASK: Final = "framekiln.media.probe.source:probe_source_task"
+SAMPLED_FRAMES_TASK: Final = "framekiln.media.analysis.sampled_frames:sampled_frames_task"
+SCENE_CUTS_TASK: Final = "framekiln.media.analysis.scene_cuts:scene_cuts_task"
+SPAN_SAMPLES_TASK: Final = "framekiln.media.audio.span_samples:span_samples_task"
+SPEECH_SAMPLES_TASK: Final = "framekiln.media.audio.speech_samples:speech_samples_task"
+SPLIT_TASK: Final = "framekiln.media.tracks.split:split_task"
