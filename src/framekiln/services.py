@@ -15,9 +15,9 @@ from framekiln.files.worker import FileWorker
 from framekiln.identity.passwords import Passwords
 from framekiln.identity.service import Identity
 from framekiln.identity.sessions import Sessions
-from framekiln.identity.signing.keys import ConfiguredSigningKeys
-from framekiln.identity.signing.stored_keys import StoredSigningKeys
-from framekiln.identity.signing.tokens import AccessTokens
+from framekiln.identity.signatures.keys import ConfiguredSigningKeys
+from framekiln.identity.signatures.stored_keys import StoredSigningKeys
+from framekiln.identity.signatures.tokens import AccessTokens
 from framekiln.identity.users import Users
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock, SystemClock

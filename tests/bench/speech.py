@@ -13,7 +13,7 @@ from rich.table import Table
 
 from framekiln.settings import Settings
 from framekiln.speech.configuration import ENGINE_KINDS, SpeechSettings
-from framekiln.speech.loading import SkippedEngine, candidate_engines
+from framekiln.speech.loader import SkippedEngine, candidate_engines
 from framekiln.speech.transcriber import Transcriber
 from tests.bench.cpu import process_cpu_s
 from tests.support.speech_clips import CLIPS, TranscriptScore, read_clip, score

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from framekiln.compositor.picture import picture_of_rgba
+from framekiln.media.encode.codecs import VideoCoding
 from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout, VideoSettings
-from framekiln.media.encode.video_coding import VideoCoding
 from tests.support.frame_codes import draw_frame_code, read_frame_code
 
 SIZE = (320, 240)

@@ -25,7 +25,7 @@ from framekiln.speech.errors import (
     SpeechModelMissing,
     UnknownLanguage,
 )
-from framekiln.speech.loading import load_engine
+from framekiln.speech.loader import load_engine
 from framekiln.speech.model_files import find_voice, installed_models_folder
 from framekiln.speech.transcriber import Transcriber
 from framekiln.speech.voice_activity import FRAME_MS, LoudnessDetector, SileroDetector, speech_spans

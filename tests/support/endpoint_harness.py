@@ -17,8 +17,8 @@ import httpx
 
 from framekiln.api.v1 import file_frames, pipeline_callbacks
 from framekiln.db.pool import Database
-from framekiln.identity.signing.stored_keys import StoredSigningKeys
-from framekiln.identity.signing.tokens import AccessTokens
+from framekiln.identity.signatures.stored_keys import StoredSigningKeys
+from framekiln.identity.signatures.tokens import AccessTokens
 from framekiln.jobs.model import JobContext
 from framekiln.kit.clock import SystemClock
 from framekiln.pipelines.endpoints.handlers import SendAttempt

@@ -16,8 +16,9 @@ from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
 from framekiln.api.origins import SAFE_METHODS, require_own_page
-from framekiln.identity.model import Caller, KeyMalformed, TokenElsewhere, TokenInvalid
-from framekiln.identity.signing.scope import RequestTarget
+from framekiln.identity.errors import KeyMalformed, TokenElsewhere, TokenInvalid
+from framekiln.identity.model import Caller
+from framekiln.identity.signatures.scope import RequestTarget
 from framekiln.kit.errors import NotFound
 from framekiln.kit.ids import OrganizationId
 

@@ -24,7 +24,7 @@ from framekiln.kit.folder_lock import FolderInUse, lock_folder
 from framekiln.settings import Settings
 from framekiln.speech.configuration import SpeechSettings
 from framekiln.speech.languages import check_language
-from framekiln.speech.loading import (
+from framekiln.speech.loader import (
     LocatedEngine,
     SkippedEngine,
     candidate_engines,

@@ -9,7 +9,8 @@ import typer
 from framekiln.cli.database import open_services
 from framekiln.cli.environment import load_settings
 from framekiln.cli.output import JsonFlag, write_json, write_line, write_table
-from framekiln.identity.model import Organization, OrganizationNotFound
+from framekiln.identity.errors import OrganizationNotFound
+from framekiln.identity.model import Organization
 from framekiln.identity.service import Identity
 from framekiln.kit.ids import parse_uuid
 

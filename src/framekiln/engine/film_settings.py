@@ -16,7 +16,7 @@ from framekiln.engine.film_order import (
 )
 from framekiln.kit.errors import InvalidInput
 from framekiln.media.audio.mix_settings import NO_MASTERING, AudioCoding, Mastering
-from framekiln.media.encode.video_coding import VideoCoding
+from framekiln.media.encode.codecs import VideoCoding
 from framekiln.media.film_containers import film_container
 from framekiln.timeline import Timeline, exact_rate
 

@@ -11,8 +11,8 @@ from typing import Final
 from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
+from framekiln.identity.errors import InvalidPassword
 from framekiln.identity.keys import ALPHABET
-from framekiln.identity.model import InvalidPassword
 
 AT_ONCE: Final = 2
 MIN_CHARS: Final = 10

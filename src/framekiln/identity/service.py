@@ -11,24 +11,20 @@ import structlog
 
 from framekiln.db.pool import Connection, Database
 from framekiln.identity import store
-from framekiln.identity.keys import hash_key, is_same_hash, make_key, parse_key
-from framekiln.identity.model import (
-    MAX_NAME_CHARS,
-    ApiKey,
-    Caller,
+from framekiln.identity.errors import (
     InvalidKeyText,
     InvalidName,
-    IssuedKey,
     KeyIdTaken,
     KeyMalformed,
     KeyMissing,
     KeyNotFound,
     KeyRevoked,
     KeyUnknown,
-    Organization,
     OrganizationNameTaken,
     OrganizationNotFound,
 )
+from framekiln.identity.keys import hash_key, is_same_hash, make_key, parse_key
+from framekiln.identity.model import MAX_NAME_CHARS, ApiKey, Caller, IssuedKey, Organization
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import ApiKeyId, OrganizationId, new_uuid
 

@@ -12,15 +12,9 @@ from typing import Final
 
 from framekiln.db.pool import Database
 from framekiln.identity import user_store
+from framekiln.identity.errors import LoginFailed, SessionEnded, SessionMissing, TooManyAttempts
 from framekiln.identity.keys import hash_key
-from framekiln.identity.model import (
-    Caller,
-    IssuedSession,
-    LoginFailed,
-    SessionEnded,
-    SessionMissing,
-    TooManyAttempts,
-)
+from framekiln.identity.model import Caller, IssuedSession
 from framekiln.identity.passwords import Passwords
 from framekiln.identity.service import CallerCache
 from framekiln.identity.users import normalize_email

@@ -5,16 +5,8 @@ from typing import Final
 
 from framekiln.db.pool import Connection, Database
 from framekiln.identity import user_store
-from framekiln.identity.model import (
-    EmailTaken,
-    InvalidEmail,
-    IssuedUser,
-    Member,
-    OrganizationNotFound,
-    Role,
-    User,
-    UserNotFound,
-)
+from framekiln.identity.errors import EmailTaken, InvalidEmail, OrganizationNotFound, UserNotFound
+from framekiln.identity.model import IssuedUser, Member, Role, User
 from framekiln.identity.passwords import Passwords, make_password
 from framekiln.identity.service import DEFAULT_ORGANIZATION
 from framekiln.identity.store import (

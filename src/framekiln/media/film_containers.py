@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from framekiln.media.audio.mix_settings import AudioCoding
-from framekiln.media.encode.video_coding import VideoCoding
+from framekiln.media.encode.codecs import VideoCoding
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from framekiln.speech.configuration import SpeechSettings
 from framekiln.speech.engine_protocol import VoicedSamples
 from framekiln.speech.errors import SpeechLanguageUnavailable
 from framekiln.speech.languages import check_language, plain_code
-from framekiln.speech.loading import LoadedEngine, load_engine
+from framekiln.speech.loader import LoadedEngine, load_engine
 from framekiln.speech.model import (
     SAMPLE_HZ,
     Samples,

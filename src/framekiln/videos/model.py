@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from framekiln.kit.errors import Conflict, NotFound
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
 from framekiln.renders.model import Render, RenderStatus
 from framekiln.renders.output import MP4, FilmFormat
@@ -91,21 +90,3 @@ class Video:
         """What it is called by whoever saves it."""
         name = self.record.config.get("filename")
         return str(name) if name else f"{self.id}.{self.record.config['extension']}"
-
-
-class VideoNotFound(NotFound):
-    """No such video in this organization."""
-
-    code = "video_not_found"
-
-
-class VideoNotReady(Conflict):
-    """Its content was asked for before it was there."""
-
-    code = "video_not_ready"
-
-
-class NotAFilm(Conflict):
-    """A stream, or a frame, was asked for of a video that has none."""
-
-    code = "not_a_film"

@@ -17,15 +17,9 @@ from framekiln.renders.model import Render, RenderStatus
 from framekiln.renders.service import Renders
 from framekiln.videos import store
 from framekiln.videos.accepted_config import AcceptedConfig, accept_config
+from framekiln.videos.errors import VideoNotFound, VideoNotReady
 from framekiln.videos.events import VideoEvents
-from framekiln.videos.model import (
-    NewVideo,
-    Video,
-    VideoNotFound,
-    VideoNotReady,
-    VideoRecord,
-    VideoRequest,
-)
+from framekiln.videos.model import NewVideo, Video, VideoRecord, VideoRequest
 from framekiln.videos.pagination import ListPage, PageNumberRequest
 from framekiln.videos.public_ids import VideoId, is_public_id, new_public_id
 

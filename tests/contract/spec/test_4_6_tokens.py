@@ -17,12 +17,13 @@ from fastapi import APIRouter
 from framekiln.api.app import create_app
 from framekiln.api.auth import MediaReader, Uploader
 from framekiln.db.pool import Database
-from framekiln.identity.model import IssuedKey, TokenInvalid
-from framekiln.identity.signing.keys import make_signing_key
-from framekiln.identity.signing.scope import RequestTarget
-from framekiln.identity.signing.store import insert_signing_key
-from framekiln.identity.signing.stored_keys import RELOAD_AFTER, StoredSigningKeys
-from framekiln.identity.signing.tokens import URL_TOKEN_LIFETIME, AccessTokens
+from framekiln.identity.errors import TokenInvalid
+from framekiln.identity.model import IssuedKey
+from framekiln.identity.signatures.keys import make_signing_key
+from framekiln.identity.signatures.scope import RequestTarget
+from framekiln.identity.signatures.store import insert_signing_key
+from framekiln.identity.signatures.stored_keys import RELOAD_AFTER, StoredSigningKeys
+from framekiln.identity.signatures.tokens import URL_TOKEN_LIFETIME, AccessTokens
 from framekiln.kit.ids import OrganizationId, RenderId
 from framekiln.renders.model import RenderResult
 from tests.contract.conftest import TEMPLATE

@@ -16,16 +16,16 @@ from structlog.testing import capture_logs
 
 from framekiln.api.app import create_app
 from framekiln.db.pool import Database
-from framekiln.identity.keys import make_key
-from framekiln.identity.model import (
+from framekiln.identity.errors import (
     InvalidKeyText,
     InvalidName,
-    IssuedKey,
     KeyIdTaken,
     KeyNotFound,
     OrganizationNameTaken,
     OrganizationNotFound,
 )
+from framekiln.identity.keys import make_key
+from framekiln.identity.model import IssuedKey
 from framekiln.identity.service import CACHE_FOR, Identity
 from framekiln.jobs.model import NewJob
 from framekiln.jobs.queue import JobQueue

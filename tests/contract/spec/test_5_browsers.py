@@ -7,13 +7,13 @@ from uuid import uuid4
 
 import pytest
 
-from framekiln.identity.model import (
+from framekiln.identity.errors import (
     EmailTaken,
     InvalidPassword,
     OrganizationNotFound,
-    Role,
     UserNotFound,
 )
+from framekiln.identity.model import Role
 from framekiln.identity.service import Identity
 from framekiln.identity.users import FIRST_EMAIL
 from framekiln.kit.ids import OrganizationId

@@ -14,14 +14,11 @@ import pytest
 
 from framekiln.api.app import create_app
 from framekiln.api.auth import SESSION_COOKIE
-from framekiln.identity.model import (
-    LoginFailed,
-    TooManyAttempts,
-)
+from framekiln.identity.errors import LoginFailed, TooManyAttempts
 from framekiln.identity.passwords import Passwords
 from framekiln.identity.service import CACHE_FOR
 from framekiln.identity.sessions import ATTEMPTS_WINDOW, LIFETIME, MAX_ATTEMPTS, Sessions
-from framekiln.identity.signing.scope import RequestTarget
+from framekiln.identity.signatures.scope import RequestTarget
 from framekiln.identity.users import FIRST_EMAIL
 from framekiln.kit.errors import Unauthenticated
 from framekiln.services import Services

@@ -3,7 +3,8 @@
 import pytest
 from argon2 import PasswordHasher
 
-from framekiln.identity.model import InvalidEmail, InvalidPassword, IssuedUser, User
+from framekiln.identity.errors import InvalidEmail, InvalidPassword
+from framekiln.identity.model import IssuedUser, User
 from framekiln.identity.passwords import (
     GENERATED_CHARS,
     MAX_CHARS,

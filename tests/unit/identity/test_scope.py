@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from framekiln.identity.model import UnsignableUrl
-from framekiln.identity.signing.scope import (
+from framekiln.identity.errors import UnsignableUrl
+from framekiln.identity.signatures.scope import (
     MAX_PARAMS,
     MAX_URL_CHARS,
     RequestTarget,

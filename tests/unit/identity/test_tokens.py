@@ -11,10 +11,10 @@ from uuid import UUID, uuid4
 import jwt
 import pytest
 
-from framekiln.identity.model import TokenElsewhere, TokenExpired, TokenInvalid
-from framekiln.identity.signing.keys import ConfiguredSigningKeys, make_signing_key
-from framekiln.identity.signing.scope import RequestTarget
-from framekiln.identity.signing.tokens import (
+from framekiln.identity.errors import TokenElsewhere, TokenExpired, TokenInvalid
+from framekiln.identity.signatures.keys import ConfiguredSigningKeys, make_signing_key
+from framekiln.identity.signatures.scope import RequestTarget
+from framekiln.identity.signatures.tokens import (
     MEDIA_AUDIENCE,
     MEDIA_TOKEN_LIFETIME,
     URL_AUDIENCE,

@@ -6,8 +6,8 @@ from typing import Final
 from framekiln.capture.page import FrameSize
 from framekiln.composition.layers.values import LayerConfig, MixSettings, Quality
 from framekiln.media.audio.mix_settings import Mastering
+from framekiln.media.encode.codecs import VideoCoding
 from framekiln.media.encode.film_encoder import PixelLayout, VideoSettings
-from framekiln.media.encode.video_coding import VideoCoding
 from framekiln.media.film_containers import film_container
 
 _PRESETS: Final = {Quality.DRAFT: "superfast", Quality.STANDARD: "veryfast", Quality.HIGH: "medium"}

@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from framekiln.media.decode.frame_converter import EXACT_SCALING
 from framekiln.media.decode.frame_properties import plane_of, planes_of
-from framekiln.media.encode.video_coding import EncoderEffort, VideoCoding, encoder_options
+from framekiln.media.encode.codecs import EncoderEffort, VideoCoding, encoder_options
 from framekiln.pixels.conversion import bgra_to_yuv420
 
 Pixels = NDArray[np.uint8]

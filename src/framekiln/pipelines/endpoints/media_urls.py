@@ -6,7 +6,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from framekiln.files.model import File, FileStatus
-from framekiln.identity.signing.tokens import MEDIA_TOKEN_LIFETIME, AccessTokens
+from framekiln.identity.signatures.tokens import MEDIA_TOKEN_LIFETIME, AccessTokens
 from framekiln.pipelines.definition.windows import Window
 
 MAX_FRAMES: Final = 1000

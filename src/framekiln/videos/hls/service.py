@@ -28,9 +28,10 @@ from framekiln.renders.service import Renders
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
 from framekiln.timeline import SOUND_RATE_HZ
+from framekiln.videos.errors import NotAFilm
 from framekiln.videos.hls.package import HlsPackage
 from framekiln.videos.hls.playlists import PICTURE, SOUND, HlsVariant, main_playlist, media_playlist
-from framekiln.videos.model import NotAFilm, Video
+from framekiln.videos.model import Video
 from framekiln.videos.service import video_not_ready
 
 T = TypeVar("T")

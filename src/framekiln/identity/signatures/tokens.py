@@ -12,9 +12,9 @@ from uuid import UUID
 
 import jwt
 
-from framekiln.identity.model import TokenElsewhere, TokenExpired, TokenInvalid
-from framekiln.identity.signing.keys import SigningKeys
-from framekiln.identity.signing.scope import RequestTarget, Scope, read_scope
+from framekiln.identity.errors import TokenElsewhere, TokenExpired, TokenInvalid
+from framekiln.identity.signatures.keys import SigningKeys
+from framekiln.identity.signatures.scope import RequestTarget, Scope, read_scope
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import ApiKeyId, OrganizationId
 

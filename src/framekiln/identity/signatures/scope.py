@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, quote, unquote, urlsplit
 
-from framekiln.identity.model import UnsignableUrl
+from framekiln.identity.errors import UnsignableUrl
 
 MAX_URL_CHARS = 8192
 MAX_PARAMS = 64

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from framekiln.db.pool import Connection
-from framekiln.identity.signing.keys import SigningKey
+from framekiln.identity.signatures.keys import SigningKey
 
 # Any number will do, as long as nothing else in the database takes the same one.
 FIRST_KEY_LOCK = 0x6B696C6E02

@@ -8,8 +8,8 @@ import asyncio
 from datetime import datetime, timedelta
 
 from framekiln.db.pool import Database
-from framekiln.identity.signing import store
-from framekiln.identity.signing.keys import SigningKey, make_signing_key
+from framekiln.identity.signatures import store
+from framekiln.identity.signatures.keys import SigningKey, make_signing_key
 from framekiln.kit.clock import Clock
 
 RELOAD_AFTER = timedelta(seconds=5)
