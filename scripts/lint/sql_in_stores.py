@@ -20,7 +20,7 @@ def problems(root: Path) -> Iterator[str]:
     """Yield `path:line: message` for each SQL text out of place."""
     for path in sorted((root / "src").rglob("*.py")):
         where = path.relative_to(root)
-        if path.stem.endswith("store") or {"db", "jobs", "stores"} & set(where.parts[:-1]):
+        if path.stem.split("_")[-1] == "store" or {"db", "jobs", "stores"} & set(where.parts[:-1]):
             continue
         for line in sorted(set(sql_lines(ast.parse(path.read_text(encoding="utf-8"))))):
             yield f"{where.as_posix()}:{line}: SQL belongs in a store, db/ or jobs/"

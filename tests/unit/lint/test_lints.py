@@ -4,7 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from scripts.lint import clock_only_in_kit, module_length, no_vague_names, sql_in_stores
+from scripts.lint import (
+    clock_only_in_kit,
+    module_length,
+    no_gerunds,
+    no_vague_names,
+    sql_in_stores,
+)
 
 Write = Callable[[str, str], Path]
 
@@ -57,10 +63,26 @@ def test_sql_out_of_place_is_found(write: Write, literal: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["src/f/renders/store.py", "src/f/db/migrate.py", "src/f/jobs/queue.py"]
+    "name",
+    [
+        "src/f/renders/store.py",
+        "src/f/renders/slice_store.py",
+        "src/f/webhooks/stores/delivery.py",
+        "src/f/db/migrate.py",
+        "src/f/jobs/queue.py",
+    ],
 )
 def test_sql_at_home_is_left_alone(write: Write, name: str) -> None:
     assert list(sql_in_stores.problems(write(name, 'query = "SELECT id FROM renders"\n'))) == []
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["src/f/files/restore.py", "src/f/store/service.py", "src/f/stores.py", "src/f/db.py"],
+)
+def test_names_like_those_of_stores_are_no_stores(write: Write, name: str) -> None:
+    (problem,) = sql_in_stores.problems(write(name, 'query = "SELECT id FROM renders"\n'))
+    assert problem.startswith(f"{name}:1: SQL belongs")
 
 
 @pytest.mark.parametrize(
@@ -131,7 +153,30 @@ def test_other_names_pass(write: Write, name: str) -> None:
     assert list(no_vague_names.problems(write(name, ""))) == []
 
 
-@pytest.mark.parametrize("lint", [clock_only_in_kit, module_length, no_vague_names, sql_in_stores])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "src/f/loading.py",
+        "src/f/_video_coding.py",
+        "src/f/signing/keys.py",
+        "tests/support/making.py",
+    ],
+)
+def test_gerunds_are_found(write: Write, name: str) -> None:
+    (problem,) = no_gerunds.problems(write(name, ""))
+    assert problem.startswith(f"{name}:1: ")
+
+
+@pytest.mark.parametrize(
+    "name", ["src/f/tone_mapping.py", "src/f/codec_string.py", "src/f/ingest.py", "tests/making.py"]
+)
+def test_nouns_pass(write: Write, name: str) -> None:
+    assert list(no_gerunds.problems(write(name, ""))) == []
+
+
+@pytest.mark.parametrize(
+    "lint", [clock_only_in_kit, module_length, no_gerunds, no_vague_names, sql_in_stores]
+)
 def test_the_lints_are_short(lint: object) -> None:
     lines = Path(str(getattr(lint, "__file__", ""))).read_text(encoding="utf-8").splitlines()
     assert len([line for line in lines if line.strip()]) < 40

@@ -15,7 +15,7 @@ from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 from uuid import UUID
 
 from framekiln.pipelines.schema.issues import IssueCode, Location
-from framekiln.pipelines.schema.shapes import Shape
+from framekiln.pipelines.schema.shapes import ValueShape
 
 Record = TypeVar("Record", bound=Hashable)
 
@@ -87,7 +87,7 @@ class ListOf:
 class _Part:
     """One part of a record."""
 
-    shape: Shape
+    shape: ValueShape
     default: Any
 
     def read(self, value: Any, place: Location) -> Any:

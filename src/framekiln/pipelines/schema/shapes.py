@@ -23,7 +23,7 @@ _LARGEST = 1.7976931348623157e308
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 
-class Shape(Protocol):
+class ValueShape(Protocol):
     """What a value must look like."""
 
     def read(self, value: Any, place: Location) -> Any:
@@ -152,7 +152,7 @@ class Identifier:
 class SetOf:
     """A list whose order means nothing and whose members differ; it comes out sorted."""
 
-    member: Shape
+    member: ValueShape
     maximum: int
     minimum: int = 1
 
