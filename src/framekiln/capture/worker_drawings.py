@@ -28,7 +28,9 @@ class WorkerDrawings:
             "autoAttach": True,
             "waitForDebuggerOnStart": True,
             "flatten": True,
-            "filter": [{"type": "worker"}],
+            # Chromium stops worklets at their start as well, whatever the filter says: they are
+            # attached to so that they go on.
+            "filter": [{"type": "worker"}, {"type": "worklet"}],
         }
         self._session.call("Target.setAutoAttach", attach)
 
@@ -61,7 +63,8 @@ class WorkerDrawings:
         return int(drawings)
 
     def _on_worker(self, params: Params) -> None:
-        self._has_workers = True
-        run = {"expression": worker_script()}
-        self._session.post("Runtime.evaluate", run, worker=params["sessionId"])
+        if params["targetInfo"]["type"] == "worker":
+            self._has_workers = True
+            run = {"expression": worker_script()}
+            self._session.post("Runtime.evaluate", run, worker=params["sessionId"])
         self._session.post("Runtime.runIfWaitingForDebugger", {}, worker=params["sessionId"])
