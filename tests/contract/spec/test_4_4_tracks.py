@@ -300,7 +300,7 @@ async def test_tracks_must_be_what_the_index_says(app: AppHarness, prepared: Pre
     await upload(app, f"{FILES}/{file_id}/tracks/1/upload", data)
     answer = await send_index(app, file_id, {"1": prepared.index["1"]})
     assert (answer.status_code, answer.json()["error"]) == (400, "invalid_index")
-    assert "no MP4" in answer.json()["message"]
+    assert "not an MP4" in answer.json()["message"]
 
 
 async def test_an_index_for_an_unknown_file_is_404(app: AppHarness, prepared: Prepared) -> None:
