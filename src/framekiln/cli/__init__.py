@@ -1,4 +1,4 @@
-"""The command line: `framekiln`. Starts the other drivers, and does by hand what they do alone."""
+"""The command line, `framekiln`: starts the service, and has commands for users and operators."""
 
 import os
 from typing import Annotated

@@ -15,7 +15,7 @@ _LAST_ANSWERS_WITHIN_S = 5
 
 
 class ApiServer(uvicorn.Server):
-    """uvicorn, but signals are ours: it would raise them again and skip our own clean-up."""
+    """uvicorn without its signal handling, which would skip the clean-up of the service."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""What commands take from the machine they run on: JSON files, and media to be uploaded first."""
+"""Arguments shared by commands: local JSON files, and local media to upload first."""
 
 import json
 import sys

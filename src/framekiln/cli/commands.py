@@ -14,7 +14,7 @@ from framekiln.cli.output import ErrorReportingGroup
 
 
 class CommandEntry(NamedTuple):
-    """Where a command is, and what the list of commands says about it."""
+    """The module of a command, and its help text."""
 
     target: str
     """A function is a command of its own; `app` is a group of commands."""

@@ -1,4 +1,4 @@
-"""What `framekiln render` takes: a page with the files beside it, a folder, a bundle, or a pipe."""
+"""The input of `framekiln render`: a page with its folder, a folder, a bundle or standard input."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ _ZIP_MAGIC: Final = b"PK\x03\x04"
 
 @dataclass(frozen=True)
 class Composition:
-    """A page, and the files beside it, if there are any."""
+    """A page, and the files of its folder, if it has one."""
 
     html: str
     site: Site | None

@@ -1,8 +1,8 @@
-"""What a command works on: the settings, and a database that answers.
+"""The settings and the database of a command.
 
 The database is DATABASE_URL's; else that of a running `framekiln serve` on the same data folder;
-else the embedded one, started for as long as the command takes. Only `serve` and `migrate` make one
-where there is none: an empty database would answer every question, and wrongly.
+else the embedded one, started for the duration of the command. Only `serve` and `migrate` create
+one: an empty database would give wrong answers to every command.
 """
 
 import asyncio
@@ -47,14 +47,14 @@ class DatabaseMissing(Unavailable):
 
 
 class OtherService(Conflict):
-    """The service that runs here has another database than the command."""
+    """The running service uses another database than the command."""
 
     code = "other_service"
 
 
 @dataclass(frozen=True)
 class DatabaseServer:
-    """A database server that answers."""
+    """A running database server."""
 
     conninfo: str
     is_private: bool

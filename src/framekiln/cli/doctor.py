@@ -1,4 +1,4 @@
-"""`framekiln doctor`: what this machine has, what it lacks, and the command that helps."""
+"""`framekiln doctor`: checks what this machine has and lacks, and names the commands that help."""
 
 import asyncio
 from dataclasses import asdict

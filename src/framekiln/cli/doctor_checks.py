@@ -1,4 +1,4 @@
-"""The single checks of `framekiln doctor`. Each looks, changes nothing, and names its remedy."""
+"""The checks of `framekiln doctor`. Each is read only, and names a remedy."""
 
 import asyncio
 import os
@@ -37,7 +37,7 @@ _FETCH_SPEECH = "python scripts/fetch_speech_models.py"
 
 
 class CheckState(StrEnum):
-    """How a check ended."""
+    """The outcome of a check."""
 
     OK = "ok"
     WARN = "warn"
@@ -46,7 +46,7 @@ class CheckState(StrEnum):
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What one check saw."""
+    """The result of one check."""
 
     name: str
     state: CheckState
@@ -56,7 +56,7 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class RequiredProgram:
-    """A program that we start."""
+    """A program that the service needs."""
 
     programs: tuple[str, ...]
     package: str

@@ -1,4 +1,4 @@
-"""`framekiln jobs`: what waits, what runs, what failed. Jobs that succeeded are gone."""
+"""`framekiln jobs`: waiting, running and failed jobs. Successful jobs are deleted."""
 
 import asyncio
 from dataclasses import asdict

@@ -1,4 +1,4 @@
-"""`framekiln keys`: API keys. A key's text is shown when it is made, and never again."""
+"""`framekiln keys`: API keys. The text of a key is shown only when it is created."""
 
 import asyncio
 from dataclasses import asdict

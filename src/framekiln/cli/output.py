@@ -1,7 +1,7 @@
-"""How the command line speaks: results on standard output, everything else on standard error.
+"""The output of commands: results on standard output, everything else on standard error.
 
-An error that we raise on purpose is one line, with `--json` an object like those of the HTTP
-interface; a traceback is shown only to who asks for it.
+A known error is one line, with `--json` an object like those of the HTTP API; tracebacks are shown
+only with `--debug`.
 """
 
 import json
@@ -22,14 +22,14 @@ JsonFlag = Annotated[
 
 
 class Interrupted(FramekilnError):
-    """Somebody pressed Ctrl-C, or asked the command to end."""
+    """The command was interrupted by Ctrl-C or a signal."""
 
     code = "interrupted"
     blame = Blame.CALLER
 
 
 class ErrorReportingGroup(TyperGroup):
-    """Runs a command and turns what went wrong into one line, or one object, and an exit code."""
+    """Runs a command and turns an error into one line, or one object, and an exit code."""
 
     wants_json = False
 

@@ -1,4 +1,4 @@
-"""What `framekiln render` can make, told by the ending of the file, and when a still is taken."""
+"""The output formats of `framekiln render`, by file extension, and the time of a still."""
 
 import re
 from fractions import Fraction
@@ -17,7 +17,7 @@ _UNITS_MS: Final = {None: 1, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h"
 
 
 class UnknownFormat(InvalidInput):
-    """The ending of the output is not one that can be made."""
+    """The extension of the output is not a supported format."""
 
     code = "unknown_format"
 

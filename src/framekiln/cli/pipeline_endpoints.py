@@ -1,4 +1,4 @@
-"""`framekiln pipelines endpoints`: services of one's own that steps ask for work."""
+"""`framekiln pipelines endpoints`: your own services that run steps."""
 
 from typing import Annotated, Any
 

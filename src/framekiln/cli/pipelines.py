@@ -1,4 +1,4 @@
-"""`framekiln pipelines`: named graphs of steps, their versions and the endpoints they ask."""
+"""`framekiln pipelines`: named graphs of steps, their versions and their endpoints."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""The address we serve at: whether it is free, who answers there, and how to reach it."""
+"""The address of the service: whether it is free, which service uses it, and its URL."""
 
 import errno
 import json
@@ -16,7 +16,7 @@ _OUR_CHECKS: Final = {"database", "storage"}
 
 
 class PortUnavailable(Unavailable):
-    """The address cannot be listened on."""
+    """The service cannot listen on the address."""
 
     code = "port_unavailable"
     retryable = False

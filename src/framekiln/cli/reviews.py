@@ -1,4 +1,4 @@
-"""`framekiln reviews`: what waits for a person, and the decision."""
+"""`framekiln reviews`: pending review tasks, and their decisions."""
 
 from pathlib import Path
 from typing import Annotated

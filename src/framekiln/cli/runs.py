@@ -1,4 +1,4 @@
-"""`framekiln runs`: a pipeline goes over a file, and one can watch."""
+"""`framekiln runs`: runs a pipeline on a file, and watches it."""
 
 from itertools import islice
 from typing import Annotated, Final

@@ -2,8 +2,8 @@
 
 Order: own the data folder, database, migrations, first key and user, api and workers, ready,
 greeting.
-Ends when asked to, and takes everything it started along. It does no work of the service itself,
-so it imports none of the domains but identity.
+On a signal it stops everything that it started. It does no work of the service itself, so of the
+domains it imports only identity.
 """
 
 import asyncio
@@ -43,7 +43,7 @@ _ANSWER_WITHIN_S = 5
 
 
 class NotReady(Unavailable):
-    """The api did not get ready in time."""
+    """The api was not ready in time."""
 
     code = "not_ready"
 

@@ -1,4 +1,4 @@
-"""The service that a command speaks to: at FRAMEKILN_BASE_URL, with the key of the environment."""
+"""The client of a command, for FRAMEKILN_BASE_URL and the key of the environment."""
 
 import asyncio
 import signal

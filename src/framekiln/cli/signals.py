@@ -1,4 +1,4 @@
-"""Ending on request: a signal cancels the work, which then cleans up in peace."""
+"""Signal handling: a signal cancels the work, which then cleans up."""
 
 import asyncio
 import signal

@@ -1,4 +1,4 @@
-"""What `framekiln serve` prints when it is ready: where it is, how to get in, a first render."""
+"""The startup message of `framekiln serve`: address, first key and login, a first render."""
 
 import json
 import shlex
@@ -25,7 +25,7 @@ EXAMPLE_RENDER: Final = {
 
 @dataclass(frozen=True)
 class StartupMessage:
-    """What `framekiln serve` prints when it is ready."""
+    """The values of the startup message."""
 
     settings: Settings
     issued_key: str | None

@@ -1,4 +1,4 @@
-"""Keeps a set of child processes running: starts them in order, restarts what dies, ends them all.
+"""Keeps a set of child processes running: starts them in order, restarts dead ones, stops all.
 
 Knows no child by name. Leaving the `async with` block stops every child, the last started first.
 """
@@ -29,14 +29,14 @@ _REAP_EVERY_S = 2.0
 
 
 class ChildFailed(Unavailable):
-    """A child ended again and again before it was ready."""
+    """A child repeatedly exited before it was ready."""
 
     code = "child_failed"
 
 
 @dataclass(frozen=True)
 class RestartPolicy:
-    """How long to wait before a child that died is started again."""
+    """How long to wait before a dead child is restarted."""
 
     first_delay_s: float = 0.5
     longest_delay_s: float = 10

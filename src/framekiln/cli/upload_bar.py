@@ -1,4 +1,4 @@
-"""What a person sees while a file is uploaded, on standard error."""
+"""The progress bar of an upload, on standard error."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,7 +9,7 @@ from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, Trans
 
 
 class UploadBar:
-    """A bar that fills, first with bytes, then with what is done with them."""
+    """A bar for the uploaded bytes, then for the processing."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress

@@ -1,4 +1,4 @@
-"""`framekiln users`: who may log in. A made-up password is shown once, and never again."""
+"""`framekiln users`: users who may log in. A generated password is shown only once."""
 
 import asyncio
 import sys

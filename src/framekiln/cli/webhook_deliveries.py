@@ -1,4 +1,4 @@
-"""`framekiln webhooks deliveries`: what was sent to a webhook, and what it said."""
+"""`framekiln webhooks deliveries`: deliveries to a webhook, and its responses."""
 
 from itertools import islice
 from typing import Annotated

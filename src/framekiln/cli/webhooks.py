@@ -1,4 +1,4 @@
-"""`framekiln webhooks`: who is told of events, and how the telling went."""
+"""`framekiln webhooks`: subscriptions to events."""
 
 from typing import Annotated
 

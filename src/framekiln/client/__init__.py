@@ -1,4 +1,4 @@
-"""A small client of the HTTP interface, as our own command line uses it. Knows no database."""
+"""A small client of the HTTP API, which the command line uses too. Knows no database."""
 
 from framekiln.client.client import Client
 

@@ -1,4 +1,4 @@
-"""The client: one service, seen with one API key. Synchronous; close it, or use it in a `with`."""
+"""The client of one service with one API key. Synchronous; close it, or use it in a `with`."""
 
 from typing import Any, Self
 

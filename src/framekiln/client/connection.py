@@ -22,7 +22,7 @@ Json = dict[str, Any]
 
 
 class ServiceConnection:
-    """One service, as one key sees it. `sleep` and `transport` are there for tests."""
+    """A connection to one service with one key. `sleep` and `transport` are for tests."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class ServiceConnection:
 
 
 class Retry:
-    """How long is waited for a service that does not answer."""
+    """How long to retry when the service does not respond."""
 
     def __init__(self, patience_s: float, sleep: Callable[[float], None]) -> None:
         self._patience_s, self._sleep = patience_s, sleep

@@ -1,47 +1,47 @@
-"""What can go wrong between a client and the service."""
+"""Errors of the client."""
 
 from framekiln.kit.errors import Blame, FramekilnError, InvalidInput, NotFound, Unavailable
 
 
 class ServiceUnreachable(Unavailable):
-    """The service does not answer, or says that it cannot now; the connection broke."""
+    """The service does not respond, is unavailable, or the connection broke."""
 
     code = "service_unreachable"
 
 
 class ServiceRefused(FramekilnError):
-    """The service said no; `status` and `error` are what it answered."""
+    """The service refused the request; `status` and `error` are those of the response."""
 
     code = "service_refused"
     blame = Blame.CALLER
 
 
 class EndedBadly(FramekilnError):
-    """What was waited for has failed on the service; `error` is its reason."""
+    """The awaited resource has failed; `error` is its reason."""
 
     code = "ended_badly"
     blame = Blame.CALLER
 
 
 class NoSuchPipeline(NotFound):
-    """No pipeline in use is called so."""
+    """No active pipeline has this name."""
 
     code = "no_such_pipeline"
 
 
 class NotStreamable(InvalidInput):
-    """A local video cannot be sent as fragments without being encoded anew."""
+    """A local video cannot be streamed without re-encoding."""
 
     code = "not_streamable"
 
 
 class OtherMedia(InvalidInput):
-    """A stream is to be continued with another video than it began with."""
+    """The stream was started with another video."""
 
     code = "other_media"
 
 
 class LocalFileUnusable(InvalidInput):
-    """A local file cannot be read, is empty, or changes while it is sent."""
+    """A local file cannot be read, is empty, or changed during the upload."""
 
     code = "local_file_unusable"

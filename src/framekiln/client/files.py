@@ -1,4 +1,4 @@
-"""Files on the service: upload them, ask about them, delete them."""
+"""Files on the service: upload, show and delete them."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path

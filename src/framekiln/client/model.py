@@ -1,4 +1,4 @@
-"""How answers of the service become values: each field is read from the member of its name."""
+"""The resources of the service as frozen values, parsed from responses by field name."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -14,7 +14,7 @@ def json_field(
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteObject:
-    """Part of an answer. A field with a default may be missing."""
+    """The base of all values. A field with a default may be missing from the response."""
 
     told: Mapping[str, Any] = field(repr=False, compare=False)
     """All of it."""
@@ -104,7 +104,7 @@ class RemoteVersion(RemoteObject):
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteEndpoint(RemoteObject):
-    """A service of the caller's that steps ask; `signing_secret` is there once, when it is new."""
+    """A service of the caller that runs steps; `signing_secret` is set only on creation."""
 
     id: str
     url: str
@@ -172,7 +172,7 @@ class RemoteReview(RemoteObject):
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteWebhook(RemoteObject):
-    """A receiver of events; `secret` is there once, when it is new."""
+    """A receiver of events; `secret` is set only on creation."""
 
     id: str
     url: str
@@ -184,7 +184,7 @@ class RemoteWebhook(RemoteObject):
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteDelivery(RemoteObject):
-    """One event on its way to one webhook, or there."""
+    """The delivery of one event to one webhook."""
 
     id: str
     webhook_id: str

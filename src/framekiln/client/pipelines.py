@@ -1,4 +1,4 @@
-"""Pipelines on the service: make them, add versions, look at them, archive them."""
+"""Pipelines on the service, with their versions, endpoints, runs, batches and reviews."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -197,7 +197,7 @@ _REVIEWS: Final = "/api/v1/pipeline-reviews"
 
 
 class RemoteReviews:
-    """The review tasks of an organization. The same decision twice is harmless."""
+    """The review tasks of an organization. Repeating a decision changes nothing."""
 
     def __init__(self, connection: ServiceConnection) -> None:
         self._connection = connection

@@ -1,4 +1,4 @@
-"""Renders on the service: create them, wait for them, fetch what they made."""
+"""Renders on the service: create them, wait for them, download the output."""
 
 from collections.abc import Mapping
 from pathlib import Path

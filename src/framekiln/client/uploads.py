@@ -1,6 +1,7 @@
-"""Cuts a local video into tracks and fragments to be streamed: packets are copied, never encoded.
+"""Uploads local files, whole in chunks or as a stream of fragments.
 
-The same video gives the same bytes each time, so a stream can be continued days later.
+For a stream, a local video is cut into tracks and fragments: packets are copied, never encoded. The
+same video gives the same bytes each time, so a stream can be continued later.
 """
 
 import base64
@@ -24,7 +25,7 @@ MAX_TRACKS: Final = 8
 
 @dataclass(frozen=True)
 class LocalFragment:
-    """An init segment or fragment in a local track file; `start_s` is when it is decoded."""
+    """An init segment or fragment in a local track file; `start_s` is its decoding time."""
 
     offset: int
     size_bytes: int
@@ -34,7 +35,7 @@ class LocalFragment:
 
 @dataclass(frozen=True)
 class LocalTrack:
-    """A track file and how it is cut."""
+    """A track file and its fragments."""
 
     track_id: int
     type: str

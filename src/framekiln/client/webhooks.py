@@ -1,4 +1,4 @@
-"""Webhooks on the service: who is told of events, and how the telling went."""
+"""Webhooks on the service, and their deliveries."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final, Literal

@@ -1,4 +1,4 @@
-"""How to reach PostgreSQL: a libpq URL or DSN, completed with what a long-lived service needs."""
+"""Connection parameters of PostgreSQL: a libpq URL or DSN, with defaults for a service."""
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
@@ -17,7 +17,7 @@ DEFAULTS: dict[str, str | int | None] = {
 
 
 class DatabaseUrlInvalid(InvalidInput):
-    """The database URL cannot be read."""
+    """The database URL is malformed."""
 
     code = "database_url_invalid"
 

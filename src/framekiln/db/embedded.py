@@ -1,8 +1,8 @@
 """The embedded Postgres: a private cluster in the data folder, reached over a unix socket only.
 
 Prepares the cluster and says how to start it; a supervisor starts and watches it. Never touches
-a cluster of the system, never runs as root, never listens on a network address. Whoever calls
-`prepare` owns the data folder (see `kit/folder_lock`): other servers found on it are ended.
+a cluster of the system, never runs as root, never listens on a network address. The
+caller of `prepare` owns the data folder (see `kit/folder_lock`): other servers on it are stopped.
 """
 
 import asyncio
@@ -57,13 +57,13 @@ class PostgresMissing(Unavailable):
 
 
 class PostgresFailed(Unavailable):
-    """The embedded Postgres cannot be made or started."""
+    """The embedded Postgres cannot be created or started."""
 
     code = "postgres_failed"
 
 
 class EmbeddedPostgres:
-    """A Postgres cluster of our own, under `folder`."""
+    """A private Postgres cluster under `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

@@ -1,4 +1,4 @@
-"""Brings a database to the schema this version needs: numbered files in `migrations`.
+"""Applies the migrations of this version: numbered files in `migrations`.
 
 A migration is `NNNN_what.sql` (plain SQL) or, where SQL must be computed, `NNNN_what.py`. One
 that was released is never edited: a change is a new file. Each is applied and recorded in one
@@ -29,7 +29,7 @@ log = structlog.get_logger(__name__)
 
 
 class MigrationFailed(FramekilnError):
-    """A migration was refused by the database; nothing of it was kept."""
+    """The database rejected a migration, which was rolled back."""
 
     code = "migration_failed"
 

@@ -1,4 +1,4 @@
-"""LISTEN and NOTIFY: told that a row changed, a follower reads it again.
+"""LISTEN and NOTIFY: after a notification, a follower reads its row again.
 
 A notification carries no state, only a topic ("render:<id>"), so that a lost or doubled one
 does no harm: after every reconnect all followers are woken.
@@ -33,7 +33,7 @@ async def notify(connection: Connection, topic: str) -> None:
 
 
 class Follower:
-    """One reader's memory of whether its topic was notified since it last looked."""
+    """Records whether a topic was notified since the last read."""
 
     def __init__(self) -> None:
         self._woken = asyncio.Event()

@@ -1,7 +1,7 @@
 """The connection pool: transactions for changes, plain connections for reads.
 
-It outlives a restart of PostgreSQL. Whoever asks for a connection gets one that works, or
-`DatabaseUnavailable` within a few seconds; it never repeats anybody's statements.
+It survives a restart of PostgreSQL. A caller gets a working connection, or
+`DatabaseUnavailable` within a few seconds; statements are never repeated.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ _ASKED_AGAIN_AFTER_S = 1.0
 
 
 class DatabaseUnavailable(Unavailable):
-    """PostgreSQL does not answer, or the connection to it was lost."""
+    """PostgreSQL does not respond, or the connection was lost."""
 
     code = "database_unavailable"
 

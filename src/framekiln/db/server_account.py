@@ -1,6 +1,6 @@
-"""Whom the embedded Postgres runs as. It refuses to be root, so root lends it another user.
+"""The user of the embedded Postgres. It refuses to run as root, so root runs it as another user.
 
-Permissions of folders that are not ours are never changed: where that user cannot reach the data
+Permissions of other folders are never changed: where that user cannot reach the data
 folder, it gets the one capability needed to walk there.
 """
 
@@ -26,7 +26,7 @@ class NoServerAccount(Unavailable):
 
 @dataclass(frozen=True)
 class ServerAccount:
-    """A user, its main group, and the words put before a command to become it."""
+    """A user, its main group, and the command prefix to run as it."""
 
     uid: int
     gid: int

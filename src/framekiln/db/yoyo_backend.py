@@ -1,6 +1,6 @@
-"""yoyo, which applies migrations: the only module that knows it, imported only to apply some.
+"""The port to yoyo, which applies migrations; imported only when there are any.
 
-Nearly every process finds nothing to apply, and yoyo takes long to import.
+Most processes have nothing to apply, and yoyo is slow to import.
 """
 
 from contextlib import nullcontext
@@ -14,7 +14,7 @@ from yoyo.connections import DatabaseURI
 
 
 class Backend(PostgresqlPsycopgBackend):  # type: ignore[misc]  # yoyo has no types
-    """yoyo's own backend, made safe against being killed at any moment."""
+    """yoyo's own backend, made safe against a kill at any time."""
 
     def lock(self, timeout: float = 10) -> nullcontext[None]:
         """Take no lock: yoyo's is a row, which a killed process would leave behind."""

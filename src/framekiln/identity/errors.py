@@ -4,43 +4,43 @@ from framekiln.kit.errors import Conflict, InvalidInput, NotFound, RateLimited, 
 
 
 class KeyMissing(Unauthenticated):
-    """The request names no key."""
+    """The request has no key."""
 
 
 class KeyMalformed(Unauthenticated):
-    """What was sent does not have the shape of a key."""
+    """The text does not have the format of a key."""
 
 
 class KeyUnknown(Unauthenticated):
-    """The key has the right shape, but was never issued."""
+    """The key has the right format, but does not exist."""
 
 
 class KeyRevoked(Unauthenticated):
-    """The key worked once and was revoked."""
+    """The key was revoked."""
 
 
 class SessionMissing(Unauthenticated):
-    """Nobody is logged in, where only a user may ask."""
+    """The request has no session, but the route needs one."""
 
 
 class SessionEnded(Unauthenticated):
-    """The session was logged out, has expired, or never was."""
+    """The session was logged out, has expired, or does not exist."""
 
 
 class TokenInvalid(Unauthenticated):
-    """No token of ours: malformed, tampered with, of another kind, or signed elsewhere."""
+    """Not a valid token: malformed, changed, of another kind, or signed by another service."""
 
 
 class TokenExpired(Unauthenticated):
-    """The token was right, and its time is over."""
+    """The token has expired."""
 
 
 class TokenElsewhere(Unauthenticated):
-    """The token is right, but opens something else than what was asked for."""
+    """The token is valid, but for something else."""
 
 
 class LoginFailed(Unauthenticated):
-    """No user has this e-mail address and password; which of them is wrong is not told."""
+    """No user has this e-mail address and password; the error does not say which is wrong."""
 
     code = "login_failed"
 
@@ -52,7 +52,7 @@ class TooManyAttempts(RateLimited):
 
 
 class UnsignableUrl(InvalidInput):
-    """An address that no token can be made for, because it may be read in two ways."""
+    """An address that no token can be made for, because it is ambiguous."""
 
     code = "unsignable_url"
 

@@ -1,9 +1,9 @@
-"""The text of an API key: making it, taking it apart, hashing it. Pure; stores nothing.
+"""The text of an API key: creates, parses and hashes it. Pure; stores nothing.
 
     ef_<secret>_<key id>
 
 The secret has no underscore, so the first one after `ef_` ends it. The key id is public: it finds
-the row. Only the SHA-256 of the whole text is kept, which is enough for a secret of 256 bits and
+the row. Only the SHA-256 of the whole text is stored, which is enough for a secret of 256 bits and
 costs a microsecond on every request.
 """
 

@@ -1,4 +1,4 @@
-"""What other packages read of organizations and keys, each in a transaction of its own."""
+"""Organizations and keys for other packages, each read in its own transaction."""
 
 from framekiln.db.pool import Connection
 from framekiln.identity import store

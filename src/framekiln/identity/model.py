@@ -1,4 +1,4 @@
-"""Organizations, their API keys and users, and what can be wrong with what proves who they are."""
+"""Organizations, their API keys and users, and the errors of authentication."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -10,7 +10,7 @@ MAX_NAME_CHARS = 200
 
 
 class Role(StrEnum):
-    """What a user is in an organization; both may do the same so far."""
+    """The role of a user in an organization; both have the same rights for now."""
 
     OWNER = "owner"
     MEMBER = "member"
@@ -18,7 +18,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True)
 class Organization:
-    """The owner of everything; nothing is seen across two of them."""
+    """The owner of all resources; organizations cannot see each other."""
 
     id: OrganizationId
     name: str
@@ -28,7 +28,7 @@ class Organization:
 
 @dataclass(frozen=True)
 class ApiKey:
-    """What is kept of a key and may be shown; the text itself is not here."""
+    """The stored facts of a key, without its text."""
 
     id: ApiKeyId
     organization_id: OrganizationId
@@ -42,7 +42,7 @@ class ApiKey:
 
 @dataclass(frozen=True)
 class User:
-    """Somebody who logs in with a password."""
+    """A person who logs in with a password."""
 
     id: UserId
     email: str
@@ -60,7 +60,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Caller:
-    """Who is asking: a program with a key, or a user with a session."""
+    """The authenticated caller: a program with a key, or a user with a session."""
 
     organization: Organization
     api_key: ApiKey | None = None
@@ -74,7 +74,7 @@ class Caller:
 
 @dataclass(frozen=True)
 class IssuedKey:
-    """A new key with its text, which can be shown this once only."""
+    """A new key with its text, which can only be shown once."""
 
     text: str = field(repr=False)
     key: ApiKey
@@ -82,7 +82,7 @@ class IssuedKey:
 
 @dataclass(frozen=True)
 class IssuedUser:
-    """A user with a new password, which can be shown this once only."""
+    """A user with a new password, which can only be shown once."""
 
     user: User
     password: str = field(repr=False)

@@ -1,4 +1,4 @@
-"""Passwords: made up, checked for sense, hashed and compared. Never kept, never logged.
+"""Passwords: generated, validated, hashed and compared. Never stored, never logged.
 
 Hashing is slow and takes 64 MiB on purpose, so it runs in a thread and only a few at a time: a
 flood of logins makes logins wait, not everything else.
@@ -22,7 +22,7 @@ GENERATED_CHARS: Final = 24
 
 
 class Passwords:
-    """The hasher and its waiting line."""
+    """The hasher, with a limit of concurrent runs."""
 
     def __init__(self, hasher: PasswordHasher | None = None) -> None:
         self._hasher = hasher or PasswordHasher()

@@ -1,7 +1,7 @@
-"""Who may call: organizations, their keys, and the check made on every request.
+"""Organizations, their keys, and the authentication of every request.
 
-A key that was just checked is remembered for a few seconds, so that a busy one costs no query. A
-key revoked by another process therefore works that much longer; in this process it stops at once.
+A key is cached for a few seconds after its check, so that a busy one costs no query. A key that
+another process revoked works that much longer; in this process it stops immediately.
 """
 
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 @dataclass
 class CallerCache:
-    """Callers checked a moment ago, by the hash of their key's text. Never holds a failure."""
+    """Recently checked callers, by the hash of their key. Failures are not cached."""
 
     _checked: dict[str, tuple[datetime, Caller]] = field(default_factory=dict)
 

@@ -1,8 +1,8 @@
-"""Sessions: logging in with a password, being recognised by a cookie, logging out.
+"""Sessions: login with a password, authentication by cookie, logout.
 
-A session is a row under the hash of a random text; only the browser has the text. It lives as long
-as it is used. Every try at a password is counted before it is made, so that many at once are no way
-around the limit; nobody learns from an answer, or from its time, which addresses exist.
+A session is a row under the hash of a random text; only the browser has the text. It is extended
+by use. Every attempt is counted before the password is checked, so that concurrent attempts cannot
+exceed the limit; neither a response nor its timing reveals which addresses exist.
 """
 
 import math
@@ -30,7 +30,7 @@ ATTEMPTS_WINDOW: Final = timedelta(minutes=15)
 
 
 class Sessions:
-    """Who is logged in."""
+    """The sessions of all users."""
 
     def __init__(self, database: Database, *, passwords: Passwords, clock: Clock) -> None:
         self._database = database

@@ -24,7 +24,7 @@ SELECT_KEY: Final = """
 
 @dataclass(frozen=True)
 class StoredApiKey:
-    """A key as it lies in the table, with its owner and the hash that proves it."""
+    """A stored key, with its owner and its hash."""
 
     organization: Organization
     key: ApiKey

@@ -18,7 +18,7 @@ MAX_COUNTED_ATTEMPTS = 1_000_000
 
 @dataclass(frozen=True)
 class StoredUser:
-    """A user as it lies in the table."""
+    """A stored user."""
 
     user: User
     password_hash: str = field(repr=False)
@@ -26,7 +26,7 @@ class StoredUser:
 
 @dataclass(frozen=True)
 class StoredSession:
-    """A session with whom it stands for."""
+    """A stored session with its user."""
 
     user: User
     organization: Organization
@@ -35,7 +35,7 @@ class StoredSession:
 
 @dataclass(frozen=True)
 class LoginAttempts:
-    """How often an address was tried, and since when it is counted."""
+    """The number of login attempts for an address, and the start of the count."""
 
     count: int
     since: datetime

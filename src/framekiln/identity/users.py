@@ -1,4 +1,4 @@
-"""Users: made, listed, given passwords and removed by the operator. There is no way to sign up."""
+"""Users: the operator creates, lists and deletes them and sets passwords. There is no sign-up."""
 
 import re
 from typing import Final

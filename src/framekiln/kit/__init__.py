@@ -1,1 +1,1 @@
-"""Small things everything may use: errors, clock, ids, canonical JSON, the guarded fetcher."""
+"""Modules for every package: errors, clock, ids, canonical JSON, the guarded fetcher."""

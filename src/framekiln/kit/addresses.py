@@ -1,7 +1,7 @@
-"""Which IP addresses belong to the public internet: the rule behind every outbound request.
+"""Decides which IP addresses are public; every outbound request is checked with it.
 
-Pure: it looks at an address, never at a name. Written out rather than taken from the standard
-library, whose `is_global` holds for ways into private networks such as NAT64, 6to4 and multicast.
+Pure: it checks an address, never a name. It does not use the standard library, whose `is_global`
+is true for routes into private networks such as NAT64, 6to4 and multicast.
 """
 
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network

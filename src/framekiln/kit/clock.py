@@ -1,11 +1,11 @@
-"""The one source of wall-clock time. Nothing else in the project asks the system for it."""
+"""The one source of wall-clock time. No other module reads it."""
 
 from datetime import UTC, datetime
 from typing import Protocol
 
 
 class Clock(Protocol):
-    """What domains ask for the time."""
+    """The clock of the domains."""
 
     def now(self) -> datetime:
         """Return the current instant, in UTC."""

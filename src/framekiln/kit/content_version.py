@@ -1,4 +1,4 @@
-"""Which content lies at an address, so that parts of it, asked for one by one, fit together."""
+"""The version of the content at an address, so that parts fetched separately fit together."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _CONTENT_RANGE: Final = re.compile(r"bytes ([0-9]{1,15})-([0-9]{1,15})/([0-9]{1,
 
 
 class SourceChanged(RemoteFailed):
-    """What lies at an address is not what lay there when reading it began."""
+    """The content at an address changed since the first read."""
 
     code = "source_changed"
     retryable = False
@@ -20,7 +20,7 @@ class SourceChanged(RemoteFailed):
 
 @dataclass(frozen=True)
 class ContentVersion:
-    """What a server tells of the content; two parts with the same are of the same content."""
+    """The version that a server reports; parts with an equal version belong together."""
 
     size_bytes: int
     etag: str | None

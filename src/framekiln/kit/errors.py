@@ -3,19 +3,19 @@
     FramekilnError          code, blame, retryable, details
     ├── InvalidInput        the caller sent something that cannot be accepted
     ├── Unauthenticated     no key, or one that does not work
-    ├── Forbidden           we know who asks, and they may not, from there
-    ├── NotFound            no such thing for this organization
+    ├── Forbidden           authenticated, but not allowed from this origin
+    ├── NotFound            no such resource in this organization
     ├── Conflict            it exists, but its state forbids the request
     ├── TooLarge            over a stated limit
-    ├── Gone                it was there and has expired
-    ├── RateLimited         asked too often; `retry_after_s` says when to try again
-    ├── OutOfRange          bytes that cannot be joined to what is there
-    ├── RemoteFailed        somebody else's server or media misbehaved
+    ├── Gone                it has expired
+    ├── RateLimited         too many requests; `retry_after_s` says when to try again
+    ├── OutOfRange          the range does not continue the stored bytes
+    ├── RemoteFailed        another server failed, or its media is broken
     ├── CompositionFailed   the caller's page or media cannot be rendered
-    └── Unavailable         we cannot do it now; trying again may help
+    └── Unavailable         the service cannot do it now; a retry may help
 
-`code` is the word on the wire, `blame` says whose fault it is, `retryable` whether the same
-request may succeed later. How they look over HTTP is known to `api/errors.py` alone.
+`code` is sent to callers, `blame` says whose fault it is, `retryable` whether the same
+request may succeed later. Only `api/errors.py` knows their HTTP form.
 """
 
 from enum import StrEnum
@@ -31,7 +31,7 @@ class Blame(StrEnum):
 
 
 class FramekilnError(Exception):
-    """Base of all errors; `details` are extra fields for the wire."""
+    """Base of all errors; `details` are extra fields of the response."""
 
     code: ClassVar[str] = "internal_error"
     blame: ClassVar[Blame] = Blame.US
@@ -67,7 +67,7 @@ class Forbidden(FramekilnError):
 
 
 class NotFound(FramekilnError):
-    """No such thing for this organization."""
+    """No such resource in this organization."""
 
     code = "not_found"
     blame = Blame.CALLER
@@ -88,7 +88,7 @@ class TooLarge(FramekilnError):
 
 
 class Gone(FramekilnError):
-    """It was there and has expired."""
+    """The resource has expired."""
 
     code = "gone"
     blame = Blame.CALLER
@@ -102,7 +102,7 @@ class OutOfRange(FramekilnError):
 
 
 class RateLimited(FramekilnError):
-    """Asked too often; `retry_after_s` says when to try again."""
+    """Too many requests; `retry_after_s` says when to try again."""
 
     code = "rate_limited"
     blame = Blame.CALLER
@@ -110,7 +110,7 @@ class RateLimited(FramekilnError):
 
 
 class RemoteFailed(FramekilnError):
-    """Somebody else's server or media misbehaved."""
+    """Another server failed, or its media is broken."""
 
     code = "remote_failed"
     blame = Blame.REMOTE
@@ -125,7 +125,7 @@ class CompositionFailed(FramekilnError):
 
 
 class Unavailable(FramekilnError):
-    """We cannot do it now; trying again may help."""
+    """The service cannot do it now; a retry may help."""
 
     code = "unavailable"
     retryable = True

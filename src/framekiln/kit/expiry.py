@@ -1,4 +1,4 @@
-"""When things expire: the date a caller writes, checked as the specification says (7)."""
+"""Parses and checks `expires_at` (spec 7)."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -21,7 +21,7 @@ class MustBeFuture(InvalidInput):
 
 
 class ExceedsMaxRetention(InvalidInput):
-    """`expires_at` is further away than anything is kept."""
+    """`expires_at` is beyond the longest retention."""
 
     code = "exceeds_max_retention"
 

@@ -1,4 +1,4 @@
-"""The guarded way out: every request to an address somebody else chose goes through here.
+"""The guarded fetcher: every request to an address from a caller goes through it.
 
 Only https, only to public addresses; each redirect is checked like a first request; size and
 total time are capped while reading. Hosts on the allow list may be private, speak plain http and
@@ -40,13 +40,13 @@ _NO_SUCH_PART: Final = 416
 
 
 class FetchFailed(RemoteFailed):
-    """The other server could not be reached, was too slow, or answered with an error."""
+    """The server could not be reached, was too slow, or answered with an error."""
 
     code = "fetch_failed"
 
 
 class FetchFailedPermanently(FetchFailed):
-    """The other server answered, and would answer the same again."""
+    """The server answered with an error that a retry would not change."""
 
     retryable = False
 
@@ -59,7 +59,7 @@ class FetchTooLarge(TooLarge):
 
 @dataclass(frozen=True)
 class Fetched:
-    """What a download was; `url` is where the last redirect led."""
+    """A finished download; `url` is the address after redirects."""
 
     url: str
     content_type: str | None
@@ -69,7 +69,7 @@ class Fetched:
 
 @dataclass(frozen=True)
 class FetchedPart:
-    """Some of the content at an address, and of which version of it."""
+    """A part of the content at an address, and its version."""
 
     content: bytes
     version: ContentVersion
@@ -89,7 +89,7 @@ class GuardedFetcher:
     """Makes outbound requests under the rules above. Holds no connections between calls.
 
     `allow` has entries `host` (any port) or `host:port`, lower-case, IPv6 in brackets. `ca_file` is
-    trusted besides the usual authorities.
+    trusted in addition to the usual authorities.
     """
 
     def __init__(

@@ -16,7 +16,7 @@ class FolderInUse(Conflict):
 
 
 class FolderNotWritable(Unavailable):
-    """The data folder cannot be made or written."""
+    """The data folder cannot be created or written to."""
 
     code = "folder_not_writable"
     retryable = False

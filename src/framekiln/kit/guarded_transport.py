@@ -1,7 +1,7 @@
 """Connections that go only where the rules allow: the lower half of the guarded fetcher.
 
-A name is resolved once and the connection goes to the very address that was checked, so an
-answer that changes between check and use gains nothing. Built on the extension points of httpx
+A name is resolved once and the connection goes to the very address that was checked, so a
+DNS answer that changes between check and use has no effect. Built on the extension points of httpx
 (a transport) and httpcore (a network backend); it follows no redirect and reads no environment.
 """
 
@@ -26,7 +26,7 @@ _NO_SUCH_HOST: Final = {socket.EAI_NONAME, socket.EAI_NODATA}
 
 
 class FetchRefused(InvalidInput):
-    """A rule forbids the request; `rule` and `host` say which and where."""
+    """A rule forbids the request; `rule` and `host` name the rule and the host."""
 
     code = "fetch_refused"
 
@@ -56,7 +56,7 @@ def _port_of(url: httpx.URL) -> int:
 
 
 class FetchRules:
-    """What may be asked of whom, as far as the address itself tells."""
+    """The rules that depend on the address alone."""
 
     def __init__(self, allow: frozenset[str]) -> None:
         self._allow = allow
@@ -199,7 +199,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
 
 
 class _Body(httpx.AsyncByteStream):
-    """An answer's body, read from the connection as it is asked for."""
+    """The body of a response, read from the connection on demand."""
 
     def __init__(self, answer: httpcore.Response) -> None:
         self._answer = answer

@@ -1,4 +1,4 @@
-"""Identifiers: a type per noun, so that one is never taken for another."""
+"""Identifiers: a type per noun, so that they are never confused."""
 
 from typing import NewType
 from uuid import UUID, uuid4

@@ -1,7 +1,7 @@
-"""Logs: one set-up for our own lines and those of the libraries, always to standard error.
+"""Logs: one configuration for this service and its libraries, always to standard error.
 
-Coloured lines for a terminal, one JSON object a line for everything else. Secrets are taken out
-here, at the last moment, so that no line can forget it.
+Coloured lines for a terminal, one JSON object per line otherwise. Secrets are removed
+here, as the last step, for every line.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Size, rate and length of a Lottie animation, as its JSON says. Pure."""
+"""Size, rate and length of a Lottie animation, from its JSON. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ _LARGEST: Final = 10**9
 
 
 class NotLottie(ValueError):
-    """The value is no Lottie animation; the text names the field and the remedy."""
+    """The value is not a Lottie animation; the text names the field and the remedy."""
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
-"""What a media file is for: the one list of kinds, shared by all that look at files or use them."""
+"""The kinds of media files, shared by all modules that probe or use them."""
 
 from enum import StrEnum
 
 
 class MediaKind(StrEnum):
-    """What a file is for. Sound alone is a kind here, though files of it are of type video."""
+    """The kind of a media file. Sound is a kind here, though sound files have the type video."""
 
     VIDEO = "video"
     AUDIO = "audio"

@@ -1,7 +1,7 @@
-"""Child processes that cannot outlive us: started in a session of their own, stopped as a group.
+"""Child processes that cannot outlive the parent: started in their own session, stopped as a group.
 
-Linux only. Every child is told by the kernel when its parent dies, even by `kill -9`, and what a
-dead child leaves behind comes to us, to be ended and reaped. Knows nothing of what children do.
+Linux only. The kernel signals every child when its parent dies, even by `kill -9`, and orphans of a
+dead child are adopted, killed and reaped. Knows nothing of what children do.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _LINE_LIMIT_BYTES = 64 * 1024
 
 @dataclass(frozen=True)
 class Program:
-    """What to run, and how to ask it to end."""
+    """A program to run, and the signal that stops it."""
 
     name: str
     argv: tuple[str, ...]

@@ -1,9 +1,9 @@
-"""Files elsewhere that are read like files here: what is read is fetched, the rest is not.
+"""Remote files that are read like local ones: only the parts that are read are fetched.
 
-A `RangedPath` is the path of a sparse copy. Whoever opens it through `open`, or reads it by any
-method of `Path`, gets the bytes of the original: blocks that are missing are fetched first, and
-stay. Several threads may read at once. What goes around Python (a path given to another program)
-would see holes: `media/container.py` is where FFmpeg is given a reader instead.
+A `RangedPath` is the path of a sparse copy. `open` and the read methods of `Path` return the
+bytes of the original: missing blocks are fetched first, and kept. Several threads may read at once.
+Another program that opens the path would see holes: `media/container.py` gives FFmpeg a reader
+instead.
 """
 
 import io
@@ -49,7 +49,7 @@ def ranged_path(path: Path, blocks: "SparseCopy") -> RangedPath:
 
 
 class SparseCopy:
-    """The sparse copy itself, and which of its blocks are there."""
+    """The sparse copy itself, and its present blocks."""
 
     def __init__(self, path: Path, size_bytes: int, get: GetPart) -> None:
         self.size_bytes = size_bytes
@@ -98,9 +98,9 @@ class SparseCopy:
 
 
 class RangedReader(io.RawIOBase):
-    """Reads on from where it stands. Owned by one thread.
+    """Reads from its position. Owned by one thread.
 
-    The longer it goes on without a jump, the more it fetches at once.
+    The longer it reads without a seek, the more it fetches at a time.
     """
 
     def __init__(self, blocks: SparseCopy) -> None:

@@ -1,7 +1,7 @@
-"""Opens what lies at an address so that only what is read of it is fetched.
+"""Opens a remote source so that only the parts that are read are fetched.
 
-Where that cannot be done with certainty (a server that sends no parts, or does not tell one version
-from the next) or would gain nothing (small files), there is no such source: fetch it whole.
+Where that is not safe (a server without ranges, or without version identifiers) or not useful
+(small files), there is no ranged source: fetch the whole file.
 """
 
 import time
@@ -23,7 +23,7 @@ Run = Callable[[Coroutine[Any, Any, bytes]], bytes]
 
 @dataclass(frozen=True)
 class RangedSource:
-    """A source that is read where it lies."""
+    """A remote source that is read in parts."""
 
     path: RangedPath
     content_type: str | None
@@ -32,7 +32,7 @@ class RangedSource:
 
 @dataclass
 class SourceParts:
-    """Gets parts of one source, all of the same version, in `left_s` seconds together."""
+    """Fetches parts of one source, all of the same version, in `left_s` seconds in total."""
 
     fetcher: GuardedFetcher
     url: str

@@ -1,1 +1,1 @@
-"""Playing sources in browsers: manifests at once, segments when somebody asks for them."""
+"""Playback of sources in browsers: immediate manifests, segments on demand."""

@@ -1,4 +1,4 @@
-"""What `url` names: a file or a render of ours, or something on the web. Pure."""
+"""Parses `url`: a file or a render of this service, or a web address. Pure."""
 
 import re
 from typing import Final

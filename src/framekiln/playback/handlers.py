@@ -1,7 +1,7 @@
-"""What workers do for players: look at a source, make a segment. Each may run twice, or at once.
+"""Job handlers of playback: probe a source, make a segment. Each may run twice, or concurrently.
 
-All decoding happens in confined children. What went wrong is recorded for whoever waits; a player
-that asks again later gets a new try, so the queue itself retries nothing.
+All decoding happens in confined children. Errors are recorded for the waiting request; a later
+request starts a new attempt, so the queue itself retries nothing.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping

@@ -1,4 +1,4 @@
-"""The jobs of playback: look at a source, make one segment of it."""
+"""The jobs of playback: probe a source, make one of its segments."""
 
 from typing import Final
 

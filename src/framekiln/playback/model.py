@@ -1,4 +1,4 @@
-"""A source being played: where it stands, what it is offered as, and what can be wrong."""
+"""A played source: its status, its renditions, and its errors."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ SourceId = NewType("SourceId", UUID)
 
 
 class SourceStatus(StrEnum):
-    """Where a source stands; it goes from looking to one of the others, once."""
+    """The status of a source; it changes once, from looking to one of the others."""
 
     LOOKING = "looking"
     READY = "ready"
@@ -24,7 +24,7 @@ class SourceStatus(StrEnum):
 
 @dataclass(frozen=True)
 class SourceTracks:
-    """Where the tracks of a source lie: in one blob, or in one each."""
+    """Where the tracks of a source are stored: in one blob, or in one each."""
 
     pictures_key: str | None
     sound_key: str | None
@@ -32,7 +32,7 @@ class SourceTracks:
 
 @dataclass(frozen=True)
 class PlaybackSource:
-    """What somebody plays; a new one each time its bytes are fetched anew."""
+    """A source for playback; a new one each time its bytes are fetched again."""
 
     id: SourceId
     organization_id: OrganizationId
@@ -64,7 +64,7 @@ class SegmentName:
 
 @dataclass(frozen=True)
 class MadeSegment:
-    """A segment that is there, or could not be made."""
+    """A segment that is ready, or has failed."""
 
     number: int
     made_at: datetime
@@ -75,31 +75,31 @@ class MadeSegment:
 
 
 class RenditionNotFound(NotFound):
-    """The source is not offered in this form."""
+    """The source has no such rendition."""
 
     code = "rendition_not_found"
 
 
 class PlaybackSegmentNotFound(NotFound):
-    """The rendition has no segment of this number."""
+    """The rendition has no segment with this number."""
 
     code = "segment_not_found"
 
 
 class InitNotFound(NotFound):
-    """There is no header of a rendition that is not there."""
+    """The source has no such rendition, so it has no init segment."""
 
     code = "init_segment_not_found"
 
 
 class SourceAddressInvalid(InvalidInput):
-    """`url` is neither an https address nor one of our files."""
+    """`url` is neither an https address nor a file of this service."""
 
     code = "source_address_invalid"
 
 
 class MediaNotReady(Unavailable):
-    """It is still being made; asking again soon will find it."""
+    """The segment is not ready yet; try again soon."""
 
     code = "media_not_ready"
     # Nobody's: its words may be told.

@@ -1,9 +1,8 @@
-"""Plays sources that lie on this machine for a page that is filmed: its bundle's own files, and
-what was fetched for it.
+"""Playback of local sources for a page during its render: files of its bundle, and fetched ones.
 
-The page asks in the words of the interface and gets what players get: manifests and segments, or
-an index and tracks. Nothing is stored or shared: it is made here and now, for as long as the film
-is made.
+The page uses the routes of the API and gets what players get: manifests and segments, or an index
+and tracks. Nothing is stored or shared: everything is made on demand and lives as long as the
+render.
 """
 
 import json
@@ -38,7 +37,7 @@ _JSON: Final = "application/json"
 
 
 class PagePlayer:
-    """Owned by the film's thread; tracks are written below `folder`, which is the film's own."""
+    """Owned by the film's thread; tracks are written below `folder`, which belongs to the film."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -102,7 +101,7 @@ class PagePlayer:
 
 
 class PlayerWithoutService(NoService, PagePlayer):
-    """For films that are made without a service: plays what is named by address."""
+    """For renders without a service: plays only sources by address."""
 
     play = PagePlayer.play
 

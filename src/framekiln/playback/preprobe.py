@@ -1,6 +1,6 @@
 """Probes uploaded videos when they become ready, so that the first manifest need not wait.
 
-Only workers know of it: files know nothing of players. What is missed here costs a player one look.
+Only workers use it: files know nothing of players. A missed file is probed for its first player.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from framekiln.playback.service import Playback
 
 @dataclass(frozen=True)
 class ProbeWhenReady:
-    """Handles a job that makes a file ready, and then has the file looked at."""
+    """Handles a job that makes a file ready, and then probes the file."""
 
     handle: Handler
     playback: Playback

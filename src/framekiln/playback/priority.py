@@ -1,6 +1,6 @@
 """Priority inside a worker: requested work runs first, background work is paused meanwhile.
 
-Only within one process; what other workers do on the same machine is the kernel's affair.
+It works within one process; the kernel schedules between processes.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from framekiln.kit.confined.pause import PauseSwitch
 
 @dataclass
 class _BackgroundWork:
-    """Work that nobody waits for, until it is hurried."""
+    """Background work, until it becomes urgent."""
 
     pause: PauseSwitch = field(default_factory=PauseSwitch)
     may_go: asyncio.Event = field(default_factory=asyncio.Event)
@@ -21,7 +21,7 @@ class _BackgroundWork:
 
 
 class PriorityGate:
-    """For one event loop; works are known by name."""
+    """For one event loop; work is identified by name."""
 
     def __init__(self) -> None:
         self._awaited = 0

@@ -1,4 +1,4 @@
-"""Names in the addresses of renditions: which header, which segment, and what they are. Pure."""
+"""Parses the names of init segments and segments in addresses. Pure."""
 
 from typing import Final
 

@@ -20,7 +20,7 @@ from framekiln.storage.blob_store import BlobStore
 
 @dataclass(frozen=True)
 class SourceTask:
-    """What a confined child is to do with sources."""
+    """A task of a confined child with its sources."""
 
     name: str
     args: Mapping[str, Any]

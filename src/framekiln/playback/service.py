@@ -1,7 +1,7 @@
-"""What players may do: learn what a source is offered as, and get any segment of it.
+"""The operations of players: get the renditions of a source, and any of its segments.
 
-Whatever is not there yet is asked of the workers and waited for, but not for ever. Nothing is
-decoded here.
+Missing segments are requested from the workers and awaited for a limited time. Nothing is decoded
+here.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""Sources on the disk of a worker: fetched once, kept while there is room, shared by its jobs.
+"""Sources on the disk of a worker: fetched once, cached while there is space, shared by its jobs.
 
 Without it every segment would cost a download of the whole source. Blobs in a folder on the same
 file system are not copied.
@@ -29,7 +29,7 @@ class _Kept:
 
 
 class SourceFiles:
-    """Keeps them in a folder that is its own."""
+    """Caches them in its own folder."""
 
     def __init__(self, blobs: BlobStore, folder: Path, *, most_bytes: int = MOST_BYTES) -> None:
         self._blobs = blobs

@@ -1,4 +1,4 @@
-"""From an address to a source: found if it is known and still good, else added and looked at."""
+"""Finds the source of an address, or adds it and has it probed."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,7 +1,6 @@
-"""When each token was said: the path through where the decoder looked. Pure.
+"""Times of tokens, from the attention of the decoder. Pure.
 
-Dynamic time warping finds the cheapest way that goes through all tokens and all steps of time
-and never goes back.
+Dynamic time warping finds the cheapest monotonic path through all tokens and all time steps.
 """
 
 from typing import Final

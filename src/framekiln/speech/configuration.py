@@ -1,4 +1,4 @@
-"""Which engine and model, where its files are, for which language: as set, nothing loaded."""
+"""The configured speech engine, model, folders and language. Loads nothing."""
 
 import json
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _CANTONESE: Final = "yue"
 
 @dataclass(frozen=True)
 class SpeechSettings:
-    """Which engine and model, in which folders, with how many threads (0: as many as useful)."""
+    """The engine, model, folders and threads (0: chosen automatically)."""
 
     folders: tuple[Path, ...]
     model: str = "base"

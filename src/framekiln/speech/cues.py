@@ -1,4 +1,4 @@
-"""A transcript as cues: pieces of text that can be read in the time they stand. Pure."""
+"""A transcript as cues: lines of text that can be read while they are shown. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ _SENTENCE_ENDS: Final = (".", "!", "?", "…", "。", "\uff01", "\uff1f")
 
 @dataclass(frozen=True)
 class Cue:
-    """What stands at one time, in lines of words; cues never overlap."""
+    """One cue, as lines of words; cues never overlap."""
 
     start_ms: int
     end_ms: int

@@ -1,4 +1,4 @@
-"""What every speech engine can do, and what passes between it and `Transcriber`."""
+"""The protocol of speech engines, and the values that they exchange with `Transcriber`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from framekiln.speech.windows import SpeechWindow, quietest_ms
 
 @dataclass(frozen=True)
 class VoicedSamples:
-    """Samples, and where in them somebody speaks."""
+    """Samples, and the spans of speech in them."""
 
     samples: Samples
     voice: tuple[SpeechSpan, ...]

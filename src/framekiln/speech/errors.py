@@ -1,40 +1,40 @@
-"""What can be wrong with speech recognition, apart from what was said."""
+"""Errors of speech recognition."""
 
 from framekiln.kit.errors import FramekilnError, InvalidInput, Unavailable
 
 
 class SpeechModelMissing(Unavailable):
-    """No folder has the files of the speech model that is set."""
+    """No folder has the files of the configured speech model."""
 
     code = "speech_model_missing"
     retryable = False
 
 
 class NoSuchSpeechModel(SpeechModelMissing):
-    """The setting names no model that there is: a mistake, which no other engine makes good."""
+    """The configured model does not exist; there is no fallback for this mistake."""
 
 
 class SpeechModelDamaged(FramekilnError):
-    """A file of a speech model is not the one that was pinned, or cannot be understood."""
+    """A file of a speech model is not the pinned one, or cannot be read."""
 
     code = "speech_model_damaged"
 
 
 class SpeechEngineFailed(FramekilnError):
-    """The child process in which an engine listens ended badly."""
+    """The child process of a speech engine crashed."""
 
     code = "speech_engine_failed"
     retryable = True
 
 
 class UnknownLanguage(InvalidInput):
-    """The speech engine has no such language."""
+    """The speech engine does not know this language."""
 
     code = "unknown_language"
 
 
 class SpeechLanguageUnavailable(Unavailable):
-    """The engine that is set knows the language, but only a lesser one is there, which does not."""
+    """The configured engine knows the language, but only a fallback without it is available."""
 
     code = "speech_language_unavailable"
     retryable = False

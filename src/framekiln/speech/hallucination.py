@@ -1,4 +1,4 @@
-"""Detects hallucinated text: repetition loops, and words where nobody speaks. Pure."""
+"""Detects hallucinated text: repetition loops, and words where there is no speech. Pure."""
 
 import zlib
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
-"""Codes of languages: which ones a speech engine knows, and how a caller's code is read. Pure.
+"""Language codes: which ones a speech engine knows, and how a caller's code is parsed. Pure.
 
-Needs no model, so that a request can be refused where it comes in.
+Needs no model, so that the api can refuse a request.
 """
 
 from collections.abc import Collection

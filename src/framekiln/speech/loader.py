@@ -22,7 +22,7 @@ from framekiln.speech.whisper_engine import WhisperEngine
 
 @dataclass(frozen=True)
 class SkippedEngine:
-    """Something that is not used, and why; `error` may name paths, so it is not for callers."""
+    """A skipped engine or detector; `error` may name paths, so it is not for callers."""
 
     name: str
     error: FramekilnError
@@ -36,7 +36,7 @@ class SkippedEngine:
 
 @dataclass(frozen=True)
 class LocatedEngine:
-    """An engine whose files are good; `folder` is None when it needs none."""
+    """An engine with valid files; `folder` is None when it needs none."""
 
     kind: EngineKind
     name: str
@@ -95,7 +95,7 @@ _QUALITY: Final = {
 
 @dataclass(frozen=True)
 class LoadedEngine:
-    """What listens, and what whoever reads its transcripts must be told."""
+    """The loaded engine, and the warnings for its transcripts."""
 
     engine: RecognitionEngine
     voice_detector: VoiceActivityDetector

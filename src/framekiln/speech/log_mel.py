@@ -1,4 +1,4 @@
-"""What the recognizer hears: loudness in bands of pitch, a hundred times a second. Pure."""
+"""The log-mel spectrogram, the input of the recognizer: a hundred frames a second. Pure."""
 
 from functools import cache
 from typing import Final

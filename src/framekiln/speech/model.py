@@ -1,4 +1,4 @@
-"""What was said and when: values only."""
+"""Transcripts: words and segments with times. Values only."""
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -35,7 +35,7 @@ class Word:
 
 @dataclass(frozen=True)
 class TranscriptSegment:
-    """Words that were said together; begins with the first and ends with the last of them."""
+    """Words that were spoken together; begins with the first and ends with the last of them."""
 
     start_ms: int
     end_ms: int
@@ -45,9 +45,9 @@ class TranscriptSegment:
 
 @dataclass(frozen=True)
 class Transcript:
-    """Segments in order of time; `language` is None when nobody spoke and none was asked for.
+    """Segments in order of time; `language` is None when there is no speech and none was requested.
 
-    `engine` made it; `warnings` say what that means for its quality, if it was not the one wanted.
+    `engine` made it; `warnings` describe the quality if it was a fallback.
     """
 
     language: str | None

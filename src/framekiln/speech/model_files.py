@@ -1,4 +1,4 @@
-"""Where speech models are on this machine, and whether they are the ones that were pinned.
+"""Finds the speech models on this machine, and checks that they are the pinned ones.
 
 Never downloads anything: `scripts/fetch_speech_models.py` does, once, when setting up.
 """

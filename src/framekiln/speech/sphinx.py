@@ -1,4 +1,4 @@
-"""The port to pocketsphinx: words heard, or known words found, by a child process of its own."""
+"""The port to pocketsphinx: recognition and alignment, in a child process."""
 
 import importlib.util
 import json

@@ -1,7 +1,7 @@
-"""The child process in which pocketsphinx works: a request and samples in, words out.
+"""The child process of pocketsphinx: a request and samples in, words out.
 
-It keeps the interpreter to itself while it listens, and one sound changes how it hears the next:
-so it has a process of its own, and a new one for each window. Never imported by the service.
+It holds the interpreter lock during recognition, and one sound influences the next: so it runs in a
+separate process, a new one for each window. Never imported by the service.
 """
 
 import json

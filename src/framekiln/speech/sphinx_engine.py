@@ -1,4 +1,4 @@
-"""Pocketsphinx as a listener: the last resort. More than half of its words are wrong."""
+"""The pocketsphinx engine: the last fallback. More than half of its words are wrong."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -16,7 +16,7 @@ _PAUSE_MS: Final = 300
 
 
 class SphinxEngine:
-    """English only; loads its model anew for each window, in a process of its own."""
+    """English only; loads its model again for each window, in a separate process."""
 
     window_ms: Final = WINDOW_MS
     early_ms: Final = 0

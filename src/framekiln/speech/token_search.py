@@ -1,6 +1,6 @@
 """Decodes tokens from audio features: greedy, then by sampling until the text is plausible.
 
-Chance is seeded: the same sound gives the same text.
+The random generator is seeded: the same sound gives the same text.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _SEED: Final = 20_250_101
 
 @dataclass(frozen=True)
 class DecodedTokens:
-    """Tokens of one window, times among them; empty when nothing believable was heard."""
+    """Tokens of one window, including times; empty when no text is plausible."""
 
     tokens: tuple[int, ...]
     log_probability: float

@@ -1,4 +1,4 @@
-"""Which tokens make a word. Pure.
+"""Groups tokens into words. Pure.
 
 In most languages a word begins with a space. Where none are written, each run of whole letters
 that one or more tokens make is a word. Punctuation belongs to the word it touches.
@@ -19,7 +19,7 @@ _HALF_A_LETTER: Final = "\ufffd"
 
 @dataclass(frozen=True)
 class TokenWord:
-    """A word, and which stretch of the token list it is."""
+    """A word, and its range in the token list."""
 
     text: str
     first: int

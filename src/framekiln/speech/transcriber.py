@@ -1,7 +1,7 @@
-"""Sound to transcript: `Transcriber`, the one thing other packages need from here.
+"""Transcribes sound: `Transcriber`, the entry point of this package.
 
-Blocking and busy; call it from a thread. Memory stays the same however long the sound is, except
-for the sound itself: hand over long sounds as slices, or as a function that reads them.
+It blocks and uses the processor; call it from a thread. Memory does not grow with the length of the
+sound, except for the sound itself: pass long sounds as slices, or as a function that reads them.
 """
 
 from collections.abc import Callable
@@ -48,7 +48,7 @@ ReadSamples = Callable[[int, int], Samples]
 
 @dataclass(frozen=True)
 class SpeechSlice:
-    """A part of a longer sound, and how much of what is around it was handed over too."""
+    """A part of a longer sound, and the length of the context around it."""
 
     start_ms: int
     end_ms: int

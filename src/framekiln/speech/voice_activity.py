@@ -1,4 +1,4 @@
-"""Where somebody speaks: the Silero voice activity network over the sound, 32 ms at a time."""
+"""Voice activity detection: the Silero network, 32 ms at a time, or loudness."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ Probabilities = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class SpeechSpan:
-    """A stretch of sound, in milliseconds from the beginning of the samples."""
+    """A span of sound, in milliseconds from the start of the samples."""
 
     start_ms: int
     end_ms: int
@@ -35,7 +35,7 @@ class SpeechSpan:
 
 
 class VoiceActivityDetector(Protocol):
-    """Tells where there may be speech; all else is never listened to."""
+    """Finds the spans that may have speech; only these are transcribed."""
 
     def detect(self, samples: Samples) -> Probabilities:
         """Return how likely there is a voice in each 32 ms."""
@@ -102,7 +102,7 @@ _SILENCE_DB: Final = -55.0
 
 
 class LoudnessDetector:
-    """Takes what is loud for a voice."""
+    """Treats loud sound as speech."""
 
     def detect(self, samples: Samples) -> Probabilities:
         """Return, for each 32 ms, 0 where it is quiet, 1 where it is loud, and what is between."""

@@ -1,6 +1,6 @@
 """The Whisper networks: sound to features, features and text so far to the next token.
 
-Knows nothing of words, languages of callers, or what makes a text believable.
+Knows nothing of words, languages of callers, or the plausibility of a text.
 """
 
 import json
@@ -27,7 +27,7 @@ Logits = NDArray[np.float64]
 
 @dataclass
 class DecoderState:
-    """Where the decoder stands: what it thinks comes next, and what it remembers."""
+    """The state of the decoder: the scores of the next token, and its cache."""
 
     logits: Logits
     """One row for each token of the last call."""
@@ -36,7 +36,7 @@ class DecoderState:
 
 @dataclass(frozen=True)
 class Attention:
-    """How the decoder looked at the sound while a known text was put before it."""
+    """The attention of the decoder to the sound for a known text."""
 
     weights: NDArray[np.float32]
     """Alignment heads x tokens x steps of 20 ms."""

@@ -1,7 +1,7 @@
-"""Whisper as a listener: a window heard until nothing is missing.
+"""The Whisper engine: decodes a window again when text is missing.
 
-The recognizer sometimes passes over a whole sentence, most often where one voice follows another.
-The alignment then stretches a word over it. Such a window is heard again in two halves.
+The recognizer sometimes skips a whole sentence, most often where the speaker changes. The
+alignment then stretches a word over it. Such a window is decoded again in two halves.
 """
 
 from itertools import pairwise
@@ -26,7 +26,7 @@ _SHORTEST_WINDOW_MS: Final = 6000
 
 
 class WhisperEngine:
-    """The default engine: many languages, and it finds out which."""
+    """The default engine: many languages, with detection."""
 
     window_ms: Final = WINDOW_MS
     # The path through the attention runs ahead of the voice.

@@ -1,4 +1,4 @@
-"""The recognizer's alphabet: token numbers to text, and which numbers mean something else.
+"""The vocabulary of the recognizer: token numbers to text, and special tokens.
 
 Text is byte-level BPE: a token is a run of bytes, so a letter may be spread over several.
 """

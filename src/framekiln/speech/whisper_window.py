@@ -16,7 +16,7 @@ from framekiln.speech.whisper_tokens import WhisperTokens
 
 @dataclass(frozen=True)
 class WindowWords:
-    """What a window holds; times count from its beginning."""
+    """The words of a window; times count from its start."""
 
     language: str
     segments: tuple[tuple[Word, ...], ...] = ()

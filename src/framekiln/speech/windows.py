@@ -1,4 +1,4 @@
-"""Speech packed into windows: what is spoken goes in, long pauses stay out. Pure.
+"""Packs speech into windows, without long pauses. Pure.
 
 The recognizer costs the same for a full window as for one word, so windows are filled up.
 """
@@ -24,7 +24,7 @@ _PER_MS: Final = SAMPLE_HZ // 1000
 
 @dataclass(frozen=True)
 class SpeechWindow:
-    """Pieces of the sound put one after the other, together no longer than a window."""
+    """Spans of the sound in sequence, together no longer than a window."""
 
     pieces: tuple[SpeechSpan, ...]
 

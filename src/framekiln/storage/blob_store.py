@@ -1,7 +1,7 @@
 """Blobs by key, in a folder or in a bucket: the one module that knows obstore.
 
 A write appears whole or not at all: a process that dies in the middle leaves no visible key.
-What a blob is (its type, its owner) is kept by the domains, never here. Nothing here holds a
+The domains know the type and owner of a blob, not this module. Nothing here holds a
 whole blob in memory, except `get` and `put`, whose caller asks for that.
 """
 
@@ -293,7 +293,7 @@ def _retries() -> "RetryConfig":
 
 
 class _TrackedSource:
-    """Passes chunks on; remembers what their source raised, to tell it from the store's own."""
+    """Passes chunks on, and records errors of their source, which are not the store's own."""
 
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         self._chunks = chunks

@@ -1,4 +1,4 @@
-"""What can go wrong between us and the blob store."""
+"""Errors of the blob store."""
 
 from framekiln.kit.errors import InvalidInput, NotFound, Unavailable
 
@@ -10,18 +10,18 @@ class BlobNotFound(NotFound):
 
 
 class BlobKeyInvalid(InvalidInput):
-    """The key could not be stored everywhere, or would reach outside its place."""
+    """The key is not portable between stores, or points outside its folder."""
 
     code = "blob_key_invalid"
 
 
 class StorageUrlInvalid(InvalidInput):
-    """The storage address is of no kind we can open."""
+    """The storage address is not a supported kind of address."""
 
     code = "storage_url_invalid"
 
 
 class StorageUnavailable(Unavailable):
-    """The store did not do what was asked; it may later."""
+    """The store failed; a retry may succeed."""
 
     code = "storage_unavailable"

@@ -1,4 +1,4 @@
-"""Which blob keys are acceptable: those that mean the same in a folder and in any bucket.
+"""Validates blob keys: they must mean the same in a folder and in any bucket.
 
 A key is `part/part/part`. A key is never also the folder of another key: buckets would allow
 it, folders cannot.

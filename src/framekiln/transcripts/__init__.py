@@ -1,1 +1,1 @@
-"""What is said in files: transcriptions, made in slices by any number of workers."""
+"""Transcriptions of files, made in slices by any number of workers."""

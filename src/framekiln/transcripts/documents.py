@@ -1,4 +1,4 @@
-"""What is told of a transcription, as plain JSON: to callers, and to pages being filmed. Pure."""
+"""The JSON of a transcription, for callers, and for pages during a render. Pure."""
 
 import json
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""What can be wrong with transcriptions."""
+"""Errors of transcriptions."""
 
 from framekiln.kit.errors import CompositionFailed, Conflict, InvalidInput, NotFound
 
@@ -10,7 +10,7 @@ class TranscriptionNotFound(NotFound):
 
 
 class TranscriptionNotComplete(Conflict):
-    """Its text was asked for before it was there, or it failed."""
+    """Its text was requested before it was complete, or it failed."""
 
     code = "transcription_not_complete"
 
@@ -22,12 +22,12 @@ class NoAudioTrack(InvalidInput):
 
 
 class NotAnAudioTrack(InvalidInput):
-    """The track that was named is not there, or is no sound."""
+    """The named track does not exist, or is not an audio track."""
 
     code = "not_an_audio_track"
 
 
 class TranscriptionKillsWorkers(CompositionFailed):
-    """One worker after the other died while it listened."""
+    """Several workers died while they transcribed it."""
 
     code = "transcription_kills_workers"

@@ -1,4 +1,4 @@
-"""What others are told of a transcription, as webhook events."""
+"""Webhook events of transcriptions."""
 
 from typing import Any, Final
 

@@ -1,7 +1,7 @@
-"""The job that begins a transcription: decode the sound once, find its language, cut it up.
+"""Job handlers of transcriptions: prepare the sound, transcribe each slice, join the results.
 
-Decoding happens in a confined child. The sound is kept as one blob of raw samples until the end:
-each slice reads its own bytes of it, so that nothing is decoded twice.
+The sound is decoded once, in a confined child, and its language detected. It is stored as one blob
+of raw samples until the end: each slice reads its own bytes, so that nothing is decoded twice.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -110,7 +110,7 @@ class PrepareAudio:
 
 @dataclass(frozen=True)
 class TranscriptionRef:
-    """Which transcription a job is about; the row may be gone by the time it runs."""
+    """The transcription of a job; its row may have been deleted before the job runs."""
 
     transcription_id: TranscriptionId
     organization_id: OrganizationId

@@ -1,7 +1,7 @@
-"""The jobs of a transcription: prepare its sound, hear each slice, join what was heard.
+"""The jobs of a transcription: prepare its sound, transcribe each slice, join the results.
 
-Work is given out by the number of the slice: an hour of speech that came first does not keep a
-short clip waiting, as the first slices of all come before the later ones of any.
+The number of a slice is its priority: a long recording does not delay a short clip, because the
+first slices of all transcriptions come before the later ones of any.
 """
 
 from typing import Any, Final

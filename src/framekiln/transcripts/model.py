@@ -1,4 +1,4 @@
-"""A transcription: which sound of which file, where it stands, where its text is kept."""
+"""A transcription: its file and track, its status, and the keys of its blobs."""
 
 import re
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ The recognizer's own number, written again: this module must not load it.
 
 
 class TranscriptionStatus(StrEnum):
-    """Where a transcription stands (spec 3.3)."""
+    """The status of a transcription (spec 3.3)."""
 
     CREATED = "created"
     PENDING = "pending"
@@ -51,7 +51,7 @@ def states_before(after: TranscriptionStatus) -> list[str]:
 
 @dataclass(frozen=True)
 class TranscriptionRequest:
-    """What a caller wants transcribed; without a track it is the first sound of the file."""
+    """A request for a transcription; without a track, of the first audio track."""
 
     file_id: FileId
     track_id: int | None = None
@@ -60,7 +60,7 @@ class TranscriptionRequest:
 
 @dataclass(frozen=True)
 class NewTranscription:
-    """A transcription about to be made."""
+    """A transcription to create."""
 
     file_id: FileId
     track_id: int
@@ -71,7 +71,7 @@ class NewTranscription:
 
 @dataclass(frozen=True)
 class Transcription:
-    """One transcription, as stored."""
+    """A stored transcription."""
 
     id: TranscriptionId
     position: int
@@ -109,7 +109,7 @@ class Transcription:
 
 @dataclass(frozen=True)
 class TranscriptionProgress:
-    """How far a transcription is: preparing counts as one slice, and so does joining."""
+    """The progress of a transcription; preparation and joining count as one slice each."""
 
     status: TranscriptionStatus
     is_prepared: bool

@@ -1,6 +1,6 @@
-"""The speech engine of this process: opened when first needed, used by threads of its own.
+"""The speech engine of this process: loaded when first needed, used by its own threads.
 
-So many sounds are heard at a time as the cores have room for, each with the threads that are set.
+The number of concurrent recognitions depends on the cores and the configured threads.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 
 class Recognizer:
-    """One model for all jobs. Close it."""
+    """One model for all jobs. Must be closed."""
 
     def __init__(self, settings: SpeechSettings) -> None:
         self.settings = settings

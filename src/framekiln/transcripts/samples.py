@@ -1,4 +1,4 @@
-"""Decoded sound as it is kept between jobs: raw samples, read a stretch at a time."""
+"""Decoded sound between jobs: raw samples in a blob, read in spans."""
 
 from pathlib import Path
 from typing import Final

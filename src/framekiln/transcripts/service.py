@@ -1,4 +1,4 @@
-"""What owners can do with transcriptions: have them made, follow them, read them."""
+"""The operations of owners on transcriptions: create, follow and read them."""
 
 import json
 from collections.abc import AsyncIterator, Sequence
@@ -40,7 +40,7 @@ from framekiln.webhooks.outbox import Outbox
 
 
 class Transcripts:
-    """The transcriptions of all organizations, as their owners see them."""
+    """The transcriptions of all organizations, for their owners."""
 
     def __init__(  # noqa: PLR0913 - each is a part of the application
         self,

@@ -1,4 +1,4 @@
-"""The SQL of a transcription's slices. Whoever changes them holds the transcription's row lock."""
+"""The SQL of a transcription's slices. Callers that change them hold the row lock."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from framekiln.transcripts.model import Transcription
 
 @dataclass(frozen=True)
 class TakenSpeechSlice:
-    """A slice in the hands of one worker."""
+    """A slice that one worker has taken."""
 
     transcription: Transcription
     number: int

@@ -1,4 +1,4 @@
-"""The SQL of transcriptions. Every read of an owner carries the organization."""
+"""The SQL of transcriptions. Every read of an owner checks the organization."""
 
 from datetime import datetime
 from typing import Any

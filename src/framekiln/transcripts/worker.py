@@ -1,4 +1,4 @@
-"""A transcription's way from created to complete: what its workers may do to it, and when.
+"""What workers do with transcriptions, from created to complete or failed.
 
 Each method is one transaction under the transcription's row lock, so its workers never race.
 """
@@ -31,7 +31,7 @@ MAX_TAKES: Final = 5
 
 @dataclass(frozen=True)
 class TakenAudio:
-    """A transcription whose sound one worker prepares."""
+    """A transcription that one worker has taken to prepare its sound."""
 
     transcription: Transcription
     fence: int
@@ -39,7 +39,7 @@ class TakenAudio:
 
 @dataclass(frozen=True)
 class PreparedAudio:
-    """The decoded sound: where it is, how long it is, and what is spoken in it."""
+    """The decoded sound: its blob, its duration, and its speech."""
 
     samples_key: str
     duration_ms: int
@@ -47,7 +47,7 @@ class PreparedAudio:
 
 
 class TranscriptWorker:
-    """The transcriptions of all organizations, as their workers see them."""
+    """The transcriptions of all organizations, for workers."""
 
     def __init__(self, database: Database, *, jobs: JobQueue, outbox: Outbox, clock: Clock) -> None:
         self._database = database

@@ -29,7 +29,7 @@ _STILLS: Final[dict[Extension, OutputFormat]] = {
 
 @dataclass(frozen=True)
 class AcceptedConfig:
-    """A config that is right as far as it can be told without its sources."""
+    """A config that is valid as far as it can be checked without its sources."""
 
     read: ParsedConfig
     new: NewVideo

@@ -10,12 +10,12 @@ class VideoNotFound(NotFound):
 
 
 class VideoNotReady(Conflict):
-    """Its content was asked for before it was there."""
+    """Its content was requested before it was ready."""
 
     code = "video_not_ready"
 
 
 class NotAFilm(Conflict):
-    """A stream, or a frame, was asked for of a video that has none."""
+    """A stream or frame was requested of a video that has none."""
 
     code = "not_a_film"

@@ -21,7 +21,7 @@ _ENDINGS: Final = {
 
 @dataclass(frozen=True)
 class VideoEvents:
-    """Says what became of videos."""
+    """Records webhook events of videos."""
 
     outbox: Outbox
     base_url: str

@@ -16,7 +16,7 @@ _PATH: Final = re.compile(r"^((?:layers|fonts)\.\d+(?:\.[A-Za-z0-9_]+)*): ")
 
 @dataclass(frozen=True)
 class VideoFailure:
-    """What the owner is told."""
+    """The failure that the owner sees."""
 
     code: str
     message: str

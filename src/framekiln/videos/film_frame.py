@@ -1,4 +1,4 @@
-"""Takes one picture out of a finished film."""
+"""Extracts one frame from a finished film."""
 
 from fractions import Fraction
 from pathlib import Path

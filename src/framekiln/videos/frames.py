@@ -1,7 +1,7 @@
-"""Single pictures: of finished videos from their film, of others from a still of the config.
+"""Single frames: of finished videos from their film, of others from a still of the config.
 
-A still is made by workers like any render, with the same compositor; it is waited for here, and
-thrown away when it was handed out.
+Workers make a still like any render, with the same compositor; this module waits for it, and
+deletes it after the response.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ _THUMBNAIL_AT_S: Final = 1
 
 
 class FrameTookTooLong(Unavailable):
-    """No worker made the picture in time."""
+    """No worker made the frame in time."""
 
     code = "frame_took_too_long"
 
@@ -58,7 +58,7 @@ class EncodedFrame:
 
 @dataclass(frozen=True)
 class FrameRequest:
-    """Which picture, and in which format."""
+    """The time of a frame, and its format."""
 
     time_s: Fraction
     extension: Extension
@@ -66,7 +66,7 @@ class FrameRequest:
 
 @dataclass(frozen=True)
 class Frames:
-    """Pictures of videos and of configs that are none yet."""
+    """Frames of videos and of configs that are not stored."""
 
     database: Database
     renders: Renders

@@ -1,4 +1,4 @@
-"""What a file or URL holds, in the words of POST /v2/metadata. Pure."""
+"""The response of POST /v2/metadata for a probed file or URL. Pure."""
 
 from enum import StrEnum
 from typing import Any
@@ -9,7 +9,7 @@ from framekiln.media.probe.probed_source import ProbedSource
 
 
 class ExpectedMedia(StrEnum):
-    """What the caller takes a file for."""
+    """The media type that the caller expects."""
 
     VIDEO = "video"
     AUDIO = "audio"

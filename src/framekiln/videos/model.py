@@ -1,4 +1,4 @@
-"""A video: a layer config, the render that makes it, and what its owner wrote beside it."""
+"""A video: a layer config, its render, and the owner's metadata."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class VideoRequest:
-    """What a caller wants made; nothing of it has been checked."""
+    """A request for a video; nothing in it is validated."""
 
     config: object
     metadata: object = None
@@ -28,7 +28,7 @@ class VideoRequest:
 
 @dataclass(frozen=True)
 class NewVideo:
-    """A video about to be stored; `config` is in its normal form."""
+    """A video to store; `config` is in its normal form."""
 
     config: Json
     digest: str
@@ -55,7 +55,7 @@ class VideoRecord:
 
 @dataclass(frozen=True)
 class Video:
-    """One video and the render that makes it, whose state is its own."""
+    """One video and its render, which has the status of the video."""
 
     record: VideoRecord
     render: Render

@@ -1,4 +1,4 @@
-"""One page of a list, and which one was asked for."""
+"""Pages of a list: the request and the result."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class PageNumberRequest:
 
 @dataclass(frozen=True)
 class ListPage(Generic[Item]):
-    """The items of a page, and how many there are on all pages together."""
+    """The items of a page, and the number of items on all pages."""
 
     items: Sequence[Item]
     request: PageNumberRequest

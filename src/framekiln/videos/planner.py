@@ -1,6 +1,6 @@
-"""What a video would be, told without making it: times, boxes, sources, warnings.
+"""Plans a video without a render: times, boxes, sources, warnings.
 
-Uses the very timeline and boxes that films are made with, so a plan cannot differ from its film;
+Uses the same timeline and boxes as films, so a plan cannot differ from its film;
 only the size of text is an estimate, since text is measured when it is drawn.
 """
 

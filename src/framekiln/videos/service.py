@@ -1,4 +1,4 @@
-"""What can be done with videos. Each change is one transaction, together with its render's."""
+"""The operations on videos. Each change is one transaction, together with that of the render."""
 
 import asyncio
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from framekiln.videos.public_ids import VideoId, is_public_id, new_public_id
 
 
 class Videos:
-    """The videos of all organizations, as their owners see them."""
+    """The videos of all organizations, for their owners."""
 
     def __init__(
         self, database: Database, *, renders: Renders, events: VideoEvents, clock: Clock
@@ -155,7 +155,7 @@ class Videos:
 
 @dataclass(frozen=True)
 class _RenderSources:
-    """The sources of a finished render, as far as they are still kept."""
+    """The sources of a finished render that are still stored."""
 
     connection: Connection
     render: Render

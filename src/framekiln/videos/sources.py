@@ -1,4 +1,4 @@
-"""Looks at the sources of a config before anything is made: fetched, then opened in a child."""
+"""Fetches and probes the sources of a config before a render, in a confined child."""
 
 import asyncio
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ _ALL_WITHIN_S: Final = 120.0
 
 @dataclass(frozen=True)
 class ProbedSources:
-    """What is known of the sources of a config, by address."""
+    """The facts of the sources of a config, by address."""
 
     probed: Mapping[str, ProbedSource | UnusableSource]
 
@@ -51,7 +51,7 @@ class ProbedSources:
 
 @dataclass(frozen=True)
 class SourceFinder:
-    """Fetches and probes; what cannot be used is told, not raised."""
+    """Fetches and probes sources; unusable ones are returned as errors, not raised."""
 
     ingest: Ingest
     blobs: BlobStore

@@ -1,4 +1,4 @@
-"""The SQL of videos. Every read carries the organization."""
+"""The SQL of videos. Every read checks the organization."""
 
 from collections.abc import Sequence
 from datetime import datetime

@@ -1,7 +1,6 @@
-"""Sources that come with a request: kept like those that were downloaded, for a day.
+"""Sources that are uploaded with a request: stored for a day, like downloaded ones.
 
-Their addresses are ours and mean nothing to anybody else; renders find them where they look for
-everything that was fetched.
+Their addresses are internal; renders find them among the downloaded sources.
 """
 
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ RETENTION: Final = timedelta(days=1)
 
 @dataclass(frozen=True)
 class UploadedSource:
-    """A file that came with a request; what it is called is not believed."""
+    """A file that was uploaded with a request; its name is not trusted."""
 
     path: Path
     content_type: str | None
@@ -31,7 +30,7 @@ def new_upload_address() -> str:
 
 @dataclass(frozen=True)
 class UploadedSources:
-    """Keeps what was uploaded for one video."""
+    """Stores the uploads of one video."""
 
     ingest: Ingest
 

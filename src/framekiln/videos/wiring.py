@@ -21,7 +21,7 @@ from framekiln.videos.uploaded_sources import UploadedSources
 
 @dataclass(frozen=True)
 class VideoServices:
-    """What the routes of v2 work with."""
+    """The services that the routes of v2 use."""
 
     videos: Videos
     templates: Templates

@@ -1,1 +1,1 @@
-"""Tokens that open media for a while: what they cover, what signs them, how they are read."""
+"""Tokens for media: their scope, their signing keys, and their verification."""

@@ -1,4 +1,4 @@
-"""A secret that signs tokens, and the name by which a token says which one signed it."""
+"""The secrets that sign tokens, and their ids in tokens."""
 
 import hashlib
 import secrets
@@ -30,7 +30,7 @@ class SigningKeys(Protocol):
 
 
 class ConfiguredSigningKeys:
-    """The secrets of the settings: the first signs, so that a new one is put before the old."""
+    """The secrets of the settings: the first signs, so put a new one before the old one."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         assert texts

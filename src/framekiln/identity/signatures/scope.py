@@ -1,8 +1,8 @@
-"""What a token covers: a path, what lies below it, and query values. Pure; knows no signature.
+"""The scope of a token: a path, everything below it, and query values. Pure; knows no signature.
 
-Paths are compared as the router sees them, decoded once and cut at slashes. One that could be read
-in two ways (dot segments, empty segments, backslashes) is never signed and never covered. The
-origin is not compared: behind a proxy we do not know our own.
+Paths are compared as the router sees them, decoded once and cut at slashes. An ambiguous
+one (dot segments, empty segments, backslashes) is never signed and never covered. The origin is not
+compared: behind a proxy the service does not know its own.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ class RequestTarget:
 
 @dataclass(frozen=True)
 class Scope:
-    """What was signed; `params` has all values of each name, in order."""
+    """The signed path and query; `params` has all values of each name, in order."""
 
     segments: Segments
     params: Mapping[str, Sequence[str]]

@@ -1,7 +1,7 @@
-"""The signing secret that the database keeps, so that all processes share one without a setting.
+"""The signing secret in the database, which all processes share without a setting.
 
-It is made at first use and remembered in memory. A token that names an unknown secret makes us look
-again, but not more often than every few seconds: anybody can make up names.
+It is created at first use and cached. A token with an unknown key id causes another read, but at
+most every few seconds, because anyone can invent ids.
 """
 
 import asyncio

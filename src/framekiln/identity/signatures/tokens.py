@@ -1,7 +1,7 @@
-"""URL tokens and media tokens: JWTs of ours that open some media for a while, without an API key.
+"""URL tokens and media tokens: JWTs for some media and a limited time, without an API key.
 
 Both are HMAC-signed and name their organization; their audiences keep one from being taken for the
-other. They are not stored, so one cannot be called back: it ends by itself, soon.
+other. They are not stored, so they cannot be revoked; they expire soon.
 """
 
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ CHECKS: Final[Any] = {
 
 @dataclass(frozen=True)
 class _Claims:
-    """What a genuine token says."""
+    """The claims of a valid token."""
 
     organization_id: OrganizationId
     scope: Scope

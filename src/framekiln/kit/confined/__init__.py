@@ -1,1 +1,1 @@
-"""Runs a function on strangers' bytes in a child process that can do little and is killed early."""
+"""Runs a function on untrusted bytes in a restricted child process with strict limits."""

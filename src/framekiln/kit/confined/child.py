@@ -1,7 +1,7 @@
-"""The inside of the cage: locks itself in, calls one function, tells how that ended.
+"""The confined child: restricts itself, calls one function, and sends its result.
 
-Started as `python -m` by `started`, with its order at standard input, or forked by `zygote`. What
-it tells goes to a pipe of its own, one JSON object a line: {"report": ...} any number of times,
+Started as `python -m` by `started`, with its order at standard input, or forked by `zygote`. Its
+messages go to a separate pipe, one JSON object per line: {"report": ...} any number of times,
 then {"result": ...} or {"error": ...}. Imports little: every start pays for it.
 """
 

@@ -1,7 +1,6 @@
-"""How a confined run can end badly, and how errors come out of the child.
+"""Errors of a confined run, and the transfer of errors from the child.
 
-Only our own errors are rebuilt, by their name: what the child writes is as little to be trusted
-as what it reads.
+Only known errors are rebuilt, by name: what the child writes is as untrusted as what it reads.
 """
 
 import errno
@@ -18,13 +17,13 @@ _LIMITS_BY_ERRNO: Final = {errno.EMFILE: "open_files", errno.EFBIG: "file_bytes"
 
 
 class ConfinedFailed(FramekilnError):
-    """The child ended without a result, or with an error that is none of ours."""
+    """The child exited without a result, or with an unknown error."""
 
     code = "confined_failed"
 
 
 class ConfinedKilled(CompositionFailed):
-    """The child died or was ended; the message says which limit it went over."""
+    """The child crashed or was killed; the message names the exceeded limit."""
 
     code = "decoder_killed"
     retryable = True

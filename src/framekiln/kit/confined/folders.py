@@ -1,7 +1,7 @@
-"""The folder that a confined child works in: how it gets it, and how it is taken back.
+"""The work folder of a confined child: how it is handed over and taken back.
 
-A child may leave links to files of ours in it, or pipes that nobody writes to; whoever opened
-those in good faith would do its work. So nothing but files and folders is left.
+A child may leave links to other files in it, or pipes that block the reader. So everything except
+files and folders is removed.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A child that is forked by a zygote, which waits in a cage with everything imported."""
+"""A child that a zygote forks, which waits in a sandbox with everything imported."""
 
 import array
 import asyncio
@@ -167,7 +167,7 @@ class ZygoteHandle:
 
 @dataclass
 class _ForkedChild(ConfinedChild):
-    """One of many in a cage."""
+    """One of many in a sandbox."""
 
     zygote: ZygoteHandle
     number: int

@@ -1,7 +1,7 @@
-"""Lets this process reach only some folders, where the kernel has Landlock.
+"""Restricts this process to some folders with Landlock, where the kernel has it.
 
-Needs no right of any kind, so it works where namespaces are forbidden, in most containers. Holds
-for this process and what it starts, and cannot be undone.
+Needs no privileges, so it works where namespaces are forbidden, in most containers. Applies to this
+process and its children, and cannot be undone.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""How much a confined child may use, and how the kernel is told."""
+"""Resource limits of a confined child, and their kernel settings."""
 
 import resource
 import signal
@@ -12,7 +12,7 @@ _ADDRESS_SLACK_BYTES: Final = 2 << 30
 
 @dataclass(frozen=True)
 class ResourceLimits:
-    """What one run may use. Over any of them, the child is ended."""
+    """The limits of one run. A child that exceeds one is killed."""
 
     cpu_s: int
     """Of all its threads together."""

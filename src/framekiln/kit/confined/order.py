@@ -1,4 +1,4 @@
-"""What a confined child is to do, and the words in which it is told."""
+"""The order of a confined child, and its encoding."""
 
 import json
 import os
@@ -15,7 +15,7 @@ OnReport = Callable[[dict[str, Any]], None]
 
 @dataclass(frozen=True)
 class ConfinedOrder:
-    """What is to be run: `task` is "package.module:function"."""
+    """The function to run: `task` is "package.module:function"."""
 
     task: str
     args: Mapping[str, Any]

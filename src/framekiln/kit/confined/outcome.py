@@ -1,7 +1,7 @@
 """Reads the messages of a child and validates them; the child is untrusted.
 
-Every line is bounded and checked; the first breach ends the run. How the child was started, and
-how it is ended, is its own business (`Child`).
+Every line is bounded and checked; the first violation ends the run. Starting and
+stopping the child is the task of `ConfinedChild`.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass
 class ConfinedChild:
-    """A running child. What it writes to standard output and error is its complaints."""
+    """A running child. Its standard output and error are logged."""
 
     messages: asyncio.StreamReader
     output: bytes = field(default=b"", kw_only=True)

@@ -1,6 +1,6 @@
 """Pauses and resumes a running child, so that urgent work can run first.
 
-While it is held it uses no processor, and its wall clock stands still.
+While it is paused it uses no processor, and its wall clock stops.
 """
 
 import asyncio
@@ -14,14 +14,14 @@ Send = Callable[[signal.Signals], None]
 
 @dataclass(frozen=True)
 class _PausableChild:
-    """A child under the brake; `clock` ends it when its time is over."""
+    """A child that can be paused; `clock` kills it when its time is over."""
 
     send: Send
     clock: asyncio.Timeout
 
 
 class PauseSwitch:
-    """For one child at a time; it may be pulled before there is one."""
+    """For one child at a time; it may be paused before the child starts."""
 
     def __init__(self) -> None:
         self._child: _PausableChild | None = None

@@ -1,8 +1,8 @@
 """Runs one function in a confined child process and returns what it returned.
 
-The parent's side: has a child started in its cage, or forked in one that is warm, has what it
-tells looked at (`outcome`), and looks through what is left in the folder before anybody opens it.
-When a run is over, however it ended, no process of it is left.
+The parent's side: starts a child in a sandbox, or forks one in a warm sandbox, validates its
+messages (`outcome`), and checks the files in the folder before they are used. After a run, however
+it ended, none of its processes is left.
 """
 
 import asyncio
@@ -73,7 +73,7 @@ async def run_warm(
 
 @dataclass(frozen=True)
 class _Running:
-    """An order being carried out."""
+    """An order in progress."""
 
     order: ConfinedOrder
     on_report: OnReport | None

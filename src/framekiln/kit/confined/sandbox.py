@@ -2,8 +2,8 @@
 
 Strongest first: namespaces without network and with an almost empty file system (bubblewrap),
 under an unprivileged user; else Landlock for files, with an unprivileged user where the service
-has the right to change users. In all of them the child forbids itself risky calls (`seccomp`) and
-is limited (`limits`). Nothing of what the child is to do is known here.
+has the right to change users. In all of them the child blocks risky system calls (`seccomp`)
+and has limits (`limits`). This module does not know the task of the child.
 """
 
 import os
@@ -28,7 +28,7 @@ __PROBE_TIMEOUT_S: Final = 20
 
 
 class Isolation(StrEnum):
-    """What stands between a child and the machine."""
+    """The kind of isolation of a child."""
 
     NAMESPACES_AND_USER = "namespaces and a user of its own"
     """Only root can make them; the child is not root, nor mapped to root."""
@@ -39,7 +39,7 @@ class Isolation(StrEnum):
 
 @dataclass(frozen=True)
 class Sandbox:
-    """What this machine offers; `description` says it to people, with the reason."""
+    """The strongest sandbox of this machine; `description` is for people, with the reason."""
 
     isolation: Isolation
     description: str
@@ -47,7 +47,7 @@ class Sandbox:
 
 @dataclass(frozen=True)
 class VisibleFiles:
-    """All that a child may see: `folder` it may change, the rest it may read."""
+    """The files that a child may see: `folder` is writable, the rest is read only."""
 
     folder: Path
     readable: tuple[Path, ...] = ()
@@ -132,7 +132,7 @@ def strongest_sandbox() -> Sandbox:
 
 
 class _SandboxUnavailable(Exception):
-    """A cage cannot be made here; the words say why."""
+    """A sandbox is not available; the message says why."""
 
 
 def _possible_walls() -> Iterator[Isolation]:

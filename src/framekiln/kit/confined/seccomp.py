@@ -1,7 +1,7 @@
-"""Forbids this process what no decoder needs: to start programs, to open sockets, to touch others.
+"""Blocks system calls that decoders do not need: programs, sockets, other processes.
 
 A deny list, in the kernel's filter language: forbidden calls fail with EPERM. New threads are
-allowed, new processes are not. It holds for all threads started later and cannot be undone.
+allowed, new processes are not. It applies to all threads started later and cannot be undone.
 """
 
 import ctypes

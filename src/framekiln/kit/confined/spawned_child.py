@@ -1,4 +1,4 @@
-"""A child that is started for one order, in a cage of its own: the plain way."""
+"""A child that is started for one order, in its own sandbox."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ _CHILD: Final = "framekiln.kit.confined.child"
 
 @dataclass
 class _StartedChild(ConfinedChild):
-    """A process group of its own."""
+    """A child with its own process group."""
 
     process: asyncio.subprocess.Process
 

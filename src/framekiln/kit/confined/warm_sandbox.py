@@ -1,9 +1,9 @@
 """A sandbox that stays open with a zygote process, which forks a child for each order.
 
-That saves a start of Python and all imports. The process is new for each order, so nothing goes
-from one stranger's file to the next; a zygote whose child crashed is not used again, for a crash
-may have told somebody how its memory is laid out. Orders that do not fit in, and all orders where
-processes cannot be kept apart by Landlock and seccomp, get a cage of their own (`started`).
+That saves a start of Python and all imports. The process is new for each order, so nothing leaks
+from one file to the next; a zygote whose child crashed is not used again, because the crash may
+have revealed its memory layout. Orders that do not fit, and all orders where Landlock and seccomp
+cannot separate processes, get their own sandbox (`spawned_child`).
 """
 
 import asyncio
@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True)
 class SandboxFolders:
-    """What a warm cage shows: a folder for the folders of children, and one for what they read."""
+    """The folders in a warm sandbox: one for the folders of children, and one for their sources."""
 
     work: Path
     sources: Path
@@ -57,7 +57,7 @@ def open_sandbox_folders() -> Iterator[SandboxFolders]:
 
 
 class WarmSandbox:
-    """For one event loop. `modules` are imported before anybody needs them."""
+    """For one event loop. `modules` are imported in advance."""
 
     def __init__(self, cage: Sandbox, room: SandboxFolders, modules: Sequence[str]) -> None:
         self.cage = cage

@@ -1,6 +1,6 @@
-"""Folders of one confined job: what the child may change, and beside it a source that it may read.
+"""Folders of one confined job: a writable one for the child, and a separate one for its source.
 
-A source may be a second name of a blob. In the child's own folder it would become the child's.
+A source may be a hard link to a blob. In the child's folder it would become writable.
 """
 
 import tempfile
@@ -17,7 +17,7 @@ _ENTER_ONLY: Final = 0o711
 
 @dataclass(frozen=True)
 class Workplace:
-    """Nothing is at `source` at first; what comes there must be readable for all."""
+    """`source` does not exist at first; the file put there must be readable by all users."""
 
     folder: Path
     source: Path

@@ -1,9 +1,9 @@
-"""The inside of a warm cage: imports what tasks need, then forks a process for each order.
+"""The zygote of a warm sandbox: imports the modules of tasks, then forks a process for each order.
 
-It opens no stranger's file itself. What it forks locks itself in as any child does (`child`), and
-beyond that to its own folder and sources by Landlock, since all of them share the cage. Orders and
-signals come by one socket, where it also says how each process has ended; three files come with
-an order: its words, where to tell, where to complain. Without the socket it ends, and all with it.
+It opens no untrusted file itself. Its children restrict themselves as any child does (`child`), and
+by Landlock to their own folder and sources, since all of them share the sandbox. Orders and signals
+come over one socket, which also reports the exit of each process; three files come with an order:
+its arguments, the pipe for messages, and standard error. When the socket closes, everything exits.
 """
 
 import array
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 class _Zygote:
-    """One thread, one loop: a fork copies nothing that another thread has half done."""
+    """One thread, one loop: so that a fork copies no inconsistent state of another thread."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control

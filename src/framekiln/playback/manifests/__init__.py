@@ -1,1 +1,1 @@
-"""The three ways of telling players what there is: HLS, DASH and JSON. Pure text."""
+"""The three manifest formats: HLS, DASH and JSON. Pure."""

@@ -1,8 +1,9 @@
 """The addresses inside manifests. Pure.
 
-Every address repeats what the manifest was asked with: the source, so that one token opens them
-all, and the media token, for players that cannot send headers. Playlists have relative addresses:
-they hold behind any proxy. The JSON manifest has absolute ones, because its reader has no base.
+Every address repeats the query of the manifest: the source, so that one token is valid for all
+addresses, and the media token, for players that cannot send headers. Playlists have relative
+addresses, which work behind any proxy. The JSON manifest has absolute ones, because its reader has
+no base.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A template as it is stored, and as it is asked for."""
+"""A template: the stored one, and a new one."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +11,7 @@ from framekiln.videos.public_ids import TemplateId
 
 @dataclass(frozen=True)
 class NewTemplate:
-    """What a caller sends; nothing of it has been checked but the name."""
+    """A template that a caller sent; only its name is validated."""
 
     name: str
     config: object
@@ -21,7 +21,7 @@ class NewTemplate:
 
 @dataclass(frozen=True)
 class StoredTemplate:
-    """One template; config, inputs and default values are as they came."""
+    """One template; config, inputs and default values are stored as sent."""
 
     id: TemplateId
     organization_id: OrganizationId

@@ -1,4 +1,4 @@
-"""Rules of inputs that only the network can answer: does the host exist, what is behind a URL."""
+"""Input rules that need the network: whether a host exists, what a URL contains."""
 
 import asyncio
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ _AT_A_TIME: Final = 4
 
 @dataclass(frozen=True)
 class RemoteChecks:
-    """Asks what rules leave open."""
+    """Runs the checks that need the network."""
 
     sources: SourceFinder
     resolve: Resolve

@@ -1,4 +1,4 @@
-"""What can be done with templates: store them, and make videos of them with data."""
+"""The operations on templates: store them, and make videos from them with data."""
 
 import asyncio
 from dataclasses import dataclass, replace
@@ -28,7 +28,7 @@ from framekiln.videos.templates.remote_checks import RemoteChecks
 
 @dataclass(frozen=True)
 class CreatedTemplate:
-    """A template and what its author should know."""
+    """A template and the warnings about it."""
 
     template: StoredTemplate
     warnings: tuple[ConfigFinding, ...]
@@ -36,7 +36,7 @@ class CreatedTemplate:
 
 @dataclass(frozen=True)
 class RenderedTemplate:
-    """A template, and the video that was made of it and some data."""
+    """A template, and the video made from it and data."""
 
     template: StoredTemplate
     video: Video
@@ -44,7 +44,7 @@ class RenderedTemplate:
 
 
 class Templates:
-    """The templates of all organizations, as their owners see them."""
+    """The templates of all organizations, for their owners."""
 
     def __init__(
         self, database: Database, *, videos: Videos, remote: RemoteChecks, clock: Clock

@@ -1,4 +1,4 @@
-"""The SQL of templates. Every read carries the organization."""
+"""The SQL of templates. Every read checks the organization."""
 
 from collections.abc import Sequence
 from datetime import datetime
