@@ -1,4 +1,4 @@
-"""What can go wrong with organizations, keys, users and tokens."""
+"""Errors of organizations, keys, users and tokens."""
 
 from framekiln.kit.errors import Conflict, InvalidInput, NotFound, RateLimited, Unauthenticated
 

@@ -1,4 +1,4 @@
-"""Organizations, their API keys and users, and the errors of authentication."""
+"""Organizations, their API keys, users and callers."""
 
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What can go wrong with videos."""
+"""Errors of videos."""
 
 from framekiln.kit.errors import Conflict, NotFound
 
