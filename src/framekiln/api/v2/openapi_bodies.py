@@ -2,18 +2,49 @@
 
 from typing import Any
 
-Schema = dict[str, Any]
+from framekiln.api.bodies import REFERENCE
+from framekiln.composition.layers.config_json import CONFIG_SCHEMA
+from framekiln.composition.layers.json_schema import (
+    EMPTY_ARRAY,
+    Definitions,
+    JsonSchema,
+    any_of,
+    or_null,
+)
 
-JSON_OR_TEXT: Schema = {
-    "description": "An object, or the same as JSON text.",
-    "anyOf": [{"type": "object"}, {"type": "string"}],
+_TEXT: JsonSchema = {"type": "string"}
+_OBJECT: JsonSchema = {"type": "object"}
+_RULES: JsonSchema = {
+    "type": "object",
+    "description": "Rules by input: `required|string|max:20`, or an array of such words.",
+    "additionalProperties": {"anyOf": [_TEXT, {"type": "array", "items": _TEXT}]},
 }
-CONFIG: Schema = {**JSON_OR_TEXT, "description": "A layer config: an object, or JSON text."}
-BINARY: Schema = {"type": "string", "format": "binary"}
+_BINARY: JsonSchema = {"type": "string", "format": "binary"}
+
+
+def or_text(schema: JsonSchema, *, what: str) -> JsonSchema:
+    """Describe a value that is also read as JSON text."""
+    return {"description": f"{what}, or the same as JSON text.", **any_of(schema, _TEXT)}
+
+
+def config_body(
+    properties: dict[str, JsonSchema], *, required: list[str], is_template: bool = False
+) -> dict[str, Any]:
+    """Return the `openapi_extra` of a route that reads a form with a layer config."""
+    definitions = Definitions(REFERENCE.replace("{model}", "{name}"), is_template=is_template)
+    config = CONFIG_SCHEMA.json_schema(definitions)
+    extra = body(
+        {"config": or_text(config, what="A layer config"), **properties}, required=required
+    )
+    extra["requestBody"]["content"]["application/json"]["schema"]["$defs"] = definitions.named
+    return extra
 
 
 def body(
-    properties: dict[str, Schema], *, required: list[str], files: dict[str, Schema] | None = None
+    properties: dict[str, JsonSchema],
+    *,
+    required: list[str],
+    files: dict[str, JsonSchema] | None = None,
 ) -> dict[str, Any]:
     """Return the `openapi_extra` of a route that reads a form."""
     fields = {"type": "object", "properties": properties, "required": required}
@@ -35,21 +66,23 @@ def body(
     }
 
 
-CREATE_TEMPLATE = body(
+_METADATA = or_text(any_of(_OBJECT, EMPTY_ARRAY), what="An object")
+_VALUES = or_text(any_of(_OBJECT, EMPTY_ARRAY), what="Values by the names of inputs")
+
+CREATE_TEMPLATE = config_body(
     {
         "name": {"type": "string", "minLength": 1, "maxLength": 255},
-        "config": CONFIG,
-        "inputs": JSON_OR_TEXT,
-        "default_values": JSON_OR_TEXT,
+        "inputs": or_text(any_of(_RULES, EMPTY_ARRAY), what="The inputs"),
+        "default_values": _VALUES,
     },
     required=["name", "config", "inputs", "default_values"],
+    is_template=True,
 )
-RENDER_TEMPLATE = body({"data": JSON_OR_TEXT}, required=["data"])
-CREATE_VIDEO = body({"config": CONFIG, "metadata": JSON_OR_TEXT}, required=["config"])
-PLAN_VIDEO = body({"config": CONFIG}, required=["config"])
-FRAME = body(
+RENDER_TEMPLATE = body({"data": _VALUES}, required=["data"])
+CREATE_VIDEO = config_body({"metadata": or_null(_METADATA)}, required=["config"])
+PLAN_VIDEO = config_body({}, required=["config"])
+FRAME = config_body(
     {
-        "config": CONFIG,
         "t": {"type": "number", "minimum": 0, "description": "Seconds."},
         "format": {"type": "string", "enum": ["jpg", "png", "webp"]},
     },
@@ -61,5 +94,5 @@ PROBE_FILE = body(
         "url": {"type": "string"},
     },
     required=["type"],
-    files={"file": BINARY},
+    files={"file": _BINARY},
 )

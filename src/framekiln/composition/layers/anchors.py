@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from framekiln.composition.layers.findings import ConfigFinding
-from framekiln.composition.layers.read_context import FieldContext
+from framekiln.composition.layers.schema import FieldContext
 from framekiln.composition.layers.values import GroupLayer, Layer, SequenceLayer
 
 

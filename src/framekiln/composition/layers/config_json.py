@@ -14,7 +14,6 @@ from framekiln.composition.layers.field_types import (
     BooleanType,
     ChoiceType,
     ColourType,
-    FrozenJson,
     IntegerType,
     JsonObjectType,
     ListType,
@@ -25,10 +24,18 @@ from framekiln.composition.layers.field_types import (
     UrlType,
 )
 from framekiln.composition.layers.findings import ConfigFinding, InvalidConfig
+from framekiln.composition.layers.frozen_json import FrozenJson
+from framekiln.composition.layers.json_schema import Definitions, JsonSchema
 from framekiln.composition.layers.layer_schemas import LayerListType
 from framekiln.composition.layers.limits import MAX_FONTS, MAX_JSON_DEPTH, ConfigLimits
-from framekiln.composition.layers.read_context import FieldContext, ReadContext
-from framekiln.composition.layers.schema import REFUSED, Field, Refused, Schema
+from framekiln.composition.layers.schema import (
+    REFUSED,
+    Field,
+    FieldContext,
+    ReadContext,
+    Refused,
+    Schema,
+)
 from framekiln.composition.layers.styles import FontStyle
 from framekiln.composition.layers.values import (
     AudioLayer,
@@ -167,9 +174,7 @@ class _DimensionsType:
     limits: ConfigLimits
 
     def read(self, value: object, place: FieldContext) -> Dimensions | Refused:
-        side = NumberType(2, self.limits.side_px)
-        fields = tuple(Field(name, name, side, is_required=True) for name in ("width", "height"))
-        read = Schema[dict[str, Any]](dict, fields).read(value, place)
+        read = self._sides.read(value, place)
         if isinstance(read, Refused):
             return read
         sides = {name: even_side(Fraction(number)) for name, number in read.items()}
@@ -184,6 +189,15 @@ class _DimensionsType:
     def write(self, value: Dimensions) -> dict[str, int]:
         return {"width": value.width_px, "height": value.height_px}
 
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        return self._sides.json_schema(definitions)
+
+    @property
+    def _sides(self) -> Schema[dict[str, Any]]:
+        side = NumberType(2, self.limits.side_px)
+        fields = tuple(Field(name, name, side, is_required=True) for name in ("width", "height"))
+        return Schema(dict, fields)
+
 
 def even_side(side: Fraction) -> int:
     """Return a side in whole pixels, odd ones raised: 4:2:0 pictures have even sides."""
@@ -191,14 +205,20 @@ def even_side(side: Fraction) -> int:
     return whole + whole % 2
 
 
+_RATE: Final = NumberType(1, 120)
+
+
 @dataclass(frozen=True)
 class _RateType:
     def read(self, value: object, place: FieldContext) -> Fraction | Refused:
-        number = NumberType(1, 120).read_exactly(value, place)
+        number = _RATE.read_exactly(value, place)
         return number if isinstance(number, Refused) else exact_rate(float(number))
 
     def write(self, value: Fraction) -> Any:
-        return NumberType().write(value)
+        return _RATE.write(value)
+
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        return _RATE.json_schema(definitions)
 
 
 _FONT: Final = Schema(
@@ -252,7 +272,7 @@ def _schema(limits: ConfigLimits) -> Schema[LayerConfig]:
 
 
 CONFIG_SCHEMA: Final = _schema(ConfigLimits())
-"""For writing only: limits play no part there."""
+"""With the usual limits. They play no part in writing."""
 
 
 def _check_whole(config: LayerConfig, place: FieldContext) -> None:

@@ -1,7 +1,5 @@
 """The sorts of values a layer config is made of."""
 
-import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +9,9 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from framekiln.composition.layers.colours import Colour, read_colour
-from framekiln.composition.layers.limits import MAX_JSON_DEPTH, MAX_TIME_S, MAX_URL_CHARS
+from framekiln.composition.layers.frozen_json import BROKEN_TEXT, FrozenJson, json_problem
+from framekiln.composition.layers.json_schema import EMPTY_ARRAY, Definitions, JsonSchema, any_of
+from framekiln.composition.layers.limits import MAX_TIME_S, MAX_URL_CHARS
 from framekiln.composition.layers.numbers import (
     LARGEST,
     as_json_number,
@@ -20,12 +20,16 @@ from framekiln.composition.layers.numbers import (
     numeric_text,
     seconds_on_grid,
 )
-from framekiln.composition.layers.read_context import FieldContext
-from framekiln.composition.layers.schema import REFUSED, Refused, Schema, json_type_name
+from framekiln.composition.layers.schema import (
+    REFUSED,
+    FieldContext,
+    FieldType,
+    Refused,
+    Schema,
+    json_type_name,
+)
 from framekiln.kit.suggestions import did_you_mean
 
-# Cannot be stored, or cannot be sent.
-_BROKEN_TEXT: Final = re.compile("[\x00\ud800-\udfff]")
 # Text that is put into a style sheet must not be able to end its declaration.
 _UNSAFE_CSS: Final = re.compile(r"[;{}<>\\@]|/\*|url\(|expression\(", re.IGNORECASE)
 
@@ -65,6 +69,16 @@ class NumberType:
     def write(self, value: Fraction | float) -> int | float:
         """Return a JSON number."""
         return as_json_number(value)
+
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        """Describe a number; what is moved inside its bounds is accepted outside of them."""
+        if self.clamps:
+            return {"type": "number", "description": f"{self._bounds()}; others are clamped"}
+        bounds = {
+            "exclusiveMinimum" if self.over else "minimum": as_json_number(self.low),
+            "maximum": as_json_number(self.high),
+        }
+        return {"type": "number", **bounds}
 
     def _holds(self, number: Fraction) -> bool:
         return (number > self.low if self.over else number >= self.low) and number <= self.high
@@ -108,6 +122,10 @@ class IntegerType(NumberType):
         place.issue("type", "must be a whole number")
         return REFUSED
 
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        """Describe a whole number."""
+        return {**super().json_schema(definitions), "type": "integer"}
+
 
 @dataclass(frozen=True)
 class BooleanType:
@@ -125,6 +143,10 @@ class BooleanType:
     def write(self, value: bool) -> bool:
         """Return it."""
         return value
+
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        """Describe a boolean."""
+        return {"type": "boolean"}
 
 
 def as_filled_text(value: object, place: FieldContext) -> object:
@@ -148,7 +170,7 @@ class TextType:
             place.issue("type", f"must be a string, not {json_type_name(value)}")
         elif len(value) > self.longest:
             place.issue("out_of_range", f"must be at most {self.longest} characters")
-        elif _BROKEN_TEXT.search(value):
+        elif BROKEN_TEXT.search(value):
             place.issue("type", "holds characters that are no text")
         elif self.is_css and _UNSAFE_CSS.search(value):
             place.issue("type", "must be one CSS value, without braces, semicolons or url()")
@@ -159,6 +181,10 @@ class TextType:
     def write(self, value: str) -> str:
         """Return it."""
         return value
+
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        """Describe text."""
+        return definitions.text(maxLength=self.longest)
 
 
 @dataclass(frozen=True)
@@ -187,6 +213,10 @@ class ChoiceType:
         """Return the word."""
         return value.value
 
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        """Describe the words."""
+        return {"type": "string", "enum": [member.value for member in self.words]}
+
 
 @dataclass(frozen=True)
 class ColourType:
@@ -206,6 +236,10 @@ class ColourType:
     def write(self, value: Colour) -> str:
         """Return `#RRGGBBAA`."""
         return value.hex
+
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        """Describe a colour."""
+        return {"type": "string", "description": "A colour: #RRGGBBAA, rgb(), hsl() or a name."}
 
 
 @dataclass(frozen=True)
@@ -231,6 +265,11 @@ class UrlType:
     def write(self, value: str) -> str:
         """Return it."""
         return value
+
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        """Describe an address."""
+        described = f"A URL: {' or '.join(self.schemes)}."
+        return {"type": "string", "maxLength": MAX_URL_CHARS, "description": described}
 
 
 def address_problem(
@@ -266,12 +305,16 @@ class ObjectType:
         """Return the object."""
         return self.schema.write(value)
 
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        """Describe the object."""
+        return self.schema.json_schema(definitions)
+
 
 @dataclass(frozen=True)
 class ListType:
-    """An array of one kind, as a tuple."""
+    """An array of one sort of values, as a tuple."""
 
-    kind: Any
+    item_type: FieldType
     longest: int
 
     def read(self, value: object, place: FieldContext) -> tuple[Any, ...] | Refused:
@@ -282,12 +325,21 @@ class ListType:
         if len(value) > self.longest:
             place.issue("out_of_range", f"must have at most {self.longest} items")
             return REFUSED
-        items = [self.kind.read(v, place.child(i)) for i, v in enumerate(value) if v is not None]
+        items = [
+            self.item_type.read(item, place.child(number))
+            for number, item in enumerate(value)
+            if item is not None
+        ]
         return REFUSED if any(item is REFUSED for item in items) else tuple(items)
 
     def write(self, value: tuple[Any, ...]) -> list[Any]:
         """Return the array."""
-        return [self.kind.write(item) for item in value]
+        return [self.item_type.write(item) for item in value]
+
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        """Describe the array."""
+        items = definitions.optional(self.item_type.json_schema(definitions))
+        return {"type": "array", "items": items, "maxItems": self.longest}
 
 
 @dataclass(frozen=True)
@@ -296,7 +348,7 @@ class JsonObjectType:
 
     most_bytes: int
 
-    def read(self, value: object, place: FieldContext) -> "FrozenJson | Refused":
+    def read(self, value: object, place: FieldContext) -> FrozenJson | Refused:
         """Return the object, frozen."""
         if isinstance(value, list | tuple) and not value:
             value = {}  # How some languages write an empty object.
@@ -313,49 +365,10 @@ class JsonObjectType:
             return REFUSED
         return frozen
 
-    def write(self, value: "FrozenJson") -> Any:
+    def write(self, value: FrozenJson) -> Any:
         """Return the object."""
         return value.thaw()
 
-
-@dataclass(frozen=True)
-class FrozenJson:
-    """JSON of the author's, kept as text: equal texts are equal, and nobody can change it."""
-
-    text: str = "{}"
-
-    @classmethod
-    def of(cls, value: object) -> "FrozenJson":
-        """Freeze a value that is known to be JSON."""
-        return cls(json.dumps(value, ensure_ascii=False, allow_nan=False))
-
-    def thaw(self) -> Any:
-        """Return it as Python values."""
-        return json.loads(self.text)
-
-
-def json_problem(value: object) -> str | None:
-    """Return why a value cannot be stored as JSON, or None."""
-    waiting: list[tuple[object, int]] = [(value, 1)]
-    while waiting:
-        item, depth = waiting.pop()
-        if depth > MAX_JSON_DEPTH:
-            return f"is nested more than {MAX_JSON_DEPTH} deep"
-        if isinstance(item, Mapping):
-            waiting += [(key, depth + 1) for key in item]
-            waiting += [(inner, depth + 1) for inner in item.values()]
-        elif isinstance(item, list | tuple):
-            waiting += [(inner, depth + 1) for inner in item]
-        elif (problem := _leaf_problem(item)) is not None:
-            return problem
-    return None
-
-
-def _leaf_problem(item: object) -> str | None:
-    if isinstance(item, str):
-        return "holds characters that are no text" if _BROKEN_TEXT.search(item) else None
-    if isinstance(item, float):
-        return None if math.isfinite(item) else "holds a number that is not finite"
-    if isinstance(item, int):
-        return None if abs(item) < 10**300 else "holds a number that is too large"
-    return None if item is None else "holds something that is no JSON"
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        """Describe an object, or the empty array that some languages write for one."""
+        return any_of({"type": "object"}, EMPTY_ARRAY)

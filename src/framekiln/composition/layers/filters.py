@@ -8,9 +8,16 @@ from typing import Any, Final
 
 from framekiln.composition.layers.colours import BLACK, Colour
 from framekiln.composition.layers.field_types import ChoiceType, ColourType, NumberType, SecondsType
+from framekiln.composition.layers.json_schema import EMPTY_ARRAY, Definitions, JsonSchema, any_of
 from framekiln.composition.layers.limits import MAX_TIME_S
-from framekiln.composition.layers.read_context import FieldContext
-from framekiln.composition.layers.schema import REFUSED, Field, Refused, Schema, json_type_name
+from framekiln.composition.layers.schema import (
+    REFUSED,
+    Field,
+    FieldContext,
+    Refused,
+    Schema,
+    json_type_name,
+)
 
 
 class FilterName(StrEnum):
@@ -105,3 +112,18 @@ class FilterType:
         """Return the object."""
         options = Schema(Filter, _option_fields(value.name)).write(value)
         return {"name": value.name.value, "options": options}
+
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        """Describe every filter."""
+        return definitions.refer("Filter", lambda: self._described(definitions))
+
+    def _described(self, definitions: Definitions) -> JsonSchema:
+        return definitions.one_of("name", [_variant(name, definitions) for name in FilterName])
+
+
+def _variant(name: FilterName, definitions: Definitions) -> JsonSchema:
+    options = Schema(Filter, _option_fields(name)).properties(definitions)
+    return definitions.object_of(
+        {"options": any_of(definitions.object_of(options), EMPTY_ARRAY)},
+        tag={"name": {"const": name.value}},
+    )

@@ -7,9 +7,16 @@ from enum import StrEnum
 from typing import Any, Final
 
 from framekiln.composition.layers.field_types import BooleanType, ChoiceType, NumberType, ObjectType
+from framekiln.composition.layers.json_schema import Definitions, JsonSchema, any_of
 from framekiln.composition.layers.limits import MAX_ANGLE_DEGREES, MAX_OFFSET_PX
-from framekiln.composition.layers.read_context import FieldContext
-from framekiln.composition.layers.schema import REFUSED, Field, Refused, Schema, json_type_name
+from framekiln.composition.layers.schema import (
+    REFUSED,
+    Field,
+    FieldContext,
+    Refused,
+    Schema,
+    json_type_name,
+)
 
 
 class Align(StrEnum):
@@ -107,6 +114,10 @@ class Size:
     flip: Flip = Flip.NONE
 
 
+_OFFSET: Final = NumberType(-MAX_OFFSET_PX, MAX_OFFSET_PX)
+_SIDE: Final = NumberType(0, MAX_OFFSET_PX)
+
+
 @dataclass(frozen=True)
 class _CoordinateType:
     start: str
@@ -119,12 +130,16 @@ class _CoordinateType:
         if isinstance(value, str) and not place.reading.reads_numeric_strings:
             place.issue("type", f"must be a number, or one of {', '.join(words)}")
             return REFUSED
-        return NumberType(-MAX_OFFSET_PX, MAX_OFFSET_PX).read(value, place)
+        return _OFFSET.read(value, place)
 
     def write(self, value: float | Align) -> Any:
         if not isinstance(value, Align):
-            return NumberType().write(value)
+            return _OFFSET.write(value)
         return {Align.START: self.start, Align.CENTER: "center", Align.END: self.end}[value]
+
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        words = {"type": "string", "enum": [self.start, "center", self.end]}
+        return any_of(_OFFSET.json_schema(definitions), words)
 
 
 @dataclass(frozen=True)
@@ -132,11 +147,14 @@ class _AutoSideType:
     """A side; 0 means auto."""
 
     def read(self, value: object, place: FieldContext) -> float | Refused | None:
-        side = NumberType(0, MAX_OFFSET_PX).read(value, place)
+        side = _SIDE.read(value, place)
         return side if isinstance(side, Refused) else side or None
 
     def write(self, value: float) -> Any:
-        return NumberType().write(value)
+        return _SIDE.write(value)
+
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        return _SIDE.json_schema(definitions)
 
 
 _PART: Final = re.compile(r"([+-]?\d{0,9}\.?\d{1,9})(px|%)?")
@@ -158,6 +176,9 @@ class _OriginType:
 
     def write(self, value: Origin) -> str:
         return value.text
+
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        return {"type": "string", "description": "A CSS transform-origin."}
 
 
 def read_origin(text: str) -> Origin | None:

@@ -5,45 +5,54 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from framekiln.composition.layers.field_types import BooleanType, TextType, UrlType, as_filled_text
+from framekiln.composition.layers.json_schema import Definitions, JsonSchema, any_of
 from framekiln.composition.layers.limits import MAX_PAGE_CHARS
-from framekiln.composition.layers.read_context import FieldContext
-from framekiln.composition.layers.schema import REFUSED, Field, Refused, Schema
+from framekiln.composition.layers.schema import REFUSED, Field, FieldContext, Refused, Schema
 from framekiln.composition.layers.values import HtmlPage
-
-_NAMES: Final = ("page", "url", "selector", "withTailwind", "withTransparentBackground")
 
 
 @dataclass(frozen=True)
-class _Page:
+class HtmlPageSource:
+    """The `page` of an html layer."""
+
     body: str | None = None
     styles: str | None = None
     document: str | None = None
+
+
+_SOURCE: Final = TextType(MAX_PAGE_CHARS)
+_PAGE: Final = Schema(
+    HtmlPageSource,
+    (
+        Field("body", "body", _SOURCE, is_required=True),
+        Field("styles", "styles", _SOURCE),
+    ),
+)
 
 
 @dataclass(frozen=True)
 class _PageType:
     """`{body, styles}`, or a whole document as a string."""
 
-    def read(self, value: object, place: FieldContext) -> _Page | Refused:
-        text, value = TextType(MAX_PAGE_CHARS), as_filled_text(value, place)
+    def read(self, value: object, place: FieldContext) -> HtmlPageSource | Refused:
+        value = as_filled_text(value, place)
         if isinstance(value, str):
-            document = text.read(value, place)
-            return document if isinstance(document, Refused) else _Page(document=document)
-        fields = (
-            Field("body", "body", text, is_required=True),
-            Field("styles", "styles", text),
-        )
-        return Schema(_Page, fields).read(value, place)
+            document = _SOURCE.read(value, place)
+            return document if isinstance(document, Refused) else HtmlPageSource(document=document)
+        return _PAGE.read(value, place)
 
-    def write(self, value: _Page) -> Any:
+    def write(self, value: HtmlPageSource) -> Any:
         if value.document is not None:
             return value.document
         styles = {} if value.styles is None else {"styles": value.styles}
         return {"body": value.body, **styles}
 
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        return any_of(_SOURCE.json_schema(definitions), _PAGE.json_schema(definitions))
 
-def _make(page: _Page | None, **rest: Any) -> HtmlPage:
-    page = page or _Page()
+
+def _make(page: HtmlPageSource | None, **rest: Any) -> HtmlPage:
+    page = page or HtmlPageSource()
     return HtmlPage(page.body, page.styles, page.document, **rest)
 
 
@@ -80,13 +89,29 @@ class HtmlType:
         """Return the object."""
         written: dict[str, Any] = {}
         if value.body is not None or value.document is not None:
-            written["page"] = _PageType().write(_Page(value.body, value.styles, value.document))
+            written["page"] = _PageType().write(
+                HtmlPageSource(value.body, value.styles, value.document)
+            )
         for name, found in (("url", value.url), ("selector", value.selector)):
             if found is not None:
                 written[name] = found
         written["withTailwind"] = value.with_tailwind
         written["withTransparentBackground"] = value.has_transparent_background
         return written
+
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        """Describe the object, or a whole document."""
+        return any_of(
+            definitions.refer("HtmlPage", lambda: _HTML.json_schema(definitions)),
+            _SOURCE.json_schema(definitions),
+        )
+
+    def loose_properties(self, definitions: Definitions) -> dict[str, JsonSchema]:
+        """Describe the fields of `html` that may also stand on the layer itself."""
+        return _HTML.properties(definitions)
+
+
+_NAMES: Final = tuple(each.name for each in _HTML.fields)
 
 
 def with_html_object(fields: Mapping[str, object]) -> dict[str, object]:

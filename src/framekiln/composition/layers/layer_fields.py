@@ -20,11 +20,18 @@ from framekiln.composition.layers.field_types import (
 )
 from framekiln.composition.layers.filters import FilterType
 from framekiln.composition.layers.geometry import POSITION, SIZE, Position, Size
+from framekiln.composition.layers.json_schema import Definitions, JsonSchema, any_of
 from framekiln.composition.layers.limits import MAX_FILTERS, MAX_TIME_S
 from framekiln.composition.layers.numbers import as_json_number, numeric_text, seconds_on_grid
-from framekiln.composition.layers.read_context import FieldContext
-from framekiln.composition.layers.schema import REFUSED, Field, Refused, Schema, json_type_name
-from framekiln.composition.layers.transitions import TransitionsType
+from framekiln.composition.layers.schema import (
+    REFUSED,
+    Field,
+    FieldContext,
+    Refused,
+    Schema,
+    json_type_name,
+)
+from framekiln.composition.layers.transition_type import TransitionsType
 from framekiln.composition.layers.values import (
     Anchor,
     ChromaKey,
@@ -40,6 +47,11 @@ _ANCHORED: Final = re.compile(r"\s*(after|with):(.{1,150})", re.DOTALL)
 _SHIFTED: Final = re.compile(r"(.+?)\s*([+-]\s*\d{0,6}\.?\d{1,9})s?\s*", re.DOTALL)
 
 
+_ID_NUMBER: Final = IntegerType(-(2**53), 2**53)
+_LONGEST_ID: Final = 128
+_SECONDS: Final = SecondsType()
+
+
 @dataclass(frozen=True)
 class IdType:
     """A layer's name for others: a string, or a whole number made one."""
@@ -47,16 +59,21 @@ class IdType:
     def read(self, value: object, place: FieldContext) -> str | Refused:
         """Return the id as text."""
         if isinstance(value, int) and not isinstance(value, bool):
-            number = IntegerType(-(2**53), 2**53).read(value, place)
+            number = _ID_NUMBER.read(value, place)
             return number if isinstance(number, Refused) else str(number)
         if isinstance(value, str) and not value:
             place.issue("type", "must not be empty")
             return REFUSED
-        return TextType(128).read(value, place)
+        return TextType(_LONGEST_ID).read(value, place)
 
     def write(self, value: str) -> str:
         """Return it."""
         return value
+
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        """Describe an id."""
+        text = definitions.text(minLength=1, maxLength=_LONGEST_ID)
+        return any_of(text, _ID_NUMBER.json_schema(definitions))
 
 
 @dataclass(frozen=True)
@@ -83,12 +100,19 @@ class _StartType:
         shift = "" if not value.at_s else f"{float(value.at_s):+.9f}".rstrip("0").rstrip(".")
         return f"{value.anchor.value}:{value.layer_id}{shift}"
 
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        anchored = {"type": "string", "pattern": r"^\s*(after|with):"}
+        return any_of(_SECONDS.json_schema(definitions), anchored)
+
     def _read_number(self, value: object, place: FieldContext) -> Start | Refused:
         if isinstance(value, str) and not place.reading.reads_numeric_strings:
             place.issue("type", "must be a number of seconds, after:<id> or with:<id>")
             return REFUSED
-        at_s = SecondsType().read(value, place)
+        at_s = _SECONDS.read(value, place)
         return at_s if isinstance(at_s, Refused) else Start(at_s)
+
+
+_TIMELINE: Final = Schema[dict[str, Any]](dict, (Field("start", "start", _StartType(), Start()),))
 
 
 @dataclass(frozen=True)
@@ -96,8 +120,7 @@ class _TimelineType:
     """`{start}`, which is all there is."""
 
     def read(self, value: object, place: FieldContext) -> Start | Refused:
-        schema = Schema[dict[str, Any]](dict, (Field("start", "start", _StartType(), Start()),))
-        read = schema.read(value, place)
+        read = _TIMELINE.read(value, place)
         if isinstance(read, Refused):
             return read
         start: Start = read["start"]
@@ -106,17 +129,26 @@ class _TimelineType:
     def write(self, value: Start) -> dict[str, Any]:
         return {"start": _StartType().write(value)}
 
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        return _TIMELINE.json_schema(definitions)
+
+
+_END: Final = SecondsType(0, MAX_TIME_S)
+
 
 @dataclass(frozen=True)
 class _TrimEndType:
     """0 means absent."""
 
     def read(self, value: object, place: FieldContext) -> Fraction | Refused | None:
-        end = SecondsType(0, MAX_TIME_S).read(value, place)
+        end = _END.read(value, place)
         return end if isinstance(end, Refused) else end or None
 
     def write(self, value: Fraction) -> Any:
-        return as_json_number(value)
+        return _END.write(value)
+
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        return _END.json_schema(definitions)
 
 
 def _check_trim(trim: Trim, place: FieldContext) -> Trim | Refused:
@@ -126,6 +158,9 @@ def _check_trim(trim: Trim, place: FieldContext) -> Trim | Refused:
         "trim_order", "must be after trim.start", "trim.end is a point of the source, not a length"
     )
     return REFUSED
+
+
+_PLAYS: Final = IntegerType(0, 10_000)
 
 
 @dataclass(frozen=True)
@@ -141,7 +176,7 @@ class LoopType:
             return REFUSED
         if place.reading.reads_numeric_strings and value in ("true", "false"):
             return Loop(None if value == "true" else 1)
-        count = IntegerType(0, 10_000).read(value, place)
+        count = _PLAYS.read(value, place)
         return count if isinstance(count, Refused) else Loop(max(1, count))
 
     def write(self, value: Loop) -> Any:
@@ -150,6 +185,13 @@ class LoopType:
             return True
         return False if value.plays == 1 else value.plays
 
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        """Describe it."""
+        return any_of({"type": "boolean"}, _PLAYS.json_schema(definitions))
+
+
+_SPEED: Final = NumberType(0.1, 10)
+
 
 @dataclass(frozen=True)
 class SpeedType:
@@ -157,12 +199,16 @@ class SpeedType:
 
     def read(self, value: object, place: FieldContext) -> Fraction | Refused:
         """Return the rate."""
-        speed = NumberType(0.1, 10).read_exactly(value, place)
+        speed = _SPEED.read_exactly(value, place)
         return speed if isinstance(speed, Refused) else seconds_on_grid(speed)
 
     def write(self, value: Fraction) -> Any:
         """Return the number."""
-        return as_json_number(value)
+        return _SPEED.write(value)
+
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        """Describe the rate."""
+        return _SPEED.json_schema(definitions)
 
 
 _TRIM: Final = Schema(

@@ -9,6 +9,7 @@ from framekiln.composition.layers.field_types import BooleanType, JsonObjectType
 from framekiln.composition.layers.filters import FilterType
 from framekiln.composition.layers.geometry import POSITION, Align, Position
 from framekiln.composition.layers.html_type import HtmlType, with_html_object
+from framekiln.composition.layers.json_schema import Definitions, JsonSchema
 from framekiln.composition.layers.layer_fields import (
     BOX,
     CHROMA_KEY,
@@ -23,8 +24,14 @@ from framekiln.composition.layers.layer_fields import (
     LoopType,
 )
 from framekiln.composition.layers.limits import MAX_NESTING
-from framekiln.composition.layers.read_context import FieldContext
-from framekiln.composition.layers.schema import REFUSED, Field, Refused, Schema, json_type_name
+from framekiln.composition.layers.schema import (
+    REFUSED,
+    Field,
+    FieldContext,
+    Refused,
+    Schema,
+    json_type_name,
+)
 from framekiln.composition.layers.styles import (
     SHAPE,
     SUBTITLES,
@@ -84,6 +91,11 @@ class LayerListType:
     def write(self, value: tuple[Layer, ...]) -> list[dict[str, Any]]:
         """Return the array."""
         return [write_layer(layer) for layer in value]
+
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        """Describe the array; how many layers there may be in all is told by the reader."""
+        layer = definitions.refer("Layer", lambda: _any_layer(definitions))
+        return {"type": "array", "items": definitions.filled_later(layer)}
 
 
 def _check_lottie(layer: LottieLayer, place: FieldContext) -> LottieLayer | Refused:
@@ -155,6 +167,8 @@ TYPES: Final[Mapping[type[Layer], LayerType]] = {
     schema.make: name  # type: ignore[misc]
     for name, schema in SCHEMAS.items()
 }
+# A source may be sent beside the config, and the fields of a page may stand on its layer.
+_FROM_ELSEWHERE: Final = frozenset({"file", "html"})
 _OUTSIDE_SCHEMAS: Final = frozenset({"type", "id", "when", "repeat"})
 
 
@@ -183,6 +197,26 @@ def write_layer(layer: Layer) -> dict[str, Any]:
     """Return a layer as JSON, defaults filled in."""
     kind = TYPES[type(layer)]
     return {"id": layer.id, "type": kind.value, **SCHEMAS[kind].write(layer)}
+
+
+def _any_layer(definitions: Definitions) -> JsonSchema:
+    return definitions.one_of("type", [_described(kind, definitions) for kind in LayerType])
+
+
+def _described(kind: LayerType, definitions: Definitions) -> JsonSchema:
+    schema = SCHEMAS[kind]
+    properties = {"id": IdType().json_schema(definitions), **schema.properties(definitions)}
+    if kind is LayerType.HTML:
+        properties |= HtmlType().loose_properties(definitions)
+    if definitions.is_template:
+        properties |= {"when": {}, "repeat": {"type": ["string", "array"]}}
+    required = [names for names in schema.required if names[0] not in _FROM_ELSEWHERE]
+    return definitions.refer(
+        schema.make.__name__,
+        lambda: definitions.object_of(
+            properties, required=required, tag={"type": {"const": kind.value}}
+        ),
+    )
 
 
 def _read_type(value: Mapping[str, object], place: FieldContext) -> LayerType | None:

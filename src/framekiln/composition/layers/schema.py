@@ -1,25 +1,67 @@
-"""A schema says once what an object of the config may hold; it reads and writes it.
+"""A schema says once what an object of the config may hold; it reads, writes and describes it.
 
-    Schema      an object: its fields and the value they make
-    Field       one field: wire name, attribute, kind, default
-    Kind        one sort of value; the sorts are in `kinds`
+    Schema          an object: its fields and the value they make
+    Field           one field: wire name, attribute, type, default
+    FieldType       one sort of value; the sorts are in `field_types`
+    FieldContext    where in a config something is being read, and what is known there
 
-Reading never stops at the first fault: a kind notes an issue and gives `REFUSED`.
+Reading never stops at the first fault: a field type notes an issue and gives `REFUSED`.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from framekiln.composition.layers.read_context import FieldContext
+from framekiln.composition.layers.findings import ConfigFinding, ConfigFindings, joined_path
+from framekiln.composition.layers.json_schema import Definitions, JsonSchema
+from framekiln.composition.layers.limits import ConfigLimits
 from framekiln.kit.suggestions import nearest_name
 
 Value = TypeVar("Value")
 
 
+@dataclass
+class ReadContext:
+    """One config being read."""
+
+    limits: ConfigLimits = field(default_factory=ConfigLimits)
+    reads_numeric_strings: bool = False
+    """Filled templates may hold numbers as text, and text as numbers."""
+    uploads: Mapping[str, str] = field(default_factory=dict)
+    """Sources that came with the request, by layer id; their addresses are ours and trusted."""
+    findings: ConfigFindings = field(default_factory=ConfigFindings)
+    layer_ids: Set[str] = frozenset()
+    """Every id in the config, known before the first layer is read."""
+    layer_count: int = 0
+    transition_count: int = 0
+    used_ids: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True)
+class FieldContext:
+    """A path in the config being read."""
+
+    path: str
+    reading: ReadContext
+    depth: int = 0
+    """Of groups."""
+
+    def child(self, name: str | int) -> "FieldContext":
+        """Return the place of a field or item."""
+        return FieldContext(joined_path(self.path, name), self.reading, self.depth)
+
+    def issue(self, code: str, message: str, hint: str | None = None) -> None:
+        """Refuse the config for what stands here."""
+        self.reading.findings.add_issue(ConfigFinding(self.path, code, message, hint))
+
+    def warn(self, code: str, message: str, hint: str | None = None) -> None:
+        """Tell the author about what stands here."""
+        self.reading.findings.add_warning(ConfigFinding(self.path, code, message, hint))
+
+
 class Refused:
-    """What a kind gives after it has noted an issue."""
+    """What a field type gives after it has noted an issue."""
 
 
 REFUSED: Final = Refused()
@@ -33,6 +75,9 @@ class FieldType(Protocol):
 
     def write(self, value: Any) -> Any:
         """Return the value as JSON."""
+
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        """Describe what `read` accepts, without null."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +141,28 @@ class Schema(Generic[Value]):
             if found is not None:
                 written[each.name] = each.field_type.write(found)
         return written
+
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        """Describe the object; one that makes a class is named after it."""
+        if isinstance(self.make, type) and self.make is not dict:
+            return definitions.refer(self.make.__name__, lambda: self._described(definitions))
+        return self._described(definitions)
+
+    def properties(self, definitions: Definitions) -> dict[str, JsonSchema]:
+        """Describe the fields by every name they have."""
+        return {
+            name: each.field_type.json_schema(definitions)
+            for each in self.fields
+            for name in (each.name, *each.aliases)
+        }
+
+    @property
+    def required(self) -> list[tuple[str, ...]]:
+        """The names of fields that must be there, with their other names."""
+        return [(each.name, *each.aliases) for each in self.fields if each.is_required]
+
+    def _described(self, definitions: Definitions) -> JsonSchema:
+        return definitions.object_of(self.properties(definitions), required=self.required)
 
     @cached_property
     def names(self) -> frozenset[str]:

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from framekiln.composition.layers.field_types import FrozenJson
 from framekiln.composition.layers.findings import ConfigFinding, ConfigFindings
+from framekiln.composition.layers.frozen_json import FrozenJson
 from framekiln.composition.layers.numbers import seconds_on_grid
 from framekiln.composition.layers.values import (
     AudioLayer,

@@ -17,9 +17,9 @@ from framekiln.composition.layers.field_types import (
     ObjectType,
     TextType,
 )
+from framekiln.composition.layers.json_schema import Definitions, JsonSchema, any_of
 from framekiln.composition.layers.limits import MAX_TEXT_CHARS
-from framekiln.composition.layers.read_context import FieldContext
-from framekiln.composition.layers.schema import REFUSED, Field, Refused, Schema
+from framekiln.composition.layers.schema import REFUSED, Field, FieldContext, Refused, Schema
 
 
 class FontStyle(StrEnum):
@@ -176,6 +176,9 @@ class Shape:
     path: str | None = None
 
 
+_WEIGHT: Final = IntegerType(1, 1000)
+
+
 @dataclass(frozen=True)
 class _WeightType:
     def read(self, value: object, place: FieldContext) -> int | Refused:
@@ -184,10 +187,14 @@ class _WeightType:
             return words[value.lower()]
         if isinstance(value, str) and re.fullmatch("[1-9]00", value):
             return int(value)
-        return IntegerType(1, 1000).read(value, place)
+        return _WEIGHT.read(value, place)
 
     def write(self, value: int) -> int:
         return value
+
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        words = ["normal", "bold", *(f"{hundreds}00" for hundreds in range(1, 10))]
+        return any_of(_WEIGHT.json_schema(definitions), {"type": "string", "enum": words})
 
 
 _COLOUR: Final = ColourType()
@@ -242,6 +249,9 @@ _TEXT: Final = Schema(
 )
 
 
+_LINES: Final = ListType(TextType(MAX_TEXT_CHARS), 1000)
+
+
 @dataclass(frozen=True)
 class TextStyleType:
     """The `text` object; `lines` may stand for a text with line breaks."""
@@ -252,9 +262,7 @@ class TextStyleType:
             place.issue("type", "must be an object, not a string", 'write {"text": "..."}')
             return REFUSED
         if isinstance(value, Mapping) and value.get("lines") is not None:
-            lines = ListType(TextType(MAX_TEXT_CHARS), 1000).read(
-                value["lines"], place.child("lines")
-            )
+            lines = _LINES.read(value["lines"], place.child("lines"))
             if isinstance(lines, Refused):
                 return lines
             value = {"text": "\n".join(lines), **{k: v for k, v in value.items() if v is not None}}
@@ -263,6 +271,14 @@ class TextStyleType:
     def write(self, value: TextStyle) -> dict[str, Any]:
         """Return the object."""
         return _TEXT.write(value)
+
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        """Describe the object."""
+        return definitions.refer("TextStyle", lambda: self._described(definitions))
+
+    def _described(self, definitions: Definitions) -> JsonSchema:
+        properties = {**_TEXT.properties(definitions), "lines": _LINES.json_schema(definitions)}
+        return definitions.object_of(properties, required=[("text", "lines")])
 
 
 WAVEFORM: Final = Schema(

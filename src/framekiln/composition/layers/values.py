@@ -8,8 +8,8 @@ from enum import StrEnum
 from fractions import Fraction
 
 from framekiln.composition.layers.colours import BLACK, Colour
-from framekiln.composition.layers.field_types import FrozenJson
 from framekiln.composition.layers.filters import Filter
+from framekiln.composition.layers.frozen_json import FrozenJson
 from framekiln.composition.layers.geometry import Position, Size
 from framekiln.composition.layers.styles import (
     FontStyle,

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from framekiln.composition.layers.config_json import ReadOptions, parse_config, read_config
-from framekiln.composition.layers.field_types import FrozenJson, json_problem
 from framekiln.composition.layers.findings import MAX_FINDINGS, ConfigFinding, InvalidConfig
+from framekiln.composition.layers.frozen_json import FrozenJson, json_problem
 from framekiln.composition.layers.limits import ConfigLimits
 from framekiln.composition.templates.defaults import fill_defaults
 from framekiln.composition.templates.filler import TemplateFiller

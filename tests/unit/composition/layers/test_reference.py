@@ -10,8 +10,14 @@ from typing import Any
 
 import pytest
 
-from framekiln.composition.layers import config_json, filters, html_type, layer_schemas, styles
-from framekiln.composition.layers import transitions as transitions_module
+from framekiln.composition.layers import (
+    config_json,
+    filters,
+    html_type,
+    layer_schemas,
+    styles,
+    transition_type,
+)
 from framekiln.composition.layers.config_json import read_config
 from framekiln.composition.layers.field_types import ChoiceType
 from framekiln.composition.layers.filters import FilterName
@@ -45,7 +51,7 @@ def schemas_in(value: object, seen: set[int]) -> Iterator[Schema[Any]]:
 
 
 def all_schemas() -> list[Schema[Any]]:
-    modules = (config_json, layer_schemas, styles, html_type, transitions_module, filters)
+    modules = (config_json, layer_schemas, styles, html_type, transition_type, filters)
     seen: set[int] = set()
     return [found for module in modules for found in schemas_in(vars(module), seen)]
 
@@ -65,7 +71,7 @@ def words() -> set[str]:
         if isinstance(field.field_type, ChoiceType)
     }
     chosen: set[type[StrEnum]] = {LayerType, FilterName, *kinds}
-    return {member.value for kind in chosen for member in kind} | set(transitions_module.TYPES)
+    return {member.value for kind in chosen for member in kind} | set(transition_type.TYPES)
 
 
 def test_schemas_are_found() -> None:

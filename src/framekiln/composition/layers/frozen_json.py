@@ -1,0 +1,56 @@
+"""JSON of the author's that is kept as it is: metadata, animations, templates."""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from framekiln.composition.layers.limits import MAX_JSON_DEPTH
+
+# Cannot be stored, or cannot be sent.
+BROKEN_TEXT: Final = re.compile("[\x00\ud800-\udfff]")
+
+
+@dataclass(frozen=True)
+class FrozenJson:
+    """JSON of the author's, kept as text: equal texts are equal, and nobody can change it."""
+
+    text: str = "{}"
+
+    @classmethod
+    def of(cls, value: object) -> "FrozenJson":
+        """Freeze a value that is known to be JSON."""
+        return cls(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+    def thaw(self) -> Any:
+        """Return it as Python values."""
+        return json.loads(self.text)
+
+
+def json_problem(value: object) -> str | None:
+    """Return why a value cannot be stored as JSON, or None."""
+    waiting: list[tuple[object, int]] = [(value, 1)]
+    while waiting:
+        item, depth = waiting.pop()
+        if depth > MAX_JSON_DEPTH:
+            return f"is nested more than {MAX_JSON_DEPTH} deep"
+        if isinstance(item, Mapping):
+            waiting += [(key, depth + 1) for key in item]
+            waiting += [(inner, depth + 1) for inner in item.values()]
+        elif isinstance(item, list | tuple):
+            waiting += [(inner, depth + 1) for inner in item]
+        elif (problem := _leaf_problem(item)) is not None:
+            return problem
+    return None
+
+
+def _leaf_problem(item: object) -> str | None:
+    if isinstance(item, str):
+        return "holds characters that are no text" if BROKEN_TEXT.search(item) else None
+    if isinstance(item, float):
+        return None if math.isfinite(item) else "holds a number that is not finite"
+    if isinstance(item, int):
+        return None if abs(item) < 10**300 else "holds a number that is too large"
+    return None if item is None else "holds something that is no JSON"
