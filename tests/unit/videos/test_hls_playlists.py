@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import m3u8
 
-from framekiln.videos.hls.playlists import HlsVariant, main_playlist, media_playlist
+from framekiln.videos.hls.playlists import FilmFormat, main_playlist, media_playlist
 
 LENGTHS_S = [Fraction(4), Fraction(4), Fraction(3, 2)]
 
@@ -39,8 +39,8 @@ def test_a_query_goes_with_every_address() -> None:
 
 
 def test_the_variant() -> None:
-    variant = HlsVariant("avc1.64001f", "mp4a.40.2", 1280, 720, Fraction(30000, 1001), 900_000)
-    (read,) = m3u8.loads(main_playlist(variant)).playlists
+    film = FilmFormat("avc1.64001f", "mp4a.40.2", 1280, 720, Fraction(30000, 1001), 900_000)
+    (read,) = m3u8.loads(main_playlist(film)).playlists
     assert read.stream_info.bandwidth == 900_000
     assert read.stream_info.frame_rate == 29.97
     assert read.stream_info.audio == "sound"

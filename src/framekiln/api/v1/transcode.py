@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query, Request, Response
 
 from framekiln.api.auth import MEDIA_TOKEN, MediaReader, services_of
 from framekiln.api.ranges import blob_response
+from framekiln.media.segments.hls_playlists import MEDIA_TYPE as HLS_TYPE
 from framekiln.media.segments.renditions import (
     AUDIO,
     LARGEST_SHORT_SIDE_PX,
@@ -56,7 +57,7 @@ async def get_hls(request: Request, reader: MediaReader, url: SourceUrl) -> Resp
     source, outline = await playback.open(reader.organization_id, url)
     await playback.prepare_start(source, outline)
     text = hls.multivariant_playlist(outline, _links(request, url))
-    return _kept(text.encode(), hls.MEDIA_TYPE, MANIFEST_AGE_S)
+    return _kept(text.encode(), HLS_TYPE, MANIFEST_AGE_S)
 
 
 async def get_dash(request: Request, reader: MediaReader, url: SourceUrl) -> Response:
@@ -97,7 +98,7 @@ async def get_playlist(
     """List the segments of one rendition for HLS players."""
     _, outline = await services_of(request).playback.open(reader.organization_id, url)
     text = hls.media_playlist(find_rendition(outline, rendition), _links(request, url))
-    return _kept(text.encode(), hls.MEDIA_TYPE, MANIFEST_AGE_S)
+    return _kept(text.encode(), HLS_TYPE, MANIFEST_AGE_S)
 
 
 async def get_init(
@@ -152,11 +153,11 @@ def _cache_control(age_s: int) -> str:
 
 
 for _path, _endpoint, _types, _summary in (
-    ("/manifest.m3u8", get_hls, (hls.MEDIA_TYPE,), "A source for HLS players"),
+    ("/manifest.m3u8", get_hls, (HLS_TYPE,), "A source for HLS players"),
     ("/manifest.mpd", get_dash, (dash.MEDIA_TYPE,), "A source for DASH players"),
     ("/manifest.json", get_json, (json_manifest.MEDIA_TYPE,), "A source, described in JSON"),
     ("/presets", get_presets, ("application/json",), "The possible renditions"),
-    ("/{rendition}/playlist.m3u8", get_playlist, (hls.MEDIA_TYPE,), "The segments of a rendition"),
+    ("/{rendition}/playlist.m3u8", get_playlist, (HLS_TYPE,), "The segments of a rendition"),
     (
         "/{rendition}/init.{extension}",
         get_init,

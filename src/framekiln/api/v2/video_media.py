@@ -15,11 +15,11 @@ from framekiln.api.v2.videos import video_request
 from framekiln.composition.layers.values import Extension
 from framekiln.kit.ids import OrganizationId
 from framekiln.media.film_containers import FILM_CONTAINERS
+from framekiln.media.segments.hls_playlists import MEDIA_TYPE
 from framekiln.renders.output import media_type_of
 from framekiln.storage.errors import BlobNotFound
 from framekiln.videos.errors import NotAFilm
 from framekiln.videos.frames import MAX_TIME_S, EncodedFrame, FrameRequest
-from framekiln.videos.hls.playlists import MEDIA_TYPE
 from framekiln.videos.model import Video
 
 router = APIRouter(prefix="/v2", tags=["videos"])

@@ -1,19 +1,26 @@
-"""HLS playlists (RFC 8216, version 7) of a film that may still be growing. Pure."""
+"""The HLS playlists of a film that may still be growing. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import ceil
 from typing import Final
 
-MEDIA_TYPE: Final = "application/vnd.apple.mpegurl"
+from framekiln.media.segments.hls_playlists import (
+    HlsSegment,
+    HlsSound,
+    HlsVariant,
+    PlaylistType,
+    segment_playlist,
+    variant_playlist,
+)
+
 PICTURE: Final = "picture"
 SOUND: Final = "sound"
 TRACKS: Final = (PICTURE, SOUND)
 
 
 @dataclass(frozen=True)
-class HlsVariant:
+class FilmFormat:
     """What players are told before they choose."""
 
     picture_codecs: str
@@ -24,26 +31,16 @@ class HlsVariant:
     bits_per_s: int
 
 
-def main_playlist(variant: HlsVariant, *, query: str = "") -> str:
+def main_playlist(film: FilmFormat, *, query: str = "") -> str:
     """Return the playlist that players begin with; `query` goes with every address."""
-    fields = [
-        f"BANDWIDTH={variant.bits_per_s}",
-        f'CODECS="{variant.picture_codecs},{variant.sound_codecs}"',
-        f"RESOLUTION={variant.width_px}x{variant.height_px}",
-        f"FRAME-RATE={float(variant.fps):.3f}",
-        'AUDIO="sound"',
-    ]
-    return _text(
-        [
-            "#EXTM3U",
-            "#EXT-X-VERSION:7",
-            "#EXT-X-INDEPENDENT-SEGMENTS",
-            '#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="sound",NAME="Sound",DEFAULT=YES,AUTOSELECT=YES,'
-            f'CHANNELS="2",URI="stream/{SOUND}.m3u8{query}"',
-            f"#EXT-X-STREAM-INF:{','.join(fields)}",
-            f"stream/{PICTURE}.m3u8{query}",
-        ]
+    variant = HlsVariant(
+        uri=f"stream/{PICTURE}.m3u8{query}",
+        codecs=(film.picture_codecs, film.sound_codecs),
+        bits_per_s=film.bits_per_s,
+        size_px=(film.width_px, film.height_px),
+        fps=film.fps,
     )
+    return variant_playlist([variant], HlsSound(f"stream/{SOUND}.m3u8{query}", channels=2))
 
 
 def media_playlist(
@@ -58,19 +55,15 @@ def media_playlist(
 
     It is of type EVENT to its end: a playlist that is being watched may not change its type.
     """
-    lines = [
-        "#EXTM3U",
-        "#EXT-X-VERSION:7",
-        f"#EXT-X-TARGETDURATION:{max(1, ceil(target_s))}",
-        "#EXT-X-MEDIA-SEQUENCE:0",
-        "#EXT-X-PLAYLIST-TYPE:EVENT",
-        "#EXT-X-INDEPENDENT-SEGMENTS",
-        f'#EXT-X-MAP:URI="{track}/init.mp4{query}"',
+    segments = [
+        HlsSegment(duration_s, f"{track}/{number}.m4s{query}")
+        for number, duration_s in enumerate(durations_s)
     ]
-    for number, duration_s in enumerate(durations_s):
-        lines += [f"#EXTINF:{float(duration_s):.6f},", f"{track}/{number}.m4s{query}"]
-    return _text([*lines, *(["#EXT-X-ENDLIST"] if is_over else [])])
-
-
-def _text(lines: list[str]) -> str:
-    return "\n".join(lines) + "\n"
+    return segment_playlist(
+        segments,
+        init_uri=f"{track}/init.mp4{query}",
+        target_s=target_s,
+        first_number=0,
+        playlist_type=PlaylistType.EVENT,
+        is_over=is_over,
+    )

@@ -30,7 +30,7 @@ from framekiln.storage.errors import BlobNotFound
 from framekiln.timeline import SOUND_RATE_HZ
 from framekiln.videos.errors import NotAFilm
 from framekiln.videos.hls.package import HlsPackage
-from framekiln.videos.hls.playlists import PICTURE, SOUND, HlsVariant, main_playlist, media_playlist
+from framekiln.videos.hls.playlists import PICTURE, SOUND, FilmFormat, main_playlist, media_playlist
 from framekiln.videos.model import Video
 from framekiln.videos.service import video_not_ready
 
@@ -102,7 +102,7 @@ class HlsStreams:
             codecs, size = picture.codecs, (picture.width_px, picture.height_px)
         else:
             codecs, size, peak = await self._first_slice(film)
-        variant = HlsVariant(
+        film_format = FilmFormat(
             picture_codecs=codecs,
             sound_codecs=sound.codecs,
             width_px=size[0],
@@ -110,7 +110,7 @@ class HlsStreams:
             fps=film.fps,
             bits_per_s=round((peak + sound.peak_bits_per_s) * _OVERHEAD),
         )
-        return main_playlist(variant, query=query)
+        return main_playlist(film_format, query=query)
 
     async def media_playlist(self, video: Video, track: str, *, query: str = "") -> str:
         """Return the list of a track's segments so far."""
