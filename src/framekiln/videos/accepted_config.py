@@ -1,6 +1,6 @@
 """Validates a posted config and its files into an accepted config. Pure."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -14,7 +14,7 @@ from framekiln.composition.layers import (
     read_config,
     write_config,
 )
-from framekiln.composition.layers.config_json import parse_config
+from framekiln.composition.layers.config_json import parse_config, unread_layers
 from framekiln.composition.layers.values import Extension
 from framekiln.media.images.still_formats import JpegFormat, PngFormat, WebpFormat
 from framekiln.renders.output import FilmFormat, OutputFormat
@@ -103,7 +103,8 @@ def _placed(value: Mapping[str, Any], addresses: Mapping[str, str]) -> dict[str,
 
 
 def _check_layers_exist(value: Mapping[str, Any], named: Mapping[str, str]) -> None:
-    unknown = sorted(named.keys() - set(_layer_ids(value)))
+    known = {str(layer["id"]) for layer in unread_layers(value) if layer.get("id") is not None}
+    unknown = sorted(named.keys() - known)
     if unknown:
         raise InvalidConfig(
             [
@@ -115,14 +116,3 @@ def _check_layers_exist(value: Mapping[str, Any], named: Mapping[str, str]) -> N
                 for name in unknown
             ]
         )
-
-
-def _layer_ids(value: Mapping[str, Any]) -> Iterator[str]:
-    waiting: list[Any] = [value]
-    while waiting:
-        item = waiting.pop()
-        layers = item.get("layers") if isinstance(item, Mapping) else None
-        for layer in layers if isinstance(layers, list) else ():
-            waiting.append(layer)
-            if isinstance(layer, Mapping) and layer.get("id") is not None:
-                yield str(layer["id"])

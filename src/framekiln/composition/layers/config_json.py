@@ -155,18 +155,25 @@ def _inside(item: object) -> Iterator[object]:
         yield from item
 
 
-def _ids_in(config: object) -> Iterator[str]:
+def unread_layers(config: object) -> Iterator[Mapping[str, Any]]:
+    """Yield every layer of a config that was not read yet, those in groups as well."""
     waiting = [config]
     while waiting:
         item = waiting.pop()
         layers = item.get("layers") if isinstance(item, Mapping) else None
         for layer in layers if isinstance(layers, list | tuple) else ():
             waiting.append(layer)
-            layer_id = layer.get("id") if isinstance(layer, Mapping) else None
-            if isinstance(layer_id, str):
-                yield layer_id
-            elif isinstance(layer_id, int) and abs(layer_id) <= 2**53:
-                yield str(layer_id)
+            if isinstance(layer, Mapping):
+                yield layer
+
+
+def _ids_in(config: object) -> Iterator[str]:
+    for layer in unread_layers(config):
+        layer_id = layer.get("id")
+        if isinstance(layer_id, str):
+            yield layer_id
+        elif isinstance(layer_id, int) and abs(layer_id) <= 2**53:
+            yield str(layer_id)
 
 
 @dataclass(frozen=True)
@@ -334,15 +341,13 @@ def read_stored_config(value: object) -> ParsedConfig:
     """Return a config of ours; addresses that are no remote ones came with its request."""
     parsed = parse_config(value)
     assert isinstance(parsed, Mapping)
-    return read_config(parsed, ReadOptions(uploads=dict(_uploads(parsed))))
-
-
-def _uploads(value: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    for layer in value.get("layers", ()):
-        address = layer.get("file")
-        if isinstance(address, str) and not address.lower().startswith(_REMOTE):
-            yield layer["id"], address
-        yield from _uploads(layer)
+    files = {layer["id"]: layer.get("file") for layer in unread_layers(parsed)}
+    uploads = {
+        layer_id: address
+        for layer_id, address in files.items()
+        if isinstance(address, str) and not address.lower().startswith(_REMOTE)
+    }
+    return read_config(parsed, ReadOptions(uploads=uploads))
 
 
 def has_own_length(layer: Layer) -> bool:
