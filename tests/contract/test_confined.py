@@ -282,7 +282,7 @@ async def test_links_and_pipes_left_by_a_child_are_removed(
 ) -> None:
     (tmp_path / "secret").write_text("secret")
     args = {"secret": str(tmp_path / "secret")}
-    with pytest.raises(ConfinedFailed, match=r"no file: track\.mp4"):
+    with pytest.raises(ConfinedFailed, match=r"not a file: track\.mp4"):
         await run_confined(f"{TASKS}:{task}", args, limits=LIMITS, folder=folder)
     assert not any("track.mp4" in names for _, _, names in os.walk(folder))
     shutil.rmtree(folder)

@@ -59,7 +59,7 @@ def test_an_empty_file_is_told_so(tmp_path: Path) -> None:
 def test_other_files_are_told_what_is_read(tmp_path: Path, data: bytes) -> None:
     path = tmp_path / "a.mp4"
     path.write_bytes(data)
-    assert "known are MP4, MOV" in refusal(path)
+    assert "supported formats are MP4, MOV" in refusal(path)
 
 
 def many_small_samples(data: bytearray) -> None:

@@ -403,7 +403,7 @@ async def test_init_segments_that_cannot_be_taken(
     data = (tmp_path / "f.mp4").read_bytes()
     answer = await put(app, file_id, "1/init", data[: data.index(b"moof") - 4])
     assert error_of(answer) == (422, "unsupported_coding")
-    assert "encoded anew" in answer.json()["message"]
+    assert "re-encoded" in answer.json()["message"]
 
 
 async def test_bytes_that_are_no_fragment(app: AppHarness, tracks: list[LocalTrack]) -> None:

@@ -105,12 +105,15 @@ REFUSED: dict[str, tuple[list[str], str]] = {
         "--output film.avi: the name must end in .mp4",
     ),
     "no ending": (["page.html", "-o", "film"], "--output film: the name must end in .mp4"),
-    "a still of a length": (["page.html", "-o", "a.png", "--duration-ms", "9"], "--duration-ms is"),
+    "a still of a length": (
+        ["page.html", "-o", "a.png", "--duration-ms", "9"],
+        "--duration-ms works",
+    ),
     "a film at a time": (
         ["page.html", "-o", "film.mp4", "--at", "1s"],
         "--at works only for stills",
     ),
-    "no time": (["page.html", "-o", "a.png", "--at", "later"], "--at later: say milliseconds"),
+    "no time": (["page.html", "-o", "a.png", "--at", "later"], "--at later: must be milliseconds"),
     "no data": (["page.html", "-o", "film.mp4", "--data", "[]"], "--data needs a JSON object"),
     "one pipe": (["-", "-o", "film.mp4", "--data-file", "-"], "standard input is either"),
     "no index": ([".", "-o", "film.mp4"], ". has no index.html: name the page"),

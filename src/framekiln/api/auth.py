@@ -151,7 +151,7 @@ async def _reader(request: Request) -> Reader:
 
 async def _token_reader(request: Request, text: str, proof: AuthMethod) -> Reader:
     if request.method not in SAFE_METHODS:
-        raise TokenElsewhere("this token allows only GET and HEAD")
+        raise TokenElsewhere("this token only allows reading: GET and HEAD")
     tokens = services_of(request).tokens
     read = tokens.read_url if proof is AuthMethod.URL_TOKEN else tokens.read_media
     organization_id = await read(text, request_target(request))

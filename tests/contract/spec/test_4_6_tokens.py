@@ -329,7 +329,7 @@ class TestUploads:
         path = f"{self.COLLECTION}/7/upload"
         for url in (f"{self.COLLECTION}/7", f"https://evil.example{path}"):
             token = await self.signed(stage, issued, url)
-            assert "only reads" in refusal(await stage.ask(path, token, method="POST"))
+            assert "only allows reading" in refusal(await stage.ask(path, token, method="POST"))
 
     async def test_it_ends_with_its_key(self, stage: Stage, issued: IssuedKey) -> None:
         token = await self.signed(stage, issued, self.COLLECTION)

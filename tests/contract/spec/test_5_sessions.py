@@ -357,7 +357,7 @@ class TestSigning:
         browser, asked = await place.logged_in(), RequestTarget("/api/v1/unprocessed_files")
         for route in ("/ef-sign-url", "/api/v1/url-token"):
             answer = await browser.post(route, json={"url": asked.path}, headers=OWN)
-            with pytest.raises(Unauthenticated, match="only reads"):
+            with pytest.raises(Unauthenticated, match="only allows reading"):
                 await place.services.tokens.read_upload(answer.json()["token"], asked)
 
     @pytest.mark.parametrize("route", SIGN_ROUTES)
