@@ -19,7 +19,8 @@ from framekiln.media.segments.outline import make_outline
 from framekiln.media.segments.renditions import Outline
 from framekiln.media.segments.tasks import SEGMENT_TASK, TASKS_MODULE
 from framekiln.playback import store
-from framekiln.playback.model import MediaNotReady, PlaybackSource
+from framekiln.playback.errors import MediaNotReady
+from framekiln.playback.model import PlaybackSource
 from framekiln.playback.service import Playback
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import AppHarness, open_app

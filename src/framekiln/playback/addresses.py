@@ -5,7 +5,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from framekiln.kit.ids import FileId, RenderId, parse_uuid
-from framekiln.playback.model import SourceAddressInvalid
+from framekiln.playback.errors import SourceAddressInvalid
 
 MAX_ADDRESS_CHARS: Final = 8192
 _FILE_SCHEME: Final = "file-id:"

@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import Any, NewType
 from uuid import UUID
 
-from framekiln.kit.errors import Blame, InvalidInput, NotFound, Unavailable
 from framekiln.kit.ids import OrganizationId
 from framekiln.media.segments.renditions import AUDIO, Outline
 
@@ -72,38 +71,6 @@ class MadeSegment:
 
 
 # Players look for the first words of these messages, and stay quiet.
-
-
-class RenditionNotFound(NotFound):
-    """The source has no such rendition."""
-
-    code = "rendition_not_found"
-
-
-class PlaybackSegmentNotFound(NotFound):
-    """The rendition has no segment with this number."""
-
-    code = "segment_not_found"
-
-
-class InitNotFound(NotFound):
-    """The source has no such rendition, so it has no init segment."""
-
-    code = "init_segment_not_found"
-
-
-class SourceAddressInvalid(InvalidInput):
-    """`url` is neither an https address nor a file of this service."""
-
-    code = "source_address_invalid"
-
-
-class MediaNotReady(Unavailable):
-    """The segment is not ready yet; try again soon."""
-
-    code = "media_not_ready"
-    # Nobody's: its words may be told.
-    blame = Blame.CALLER
 
 
 def topic(source_id: SourceId) -> str:

@@ -3,12 +3,8 @@
 from typing import Final
 
 from framekiln.media.segments.renditions import Outline, Rendition
-from framekiln.playback.model import (
-    InitNotFound,
-    PlaybackSegmentNotFound,
-    RenditionNotFound,
-    SegmentName,
-)
+from framekiln.playback.errors import InitNotFound, PlaybackSegmentNotFound, RenditionNotFound
+from framekiln.playback.model import SegmentName
 
 SEGMENT_TYPE: Final = "video/iso.segment"
 SELF_CONTAINED_TYPE: Final = "video/mp4"

@@ -19,10 +19,10 @@ from framekiln.kit.ids import FileId, OrganizationId
 from framekiln.media.segments.renditions import AUDIO, Outline
 from framekiln.playback import store
 from framekiln.playback.addresses import address_of
+from framekiln.playback.errors import MediaNotReady
 from framekiln.playback.jobs import segment_job
 from framekiln.playback.model import (
     MadeSegment,
-    MediaNotReady,
     PlaybackSource,
     SegmentName,
     SourceId,

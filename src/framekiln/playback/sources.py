@@ -14,14 +14,9 @@ from framekiln.kit.confined.errors import rebuild_error
 from framekiln.kit.ids import FileId, OrganizationId, RenderId, new_uuid
 from framekiln.playback import store
 from framekiln.playback.addresses import check_web_address, file_id_in, render_id_in
+from framekiln.playback.errors import SourceAddressInvalid
 from framekiln.playback.jobs import probe_job
-from framekiln.playback.model import (
-    PlaybackSource,
-    SourceAddressInvalid,
-    SourceId,
-    SourceStatus,
-    SourceTracks,
-)
+from framekiln.playback.model import PlaybackSource, SourceId, SourceStatus, SourceTracks
 from framekiln.renders.model import Render, RenderNotComplete
 from framekiln.renders.output import container_of
 from framekiln.renders.service import Renders

@@ -5,7 +5,7 @@ from uuid import UUID
 import pytest
 
 from framekiln.playback.addresses import check_web_address, file_id_in
-from framekiln.playback.model import SourceAddressInvalid
+from framekiln.playback.errors import SourceAddressInvalid
 
 FILE = UUID("a3b9a0db-3ccd-44aa-9ad0-0148b11eba61")
 
