@@ -1,4 +1,4 @@
-"""What Procrastinate needs of a database, on our own pool and listening connection."""
+"""Procrastinate's database connector, on our own pool and listening connection."""
 
 from collections.abc import Iterable
 from typing import Any, LiteralString
@@ -42,7 +42,7 @@ class PoolConnector(BaseAsyncConnector):
             return await cursor.fetchall()
 
     async def listen_notify(self, on_notification: Notify, channels: Iterable[str]) -> None:
-        """Listen until cancelled; what is lost while reconnecting is found by polling."""
+        """Listen until cancelled; polling finds what is missed while reconnecting."""
 
         async def pass_on(notification: psycopg.Notify) -> None:
             await on_notification(channel=notification.channel, payload=notification.payload)

@@ -1,6 +1,6 @@
 """Records failures: on a job's last attempt, with the reason, even while the database is down.
 
-Knows no render and no file: whoever uses it says how the failure is recorded.
+Knows no domain: the caller says how the failure is recorded.
 """
 
 import asyncio
@@ -24,31 +24,31 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True)
 class Failure:
-    """Why something failed for good, as its owner is told."""
+    """The final error of something, as its owner sees it."""
 
     code: str
     message: str
     warnings: tuple[str, ...] = ()
-    """What was noticed before, and may be the cause."""
+    """Earlier warnings that may name the cause."""
 
 
 @asynccontextmanager
 async def fail_on_last_attempt(
     job: JobContext, record: Callable[[Failure], Awaitable[Any]]
 ) -> AsyncIterator[None]:
-    """Record why a job fails when it fails for good; while the queue tries again it goes on."""
+    """Record why a job fails on its last attempt; before that, let the queue retry it."""
     try:
         yield
     except Exception as error:
         if job.will_retry(error):
             raise
         failure = failure_of(error)
-        log.warning("failed for good", code=failure.code, reason=failure.message)
+        log.warning("job.gave_up", code=failure.code, reason=failure.message)
         await retry_while_database_down(lambda: record(failure))
 
 
 async def retry_while_database_down(step: Callable[[], Awaitable[ResultT]]) -> ResultT:
-    """Do the last write of a job even if the database is away for a while."""
+    """Call `step` until the database is available; give up after `DATABASE_TIMEOUT_S`."""
     try:
         async with asyncio.timeout(DATABASE_TIMEOUT_S) as limit:
             while True:
@@ -59,14 +59,14 @@ async def retry_while_database_down(step: Callable[[], Awaitable[ResultT]]) -> R
     except TimeoutError as error:
         if not limit.expired():
             raise
-        # What it is, so that the queue tries again, however often it has.
-        message = f"PostgreSQL was away for more than {DATABASE_TIMEOUT_S:g} s"
+        # The queue retries this error without limit.
+        message = f"PostgreSQL was not available for {DATABASE_TIMEOUT_S:g} s"
         raise DatabaseUnavailable(message) from error
 
 
 def failure_of(error: Exception) -> Failure:
-    """Return what the owner is told of an error."""
+    """Return the failure that the owner sees for an error."""
     if isinstance(error, FramekilnError):
         return Failure(error.code, error.message, error.warnings)
-    log.error("unexpected error", exc_info=error)
+    log.error("job.unexpected_error", exc_info=error)
     return Failure("internal_error", f"unexpected error: {type(error).__name__}")

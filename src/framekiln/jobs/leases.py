@@ -1,8 +1,8 @@
-"""How a worker takes, keeps and gives back jobs while the database comes and goes.
+"""Fetches, finishes and releases the jobs of a worker, also across database outages.
 
-Procrastinate's own manager raises when PostgreSQL is away, which would silence the heartbeat and
-leave finished jobs unrecorded. This one waits, and knows what to do about answers that were lost:
-a job fetched by a lost answer is adopted, and a job is only ended by the run that holds it.
+Procrastinate's own manager raises when PostgreSQL is down, which would stop the heartbeat and leave
+finished jobs unrecorded. This one waits and retries. It also handles lost responses: a job whose
+fetch response was lost is adopted, and only the attempt that holds a job can finish it.
 """
 
 import asyncio
@@ -20,8 +20,8 @@ from framekiln.db.pool import DatabaseUnavailable
 
 PAUSE_S = 0.5
 
-# Both end nothing when the job was swept and belongs to another run by now, and may be
-# repeated when the answer to the first try was lost.
+# Both do nothing if the job was swept and belongs to another attempt, so they can be repeated
+# when the first response was lost.
 FINISH: LiteralString = """
 WITH mine AS (
     SELECT id FROM procrastinate_jobs
@@ -42,7 +42,7 @@ WITH mine AS (
 )
 SELECT id, procrastinate_retry_job_v2(id, %(retry_at)s::timestamptz, NULL, NULL, NULL) FROM mine
 """
-# An upsert: whoever took us for dead has deleted the row.
+# An upsert: the sweep deletes the row of a worker that it considers dead.
 BEAT: LiteralString = """
 INSERT INTO procrastinate_workers (id, last_heartbeat) OVERRIDING SYSTEM VALUE
 VALUES (%(worker_id)s, now())
@@ -55,50 +55,50 @@ log = structlog.get_logger(__name__)
 
 
 class LeaseManager(JobManager):
-    """Procrastinate's job manager for one worker, patient with the database."""
+    """Procrastinate's job manager for one worker; it waits while the database is down."""
 
     def __init__(self, connector: BaseAsyncConnector) -> None:
         super().__init__(connector)
-        # The runs begun and not yet recorded, as (job id, attempts before it).
-        self._held: set[tuple[int, int]] = set()
-        self._in_hurry = False
+        # Attempts that were started and not yet recorded, as (job id, attempts before it).
+        self._running: set[tuple[int, int]] = set()
+        self._is_stopping = False
 
-    def hurry(self) -> None:
-        """Stop waiting for the database: the process is about to end."""
-        self._in_hurry = True
+    def stop_waiting(self) -> None:
+        """Do not wait for the database any more: the process is about to end."""
+        self._is_stopping = True
 
     async def prune_stalled_workers(self, seconds_since_heartbeat: float) -> list[int]:
-        """Leave that to the sweep, which gives the jobs back in the same transaction."""
+        """Do nothing: the sweep does it, and releases the jobs in the same transaction."""
         return []
 
     async def register_worker(self) -> int:
         """Return the id of a new worker."""
-        return await self._patiently(super().register_worker)
+        return await self._retry_while_down(super().register_worker)
 
     async def update_heartbeat(self, worker_id: int) -> None:
-        """Show that the worker is alive; a beat that fails is made up for by the next."""
+        """Send a heartbeat; if it fails, the next one makes up for it."""
         try:
             await self.connector.execute_query_async(BEAT, worker_id=worker_id)
         except (DatabaseUnavailable, psycopg.Error) as error:
             log.warning("worker.heartbeat_failed", worker_id=worker_id, error=str(error))
 
     async def fetch_job(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
-        """Take the next job, or one that was taken for us by an answer that got lost."""
-        is_answer_lost = False
+        """Fetch the next job, or one that was fetched before but whose response was lost."""
+        is_response_lost = False
         while True:
             try:
-                job = await self._find_unheld(worker_id) if is_answer_lost else None
+                job = await self._find_unknown(worker_id) if is_response_lost else None
                 job = job or await super().fetch_job(queues, worker_id)
-                return self._hold(job) if job else None
+                return self._track(job) if job else None
             except DatabaseUnavailable as error:
-                is_answer_lost = True
+                is_response_lost = True
                 await self._pause(error)
             except psycopg.errors.ForeignKeyViolation:
-                log.warning("worker.was_taken_for_dead", worker_id=worker_id)
+                log.warning("worker.was_considered_dead", worker_id=worker_id)
                 await self.update_heartbeat(worker_id)
 
     async def finish_job(self, job: Job, status: Status, delete_job: bool) -> None:
-        """Record the end of a run; a cancelled job leaves no row."""
+        """Record the end of an attempt; the row of a cancelled job is deleted."""
         await self._end(
             job, FINISH, status=status.value, delete_job=delete_job or status is Status.ABORTED
         )
@@ -111,25 +111,25 @@ class LeaseManager(JobManager):
         queue: str | None = None,
         lock: str | None = None,
     ) -> None:
-        """Give the job back to its queue, at once when `retry_at` is None."""
+        """Return the job to its queue, at once if `retry_at` is None."""
         try:
             await self._end(job, RETRY, retry_at=retry_at)
         except psycopg.errors.UniqueViolation:
-            # One with the same dedupe key was queued meanwhile: it does this one's work.
+            # A job with the same dedupe key was queued meanwhile and does this work.
             log.info("job.superseded", job_id=job.id, dedupe_key=job.queueing_lock)
             await self._end(job, FINISH, status=Status.FAILED.value, delete_job=True)
 
-    def _hold(self, job: Job) -> Job:
-        self._held.add(_run_of(job))
-        # Wrapped: they become keyword arguments, and a name like "self" would not do as one.
+    def _track(self, job: Job) -> Job:
+        self._running.add(_attempt_of(job))
+        # Wrapped, because they become keyword arguments, and a name like "self" would clash.
         return job.evolve(task_kwargs={"args": job.task_kwargs})
 
-    async def _find_unheld(self, worker_id: int) -> Job | None:
+    async def _find_unknown(self, worker_id: int) -> Job | None:
         jobs = await self.list_jobs_async(worker_id=worker_id, status=Status.DOING.value)
-        return next((job for job in jobs if _run_of(job) not in self._held), None)
+        return next((job for job in jobs if _attempt_of(job) not in self._running), None)
 
     async def _end(self, job: Job, query: LiteralString, **arguments: Any) -> None:
-        rows = await self._patiently(
+        rows = await self._retry_while_down(
             lambda: self.connector.execute_query_all_async(
                 query,
                 job_id=job.id,
@@ -138,11 +138,11 @@ class LeaseManager(JobManager):
                 **arguments,
             )
         )
-        self._held.discard(_run_of(job))
+        self._running.discard(_attempt_of(job))
         if not rows:
-            log.warning("job.not_ours_to_end", job_id=job.id, attempt=job.attempts + 1)
+            log.warning("job.lost", job_id=job.id, attempt=job.attempts + 1)
 
-    async def _patiently(self, work: Callable[[], Awaitable[T]]) -> T:
+    async def _retry_while_down(self, work: Callable[[], Awaitable[T]]) -> T:
         while True:
             try:
                 return await work()
@@ -150,12 +150,12 @@ class LeaseManager(JobManager):
                 await self._pause(error)
 
     async def _pause(self, error: DatabaseUnavailable) -> None:
-        if self._in_hurry:
+        if self._is_stopping:
             raise error
-        log.warning("worker.waits_for_database", error=error.message)
+        log.warning("worker.waiting_for_database", error=error.message)
         await asyncio.sleep(PAUSE_S)
 
 
-def _run_of(job: Job) -> tuple[int, int]:
+def _attempt_of(job: Job) -> tuple[int, int]:
     assert job.id is not None
     return job.id, job.attempts

@@ -1,4 +1,4 @@
-"""The words of the job port: what is deferred, what a handler gets, what an operator sees."""
+"""Types of the job queue: new jobs, the context of a handler, records for operators."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
@@ -10,11 +10,11 @@ from framekiln.db.pool import DatabaseUnavailable
 from framekiln.kit.errors import Conflict, FramekilnError, InvalidInput, NotFound
 
 STALLED_AFTER_S = 20.0
-"""A worker silent for so long is taken for dead; four heartbeats by default."""
+"""A worker without a heartbeat for this long counts as dead; by default it missed four."""
 
 
 class JobStatus(StrEnum):
-    """Where a job stands; one that succeeded or was cancelled is gone."""
+    """The status of a job; a job that succeeded or was cancelled is deleted."""
 
     TODO = "todo"
     DOING = "doing"
@@ -28,7 +28,7 @@ class NaiveRunAt(InvalidInput):
 
 
 class JobNotFound(NotFound):
-    """There is no such job, or no longer."""
+    """There is no such job, or it was deleted."""
 
     code = "job_not_found"
 
@@ -47,7 +47,7 @@ class JobAlreadyQueued(Conflict):
 
 @dataclass(frozen=True)
 class NewJob:
-    """Work to be done later. While one with the same `dedupe_key` waits, it is not added."""
+    """A job to be queued. It is not added while one with the same `dedupe_key` waits."""
 
     kind: str
     args: Mapping[str, Any]
@@ -59,31 +59,31 @@ class NewJob:
 
     def __post_init__(self) -> None:
         if self.run_at is not None and self.run_at.tzinfo is None:
-            raise NaiveRunAt(f"run_at of the {self.kind} job has no time zone; give it in UTC.")
+            raise NaiveRunAt(f"run_at of the {self.kind} job has no time zone; use UTC")
 
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How often, and after how long, a job that raised runs again."""
+    """How often a job that raised is retried, and after which delays."""
 
     max_attempts: int = 3
     first_delay_s: float = 1.0
     max_delay_s: float = 60.0
 
     def delay_s(self, error: BaseException, attempt: int) -> float | None:
-        """Return how long to wait before the next attempt, or None to fail for good."""
+        """Return the delay before the next attempt, or None if there is none."""
         if isinstance(error, FramekilnError) and not error.retryable:
             return None
-        # A database that is away is nobody's fault, however many workers died before.
+        # An outage of the database is not the fault of the job, so it costs no attempt.
         if attempt >= self.max_attempts and not isinstance(error, DatabaseUnavailable):
             return None
-        # The exponent is capped: 2**1024 is more than a float holds.
+        # The exponent is capped: 2**1024 overflows a float.
         return float(min(self.max_delay_s, self.first_delay_s * 2 ** min(attempt - 1, 60)))
 
 
 @dataclass(frozen=True)
 class JobContext:
-    """What a handler gets. `attempt` is 1 at first, one more for each retry or take-over."""
+    """The argument of a handler. `attempt` starts at 1; each retry or take-over adds one."""
 
     job_id: int
     kind: str
@@ -92,7 +92,7 @@ class JobContext:
     retries: RetryPolicy = field(default_factory=RetryPolicy, compare=False)
 
     def will_retry(self, error: BaseException) -> bool:
-        """Tell whether the job runs again if its handler raises this."""
+        """Whether the job runs again if its handler raises this error."""
         return self.retries.delay_s(error, self.attempt) is not None
 
 
@@ -101,7 +101,7 @@ Handler = Callable[[JobContext], Awaitable[None]]
 
 @dataclass(frozen=True)
 class JobRecord:
-    """A job as an operator sees it. `attempts` counts the runs that have ended."""
+    """A job as operators see it. `attempts` counts the attempts that have ended."""
 
     job_id: int
     kind: str
@@ -116,7 +116,7 @@ class JobRecord:
 
 @dataclass(frozen=True)
 class QueueDepth:
-    """How much waits, runs and has failed. `oldest_age_s` is of the longest runnable wait."""
+    """Jobs of a queue by status. `oldest_age_s` is the age of the oldest job that could run."""
 
     queue: str
     todo: int
@@ -127,9 +127,9 @@ class QueueDepth:
 
 @dataclass(frozen=True)
 class WorkerTiming:
-    """How often a worker shows that it is alive and looks for work by itself."""
+    """How often a worker sends a heartbeat and polls for jobs."""
 
     heartbeat_s: float = 5.0
     poll_s: float = 1.0
-    """New jobs are notified; retries, take-overs and scheduled jobs are found by looking."""
+    """New jobs are notified; retries, take-overs and scheduled jobs are found by polling."""
     retries: RetryPolicy = field(default_factory=RetryPolicy)

@@ -1,6 +1,6 @@
-"""Progress of a job, from any thread to the database, a few times a second.
+"""Reports the progress of a job, from any thread to the database, a few times a second.
 
-Only the newest word counts; a lost one costs nothing, and none is ever in the way of the work.
+Only the latest value is sent. A report may be lost, and none delays the work.
 """
 
 import asyncio
@@ -17,16 +17,16 @@ ValueT = TypeVar("ValueT")
 
 
 class ProgressReporter(Generic[ValueT]):
-    """Written by whoever works, passed on by a task of the event loop."""
+    """Takes values from the working thread; a task of the event loop sends them."""
 
     def __init__(self, send: Callable[[ValueT], Awaitable[Any]]) -> None:
         self._send = send
-        # One value, replaced whole, so that a reader never sees half of it.
+        # One reference, replaced at once, so that a reader never sees half a value.
         self._latest: ValueT | None = None
 
-    def report(self, word: ValueT) -> None:
-        """Say how things are now."""
-        self._latest = word
+    def report(self, value: ValueT) -> None:
+        """Replace the value to be sent."""
+        self._latest = value
 
     async def __aenter__(self) -> Self:
         self._task = asyncio.create_task(self._send_latest())
@@ -43,12 +43,12 @@ class ProgressReporter(Generic[ValueT]):
             await self._task
 
     async def _send_latest(self) -> None:
-        told = None
+        sent = None
         while True:
             await asyncio.sleep(_REPORT_INTERVAL_S)
-            now = self._latest
-            if now is None or now == told:
+            latest = self._latest
+            if latest is None or latest == sent:
                 continue
             with suppress(DatabaseUnavailable):
-                await self._send(now)
-                told = now
+                await self._send(latest)
+                sent = latest

@@ -1,7 +1,7 @@
-"""The job queue: deferring in the caller's transaction, and looking after what was deferred.
+"""The job queue: queues jobs in the caller's transaction, lists, cancels and retries them.
 
-Procrastinate's SQL functions do the work; only this package knows them. A job may run twice:
-its handler must bear that. Nothing here is periodic: a ticker elsewhere calls `sweep_stalled`.
+Procrastinate's SQL functions do the work; only this package knows them. A job may run twice, so
+handlers must be idempotent. Nothing here is periodic: the schedule calls `sweep_stalled`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,7 +32,7 @@ MAX_CONNECTIONS = 2
 DEFER = """
 SELECT unnest(procrastinate_defer_jobs_v1(%s::procrastinate_job_to_defer_v1[])) AS id
 """
-# A server that was away has heard no heartbeats: workers get the whole time to be heard again.
+# A server that was down received no heartbeats: after its start, workers get the full time.
 FIND_DEAD_WORKERS = """
 SELECT id FROM procrastinate_workers
 WHERE last_heartbeat < now() - %(older_than_s)s * interval '1 second'
@@ -85,14 +85,14 @@ log = structlog.get_logger(__name__)
 
 
 class JobQueue:
-    """The port through which everything else defers and runs jobs."""
+    """The queue through which all other packages queue and run jobs."""
 
     def __init__(self, conninfo: str) -> None:
         self._conninfo = conninfo
         self._database = Database(conninfo, max_connections=MAX_CONNECTIONS)
 
     async def open(self) -> None:
-        """Connect; raise `DatabaseUnavailable` when nobody answers in time."""
+        """Connect, or raise `DatabaseUnavailable` after a timeout."""
         await self._database.open()
 
     async def close(self) -> None:
@@ -100,11 +100,11 @@ class JobQueue:
         await self._database.close()
 
     async def defer(self, connection: Connection, job: NewJob) -> int | None:
-        """Queue a job in the caller's transaction; None when its dedupe key already waits."""
+        """Queue a job in the caller's transaction; None if one with its dedupe key waits."""
         return (await self.defer_many(connection, [job]))[0]
 
     async def defer_many(self, connection: Connection, jobs: Sequence[NewJob]) -> list[int | None]:
-        """Queue jobs in the caller's transaction; ids in the order given, as `defer` does."""
+        """Queue jobs in the caller's transaction; return what `defer` returns for each."""
         plain = [job for job in jobs if job.dedupe_key is None]
         plain_ids = iter(await _insert(connection, plain) if plain else [])
         ids: list[int | None] = []
@@ -116,7 +116,7 @@ class JobQueue:
     async def cancel(self, job_id: int, *, connection: Connection | None = None) -> bool:
         """Remove a waiting job, or cancel the handler of a running one; False when there is none.
 
-        With a connection it happens in the caller's transaction.
+        With a connection, it is part of the caller's transaction.
         """
         if connection is None:
             async with self._database.transaction() as own:
@@ -135,41 +135,41 @@ class JobQueue:
             )
             row = await cursor.fetchone()
             if row is None:
-                raise JobNotFound(f"There is no job {job_id}; one that succeeded is deleted.")
+                raise JobNotFound(f"there is no job {job_id}; jobs that succeeded are deleted")
             if row["status"] != JobStatus.FAILED:
                 raise JobNotFailed(
-                    f"Job {job_id} is {row['status']}; only a failed one is retried."
+                    f"job {job_id} is {row['status']}; only failed jobs can be retried"
                 )
             try:
                 await connection.execute(RETRY_FAILED, (job_id,))
             except psycopg.errors.UniqueViolation as error:
                 raise JobAlreadyQueued(
-                    f"Job {job_id} is not retried: one with the same dedupe key is waiting."
+                    f"job {job_id} is not retried: a job with the same dedupe key is waiting"
                 ) from error
 
     async def sweep_stalled(self, older_than_s: float = STALLED_AFTER_S) -> int:
-        """Give back the jobs of workers that stopped heart-beating; return how many."""
+        """Return the jobs of workers without a heartbeat to their queues; return how many."""
         async with self._database.transaction() as connection:
             cursor = await connection.execute(FIND_DEAD_WORKERS, {"older_than_s": older_than_s})
             workers = [row["id"] for row in await cursor.fetchall()]
             cursor = await connection.execute(FIND_STALLED, {"workers": workers})
             stalled = await cursor.fetchall()
-            given_back = [job["id"] for job in stalled if await _give_back(connection, job)]
+            released = [job["id"] for job in stalled if await _release(connection, job)]
             await connection.execute(
                 "DELETE FROM procrastinate_workers WHERE id = ANY(%s)", (workers,)
             )
         if stalled:
-            log.warning("jobs.taken_over", job_ids=given_back, dead_workers=workers)
-        return len(given_back)
+            log.warning("job.taken_over", job_ids=released, dead_workers=workers)
+        return len(released)
 
     async def depths(self) -> list[QueueDepth]:
-        """Return how full each queue is that holds a job."""
+        """Return the depth of each queue that has jobs."""
         async with self._database.connection() as connection:
             rows = await (await connection.execute(DEPTHS)).fetchall()
         return [QueueDepth(**row) for row in rows]
 
     async def has_waiting_of_others(self, queue: str, *, argument: str, value: str) -> bool:
-        """Tell whether a job waits whose argument is another than `value`."""
+        """Whether a job waits whose argument differs from `value`."""
         filters = {"queue": queue, "argument": argument, "value": value}
         async with self._database.connection() as connection:
             row = await (await connection.execute(OTHERS_WAIT, filters)).fetchone()
@@ -220,15 +220,15 @@ async def _insert(connection: Connection, jobs: Sequence[NewJob]) -> list[int]:
 
 async def _insert_unique(connection: Connection, job: NewJob) -> int | None:
     try:
-        # A savepoint, so that the refusal does not end the caller's transaction.
+        # A savepoint, so that the violation does not abort the caller's transaction.
         async with connection.transaction():
             return (await _insert(connection, [job]))[0]
     except psycopg.errors.UniqueViolation:
         return None
 
 
-async def _give_back(connection: Connection, job: DictRow) -> bool:
-    """Return the job to its queue; False when it is not wanted any more and was deleted."""
+async def _release(connection: Connection, job: DictRow) -> bool:
+    """Return the job to its queue; False if it was cancelled or superseded, and deleted."""
     if not job["abort_requested"]:
         try:
             async with connection.transaction():
@@ -237,7 +237,7 @@ async def _give_back(connection: Connection, job: DictRow) -> bool:
                 )
             return True
         except psycopg.errors.UniqueViolation:
-            # One with the same dedupe key was queued meanwhile: it does this one's work.
+            # A job with the same dedupe key was queued meanwhile and does this work.
             log.info("job.superseded", job_id=job["id"], dedupe_key=job["queueing_lock"])
     await connection.execute("SELECT procrastinate_finish_job_v1(%s, 'failed', true)", (job["id"],))
     return False

@@ -1,4 +1,4 @@
-"""Runs handlers for jobs: Procrastinate's worker, with our retries, cancellation and patience."""
+"""Runs job handlers: Procrastinate's worker with our retries, cancellation and leases."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -21,13 +21,13 @@ from framekiln.kit.clock import SystemClock
 from framekiln.kit.errors import FramekilnError
 
 MAX_CONNECTIONS = 3
-"""For fetching, heartbeats and recording ends; handlers bring their own."""
+"""For fetching, heartbeats and recording results; handlers use pools of their own."""
 
 log = structlog.get_logger(__name__)
 
 
 class HandlerCancelledItself(FramekilnError):
-    """A handler ended by a cancellation that nobody asked for."""
+    """A handler was cancelled although neither a user nor the worker requested it."""
 
     code = "handler_cancelled_itself"
     retryable = True
@@ -44,8 +44,8 @@ async def run_worker(
 ) -> None:
     """Work until cancelled; then cancel the running handlers and give their jobs back at once.
 
-    Outages of the database are waited out. Raises `DatabaseUnavailable` only when it is away
-    at the start.
+    It waits while the database is down, except at the start, where it raises
+    `DatabaseUnavailable`.
     """
     timing = timing or WorkerTiming()
     database = Database(conninfo, max_connections=MAX_CONNECTIONS)
@@ -81,12 +81,12 @@ async def _until_cancelled(running: asyncio.Task[None], leases: LeaseManager) ->
     try:
         await asyncio.shield(running)
     except asyncio.CancelledError:
-        leases.hurry()
+        leases.stop_waiting()
         running.cancel()
         await asyncio.wait([running])
         if not running.cancelled() and (error := running.exception()):
-            # What could not be given back is found by the sweep.
-            log.warning("worker.stopped_untidily", error=str(error))
+            # The sweep finds jobs that could not be released.
+            log.warning("worker.shutdown_failed", error=str(error))
         raise
 
 
@@ -112,7 +112,7 @@ async def _run_handler(handler: Handler, job: JobContext, running: RunningJob) -
         if reason is None:
             log.warning("job.cancelled_itself")
             raise HandlerCancelledItself(
-                f"The {job.kind} handler was cancelled from inside."
+                f"the handler of {job.kind} was cancelled, but nobody requested it"
             ) from error
         log.info("job.cancelled", reason=reason.value)
         if reason is AbortReason.USER_REQUEST:
@@ -125,14 +125,14 @@ async def _run_handler(handler: Handler, job: JobContext, running: RunningJob) -
 
 
 class _Retries(BaseRetryStrategy):
-    """Our policy in Procrastinate's words."""
+    """Adapts our retry policy to Procrastinate."""
 
     def __init__(self, policy: RetryPolicy) -> None:
         self._policy = policy
 
     def get_retry_decision(self, *, exception: BaseException, job: Job) -> RetryDecision | None:
         if isinstance(exception, asyncio.CancelledError):
-            # Only a worker that stops lets one through: the job is as good as new.
+            # Only a worker that stops gets here: the job is queued again at once.
             return RetryDecision()
         delay_s = self._policy.delay_s(exception, job.attempts + 1)
         if delay_s is None:

@@ -1,7 +1,7 @@
-"""Callbacks: a thing's own receiver, told of it once it has ended, beside all webhooks.
+"""Callbacks: a URL of a single resource, which gets the event that ends it.
 
-They are signed, tried again and guarded as webhooks are. All of an organization have one secret,
-so that an address may differ for each thing.
+They are signed, retried and guarded like webhooks. All callbacks of an organization share one
+secret, because every resource may have a URL of its own.
 """
 
 from dataclasses import replace
@@ -18,7 +18,7 @@ from framekiln.webhooks.outbox import Outbox
 from framekiln.webhooks.service import DNS_TIMEOUT_S, OLD_SECRET_LIFETIME
 from framekiln.webhooks.signatures import new_secret
 from framekiln.webhooks.stores import callback as callback_store
-from framekiln.webhooks.stores import delivery as lines
+from framekiln.webhooks.stores import delivery as delivery_store
 from framekiln.webhooks.stores import subscription as subscriptions
 
 _RETENTION: Final = timedelta(days=30)
@@ -37,7 +37,7 @@ class Callbacks:
         self._clock = clock
 
     async def url_error(self, url: str) -> str | None:
-        """Return why nothing may be sent to an address; None when it may."""
+        """Return why requests to a URL are refused; None if they are allowed."""
         try:
             await self._fetcher.check(url, within_s=DNS_TIMEOUT_S)
         except FetchRefused as error:
@@ -45,19 +45,19 @@ class Callbacks:
         return None
 
     async def send(self, connection: Connection, url: str, event: Event) -> None:
-        """Have an address told, if the caller's transaction succeeds."""
-        # First, as everybody does who touches lines and subscriptions.
-        await lines.lock_resource(connection, str(event.resource_id))
+        """Queue an event for a URL, in the caller's transaction."""
+        # First, in the same order as everywhere: resource, then subscription.
+        await delivery_store.lock_resource(connection, str(event.resource_id))
         receiver = await self._receiver(connection, event.organization_id, url)
         if not receiver.is_active:
-            # Nobody can resume it; that something new is to be told is reason enough.
+            # A callback has no owner who could resume it, so a new event does.
             await subscriptions.set_active(connection, receiver.id)
-            await lines.restart(connection, receiver.id, now=self._clock.now())
+            await delivery_store.restart(connection, receiver.id, now=self._clock.now())
             receiver = replace(receiver, state=SubscriptionState.ACTIVE, failing_since=None)
         await self._outbox.send_to(connection, [receiver], event)
 
     async def rotate_secret(self, organization_id: OrganizationId) -> str:
-        """Return a new secret, to be shown this once; the old one signs as well for a day."""
+        """Set a new secret and return it this once; the old one also signs for a day."""
         secret = new_secret()
         async with self._database.transaction() as connection:
             until = self._clock.now() + OLD_SECRET_LIFETIME
@@ -67,7 +67,7 @@ class Callbacks:
         return secret
 
     async def remove_idle(self) -> int:
-        """Forget addresses that nothing was sent to for long; return how many."""
+        """Delete URLs without recent deliveries; return how many."""
         before = self._clock.now() - _RETENTION
         async with self._database.transaction() as connection:
             idle = await callback_store.list_idle(connection, before=before, limit=_MAX_REMOVED)

@@ -1,4 +1,4 @@
-"""The log of deliveries, as owners read it, and sending one of them again."""
+"""The delivery log for owners, and redelivery."""
 
 from dataclasses import dataclass
 
@@ -15,13 +15,13 @@ from framekiln.webhooks.model import (
     DeliveryStatus,
     SubscriptionId,
 )
-from framekiln.webhooks.stores import delivery as lines
+from framekiln.webhooks.stores import delivery as delivery_store
 from framekiln.webhooks.stores import subscription as subscription_store
 
 
 @dataclass(frozen=True)
 class DeliveryDetail:
-    """A delivery with what is sent and all that was tried."""
+    """A delivery with its body and attempts."""
 
     delivery: Delivery
     body: str
@@ -29,7 +29,7 @@ class DeliveryDetail:
 
 
 class DeliveryLog:
-    """The deliveries of all organizations, as their owners see them."""
+    """The deliveries of all organizations, for their owners."""
 
     def __init__(self, database: Database, *, jobs: JobQueue, clock: Clock) -> None:
         self._database = database
@@ -46,7 +46,7 @@ class DeliveryLog:
     ) -> list[Delivery]:
         """Return deliveries of a subscription, newest first."""
         async with self._database.connection() as connection:
-            return await lines.list_newest(
+            return await delivery_store.list_newest(
                 connection,
                 organization_id,
                 subscription_id,
@@ -55,60 +55,62 @@ class DeliveryLog:
             )
 
     async def get(self, organization_id: OrganizationId, delivery_id: DeliveryId) -> DeliveryDetail:
-        """Return a delivery of the organization with all that is known of it."""
+        """Return a delivery of the organization, with its body and attempts."""
         async with self._database.connection() as connection:
             delivery = await _find(connection, organization_id, delivery_id)
             return DeliveryDetail(
                 delivery,
                 body=await subscription_store.find_body(connection, delivery.event_id),
-                attempts=await lines.list_attempts(connection, delivery.id),
+                attempts=await delivery_store.list_attempts(connection, delivery.id),
             )
 
     async def redeliver(
         self, organization_id: OrganizationId, delivery_id: DeliveryId
     ) -> DeliveryDetail:
-        """Send an event once more, as a new delivery; one that still waits is tried at once."""
+        """Send an event again, as a new delivery; a delivery that waits is sent at once."""
         async with self._database.transaction() as connection:
             delivery = await _find(connection, organization_id, delivery_id)
-            await lines.lock_resource(connection, delivery.resource_id)
+            await delivery_store.lock_resource(connection, delivery.resource_id)
             subscription = await subscription_store.lock(connection, delivery.subscription_id)
             if subscription is None:
                 raise _delivery_not_found(delivery_id)
             if not subscription.is_active:
                 raise WebhookPaused(
-                    f"webhook {subscription.id} is paused: resume it, and what waits is sent"
+                    f"webhook {subscription.id} is paused; resume it to send what waits"
                 )
-            # Once more: it may have ended while we waited for the locks.
+            # Read again: it may have ended while we waited for the locks.
             delivery = await _find(connection, organization_id, delivery_id)
-            again = await self._requeue(connection, delivery)
+            requeued = await self._requeue(connection, delivery)
             await self._jobs.defer(connection, send_job(subscription.id))
-        return await self.get(organization_id, again)
+        return await self.get(organization_id, requeued)
 
     async def _requeue(self, connection: Connection, delivery: Delivery) -> DeliveryId:
         now = self._clock.now()
         if delivery.status in (DeliveryStatus.PENDING, DeliveryStatus.SENDING):
-            await lines.retry_now(connection, delivery.id, now=now)
+            await delivery_store.retry_now(connection, delivery.id, now=now)
             return delivery.id
-        again = DeliveryId(new_uuid())
-        await lines.append(
+        new_id = DeliveryId(new_uuid())
+        await delivery_store.append(
             connection,
-            [(again, delivery.subscription_id)],
+            [(new_id, delivery.subscription_id)],
             event_id=delivery.event_id,
             resource_id=delivery.resource_id,
             redelivery_of=delivery.id,
             now=now,
         )
-        return again
+        return new_id
 
 
 async def _find(
     connection: Connection, organization_id: OrganizationId, delivery_id: DeliveryId
 ) -> Delivery:
-    delivery = await lines.find(connection, organization_id, delivery_id)
+    delivery = await delivery_store.find(connection, organization_id, delivery_id)
     if delivery is None:
         raise _delivery_not_found(delivery_id)
     return delivery
 
 
 def _delivery_not_found(delivery_id: DeliveryId) -> DeliveryNotFound:
-    return DeliveryNotFound(f"there is no delivery {delivery_id}; they are kept for 30 days")
+    return DeliveryNotFound(
+        f"there is no delivery {delivery_id}; deliveries are deleted after 30 days"
+    )

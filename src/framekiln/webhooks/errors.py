@@ -1,4 +1,4 @@
-"""What can be wrong with a request about webhooks."""
+"""Errors of webhook requests."""
 
 from framekiln.kit.errors import Conflict, InvalidInput, NotFound
 
@@ -10,36 +10,36 @@ class WebhookNotFound(NotFound):
 
 
 class DeliveryNotFound(NotFound):
-    """The organization has no such delivery, or no longer."""
+    """The organization has no such delivery, or it was deleted."""
 
     code = "webhook_delivery_not_found"
 
 
 class UnknownTopic(InvalidInput):
-    """Nothing is ever sent under this topic."""
+    """There is no such topic."""
 
     code = "unknown_topic"
 
 
 class InvalidWebhookUrl(InvalidInput):
-    """An address that nothing may be sent to."""
+    """Requests to this URL are not allowed."""
 
     code = "invalid_webhook_url"
 
 
 class WebhookPaused(Conflict):
-    """Nothing is sent to this webhook until it is resumed."""
+    """The webhook is paused; nothing is sent until it is resumed."""
 
     code = "webhook_paused"
 
 
 class TooManyWebhooks(Conflict):
-    """The organization has as many webhooks as it may have."""
+    """The organization has the maximum number of webhooks."""
 
     code = "too_many_webhooks"
 
 
 class NoSubscriberForTopic(Conflict):
-    """No active webhook of this key wants the topic that was to be tested."""
+    """No active webhook of this key subscribes to the topic to be tested."""
 
     code = "no_webhook_for_topic"

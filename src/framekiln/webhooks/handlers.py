@@ -1,7 +1,7 @@
-"""Job: send one delivery and write down what the receiver said.
+"""The job that sends one delivery and records the response.
 
-Only 2xx counts. Everything else is an attempt that failed, never a job that failed: when to try
-again is the delivery's business, not the queue's.
+Only 2xx is a success. Everything else is a failed attempt, never a failed job: deliveries are
+retried by their own schedule, not by the job queue.
 """
 
 import time
@@ -29,7 +29,7 @@ _MAX_EXCERPT_CHARS: Final = 500
 
 
 class SendWebhook:
-    """The handler of `webhook.send`."""
+    """Handles `webhook.send` jobs."""
 
     def __init__(
         self,
@@ -45,14 +45,14 @@ class SendWebhook:
         self._within_s = within_s
 
     async def __call__(self, job: JobContext) -> None:
-        """Send what is next for the subscription, if anything is."""
+        """Send the next delivery of the subscription, if there is one."""
         subscription_id = SubscriptionId(UUID(job.args["subscription_id"]))
         taken = await self._work.take(subscription_id, job_id=job.job_id)
         if taken is None:
             return
         attempt = await self._send(taken)
         log.info(
-            "webhook sent" if attempt.is_success else "webhook failed",
+            "webhooks.delivery_sent" if attempt.is_success else "webhooks.delivery_failed",
             delivery_id=str(taken.delivery.id),
             topic=taken.delivery.topic,
             number=attempt.number,
@@ -61,13 +61,13 @@ class SendWebhook:
         await retry_while_database_down(lambda: self._work.finish(taken, attempt))
 
     async def _send(self, taken: TakenDelivery) -> DeliveryAttempt:
-        started_at, begun_s = self._clock.now(), time.monotonic()
+        started_at, started_s = self._clock.now(), time.monotonic()
         response, error = await self._post(taken, request_headers(taken, now=started_at))
         return DeliveryAttempt(
             number=taken.fence,
             url=taken.subscription.url,
             started_at=started_at,
-            duration_ms=round((time.monotonic() - begun_s) * 1000),
+            duration_ms=round((time.monotonic() - started_s) * 1000),
             status=response.status if response else None,
             error=error,
             answer=_excerpt(response.content) if response else None,
@@ -76,7 +76,7 @@ class SendWebhook:
     async def _post(
         self, taken: TakenDelivery, headers: Mapping[str, str]
     ) -> tuple[FetchedResponse | None, str | None]:
-        """Return the answer and what is wrong with it."""
+        """Return the response and the error, if there is one."""
         try:
             response = await self._fetcher.post(
                 taken.subscription.url,
@@ -88,14 +88,14 @@ class SendWebhook:
         except FramekilnError as error:
             return None, f"could not be reached: {error.message}"
         except Exception as error:
-            # Whatever a strange server provokes must not keep the delivery from its next try.
-            log.exception("webhook broke the client", delivery_id=str(taken.delivery.id))
+            # An unexpected error must not stop the retries of the delivery.
+            log.exception("webhooks.request_raised", delivery_id=str(taken.delivery.id))
             return None, f"sent something that is not HTTP ({type(error).__name__})"
         return response, response_error(response.status)
 
 
 def request_headers(taken: TakenDelivery, *, now: datetime) -> dict[str, str]:
-    """Return the headers of a message that is sent now; its id stays the same each time."""
+    """Return the headers of a request; the message id is the same in every attempt."""
     secrets = taken.subscription.secrets_at(now)
     return {
         "content-type": "application/json",
@@ -108,7 +108,7 @@ def request_headers(taken: TakenDelivery, *, now: datetime) -> dict[str, str]:
 
 
 def response_error(status: int) -> str | None:
-    """Return what is wrong with an answer of that status; None when it was taken."""
+    """Return the error for a response status; None for a success."""
     if 200 <= status < 300:
         return None
     if 300 <= status < 400:
@@ -118,5 +118,5 @@ def response_error(status: int) -> str | None:
 
 def _excerpt(content: bytes) -> str:
     text = content.decode("utf-8", "replace")[:_MAX_EXCERPT_CHARS]
-    # The one character that the database cannot keep.
+    # PostgreSQL cannot store this character.
     return text.replace("\x00", "\N{REPLACEMENT CHARACTER}")

@@ -1,4 +1,4 @@
-"""The jobs of webhooks. Each sends whatever is next for its subscription, once."""
+"""Webhook jobs. Each sends the next delivery of its subscription."""
 
 from typing import Final
 
@@ -10,7 +10,7 @@ IO_QUEUE: Final = "io"
 
 
 def send_job(subscription_id: SubscriptionId, *, dedupe_key: str | None = None) -> NewJob:
-    """Return the job that sends one delivery; one too many finds nothing to do."""
+    """Return the job that sends one delivery; a surplus job finds nothing to do."""
     return NewJob(
         kind=SEND_WEBHOOK,
         args={"subscription_id": str(subscription_id)},

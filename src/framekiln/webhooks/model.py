@@ -1,4 +1,4 @@
-"""Subscriptions, events, deliveries and attempts: what they are and in which states."""
+"""Subscriptions, events, deliveries and attempts, with their states."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,37 +15,37 @@ DeliveryId = NewType("DeliveryId", UUID)
 
 
 class SubscriptionState(StrEnum):
-    """Whether anything is sent; what happens meanwhile is kept."""
+    """Whether deliveries are sent; while paused, they are stored."""
 
     ACTIVE = "active"
     PAUSED = "paused"
 
 
 class DeliveryStatus(StrEnum):
-    """Where a delivery stands."""
+    """The status of a delivery."""
 
     PENDING = "pending"
     SENDING = "sending"
     DELIVERED = "delivered"
     FAILED = "failed"
-    """Given up after many tries; it can be delivered again by hand."""
+    """Given up after the last retry; the owner can redeliver it."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened. `data` is plain JSON; `api_key_id` made the resource."""
+    """An event. `data` is plain JSON; `api_key_id` is the key that created the resource."""
 
     organization_id: OrganizationId
     api_key_id: ApiKeyId | None
     topic: str
     resource_id: UUID | str
-    """Events of one resource arrive in the order in which they happened."""
+    """Events of one resource are delivered in order."""
     data: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class NewSubscription:
-    """A subscription about to be made; without a key it is to all of the organization."""
+    """A subscription to be created; without a key it covers the whole organization."""
 
     organization_id: OrganizationId
     api_key_id: ApiKeyId | None
@@ -55,7 +55,7 @@ class NewSubscription:
 
 @dataclass(frozen=True)
 class Subscription:
-    """One receiver and what it wants to hear of."""
+    """One receiver, and the events that it gets."""
 
     id: SubscriptionId
     organization_id: OrganizationId
@@ -74,7 +74,7 @@ class Subscription:
     last_attempt_at: datetime | None
     created_at: datetime
     is_callback: bool = False
-    """Whether it is the receiver of single things, and no webhook of its owner's."""
+    """Whether it receives callbacks of single resources, and is no webhook of its owner."""
 
     @property
     def is_active(self) -> bool:
@@ -83,11 +83,11 @@ class Subscription:
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether its last attempt failed, or none has succeeded yet: it may be about to hang."""
+        """Whether its last attempt failed, or none has succeeded yet: the next one may hang."""
         return self.failing_since is not None or not self.is_proven
 
     def secrets_at(self, now: datetime) -> tuple[str, ...]:
-        """Return what signs, the newest first: for a while the one before it does too."""
+        """Return the signing secrets, newest first; for a while the previous one signs too."""
         until = self.previous_secret_until
         if self.previous_secret is None or until is None or until <= now:
             return (self.secret,)
@@ -96,7 +96,7 @@ class Subscription:
 
 @dataclass(frozen=True)
 class DeliveryAttempt:
-    """One request and what came of it; `status` is None when there was no answer."""
+    """One request and its result; `status` is None if there was no response."""
 
     number: int
     url: str
@@ -105,17 +105,17 @@ class DeliveryAttempt:
     status: int | None
     error: str | None
     answer: str | None
-    """The beginning of what the receiver said."""
+    """The beginning of the response body."""
 
     @property
     def is_success(self) -> bool:
-        """Whether the receiver has taken the event."""
+        """Whether the receiver accepted the event."""
         return self.error is None
 
 
 @dataclass(frozen=True)
 class Delivery:
-    """One event on its way to one subscription."""
+    """One event for one subscription."""
 
     id: DeliveryId
     position: int
@@ -135,7 +135,7 @@ class Delivery:
 
 @dataclass(frozen=True)
 class TakenDelivery:
-    """A delivery that a worker has to send now; `fence` proves that it is still theirs."""
+    """A delivery that a worker sends now; `fence` proves that it is still theirs."""
 
     delivery: Delivery
     subscription: Subscription
@@ -143,5 +143,5 @@ class TakenDelivery:
 
     @property
     def fence(self) -> int:
-        """The number of this attempt, too."""
+        """Also the number of this attempt."""
         return self.delivery.fence

@@ -1,7 +1,7 @@
-"""Where the other domains say what happened, in the transaction in which it happens.
+"""Records the events of other domains, in the transaction that causes them.
 
-Either both are kept or neither. Whoever records an event waits for no receiver, and for no worker
-longer than one takes to write down how its delivery went.
+Both are committed, or neither. Recording never waits for a receiver, and for a worker only while
+it records the result of a delivery.
 """
 
 import json
@@ -14,7 +14,7 @@ from framekiln.kit.clock import Clock
 from framekiln.kit.ids import new_uuid
 from framekiln.webhooks.jobs import send_job
 from framekiln.webhooks.model import DeliveryId, Event, EventId, Subscription
-from framekiln.webhooks.stores import delivery as lines
+from framekiln.webhooks.stores import delivery as delivery_store
 from framekiln.webhooks.stores import subscription as subscription_store
 from framekiln.webhooks.topics import WEBHOOK_TEST, patterns_for
 
@@ -28,21 +28,21 @@ class Outbox:
 
     async def record(self, connection: Connection, event: Event) -> None:
         """Queue deliveries to all matching subscriptions, in the caller's transaction."""
-        interested = await subscription_store.find_subscribers(
+        subscribers = await subscription_store.find_subscribers(
             connection,
             event.organization_id,
             event.api_key_id,
             patterns=patterns_for(event.topic),
         )
-        if interested:
-            await self.send_to(connection, interested, event)
+        if subscribers:
+            await self.send_to(connection, subscribers, event)
 
     async def send_to(
         self, connection: Connection, subscriptions: Sequence[Subscription], event: Event
     ) -> None:
-        """Have these told, whatever they want; the caller keeps them from being deleted."""
+        """Queue an event for these subscriptions, which the caller has locked against deletion."""
         event_id, resource_id, now = EventId(new_uuid()), str(event.resource_id), self._clock.now()
-        await lines.lock_resource(connection, resource_id)
+        await delivery_store.lock_resource(connection, resource_id)
         await subscription_store.insert_event(
             connection,
             event_id,
@@ -52,14 +52,14 @@ class Outbox:
             body=event_body(event.topic, event.data),
             now=now,
         )
-        heads = await lines.append(
+        heads = await delivery_store.append(
             connection,
             [(DeliveryId(new_uuid()), subscription.id) for subscription in subscriptions],
             event_id=event_id,
             resource_id=resource_id,
             now=now,
         )
-        # Those that fail are tried in turn, by the schedule.
+        # The schedule retries receivers that fail.
         ready = [each for each in subscriptions if each.is_active and each.failing_since is None]
         await self._jobs.defer_many(
             connection, [send_job(each.id) for each in ready if each.id in heads]
@@ -67,12 +67,12 @@ class Outbox:
 
 
 def event_body(topic: str, data: Any) -> str:
-    """Return what is sent: ASCII, so that no two readers disagree about its bytes."""
+    """Return the body of a message: ASCII, so that its bytes do not depend on an encoding."""
     return json.dumps({"topic": topic, "data": data}, separators=(",", ":"), allow_nan=False)
 
 
 def test_event(subscription: Subscription) -> Event:
-    """Return the event that only tries whether a receiver is there."""
+    """Return the event that tests whether a receiver can be reached."""
     key, organization = subscription.api_key_id, subscription.organization_id
     return Event(
         organization_id=organization,

@@ -1,6 +1,6 @@
-"""Made-up events with every documented field, one shape per family: for tests of a receiver.
+"""Sample events with every documented field, one shape per family, to test a receiver.
 
-Nothing in them exists. Field names are those of real events; the domains' tests compare.
+Their ids do not exist. Field names are those of real events; the tests of the domains compare.
 """
 
 from typing import Any, Final
@@ -24,7 +24,7 @@ _HOST: Final = "https://kiln.example"
 
 
 def render(status: str) -> Data:
-    """Return a render in that state."""
+    """Return a render with this status."""
     is_complete, is_failed = status == "complete", status == "failed"
     return {
         "id": _RENDER,
@@ -46,7 +46,7 @@ def render(status: str) -> Data:
 
 
 def file(status: str) -> Data:
-    """Return a file in that state; what its bytes are is not known at first."""
+    """Return a file with this status; its media type is unknown at first."""
     is_known, is_ready = status != "created", status == "ready"
     return {
         "id": _FILE,
@@ -63,7 +63,7 @@ def file(status: str) -> Data:
 
 
 def unprocessed_file() -> Data:
-    """Return a file as an older generation of clients knows it."""
+    """Return a file in the format of older clients."""
     return {
         "id": _FILE,
         "byte_size": 1048576,
@@ -75,7 +75,7 @@ def unprocessed_file() -> Data:
 
 
 def image_file() -> Data:
-    """Return an image as an older generation of clients knows it."""
+    """Return an image in the format of older clients."""
     return {
         "id": _FILE,
         "filename": "photo.jpg",
@@ -88,12 +88,12 @@ def image_file() -> Data:
 
 
 def isobmff_file() -> Data:
-    """Return a video as an older generation of clients knows it."""
+    """Return a video in the format of older clients."""
     return {"id": _FILE, "filename": "clip.mp4", "md5": _MD5}
 
 
 def isobmff_track() -> Data:
-    """Return a track of such a video."""
+    """Return a track in the format of older clients."""
     return {
         "file_id": _FILE,
         "track_id": 1,
@@ -105,7 +105,7 @@ def isobmff_track() -> Data:
 
 
 def transcription(status: str) -> Data:
-    """Return a transcription in that state."""
+    """Return a transcription with this status."""
     is_failed = status == "failed"
     return {
         "id": _TRANSCRIPTION,
@@ -141,7 +141,7 @@ def _video_error() -> Data:
 
 
 def pipeline_run(status: str) -> Data:
-    """Return a run in that state."""
+    """Return a run with this status."""
     is_ended = status not in ("pending", "running")
     return {
         "id": _RUN,
@@ -161,7 +161,7 @@ def pipeline_run(status: str) -> Data:
 
 
 def pipeline_step(status: str) -> Data:
-    """Return a step of a run in that state."""
+    """Return a step of a run with this status."""
     is_ended = status in ("succeeded", "failed", "skipped", "cancelled")
     return {
         "id": _STEP,
@@ -182,7 +182,7 @@ def pipeline_step(status: str) -> Data:
 
 
 def pipeline_review(status: str) -> Data:
-    """Return a review task that was decided, or that nobody decided in time."""
+    """Return a review task that was decided or has expired."""
     decided_by = {"type": "api_key", "id": _KEY}
     is_decided = status != "expired"
     return {
@@ -206,7 +206,7 @@ def pipeline_review(status: str) -> Data:
 
 
 def pipeline_batch(status: str) -> Data:
-    """Return a batch in that state."""
+    """Return a batch with this status."""
     done = 10 if status == "completed" else 0
     return {
         "id": _BATCH,
@@ -222,7 +222,7 @@ def pipeline_batch(status: str) -> Data:
 
 
 def webhook_test() -> Data:
-    """Return what tells a receiver that it can be reached; a real one has real ids."""
+    """Return the event that tests whether a receiver can be reached."""
     return {"id": _KEY, "org_id": _ORGANIZATION}
 
 

@@ -1,4 +1,4 @@
-"""What owners do with their webhooks: make, change, try and resume them."""
+"""Webhooks for their owners: create, change, test and resume them."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -20,7 +20,7 @@ from framekiln.webhooks.jobs import send_job
 from framekiln.webhooks.model import Event, NewSubscription, Subscription, SubscriptionId
 from framekiln.webhooks.outbox import Outbox, test_event
 from framekiln.webhooks.signatures import new_secret
-from framekiln.webhooks.stores import delivery as lines
+from framekiln.webhooks.stores import delivery as delivery_store
 from framekiln.webhooks.stores import subscription as subscription_store
 from framekiln.webhooks.topics import (
     WEBHOOK_TEST,
@@ -31,12 +31,12 @@ from framekiln.webhooks.topics import (
 
 MAX_SUBSCRIPTIONS: Final = 100
 OLD_SECRET_LIFETIME: Final = timedelta(hours=24)
-# Somebody waits for the answer; a slow name server is no reason to refuse an address.
+# The caller waits for the response; a slow name server is no reason to refuse a URL.
 DNS_TIMEOUT_S: Final = 3.0
 
 
 class Webhooks:
-    """The subscriptions of all organizations, as their owners see them."""
+    """The subscriptions of all organizations, for their owners."""
 
     def __init__(
         self,
@@ -54,13 +54,13 @@ class Webhooks:
         self._clock = clock
 
     async def create(self, new: NewSubscription) -> Subscription:
-        """Add a subscription and try it; its secret is to be shown this once."""
+        """Add a subscription and send it a test; show its secret only this once."""
         check_patterns(new.events)
         await self._check_url(new.url)
         async with self._database.transaction() as connection:
             if await subscription_store.count(connection, new.organization_id) >= MAX_SUBSCRIPTIONS:
                 raise TooManyWebhooks(
-                    f"there are {MAX_SUBSCRIPTIONS} webhooks already: delete one first"
+                    f"there are already {MAX_SUBSCRIPTIONS} webhooks; delete one first"
                 )
             subscription = await subscription_store.insert(
                 connection,
@@ -95,7 +95,7 @@ class Webhooks:
         url: str | None = None,
         events: Sequence[str] | None = None,
     ) -> Subscription:
-        """Change address or events; a new address is tried, and gets what waits for it."""
+        """Change the URL or events; a new URL gets a test and all waiting deliveries."""
         current = await self.get(organization_id, subscription_id)
         wanted = current.events if events is None else check_patterns(events)
         if url is not None and url != current.url:
@@ -113,7 +113,7 @@ class Webhooks:
     async def delete(
         self, organization_id: OrganizationId, subscription_id: SubscriptionId
     ) -> None:
-        """Forget a subscription and all that was or was to be sent to it."""
+        """Delete a subscription with all its deliveries."""
         async with self._database.transaction() as connection:
             if not await subscription_store.delete(connection, organization_id, subscription_id):
                 raise _webhook_not_found(subscription_id)
@@ -121,7 +121,7 @@ class Webhooks:
     async def rotate_secret(
         self, organization_id: OrganizationId, subscription_id: SubscriptionId
     ) -> Subscription:
-        """Give it a new secret, to be shown this once; the old one signs as well for a day."""
+        """Set a new secret and return it this once; the old one also signs for a day."""
         current = await self.get(organization_id, subscription_id)
         async with self._database.transaction() as connection:
             await subscription_store.set_secret(
@@ -135,7 +135,7 @@ class Webhooks:
     async def resume(
         self, organization_id: OrganizationId, subscription_id: SubscriptionId
     ) -> Subscription:
-        """Send again, at once, all that waits; harmless when it was not paused."""
+        """Send all waiting deliveries now; harmless if it was not paused."""
         current = await self.get(organization_id, subscription_id)
         async with self._database.transaction() as connection:
             await self._restart(connection, await self._lock(connection, current))
@@ -144,25 +144,26 @@ class Webhooks:
     async def test(
         self, organization_id: OrganizationId, api_key_id: ApiKeyId | None, topic: str
     ) -> int:
-        """Send a sample to the key's receivers that want the topic; return how many there are.
+        """Send a sample to the key's webhooks that subscribe to a topic; return how many.
 
-        Without a key all of the organization are meant.
+        Without a key, to all of the organization.
         """
         sample = find_topic(topic).sample
         async with self._database.transaction() as connection:
             found = await subscription_store.list_all(connection, organization_id)
-            wanted = [each for each in found if _is_subscribed(each, api_key_id, topic)]
-            for each in wanted:
+            subscribers = [each for each in found if _is_subscribed(each, api_key_id, topic)]
+            for each in subscribers:
                 subscription = await self._lock(connection, each)
                 event = Event(organization_id, api_key_id, topic, new_uuid(), sample)
                 if topic == WEBHOOK_TEST:
                     event = test_event(subscription)
                 await self._outbox.send_to(connection, [subscription], event)
-        if not wanted:
+        if not subscribers:
             raise NoSubscriberForTopic(
-                f"no active webhook of this key wants {topic}: POST /api/v1/webhooks adds one"
+                f"no active webhook of this key subscribes to {topic};"
+                " POST /api/v1/webhooks adds one"
             )
-        return len(wanted)
+        return len(subscribers)
 
     async def _check_url(self, url: str) -> None:
         try:
@@ -171,8 +172,8 @@ class Webhooks:
             raise InvalidWebhookUrl(f"url: {error.message}", field="url") from error
 
     async def _lock(self, connection: Connection, known: Subscription) -> Subscription:
-        # Its own line first: that is the order of those who write down how a trial went.
-        await lines.lock_resource(connection, str(known.id))
+        # Its own resource lock first, in the same order as the worker that records a test.
+        await delivery_store.lock_resource(connection, str(known.id))
         current = await subscription_store.lock(connection, known.id)
         if current is None:
             raise _webhook_not_found(known.id)
@@ -180,7 +181,7 @@ class Webhooks:
 
     async def _restart(self, connection: Connection, subscription: Subscription) -> None:
         await subscription_store.set_active(connection, subscription.id)
-        await lines.restart(connection, subscription.id, now=self._clock.now())
+        await delivery_store.restart(connection, subscription.id, now=self._clock.now())
         await self._jobs.defer(connection, send_job(subscription.id))
 
 

@@ -1,4 +1,4 @@
-"""The one table of what is told: each topic, what it means, and how it looks."""
+"""The table of topics: name, meaning, sample."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class Topic:
 
     @property
     def family(self) -> str:
-        """What stands before the dot: the noun that it is about."""
+        """The noun before the dot."""
         return self.name.partition(".")[0]
 
 
@@ -106,16 +106,16 @@ _OWN = (Topic(WEBHOOK_TEST, "the receiver is tried", samples.webhook_test()),)
 _ALL = (*_RENDERS, *_FILES, *_TRANSCRIPTIONS, *_VIDEOS, *_PIPELINES, *_OWN)
 TOPICS: Final[Mapping[str, Topic]] = MappingProxyType({topic.name: topic for topic in _ALL})
 PATTERNS: Final = frozenset({EVERYTHING, *TOPICS, *(f"{topic.family}.*" for topic in _ALL)})
-"""What may stand in `events` of a subscription."""
+"""Allowed values in `events` of a subscription."""
 
 
 def patterns_for(topic: str) -> list[str]:
-    """Return every pattern that this topic answers to."""
+    """Return every pattern that matches a topic."""
     return [topic, f"{TOPICS[topic].family}.*", EVERYTHING]
 
 
 def find_topic(name: str) -> Topic:
-    """Return the topic of that name."""
+    """Return a topic by name, or raise `UnknownTopic`."""
     topic = TOPICS.get(name)
     if topic is None:
         raise _unknown(name, TOPICS, field="topic")
@@ -123,12 +123,12 @@ def find_topic(name: str) -> Topic:
 
 
 def check_patterns(patterns: Iterable[str]) -> tuple[str, ...]:
-    """Return the patterns, each once, in their order."""
-    wanted = tuple(dict.fromkeys(patterns))
-    for number, pattern in enumerate(wanted):
+    """Return the patterns without duplicates, or raise `UnknownTopic`."""
+    unique = tuple(dict.fromkeys(patterns))
+    for number, pattern in enumerate(unique):
         if pattern not in PATTERNS:
             raise _unknown(pattern, PATTERNS, field=f"events.{number}")
-    return wanted
+    return unique
 
 
 def _unknown(name: str, known: Iterable[str], *, field: str) -> UnknownTopic:

@@ -1,7 +1,7 @@
-"""What workers do with deliveries: take one, say how it went, look for what is due.
+"""Deliveries for workers: take one, record its result, queue what is due.
 
-A delivery is sent again when its worker dies, so a receiver may get it twice, never not at all.
-Locks are taken in this order: the resource's, the subscription's, the gate's.
+A delivery is sent again when its worker dies, so receivers get every event at least once.
+Locks are taken in this order: resource, subscription, delivery queue.
 """
 
 from datetime import datetime, timedelta
@@ -28,14 +28,14 @@ from framekiln.webhooks.model import (
     SubscriptionId,
     TakenDelivery,
 )
-from framekiln.webhooks.stores import delivery as lines
-from framekiln.webhooks.stores import delivery_queue as gate
+from framekiln.webhooks.stores import delivery as delivery_store
+from framekiln.webhooks.stores import delivery_queue
 from framekiln.webhooks.stores import subscription as subscription_store
 
 log = structlog.get_logger(__name__)
 
 SEND_TIMEOUT_S: Final = 30.0
-# Longer than sending and writing down can take.
+# Longer than sending and recording can take.
 _OVERDUE_AFTER: Final = timedelta(seconds=3 * SEND_TIMEOUT_S)
 _RETENTION: Final = timedelta(days=30)
 _MAX_SUBSCRIPTIONS_PER_TICK: Final = 100
@@ -43,7 +43,7 @@ _MAX_REMOVED: Final = 1000
 
 
 class WebhookWorker:
-    """The deliveries of all organizations, as workers see them."""
+    """The deliveries of all organizations, for workers."""
 
     def __init__(self, database: Database, *, jobs: JobQueue, clock: Clock) -> None:
         self._database = database
@@ -51,18 +51,18 @@ class WebhookWorker:
         self._clock = clock
 
     async def take(self, subscription_id: SubscriptionId, *, job_id: int) -> TakenDelivery | None:
-        """Return what is to be sent now; None when nothing is due, or too much is under way."""
+        """Take the next delivery; None if nothing is due, or the limits are reached."""
         now = self._clock.now()
         async with self._database.transaction() as connection:
             subscription = await subscription_store.lock(connection, subscription_id)
             if subscription is None:
                 return None
-            # Last: all workers pass here, and must not wait for one subscription's long change.
-            await gate.lock(connection)
-            await gate.release_by_job(connection, subscription_id, job_id=job_id, now=now)
+            # Locked last: all workers need it, and must not wait for a change of one subscription.
+            await delivery_queue.lock(connection)
+            await delivery_queue.release_by_job(connection, subscription_id, job_id=job_id, now=now)
             if not subscription.is_active or not await _free_slots(connection, subscription):
                 return None
-            taken = await gate.take(
+            taken = await delivery_queue.take(
                 connection,
                 subscription_id,
                 job_id=job_id,
@@ -71,23 +71,23 @@ class WebhookWorker:
             )
             if taken is None:
                 return None
-            delivery = await lines.find(connection, subscription.organization_id, taken)
+            delivery = await delivery_store.find(connection, subscription.organization_id, taken)
             assert delivery is not None
             body = await subscription_store.find_body(connection, delivery.event_id)
         return TakenDelivery(delivery, subscription, body)
 
     async def finish(self, taken: TakenDelivery, attempt: DeliveryAttempt) -> None:
-        """Write down how an attempt went; nothing changes when another worker has it by now."""
+        """Record the result of an attempt; ignored if another worker has taken the delivery."""
         delivery, now = taken.delivery, self._clock.now()
         async with self._database.transaction() as connection:
-            await lines.lock_resource(connection, delivery.resource_id)
+            await delivery_store.lock_resource(connection, delivery.resource_id)
             subscription = await subscription_store.lock(connection, delivery.subscription_id)
             if subscription is None:
                 return
             if not await _record_result(connection, delivery, attempt, now=now):
-                log.warning("webhook was sent by two workers", delivery_id=str(delivery.id))
+                log.warning("webhooks.delivery_sent_twice", delivery_id=str(delivery.id))
                 return
-            await lines.add_attempt(connection, delivery.id, attempt)
+            await delivery_store.add_attempt(connection, delivery.id, attempt)
             if attempt.is_success:
                 await _record_success(connection, subscription, now=now)
                 await self._queue_more(connection, subscription, now=now)
@@ -95,11 +95,13 @@ class WebhookWorker:
                 await _record_failure(connection, subscription, attempt, now=now)
 
     async def queue_due(self) -> int:
-        """Queue what has become due, and what dead workers left; return how much."""
+        """Queue deliveries that are due, also those of dead workers; return how many."""
         now = self._clock.now()
         async with self._database.transaction() as connection:
-            await gate.release_overdue(connection, now=now)
-            due = await gate.list_due(connection, now=now, limit=_MAX_SUBSCRIPTIONS_PER_TICK)
+            await delivery_queue.release_overdue(connection, now=now)
+            due = await delivery_queue.list_due(
+                connection, now=now, limit=_MAX_SUBSCRIPTIONS_PER_TICK
+            )
             jobs = [
                 send_job(each.subscription_id, dedupe_key=f"webhook:{each.subscription_id}:{n}")
                 for each in due
@@ -109,11 +111,11 @@ class WebhookWorker:
         return sum(job_id is not None for job_id in queued)
 
     async def remove_old(self) -> int:
-        """Forget deliveries that ended, or waited in vain, for 30 days; return how many."""
+        """Delete deliveries that ended, or waited unsent, 30 days ago; return how many."""
         before = self._clock.now() - _RETENTION
         async with self._database.transaction() as connection:
-            ended = await lines.delete_ended(connection, before=before, limit=_MAX_REMOVED)
-            unsent = await lines.delete_unsent(connection, before=before)
+            ended = await delivery_store.delete_ended(connection, before=before, limit=_MAX_REMOVED)
+            unsent = await delivery_store.delete_unsent(connection, before=before)
             await subscription_store.delete_old_events(
                 connection, before=before, limit=_MAX_REMOVED
             )
@@ -122,34 +124,34 @@ class WebhookWorker:
     async def _queue_more(
         self, connection: Connection, subscription: Subscription, *, now: datetime
     ) -> None:
-        """Queue what may be sent now that there is room for it."""
+        """Queue deliveries for the slots that are free now."""
         if not subscription.is_active:
             return
-        ready = await gate.count_ready(
+        ready = await delivery_queue.count_ready(
             connection, subscription.id, now=now, limit=MAX_PER_SUBSCRIPTION
         )
         if ready:
-            in_flight = await gate.count_in_flight(connection, subscription)
+            in_flight = await delivery_queue.count_in_flight(connection, subscription)
             free = min(ready, free_slots(in_flight, is_doubtful=False))
             await self._jobs.defer_many(connection, [send_job(subscription.id)] * free)
 
 
 async def _free_slots(connection: Connection, subscription: Subscription) -> int:
-    in_flight = await gate.count_in_flight(connection, subscription)
+    in_flight = await delivery_queue.count_in_flight(connection, subscription)
     return free_slots(in_flight, is_doubtful=subscription.is_doubtful)
 
 
 async def _record_result(
     connection: Connection, delivery: Delivery, attempt: DeliveryAttempt, *, now: datetime
 ) -> bool:
-    """Let a delivery end or wait; False when it is not ours any more."""
-    again_at = next_attempt_at(delivery.tries + 1, now=now)
-    if not attempt.is_success and again_at is not None:
-        return await lines.postpone(connection, delivery, until=again_at)
+    """End or postpone a delivery; False if another worker has taken it."""
+    retry_at = next_attempt_at(delivery.tries + 1, now=now)
+    if not attempt.is_success and retry_at is not None:
+        return await delivery_store.postpone(connection, delivery, until=retry_at)
     status = DeliveryStatus.DELIVERED if attempt.is_success else DeliveryStatus.FAILED
-    if not await lines.end(connection, delivery, status, now=now):
+    if not await delivery_store.end(connection, delivery, status, now=now):
         return False
-    await lines.release_next(connection, delivery, now=now)
+    await delivery_store.release_next(connection, delivery, now=now)
     return True
 
 
@@ -158,7 +160,7 @@ async def _record_success(
 ) -> None:
     await subscription_store.record_success(connection, subscription.id, now=now)
     if has_recovered(subscription.failing_since, now=now):
-        await lines.retry_all_now(connection, subscription.id, now=now)
+        await delivery_store.retry_all_now(connection, subscription.id, now=now)
 
 
 async def _record_failure(
@@ -173,4 +175,6 @@ async def _record_failure(
             f" the last one because the receiver {attempt.error}"
         )
         await subscription_store.set_paused(connection, subscription.id, reason)
-        log.warning("webhook paused", subscription_id=str(subscription.id), reason=reason)
+        log.warning(
+            "webhooks.subscription_paused", subscription_id=str(subscription.id), reason=reason
+        )

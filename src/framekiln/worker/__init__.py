@@ -1,1 +1,1 @@
-"""Jobs in: the loop that runs them, and what happens on a timer."""
+"""The worker process: the loop that runs jobs, and the periodic schedule."""

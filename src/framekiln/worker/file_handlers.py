@@ -1,4 +1,4 @@
-"""The handlers of files: taking in, putting together, redacting."""
+"""Handlers of file jobs: process, assemble, redact."""
 
 from framekiln.files.handlers import ProcessFile
 from framekiln.files.jobs import ASSEMBLE_STREAM, PROCESS_FILE
@@ -11,7 +11,7 @@ from framekiln.services import Services
 
 
 def file_handlers(services: Services) -> dict[str, Handler]:
-    """Return them by kind of job."""
+    """Return the handlers by job kind."""
     work, blobs, playback = services.file_worker, services.blobs, services.playback
     return {
         PROCESS_FILE: ProbeWhenReady(ProcessFile(work, blobs), playback),

@@ -1,4 +1,4 @@
-"""The handler of films."""
+"""Handler of film jobs."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,7 +18,7 @@ from framekiln.worker.page_service import PageService
 async def open_film_handlers(
     services: Services, *, concurrency: int
 ) -> AsyncIterator[dict[str, Handler]]:
-    """Yield it by kind of job, with browsers kept warm."""
+    """Yield the handler by job kind, with warm browsers."""
     film_threads = FilmThreadPool(concurrency)
     try:
         await film_threads.warm_up()

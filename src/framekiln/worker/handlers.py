@@ -1,6 +1,6 @@
-"""Which handlers a worker has. It opens, and imports, only what its queues need.
+"""The handlers of a worker, by job kind. Only what its queues need is imported and opened.
 
-All of them together bring every library there is: one that sends webhooks needs none that decode
+All handlers together import every library, and a worker that sends webhooks needs none that decode
 films. Hence the imports inside functions.
 """
 # ruff: noqa: PLC0415
@@ -25,7 +25,7 @@ Handlers = dict[str, Handler]
 async def open_handlers(
     services: Services, *, queues: list[str], concurrency: int
 ) -> AsyncIterator[Mapping[str, Handler]]:
-    """Yield the handlers for the queues, with whatever machinery they need kept warm."""
+    """Yield the handlers for the queues, with the resources that they keep open."""
     handlers = _plain_handlers(services, queues)
     async with AsyncExitStack() as stack:
         if SPEECH_QUEUE in queues or STEPS_QUEUE in queues:
@@ -45,7 +45,7 @@ async def open_handlers(
 
 
 def _plain_handlers(services: Services, queues: list[str]) -> Handlers:
-    """Return the handlers that need nothing kept warm."""
+    """Return the handlers that keep nothing open."""
     handlers: Handlers = {}
     if MEDIA_QUEUE in queues:
         from framekiln.worker.media_handlers import media_handlers

@@ -1,4 +1,4 @@
-"""The handlers that send: webhooks, and steps to endpoints."""
+"""Handlers of jobs that send HTTP requests: webhooks and endpoint steps."""
 
 from framekiln.jobs.model import Handler
 from framekiln.pipelines.endpoints.handlers import SendAttempt
@@ -10,13 +10,13 @@ from framekiln.webhooks.jobs import SEND_WEBHOOK
 
 
 def webhook_handlers(services: Services) -> dict[str, Handler]:
-    """Return them by kind of job."""
-    sending = SendWebhook(services.webhook_worker, services.fetcher, clock=services.clock)
-    return {SEND_WEBHOOK: sending}
+    """Return the handlers by job kind."""
+    handler = SendWebhook(services.webhook_worker, services.fetcher, clock=services.clock)
+    return {SEND_WEBHOOK: handler}
 
 
 def endpoint_handlers(services: Services) -> dict[str, Handler]:
-    """Return them by kind of job."""
+    """Return the handlers by job kind."""
     public_url = services.settings.public_url
     return {
         SEND_ATTEMPT: SendAttempt(

@@ -1,4 +1,4 @@
-"""One worker process: takes jobs from its queues until it is told to stop."""
+"""One worker process: runs the jobs of its queues until it is stopped."""
 
 import asyncio
 import os
@@ -16,22 +16,22 @@ log = structlog.get_logger(__name__)
 
 
 async def run_worker(services: Services, *, queues: list[str], concurrency: int) -> None:
-    """Work until cancelled; a control worker also keeps the schedule."""
+    """Run jobs until cancelled; a control worker also runs the schedule."""
     async with AsyncExitStack() as stack:
         handlers = await stack.enter_async_context(
             open_handlers(services, queues=queues, concurrency=concurrency)
         )
         async with asyncio.TaskGroup() as tasks:
-            for crew in worker_pools(
+            for pool in worker_pools(
                 queues, concurrency=concurrency, slots=services.settings.slots
             ):
-                log.info("worker started", queues=crew.queues, concurrency=crew.concurrency)
+                log.info("worker.started", queues=pool.queues, concurrency=pool.concurrency)
                 tasks.create_task(
                     services.jobs.run_worker(
                         handlers,
-                        queues=crew.queues,
-                        concurrency=crew.concurrency,
-                        name=f"{platform.node()}:{os.getpid()}:{','.join(crew.queues)}",
+                        queues=pool.queues,
+                        concurrency=pool.concurrency,
+                        name=f"{platform.node()}:{os.getpid()}:{','.join(pool.queues)}",
                     )
                 )
             if CONTROL_QUEUE in queues:

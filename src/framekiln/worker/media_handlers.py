@@ -1,4 +1,4 @@
-"""The handlers of sound and of finished films."""
+"""Handlers of jobs that mix sound and join slices."""
 
 from framekiln.jobs.model import Handler
 from framekiln.renders.assets import AssetSources
@@ -10,7 +10,7 @@ from framekiln.services import Services
 
 
 def media_handlers(services: Services) -> dict[str, Handler]:
-    """Return them by kind of job."""
+    """Return the handlers by job kind."""
     work, blobs = services.render_worker, services.blobs
     return {
         MIX_SOUND: MixSound(work, blobs, render_sources(services), render_cache(services)),
@@ -19,12 +19,12 @@ def media_handlers(services: Services) -> dict[str, Handler]:
 
 
 def render_cache(services: Services) -> RenderCache:
-    """Return what renders ask before they make something."""
+    """Return the cache of renders and their parts."""
     return RenderCache(services.render_worker, services.blobs, services.part_cache)
 
 
 def render_sources(services: Services) -> AssetSources:
-    """Return where the sources of renders come from."""
+    """Return the sources of renders."""
     return AssetSources(
         ingest=services.ingest,
         files=services.files,

@@ -1,8 +1,8 @@
-"""The service, as pages with a runtime of their own see it while they are filmed.
+"""The HTTP interface for pages with a runtime of their own, while they are rendered.
 
-Answers what a player asks of the interface, from the same domains and in the same words, for the
-organization whose render it is. Nothing is changed here but that playback makes what is missing.
-Sources by address are played from their files, see `playback/page_player.py`.
+Answers a player's requests from the same domains, with the same JSON, for the organization of the
+render. Nothing changes here, except that playback makes missing segments. Sources given by URL are
+played from their files, see `playback/page_player.py`.
 """
 
 import asyncio
@@ -46,7 +46,7 @@ _UNKNOWN: Final = "application/octet-stream"
 
 @dataclass(frozen=True)
 class BlobContent:
-    """A blob as the body of an answer; read from the film's thread, however large it is."""
+    """A blob as a response body; read in parts from the film's thread."""
 
     blobs: BlobStore
     key: str
@@ -55,8 +55,8 @@ class BlobContent:
 
     def read(self, start: int, end: int) -> bytes:
         """Return a part of it."""
-        reading = asyncio.run_coroutine_threadsafe(self._read(start, end), self.loop)
-        return reading.result(_RESPONSE_TIMEOUT_S)
+        future = asyncio.run_coroutine_threadsafe(self._read(start, end), self.loop)
+        return future.result(_RESPONSE_TIMEOUT_S)
 
     async def _read(self, start: int, end: int) -> bytes:
         async with aclosing(self.blobs.stream(self.key, start=start, end=end)) as chunks:
@@ -65,7 +65,7 @@ class BlobContent:
 
 @dataclass(frozen=True)
 class PageService:
-    """Answers for one organization: from the film's thread, by the event loop of the worker."""
+    """Answers for one organization: called in the film's thread, runs in the worker's loop."""
 
     services: Services
     organization_id: OrganizationId
@@ -73,19 +73,19 @@ class PageService:
     player: PagePlayer
 
     def play(self, path: str, query: Query, source: LocalAsset) -> Resource | None:
-        """Return what lies at a path of the interface for a source by address."""
+        """Return the resource at a path of the interface, for a source given by URL."""
         return self.player.play(path, query, source)
 
     def answer(self, path: str, query: Query) -> Resource | None:
-        """Return what lies at a path of the interface; blocks the film's thread."""
+        """Return the resource at a path of the interface; blocks the film's thread."""
         if (found := _ROUTES.find(path)) is None:
             return None
         route, parts = found
-        answering = route(self, query, *parts)
-        return asyncio.run_coroutine_threadsafe(answering, self.loop).result(_RESPONSE_TIMEOUT_S)
+        response = route(self, query, *parts)
+        return asyncio.run_coroutine_threadsafe(response, self.loop).result(_RESPONSE_TIMEOUT_S)
 
     async def file(self, _query: Query, file_id: str) -> Resource:
-        """Return a picture or caption itself, and what is known of a video."""
+        """Return the content of a picture or caption file, or the metadata of a video."""
         files = self.services.files
         file = await files.get(self.organization_id, parse_file_id(file_id))
         if file.type is FileType.VIDEO:
@@ -101,7 +101,7 @@ class PageService:
         return Resource(await self.services.blobs.get(key), _JSON)
 
     async def track(self, _query: Query, file_id: str, track_id: str) -> Resource:
-        """Return a track, which is read from the store as it is sent."""
+        """Return a track, which is read from the store in parts."""
         number = parse_track_id(track_id)
         file = await self._readable(file_id)
         track = await self.services.files.complete_track(file, number)
@@ -110,20 +110,19 @@ class PageService:
         return Resource(content, f"{track.type}/mp4")
 
     async def transcription(self, _query: Query, file_id: str) -> Resource:
-        """Return where the newest transcription of a file stands."""
+        """Return the newest transcription of a file."""
         found = await self.services.transcripts.newest(self.organization_id, parse_file_id(file_id))
         return _json(transcription_document_for_file(found))
 
     async def fragment(self, _query: Query, transcription_id: str, number: str) -> Resource:
-        """Return what is said in one slice of a file."""
+        """Return the captions of one slice of a file."""
         transcripts = self.services.transcripts
-        wanted = transcription_id_of(transcription_id)
-        found = await transcripts.get(self.organization_id, wanted)
-        said = await transcripts.fragment(found, fragment_number_of(number))
-        return _json(to_page_captions(said))
+        found = await transcripts.get(self.organization_id, transcription_id_of(transcription_id))
+        captions = await transcripts.fragment(found, fragment_number_of(number))
+        return _json(to_page_captions(captions))
 
     async def manifest(self, query: Query) -> Resource:
-        """Return what a source is offered as; its addresses lead back to the page's own host."""
+        """Return the manifest of a source; its URLs point to the page's own host."""
         url = _source_url(query)
         source, outline = await self.services.playback.open(self.organization_id, url)
         await self.services.playback.prepare_start(source, outline)
@@ -139,7 +138,7 @@ class PageService:
         return Resource(find_init(outline, rendition, extension), SELF_CONTAINED_TYPE)
 
     async def segment(self, query: Query, rendition: str, number: str, extension: str) -> Resource:
-        """Return one segment, made now if need be."""
+        """Return one segment, which is made now if it is missing."""
         playback = self.services.playback
         source, outline = await playback.open(self.organization_id, _source_url(query))
         init = find_rendition(outline, rendition).init
@@ -155,7 +154,7 @@ class PageService:
         return file
 
 
-# A header has the form of a segment, too, so it comes first.
+# The path of a header also matches that of a segment, so it comes first.
 _ROUTES: Final[PageRoutes[Callable[..., Coroutine[Any, Any, Resource]]]] = PageRoutes(
     (r"files/*", PageService.file),
     (r"files/*/index", PageService.index),

@@ -1,4 +1,4 @@
-"""The handlers of what players ask for."""
+"""Handlers of playback jobs: probe sources, make segments."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,14 +12,14 @@ from framekiln.services import Services
 
 @asynccontextmanager
 async def open_playback_handlers(services: Services) -> AsyncIterator[dict[str, Handler]]:
-    """Yield them by kind of job, with a workshop kept warm."""
-    async with open_segment_worker(services.blobs) as workshop:
-        yield _playback_handlers(services, workshop)
+    """Yield the handlers by job kind, with one segment worker for both."""
+    async with open_segment_worker(services.blobs) as segment_worker:
+        yield _playback_handlers(services, segment_worker)
 
 
-def _playback_handlers(services: Services, workshop: SegmentWorker) -> dict[str, Handler]:
+def _playback_handlers(services: Services, segment_worker: SegmentWorker) -> dict[str, Handler]:
     database, clock = services.database, services.clock
     return {
-        PROBE_SOURCE: ProbeSource(database, services.ingest, workshop, clock),
-        MAKE_SEGMENT: MakeSegment(database, services.blobs, workshop, clock),
+        PROBE_SOURCE: ProbeSource(database, services.ingest, segment_worker, clock),
+        MAKE_SEGMENT: MakeSegment(database, services.blobs, segment_worker, clock),
     }

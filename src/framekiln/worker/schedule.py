@@ -18,46 +18,44 @@ _EXPIRY_EVERY_TICKS: Final = 30
 
 
 async def run_schedule(services: Services) -> None:
-    """Tick, and follow what runs are waiting for, until cancelled."""
+    """Run the periodic work, and process changes of runs, until cancelled."""
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(_run_ticks(services))
         tasks.create_task(_process_changes(services))
 
 
 async def _run_ticks(services: Services) -> None:
-    """What cannot be done now is done with the next tick."""
+    """Tick for ever; work that fails is done by the next tick."""
     for number in count():
         try:
             await tick(services)
             if number % _EXPIRY_EVERY_TICKS == 0:
                 await remove_expired(services)
         except FramekilnError as error:
-            log.warning("schedule waits", reason=error.message)
+            log.warning("schedule.tick_failed", reason=error.message)
         await asyncio.sleep(_TICK_S)
 
 
 async def _process_changes(services: Services) -> None:
-    """Bring runs on as soon as something has happened; the tick does what is missed here."""
+    """Advance runs as soon as something has changed; the tick does what is missed here."""
     async with services.pipelines.changes.follow() as follower:
         while True:
             if await follower.wait(_WAKE_TIMEOUT_S):
                 try:
                     await services.pipelines.changes.process()
                 except FramekilnError as error:
-                    log.warning("runs wait", reason=error.message)
+                    log.warning("schedule.changes_failed", reason=error.message)
 
 
 async def tick(services: Services) -> None:
-    """Give jobs of dead workers back to living ones, and see what has become due."""
-    recovered = await services.jobs.sweep_stalled()
-    if recovered:
-        log.warning("took jobs back from dead workers", count=recovered)
+    """Release the jobs of dead workers, and queue everything that is due."""
+    await services.jobs.sweep_stalled()
     await services.webhook_worker.queue_due()
     await services.pipelines.tick()
 
 
 async def remove_expired(services: Services) -> None:
-    """Remove what has expired."""
+    """Remove all that has expired, in every domain."""
     renders = await services.renders.remove_expired()
     assets = await services.ingest.remove_expired()
     files = await services.files.remove_expired()
@@ -68,4 +66,4 @@ async def remove_expired(services: Services) -> None:
     await services.playback.remove_unused()
     await services.part_cache.evict_unused()
     if renders or assets or files:
-        log.info("removed what had expired", renders=renders, assets=assets, files=files)
+        log.info("schedule.expired_removed", renders=renders, assets=assets, files=files)

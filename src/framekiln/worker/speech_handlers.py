@@ -1,4 +1,4 @@
-"""The handlers that hear speech: transcriptions, and steps of pipelines."""
+"""Handlers that share the speech recognizer: transcriptions and pipeline steps."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,8 +18,8 @@ from framekiln.transcripts.recognizer import Recognizer
 async def open_speech_handlers(
     services: Services, queues: list[str]
 ) -> AsyncIterator[dict[str, Handler]]:
-    """Yield them by kind of job, with one recognizer for all."""
-    # One for both: a model takes a gigabyte. It is loaded when somebody first speaks.
+    """Yield the handlers by job kind, with one recognizer for all."""
+    # Shared, because a model takes a gigabyte. It is loaded on first use.
     recognizer = Recognizer(SpeechSettings.of(services.settings))
     try:
         yield _handlers_of(services, recognizer, queues)

@@ -11,7 +11,7 @@ from framekiln.webhooks.stores.subscription import subscription_of
 async def find(
     connection: Connection, organization_id: OrganizationId, url: str
 ) -> Subscription | None:
-    """Return who is told at an address; it does not vanish before the transaction ends."""
+    """Return the receiver at a URL; it cannot be deleted before the transaction ends."""
     cursor = await connection.execute(
         """
         SELECT * FROM webhook_subscription
@@ -32,7 +32,7 @@ async def insert(
     url: str,
     now: datetime,
 ) -> None:
-    """Add an address, signed for by the organization's secret; harmless when it is there."""
+    """Add a URL, signed with the organization's secret, unless it exists."""
     await connection.execute(
         """
         INSERT INTO webhook_subscription (id, organization_id, url, events, secret,
@@ -49,7 +49,7 @@ async def insert(
 async def ensure_secret(
     connection: Connection, organization_id: OrganizationId, secret: str
 ) -> None:
-    """Give an organization a secret if it has none; it is not changed before the end."""
+    """Set a secret if there is none; it cannot change before the transaction ends."""
     await connection.execute(
         """
         INSERT INTO webhook_callback_secret (organization_id, secret) VALUES (%s, %s)
@@ -70,7 +70,7 @@ async def set_secret(
     *,
     previous_until: datetime,
 ) -> None:
-    """Change what signs, in all addresses too; the secret before signs as well until then."""
+    """Change the secret, also of all URLs; the previous one signs too until `previous_until`."""
     await connection.execute(
         """
         INSERT INTO webhook_callback_secret (organization_id, secret) VALUES (%(id)s, %(secret)s)
@@ -92,7 +92,7 @@ async def set_secret(
 async def list_idle(
     connection: Connection, *, before: datetime, limit: int
 ) -> list[SubscriptionId]:
-    """Return old addresses, held until the end, that nothing is left of."""
+    """Lock and return old URLs without deliveries."""
     cursor = await connection.execute(
         """
         SELECT id FROM webhook_subscription subscription
@@ -106,7 +106,7 @@ async def list_idle(
 
 
 async def delete_idle(connection: Connection, ids: list[SubscriptionId]) -> int:
-    """Forget addresses that are held, unless somebody was faster and has something to tell."""
+    """Delete locked URLs, unless they have got a new delivery."""
     cursor = await connection.execute(
         """
         DELETE FROM webhook_subscription subscription WHERE id = ANY(%s)

@@ -1,8 +1,7 @@
-"""The SQL of deliveries. Every read for a caller carries the organization; every write of a worker
-the fence.
+"""The SQL of deliveries. Reads for callers filter by organization, writes of workers by fence.
 
-The head of a line is the first open delivery of a subscription and resource; only heads have a
-time when they are due. Whoever adds to a line or takes its head away holds the resource's lock.
+Deliveries of one subscription and resource are a line. Its head is the first open delivery; only
+heads have a due time. Appending to a line or removing its head requires the lock of the resource.
 """
 
 from collections.abc import Sequence
@@ -37,7 +36,7 @@ LEFT JOIN LATERAL (
 
 
 async def lock_resource(connection: Connection, resource_id: str) -> None:
-    """Let one at a time change the lines of a resource, until the transaction ends."""
+    """Lock the lines of a resource until the transaction ends."""
     key = f"webhook:{resource_id}"
     await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (key,))
 
@@ -51,7 +50,7 @@ async def append(
     now: datetime,
     redelivery_of: DeliveryId | None = None,
 ) -> set[SubscriptionId]:
-    """Add deliveries at the end of their lines; return the subscriptions where that is the head."""
+    """Append deliveries to their lines; return the subscriptions where they are the head."""
     cursor = await connection.execute(
         """
         INSERT INTO webhook_delivery
@@ -120,7 +119,7 @@ async def list_newest(
 
 
 async def list_attempts(connection: Connection, delivery_id: DeliveryId) -> list[DeliveryAttempt]:
-    """Return what was tried, oldest first."""
+    """Return the attempts of a delivery, oldest first."""
     cursor = await connection.execute(
         "SELECT * FROM webhook_attempt WHERE delivery_id = %s ORDER BY number", (delivery_id,)
     )
@@ -130,7 +129,7 @@ async def list_attempts(connection: Connection, delivery_id: DeliveryId) -> list
 async def add_attempt(
     connection: Connection, delivery_id: DeliveryId, attempt: DeliveryAttempt
 ) -> None:
-    """Write down what was tried."""
+    """Add an attempt."""
     await connection.execute(
         """
         INSERT INTO webhook_attempt
@@ -148,7 +147,7 @@ async def end(
     *,
     now: datetime,
 ) -> bool:
-    """Take a delivery out of its line, delivered or given up; False when it is not ours."""
+    """End a delivery, delivered or failed; False if the fence is not the latest."""
     cursor = await connection.execute(
         """
         UPDATE webhook_delivery SET status = %s, due_at = NULL, ended_at = %s, tries = tries + 1
@@ -160,7 +159,7 @@ async def end(
 
 
 async def postpone(connection: Connection, delivery: Delivery, *, until: datetime) -> bool:
-    """Let a delivery that failed wait; False when it is not ours."""
+    """Postpone a delivery that failed; False if the fence is not the latest."""
     cursor = await connection.execute(
         """
         UPDATE webhook_delivery SET status = 'pending', due_at = %s, tries = tries + 1
@@ -172,7 +171,7 @@ async def postpone(connection: Connection, delivery: Delivery, *, until: datetim
 
 
 async def release_next(connection: Connection, ended: Delivery, *, now: datetime) -> None:
-    """Let the one behind a delivery that has ended be sent."""
+    """Make the delivery after one that has ended due."""
     await connection.execute(
         """
         UPDATE webhook_delivery SET due_at = %(now)s WHERE id = (
@@ -193,7 +192,7 @@ async def release_next(connection: Connection, ended: Delivery, *, now: datetime
 async def retry_all_now(
     connection: Connection, subscription_id: SubscriptionId, *, now: datetime
 ) -> None:
-    """Let everything be sent now that waits for its next try."""
+    """Make all deliveries that wait for a retry due now."""
     await connection.execute(
         """
         UPDATE webhook_delivery SET due_at = %s
@@ -204,7 +203,7 @@ async def retry_all_now(
 
 
 async def retry_now(connection: Connection, delivery_id: DeliveryId, *, now: datetime) -> None:
-    """Let one be sent now that waits for its next try."""
+    """Make one delivery that waits for a retry due now."""
     await connection.execute(
         """
         UPDATE webhook_delivery SET due_at = %s
@@ -217,7 +216,7 @@ async def retry_now(connection: Connection, delivery_id: DeliveryId, *, now: dat
 async def restart(
     connection: Connection, subscription_id: SubscriptionId, *, now: datetime
 ) -> None:
-    """Let the head of every line be sent, with all its tries before it."""
+    """Make the head of every line due now, with all its retries."""
     await connection.execute(
         """
         UPDATE webhook_delivery SET due_at = %(now)s, tries = 0
@@ -231,7 +230,7 @@ async def restart(
 
 
 async def delete_ended(connection: Connection, *, before: datetime, limit: int) -> int:
-    """Forget deliveries that ended long ago; return how many."""
+    """Delete deliveries that ended before a time; return how many."""
     cursor = await connection.execute(
         """
         DELETE FROM webhook_delivery WHERE id IN (
@@ -244,7 +243,7 @@ async def delete_ended(connection: Connection, *, before: datetime, limit: int) 
 
 
 async def delete_unsent(connection: Connection, *, before: datetime) -> int:
-    """Forget what has waited too long for a paused subscription; return how many."""
+    """Delete deliveries that have waited too long for a paused subscription; return how many."""
     cursor = await connection.execute(
         """
         WITH paused AS (

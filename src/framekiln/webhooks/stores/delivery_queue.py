@@ -1,4 +1,4 @@
-"""The SQL by which workers take deliveries. All of it runs under the lock of the gate."""
+"""The SQL by which workers take deliveries. All of it runs under one global lock."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ from framekiln.webhooks.model import DeliveryId, Subscription, SubscriptionId
 
 @dataclass(frozen=True)
 class DueSubscription:
-    """A subscription that something waits for, and how much of it may be sent at once."""
+    """A subscription with due deliveries, and how many of them may be sent now."""
 
     subscription_id: SubscriptionId
     count: int
@@ -28,7 +28,7 @@ async def lock(connection: Connection) -> None:
 async def release_by_job(
     connection: Connection, subscription_id: SubscriptionId, *, job_id: int, now: datetime
 ) -> None:
-    """Undo what an earlier run of this job took: its worker has died."""
+    """Release what an earlier attempt of this job took: its worker has died."""
     await connection.execute(
         """
         UPDATE webhook_delivery SET status = 'pending', due_at = %s
@@ -39,7 +39,7 @@ async def release_by_job(
 
 
 async def release_overdue(connection: Connection, *, now: datetime) -> int:
-    """Undo what was taken so long ago that its worker must be dead; return how many."""
+    """Release what was taken so long ago that its worker must be dead; return how many."""
     cursor = await connection.execute(
         """
         UPDATE webhook_delivery SET status = 'pending', due_at = %(now)s
@@ -51,7 +51,7 @@ async def release_overdue(connection: Connection, *, now: datetime) -> int:
 
 
 async def count_in_flight(connection: Connection, subscription: Subscription) -> InFlight:
-    """Return what is being sent, as it counts for one subscription."""
+    """Return how many deliveries are being sent, as the limits of a subscription count them."""
     cursor = await connection.execute(
         """
         SELECT count(*) FILTER (WHERE busy.id = %(id)s) AS of_subscription,
@@ -76,7 +76,7 @@ async def count_in_flight(connection: Connection, subscription: Subscription) ->
 async def count_ready(
     connection: Connection, subscription_id: SubscriptionId, *, now: datetime, limit: int
 ) -> int:
-    """Return how many deliveries could be sent at once, as far as `limit`."""
+    """Return how many deliveries are due, at most `limit`."""
     cursor = await connection.execute(
         """
         SELECT count(*) AS n FROM (
@@ -98,7 +98,7 @@ async def take(
     now: datetime,
     overdue_at: datetime,
 ) -> DeliveryId | None:
-    """Take what has been due the longest; None when nothing is."""
+    """Take the delivery that has been due the longest; None if none is."""
     cursor = await connection.execute(
         """
         WITH taken AS (
@@ -127,9 +127,9 @@ async def take(
 
 
 async def list_due(connection: Connection, *, now: datetime, limit: int) -> list[DueSubscription]:
-    """Return active subscriptions that something is due for.
+    """Return active subscriptions with due deliveries.
 
-    Doubtful ones come last, in turn, and a few of each organization: so they hold up nobody.
+    Doubtful ones come last, in turn, and a few of each organization, so that they block nobody.
     """
     cursor = await connection.execute(
         """

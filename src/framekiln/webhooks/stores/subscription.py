@@ -1,7 +1,7 @@
-"""The SQL of subscriptions and events. Every read for a caller carries the organization.
+"""The SQL of subscriptions and events. Every read for a caller filters by organization.
 
-Rows are locked without their key, so that recording an event, which only needs a subscription not
-to vanish, never waits for a delivery of it.
+Locks are `FOR NO KEY UPDATE`, so that recording an event, which only prevents the deletion of a
+subscription, never waits for a delivery to it.
 """
 
 from collections.abc import Sequence
@@ -93,7 +93,7 @@ async def find(
 
 
 async def lock(connection: Connection, subscription_id: SubscriptionId) -> Subscription | None:
-    """Return a subscription and keep all others from changing it until the transaction ends."""
+    """Return a subscription, locked until the transaction ends."""
     cursor = await connection.execute(
         "SELECT * FROM webhook_subscription WHERE id = %s FOR NO KEY UPDATE", (subscription_id,)
     )
@@ -104,7 +104,7 @@ async def lock(connection: Connection, subscription_id: SubscriptionId) -> Subsc
 async def delete(
     connection: Connection, organization_id: OrganizationId, subscription_id: SubscriptionId
 ) -> bool:
-    """Forget a subscription and its deliveries; False when there is none."""
+    """Delete a subscription and its deliveries; False if there is none."""
     cursor = await connection.execute(
         "DELETE FROM webhook_subscription WHERE id = %s AND organization_id = %s",
         (subscription_id, organization_id),
@@ -115,7 +115,7 @@ async def delete(
 async def set_url_and_events(
     connection: Connection, subscription_id: SubscriptionId, *, url: str, events: Sequence[str]
 ) -> None:
-    """Change where to and what of."""
+    """Change the URL and the events."""
     await connection.execute(
         "UPDATE webhook_subscription SET url = %s, events = %s WHERE id = %s",
         (url, list(events), subscription_id),
@@ -129,7 +129,7 @@ async def set_secret(
     *,
     previous_until: datetime,
 ) -> None:
-    """Change what signs; the secret before signs as well until then."""
+    """Change the secret; the previous one signs too until `previous_until`."""
     await connection.execute(
         """
         UPDATE webhook_subscription
@@ -140,7 +140,7 @@ async def set_secret(
 
 
 async def set_active(connection: Connection, subscription_id: SubscriptionId) -> None:
-    """Send again, as to a receiver that nothing is known of."""
+    """Activate a subscription and forget its earlier results."""
     await connection.execute(
         """
         UPDATE webhook_subscription SET state = 'active', reason = NULL, failing_since = NULL,
@@ -152,7 +152,7 @@ async def set_active(connection: Connection, subscription_id: SubscriptionId) ->
 
 
 async def set_paused(connection: Connection, subscription_id: SubscriptionId, reason: str) -> None:
-    """Send nothing any more; say why."""
+    """Pause a subscription, with a reason."""
     await connection.execute(
         "UPDATE webhook_subscription SET state = 'paused', reason = %s WHERE id = %s",
         (reason, subscription_id),
@@ -162,7 +162,7 @@ async def set_paused(connection: Connection, subscription_id: SubscriptionId, re
 async def record_success(
     connection: Connection, subscription_id: SubscriptionId, *, now: datetime
 ) -> None:
-    """Its receiver has taken something."""
+    """Record that the receiver accepted a delivery."""
     await connection.execute(
         """
         UPDATE webhook_subscription SET failing_since = NULL, is_proven = true,
@@ -176,7 +176,7 @@ async def record_success(
 async def record_first_failure(
     connection: Connection, subscription_id: SubscriptionId, *, since: datetime
 ) -> None:
-    """Its receiver has failed, for the first time in a row."""
+    """Record the first of consecutive failures."""
     await connection.execute(
         "UPDATE webhook_subscription SET failing_since = %s WHERE id = %s",
         (since, subscription_id),
@@ -190,9 +190,9 @@ async def find_subscribers(
     *,
     patterns: Sequence[str],
 ) -> list[Subscription]:
-    """Return who wants to hear of it, paused or not; none of them vanishes before the end.
+    """Return matching subscriptions, paused or not, locked against deletion.
 
-    One that is being deleted at this moment is left out, so that nobody fails because of it.
+    A subscription that is being deleted right now is left out, so that the caller does not fail.
     """
     cursor = await connection.execute(
         """
@@ -226,7 +226,7 @@ async def insert_event(  # noqa: PLR0913 - one column each
 
 
 async def find_body(connection: Connection, event_id: EventId) -> str:
-    """Return what is sent of an event."""
+    """Return the body of an event."""
     cursor = await connection.execute("SELECT body FROM webhook_event WHERE id = %s", (event_id,))
     row = await cursor.fetchone()
     assert row is not None
@@ -234,7 +234,7 @@ async def find_body(connection: Connection, event_id: EventId) -> str:
 
 
 async def delete_old_events(connection: Connection, *, before: datetime, limit: int) -> int:
-    """Forget events that no delivery is left of."""
+    """Delete events without deliveries."""
     cursor = await connection.execute(
         """
         DELETE FROM webhook_event WHERE id IN (
