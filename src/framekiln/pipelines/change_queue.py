@@ -29,50 +29,50 @@ log = structlog.get_logger(__name__)
 
 
 class ChangeQueue:
-    """What runs must be looked at for."""
+    """Processes changes of files, runs and batches."""
 
     def __init__(
         self,
         database: Database,
         *,
-        advance: RunCoordinator,
+        coordinator: RunCoordinator,
         batches: Batches,
         notifications: Notifications,
     ) -> None:
         self._database = database
-        self._coordinator = advance
+        self._coordinator = coordinator
         self._batches = batches
         self._notifications = notifications
 
     @asynccontextmanager
     async def follow(self) -> AsyncIterator[Follower]:
-        """Be woken when something has changed."""
+        """Follow the notifications of new changes."""
         async with self._notifications.follow(CHANGES_TOPIC) as follower:
             yield follower
 
     async def process(self) -> int:
-        """Look at all changes that nobody else looks at; return how many there were."""
+        """Process all changes that no other worker processes; return how many."""
         count = 0
         while taken := await self._process_some():
             count += taken
         return count
 
     async def _process_some(self) -> int:
-        # One transaction: if this worker dies, the changes are still there for the next.
+        # One transaction: if this worker dies, the changes stay for the next.
         async with self._database.transaction() as connection:
             taken = await change_store.take(connection, limit=_BATCH_SIZE)
-            followed = {
+            succeeded = {
                 each: await self._process_one(each) for each in dict.fromkeys(taken.values())
             }
-            done = [number for number, change in taken.items() if followed[change]]
+            done = [number for number, change in taken.items() if succeeded[change]]
             await change_store.delete(connection, done)
             if len(done) < len(taken):
-                later = [number for number, change in taken.items() if not followed[change]]
+                later = [number for number, change in taken.items() if not succeeded[change]]
                 await change_store.postpone(connection, later, by=_RETRY_AFTER)
         return len(taken)
 
     async def _process_one(self, change: Change) -> bool:
-        """Do what follows from a change; False when that must be tried again."""
+        """Advance what a change affects; False if it must be retried."""
         try:
             if change.kind == "batch":
                 await self._batches.admit_runs(BatchId(change.subject_id))
@@ -83,7 +83,7 @@ class ChangeQueue:
             raise
         except Exception:
             # A run that cannot be advanced must not block the others.
-            log.exception("change failed; will retry", kind=change.kind, id=str(change.subject_id))
+            log.exception("pipelines.change_failed", kind=change.kind, id=str(change.subject_id))
             return False
         return True
 

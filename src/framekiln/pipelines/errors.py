@@ -1,4 +1,4 @@
-"""What can be wrong with requests about pipelines, and why steps and runs fail."""
+"""Errors of pipeline requests, and reasons why steps and runs fail."""
 
 from collections.abc import Iterable
 from typing import TypeVar
@@ -34,7 +34,7 @@ class PipelineNameTaken(Conflict):
 
 
 class PipelineArchived(Conflict):
-    """An archived pipeline takes no new versions, runs or batches."""
+    """An archived pipeline accepts no versions, runs or batches."""
 
     code = "pipeline_archived"
 
@@ -82,7 +82,7 @@ class IdempotencyConflict(Conflict):
 
 
 class RunNotCancellable(Conflict):
-    """The run has ended otherwise."""
+    """The run has already ended."""
 
     code = "run_not_cancellable"
 
@@ -94,38 +94,38 @@ class RunNotRetryable(Conflict):
 
 
 class ReviewConflict(Conflict):
-    """The task was decided otherwise."""
+    """The task has another decision."""
 
     code = "review_conflict"
 
 
 class ReviewExpired(Conflict):
-    """Nobody decided in time; also why a step failed that was to fail then."""
+    """The task was not decided in time; also the failure of a step with `on_expiry: fail`."""
 
     code = "review_expired"
 
 
 class ReviewNotPending(Conflict):
-    """The task is gone because its run was stopped."""
+    """The task was cancelled with its run."""
 
     code = "review_not_pending"
 
 
 class UnitLost(Conflict):
-    """Somebody else has the step now, or nobody wants it any more."""
+    """The step was taken over by another job, or has ended."""
 
     code = "step_lost"
 
 
 class StepTimedOut(CompositionFailed):
-    """An attempt took longer than any may."""
+    """An attempt took longer than the limit."""
 
     code = "step_timed_out"
     retryable = True
 
 
 class StepKillsWorkers(CompositionFailed):
-    """One worker after the other died at this step."""
+    """Several workers died while they ran this step."""
 
     code = "step_kills_workers"
 
@@ -137,7 +137,7 @@ class DecodeFailed(CompositionFailed):
 
 
 class InvalidOutput(CompositionFailed):
-    """A step left something that is no output, or too much of it."""
+    """The output of a step is invalid or too large."""
 
     code = "invalid_output"
 
@@ -155,7 +155,7 @@ class RedactionFailed(CompositionFailed):
 
 
 class StepTypeUnavailable(FramekilnError):
-    """This version has no runner for a type of step."""
+    """This version has no runner for the step type."""
 
     code = "step_type_unavailable"
 

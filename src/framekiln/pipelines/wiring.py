@@ -1,4 +1,4 @@
-"""All parts of pipelines put together, for the drivers."""
+"""Builds the services of pipelines, for the drivers."""
 
 from dataclasses import dataclass
 
@@ -67,10 +67,10 @@ class PipelineServices:
         limiter: ConcurrencyLimiter | None = None,
         step_types: StepTypes = STEP_TYPES,
     ) -> "PipelineServices":
-        """Put everything together."""
+        """Build all services."""
         database, clock = dependencies.database, dependencies.clock
         limiter = limiter or EndpointConcurrencyLimiter(dependencies.jobs, clock=clock)
-        advance = RunCoordinator(
+        coordinator = RunCoordinator(
             database,
             dispatcher=UnitDispatcher(dependencies.jobs, step_types=step_types),
             boundary_reader=MediaBoundaryReader(database, blobs=dependencies.blobs),
@@ -78,22 +78,26 @@ class PipelineServices:
             outbox=dependencies.outbox,
             clock=clock,
         )
-        versions = advance.versions
+        versions = coordinator.versions
         batches = Batches(database, versions=versions, outbox=dependencies.outbox, clock=clock)
         return cls(
             pipelines=Pipelines(database, clock=clock, step_types=step_types),
             endpoints=Endpoints(database, fetcher=dependencies.fetcher, clock=clock),
-            coordinator=advance,
-            runs=Runs(database, advance=advance, clock=clock),
+            coordinator=coordinator,
+            runs=Runs(database, coordinator=coordinator, clock=clock),
             batches=batches,
-            reviews=Reviews(database, advance=advance, clock=clock),
+            reviews=Reviews(database, coordinator=coordinator, clock=clock),
             outputs=Outputs(database, files=dependencies.files, versions=versions),
-            worker=RunWorker(database, advance=advance, jobs=dependencies.jobs, clock=clock),
-            attempt_worker=AttemptWorker(database, advance=advance, gate=limiter, clock=clock),
-            callbacks=EndpointCallbacks(database, advance=advance),
+            worker=RunWorker(
+                database, coordinator=coordinator, jobs=dependencies.jobs, clock=clock
+            ),
+            attempt_worker=AttemptWorker(
+                database, coordinator=coordinator, limiter=limiter, clock=clock
+            ),
+            callbacks=EndpointCallbacks(database, coordinator=coordinator),
             changes=ChangeQueue(
                 database,
-                advance=advance,
+                coordinator=coordinator,
                 batches=batches,
                 notifications=dependencies.notifications,
             ),
@@ -101,7 +105,7 @@ class PipelineServices:
         )
 
     async def tick(self) -> None:
-        """Do what has become due."""
+        """Do all that is due."""
         await self.worker.queue_due()
         await self.attempt_worker.tick()
         await self.reviews.expire_due()

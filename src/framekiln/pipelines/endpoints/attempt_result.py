@@ -1,6 +1,6 @@
 """Results of endpoint attempts, from a response, a callback or a timeout. Pure.
 
-A verdict that comes before its time is kept as JSON until the request has ended.
+A result that is called back before the request has ended is stored as JSON until then.
 """
 
 import json
@@ -16,7 +16,7 @@ from framekiln.pipelines.outputs.validation import check_output
 from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
 
 MAX_RESPONSE_BYTES: Final = 4 << 20
-"""Of an output as it is sent, spaces and all; what is kept has a limit of its own."""
+"""Limit of a response body with its white space; stored outputs have a limit of their own."""
 _SHOWN_ISSUES: Final = 5
 
 
@@ -27,20 +27,20 @@ class AttemptAccepted:
 
 @dataclass(frozen=True)
 class AttemptSucceeded:
-    """The endpoint has done it."""
+    """The endpoint has done the work."""
 
     output: StepOutput
 
 
 @dataclass(frozen=True)
 class AttemptFailed:
-    """The endpoint has not done it."""
+    """The endpoint has not done the work."""
 
     failure: Failure
     is_retryable: bool = False
     retry_after_s: int = 0
     issues: tuple[ValidationIssue, ...] = ()
-    """What is wrong with an output, for who sent it."""
+    """Issues of an output, for the endpoint that sent it."""
 
 
 FinalResult = AttemptSucceeded | AttemptFailed
@@ -49,20 +49,20 @@ AttemptResult = AttemptAccepted | FinalResult
 
 @dataclass(frozen=True)
 class OutputRules:
-    """What outputs of one attempt must keep to, beyond what all must."""
+    """Rules for the outputs of one attempt, beyond those for all outputs."""
 
     window: Window | None
     track_ids: Collection[int] | None
 
 
 def result_of_output(value: Any, rules: OutputRules) -> FinalResult:
-    """Return an output that is right, or the failure that it is not."""
+    """Return the result for an output: success if it is valid, else a failure."""
     checked = check_output(value, window=rules.window, track_ids=rules.track_ids)
     return AttemptSucceeded(checked) if isinstance(checked, StepOutput) else invalid_output(checked)
 
 
 def result_of_body(content: bytes, rules: OutputRules) -> FinalResult:
-    """Do the same for an output as it was sent; nothing at all is an empty output."""
+    """Return the result for a response body; an empty body is an empty output."""
     if len(content) > MAX_RESPONSE_BYTES:
         return invalid_output([ValidationIssue("", IssueCode.TOO_LARGE)])
     if not content.strip():
@@ -70,33 +70,33 @@ def result_of_body(content: bytes, rules: OutputRules) -> FinalResult:
     try:
         value = json.loads(content.decode())
     except (ValueError, RecursionError) as error:
-        reason = "is nested too far" if isinstance(error, RecursionError) else str(error)
+        reason = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
         return AttemptFailed(Failure(InvalidOutput.code, f"the output is not JSON: {reason}"[:500]))
     return result_of_output(value, rules)
 
 
 def invalid_output(issues: list[ValidationIssue]) -> AttemptFailed:
-    """Return the failure of an output with these issues. It would be the same again."""
-    shown = ", ".join(f"{each.path or 'it'}: {each.code}" for each in issues[:_SHOWN_ISSUES])
+    """Return the failure for an output with these issues; a retry would not help."""
+    shown = ", ".join(f"{each.path or 'output'}: {each.code}" for each in issues[:_SHOWN_ISSUES])
     more = f" and {len(issues) - _SHOWN_ISSUES} more" if len(issues) > _SHOWN_ISSUES else ""
-    reason = f"the output of the endpoint is not right: {shown}{more}"
+    reason = f"the output of the endpoint is invalid: {shown}{more}"
     return AttemptFailed(Failure(InvalidOutput.code, reason), issues=tuple(issues))
 
 
-def result_to_json(verdict: FinalResult) -> dict[str, Any]:
-    """Return a verdict as it is kept."""
-    if isinstance(verdict, AttemptSucceeded):
-        return {"output": verdict.output.to_json()}
-    failure = verdict.failure
+def result_to_json(result: FinalResult) -> dict[str, Any]:
+    """Return a result as stored."""
+    if isinstance(result, AttemptSucceeded):
+        return {"output": result.output.to_json()}
+    failure = result.failure
     return {
         "code": failure.code,
         "message": failure.message,
-        "is_retryable": verdict.is_retryable,
+        "is_retryable": result.is_retryable,
     }
 
 
-def result_from_json(kept: dict[str, Any]) -> FinalResult:
-    """Return a verdict that was kept."""
-    if "output" in kept:
-        return AttemptSucceeded(StepOutput.from_json(kept["output"]))
-    return AttemptFailed(Failure(kept["code"], kept["message"]), kept["is_retryable"])
+def result_from_json(stored: dict[str, Any]) -> FinalResult:
+    """Return a stored result."""
+    if "output" in stored:
+        return AttemptSucceeded(StepOutput.from_json(stored["output"]))
+    return AttemptFailed(Failure(stored["code"], stored["message"]), stored["is_retryable"])

@@ -1,4 +1,4 @@
-"""The body of a callback: a sign of life, a result, or a failure (spec 4.7). Pure."""
+"""The body of a callback: a heartbeat, an output, or a failure (spec 4.7). Pure."""
 
 import re
 from dataclasses import dataclass
@@ -41,12 +41,12 @@ class CallbackError:
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """The endpoint is still at it."""
+    """The endpoint is still working."""
 
 
 @dataclass(frozen=True)
 class UncheckedOutput:
-    """The endpoint has done it; what it sent is not checked yet."""
+    """The endpoint has done the work; its output is not checked yet."""
 
     value: Any
 
@@ -55,7 +55,7 @@ Callback = Heartbeat | UncheckedOutput | AttemptFailed
 
 
 def read_callback(value: Any) -> Callback:
-    """Return what is called back, or raise with all that is wrong with it."""
+    """Return the callback, or raise with all issues of its body."""
     if not isinstance(value, dict):
         raise invalid_request([ValidationIssue("", IssueCode.TYPE)])
     issues: list[ValidationIssue] = []

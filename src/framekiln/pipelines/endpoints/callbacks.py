@@ -1,7 +1,7 @@
-"""What endpoints say of the work that they accepted. The address alone proves who it is.
+"""Callbacks of endpoints for work that they accepted. The secret URL is the authentication.
 
-A callback may be quicker than the answer to the request, or come while a dead worker's request is
-about to be sent again: then it is kept, and counts as soon as the request has ended.
+A callback may arrive before the response to the request, or while the request of a dead worker is
+about to be sent again. Then it is stored, and counts as soon as the request has ended.
 """
 
 import asyncio
@@ -42,39 +42,39 @@ _TOO_LARGE = AttemptFailed(
 class EndpointCallbacks:
     """The callbacks of all attempts."""
 
-    def __init__(self, database: Database, *, advance: RunCoordinator) -> None:
+    def __init__(self, database: Database, *, coordinator: RunCoordinator) -> None:
         self._database = database
-        self._coordinator = advance
+        self._coordinator = coordinator
 
     async def receive(self, callback_id: str, callback: Callback) -> datetime | None:
-        """Record a callback; return until when the next one must come, if one must.
+        """Record a callback; return the deadline of the next one, if another must follow.
 
-        An output that is wrong ends the step, and whoever sent it is told what is wrong.
+        An invalid output ends the step, and the response names its issues.
         """
         attempt = await self._find(callback_id)
         if isinstance(callback, Heartbeat):
             return await self._record(attempt, None)
-        verdict = await self._result_of(attempt, callback)
-        await self._record(attempt, verdict)
-        if isinstance(verdict, AttemptFailed) and verdict.issues:
-            raise _refusal(verdict)
+        result = await self._result_of(attempt, callback)
+        await self._record(attempt, result)
+        if isinstance(result, AttemptFailed) and result.issues:
+            raise _refusal(result)
         return None
 
     async def refuse_too_large(self, callback_id: str) -> None:
-        """End the step of an endpoint that sent more than any output may have."""
+        """End the step of an endpoint whose callback is too large."""
         await self._record(await self._find(callback_id), _TOO_LARGE)
 
     async def refuse_too_deep(self, callback_id: str) -> NoReturn:
-        """End the step of an endpoint whose output is nested so far that it cannot be read."""
-        verdict = invalid_output([ValidationIssue("", IssueCode.TOO_DEEP)])
-        await self._record(await self._find(callback_id), verdict)
-        raise _refusal(verdict)
+        """End the step of an endpoint whose output is nested too deep to be read."""
+        result = invalid_output([ValidationIssue("", IssueCode.TOO_DEEP)])
+        await self._record(await self._find(callback_id), result)
+        raise _refusal(result)
 
     async def _find(self, callback_id: str) -> StoredAttempt:
         async with self._database.connection() as connection:
             attempt = await store.find_by_callback(connection, hash_callback_id(callback_id))
         if attempt is None:
-            raise CallbackNotFound("no attempt has this callback address: was it cut short?")
+            raise CallbackNotFound("no attempt has this callback URL; check that it is complete")
         if attempt.state is AttemptState.DONE:
             raise _not_waiting(attempt)
         return attempt
@@ -97,24 +97,24 @@ class EndpointCallbacks:
                 return None
             return [each["track_id"] for each in await describe_tracks(connection, file)]
 
-    async def _record(self, known: StoredAttempt, verdict: FinalResult | None) -> datetime | None:
-        """Record a verdict, or a sign of life; return the next deadline."""
+    async def _record(self, known: StoredAttempt, result: FinalResult | None) -> datetime | None:
+        """Record a result, or a heartbeat if None; return the next deadline."""
         async with self._coordinator.lock_run(known.run_id) as locked:
             attempt = await store.lock(locked.connection, known.id) if locked else None
             if locked is None or attempt is None or locked.run.status.is_terminal:
                 raise _not_waiting(known)
             if attempt.state is AttemptState.AWAITING_CALLBACK:
-                return await self._finish(locked, attempt, verdict)
-            # A verdict stands: the second one comes too late.
+                return await self._finish(locked, attempt, result)
+            # The first result counts; a second one is refused.
             if attempt.state is AttemptState.DONE or attempt.early_result is not None:
                 raise _not_waiting(known)
-            return await self._save_early(locked, attempt, verdict)
+            return await self._save_early(locked, attempt, result)
 
     async def _finish(
-        self, locked: LockedRun, attempt: StoredAttempt, verdict: FinalResult | None
+        self, locked: LockedRun, attempt: StoredAttempt, result: FinalResult | None
     ) -> datetime | None:
-        if verdict is not None:
-            if not await attempt_transitions.end_attempt(locked, attempt, verdict):
+        if result is not None:
+            if not await attempt_transitions.end_attempt(locked, attempt, result):
                 raise _not_waiting(attempt)
             return None
         deadline_at = attempt_transitions.callback_deadline(
@@ -125,12 +125,12 @@ class EndpointCallbacks:
         return deadline_at
 
     async def _save_early(
-        self, locked: LockedRun, attempt: StoredAttempt, verdict: FinalResult | None
+        self, locked: LockedRun, attempt: StoredAttempt, result: FinalResult | None
     ) -> datetime | None:
         now = locked.context.now
-        if verdict is not None:
+        if result is not None:
             await store.save_early_callback(
-                locked.connection, attempt.id, {"verdict": result_to_json(verdict)}
+                locked.connection, attempt.id, {"verdict": result_to_json(result)}
             )
             return None
         await store.save_early_callback(
@@ -143,13 +143,13 @@ async def _endpoint(locked: LockedRun, attempt: StoredAttempt) -> Endpoint:
     found = await endpoint_store.find(
         locked.connection, locked.run.organization_id, attempt.endpoint_id
     )
-    assert found is not None, "endpoints go only with all their attempts"
+    assert found is not None, "an endpoint is deleted only with all its attempts"
     return found
 
 
-def _refusal(verdict: AttemptFailed) -> InvalidInput:
-    """Return what whoever sent a wrong output is told."""
-    return invalid_request([_issue_in_output(each) for each in verdict.issues])
+def _refusal(result: AttemptFailed) -> InvalidInput:
+    """Return the error for the sender of an invalid output."""
+    return invalid_request([_issue_in_output(each) for each in result.issues])
 
 
 def _issue_in_output(issue: ValidationIssue) -> ValidationIssue:

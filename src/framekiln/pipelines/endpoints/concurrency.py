@@ -1,7 +1,7 @@
-"""The gate before endpoints: at most so many requests at a time, over all workers together.
+"""Limits the concurrent requests to endpoints, over all workers together.
 
-A slot is held from here until the endpoint has answered. Both limits count: that of the endpoint
-over all steps, and that of the step over all runs of its version.
+An attempt has a slot until the endpoint has answered. Two limits apply: that of the endpoint over
+all steps, and that of the step over all runs of its version.
 """
 
 from collections.abc import Collection
@@ -16,19 +16,19 @@ from framekiln.pipelines.endpoints.jobs import send_job
 from framekiln.pipelines.endpoints.store import VersionStep, WaitingAttempt
 from framekiln.pipelines.model.ids import EndpointId
 
-# Jobs may queue for long while no worker is there; another job for the same attempt does no harm.
+# Jobs may wait long if no worker runs; a second job for the same attempt is harmless.
 _QUEUE_TIMEOUT: Final = timedelta(hours=1)
 
 
 class EndpointConcurrencyLimiter:
-    """Gives slots to the oldest attempts. It waits for endpoints, never for attempts."""
+    """Gives slots to the oldest attempts. It locks endpoints, and never waits for attempts."""
 
     def __init__(self, jobs: JobQueue, *, clock: Clock) -> None:
         self._jobs = jobs
         self._clock = clock
 
     async def admit(self, connection: Connection, endpoint_ids: Collection[EndpointId]) -> None:
-        """Let waiting attempts through, up to the limits, and queue their jobs."""
+        """Give slots to waiting attempts, up to the limits, and queue their jobs."""
         for endpoint_id in sorted(endpoint_ids):
             await self._admit_endpoint(connection, endpoint_id)
 
@@ -36,26 +36,26 @@ class EndpointConcurrencyLimiter:
         limit = await store.lock_endpoint(connection, endpoint_id)
         if limit is None:
             return
-        room = FreeSlots(limit, await store.count_sending(connection, endpoint_id))
-        if room.count <= 0:
+        slots = FreeSlots(limit, await store.count_sending(connection, endpoint_id))
+        if slots.count <= 0:
             return
         now = self._clock.now()
-        waiting = await store.list_waiting(connection, endpoint_id, now=now, limit=room.count)
-        let_in = {each.id: each.run_id for each in waiting if room.take(each)}
-        promoted = await store.promote(connection, list(let_in), overdue_at=now + _QUEUE_TIMEOUT)
-        jobs = [send_job(each, run_id) for each, run_id in let_in.items() if each in promoted]
+        waiting = await store.list_waiting(connection, endpoint_id, now=now, limit=slots.count)
+        admitted = {each.id: each.run_id for each in waiting if slots.take(each)}
+        promoted = await store.promote(connection, list(admitted), overdue_at=now + _QUEUE_TIMEOUT)
+        jobs = [send_job(each, run_id) for each, run_id in admitted.items() if each in promoted]
         await self._jobs.defer_many(connection, jobs)
 
 
 class FreeSlots:
-    """How many more may be let through. Pure."""
+    """The slots of an endpoint that are free. Pure."""
 
     def __init__(self, limit: int, sending: dict[VersionStep, int]) -> None:
         self.count = limit - sum(sending.values())
         self._sending = dict(sending)
 
     def take(self, attempt: WaitingAttempt) -> bool:
-        """Take a slot for an attempt; False when its step, or the endpoint, has none."""
+        """Take a slot for an attempt; False if its step or the endpoint has none."""
         count = self._sending.get(attempt.step, 0)
         if self.count <= 0 or count >= attempt.step_max_concurrency:
             return False

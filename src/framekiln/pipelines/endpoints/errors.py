@@ -1,16 +1,16 @@
-"""What can go wrong between a step and its endpoint."""
+"""Errors between a step and its endpoint."""
 
 from framekiln.kit.errors import Conflict, NotFound, RemoteFailed
 
 
 class EndpointUnavailable(RemoteFailed):
-    """The endpoint could not be reached, took too long, or said that it cannot do it now."""
+    """The endpoint could not be reached, was too slow, or answered that it is not available."""
 
     code = "endpoint_unavailable"
 
 
 class EndpointRefused(RemoteFailed):
-    """The endpoint answered that it will not do it, or sent us elsewhere."""
+    """The endpoint refused the request, or answered with a redirect."""
 
     code = "endpoint_refused"
     retryable = False
@@ -24,18 +24,18 @@ class EndpointFailed(RemoteFailed):
 
 
 class CallbackTimedOut(RemoteFailed):
-    """The endpoint accepted the work, and was not heard of in time."""
+    """The endpoint accepted the work, but did not call back in time."""
 
     code = "callback_timed_out"
 
 
 class CallbackNotFound(NotFound):
-    """No attempt has this callback address."""
+    """No attempt has this callback URL."""
 
     code = "callback_not_found"
 
 
 class StepNotWaiting(Conflict):
-    """Nobody waits for this callback: the attempt has ended."""
+    """The attempt has ended and accepts no callback."""
 
     code = "step_not_waiting"

@@ -1,7 +1,7 @@
-"""Job: send one attempt to its endpoint and write down what came of it.
+"""The job that sends one attempt to its endpoint and records the result.
 
-What goes wrong is the attempt's affair, never the queue's: a job only comes back when its worker
-died, and then it delivers the same attempt again.
+An error fails the attempt, never the job: a job runs again only if its worker died, and then it
+sends the same attempt again.
 """
 
 import asyncio
@@ -35,7 +35,7 @@ log = structlog.get_logger(__name__)
 
 
 class SendAttempt:
-    """The handler of `pipeline.send`."""
+    """Handles `pipeline.send` jobs."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class SendAttempt:
         self._clock = clock
 
     async def __call__(self, job: JobContext) -> None:
-        """Send an attempt, unless it has ended or somebody else sends it."""
+        """Send an attempt, unless it has ended or another job sends it."""
         attempt_id, run_id = attempt_of(job.args)
         taken = await retry_while_database_down(
             lambda: self._work.take(attempt_id, run_id, job_id=job.job_id)
@@ -63,16 +63,16 @@ class SendAttempt:
         with structlog.contextvars.bound_contextvars(
             run_id=str(run_id), step=taken.attempt.step_key, attempt=taken.unit.attempt
         ):
-            verdict = await self._send(taken)
-            if isinstance(verdict, AttemptFailed):
-                failure = verdict.failure
-                log.warning("endpoint failed", code=failure.code, reason=failure.message)
-            if not await retry_while_database_down(lambda: self._work.finish(taken, verdict)):
-                log.info("attempt has already ended; response ignored")
+            result = await self._send(taken)
+            if isinstance(result, AttemptFailed):
+                failure = result.failure
+                log.warning("pipelines.endpoint_failed", code=failure.code, reason=failure.message)
+            if not await retry_while_database_down(lambda: self._work.finish(taken, result)):
+                log.info("pipelines.response_ignored")
 
     async def _send(self, taken: TakenAttempt) -> AttemptResult:
         try:
-            # Before anything is sent, a database that is away costs no attempt.
+            # Before anything is sent, a database outage costs no attempt.
             body = await retry_while_database_down(lambda: self._body(taken))
             response = await self._post(taken, body)
         except (FetchFailed, FetchRefused) as error:
@@ -108,7 +108,7 @@ class SendAttempt:
 
 
 def request_headers(taken: TakenAttempt, body: str, *, now: datetime) -> dict[str, str]:
-    """Return the headers of a request; the id in them is that of the attempt."""
+    """Return the headers of a request; its message id is the idempotency key of the attempt."""
     return {
         **taken.endpoint.headers,
         "content-type": "application/json",

@@ -12,11 +12,11 @@ ENDPOINTS_QUEUE: Final = "endpoints"
 
 
 def send_job(attempt_id: AttemptId, run_id: RunId) -> NewJob:
-    """Return the job for an attempt whose turn it is; one too many finds nothing to do."""
+    """Return the job for an attempt with a slot; a surplus job finds nothing to do."""
     args = {"attempt_id": str(attempt_id), "run_id": str(run_id)}
     return NewJob(kind=SEND_ATTEMPT, args=args, queue=ENDPOINTS_QUEUE)
 
 
 def attempt_of(args: Mapping[str, Any]) -> tuple[AttemptId, RunId]:
-    """Return which attempt a job is for, and its run."""
+    """Return the attempt of a job, and its run."""
     return AttemptId(UUID(args["attempt_id"])), RunId(UUID(args["run_id"]))

@@ -1,4 +1,4 @@
-"""Addresses of a run's media that need no API key, for a while (spec 4.7, 5)."""
+"""Signed URLs of a run's media, which need no API key until they expire (spec 4.7, 5)."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ _STREAM: Final = "stream/media.mp4"
 
 
 class MediaUrls:
-    """Signs one token for a file, and everything of it, with each request."""
+    """Signs one token per request, for a file and all its parts."""
 
     def __init__(self, tokens: AccessTokens, *, public_url: str) -> None:
         self._tokens = tokens
@@ -29,18 +29,18 @@ class MediaUrls:
         window: Window | None,
         now: datetime,
     ) -> dict[str, Any]:
-        """Return `media` of a request. What is not there yet, or never will be, is null.
+        """Return `media` of a request. Media that is not available is null.
 
-        Of a file that still arrives, the media of the window is there.
+        While the file is arriving, the media of the window is available.
         """
         expires_at = media_expiry(file, now)
         path = f"/api/v1/files/{file.id}"
         token = await self._tokens.sign_media(file.organization_id, path, expires_at)
         query = urlencode({"media_token": token})
 
-        def url(below: str, **asked: int) -> str:
-            more = f"{urlencode(asked)}&" if asked else ""
-            return f"{self._public_url}{path}/{below}?{more}{query}"
+        def url(part: str, **params: int) -> str:
+            more = f"{urlencode(params)}&" if params else ""
+            return f"{self._public_url}{path}/{part}?{more}{query}"
 
         audio = next((each["track_id"] for each in tracks if each["type"] == "audio"), None)
         return {
@@ -68,26 +68,26 @@ def _ready_urls(url: Callable[..., str], file: File, audio: int | None) -> dict[
 def _window_urls(
     url: Callable[..., str], window: Window | None, audio: int | None
 ) -> dict[str, str | None]:
-    """Return addresses that work now and go on working when the file is ready."""
+    """Return URLs that work now and also when the file is ready."""
     if window is None:
         return dict.fromkeys(("source_url", "index_url", "audio_url"))
     span = {"from_ms": window.media_start_ms, "to_ms": window.end_ms}
     return {
         "source_url": url(_STREAM, **span),
-        # An index is of whole track files, and these grow.
+        # An index describes complete track files, and these still grow.
         "index_url": None,
         "audio_url": None if audio is None else url(_STREAM, **span, track_id=audio),
     }
 
 
 def media_expiry(file: File, now: datetime) -> datetime:
-    """Return until when media can be fetched: four hours, or as long as the file is there."""
+    """Return when the URLs expire: after four hours, or with the file."""
     latest = (now + MEDIA_TOKEN_LIFETIME).replace(microsecond=0)
     return min(latest, file.expires_at) if file.expires_at is not None else latest
 
 
 def sample_evenly(times_ms: Sequence[int]) -> list[int]:
-    """Return at most 1000 of some instants, evenly chosen, so that all of the film is seen."""
+    """Return at most 1000 of the times, evenly spread over the file."""
     count = len(times_ms)
     if count <= MAX_FRAMES:
         return list(times_ms)

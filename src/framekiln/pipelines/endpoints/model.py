@@ -1,4 +1,4 @@
-"""Attempts at endpoints as they are under way, and the secret in a callback's address."""
+"""Endpoint attempts that have not ended, and the secret in a callback URL."""
 
 import base64
 import hashlib
@@ -22,12 +22,12 @@ from framekiln.pipelines.outputs.model import StepOutput
 
 
 class AttemptState(StrEnum):
-    """Where an attempt stands."""
+    """The state of an attempt."""
 
     WAITING = "waiting"
-    """For its time, or for room."""
+    """For its due time, or for a slot."""
     SENDING = "sending"
-    """It has a slot: its job is queued or at work."""
+    """It has a slot: its job is queued or running."""
     AWAITING_CALLBACK = "awaiting_callback"
     DONE = "done"
 
@@ -54,12 +54,12 @@ class StoredAttempt:
 
     @property
     def unit_key(self) -> UnitKey:
-        """Which unit it is an attempt at."""
+        """The unit that it attempts."""
         return UnitKey(self.run_id, self.step_key, self.window.index if self.window else None)
 
     @property
     def early_result(self) -> FinalResult | None:
-        """What was called back before the request had ended."""
+        """The result that was called back before the request had ended."""
         early = self.early_callback
         return (
             attempt_result.result_from_json(early["verdict"])
@@ -69,15 +69,15 @@ class StoredAttempt:
 
     @property
     def last_heartbeat_at(self) -> datetime | None:
-        """When it was sent, or was heard of before the request had ended."""
+        """The last heartbeat before the request had ended, or else when it was sent."""
         early = self.early_callback
         if early and "heartbeat_at" in early:
             return datetime.fromisoformat(early["heartbeat_at"])
         return self.sent_at
 
     def taken_unit(self) -> TakenUnit:
-        """Return the proof that its unit is being attempted by it."""
-        assert self.fence is not None, "only an attempt under way has a fence"
+        """Return its unit with the fence, which proves that the attempt is current."""
+        assert self.fence is not None, "only an attempt that was taken has a fence"
         return TakenUnit(
             key=self.unit_key,
             step_run_id=self.step_run_id,
@@ -91,7 +91,7 @@ class StoredAttempt:
 
 @dataclass(frozen=True, kw_only=True)
 class TakenAttempt:
-    """An attempt in the hands of the job that sends it, with all that goes into the request."""
+    """An attempt taken by the job that sends it, with all that goes into the request."""
 
     attempt: StoredAttempt
     unit: TakenUnit
@@ -103,20 +103,20 @@ class TakenAttempt:
     tracks: Sequence[Mapping[str, Any]]
     """As spec 4.7 describes them."""
     frames_ms: Sequence[int]
-    """When pictures were taken that this step may look at."""
+    """The times of the sampled frames that this step may fetch."""
     sent_at: datetime
 
     @property
     def rules(self) -> OutputRules:
-        """What its output must keep to."""
+        """The rules for its output."""
         return OutputRules(self.unit.window, [track["track_id"] for track in self.tracks])
 
 
 def callback_id(endpoint: Endpoint, attempt_id: AttemptId) -> str:
-    """Return the secret in the callback's address.
+    """Return the secret in the callback URL.
 
-    It is computed, so that an attempt that is delivered twice has one address although only its
-    hash is stored: the endpoint may answer to the address of either delivery.
+    It is computed, so that an attempt that is sent twice has one URL although only its hash is
+    stored: the endpoint may call back to the URL of either request.
     """
     key = endpoint.signing_secret.encode()
     digest = hmac.new(key, b"callback:" + attempt_id.bytes, hashlib.sha256).digest()
@@ -124,5 +124,5 @@ def callback_id(endpoint: Endpoint, attempt_id: AttemptId) -> str:
 
 
 def hash_callback_id(callback: str) -> bytes:
-    """Return what is stored of a callback's secret."""
+    """Return the hash of a callback secret, as stored."""
     return hashlib.sha256(callback.encode("utf-8", "surrogatepass")).digest()

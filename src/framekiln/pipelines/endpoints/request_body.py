@@ -1,4 +1,4 @@
-"""The body of a request to an endpoint, field by field as spec 4.7 has it. Pure."""
+"""The body of a request to an endpoint, field by field as in spec 4.7. Pure."""
 
 import json
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ CALLBACK_PATH = "/api/v1/pipeline-callbacks/"
 
 
 def request_body(taken: TakenAttempt, *, media: Mapping[str, Any], public_url: str) -> str:
-    """Return the very text that is signed and sent."""
+    """Return the exact text that is signed and sent."""
     return json.dumps(_body(taken, media, public_url), ensure_ascii=False, allow_nan=False)
 
 

@@ -1,4 +1,4 @@
-"""What an endpoint's answer to a request means (spec 4.7). Pure."""
+"""The result of an endpoint's response (spec 4.7). Pure."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -26,14 +26,14 @@ _IDENTITY_ENCODINGS: Final = frozenset({"", "identity"})
 def result_of_response(
     response: FetchedResponse, rules: OutputRules, *, now: datetime
 ) -> AttemptResult:
-    """Return what an answer means: done, accepted, or failed."""
+    """Return the result for a response: succeeded, accepted, or failed."""
     status = response.status
     if status == _ACCEPTED:
         return AttemptAccepted()
     if 200 <= status < 300:
         encoding = response.headers.get("content-encoding", "").strip().lower()
         if encoding not in _IDENTITY_ENCODINGS:
-            return _refused(f"sent {encoding} although it was asked for plain bytes")
+            return _refused(f"sent content-encoding {encoding}, which was not requested")
         return result_of_body(response.content, rules)
     if status >= 500 or status in _RETRYABLE_STATUSES:
         failure = Failure(EndpointUnavailable.code, f"the endpoint answered with status {status}")
@@ -44,15 +44,15 @@ def result_of_response(
 
 
 def result_of_error(error: FramekilnError) -> AttemptFailed:
-    """Return what it means that there was no answer."""
+    """Return the result for a request without a response."""
     code = EndpointUnavailable.code if error.retryable else EndpointRefused.code
     return AttemptFailed(
-        Failure(code, f"the endpoint gave no answer: {error.message}"), error.retryable
+        Failure(code, f"the endpoint sent no response: {error.message}"), error.retryable
     )
 
 
 def retry_after_s(headers: Mapping[str, str], *, now: datetime) -> int:
-    """Return how long an endpoint wants to be left alone: seconds, or a date; an hour at most."""
+    """Return the delay in `Retry-After`, in seconds or as a date; at most an hour."""
     text = headers.get("retry-after", "").strip()
     if text.isascii() and text.isdecimal():
         return int(text[:9]) if int(text[:9]) < MAX_RETRY_AFTER_S else MAX_RETRY_AFTER_S
@@ -60,7 +60,7 @@ def retry_after_s(headers: Mapping[str, str], *, now: datetime) -> int:
         until = parsedate_to_datetime(text)
     except ValueError:
         return 0
-    # A date without a zone is in UTC, as all dates of HTTP are.
+    # A date without a zone is in UTC, like all HTTP dates.
     until = until if until.tzinfo is not None else until.replace(tzinfo=UTC)
     wait_s = int((until - now).total_seconds())
     return max(0, min(wait_s, MAX_RETRY_AFTER_S))

@@ -1,7 +1,7 @@
-"""The SQL of attempts under way: who has a slot, who sends, who is waited for.
+"""The SQL of attempts that have not ended: waiting, sending, awaiting a callback.
 
-Promotions happen under the lock of the endpoint alone, so the limits hold for all workers
-together. Attempts are locked after the run; whoever opens the gate waits for no attempt.
+Slots are given under the lock of the endpoint, so the limits hold for all workers together.
+Attempts are locked after their run; giving slots skips attempts that are locked.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -30,7 +30,7 @@ LEFT JOIN pipeline_window part
 
 @dataclass(frozen=True)
 class VersionStep:
-    """What shares a step's own limit: the same step of all runs of a version."""
+    """The scope of a step's own limit: the same step of all runs of a version."""
 
     pipeline_id: PipelineId
     pipeline_version: int
@@ -39,7 +39,7 @@ class VersionStep:
 
 @dataclass(frozen=True)
 class WaitingAttempt:
-    """An attempt that could be sent if there is room."""
+    """An attempt that can be sent if there is a slot."""
 
     id: AttemptId
     run_id: RunId
@@ -48,8 +48,8 @@ class WaitingAttempt:
 
 
 async def lock_endpoint(connection: Connection, endpoint_id: EndpointId) -> int | None:
-    """Let one at a time give slots of an endpoint away; return how many there are."""
-    # Not the stronger lock: attempts are inserted under a share of it, by others who come here.
+    """Lock the slots of an endpoint; return how many there are."""
+    # FOR UPDATE would wait for transactions that insert attempts, and those come here next.
     cursor = await connection.execute(
         "SELECT max_concurrency FROM pipeline_endpoint WHERE id = %s FOR NO KEY UPDATE",
         (endpoint_id,),
@@ -74,7 +74,7 @@ async def count_sending(connection: Connection, endpoint_id: EndpointId) -> dict
 async def list_waiting(
     connection: Connection, endpoint_id: EndpointId, *, now: datetime, limit: int
 ) -> list[WaitingAttempt]:
-    """Return the oldest `limit` of each step that wait and are due, oldest first."""
+    """Return the oldest `limit` due attempts of each step, oldest first."""
     cursor = await connection.execute(
         """
         WITH RECURSIVE step AS (
@@ -116,7 +116,7 @@ async def list_waiting(
 async def promote(
     connection: Connection, attempt_ids: Sequence[AttemptId], *, overdue_at: datetime
 ) -> set[AttemptId]:
-    """Give attempts their slots; return which have them. What others are changing is left out."""
+    """Give slots to attempts; return which got one. Locked attempts are skipped."""
     cursor = await connection.execute(
         """
         UPDATE pipeline_attempt SET state = 'sending', taken_by = NULL, due_at = %s
@@ -130,7 +130,7 @@ async def promote(
 
 
 async def lock(connection: Connection, attempt_id: AttemptId) -> StoredAttempt | None:
-    """Return an attempt of a run that is held."""
+    """Return an attempt of a locked run."""
     cursor = await connection.execute(
         f"{_FIND} WHERE attempt.id = %s FOR UPDATE OF attempt", (attempt_id,)
     )
@@ -139,7 +139,7 @@ async def lock(connection: Connection, attempt_id: AttemptId) -> StoredAttempt |
 
 
 async def find_by_callback(connection: Connection, callback_hash: bytes) -> StoredAttempt | None:
-    """Return the attempt that has a callback address."""
+    """Return the attempt with this callback URL."""
     cursor = await connection.execute(f"{_FIND} WHERE callback_hash = %s", (callback_hash,))
     row = await cursor.fetchone()
     return _attempt(row) if row else None
@@ -147,7 +147,7 @@ async def find_by_callback(connection: Connection, callback_hash: bytes) -> Stor
 
 @dataclass(frozen=True, kw_only=True)
 class AttemptLease:
-    """Who takes an attempt, and until when."""
+    """The job that takes an attempt, and its deadline."""
 
     job_id: int
     fence: int
@@ -156,22 +156,22 @@ class AttemptLease:
     overdue_at: datetime
 
 
-async def take(connection: Connection, attempt_id: AttemptId, taking: AttemptLease) -> None:
-    """Give an attempt to a job; its callback address works from then on."""
+async def take(connection: Connection, attempt_id: AttemptId, lease: AttemptLease) -> None:
+    """Give an attempt to a job; its callback URL works from now on."""
     await connection.execute(
         """
         UPDATE pipeline_attempt SET taken_by = %(job_id)s, fence = %(fence)s,
             callback_hash = %(callback_hash)s, sent_at = %(sent_at)s, due_at = %(overdue_at)s
         WHERE id = %(id)s
         """,
-        {**vars(taking), "id": attempt_id},
+        {**vars(lease), "id": attempt_id},
     )
 
 
 async def set_awaiting_callback(
     connection: Connection, attempt_id: AttemptId, *, deadline_at: datetime
 ) -> None:
-    """Free the slot of an attempt that was accepted, or give one that is awaited more time."""
+    """Free the slot of an accepted attempt, or extend the deadline of its callback."""
     await connection.execute(
         """
         UPDATE pipeline_attempt SET state = 'awaiting_callback', taken_by = NULL, due_at = %s
@@ -184,7 +184,7 @@ async def set_awaiting_callback(
 async def save_early_callback(
     connection: Connection, attempt_id: AttemptId, early: Mapping[str, Any]
 ) -> None:
-    """Keep what was called back before the request had ended."""
+    """Store a callback that came before the request had ended."""
     await connection.execute(
         "UPDATE pipeline_attempt SET early_callback = %s WHERE id = %s",
         (Json(dict(early)), attempt_id),
@@ -192,7 +192,7 @@ async def save_early_callback(
 
 
 async def release(connection: Connection, attempt_id: AttemptId, *, now: datetime) -> None:
-    """Let an attempt that nobody seems to send wait for another slot."""
+    """Return an attempt whose request was lost to the waiting ones."""
     await connection.execute(
         """
         UPDATE pipeline_attempt SET state = 'waiting', taken_by = NULL, due_at = %s
@@ -203,7 +203,7 @@ async def release(connection: Connection, attempt_id: AttemptId, *, now: datetim
 
 
 async def end(connection: Connection, attempt_id: AttemptId, *, now: datetime) -> None:
-    """End an attempt that nobody wants any more."""
+    """End an attempt that is not current any more."""
     await connection.execute(
         """
         UPDATE pipeline_attempt SET state = 'done', ended_at = %s
@@ -216,7 +216,7 @@ async def end(connection: Connection, attempt_id: AttemptId, *, now: datetime) -
 async def list_overdue(
     connection: Connection, *, now: datetime, limit: int
 ) -> list[tuple[AttemptId, RunId]]:
-    """Return attempts whose job or callback should have come by now, with their runs."""
+    """Return attempts whose job or callback is overdue, with their runs."""
     cursor = await connection.execute(
         """
         SELECT id, run_id FROM pipeline_attempt
@@ -229,7 +229,7 @@ async def list_overdue(
 
 
 async def list_endpoints_with_due(connection: Connection, *, now: datetime) -> list[EndpointId]:
-    """Return the endpoints at which something is due."""
+    """Return the endpoints with due attempts."""
     cursor = await connection.execute(
         """
         SELECT id FROM pipeline_endpoint endpoint WHERE EXISTS (

@@ -1,7 +1,7 @@
-"""What workers do with attempts: take one, say how it went, look for what is due.
+"""Endpoint attempts for workers: take one, record its result, expire what is overdue.
 
-The callback's address is committed before anything is sent. When a worker dies, its job comes back
-and the same attempt is delivered again, with the same key and the same address.
+The callback URL is committed before anything is sent. When a worker dies, its job runs again and
+sends the same attempt, with the same idempotency key and callback URL.
 """
 
 from dataclasses import dataclass, replace
@@ -44,10 +44,10 @@ from framekiln.pipelines.scheduling.status import StepStatus
 from framekiln.pipelines.stores import endpoint as endpoint_store
 
 _MAX_OVERDUE: Final = 500
-# Beyond the endpoint's own time: to write the body, and to wait for a database that is away.
+# On top of the endpoint's timeout: to build the body, and to wait for the database.
 _GRACE: Final = timedelta(minutes=5)
 _CALLBACK_TIMED_OUT: Final = AttemptFailed(
-    Failure(CallbackTimedOut.code, "the endpoint accepted the work and did not call back in time"),
+    Failure(CallbackTimedOut.code, "the endpoint accepted the work but did not call back in time"),
     is_retryable=True,
 )
 
@@ -67,29 +67,34 @@ class _StartedAttempt:
 
 
 class AttemptWorker:
-    """The attempts of all organizations, as their workers see them."""
+    """The attempts of all organizations, for workers."""
 
     def __init__(
-        self, database: Database, *, advance: RunCoordinator, gate: ConcurrencyLimiter, clock: Clock
+        self,
+        database: Database,
+        *,
+        coordinator: RunCoordinator,
+        limiter: ConcurrencyLimiter,
+        clock: Clock,
     ) -> None:
         self._database = database
-        self._coordinator = advance
-        self._limiter = gate
+        self._coordinator = coordinator
+        self._limiter = limiter
         self._clock = clock
 
     async def take(
         self, attempt_id: AttemptId, run_id: RunId, *, job_id: int
     ) -> TakenAttempt | None:
-        """Become the one who sends an attempt; None when there is nothing to send."""
+        """Take an attempt to send it; None if there is nothing to send."""
         async with self._coordinator.lock_run(run_id) as locked:
-            begun = await _start_attempt(locked, attempt_id, job_id=job_id) if locked else None
-        if begun is None:
+            started = await _start_attempt(locked, attempt_id, job_id=job_id) if locked else None
+        if started is None:
             return None
         async with self._database.connection() as connection:
-            return await _with_inputs(connection, begun, self._coordinator.step_types)
+            return await _with_inputs(connection, started, self._coordinator.step_types)
 
-    async def finish(self, taken: TakenAttempt, verdict: AttemptResult) -> bool:
-        """Record how sending went; False when nobody waits for it any more."""
+    async def finish(self, taken: TakenAttempt, result: AttemptResult) -> bool:
+        """Record the result of a request; False if the attempt is not current any more."""
         async with self._coordinator.lock_run(taken.run.id) as locked:
             if locked is None:
                 return False
@@ -98,37 +103,37 @@ class AttemptWorker:
                 return False
             if attempt.fence != taken.unit.fence:
                 return False
-            # What was called back while we waited for the answer says more than the answer.
-            verdict = attempt.early_result or verdict
-            if isinstance(verdict, AttemptAccepted):
+            # A callback that came before the response takes precedence over it.
+            result = attempt.early_result or result
+            if isinstance(result, AttemptAccepted):
                 return await attempt_transitions.accept_attempt(
-                    locked, attempt, taken.endpoint, gate=self._limiter
+                    locked, attempt, taken.endpoint, limiter=self._limiter
                 )
-            return await attempt_transitions.end_attempt(locked, attempt, verdict)
+            return await attempt_transitions.end_attempt(locked, attempt, result)
 
     async def tick(self) -> None:
-        """Give up what was not heard of in time, and let through what has become due."""
+        """End overdue attempts, and give slots to those that have become due."""
         now = self._clock.now()
         async with self._database.connection() as connection:
             overdue = await store.list_overdue(connection, now=now, limit=_MAX_OVERDUE)
         for attempt_id, run_id in overdue:
             await self._expire_attempt(attempt_id, run_id)
         async with self._database.connection() as connection:
-            wanted = await store.list_endpoints_with_due(connection, now=now)
-        for endpoint_id in wanted:
+            endpoint_ids = await store.list_endpoints_with_due(connection, now=now)
+        for endpoint_id in endpoint_ids:
             await self._admit(endpoint_id)
 
     async def _expire_attempt(self, attempt_id: AttemptId, run_id: RunId) -> None:
         async with self._coordinator.lock_run(run_id) as locked:
             attempt = await store.lock(locked.connection, attempt_id) if locked else None
-            # It may have been heard of since.
+            # A callback may have come since.
             if locked is None or attempt is None or attempt.due_at > locked.context.now:
                 return
             if attempt.state is AttemptState.AWAITING_CALLBACK:
                 if not await attempt_transitions.end_attempt(locked, attempt, _CALLBACK_TIMED_OUT):
                     await store.end(locked.connection, attempt_id, now=locked.context.now)
             elif attempt.state is AttemptState.SENDING:
-                log.warning("an endpoint's request was lost", attempt_id=str(attempt_id))
+                log.warning("pipelines.endpoint_request_lost", attempt_id=str(attempt_id))
                 await _release(locked, attempt)
                 await self._limiter.admit(locked.connection, {attempt.endpoint_id})
 
@@ -147,29 +152,29 @@ async def _start_attempt(
     endpoint = await endpoint_store.find(
         locked.connection, locked.run.organization_id, attempt.endpoint_id
     )
-    assert endpoint is not None, "endpoints go only with all their attempts"
+    assert endpoint is not None, "an endpoint is deleted only with all its attempts"
     deadline_at = attempt_transitions.callback_deadline(endpoint, now)
     unit = unit_transitions.take(locked, attempt.unit_key, job_id=job_id, deadline_at=deadline_at)
     if unit is None:
         return None
-    taking = AttemptLease(
+    lease = AttemptLease(
         job_id=job_id,
         fence=unit.fence,
         callback_hash=hash_callback_id(callback_id(endpoint, attempt.id)),
         sent_at=now,
         overdue_at=now + timedelta(milliseconds=endpoint.timeout_ms) + _GRACE,
     )
-    await store.take(locked.connection, attempt.id, taking)
+    await store.take(locked.connection, attempt.id, lease)
     attempt = replace(attempt, fence=unit.fence, taken_by=job_id, sent_at=now)
-    settled = attempt.early_result or _archived_failure(endpoint)
-    if settled is not None:
-        await attempt_transitions.end_attempt(locked, attempt, settled)
+    result = attempt.early_result or _archived_failure(endpoint)
+    if result is not None:
+        await attempt_transitions.end_attempt(locked, attempt, result)
         return None
     return _StartedAttempt(attempt, unit, endpoint, locked.run, file, locked.context.definition)
 
 
 def _may_take(attempt: StoredAttempt, job_id: int) -> bool:
-    # Its own job may come back because the worker died; any other one is late.
+    # Its own job may run again because the worker died; any other job is late.
     return attempt.state is AttemptState.SENDING and attempt.taken_by in (None, job_id)
 
 
@@ -183,36 +188,40 @@ async def _release(locked: LockedRun, attempt: StoredAttempt) -> None:
     await store.release(locked.connection, attempt.id, now=locked.context.now)
     unit = locked.find_unit(attempt.unit_key)
     if unit is not None and unit.status is StepStatus.RUNNING and unit.fence == attempt.fence:
-        # The next job has another number.
+        # The next job has another id.
         locked.set_unit(attempt.unit_key, replace(unit, taken_by=None))
 
 
 async def _with_inputs(
-    connection: Connection, begun: _StartedAttempt, types: StepTypes
+    connection: Connection, started: _StartedAttempt, types: StepTypes
 ) -> TakenAttempt:
-    key, window = begun.attempt.step_key, begun.unit.window
-    inputs = await read_inputs(connection, begun.run.id, begun.definition, key=key, window=window)
-    assert begun.attempt.sent_at is not None
+    key, window = started.attempt.step_key, started.unit.window
+    inputs = await read_inputs(
+        connection, started.run.id, started.definition, key=key, window=window
+    )
+    assert started.attempt.sent_at is not None
     return TakenAttempt(
-        **vars(begun),
+        **vars(started),
         inputs=inputs,
-        tracks=await describe_tracks(connection, begun.file),
-        frames_ms=await _frames_ms(connection, begun, types),
-        sent_at=begun.attempt.sent_at,
+        tracks=await describe_tracks(connection, started.file),
+        frames_ms=await _frames_ms(connection, started, types),
+        sent_at=started.attempt.sent_at,
     )
 
 
-async def _frames_ms(connection: Connection, begun: _StartedAttempt, types: StepTypes) -> list[int]:
+async def _frames_ms(
+    connection: Connection, started: _StartedAttempt, types: StepTypes
+) -> list[int]:
     """Return when pictures were taken by the steps that this one needs, each instant once."""
-    window = begun.unit.window
+    window = started.unit.window
     upstream = {
         step.key: types[step.type]
-        for step in begun.definition.upstream(begun.attempt.step_key)
+        for step in started.definition.upstream(started.attempt.step_key)
         if types[step.type].samples_frames
     }
     if not upstream:
         return []
-    found = await store.list_metadata(connection, begun.run.id, keys=upstream, window=window)
+    found = await store.list_metadata(connection, started.run.id, keys=upstream, window=window)
     times_ms = {at_ms for key, each in found for at_ms in upstream[key].frame_times(each)}
     if window is None:
         return sorted(times_ms)

@@ -1,9 +1,9 @@
 """Advances runs: each change is one transaction under the run's row lock.
 
-Callers with a result, a decision, a callback or a changed file call `lock_run`, change the run
-(`units`, `locked`), and leaves: what follows from it is found out and written, jobs are queued and
-events recorded, all or nothing. `advance` is the same without a change. So each run is done by one
-at a time, and doing it again does no harm.
+A caller with a result, a decision, a callback or a changed file enters `lock_run` and changes the
+run (`LockedRun`, `unit_transitions`). On exit the scheduler decides what follows; it is written,
+jobs are queued and events recorded, all or nothing. `advance` does the same without a change. Both
+are idempotent.
 """
 
 from collections.abc import AsyncIterator, Collection
@@ -32,18 +32,18 @@ from framekiln.webhooks.outbox import Outbox
 
 
 class ConcurrencyLimiter(Protocol):
-    """What runs ask when attempts were added or have ended."""
+    """Gives slots to endpoint attempts when some were added or have ended."""
 
     async def admit(self, connection: Connection, endpoint_ids: Collection[EndpointId]) -> None:
-        """Let waiting attempts at these endpoints through, up to the limits, and queue them.
+        """Give slots to waiting attempts at these endpoints, and queue them.
 
-        It is called in the transaction that holds a run, so it takes endpoints after runs.
+        Called in the transaction that locks a run, so endpoints are locked after runs.
         """
         ...
 
 
 class RunCoordinator:
-    """Holds runs, and writes what follows from whatever was done to them."""
+    """Locks runs, and writes what follows from the changes of callers."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class RunCoordinator:
         self.versions = VersionCache(dispatcher.step_types)
 
     async def advance(self, run_id: RunId) -> None:
-        """See whether anything follows from how a run and its file stand."""
+        """Apply what follows from the current state of a run and its file."""
         async with self.lock_run(run_id, boundaries=await self.media_boundaries(run_id)):
             pass
 
@@ -73,7 +73,7 @@ class RunCoordinator:
     async def lock_run(
         self, run_id: RunId, *, boundaries: MediaBoundaries | None = None
     ) -> AsyncIterator[LockedRun | None]:
-        """Lock a run; on exit, write all that follows. None if there is no such run."""
+        """Lock a run; on exit, write all that follows. Yields None if there is no such run."""
         async with (
             self._database.transaction() as connection,
             self.lock_run_in(connection, run_id, boundaries=boundaries) as locked,
@@ -88,7 +88,7 @@ class RunCoordinator:
         *,
         boundaries: MediaBoundaries | None = None,
     ) -> AsyncIterator[LockedRun | None]:
-        """Do the same in a transaction of the caller's."""
+        """Lock a run in the caller's transaction; see `lock_run`."""
         run = await run_store.lock(connection, run_id)
         if run is None:
             yield None
@@ -99,7 +99,7 @@ class RunCoordinator:
         await self._write(locked)
 
     async def media_boundaries(self, run_id: RunId) -> MediaBoundaries | None:
-        """Return what windows of a run are cut at, before it is held: files are read for it."""
+        """Return the window boundaries of a run; it reads files, so call it before locking."""
         async with self._database.connection() as connection:
             run = await run_store.find_by_id(connection, run_id)
             if run is None or run.status.is_terminal:
@@ -169,13 +169,13 @@ class RunCoordinator:
         await self._record_batch_change(locked)
 
     def _mark_progress(self, locked: LockedRun) -> None:
-        """Decide which steps tell webhooks how far they are."""
+        """Decide which steps report their progress to webhooks."""
         now = locked.context.now
         for key, step in locked.steps.items():
             has_moved = step.watermark_ms != locked.steps_before[key].watermark_ms
             is_running = step.status is StepStatus.RUNNING and step.watermark_ms is not None
             if has_moved and is_running and events.is_progress_due(step, now):
-                locked.steps[key] = replace(step, told_at=now)
+                locked.steps[key] = replace(step, progress_reported_at=now)
 
     async def _record_batch_change(self, locked: LockedRun) -> None:
         before, after = locked.run_before, locked.run

@@ -18,7 +18,7 @@ from framekiln.pipelines.stores import endpoint as endpoint_store
 
 
 class UnitDispatcher:
-    """Starts what scheduling says may start, in the transaction that holds the run."""
+    """Starts the work that the scheduler returned, in the transaction that locks the run."""
 
     def __init__(self, jobs: JobQueue, *, step_types: StepTypes) -> None:
         self._jobs = jobs
@@ -33,7 +33,7 @@ class UnitDispatcher:
         await self._type_of(locked, work.step_key).retry(locked, work)
 
     async def cancel_obsolete(self, locked: LockedRun, changed: Collection[StepRun]) -> None:
-        """Cancel what is under way for units of changed steps, and no longer needed."""
+        """Cancel the active work of changed steps that is no longer needed."""
         for step in changed:
             await self._type_of(locked, step.key).cancel_obsolete(locked, step)
         for step in (each for each in changed if each.status is StepStatus.CANCELLED):
@@ -41,7 +41,7 @@ class UnitDispatcher:
                 await self._jobs.cancel(job_id, connection=locked.connection)
 
     async def fail_archived_endpoints(self, locked: LockedRun) -> None:
-        """Fail the steps of a run that has not begun whose endpoints were archived (spec 3.3)."""
+        """Fail steps whose endpoints were archived before the run started (spec 3.3)."""
         run = locked.run
         if run.status is not RunStatus.PENDING or not run.is_admitted or run.cancel_requested_at:
             return
@@ -70,7 +70,7 @@ class UnitDispatcher:
 
 
 def archived_failure(endpoint_id: EndpointId) -> Failure:
-    """Return why a step fails whose endpoint is gone."""
+    """Return the failure of a step whose endpoint was archived."""
     return Failure(EndpointNotFound.code, f"endpoint {endpoint_id} was archived")
 
 

@@ -1,4 +1,4 @@
-"""What webhooks are told of runs, steps and batches (spec 6)."""
+"""Webhook events of runs, steps and batches (spec 6)."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -38,7 +38,7 @@ _STEP_TOPICS: Final = {
 
 
 async def record_events(outbox: Outbox, locked: LockedRun) -> int:
-    """Record all that has happened to a run while it was held; return the last number."""
+    """Record the events of a run since it was locked; return the last sequence number."""
     sequence = locked.run.sequence
     for topic, data in _pending_events(locked):
         sequence += 1
@@ -62,36 +62,36 @@ async def record_batch_event(
 
 
 def review_event(review: Review, topic: str) -> PendingEvent:
-    """Return what is told of a task that was decided or expired."""
+    """Return the event of a review task that was decided or has expired."""
     return topic, {**describe_review(review), "run_metadata": {}}
 
 
 def is_progress_due(step: StepRun, now: datetime) -> bool:
-    """Whether progress may be told again."""
-    return step.told_at is None or now - step.told_at >= PROGRESS_INTERVAL
+    """Whether progress may be reported again."""
+    return step.progress_reported_at is None or now - step.progress_reported_at >= PROGRESS_INTERVAL
 
 
 def _pending_events(locked: LockedRun) -> Iterator[PendingEvent]:
-    # What follows from an event is no part of it: a run that is created is pending.
-    begun = locked.run_retried or locked.run_before
-    # The first time that anybody looks at a run.
+    # An event shows the run before what follows from it: a created run is pending.
+    previous = locked.run_retried or locked.run_before
+    # No event was recorded yet, so the run is new.
     if locked.run.sequence == 0:
         yield "pipeline_run.created", _run_data(locked, locked.run_before)
     if locked.run_retried is not None:
         yield "pipeline_run.retried", _run_data(locked, locked.run_retried)
     after = locked.run.status
-    if after is RunStatus.RUNNING and begun.status is not after:
+    if after is RunStatus.RUNNING and previous.status is not after:
         yield _RUN_TOPICS[after], _run_data(locked, locked.run)
     yield from locked.extra_events
     for key in locked.context.definition.steps:
         yield from _step_events(locked, key)
-    if after.is_terminal and begun.status is not after:
+    if after.is_terminal and previous.status is not after:
         yield _RUN_TOPICS[after], _run_data(locked, locked.run)
 
 
 def _step_events(locked: LockedRun, key: str) -> Iterator[PendingEvent]:
     before, after = locked.steps_before[key], locked.steps[key]
-    if after.told_at != before.told_at:
+    if after.progress_reported_at != before.progress_reported_at:
         yield "pipeline_step.progress", _step_data(locked, after)
     if after.status is before.status or after.status is StepStatus.PENDING:
         return
@@ -139,7 +139,7 @@ def _step_data(locked: LockedRun, step: StepRun) -> dict[str, Any]:
 
 
 def batch_data(batch: Batch) -> dict[str, Any]:
-    """Return a batch as webhooks are told."""
+    """Return the data of a batch event."""
     counts = batch.counts
     return {
         "id": str(batch.id),

@@ -1,7 +1,7 @@
-"""The job that does one unit: it finds the runner for the type, and records how it went.
+"""The job that does one unit: calls the runner of its type and records the result.
 
-The queue itself retries nothing: another attempt is the run's own affair. Only a worker that dies
-has its job done again, by another, in the same attempt.
+The job queue retries nothing: the run decides about another attempt. Only when a worker dies, its
+job runs again on another one, in the same attempt.
 """
 
 import asyncio
@@ -45,45 +45,47 @@ class RunStep:
     runners: Runners
 
     async def __call__(self, job: JobContext) -> None:
-        """Do a unit, unless it is done, lost or not wanted any more."""
+        """Do a unit, unless it has ended or another job has it."""
         name = unit_key_of(job.args)
-        begun = await retry_while_database_down(lambda: self.work.take(name, job_id=job.job_id))
-        if begun is None:
+        assignment = await retry_while_database_down(
+            lambda: self.work.take(name, job_id=job.job_id)
+        )
+        if assignment is None:
             return
         with structlog.contextvars.bound_contextvars(run_id=str(name.run_id), step=name.step_key):
             try:
-                result = await self._run(begun)
+                result = await self._run(assignment)
             except UnitLost:
-                log.info("step was lost")
+                log.info("pipelines.step_lost")
                 return
             except DatabaseUnavailable as error:
-                # Nobody's fault, so no attempt: it is asked again, and finds its note.
-                log.warning("step waits for the database", reason=error.message)
+                # An outage costs no attempt: the step continues later, with its note.
+                log.warning("pipelines.step_waiting_for_database", reason=error.message)
                 result = Waiting()
             except Exception as error:
-                await self._record_failure(begun.taken, error)
+                await self._record_failure(assignment.taken, error)
                 return
-            await self._record(begun.taken, result)
+            await self._record(assignment.taken, result)
 
-    async def _run(self, begun: UnitAssignment) -> StepOutput | Waiting:
-        step = begun.definition.steps[begun.taken.key.step_key]
+    async def _run(self, assignment: UnitAssignment) -> StepOutput | Waiting:
+        step = assignment.definition.steps[assignment.taken.key.step_key]
         runner = self._runner(step.type)
-        report = _RateLimited(partial(_report, self.work, begun.taken))
+        report = _RateLimited(partial(_report, self.work, assignment.taken))
         async with ProgressReporter[int](report) as progress:
             work = StepWork(
-                run=begun.run,
-                definition=begun.definition,
-                graph=begun.graph,
+                run=assignment.run,
+                definition=assignment.definition,
+                graph=assignment.graph,
                 step=step,
-                step_run_id=begun.taken.step_run_id,
-                file=begun.file,
-                window=begun.taken.window,
-                inputs=begun.inputs,
-                attempt=begun.taken.attempt,
-                fence=begun.taken.fence,
-                deadline_at=begun.taken.deadline_at,
-                note=begun.taken.note,
-                remember=partial(self.work.save_note, begun.taken),
+                step_run_id=assignment.taken.step_run_id,
+                file=assignment.file,
+                window=assignment.taken.window,
+                inputs=assignment.inputs,
+                attempt=assignment.taken.attempt,
+                fence=assignment.taken.fence,
+                deadline_at=assignment.taken.deadline_at,
+                note=assignment.taken.note,
+                remember=partial(self.work.save_note, assignment.taken),
                 progress=progress.report,
             )
             try:
@@ -92,12 +94,14 @@ class RunStep:
             except TimeoutError as error:
                 if not limit.expired():
                     raise
-                raise StepTimedOut(f"not done within {ATTEMPT_TIMEOUT}") from error
+                raise StepTimedOut(f"the attempt took longer than {ATTEMPT_TIMEOUT}") from error
 
     def _runner(self, kind: str) -> StepRunner:
         runner = self.runners.get(kind)
         if runner is None:
-            raise StepTypeUnavailable(f"nothing here runs steps of the type {kind}")
+            raise StepTypeUnavailable(
+                f"this worker has no runner for steps of type {kind}; update it"
+            )
         return runner
 
     async def _record(self, taken: TakenUnit, result: StepOutput | Waiting) -> None:
@@ -109,22 +113,22 @@ class RunStep:
             return
         size_bytes = await asyncio.to_thread(lambda: result.size_bytes)
         if size_bytes > MAX_OUTPUT_BYTES:
-            message = f"the output has {size_bytes} bytes, at most {MAX_OUTPUT_BYTES} are kept"
+            message = f"the output has {size_bytes} bytes; the limit is {MAX_OUTPUT_BYTES}"
             await self._record_failure(taken, InvalidOutput(message))
             return
         if not await retry_while_database_down(lambda: self.work.succeed(taken, result)):
-            log.info("step was lost")
+            log.info("pipelines.step_lost")
 
     async def _record_failure(self, taken: TakenUnit, error: Exception) -> None:
         failure, is_retryable = _classify_error(error)
-        log.warning("step failed", code=failure.code, reason=failure.message)
+        log.warning("pipelines.step_failed", code=failure.code, reason=failure.message)
         await retry_while_database_down(
             lambda: self.work.fail(taken, failure, is_retryable=is_retryable)
         )
 
 
 class _RateLimited:
-    """Passes words on, but not more often than runs should be held for them."""
+    """Limits the rate of reports, because each one locks the run."""
 
     def __init__(self, send: Callable[[int], Awaitable[None]]) -> None:
         self._send = send
@@ -141,7 +145,7 @@ async def _report(work: RunWorker, taken: TakenUnit, done_ms: int) -> None:
 
 
 def _classify_error(error: Exception) -> tuple[Failure, bool]:
-    """Return what the owner is told, and whether there is another attempt."""
+    """Return the failure that the owner sees, and whether the attempt is retried."""
     if isinstance(error, UnreadableMedia):
         return Failure(DecodeFailed.code, error.message), False
     if isinstance(error, FramekilnError):

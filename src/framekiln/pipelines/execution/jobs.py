@@ -1,4 +1,4 @@
-"""The jobs of runs: one for each unit that a worker here does."""
+"""The jobs of runs: one for each unit that a worker does."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -27,5 +27,5 @@ def step_job(name: UnitKey, organization_id: OrganizationId, queue: str) -> NewJ
 
 
 def unit_key_of(args: Mapping[str, Any]) -> UnitKey:
-    """Return which unit a job is for."""
+    """Return the unit of a job."""
     return UnitKey(RunId(UUID(args["run_id"])), args["step_key"], args["window"])

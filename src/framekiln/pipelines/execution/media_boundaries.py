@@ -1,7 +1,7 @@
-"""Where the fragments of a file begin, as far as they have arrived: what windows are cut at.
+"""The times where the fragments of a file start, as far as they have arrived. Windows end there.
 
-Of a streamed upload only the beginnings of fragments count until it is sealed, and only where all
-tracks have come that far: so every boundary stays one, whatever comes after it.
+Until a streamed upload is sealed, only the start times of fragments count, and only as far as all
+tracks have arrived. So a boundary never changes, whatever arrives later.
 """
 
 import asyncio
@@ -21,25 +21,25 @@ _SEALED: Final = (FileStatus.PROCESSING, FileStatus.READY)
 
 @dataclass(frozen=True)
 class MediaBoundaries:
-    """The boundaries that are known, rising; see `windows.complete_windows`."""
+    """The known boundaries in rising order; see `windows.complete_windows`."""
 
     boundaries_ms: tuple[int, ...]
     is_sealed: bool
 
 
 class MediaBoundaryReader:
-    """Looks how much of a file is there."""
+    """Reads the boundaries of files."""
 
     def __init__(self, database: Database, *, blobs: BlobStore) -> None:
         self._database = database
         self._blobs = blobs
 
     async def read(self, file: File) -> MediaBoundaries | None:
-        """Return what windows are cut at; None when nothing is known yet."""
+        """Return the boundaries of a file; None if none is known yet."""
         async with self._database.connection() as connection:
-            arrived = await _boundaries_of_stream(connection, file)
-        if arrived is not None or file.status is not FileStatus.READY:
-            return arrived
+            boundaries = await _boundaries_of_stream(connection, file)
+        if boundaries is not None or file.status is not FileStatus.READY:
+            return boundaries
         index = await self._blobs.get(index_key(file.organization_id, file.id))
         return await asyncio.to_thread(boundaries_of_index, index)
 
@@ -55,9 +55,9 @@ async def _boundaries_of_stream(connection: Connection, file: File) -> MediaBoun
         return MediaBoundaries(
             _boundaries(starts, end_ms=max(each.end_ms or 0 for each in tracks)), True
         )
-    here_ms = min(each.end_ms or 0 for each in tracks)
+    arrived_ms = min(each.end_ms or 0 for each in tracks)
     return MediaBoundaries(
-        tuple(each.start_ms for each in starts if each.start_ms <= here_ms), False
+        tuple(each.start_ms for each in starts if each.start_ms <= arrived_ms), False
     )
 
 

@@ -1,4 +1,4 @@
-"""Reads from the database what a step may read: the outputs before it, with corrections."""
+"""Reads the inputs of a step from the database: outputs of earlier steps, with corrections."""
 
 import asyncio
 
@@ -20,7 +20,7 @@ async def read_inputs(
     key: str,
     window: Window | None = None,
 ) -> dict[str, StepOutput]:
-    """Return what a step reads, by namespace."""
+    """Return the inputs of a step, by namespace."""
     keys = [step.key for step in definition.upstream(key)]
     if not keys:
         return {}
@@ -34,5 +34,5 @@ async def read_inputs(
         outputs = {step_key: merge_windows(each) for step_key, each in parts.items()}
         return step_inputs(definition, key, outputs=outputs, corrections=corrections, window=window)
 
-    # Ten thousand annotations take a while.
+    # In a thread, because ten thousand annotations take a while.
     return await asyncio.to_thread(merged)

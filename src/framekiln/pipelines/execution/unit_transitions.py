@@ -1,7 +1,8 @@
 """Transitions of one unit of a locked run: take, succeed, fail, postpone.
 
-A unit is a whole-file step or a window of a segment step. All is safe to be done twice: whoever
-has lost a unit, because another took it on or its run was stopped, is told so and changes nothing.
+A unit is a whole-file step or a window of a segment step. Every transition may be repeated: for a
+unit that is lost, because another job took it or its run has ended, it returns False and changes
+nothing.
 """
 
 from collections.abc import Mapping
@@ -18,24 +19,24 @@ from framekiln.pipelines.scheduling.run_state import WorkItem
 from framekiln.pipelines.scheduling.status import StepStatus
 
 MAX_TAKES: Final = 5
-"""A unit during which this many workers died in one attempt fails."""
+"""A unit fails if this many workers died in one attempt."""
 
 _KILLS_WORKERS: Final = Failure(
-    StepKillsWorkers.code, f"{MAX_TAKES} workers died while they were at it"
+    StepKillsWorkers.code, f"{MAX_TAKES} workers died while they ran this step"
 )
 
 
 def is_current(locked: LockedRun, taken: TakenUnit) -> bool:
-    """Whether a unit is still in the hands of who took it."""
+    """Whether a unit is still taken by the same job or endpoint."""
     return _current_unit(locked, taken) is not None
 
 
 def take(
     locked: LockedRun, name: UnitKey, *, job_id: int | None, deadline_at: datetime
 ) -> TakenUnit | None:
-    """Give a unit to a worker; None when there is nothing to do for this one.
+    """Give a unit to a job; None if there is nothing to do for it.
 
-    `job_id` is None for an attempt at an endpoint, where no job has the unit.
+    `job_id` is None if no job has the unit.
     """
     unit = locked.find_unit(name)
     if unit is None or locked.run.status.is_terminal or not _may_take(locked, unit, job_id):
@@ -71,7 +72,7 @@ def start_without_worker(
 
 
 async def succeed(locked: LockedRun, taken: TakenUnit, output: StepOutput) -> bool:
-    """End a unit well and keep its output; False when it was lost."""
+    """End a unit as succeeded and store its output; False if it was lost."""
     if not is_current(locked, taken):
         return False
     await locked.save_output(taken.key.step_key, output, taken.window)
@@ -87,7 +88,7 @@ def fail(
     is_retryable: bool,
     retry_after_s: int = 0,
 ) -> bool:
-    """End an attempt badly: there is another one later, or the unit has failed. False: lost."""
+    """End an attempt as failed, with a retry or without; False if it was lost."""
     unit = _current_unit(locked, taken)
     if unit is None:
         return False
@@ -111,7 +112,7 @@ def fail(
 
 
 def postpone(locked: LockedRun, taken: TakenUnit, *, after_s: float) -> bool:
-    """Have a unit asked again later, in the same attempt; False when it was lost."""
+    """Continue a unit later, in the same attempt; False if it was lost."""
     unit = _current_unit(locked, taken)
     if unit is None:
         return False
@@ -121,7 +122,7 @@ def postpone(locked: LockedRun, taken: TakenUnit, *, after_s: float) -> bool:
 
 
 def await_callback(locked: LockedRun, taken: TakenUnit, *, deadline_at: datetime) -> bool:
-    """An endpoint has accepted the work, or says that it goes on; False when it was lost."""
+    """Wait for a callback: the endpoint accepted the work, or goes on; False if it was lost."""
     unit = _current_unit(locked, taken)
     if unit is None:
         return False
@@ -132,7 +133,7 @@ def await_callback(locked: LockedRun, taken: TakenUnit, *, deadline_at: datetime
 
 
 def save_note(locked: LockedRun, taken: TakenUnit, note: Mapping[str, Any]) -> bool:
-    """Keep a note with a unit; False when it was lost."""
+    """Store a note with a unit; False if it was lost."""
     unit = _current_unit(locked, taken)
     if unit is None:
         return False
@@ -141,7 +142,7 @@ def save_note(locked: LockedRun, taken: TakenUnit, note: Mapping[str, Any]) -> b
 
 
 def mark_queued(locked: LockedRun, name: UnitKey) -> bool:
-    """Note that a unit is queued that was due; False when it is not due (any more)."""
+    """Record that a due unit is queued; False if it is not due."""
     unit = locked.find_unit(name)
     is_open = unit is not None and unit.status in (StepStatus.READY, StepStatus.RUNNING)
     if unit is None or not is_open or unit.due_at is None or unit.due_at > locked.context.now:
@@ -160,7 +161,7 @@ def _current_unit(locked: LockedRun, taken: TakenUnit) -> WorkUnit | None:
 def _may_take(locked: LockedRun, unit: WorkUnit, job_id: int | None) -> bool:
     if unit.status is StepStatus.READY:
         return unit.due_at is None or unit.due_at <= locked.context.now
-    # Nobody is at it, or the job that was has come back because its worker died.
+    # No job has it, or the same job runs again because its worker died.
     return unit.status is StepStatus.RUNNING and unit.taken_by in (None, job_id)
 
 

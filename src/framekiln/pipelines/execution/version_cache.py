@@ -23,7 +23,7 @@ class CachedVersion:
 
 
 class VersionCache:
-    """Remembers the versions that were asked for last."""
+    """Caches the versions that were used last."""
 
     def __init__(self, step_types: StepTypes) -> None:
         self._step_types = step_types
@@ -32,13 +32,13 @@ class VersionCache:
     async def get(
         self, connection: Connection, pipeline_id: PipelineId, number: int
     ) -> CachedVersion:
-        """Return a version that is there."""
+        """Return a version, which must exist."""
         key = (pipeline_id, number)
         if key in self._cached:
             self._cached.move_to_end(key)
             return self._cached[key]
         version = await pipeline_store.find_version(connection, pipeline_id, number)
-        assert version is not None, "versions go only with all their runs"
+        assert version is not None, "a version is deleted only with all its runs"
         known = CachedVersion(
             normal_form.load(dict(version.definition), self._step_types), version.digest
         )

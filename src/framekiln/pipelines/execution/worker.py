@@ -1,7 +1,7 @@
-"""What workers do with units: take one, say how it went, look for what is due.
+"""Units for workers: take one, record its result, queue what is due.
 
-Each is one transaction with everything that follows from it. Endpoints have no worker here; what
-sends to them uses `RunCoordinator.hold` and `units` itself.
+Each is one transaction with everything that follows from it. Endpoint steps are not done here:
+`endpoints` uses `RunCoordinator.lock_run` and `unit_transitions` itself.
 """
 
 from collections.abc import Mapping
@@ -33,7 +33,7 @@ _MAX_DUE: Final = 500
 
 @dataclass(frozen=True)
 class UnitAssignment:
-    """A unit that was taken, with all that is needed to do it."""
+    """A taken unit, with all that its runner needs."""
 
     taken: TakenUnit
     run: Run
@@ -44,19 +44,19 @@ class UnitAssignment:
 
 
 class RunWorker:
-    """The runs of all organizations, as their workers see them."""
+    """The runs of all organizations, for workers."""
 
     def __init__(
-        self, database: Database, *, advance: RunCoordinator, jobs: JobQueue, clock: Clock
+        self, database: Database, *, coordinator: RunCoordinator, jobs: JobQueue, clock: Clock
     ) -> None:
         self._database = database
-        self._coordinator = advance
-        self._step_types = advance.step_types
+        self._coordinator = coordinator
+        self._step_types = coordinator.step_types
         self._jobs = jobs
         self._clock = clock
 
     async def take(self, name: UnitKey, *, job_id: int) -> UnitAssignment | None:
-        """Become the one worker of a unit; None when there is nothing to do for this one."""
+        """Take a unit; None if there is nothing to do for this job."""
         async with self._coordinator.lock_run(name.run_id) as locked:
             if locked is None or locked.context.file is None:
                 return None
@@ -74,12 +74,12 @@ class RunWorker:
         return UnitAssignment(taken, run, file, definition, graph, inputs)
 
     async def succeed(self, taken: TakenUnit, output: StepOutput) -> bool:
-        """Record what came of a unit; False when it was lost."""
+        """Record the output of a unit; False if it was lost."""
         async with self._coordinator.lock_run(taken.key.run_id) as locked:
             return locked is not None and await unit_transitions.succeed(locked, taken, output)
 
     async def fail(self, taken: TakenUnit, failure: Failure, *, is_retryable: bool) -> bool:
-        """Record why an attempt failed; False when the unit was lost."""
+        """Record why an attempt failed; False if the unit was lost."""
         async with self._coordinator.lock_run(taken.key.run_id) as locked:
             if locked is None:
                 return False
@@ -88,7 +88,7 @@ class RunWorker:
     async def postpone(
         self, taken: TakenUnit, *, after_s: float, done_ms: int | None = None
     ) -> bool:
-        """Have a unit queued again later, and note how far it is; False when it was lost."""
+        """Queue a unit again later, and record its progress; False if it was lost."""
         async with self._coordinator.lock_run(taken.key.run_id) as locked:
             if locked is None or not unit_transitions.postpone(locked, taken, after_s=after_s):
                 return False
@@ -97,13 +97,13 @@ class RunWorker:
             return True
 
     async def save_note(self, taken: TakenUnit, note: Mapping[str, Any]) -> None:
-        """Keep a note with a unit, or raise `UnitLost`."""
+        """Store a note with a unit, or raise `UnitLost`."""
         async with self._coordinator.lock_run(taken.key.run_id) as locked:
             if locked is None or not unit_transitions.save_note(locked, taken, note):
-                raise UnitLost(f"step {taken.key.step_key} is not ours any more")
+                raise UnitLost(f"step {taken.key.step_key} was taken over or has ended")
 
     async def report_progress(self, taken: TakenUnit, *, done_ms: int) -> None:
-        """Note how far a whole-file step is; windows say it by themselves."""
+        """Record the progress of a whole-file step; for windows it follows from those done."""
         async with self._coordinator.lock_run(taken.key.run_id) as locked:
             if (
                 locked is None
@@ -114,13 +114,13 @@ class RunWorker:
             _set_watermark(locked, taken, done_ms)
 
     async def queue_due(self) -> int:
-        """Queue the units whose time has come; return how many."""
+        """Queue the units that are due; return how many."""
         async with self._database.connection() as connection:
             due = await unit_store.list_due(connection, now=self._clock.now(), limit=_MAX_DUE)
         queued = 0
         for name in due:
             async with self._coordinator.lock_run(name.run_id) as locked:
-                # Somebody else may have been quicker.
+                # Another worker may have queued it.
                 if locked is not None and unit_transitions.mark_queued(locked, name):
                     kind = locked.context.definition.steps[name.step_key].type
                     queue = self._step_types[kind].queue(locked.context.media)

@@ -1,4 +1,4 @@
-"""A batch: runs of one version over many files, some at a time."""
+"""A batch: runs of one version on many files, a limited number at a time."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from framekiln.pipelines.model.ids import BatchId, PipelineId
 
 @dataclass(frozen=True)
 class BatchCounts:
-    """How the runs of a batch stand."""
+    """The runs of a batch, by status."""
 
     runs: int
     succeeded: int
@@ -25,7 +25,7 @@ class BatchCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class Batch:
-    """One batch, as stored, and how its runs stand."""
+    """One batch, as stored, with the counts of its runs."""
 
     id: BatchId
     position: int

@@ -1,4 +1,4 @@
-"""An endpoint: somebody's own HTTP service that steps ask for work. It never changes."""
+"""An endpoint: an HTTP service of the owner that does steps. It never changes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from framekiln.pipelines.model.ids import AttemptId, EndpointId, PipelineId, Run
 
 @dataclass(frozen=True, kw_only=True)
 class Endpoint:
-    """One endpoint, as stored. What headers say may be secret."""
+    """One endpoint, as stored. Its headers may be secret."""
 
     id: EndpointId
     position: int
@@ -27,7 +27,7 @@ class Endpoint:
 
 @dataclass(frozen=True, kw_only=True)
 class EndpointAttempt:
-    """One attempt of an endpoint step, about to wait for its turn."""
+    """A new attempt of an endpoint step."""
 
     id: AttemptId
     run_id: RunId

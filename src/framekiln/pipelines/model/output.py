@@ -20,7 +20,7 @@ class StoredOutput:
 
 @dataclass(frozen=True)
 class LatestOutput:
-    """Which step run wrote last to a namespace of a file."""
+    """The step run that wrote last to a namespace of a file."""
 
     namespace: str
     step_run_id: StepRunId

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class PageRequest:
-    """At most `limit` items, of those that are older than the one at `before`."""
+    """At most `limit` items, older than the one at position `before`."""
 
     limit: int
     before: int | None = None

@@ -11,7 +11,7 @@ from framekiln.pipelines.model.ids import PipelineId
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A name for a row of versions."""
+    """A named series of versions."""
 
     id: PipelineId
     position: int

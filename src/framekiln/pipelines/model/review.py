@@ -1,4 +1,4 @@
-"""A review task: what somebody is asked, and what they decided."""
+"""A review task, and the decision about it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,14 +15,14 @@ from framekiln.pipelines.outputs.model import StepOutput
 
 
 class ReviewStatus(StrEnum):
-    """Where a task stands."""
+    """The status of a task."""
 
     PENDING = "pending"
     APPROVED = "approved"
     REJECTED = "rejected"
     EXPIRED = "expired"
     CANCELLED = "cancelled"
-    """Its run was stopped before anybody decided."""
+    """Its run ended before a decision."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Reviewer:
 
     @classmethod
     def of(cls, caller: Caller) -> "Reviewer":
-        """Return who a caller is."""
+        """Return the reviewer for a caller."""
         if caller.user is not None:
             return cls("user", caller.user.id)
         assert caller.api_key is not None, "a caller is somebody"
@@ -43,7 +43,7 @@ class Reviewer:
 
 @dataclass(frozen=True)
 class Decision:
-    """What somebody made of a task."""
+    """A decision about a task."""
 
     status: ReviewStatus
     """Approved or rejected."""
@@ -75,7 +75,7 @@ class Review:
     decided_at: datetime | None
 
     def has_decision(self, decision: Decision) -> bool:
-        """Whether this is what was decided, whoever says so now."""
+        """Whether the task has this decision, by whichever reviewer."""
         return (
             self.status is decision.status
             and self.correction == decision.correction
@@ -84,7 +84,7 @@ class Review:
 
 
 def describe_review(review: Review) -> dict[str, Any]:
-    """Return a task as callers and webhooks see it."""
+    """Return a task as JSON for callers and webhooks."""
     by = review.decided_by
     decided = review.status not in (ReviewStatus.PENDING, ReviewStatus.CANCELLED)
     decision = {
@@ -109,20 +109,20 @@ def describe_review(review: Review) -> dict[str, Any]:
 
 
 def correction_to_json(correction: Correction) -> dict[str, Any]:
-    """Return a correction as it is stored and shown: a `metadata_patch`."""
+    """Return a correction as JSON, as stored and shown: a `metadata_patch`."""
     annotations = StepOutput({}, correction.annotations).to_json()["annotations"]
     return {"annotations": annotations, "reviewed_kinds": sorted(correction.kinds)}
 
 
 def correction_from_json(stored: Mapping[str, Any]) -> Correction:
-    """Return a correction that was stored; it is not checked again."""
+    """Return a stored correction; it is not validated again."""
     output = StepOutput.from_json({"metadata": {}, "annotations": stored["annotations"]})
     return Correction(frozenset(stored["reviewed_kinds"]), output.annotations)
 
 
 @dataclass(frozen=True)
 class ReviewFilter:
-    """Which tasks are wanted; None means: whatever."""
+    """Filters of a list of tasks; None matches all."""
 
     status: ReviewStatus | None = None
     run_id: UUID | None = None

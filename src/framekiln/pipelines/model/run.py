@@ -85,7 +85,7 @@ class StepRun(StepState, AttemptRecord):
     started_at: datetime | None = None
     completed_at: datetime | None = None
     deadline_at: datetime | None = None
-    told_at: datetime | None = None
+    progress_reported_at: datetime | None = None
     """When its progress was last reported to webhooks."""
 
     def find_window(self, number: int) -> WindowRun | None:
@@ -136,7 +136,7 @@ class TakenUnit:
 
 @dataclass(frozen=True)
 class RunFilter:
-    """Which runs are wanted; None means: whatever."""
+    """Filters of a list of runs; None matches all."""
 
     status: RunStatus | None = None
     pipeline_id: UUID | None = None

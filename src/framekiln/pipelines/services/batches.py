@@ -1,6 +1,6 @@
-"""What owners do with batches, and how their runs are let in: oldest first, so many at a time.
+"""Batches for their owners, and the admission of their runs: oldest first, up to a limit.
 
-A run that ends records a change; whoever takes it lets the next ones in, under the batch's lock.
+A run that ends records a change. Whoever processes it admits the next runs, under the batch's lock.
 """
 
 from functools import partial
@@ -40,14 +40,14 @@ class Batches:
         self._clock = clock
 
     async def create(
-        self, caller: Caller, asked: BatchRequest, *, idempotency_key: str | None
+        self, caller: Caller, request: BatchRequest, *, idempotency_key: str | None
     ) -> tuple[Batch, bool]:
-        """Make a batch with all its runs, or find the one that was made with this key."""
-        organization_id, key = caller.organization.id, idempotency_key or asked.idempotency_key
+        """Create a batch with all its runs, or return the one that was created with this key."""
+        organization_id, key = caller.organization.id, idempotency_key or request.idempotency_key
         batch_id, is_new = await create_once(
             self._database,
-            IdempotentRequest(organization_id, key, asked.digest, "pipeline_batch"),
-            partial(self._insert, caller=caller, asked=asked, key=key),
+            IdempotentRequest(organization_id, key, request.digest, "pipeline_batch"),
+            partial(self._insert, caller=caller, request=request, key=key),
         )
         return await self.get(organization_id, BatchId(batch_id)), is_new
 
@@ -75,7 +75,7 @@ class Batches:
             admitted = await batch_store.admit(connection, batch_id, limit=free) if free > 0 else []
             if admitted:
                 await change_store.record(connection, "run", admitted)
-            # None in flight means that there was room for any that waited.
+            # With none in flight, every waiting run would have been admitted.
             await self._record_completion(
                 connection, batch, is_completed=not (in_flight or admitted)
             )
@@ -95,13 +95,13 @@ class Batches:
             )
 
     async def _insert(
-        self, connection: Connection, *, caller: Caller, asked: BatchRequest, key: str | None
+        self, connection: Connection, *, caller: Caller, request: BatchRequest, key: str | None
     ) -> BatchId:
-        organization_id, pipeline_id = caller.organization.id, PipelineId(asked.pipeline_id)
+        organization_id, pipeline_id = caller.organization.id, PipelineId(request.pipeline_id)
         number = await lock_runnable_version(
-            connection, organization_id, pipeline_id, number=asked.version
+            connection, organization_id, pipeline_id, number=request.version
         )
-        file_ids = [FileId(run.file_id) for run in asked.runs]
+        file_ids = [FileId(run.file_id) for run in request.runs]
         await lock_files(connection, organization_id, file_ids, paths=_paths(file_ids))
         batch = NewBatch(
             id=BatchId(new_uuid()),
@@ -109,20 +109,20 @@ class Batches:
             api_key_id=caller.api_key_id,
             pipeline_id=pipeline_id,
             pipeline_version=number,
-            max_in_flight=asked.max_in_flight,
+            max_in_flight=request.max_in_flight,
             idempotency_key=key,
-            request_digest=asked.digest,
+            request_digest=request.digest,
             created_at=self._clock.now(),
         )
         await batch_store.insert(connection, batch)
-        await self._insert_runs(connection, batch, asked)
+        await self._insert_runs(connection, batch, request)
         created = await batch_store.find(connection, organization_id, batch.id)
         assert created is not None
         await events.record_batch_event(connection, self._outbox, created, "pipeline_batch.created")
         return batch.id
 
     async def _insert_runs(
-        self, connection: Connection, batch: NewBatch, asked: BatchRequest
+        self, connection: Connection, batch: NewBatch, request: BatchRequest
     ) -> None:
         runs = [
             NewRun(
@@ -136,15 +136,15 @@ class Batches:
                 created_at=batch.created_at,
                 batch_id=batch.id,
                 external_id=run.external_id,
-                is_admitted=number < asked.max_in_flight,
+                is_admitted=number < request.max_in_flight,
             )
-            for number, run in enumerate(asked.runs)
+            for number, run in enumerate(request.runs)
         ]
         version = await self._versions.get(connection, batch.pipeline_id, batch.pipeline_version)
         await run_store.insert_many(connection, runs)
         run_ids = [run.id for run in runs]
         await unit_store.insert_steps(connection, new_steps(run_ids, version.definition))
-        # All of them: those that must wait are created all the same, and told of.
+        # All of them: runs that must wait are created now, too, and have a created event.
         await change_store.record(connection, "run", run_ids)
 
 

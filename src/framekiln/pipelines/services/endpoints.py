@@ -1,4 +1,4 @@
-"""What owners do with endpoints: register and archive them. They never change."""
+"""Endpoints for their owners: register and archive them. They never change."""
 
 from typing import Final
 
@@ -16,33 +16,33 @@ from framekiln.pipelines.services.requests import EndpointRequest
 from framekiln.pipelines.stores import endpoint as endpoint_store
 from framekiln.webhooks.signatures import new_secret
 
-# Somebody waits for the answer; a slow name server is no reason to refuse an address.
+# The caller waits for the response; a slow name server is no reason to refuse a URL.
 _DNS_TIMEOUT_S: Final = 3.0
 
 
 class Endpoints:
-    """The endpoints of all organizations, as their owners see them."""
+    """The endpoints of all organizations, for their owners."""
 
     def __init__(self, database: Database, *, fetcher: GuardedFetcher, clock: Clock) -> None:
         self._database = database
         self._fetcher = fetcher
         self._clock = clock
 
-    async def create(self, organization_id: OrganizationId, asked: EndpointRequest) -> Endpoint:
-        """Register an endpoint; its secret is to be shown this once."""
+    async def create(self, organization_id: OrganizationId, request: EndpointRequest) -> Endpoint:
+        """Register an endpoint; show its secret only this once."""
         try:
-            await self._fetcher.check(asked.url, within_s=_DNS_TIMEOUT_S)
+            await self._fetcher.check(request.url, within_s=_DNS_TIMEOUT_S)
         except FetchRefused as error:
             raise invalid_request([ValidationIssue("url", IssueCode.NOT_ALLOWED)]) from error
         endpoint = Endpoint(
             id=EndpointId(new_uuid()),
             position=0,
             organization_id=organization_id,
-            url=asked.url,
-            headers=asked.headers or {},
-            timeout_ms=asked.timeout_ms,
-            callback_timeout_ms=asked.callback_timeout_ms,
-            max_concurrency=asked.max_concurrency,
+            url=request.url,
+            headers=request.headers or {},
+            timeout_ms=request.timeout_ms,
+            callback_timeout_ms=request.callback_timeout_ms,
+            max_concurrency=request.max_concurrency,
             signing_secret=new_secret(),
             created_at=self._clock.now(),
             archived_at=None,
@@ -66,7 +66,7 @@ class Endpoints:
             )
 
     async def archive(self, organization_id: OrganizationId, endpoint_id: EndpointId) -> Endpoint:
-        """Let nothing new be sent to an endpoint. Doing it again is harmless."""
+        """Archive an endpoint: nothing new is sent to it. May be repeated."""
         async with self._database.transaction() as connection:
             await _find(connection, organization_id, endpoint_id)
             await endpoint_store.archive(connection, endpoint_id, now=self._clock.now())

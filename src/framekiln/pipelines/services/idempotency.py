@@ -1,7 +1,6 @@
 """Idempotency keys: the first request creates a resource, a repeated one returns it.
 
-Keys of an organization are one space, whatever they are used for: a key that began a run cannot
-begin a batch.
+An organization has one namespace of keys: a key that created a run cannot create a batch.
 """
 
 from collections.abc import Awaitable, Callable
@@ -20,31 +19,31 @@ Id = TypeVar("Id", bound=UUID)
 
 @dataclass(frozen=True)
 class IdempotentRequest:
-    """A request, as far as it matters whether it was made before."""
+    """What identifies a request with an idempotency key."""
 
     organization_id: OrganizationId
     key: str | None
     digest: str
     table: IdempotentTable
-    """Where what it makes is kept."""
+    """The table of the resource that it creates."""
 
-    def check_matches(self, made: IdempotencyRecord) -> None:
-        """Raise unless it was this very request that made something with its key."""
-        if made.table != self.table:
-            noun = made.table.removeprefix("pipeline_")
+    def check_matches(self, record: IdempotencyRecord) -> None:
+        """Raise unless the same request created the resource of its key."""
+        if record.table != self.table:
+            noun = record.table.removeprefix("pipeline_")
             raise IdempotencyConflict(
-                f"the Idempotency-Key {self.key!r} was used for a {noun}; take a new one"
+                f"the Idempotency-Key {self.key!r} was used for a {noun}; use a new one"
             )
-        if made.request_digest != self.digest:
+        if record.request_digest != self.digest:
             raise IdempotencyConflict(
-                f"the Idempotency-Key {self.key!r} was used with another body; take a new one"
+                f"the Idempotency-Key {self.key!r} was used with another body; use a new one"
             )
 
 
 async def create_once(
-    database: Database, request: IdempotentRequest, make: Callable[[Connection], Awaitable[Id]]
+    database: Database, request: IdempotentRequest, create: Callable[[Connection], Awaitable[Id]]
 ) -> tuple[Id | UUID, bool]:
-    """Return the id of what was made, now or before, and whether it is new."""
+    """Return the id of the resource, created now or before, and whether it is new."""
     async with database.transaction() as connection:
         if request.key is not None:
             found = await rows_store.lock_idempotency_key(
@@ -53,4 +52,4 @@ async def create_once(
             if found is not None:
                 request.check_matches(found)
                 return found.id, False
-        return await make(connection), True
+        return await create(connection), True

@@ -1,4 +1,4 @@
-"""What steps have left behind, by run and by file."""
+"""The outputs of steps, by run and by file."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -16,19 +16,19 @@ from framekiln.pipelines.stores import run as run_store
 from framekiln.pipelines.stores import step_run as unit_store
 
 MAX_PAGE_BYTES: Final = 8 << 20
-"""A page ends when it has so much, however many outputs were asked for."""
+"""Limit of a page, whatever number of outputs was requested."""
 
 
 @dataclass(frozen=True)
 class OutputPage:
-    """Some outputs of a step; `next_number` is where the next page begins, None on the last."""
+    """Some outputs of a step; `next_number` is where the next page starts, None on the last."""
 
     outputs: list[StoredOutput]
     next_number: int | None
 
 
 class Outputs:
-    """The outputs of all organizations, as their owners see them."""
+    """The outputs of all organizations, for their owners."""
 
     def __init__(self, database: Database, *, files: Files, versions: VersionCache) -> None:
         self._database = database
@@ -44,7 +44,7 @@ class Outputs:
         after: int | None,
         limit: int,
     ) -> OutputPage:
-        """Return a page of what a run has written to a namespace."""
+        """Return a page of the outputs of a run in a namespace."""
         async with self._database.connection() as connection:
             run = await run_store.find(connection, organization_id, run_id)
             if run is None:
@@ -63,7 +63,7 @@ class Outputs:
     async def list_namespaces(
         self, organization_id: OrganizationId, file_id: FileId, *, after: str | None, limit: int
     ) -> list[LatestOutput]:
-        """Return the namespaces of a file, by name, with who wrote last to each."""
+        """Return the namespaces of a file, by name, with the step that wrote last to each."""
         await self._files.get(organization_id, file_id)
         async with self._database.connection() as connection:
             return await output_store.list_latest(connection, file_id, after=after, limit=limit)
@@ -77,12 +77,12 @@ class Outputs:
         after: int | None,
         limit: int,
     ) -> tuple[LatestOutput, OutputPage]:
-        """Return a page of what was last written to a namespace of a file."""
+        """Return a page of the latest outputs in a namespace of a file."""
         await self._files.get(organization_id, file_id)
         async with self._database.connection() as connection:
             found = await output_store.find_latest(connection, file_id, namespace)
         if found is None:
-            raise NamespaceNotFound(f"nothing has written to {namespace!r} of file {file_id}")
+            raise NamespaceNotFound(f"file {file_id} has no output with namespace {namespace!r}")
         return found, await self._page(found.step_run_id, after=after, limit=limit)
 
     async def _page(self, step_run_id: StepRunId, *, after: int | None, limit: int) -> OutputPage:

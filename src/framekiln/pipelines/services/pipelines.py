@@ -1,4 +1,4 @@
-"""What owners do with pipelines: make them, add versions, archive them."""
+"""Pipelines for their owners: create them, add versions, archive them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -29,7 +29,7 @@ from framekiln.pipelines.stores import pipeline as pipeline_store
 
 
 class Pipelines:
-    """The pipelines of all organizations, as their owners see them."""
+    """The pipelines of all organizations, for their owners."""
 
     def __init__(self, database: Database, *, clock: Clock, step_types: StepTypes) -> None:
         self._database = database
@@ -43,7 +43,7 @@ class Pipelines:
     async def create(
         self, organization_id: OrganizationId, name: str, definition: Any
     ) -> tuple[Pipeline, PipelineVersion]:
-        """Make a pipeline with its first version."""
+        """Create a pipeline with its first version."""
         checked = read_definition(definition, self._step_types)
         pipeline_id = PipelineId(new_uuid())
         async with self._database.transaction() as connection:
@@ -56,7 +56,9 @@ class Pipelines:
                 now=self._clock.now(),
             )
             if not is_new:
-                raise PipelineNameTaken(f"there is a pipeline named {name!r} already")
+                raise PipelineNameTaken(
+                    f"there is already a pipeline named {name!r}; choose another name"
+                )
             version = await self._add_version(connection, pipeline_id, checked)
             pipeline = await pipeline_store.find(connection, organization_id, pipeline_id)
         assert pipeline is not None
@@ -77,7 +79,7 @@ class Pipelines:
             )
 
     async def archive(self, organization_id: OrganizationId, pipeline_id: PipelineId) -> Pipeline:
-        """Let a pipeline take nothing new; its name is free again. Doing it again is harmless."""
+        """Archive a pipeline: nothing new is accepted, its name is free. May be repeated."""
         async with self._database.transaction() as connection:
             await lock_pipeline(connection, organization_id, pipeline_id)
             await pipeline_store.archive(connection, pipeline_id, now=self._clock.now())
@@ -86,7 +88,7 @@ class Pipelines:
     async def add_version(
         self, organization_id: OrganizationId, pipeline_id: PipelineId, definition: Any
     ) -> tuple[PipelineVersion, bool]:
-        """Add a version, or find the one that is the same; say whether it is new."""
+        """Add a version, or return an identical one; also return whether it is new."""
         async with self._database.transaction() as connection:
             pipeline = await lock_pipeline(connection, organization_id, pipeline_id)
             checked = read_definition(definition, self._step_types)
@@ -170,7 +172,7 @@ async def lock_pipeline(
     *,
     is_shared: bool = False,
 ) -> Pipeline:
-    """Return a pipeline that nobody changes until the transaction ends, or raise."""
+    """Return a pipeline, locked until the transaction ends, or raise."""
     if not await pipeline_store.lock(connection, organization_id, pipeline_id, is_shared=is_shared):
         raise pipeline_not_found(pipeline_id)
     return await find_pipeline(connection, organization_id, pipeline_id)
@@ -193,7 +195,7 @@ async def lock_runnable_version(
     *,
     number: int | None,
 ) -> int:
-    """Return the number of a version that takes runs, the latest unless one is named, or raise.
+    """Return the number of a version that accepts runs, by default the latest, or raise.
 
     Its pipeline cannot be archived until the transaction ends.
     """
@@ -203,11 +205,13 @@ async def lock_runnable_version(
 
 
 def _check_not_archived(pipeline: Pipeline) -> None:
-    """Raise if a pipeline takes nothing new."""
+    """Raise if a pipeline is archived."""
     if pipeline.archived_at is not None:
-        raise PipelineArchived(f"pipeline {pipeline.id} is archived and takes nothing new")
+        raise PipelineArchived(
+            f"pipeline {pipeline.id} is archived; it accepts no versions, runs or batches"
+        )
 
 
 def pipeline_not_found(pipeline_id: UUID) -> PipelineNotFound:
-    """Return the error that there is no such pipeline."""
+    """Return the error for an unknown pipeline."""
     return PipelineNotFound(f"there is no pipeline {pipeline_id}")

@@ -1,4 +1,4 @@
-"""What people do with review tasks, and what happens when nobody does."""
+"""Review tasks: decisions by people, and expiry."""
 
 from dataclasses import replace
 from typing import Final
@@ -25,7 +25,7 @@ from framekiln.pipelines.scheduling.status import StepStatus
 from framekiln.pipelines.stores import review as review_store
 
 _EXPIRED_AT_A_TIME: Final = 500
-_EXPIRED_FAILURE: Final = Failure(ReviewExpired.code, "nobody decided in time")
+_EXPIRED_FAILURE: Final = Failure(ReviewExpired.code, "the review was not decided in time")
 _STATUS_AFTER_EXPIRY: Final = {
     "approve": StepStatus.SUCCEEDED,
     "reject": StepStatus.SKIPPED,
@@ -36,9 +36,9 @@ _STATUS_AFTER_EXPIRY: Final = {
 class Reviews:
     """The review tasks of all organizations."""
 
-    def __init__(self, database: Database, *, advance: RunCoordinator, clock: Clock) -> None:
+    def __init__(self, database: Database, *, coordinator: RunCoordinator, clock: Clock) -> None:
         self._database = database
-        self._coordinator = advance
+        self._coordinator = coordinator
         self._clock = clock
 
     async def get(self, organization_id: OrganizationId, review_id: ReviewId) -> Review:
@@ -75,7 +75,7 @@ class Reviews:
         return decided
 
     async def expire_due(self) -> int:
-        """Do for tasks that nobody decided in time what they say; return how many."""
+        """Apply `on_expiry` to tasks that were not decided in time; return how many."""
         async with self._database.connection() as connection:
             due = await review_store.list_expired(
                 connection, now=self._clock.now(), limit=_EXPIRED_AT_A_TIME
@@ -89,7 +89,7 @@ class Reviews:
         return len(due)
 
     async def _current(self, locked: LockedRun | None, known: Review) -> Review:
-        """Return a task as it stands now that nobody else can decide it."""
+        """Return a task as it is now, under the lock of its run."""
         if locked is None:
             return known
         current = await review_store.find(locked.connection, known.organization_id, known.id)
@@ -126,7 +126,7 @@ async def _end(locked: LockedRun, review: Review, status: StepStatus) -> None:
 
 
 def _output(review: Review) -> StepOutput:
-    """Return what later steps may read. Corrections are applied to what they correct instead."""
+    """Return the output of the step. Corrections are applied to the outputs that they correct."""
     by, correction = review.decided_by, review.correction
     metadata = {
         "decision": str(review.status),
@@ -138,7 +138,7 @@ def _output(review: Review) -> StepOutput:
 
 
 def _check_same_decision(review: Review, decision: Decision) -> None:
-    """Raise unless a task was decided like this, now or before."""
+    """Raise unless a task has this decision, made now or before."""
     if review.has_decision(decision):
         return
     if review.status is ReviewStatus.EXPIRED:
@@ -146,5 +146,6 @@ def _check_same_decision(review: Review, decision: Decision) -> None:
     if review.status in (ReviewStatus.PENDING, ReviewStatus.CANCELLED):
         raise ReviewNotPending(f"review {review.id} was cancelled with its run")
     raise ReviewConflict(
-        f"review {review.id} is already {review.status}; it is final", status=str(review.status)
+        f"review {review.id} is already {review.status}; a decision is final",
+        status=str(review.status),
     )

@@ -1,4 +1,4 @@
-"""What owners do with runs: begin, look at, stop and retry them."""
+"""Runs for their owners: start, list, cancel and retry them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -42,22 +42,22 @@ class RunDetail:
 
 
 class Runs:
-    """The runs of all organizations, as their owners see them."""
+    """The runs of all organizations, for their owners."""
 
-    def __init__(self, database: Database, *, advance: RunCoordinator, clock: Clock) -> None:
+    def __init__(self, database: Database, *, coordinator: RunCoordinator, clock: Clock) -> None:
         self._database = database
-        self._coordinator = advance
+        self._coordinator = coordinator
         self._clock = clock
 
     async def create(
-        self, caller: Caller, asked: RunRequest, *, idempotency_key: str | None
+        self, caller: Caller, request: RunRequest, *, idempotency_key: str | None
     ) -> tuple[RunDetail, bool]:
-        """Begin a run, or find the one that was begun with this key; say whether it is new."""
+        """Start a run, or return the one with this key; also return whether it is new."""
         organization_id = caller.organization.id
         run_id, is_new = await create_once(
             self._database,
-            IdempotentRequest(organization_id, idempotency_key, asked.digest, "pipeline_run"),
-            partial(self._insert, caller=caller, asked=asked, key=idempotency_key),
+            IdempotentRequest(organization_id, idempotency_key, request.digest, "pipeline_run"),
+            partial(self._insert, caller=caller, request=request, key=idempotency_key),
         )
         return await self.get(organization_id, RunId(run_id)), is_new
 
@@ -80,7 +80,7 @@ class Runs:
             return await self._describe(connection, runs)
 
     async def cancel(self, organization_id: OrganizationId, run_id: RunId) -> RunDetail:
-        """Stop a run; one that was stopped before is returned as it is."""
+        """Cancel a run; a run that is already cancelled is returned unchanged."""
         await self._find(organization_id, run_id)
         async with self._coordinator.lock_run(run_id) as locked:
             if locked is None:
@@ -88,14 +88,15 @@ class Runs:
             status = locked.run.status
             if status.is_terminal and status is not RunStatus.CANCELLED:
                 raise RunNotCancellable(
-                    f"run {run_id} is {status}, so there is nothing to stop", status=str(status)
+                    f"run {run_id} is {status}; only pending and running runs can be cancelled",
+                    status=str(status),
                 )
             if not status.is_terminal:
                 locked.cancel()
         return await self.get(organization_id, run_id)
 
     async def retry(self, organization_id: OrganizationId, run_id: RunId) -> RunDetail:
-        """Begin again where a run failed or was stopped; what succeeded is kept."""
+        """Start again where a run failed or was cancelled; what succeeded is kept."""
         run = await self._find(organization_id, run_id)
         async with self._database.transaction() as connection:
             await run_store.lock_files(connection, organization_id, [run.file_id])
@@ -109,18 +110,18 @@ class Runs:
                         status=str(locked.run.status),
                     )
                 locked.retry()
-                # Media may have come while it stood still.
+                # Media may have arrived since the run ended.
                 await request_windows(connection, [run_id], locked.context.definition)
         return await self.get(organization_id, run_id)
 
     async def _insert(
-        self, connection: Connection, *, caller: Caller, asked: RunRequest, key: str | None
+        self, connection: Connection, *, caller: Caller, request: RunRequest, key: str | None
     ) -> RunId:
-        organization_id, pipeline_id = caller.organization.id, PipelineId(asked.pipeline_id)
+        organization_id, pipeline_id = caller.organization.id, PipelineId(request.pipeline_id)
         number = await lock_runnable_version(
-            connection, organization_id, pipeline_id, number=asked.version
+            connection, organization_id, pipeline_id, number=request.version
         )
-        file_id = FileId(asked.file_id)
+        file_id = FileId(request.file_id)
         await lock_files(connection, organization_id, [file_id])
         new = NewRun(
             id=RunId(new_uuid()),
@@ -129,9 +130,9 @@ class Runs:
             pipeline_id=pipeline_id,
             pipeline_version=number,
             file_id=file_id,
-            external_id=asked.external_id,
+            external_id=request.external_id,
             idempotency_key=key,
-            request_digest=asked.digest,
+            request_digest=request.digest,
             created_at=self._clock.now(),
         )
         await run_store.insert(connection, new)
@@ -170,13 +171,13 @@ def new_steps(
 async def request_windows(
     connection: Connection, run_ids: Sequence[RunId], definition: Definition
 ) -> None:
-    """Have runs looked at after the transaction, if files must be read to know their windows."""
+    """Record a change for runs with segment steps: files must be read for their windows."""
     if any(step.segmentation is not None for step in definition.steps.values()):
         await change_store.record(connection, "run", run_ids)
 
 
 def run_not_found(run_id: RunId) -> RunNotFound:
-    """Return the error that there is no such run."""
+    """Return the error for an unknown run."""
     return RunNotFound(f"there is no run {run_id}")
 
 
@@ -187,10 +188,10 @@ async def lock_files(
     *,
     paths: Sequence[str] | None = None,
 ) -> None:
-    """Keep files as they stand until the transaction ends, or raise if one cannot be used.
+    """Lock files until the transaction ends, or raise if one cannot be used.
 
-    `paths` say where each stands in a request for many. A file that becomes ready tells the runs
-    over it. While it is locked it waits with that, so no run comes too late to be told.
+    `paths` are the positions of the files in a batch request. A file that becomes ready records a
+    change for its runs. It cannot do so while it is locked, so no new run misses the change.
     """
     found = await run_store.lock_files(connection, organization_id, file_ids)
     missing = [str(file_id) for file_id in file_ids if file_id not in found]

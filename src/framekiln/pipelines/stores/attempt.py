@@ -1,4 +1,4 @@
-"""The SQL of the attempts of endpoint steps: how they come and how they go with their runs."""
+"""The SQL of endpoint attempts as runs see them: add and end."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ from framekiln.pipelines.model.ids import EndpointId, StepRunId
 
 
 async def insert(connection: Connection, attempt: EndpointAttempt) -> None:
-    """Let an attempt wait for its turn."""
+    """Add an attempt that waits for a slot."""
     await connection.execute(
         """
         INSERT INTO pipeline_attempt (id, run_id, step_run_id, window_number, endpoint_id,
@@ -25,7 +25,7 @@ async def insert(connection: Connection, attempt: EndpointAttempt) -> None:
 async def end_by_unit(
     connection: Connection, step_run_id: StepRunId, window_number: int | None, *, now: datetime
 ) -> None:
-    """End the attempts at a unit that has a new one."""
+    """End the attempts at a unit before it gets a new one."""
     await connection.execute(
         """
         UPDATE pipeline_attempt SET state = 'done', ended_at = %s
@@ -38,9 +38,9 @@ async def end_by_unit(
 async def end_except(
     connection: Connection, step_run_id: StepRunId, *, live: list[int], now: datetime
 ) -> set[EndpointId]:
-    """End the attempts of a step at windows that are over; return whose turn has come free.
+    """End the attempts of a step at windows that have ended; return the endpoints with free slots.
 
-    `live` has the windows that are not; -1 stands for the whole file.
+    `live` has the windows that have not; -1 stands for the whole file.
     """
     cursor = await connection.execute(
         """

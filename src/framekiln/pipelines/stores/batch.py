@@ -1,7 +1,7 @@
 """The SQL of batches.
 
-Whoever lets runs of a batch begin holds the batch's row, and takes it before any row of a run.
-Whoever holds a run never takes its batch: it records a change instead (`tables/change`).
+Runs are admitted under the lock of the batch's row, which is taken before any row of a run. A
+transaction that has locked a run never locks its batch: it records a change (`stores/change`).
 """
 
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ JOIN LATERAL (
 
 @dataclass(frozen=True, kw_only=True)
 class NewBatch:
-    """A batch about to be added."""
+    """A batch to be added."""
 
     id: BatchId
     organization_id: OrganizationId
@@ -46,7 +46,7 @@ class NewBatch:
 
 @dataclass(frozen=True, kw_only=True)
 class LockedBatch:
-    """What must be known of a batch to let runs begin; its runs are not counted for that."""
+    """What is needed of a batch to admit runs, without its counts."""
 
     id: BatchId
     organization_id: OrganizationId
@@ -55,7 +55,7 @@ class LockedBatch:
 
 
 async def insert(connection: Connection, new: NewBatch) -> None:
-    """Add a batch; whoever calls it holds its idempotency key."""
+    """Add a batch; the caller has locked its idempotency key."""
     await connection.execute(
         """
         INSERT INTO pipeline_batch (id, organization_id, api_key_id, pipeline_id,
@@ -89,7 +89,7 @@ async def list_newest(
 
 
 async def lock(connection: Connection, batch_id: BatchId) -> LockedBatch | None:
-    """Return a batch and keep others from letting its runs begin until the transaction ends."""
+    """Return a batch, locked until the transaction ends."""
     cursor = await connection.execute(
         """
         SELECT organization_id, max_in_flight, completed_at FROM pipeline_batch
@@ -102,7 +102,7 @@ async def lock(connection: Connection, batch_id: BatchId) -> LockedBatch | None:
 
 
 async def count_in_flight(connection: Connection, batch_id: BatchId) -> int:
-    """Return how many runs have been let in and have not ended."""
+    """Return how many runs are admitted and have not ended."""
     cursor = await connection.execute(
         """
         SELECT count(*) AS n FROM pipeline_run
@@ -116,7 +116,7 @@ async def count_in_flight(connection: Connection, batch_id: BatchId) -> int:
 
 
 async def admit(connection: Connection, batch_id: BatchId, *, limit: int) -> list[RunId]:
-    """Let the oldest runs in that wait; return which."""
+    """Admit the oldest waiting runs; return which."""
     cursor = await connection.execute(
         """
         UPDATE pipeline_run SET is_admitted = true WHERE id IN (
@@ -131,7 +131,7 @@ async def admit(connection: Connection, batch_id: BatchId, *, limit: int) -> lis
 
 
 async def set_completed(connection: Connection, batch_id: BatchId, *, at: datetime | None) -> None:
-    """Note since when every run has ended; a retry takes that back."""
+    """Set when the last run ended, or None after a retry."""
     await connection.execute(
         "UPDATE pipeline_batch SET completed_at = %s WHERE id = %s", (at, batch_id)
     )

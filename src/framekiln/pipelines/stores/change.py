@@ -1,7 +1,7 @@
-"""The SQL of changes: what has happened that runs must be looked at for.
+"""The SQL of changes of files, runs and batches, after which runs must be advanced.
 
-They are recorded in the transaction in which it happens; for files the database does so itself.
-Whoever wants to bring runs on takes them, looks, and only then deletes them.
+They are recorded in the transaction of the change; for files, by a database trigger. They are
+deleted only after they were processed.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class Change:
 
 
 async def record(connection: Connection, kind: str, subject_ids: Sequence[UUID]) -> None:
-    """Have these looked at when the caller's transaction has succeeded."""
+    """Record changes, to be processed when the caller's transaction has committed."""
     await connection.execute(
         "INSERT INTO pipeline_change (kind, subject_id) SELECT %s, unnest(%s::uuid[])",
         (kind, list(subject_ids)),
@@ -35,7 +35,7 @@ async def record(connection: Connection, kind: str, subject_ids: Sequence[UUID])
 
 
 async def take(connection: Connection, *, limit: int) -> dict[int, Change]:
-    """Return the oldest changes that nobody else has, by id; they are ours until the end."""
+    """Lock and return the oldest unlocked changes, by id."""
     cursor = await connection.execute(
         """
         SELECT id, kind, subject_id FROM pipeline_change
@@ -49,12 +49,12 @@ async def take(connection: Connection, *, limit: int) -> dict[int, Change]:
 
 
 async def delete(connection: Connection, ids: Sequence[int]) -> None:
-    """Forget changes that were looked at."""
+    """Delete processed changes."""
     await connection.execute("DELETE FROM pipeline_change WHERE id = ANY(%s)", (list(ids),))
 
 
 async def postpone(connection: Connection, ids: Sequence[int], *, by: timedelta) -> None:
-    """Have changes looked at again later."""
+    """Process changes again later."""
     await connection.execute(
         "UPDATE pipeline_change SET postponed_until = now() + %s WHERE id = ANY(%s)",
         (by, list(ids)),

@@ -1,4 +1,4 @@
-"""The SQL of endpoints. Every read for a caller carries the organization."""
+"""The SQL of endpoints. Every read for a caller filters by organization."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -17,7 +17,7 @@ Row = dict[str, Any]
 
 
 async def insert(connection: Connection, endpoint: Endpoint) -> None:
-    """Add an endpoint; its position is not looked at."""
+    """Add an endpoint; the database sets its position."""
     await connection.execute(
         """
         INSERT INTO pipeline_endpoint (id, organization_id, url, headers, timeout_ms,
@@ -44,7 +44,7 @@ async def find(
 async def find_all(
     connection: Connection, organization_id: OrganizationId, endpoint_ids: Collection[EndpointId]
 ) -> dict[EndpointId, Endpoint]:
-    """Return those of some endpoints that there are."""
+    """Return the endpoints with these ids that exist."""
     cursor = await connection.execute(
         "SELECT * FROM pipeline_endpoint WHERE id = ANY(%s) AND organization_id = %s",
         (list(endpoint_ids), organization_id),
@@ -71,7 +71,7 @@ async def list_newest(
 
 
 async def archive(connection: Connection, endpoint_id: EndpointId, *, now: datetime) -> None:
-    """Let nothing new be sent to an endpoint; the first time stays."""
+    """Archive an endpoint; a repeated call keeps the first time."""
     await rows.archive(connection, "pipeline_endpoint", endpoint_id, now=now)
 
 

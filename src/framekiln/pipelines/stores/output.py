@@ -1,4 +1,4 @@
-"""The SQL of outputs. They are kept as they were sent: numbers, order and all."""
+"""The SQL of outputs. They are `json`, not `jsonb`, to keep numbers and key order."""
 
 import json
 from collections.abc import Collection
@@ -20,7 +20,7 @@ _WHOLE_FILE: Final = -1
 
 @dataclass(frozen=True, kw_only=True)
 class NewOutput:
-    """What a unit left, about to be kept."""
+    """The output of a unit, to be stored."""
 
     step_run_id: StepRunId
     run_id: RunId
@@ -33,7 +33,7 @@ class NewOutput:
 
 
 async def put(connection: Connection, new: NewOutput) -> None:
-    """Keep an output; one that is there for the same unit is replaced."""
+    """Store an output; replace one of the same unit."""
     text, window = json.dumps(new.output.to_json(), ensure_ascii=False), new.window
     await connection.execute(
         """
@@ -61,7 +61,7 @@ async def load(
 ) -> list[tuple[str, StepOutput]]:
     """Return the outputs of some steps with their keys, windows in order.
 
-    For a window, only those of segment steps that share time with it.
+    For a window, only outputs of segment steps that overlap it.
     """
     cursor = await connection.execute(
         """
@@ -86,7 +86,7 @@ async def load(
 async def list_page(
     connection: Connection, step_run_id: StepRunId, *, after: int | None, limit: int, max_bytes: int
 ) -> list[StoredOutput]:
-    """Return a page of a step's outputs in the order of windows: at least one, if there is any."""
+    """Return a page of a step's outputs in the order of windows; at least one if there is any."""
     cursor = await connection.execute(
         """
         SELECT * FROM (
@@ -113,7 +113,7 @@ async def has_more(connection: Connection, step_run_id: StepRunId, *, after: int
 async def list_latest(
     connection: Connection, file_id: FileId, *, after: str | None, limit: int
 ) -> list[LatestOutput]:
-    """Return the namespaces of a file by name, each with who wrote last to it."""
+    """Return the namespaces of a file by name, each with the step run that wrote last."""
     cursor = await connection.execute(
         """
         SELECT DISTINCT ON (namespace) namespace, step_run_id, run_id, step_key, written_at
@@ -130,7 +130,7 @@ async def list_latest(
 async def find_latest(
     connection: Connection, file_id: FileId, namespace: str
 ) -> LatestOutput | None:
-    """Return who wrote last to a namespace of a file."""
+    """Return the step run that wrote last to a namespace of a file."""
     cursor = await connection.execute(
         """
         SELECT namespace, step_run_id, run_id, step_key, written_at FROM pipeline_output

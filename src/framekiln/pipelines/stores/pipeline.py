@@ -1,4 +1,4 @@
-"""The SQL of pipelines and their versions. Every read for a caller carries the organization."""
+"""The SQL of pipelines and their versions. Every read for a caller filters by organization."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -60,9 +60,9 @@ async def lock(
     *,
     is_shared: bool = False,
 ) -> bool:
-    """Keep others from changing a pipeline until the transaction ends; False if there is none.
+    """Lock a pipeline until the transaction ends; False if there is none.
 
-    A shared lock only keeps it from being archived.
+    A shared lock only prevents that it is archived.
     """
     strength = "SHARE" if is_shared else "NO KEY UPDATE"
     cursor = await connection.execute(
@@ -91,7 +91,7 @@ async def list_newest(
 
 
 async def archive(connection: Connection, pipeline_id: PipelineId, *, now: datetime) -> None:
-    """Let a pipeline take nothing new; the first time stays."""
+    """Archive a pipeline; a repeated call keeps the first time."""
     await rows.archive(connection, "pipeline", pipeline_id, now=now)
 
 
@@ -103,7 +103,7 @@ async def add_version(
     digest: str,
     now: datetime,
 ) -> PipelineVersion:
-    """Add the next version; whoever calls it holds the pipeline's row."""
+    """Add the next version; the caller has locked the pipeline."""
     cursor = await connection.execute(
         """
         INSERT INTO pipeline_version (pipeline_id, number, digest, definition, created_at)

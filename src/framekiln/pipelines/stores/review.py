@@ -1,4 +1,4 @@
-"""The SQL of review tasks. Whoever decides one holds its run's row."""
+"""The SQL of review tasks. They are decided under the lock of their run."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -25,7 +25,7 @@ Row = dict[str, Any]
 
 
 async def insert(connection: Connection, review: Review) -> None:
-    """Add a task; its position is not looked at."""
+    """Add a task; the database sets its position."""
     await connection.execute(
         """
         INSERT INTO pipeline_review (id, organization_id, run_id, step_run_id, step_key, attempt,
@@ -69,7 +69,7 @@ async def list_newest(
 
 
 async def list_pending(connection: Connection, run_id: RunId) -> list[Review]:
-    """Return the tasks of a run that wait for somebody."""
+    """Return the pending tasks of a run."""
     cursor = await connection.execute(
         "SELECT * FROM pipeline_review WHERE run_id = %s AND status = 'pending'", (run_id,)
     )
@@ -79,7 +79,7 @@ async def list_pending(connection: Connection, run_id: RunId) -> list[Review]:
 async def list_expired(
     connection: Connection, *, now: datetime, limit: int
 ) -> list[tuple[OrganizationId, ReviewId]]:
-    """Return tasks that nobody decided in time."""
+    """Return pending tasks that have expired."""
     cursor = await connection.execute(
         """
         SELECT organization_id, id FROM pipeline_review
@@ -92,7 +92,7 @@ async def list_expired(
 
 
 async def save(connection: Connection, review: Review) -> bool:
-    """Write how a pending task was decided; False when it was already."""
+    """Store the decision of a pending task; False if it is not pending."""
     correction, by = review.correction, review.decided_by
     cursor = await connection.execute(
         """
@@ -112,7 +112,7 @@ async def save(connection: Connection, review: Review) -> bool:
 
 
 async def cancel(connection: Connection, run_id: RunId, *, keys: Collection[str]) -> None:
-    """Take back the pending tasks of some steps of a run."""
+    """Cancel the pending tasks of some steps of a run."""
     await connection.execute(
         """
         UPDATE pipeline_review SET status = 'cancelled'
@@ -123,7 +123,7 @@ async def cancel(connection: Connection, run_id: RunId, *, keys: Collection[str]
 
 
 async def load_corrections(connection: Connection, run_id: RunId) -> dict[str, Correction]:
-    """Return what reviewers corrected in a run, by the key of their step; the last task counts."""
+    """Return the corrections of a run, by step key of the review; the last task counts."""
     cursor = await connection.execute(
         """
         SELECT DISTINCT ON (step_key) step_key, correction FROM pipeline_review

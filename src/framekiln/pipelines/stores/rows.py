@@ -1,4 +1,4 @@
-"""The SQL for what rows of several nouns share: an organization, a position, an archive, a key."""
+"""SQL shared by several tables: pages, archives and idempotency keys."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ IdempotentTable = Literal["pipeline_run", "pipeline_batch"]
 
 @dataclass(frozen=True)
 class IdempotencyRecord:
-    """What was made by a request with an idempotency key."""
+    """The resource that was created with an idempotency key."""
 
     table: IdempotentTable
     id: UUID
@@ -33,10 +33,9 @@ async def list_newest(
     wanted: Mapping[str, Any] | None = None,
     include_archived: bool = True,
 ) -> list[Row]:
-    """Return rows of an organization, newest first; `wanted` are columns and what they must be.
+    """Return rows of an organization, newest first; `wanted` has columns and their values.
 
-    Columns that may have any value are None. What is not asked for is left out of the query, so
-    that each question finds its own index.
+    A column with None is left out of the query, so that each combination uses its own index.
     """
     columns = {name: value for name, value in (wanted or {}).items() if value is not None}
     conditions = [f"AND {name} = %({name})s" for name in columns]
@@ -57,7 +56,7 @@ async def list_newest(
 async def archive(
     connection: Connection, table: LiteralString, row_id: UUID, *, now: datetime
 ) -> None:
-    """Let a row take nothing new; the first time stays."""
+    """Archive a row; a repeated call keeps the first time."""
     await connection.execute(
         f"UPDATE {table} SET archived_at = coalesce(archived_at, %s) WHERE id = %s",  # noqa: S608
         (now, row_id),
@@ -67,24 +66,24 @@ async def archive(
 async def lock_idempotency_key(
     connection: Connection, organization_id: OrganizationId, key: str, *, table: IdempotentTable
 ) -> IdempotencyRecord | None:
-    """Let nobody else use an idempotency key until the transaction ends; return what it made.
+    """Lock an idempotency key until the transaction ends; return what it created, if anything.
 
-    If it made several things, as older versions let it, the one in `table` counts.
+    If it created several resources, which older versions allowed, the one in `table` counts.
     """
     lock = f"pipeline-key:{organization_id}:{key}"
     await connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (lock,))
     cursor = await connection.execute(
         """
         SELECT * FROM (
-            SELECT 'pipeline_run' AS kept_in, id, request_digest FROM pipeline_run
+            SELECT 'pipeline_run' AS source_table, id, request_digest FROM pipeline_run
             WHERE organization_id = %(organization_id)s AND idempotency_key = %(key)s
             UNION ALL
             SELECT 'pipeline_batch', id, request_digest FROM pipeline_batch
             WHERE organization_id = %(organization_id)s AND idempotency_key = %(key)s
-        ) AS made
-        ORDER BY kept_in = %(table)s DESC LIMIT 1
+        ) AS created
+        ORDER BY source_table = %(table)s DESC LIMIT 1
         """,
         {"organization_id": organization_id, "key": key, "table": table},
     )
     row = await cursor.fetchone()
-    return IdempotencyRecord(row["kept_in"], row["id"], row["request_digest"]) if row else None
+    return IdempotencyRecord(row["source_table"], row["id"], row["request_digest"]) if row else None

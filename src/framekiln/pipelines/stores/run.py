@@ -1,4 +1,4 @@
-"""The SQL of runs. Every read for a caller carries the organization."""
+"""The SQL of runs. Every read for a caller filters by organization."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, kw_only=True)
 class NewRun:
-    """A run about to be added."""
+    """A run to be added."""
 
     id: RunId
     organization_id: OrganizationId
@@ -37,12 +37,12 @@ class NewRun:
 
 
 async def insert(connection: Connection, new: NewRun) -> None:
-    """Add a run; whoever calls it holds its idempotency key."""
+    """Add a run; the caller has locked its idempotency key."""
     await connection.execute(_INSERT, vars(new))
 
 
 async def insert_many(connection: Connection, runs: Sequence[NewRun]) -> None:
-    """Add runs without idempotency keys, in their order."""
+    """Add runs without idempotency keys, in order."""
     async with connection.cursor() as cursor:
         await cursor.executemany(_INSERT, [vars(run) for run in runs])
 
@@ -60,7 +60,7 @@ async def find(
 
 
 async def find_by_id(connection: Connection, run_id: RunId) -> Run | None:
-    """Return a run of whatever organization: for workers, who were given its id."""
+    """Return a run of any organization: for workers."""
     cursor = await connection.execute("SELECT * FROM pipeline_run WHERE id = %s", (run_id,))
     row = await cursor.fetchone()
     return _run(row) if row else None
@@ -85,7 +85,7 @@ async def list_newest(
 
 
 async def lock(connection: Connection, run_id: RunId) -> Run | None:
-    """Return a run and keep all others from changing it until the transaction ends."""
+    """Return a run, locked until the transaction ends."""
     cursor = await connection.execute(
         "SELECT * FROM pipeline_run WHERE id = %s FOR NO KEY UPDATE", (run_id,)
     )
@@ -94,7 +94,7 @@ async def lock(connection: Connection, run_id: RunId) -> Run | None:
 
 
 async def save(connection: Connection, run: Run) -> None:
-    """Write what may change of a run; whoever calls it holds the row."""
+    """Write the columns of a run that may change; the caller has locked it."""
     await connection.execute(
         """
         UPDATE pipeline_run SET status = %(status)s, is_admitted = %(is_admitted)s,
@@ -127,7 +127,7 @@ async def list_unfinished(connection: Connection, file_id: FileId) -> list[RunId
 async def lock_files(
     connection: Connection, organization_id: OrganizationId, file_ids: Sequence[FileId]
 ) -> dict[FileId, FileType]:
-    """Keep files from changing until the transaction ends; return what those are that there are."""
+    """Lock files until the transaction ends; return the types of those that exist."""
     cursor = await connection.execute(
         """
         SELECT id, type FROM file WHERE id = ANY(%s) AND organization_id = %s

@@ -1,4 +1,4 @@
-"""The SQL of the steps of runs and of their windows. Whoever changes them holds their run's row."""
+"""The SQL of the steps of runs and their windows. They change under the lock of their run."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ note = %(note)s, error_code = %(error_code)s, error_message = %(error_message)s
 async def insert_steps(
     connection: Connection, steps: Sequence[tuple[RunId, StepRunId, str]]
 ) -> None:
-    """Add steps of which nothing has begun."""
+    """Add pending steps."""
     await connection.execute(
         """
         INSERT INTO pipeline_step_run (run_id, id, step_key, status)
@@ -82,15 +82,15 @@ async def list_by_run(
 
 
 async def save_steps(connection: Connection, steps: Iterable[StepRun]) -> None:
-    """Write all that may change of steps."""
-    # One by one: there are hardly ever more than two, and many at once cost more to begin.
+    """Write the columns of steps that may change."""
+    # One by one: there are rarely more than two, and a batch costs more to set up.
     for step in steps:
         await connection.execute(
             f"""
             UPDATE pipeline_step_run SET {_UNIT_COLUMNS}, watermark_ms = %(watermark_ms)s,
                 has_all_windows = %(has_all_windows)s, ready_at = %(ready_at)s,
                 started_at = %(started_at)s, completed_at = %(completed_at)s,
-                deadline_at = %(deadline_at)s, told_at = %(told_at)s
+                deadline_at = %(deadline_at)s, told_at = %(progress_reported_at)s
             WHERE id = %(id)s
             """,  # noqa: S608  # our own columns
             {**vars(step), **_unit_values(step)},
@@ -100,7 +100,7 @@ async def save_steps(connection: Connection, steps: Iterable[StepRun]) -> None:
 async def save_windows(
     connection: Connection, windows: Iterable[tuple[StepRunId, WindowRun]]
 ) -> None:
-    """Write windows, whether they are there or not."""
+    """Insert or update windows."""
     async with connection.cursor() as cursor:
         await cursor.executemany(
             f"""
@@ -117,7 +117,7 @@ async def save_windows(
 
 
 async def list_due(connection: Connection, *, now: datetime, limit: int) -> list[UnitKey]:
-    """Return units that are to be queued by now."""
+    """Return the units that are due."""
     cursor = await connection.execute(
         """
         (SELECT run_id, step_key, NULL::integer AS number, due_at FROM pipeline_step_run
@@ -175,7 +175,7 @@ def _step(row: Row) -> StepRun:
         started_at=row["started_at"],
         completed_at=row["completed_at"],
         deadline_at=row["deadline_at"],
-        told_at=row["told_at"],
+        progress_reported_at=row["told_at"],
         **_unit_fields(row),
     )
 
