@@ -22,8 +22,9 @@ ROOT = Path(__file__).resolve().parents[2]
 ERRORS = ROOT / "docs" / "api" / "errors.md"
 COMPOSITIONS = ROOT / "docs" / "api" / "compositions.md"
 ELEMENTS = ROOT / "runtime" / "src" / "elements"
-PAGES_WITH_NAMES = tuple(
-    ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "docs/glossary.md")
+PAGES_WITH_NAMES = (
+    *(ROOT / name for name in ("ARCHITECTURE.md", "CONTRIBUTING.md", "docs/glossary.md")),
+    *sorted((ROOT / "docs" / "decisions").glob("*.md")),
 )
 SETTINGS_PAGES = (ROOT / "README.md", ROOT / "docs" / "howto" / "operate.md")
 # Read by the command line before there are settings.

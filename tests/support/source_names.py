@@ -87,7 +87,9 @@ def _python_nodes() -> tuple[list[str], dict[str, list[ast.ClassDef]]]:
 
 def _words_of(node: ast.AST) -> Iterator[str]:
     for name in ("name", "id", "attr", "arg", "value"):
-        if isinstance(value := getattr(node, name, None), str):
+        if isinstance(value := getattr(node, name, None), bytes):
+            value = value.decode("latin-1")
+        if isinstance(value, str):
             yield value
 
 
