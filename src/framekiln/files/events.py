@@ -5,6 +5,7 @@ from typing import Any, Final
 from framekiln.db.pool import Connection
 from framekiln.files import store
 from framekiln.files.model import File, FileStatus
+from framekiln.kit.clock import iso
 from framekiln.kit.ids import FileId
 from framekiln.webhooks.model import Event
 from framekiln.webhooks.outbox import Outbox
@@ -54,5 +55,5 @@ def event_data(file: File) -> dict[str, Any]:
         "mime_type": file.media_type or file.mime_type,
         "width": file.width_px,
         "height": file.height_px,
-        "expires_at": file.expires_at.isoformat() if file.expires_at else None,
+        "expires_at": iso(file.expires_at),
     }

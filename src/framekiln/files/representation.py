@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from framekiln.files.model import File, Track
+from framekiln.kit.clock import iso
 
 
 def file_summary(file: File) -> dict[str, Any]:
@@ -16,7 +17,7 @@ def file_summary(file: File) -> dict[str, Any]:
         "byte_size": file.byte_size,
         "md5": file.md5,
         "next_byte": file.next_byte,
-        "expires_at": file.expires_at.isoformat() if file.expires_at else None,
+        "expires_at": iso(file.expires_at),
     }
 
 
@@ -30,8 +31,8 @@ def file_detail(file: File, tracks: Sequence[Track]) -> dict[str, Any]:
         "height": file.height_px,
         "duration_ms": file.duration_ms,
         "created_at": file.created_at.isoformat(),
-        "completed_at": file.completed_at.isoformat() if file.completed_at else None,
-        "failed_at": file.failed_at.isoformat() if file.failed_at else None,
+        "completed_at": iso(file.completed_at),
+        "failed_at": iso(file.failed_at),
         "error": {"code": failure.code, "message": failure.message} if failure else None,
         "tracks": [_track(track) for track in tracks if track.track_id > 0],
     }

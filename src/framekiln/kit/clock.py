@@ -18,3 +18,8 @@ class SystemClock:
     def now(self) -> datetime:
         """Return the current instant, in UTC."""
         return datetime.now(UTC)
+
+
+def iso(instant: datetime | None) -> str | None:
+    """Return an instant as bodies and events write it: ISO 8601, or null."""
+    return instant.isoformat() if instant else None

@@ -4,10 +4,10 @@ Told in the transaction of the change itself: either both happen or neither.
 """
 
 from collections.abc import Awaitable, Callable
-from datetime import datetime
 from typing import Any, Final
 
 from framekiln.db.pool import Connection
+from framekiln.kit.clock import iso
 from framekiln.renders.model import Render, RenderStatus
 from framekiln.renders.output import container_of
 from framekiln.webhooks.model import Event
@@ -66,9 +66,9 @@ def event_data(render: Render, *, base_url: str) -> dict[str, Any]:
     return {
         "id": str(render.id),
         "status": str(render.status),
-        "created_at": _iso(render.created_at),
-        "completed_at": _iso(render.completed_at),
-        "failed_at": _iso(render.failed_at),
+        "created_at": iso(render.created_at),
+        "completed_at": iso(render.completed_at),
+        "failed_at": iso(render.failed_at),
         "width": made.width_px if made else asked.width_px,
         "height": made.height_px if made else asked.height_px,
         "fps": float(fps) if fps else None,
@@ -77,10 +77,6 @@ def event_data(render: Render, *, base_url: str) -> dict[str, Any]:
         "md5": render.md5,
         "metadata": render.metadata,
         "download_url": url if made else None,
-        "expires_at": _iso(render.expires_at),
+        "expires_at": iso(render.expires_at),
         "error": {"code": failure.code, "message": failure.message} if failure else None,
     }
-
-
-def _iso(at: datetime | None) -> str | None:
-    return at.isoformat() if at else None

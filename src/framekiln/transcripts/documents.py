@@ -3,6 +3,7 @@
 import json
 from typing import Any, Final
 
+from framekiln.kit.clock import iso
 from framekiln.speech.captions import from_document, to_page_captions
 from framekiln.speech.model import Transcript
 from framekiln.storage.blob_store import BlobStore
@@ -27,8 +28,8 @@ def transcription_document(transcription: Transcription) -> dict[str, Any]:
         "duration_ms": transcription.duration_ms,
         "work_slice_ms": transcription.work_slice_ms,
         "created_at": transcription.created_at.isoformat(),
-        "completed_at": completed_at.isoformat() if completed_at else None,
-        "failed_at": failed_at.isoformat() if failed_at else None,
+        "completed_at": iso(completed_at),
+        "failed_at": iso(failed_at),
         "error": {"code": failure.code, "message": failure.message} if failure else None,
     }
 

@@ -2,6 +2,7 @@
 
 from typing import Any, Final
 
+from framekiln.kit.clock import iso
 from framekiln.transcripts.model import Transcription, TranscriptionStatus
 from framekiln.webhooks.model import Event
 
@@ -36,7 +37,7 @@ def _data(transcription: Transcription) -> dict[str, Any]:
         "engine": transcription.engine,
         "warnings": list(transcription.warnings),
         "created_at": transcription.created_at.isoformat(),
-        "completed_at": ended.isoformat() if ended else None,
-        "failed_at": failed.isoformat() if failed else None,
+        "completed_at": iso(ended),
+        "failed_at": iso(failed),
         "error": {"code": failure.code, "message": failure.message} if failure else None,
     }

@@ -212,8 +212,3 @@ def check_size(byte_size: int, limit_bytes: int, *, what: str) -> None:
             field="byte_size",
             limit_bytes=limit_bytes,
         )
-
-
-def iso(instant: datetime | None) -> str | None:
-    """Return an instant in ISO 8601."""
-    return instant.isoformat() if instant else None

@@ -6,9 +6,10 @@ from uuid import UUID
 from pydantic import BaseModel, Field
 
 from framekiln.api.unknown_fields import RequestBody
-from framekiln.api.v1.file_bodies import Bytes, CreateTrack, Md5, check_size, iso
+from framekiln.api.v1.file_bodies import Bytes, CreateTrack, Md5, check_size
 from framekiln.api.v1.render_bodies import Instant
 from framekiln.files.model import MAX_BYTES, File, FileStatus, FileType, NewFile
+from framekiln.kit.clock import iso
 
 Name = Annotated[str, Field(min_length=1, max_length=1024, strict=True)]
 

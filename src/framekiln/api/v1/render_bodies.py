@@ -12,6 +12,7 @@ from framekiln.api.v1.numbers import NUMBER, WHOLE
 from framekiln.engine.film_order import MAX_DURATION_MS, MAX_SIDE_PX
 from framekiln.engine.page.render_data import render_data_json
 from framekiln.engine.slices import DEFAULT_SLICE_MS
+from framekiln.kit.clock import iso
 from framekiln.kit.errors import InvalidInput
 from framekiln.media.images.still_formats import JpegFormat, PngFormat, WebpFormat
 from framekiln.renders.model import NewRender, Render, RenderOptions, RenderStatus
@@ -149,7 +150,7 @@ class CreatedRender(BaseModel):
             md5=render.md5,
             status=render.status,
             metadata=render.metadata,
-            expires_at=_iso(render.expires_at),
+            expires_at=iso(render.expires_at),
             warnings=render.warnings,
         )
 
@@ -189,8 +190,8 @@ class RenderInfo(CreatedRender):
             duration_ms=made.duration_ms if made else asked.duration_ms,
             byte_size=made.byte_size if made else None,
             created_at=render.created_at.isoformat(),
-            completed_at=_iso(render.completed_at),
-            failed_at=_iso(render.failed_at),
+            completed_at=iso(render.completed_at),
+            failed_at=iso(render.failed_at),
             download_url=url if made else None,
             error=RenderError(code=failure.code, message=failure.message) if failure else None,
         )
@@ -200,7 +201,3 @@ class RenderDeleted(BaseModel):
     """The response to a deletion."""
 
     success: bool
-
-
-def _iso(instant: datetime | None) -> str | None:
-    return instant.isoformat() if instant else None

@@ -1,12 +1,12 @@
 """Request and response bodies of webhooks."""
 
-from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from framekiln.api.unknown_fields import RequestBody
+from framekiln.kit.clock import iso
 from framekiln.webhooks.delivery_log import DeliveryDetail
 from framekiln.webhooks.model import (
     Delivery,
@@ -205,10 +205,10 @@ def _subscription_fields(subscription: Subscription) -> dict[str, Any]:
         "api_key_id": subscription.api_key_id,
         "state": subscription.state,
         "reason": subscription.reason,
-        "failing_since": _iso(subscription.failing_since),
-        "last_attempt_at": _iso(subscription.last_attempt_at),
-        "last_delivered_at": _iso(subscription.last_delivered_at),
-        "created_at": _iso(subscription.created_at),
+        "failing_since": iso(subscription.failing_since),
+        "last_attempt_at": iso(subscription.last_attempt_at),
+        "last_delivered_at": iso(subscription.last_delivered_at),
+        "created_at": iso(subscription.created_at),
     }
 
 
@@ -223,13 +223,9 @@ def _delivery_fields(delivery: Delivery) -> dict[str, Any]:
         "resource_id": delivery.resource_id,
         "status": delivery.status,
         "attempt_count": delivery.fence,
-        "next_attempt_at": _iso(delivery.due_at) if is_pending else None,
+        "next_attempt_at": iso(delivery.due_at) if is_pending else None,
         "redelivery_of": delivery.redelivery_of,
-        "created_at": _iso(delivery.created_at),
-        "completed_at": _iso(delivery.ended_at),
+        "created_at": iso(delivery.created_at),
+        "completed_at": iso(delivery.ended_at),
         "last_attempt": AttemptInfo.of(last) if last else None,
     }
-
-
-def _iso(instant: datetime | None) -> str | None:
-    return instant.isoformat() if instant else None
