@@ -1,1 +1,1 @@
-"""Events told to other people's servers: at least once, in order, and without waiting for them."""
+"""Webhooks: events sent to receivers, at least once and in order for each resource."""

@@ -1,1 +1,1 @@
-"""Where runs and their steps stand, and what follows from it. Pure."""
+"""States of runs and steps, and what follows from them. Pure."""

@@ -1,33 +1,33 @@
-"""Where runs and steps stand, and the one table of allowed changes for each (spec 3.3)."""
+"""Statuses of runs and steps, with the table of allowed changes of each (spec 3.3)."""
 
 from enum import StrEnum
 
 
 class RunStatus(StrEnum):
-    """Where a run stands."""
+    """The status of a run."""
 
     PENDING = "pending"
-    """Nothing of it has begun: it waits for its batch or for media."""
+    """Nothing has started: it waits for its batch or for media."""
     RUNNING = "running"
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     FILTERED = "filtered"
-    """It ended well, but some steps were skipped."""
+    """It succeeded, but some steps were skipped."""
     CANCELLED = "cancelled"
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing more happens by itself."""
+        """Whether it has ended; only a retry leads on."""
         return self not in (RunStatus.PENDING, RunStatus.RUNNING)
 
     @property
     def is_retryable(self) -> bool:
-        """Whether a caller may have it done again."""
+        """Whether a caller may retry it."""
         return self in (RunStatus.FAILED, RunStatus.CANCELLED)
 
 
 class StepStatus(StrEnum):
-    """Where a step stands, or one window of a segment step."""
+    """The status of a step, or of one window of a segment step."""
 
     PENDING = "pending"
     READY = "ready"
@@ -39,13 +39,13 @@ class StepStatus(StrEnum):
     SUCCEEDED = "succeeded"
     FAILED = "failed"
     SKIPPED = "skipped"
-    """Its predicate or reviewer said no, or so it was with a step it needs; or that one failed."""
+    """Its predicate was false, its review rejected, or a step it needs was skipped or failed."""
     CANCELLED = "cancelled"
-    """Stopped, or never begun, because the run was cancelled or has failed elsewhere."""
+    """Stopped, or never started, because the run was cancelled or another step failed."""
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing more happens to it, unless the run is retried."""
+        """Whether it has ended; only a retry of the run leads on."""
         return self in (
             StepStatus.SUCCEEDED,
             StepStatus.FAILED,
@@ -55,7 +55,7 @@ class StepStatus(StrEnum):
 
     @property
     def is_active(self) -> bool:
-        """Whether work on it is under way that will come to an end by itself."""
+        """Whether work is in progress that will end by itself."""
         return self in (StepStatus.RUNNING, StepStatus.WAITING_EXTERNAL)
 
 
@@ -72,7 +72,7 @@ RUN_CHANGES: dict[RunStatus, frozenset[RunStatus]] = {
 _ENDS = frozenset(status for status in StepStatus if status.is_terminal)
 
 STEP_CHANGES: dict[StepStatus, frozenset[StepStatus]] = {
-    # A segment step begins where a retry left it, or ends at once when there is no media.
+    # A segment step may continue after a retry, or end at once if there is no media.
     StepStatus.PENDING: _ENDS | {StepStatus.READY, StepStatus.RUNNING},
     StepStatus.READY: _ENDS | {StepStatus.RUNNING, StepStatus.WAITING_REVIEW},
     # Back to ready for another attempt.
