@@ -128,7 +128,7 @@ async def test_the_child_sees_what_it_was_given_and_nothing_else(
     with socket.create_server(("127.0.0.1", 0)) as server:
         places = {"secret": str(secret), "given": str(given), "port": server.getsockname()[1]}
         order = ConfinedOrder(
-            f"{TASKS}:look_around", {**places, "other": str(other)}, LIMITS, folder, (given,)
+            f"{TASKS}:report_access", {**places, "other": str(other)}, LIMITS, folder, (given,)
         )
         if way == "started":
             seen = await run_in_sandbox(cage, order)
@@ -186,7 +186,7 @@ async def test_the_child_of_root_is_not_root(folder: Path) -> None:
     if strongest_sandbox().isolation is Isolation.NONE:
         pytest.skip("this machine has no user namespaces, so children are not confined")
     args = {"secret": "/none/none", "given": "/none/none", "other": "/none/none", "port": 1}
-    seen = await run_confined(f"{TASKS}:look_around", args, limits=LIMITS, folder=folder)
+    seen = await run_confined(f"{TASKS}:report_access", args, limits=LIMITS, folder=folder)
     assert seen["user"] == UNPRIVILEGED_ID
 
 
@@ -196,14 +196,14 @@ async def test_threads_are_allowed(run: Run) -> None:
 
 async def test_our_errors_come_out_as_themselves(run: Run) -> None:
     with pytest.raises(UnreadableMedia, match=r"^a\.mp4: no$") as caught:
-        await run("refuse")
+        await run("raise_own_error")
     assert caught.value.details == {"track": 3}
     assert caught.value.code == "unreadable_media"
 
 
 async def test_other_errors_come_out_with_their_name(run: Run) -> None:
     with pytest.raises(ConfinedFailed, match="KeyError: 'who knows'"):
-        await run("stumble")
+        await run("raise_foreign_error")
 
 
 @pytest.mark.parametrize(
@@ -226,10 +226,10 @@ async def test_limits_hold_in_every_sandbox(
     ("task", "limits", "limit"),
     [
         ("sleep", ResourceLimits(9, 256 << 20, 1 << 20, wall_s=0.5), "wall_s"),
-        ("refuse_for_want_of_memory", LIMITS, "memory_bytes"),
+        ("raise_own_error_from_memory_error", LIMITS, "memory_bytes"),
         ("fill_disk", LIMITS, "file_bytes"),
         ("open_files", LIMITS, "open_files"),
-        ("chatter", LIMITS, "told"),
+        ("report_endlessly", LIMITS, "told"),
         ("one_endless_line", LIMITS, "told"),
     ],
 )
@@ -249,7 +249,7 @@ async def test_a_crash_is_told_with_its_signal(run: Run, task: str, name: str) -
 
 
 @pytest.mark.parametrize(
-    "task", ["leave_quietly", "exit_politely", "close_everything", "fork_bomb"]
+    "task", ["exit_without_result", "exit_with_zero", "close_everything", "fork_bomb"]
 )
 async def test_no_answer_is_a_failure(run: Run, task: str) -> None:
     with pytest.raises(ConfinedFailed):
@@ -271,12 +271,12 @@ async def test_no_answer_is_a_failure(run: Run, task: str) -> None:
     ],
 )
 @pytest.mark.parametrize("cage", ["strongest"], indirect=True)
-async def test_forged_messages_of_a_child_are_rejected(pipelines: str, run: Run) -> None:
+async def test_forged_messages_of_a_child_are_rejected(line: str, run: Run) -> None:
     with pytest.raises(ConfinedFailed):
-        await run("tell_nonsense", pipelines=pipelines)
+        await run("write_forged_messages", line=line)
 
 
-@pytest.mark.parametrize("task", ["leave_a_link", "leave_a_pipe", "leave_a_pit"])
+@pytest.mark.parametrize("task", ["leave_a_link", "leave_a_pipe", "leave_deep_folders"])
 async def test_links_and_pipes_left_by_a_child_are_removed(
     task: str, folder: Path, tmp_path: Path
 ) -> None:

@@ -1,7 +1,7 @@
 """Checks an uploaded caption file, WebVTT, SubRip or JSON, and counts its cues.
 
 JSON is `{"segments": [...], "word_segments": [...]}` with `start`, `end` and `text`, as pages read
-it; times may be seconds or milliseconds. Nothing is changed: the file is kept as it came.
+it; times may be seconds or milliseconds. The file is not changed.
 """
 
 import json

@@ -1,8 +1,8 @@
 """Caption files, WebVTT and SubRip, as segments and words with times in milliseconds.
 
-Strict where a mistake would lose or misplace text, and then names the line; what only styles a
-cue (settings, tags, regions) is left out. Where a file does not say when each word is spoken, the
-time of its cue is shared out by the length of the words. Text is plain: escaping is the drawer's.
+Strict where a mistake would lose or misplace text, and then names the line; styles of a
+cue (settings, tags, regions) are ignored. Where a file has no word times, the time of its cue is
+distributed by the length of the words. Text is plain: the renderer escapes it.
 """
 
 import re
@@ -39,7 +39,7 @@ class TimedText:
 
 @dataclass(frozen=True)
 class CaptionTrack:
-    """What is said, in order of time."""
+    """The captions, in order of time."""
 
     segments: tuple[TimedText, ...]
     words: tuple[TimedText, ...]

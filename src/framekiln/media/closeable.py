@@ -1,4 +1,4 @@
-"""Things that hold a decoder: closed by hand, or by leaving their `with` block."""
+"""Objects that own a decoder: closed explicitly, or at the end of their `with` block."""
 
 from types import TracebackType
 from typing import Self

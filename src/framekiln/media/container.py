@@ -1,7 +1,7 @@
 """Opens media containers: known formats only; references to other files or URLs are not followed.
 
-A playlist named .mp4 is refused before any of its lines is followed. All of FFmpeg's complaints
-about a file become `UnreadableMedia` here.
+A playlist named .mp4 is refused before any of its lines is followed. All FFmpeg errors about a file
+become `UnreadableMedia` here.
 """
 
 from collections.abc import Iterator

@@ -1,10 +1,10 @@
-"""What can be wrong with media that callers bring; FFmpeg's own errors never leave this package."""
+"""Errors of media; FFmpeg's own errors never leave this package."""
 
 from framekiln.kit.errors import CompositionFailed, FramekilnError
 
 
 class UnreadableMedia(CompositionFailed):
-    """The file is not video or sound that we can read."""
+    """The file is not readable video or sound."""
 
     code = "unreadable_media"
 

@@ -1,6 +1,6 @@
 """The containers that films are written in: one row each.
 
-Values only: whoever names a container need not import what writes it.
+Values only, so that callers need not import the writers.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
-"""What an uploaded file is, by its first bytes. Its name and declared type are never asked.
+"""The type of an uploaded file, from its first bytes. Its name and declared type are ignored.
 
-A look, not a check: a file that begins like a video may still be broken, or something else as
-well. Decoding decides, in a confined child; this only says which decoder is to try.
+It is a guess, not a check: a file that begins like a video may still be broken or something else.
+A confined child decodes it; this only chooses the decoder.
 """
 
 import re

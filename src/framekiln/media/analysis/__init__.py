@@ -1,1 +1,1 @@
-"""Looking through a film: samples at exact times, shot changes, small pictures."""
+"""Analysis of videos: sampled frames, scene cuts, thumbnails."""

@@ -1,7 +1,7 @@
-"""Job for a confined child: what a dashboard shows of a video, its small pictures and its waveform.
+"""Task of a confined child: the thumbnails and the waveform of a video, for dashboards.
 
-Both are extras: where one cannot be made, it is left out, and the answer says why. Small pictures
-that somebody has made already, on the way through the video, are left as they are.
+Both are optional: where one cannot be made, it is skipped, and the result says why. Thumbnails that
+already exist are kept.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Takes the picture on screen at each multiple of an interval, exactly, as JPEG files."""
+"""Samples the frame at each multiple of an interval, exactly, as JPEG files."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _QUALITY: Final = 85
 
 @dataclass(frozen=True)
 class SampledFrame:
-    """One picture; `at_ms` is when it is on screen."""
+    """One frame; `at_ms` is its time."""
 
     at_ms: int
     path: Path

@@ -1,7 +1,7 @@
-"""Finds where one shot ends and the next begins.
+"""Finds the cuts between shots.
 
-Pictures are compared small and in grey and colour alike. A cut is a picture that differs much from
-the one before, and much more than that one did from its own predecessor: fast motion differs all
+Small versions of frames are compared in brightness and colour. A cut is a frame that differs much
+from the previous one, and much more than that one did from its predecessor: fast motion differs all
 the time, a cut differs once.
 """
 
@@ -29,7 +29,7 @@ _Small = NDArray[np.int16]
 
 @dataclass(frozen=True)
 class SceneCut:
-    """The first picture of a new shot."""
+    """The first frame of a new shot."""
 
     at_ms: Fraction
     score: float

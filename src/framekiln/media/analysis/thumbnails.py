@@ -1,7 +1,6 @@
-"""A sprite sheet of a video: up to a hundred small pictures at even distances, as one JPEG.
+"""A sprite sheet of a video: up to a hundred thumbnails at equal intervals, as one JPEG.
 
-Picture n is what is on screen at n / count of the length, exactly. For looking through a video
-by eye; never a source of anything else.
+Thumbnail n is the frame at exactly n / count of the duration. Only for people to browse a video.
 """
 
 from collections import deque
@@ -30,7 +29,7 @@ _QUALITY: Final = 75
 
 @dataclass(frozen=True)
 class ThumbnailSheet:
-    """How the tiles lie: row by row from the top left; `times_ms` has the time of each."""
+    """The layout of the tiles: row by row from the top left; `times_ms` has the time of each."""
 
     columns: int
     rows: int
@@ -74,7 +73,7 @@ def write_thumbnails(source: Path, facts: MediaFacts, target: Path) -> Thumbnail
 
 
 class SheetBuilder:
-    """Makes the sheet for somebody who decodes all pictures of a video anyway."""
+    """Builds the sheet from a decoder that reads all frames of a video anyway."""
 
     def __init__(self, facts: MediaFacts) -> None:
         sheet = sheet_layout(facts)
@@ -102,7 +101,7 @@ class SheetBuilder:
 
 
 class _Tiles:
-    """The sheet itself, filled tile by tile; what shows through a picture is black."""
+    """The sheet itself, filled tile by tile; transparent areas are black."""
 
     def __init__(self, sheet: ThumbnailSheet) -> None:
         self._sheet = sheet

@@ -1,1 +1,1 @@
-"""The sound of a film: samples at their exact places, and what is read off them."""
+"""Sound: exact samples, mixing, and measurements."""

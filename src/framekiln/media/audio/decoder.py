@@ -1,7 +1,7 @@
-"""Decodes the sound of a file to 48 kHz stereo, each sample at its exact place in source time.
+"""Decodes the sound of a file to 48 kHz stereo, each sample at its exact source time.
 
-Delays of encoders, late starts, edit lists and gaps are respected: what is silent on the source's
-timeline is left out, never closed up.
+Delays of encoders, late starts, edit lists and gaps are respected: gaps in the source's
+timeline are skipped, never closed.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -52,7 +52,7 @@ def sample_at(ms: Fraction | int) -> int:
 
 @dataclass(frozen=True)
 class AudioChunk:
-    """Sound without a gap; the first sample stands at number `first` of source time."""
+    """Sound without a gap; the first sample is number `first` of source time."""
 
     first: int
     samples: Samples

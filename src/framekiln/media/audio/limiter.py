@@ -1,7 +1,7 @@
 """Keeps a mix at or below a ceiling; sound that never exceeds it passes untouched, bit by bit.
 
 Looks both ways: the gain sinks before a peak and recovers after it in a smooth curve, so nothing
-is ever clipped and no step is heard. Works on blocks, with constant memory.
+is ever clipped and no step is audible. Works on blocks, with constant memory.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""How loud sound is to people: integrated loudness of ITU-R BS.1770 (EBU R 128), in LUFS.
+"""Perceived loudness: integrated loudness of ITU-R BS.1770 (EBU R 128), in LUFS.
 
 Sound is weighted by frequency as ears do, its power taken over 400 ms every 100 ms, and what is
 silent or much quieter than the rest is left out of the mean. Works on blocks, at 48 kHz.

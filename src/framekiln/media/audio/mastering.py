@@ -1,7 +1,7 @@
 """Masters a mix: optional loudness normalization, then peak limiting.
 
-Loudness is measured over the whole film before anything is written. Where the ceiling takes some
-of it away again, that is made up for, as far as it goes.
+Loudness is measured over the whole film before anything is written. Where the limiter
+reduces it again, that is compensated as far as possible.
 """
 
 from collections.abc import Callable, Iterator

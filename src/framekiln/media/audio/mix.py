@@ -1,7 +1,7 @@
 """Mixes the sounds of a film, sample by sample, into one track as long as the film.
 
 A film without sounds gets silence: every film made here has both tracks. Works block by block, so
-an hour needs no more memory than a second; a source is open only while it is heard.
+an hour needs no more memory than a second; a source is open only while it plays.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,10 +25,10 @@ _BLOCK_SAMPLES: Final = 48 * 1024
 
 @dataclass(frozen=True)
 class AudioClip:
-    """A piece of a source, heard from `start_ms` to `end_ms` of the film.
+    """A part of a source, which plays from `start_ms` to `end_ms` of the film.
 
-    The sample at source time t is heard at `start_ms + (t - source_in_ms) / speed`. `gains` are
-    factors at instants of the film, in milliseconds; between two the factor is a straight line.
+    The sample at source time t plays at `start_ms + (t - source_in_ms) / speed`. `gains` are
+    factors at times of the film, in milliseconds; between two, the factor is interpolated.
     """
 
     path: Path
@@ -90,7 +90,7 @@ def mixed_blocks(clips: Sequence[AudioClip], total: int) -> Iterator[Samples]:
 
 
 class _Voice:
-    """One clip being heard."""
+    """One playing clip."""
 
     def __init__(self, clip: AudioClip) -> None:
         self.start, self._end = sample_at(clip.start_ms), sample_at(clip.end_ms)

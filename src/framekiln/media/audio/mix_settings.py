@@ -12,7 +12,7 @@ CEILING: Final = 10 ** (-1 / 20)
 
 
 class AudioCoding(Enum):
-    """How sound is kept: container, codec, sample format, samples in a frame."""
+    """The encoding of sound: container, codec, sample format, samples in a frame."""
 
     AAC = ("mp4", "aac", "fltp", 1024)
     OPUS = ("webm", "libopus", "flt", 960)
@@ -28,7 +28,7 @@ class AudioCoding(Enum):
 
 @dataclass(frozen=True)
 class Mastering:
-    """What becomes of a sum of sounds; `target_lufs` None leaves it as loud as it is."""
+    """The mastering of a mix; with `target_lufs` None its loudness is unchanged."""
 
     target_lufs: float | None = None
     has_limiter: bool = True

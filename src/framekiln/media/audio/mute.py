@@ -1,7 +1,7 @@
 """Silences spans of sound before it is encoded.
 
-AAC codes overlapping stretches, so a little of what comes before and after would be heard inside a
-span. Silence therefore reaches so far beyond both ends that each span decodes to exact zeros.
+AAC encodes overlapping blocks, so a little of the sound before and after would be audible inside a
+span. Silence therefore extends beyond both ends, so that each span decodes to exact zeros.
 """
 
 from bisect import bisect_right

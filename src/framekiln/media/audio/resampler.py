@@ -1,7 +1,7 @@
-"""Sound at another speed, its pitch changed with it, as a tape or a record does.
+"""Resamples sound to another speed, which also changes its pitch, as a tape does.
 
-Each sample is computed from those of the source around its place by a windowed sinc. Played faster,
-what would rise above what samples can hold is filtered out.
+Each sample is computed from the source samples around it by a windowed sinc. At higher speeds,
+frequencies above the limit of the sample rate are filtered out.
 """
 
 from collections.abc import Generator

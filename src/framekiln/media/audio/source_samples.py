@@ -1,7 +1,7 @@
-"""Samples of a source by their number: what a waveform is drawn from, and what a script filters.
+"""Samples of a source by number, for waveforms and for scripts that process sound.
 
-Made for one call per frame in order of time: the sound is decoded once, in pieces, and the last
-few pieces are kept.
+Optimized for one call per frame in order of time: the sound is decoded once, in blocks, and the
+last few blocks are cached.
 """
 
 from collections import OrderedDict

@@ -1,7 +1,7 @@
-"""Job for a confined child: a stretch of sound as speech recognizers want it, in one raw file.
+"""Task of a confined child: a span of sound for speech recognition, in one raw file.
 
-One channel, 16 kHz, 16 bits, little-endian. Sample n stands n / 16000 s after the beginning of the
-stretch; where there is no sound there is silence.
+One channel, 16 kHz, 16 bits, little-endian. Sample n is n / 16000 s after the start of the span;
+gaps are filled with silence.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,7 @@
-"""Job for a confined child: the sound of a file as speech recognizers want it, in one raw file.
+"""Task of a confined child: the sound of a file for speech recognition, in one raw file.
 
-One channel, 16 kHz, 16 bits, little-endian. Sample n stands at n / 16000 s of source time: where
-the sound starts late or has gaps there is silence, so any stretch can be read by its time alone.
+One channel, 16 kHz, 16 bits, little-endian. Sample n is at n / 16000 s of source time: late starts
+and gaps are filled with silence, so any span can be read by its time alone.
 """
 
 from collections.abc import Callable, Iterator, Sequence

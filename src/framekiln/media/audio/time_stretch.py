@@ -1,8 +1,8 @@
-"""Sound at another speed, its pitch kept.
+"""Time stretching: sound at another speed with the same pitch.
 
-Short grains of the source are laid over each other at another distance. Each may be taken from a
-little earlier or later than its place, where it continues the one before best. Grains are short,
-so that nothing is heard more than some milliseconds away from where it belongs.
+Short grains of the source are overlapped at another distance. Each may be taken from slightly
+earlier or later, where it continues the previous one best. Grains are short, so that no sound is
+more than some milliseconds away from its time.
 """
 
 from collections.abc import Generator, Iterator

@@ -19,7 +19,7 @@ _POINTS: Final = 4
 
 @dataclass(frozen=True)
 class PeakMeter:
-    """A way to tell how high sound goes at each sample."""
+    """A meter of the peak level at each sample."""
 
     levels_of: Callable[[Samples], Levels]
     overshoot: float

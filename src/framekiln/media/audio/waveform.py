@@ -1,7 +1,7 @@
-"""The outline of a sound: its lowest and highest sample in each small stretch of time.
+"""Waveforms: the lowest and highest sample of each short span.
 
-At most a hundred stretches a second and twenty thousand in all, however long the sound is. Silence
-where the sound track has gaps or starts late, so that it lines up with the picture.
+At most a hundred spans a second and twenty thousand in total, for sound of any length. Gaps and
+late starts are silent, so that the waveform matches the video.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ Peaks = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class WaveformPeaks:
-    """Peaks from -127 to 127, the lowest and the highest of each stretch in turn."""
+    """Peaks from -127 to 127, the lowest and the highest of each span in turn."""
 
     samples_per_peak: int
     peaks: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""Writes sound in a file of its own, to be joined with pictures later.
+"""Writes sound to a separate file, which is joined with the video later.
 
 An encoder's delay is written as well (an edit list in MP4, the codec delay in WebM), so the first
 sample given plays at exactly zero. The same sound gives the same bytes.
@@ -22,7 +22,7 @@ _BITS_PER_S: Final = 192_000
 
 
 class AudioWriter:
-    """Appends blocks of 2 x samples; `with` it, and the file is whole when the block ends."""
+    """Appends blocks of 2 x samples; the file is complete when the `with` block ends."""
 
     def __init__(self, path: Path, coding: AudioCoding = AudioCoding.AAC) -> None:
         options = {"fflags": "+bitexact"}

@@ -1,1 +1,1 @@
-"""The pictures of a film: decoding them, and the one on screen at an instant."""
+"""Decodes video frames, and finds the frame at a time."""

@@ -1,7 +1,7 @@
 """Deinterlaces frames.
 
-One picture comes out for each that goes in, at its time. Pictures that do not say that they
-consist of fields stay as they are, unless all of their track is said to.
+Each input frame gives one output frame, at the same time. Frames that are not marked as interlaced
+stay unchanged, unless their whole track is marked.
 """
 
 from fractions import Fraction
@@ -22,7 +22,7 @@ def is_interlaced_order(field_order: int) -> bool:
 
 
 class Deinterlacer:
-    """For the pictures of a track from one of them on, in the order shown."""
+    """For the frames of a track from one of them on, in presentation order."""
 
     def __init__(self, tick_s: Fraction, field_order: int) -> None:
         self._tick_s = tick_s

@@ -1,6 +1,6 @@
-"""Runs pictures through FFmpeg's filters, so that no pixel passes through Python.
+"""Runs frames through FFmpeg's filters, so that no pixel passes through Python.
 
-Every picture comes out at the time it went in with, some of them only when others have followed.
+Every frame keeps its time; some come out only after later ones went in.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ Step = tuple[str, str]
 
 
 class FilterChain:
-    """Pictures in, the same number out; the last come only with `finish`. No steps, no change."""
+    """Frames in, the same number out; the last come only with `finish`."""
 
     def __init__(self, steps: Sequence[Step], tick_s: Fraction) -> None:
         self._steps = steps

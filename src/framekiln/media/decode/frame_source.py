@@ -1,8 +1,8 @@
-"""The picture of a video that is on screen at an instant, exact, at the size asked for.
+"""The frame of a video at a time, exact, at a given size.
 
-"On screen" is the last picture whose time has come; before the first one it is the first, after
-the end the last. Going forward costs one decoding of each picture; jumps go by keyframes.
-Holds two pictures beside those of the decoder, whatever the length of the file.
+It is the last frame that starts by then; before the first frame it is the first, after the end the
+last. Playing forward decodes each frame once; seeks use keyframes. Holds two frames in addition to
+those of the decoder, for files of any length.
 """
 
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ def _slack_s(tick_s: Fraction) -> Fraction:
 
 
 class FrameSource(Closeable):
-    """Pictures of one file by time. Owned by one thread; close it, or `with` it."""
+    """Frames of one file by time. Owned by one thread; close it, or `with` it."""
 
     def __init__(self, path: Path, *, width_px: int, height_px: int) -> None:
         self._path = path

@@ -1,6 +1,7 @@
-"""The picture of an image file that is on screen at an instant, as `FrameSource` gives a video's.
+"""The frame of an image file at a time, like `FrameSource` for videos.
 
-By the times that browsers use (`frame_times`), once through: after the end the last picture stays.
+It uses the frame times of browsers (`frame_times`) and plays once: after the end the last frame
+stays.
 """
 
 from bisect import bisect_right

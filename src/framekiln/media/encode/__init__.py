@@ -1,1 +1,1 @@
-"""Films written: pictures encoded, slices and sound joined."""
+"""Encodes films."""

@@ -46,7 +46,7 @@ _TEN_BITS: Final = "10le"
 
 @dataclass(frozen=True)
 class VideoSettings:
-    """What the encoder is told."""
+    """Settings of the encoder."""
 
     width_px: int
     height_px: int
@@ -66,7 +66,7 @@ class VideoSettings:
 
 
 class PixelLayout(Enum):
-    """How the pixels of a buffer lie."""
+    """The pixel layout of a buffer."""
 
     BGRA = "bgra"
     """Rows of pixels, as pages come: height x width x 4."""
@@ -84,7 +84,7 @@ class PixelLayout(Enum):
 
 
 class _Signal(Enum):
-    """What can stand in the queue besides pixels."""
+    """Queue entries other than pixels."""
 
     FINISH = auto()
     ABANDON = auto()
@@ -92,7 +92,7 @@ class _Signal(Enum):
 
 
 class FilmEncoder:
-    """Encodes frames in the order given; `with` it, and the file is whole when the block ends."""
+    """Encodes frames in the order given; the file is complete when the `with` block ends."""
 
     def __init__(
         self, path: Path, settings: VideoSettings, layout: PixelLayout = PixelLayout.BGRA

@@ -1,7 +1,7 @@
 """Encodes losslessly stored slices as a GIF with one palette for all frames.
 
-The palette is made of what changes, over the whole film, so colours do not flicker from slice to
-slice. Two passes over the slices; memory does not grow with the film. A GIF counts hundredths of a
+The palette is made from the changes over the whole film, so colours do not flicker between
+slices. Two passes over the slices; memory does not grow with the film. A GIF counts hundredths of a
 second, and viewers slow down what is shorter than two of them: such frames are left out.
 """
 

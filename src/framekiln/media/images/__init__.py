@@ -1,1 +1,1 @@
-"""Single pictures: telling what they are, decoding and encoding them, safely."""
+"""Images: safe inspection, decoding and encoding."""

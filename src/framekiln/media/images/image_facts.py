@@ -1,7 +1,7 @@
-"""What an uploaded picture is, found by decoding it; to be run in a confined child.
+"""The facts of an uploaded image, found by decoding it; runs in a confined child.
 
-Refuses what is cut off, what is larger than a browser could show, and drawings that would do more
-than draw. Imports neither FFmpeg nor numpy: it is on the way of every picture that is uploaded.
+Refuses truncated images, images larger than a browser can show, and unsafe SVG. Imports neither
+FFmpeg nor numpy, because every uploaded image waits for it.
 """
 
 import warnings
@@ -47,13 +47,13 @@ _STILL: Final = FrameTimes()
 
 
 class BrokenImage(InvalidInput):
-    """The file is no picture, or is cut off or damaged."""
+    """The file is not an image, or is truncated or damaged."""
 
     code = "broken_image"
 
 
 class ImageTooLarge(TooLarge):
-    """The picture has more pixels than are decoded."""
+    """The image has too many pixels."""
 
     code = "image_too_large"
 

@@ -1,4 +1,4 @@
-"""The formats of stills, as values: whoever names one need not import what writes it."""
+"""The formats of stills, as values, so that callers need not import the encoders."""
 
 from dataclasses import dataclass
 

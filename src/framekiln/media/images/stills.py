@@ -28,7 +28,7 @@ _WHITE: Final = (255, 255, 255, 255)
 
 
 class UnreadableImage(FramekilnError):
-    """The bytes are not a picture we can decode."""
+    """The bytes are not a decodable image."""
 
     code = "unreadable_image"
 

@@ -1,8 +1,8 @@
 """Validates untrusted SVG: no scripts, no external loads, no exponential expansion.
 
-What is not harmless is refused with its name and line, never taken out: the bytes stay those of
-their owner. Harmless are drawings that refer only to themselves; elements of other vocabularies
-(editors keep notes in them) mean nothing to browsers and may stay.
+Unsafe content is refused with its name and line, never removed: the bytes stay unchanged. An SVG is
+safe if it refers only to itself; elements of other namespaces (editors store notes in them) have no
+effect in browsers and are allowed.
 """
 
 import re
@@ -48,13 +48,13 @@ _NEVER_STYLE: Final = re.compile(r"(id|class|d|points|data-.*|aria-.*)$")
 
 
 class UnsafeSvg(InvalidInput):
-    """The drawing would run, load or grow; the message names the element and its line."""
+    """The SVG would run, load or expand; the message names the element and its line."""
 
     code = "unsafe_svg"
 
 
 class BrokenSvg(InvalidInput):
-    """The text is no SVG picture."""
+    """The text is not an SVG."""
 
     code = "broken_svg"
 

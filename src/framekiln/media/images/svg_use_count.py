@@ -1,7 +1,7 @@
 """How many elements a drawing has once its `<use>` elements are drawn.
 
 Ten elements that each use the one before ten times draw ten thousand million: a file of a
-kilobyte that stops a browser. Circles count as endless: nobody draws them in good faith.
+kilobyte that stops a browser. Cycles count as infinite.
 """
 
 from typing import ClassVar, Final

@@ -1,4 +1,4 @@
-"""Boxes: the nested, sized pieces that an ISO base media file consists of.
+"""Boxes: the nested structure of an ISO base media file.
 
 Reads only the given memory: whatever a size or a count declares, the result is a value or
 `UnreadableMedia`.
@@ -24,7 +24,7 @@ _I64: Final = struct.Struct(">q")
 
 
 class BoxHeader(NamedTuple):
-    """What the first bytes of a box say; `size_bytes` counts them too, and 0 means to the end."""
+    """The header of a box; `size_bytes` includes it, and 0 means to the end of the file."""
 
     kind: str
     header_bytes: int

@@ -1,6 +1,6 @@
 """One fragment of a track file: a moof box that lists samples, and the mdat box that holds them.
 
-`read_fragment` believes nothing: one track, times stated, every sample inside the mdat, no byte of
+`read_fragment` checks everything: one track, times, every sample inside the mdat, no byte of
 it unused, and a first sample that can be decoded alone. What passes can be played from there.
 """
 

@@ -1,6 +1,6 @@
-"""The fragment index: where in a track file each stretch of time lies.
+"""The fragment index: the position of each segment in a track file.
 
-What players read to fetch a few seconds of a file. Keyed by track id as text; "-1" is the small
+Players use it to fetch a few seconds of a file. Keyed by track id as text; "-1" is the small
 track for scrubbing. Fragments are grouped to segments of two seconds or more, each beginning with
 a keyframe. `cts` is when a segment is shown, the edit list applied; `dts` is as in the fragment.
 """

@@ -1,8 +1,7 @@
 """What the tracks of a media file are: size as shown, rate, length, sound.
 
-For whoever works on tracks: of uploads, and of films of ours. What a source of any kind is,
-`probe_source` says, which asks here.
-Decodes one picture, because headers lie about rotation and transparency. Reads all packets only
+For uploads and finished films; `probe_source` handles every kind of source and uses this module.
+Decodes one frame, because headers are wrong about rotation and transparency. Reads all packets only
 where the header does not say how long the file is.
 """
 

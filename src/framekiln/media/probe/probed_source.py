@@ -1,7 +1,7 @@
-"""What a source was found to be, as values, and the task that finds it out.
+"""The facts of a source, as values, and the task that probes it.
 
-The one set of facts of a source: plans, films, pages, single frames and metadata read it. Whoever
-orders the task need not import what looks at the source.
+Plans, films, pages, single frames and metadata all use these facts. Callers of the task need not
+import the probe.
 """
 
 from dataclasses import asdict, dataclass

@@ -1,7 +1,7 @@
-"""What a source is, by its content: kind, size, length, rate, turn, transparency, sound, codec.
+"""Probes a source by its content: kind, size, duration, rate, rotation, transparency, sound, codec.
 
-The one place where this is found out. Plans and metadata have it told by a confined child, films
-and pages look at the files that they have. Neither a name nor a server is believed.
+The only module that does so. Plans and metadata run it in a confined child, films and pages on
+their local files. File names and content types are not trusted.
 """
 
 import json

@@ -1,1 +1,1 @@
-"""Films made of films: tracks put together again, parts hidden and silenced."""
+"""Joins and copies encoded tracks without re-encoding."""

@@ -1,4 +1,4 @@
-"""Puts the slices of a film and its sound into one MP4, without re-encoding anything.
+"""Joins the slices of a film and its sound into one MP4 without re-encoding.
 
 A slice is a plain MP4 whose first frame is at zero. Time stamps are not copied from it but counted
 anew over the whole film, in frames: no rounding, no gap and no drift, however many slices there

@@ -1,1 +1,1 @@
-"""A film as segments for players: what is offered, and how each segment is made."""
+"""Segments for players: the renditions of a source, and how each segment is made."""

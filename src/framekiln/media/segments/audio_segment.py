@@ -1,8 +1,8 @@
-"""One segment of sound: encoded anew as AAC, or the source's own packets.
+"""One audio segment: re-encoded as AAC, or copied packets.
 
 An AAC frame overlaps the one before it, and what an encoder does depends on what it heard. So the
 encoder starts some frames early on a fixed grid of frames, and what it made of those is dropped:
-frames on both sides of a joint, made apart, fit each other. Nothing is heard of the joint.
+frames on both sides of a joint, made apart, fit each other. The joint is inaudible.
 """
 
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""What a source is offered as: which renditions, how large, cut into segments where.
+"""The renditions of a source: their sizes, and the bounds of their segments.
 
 Pure arithmetic. A rendition is never larger than its source. Segments begin with a frame of the
 source and follow each other without a gap; their bounds are whole ticks.

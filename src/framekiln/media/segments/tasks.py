@@ -1,7 +1,7 @@
-"""Makes any one segment of a rendition by itself, with its absolute times.
+"""Makes one segment of a rendition, with its absolute times.
 
-A segment costs what it shows and the way from the keyframe before it, never what lies in between.
-The two tasks are what a confined child is asked to do.
+The cost of a segment is its own duration and the distance from the previous keyframe. The two tasks
+run in a confined child.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""One segment of pictures: encoded anew at a size, or the source's own packets.
+"""One video segment: re-encoded at a size, or copied packets.
 
 All segments of a rendition are encoded with the same settings, so one header serves them all,
 whoever makes them and in whatever order. No picture refers beyond its segment.

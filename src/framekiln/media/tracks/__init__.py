@@ -1,1 +1,1 @@
-"""An uploaded film into track files and an index: copied where possible, else encoded."""
+"""Splits an upload into track files and an index: copied where possible, else re-encoded."""

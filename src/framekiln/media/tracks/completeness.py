@@ -1,7 +1,7 @@
-"""Whether all of a file is there, by the lengths that its outermost parts state.
+"""Detects truncated files by the declared lengths of their top-level elements.
 
-Decoders stop quietly where a file stops; here a file that was cut off is told from one that is
-short. Knows MP4, MOV, MKV and WebM, and only their outermost layer; of others nothing is said.
+Decoders stop silently at the end of a file; this distinguishes a truncated file from a short one.
+Knows only the top level of MP4, MOV, MKV and WebM; other formats are not checked.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Which tracks are kept packet by packet, and why others have to be encoded anew.
+"""Decides which tracks are copied, and why others have to be re-encoded.
 
 A track is copied when every current browser plays its coding and each keyframe is a clean start.
 """

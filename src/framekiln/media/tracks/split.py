@@ -1,9 +1,8 @@
 """Splits a media file into one track file per track, and writes their fragment index.
 
-Tracks that browsers play are copied packet by packet; others are encoded anew, and the reason is
-told. Pictures get a small track for scrubbing, and thumbnails. Cover art, subtitles, data and all
-video tracks but the first are left out. Meant to run in a process of its own: it opens what
-strangers made.
+Tracks that browsers play are copied packet by packet; others are re-encoded, and the reason is
+reported. Video gets a scrub track and thumbnails. Cover art, subtitles, data and all video tracks
+except the first are skipped. Runs in a confined child, because uploads are untrusted.
 """
 
 import json
@@ -43,7 +42,7 @@ Report = Callable[[Fraction], None]
 
 @dataclass(frozen=True)
 class ProcessedTrack:
-    """One track file. `reason` says why it was encoded anew; None if it was copied."""
+    """One track file. `reason` says why it was re-encoded; None if it was copied."""
 
     track_id: int
     type: str

@@ -1,4 +1,4 @@
-"""Decides what becomes of each track of a file: copied, encoded anew, or left out, and why."""
+"""Plans each track of a file: copied, re-encoded or skipped, and why."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,7 +23,7 @@ _SOUND_UNITS: Final = 10
 
 @dataclass(frozen=True)
 class PlannedTrack:
-    """One track to be made. `reason` says why it is encoded anew; None if it is copied."""
+    """One track to be made. `reason` says why it is re-encoded; None if it is copied."""
 
     stream_index: int
     type: TrackType
