@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import m3u8
 
-from framekiln.videos.hls.playlists import FilmFormat, main_playlist, media_playlist
+from framekiln.videos.hls.playlists import FilmStreams, main_playlist, media_playlist
 
 LENGTHS_S = [Fraction(4), Fraction(4), Fraction(3, 2)]
 
@@ -39,7 +39,7 @@ def test_a_query_goes_with_every_address() -> None:
 
 
 def test_the_variant() -> None:
-    film = FilmFormat("avc1.64001f", "mp4a.40.2", 1280, 720, Fraction(30000, 1001), 900_000)
+    film = FilmStreams("avc1.64001f", "mp4a.40.2", 1280, 720, Fraction(30000, 1001), 900_000)
     (read,) = m3u8.loads(main_playlist(film)).playlists
     assert read.stream_info.bandwidth == 900_000
     assert read.stream_info.frame_rate == 29.97

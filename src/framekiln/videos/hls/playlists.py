@@ -20,7 +20,7 @@ TRACKS: Final = (PICTURE, SOUND)
 
 
 @dataclass(frozen=True)
-class FilmFormat:
+class FilmStreams:
     """What players are told before they choose."""
 
     picture_codecs: str
@@ -31,7 +31,7 @@ class FilmFormat:
     bits_per_s: int
 
 
-def main_playlist(film: FilmFormat, *, query: str = "") -> str:
+def main_playlist(film: FilmStreams, *, query: str = "") -> str:
     """Return the playlist that players begin with; `query` goes with every address."""
     variant = HlsVariant(
         uri=f"stream/{PICTURE}.m3u8{query}",

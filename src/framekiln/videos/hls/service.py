@@ -30,7 +30,13 @@ from framekiln.storage.errors import BlobNotFound
 from framekiln.timeline import SOUND_RATE_HZ
 from framekiln.videos.errors import NotAFilm
 from framekiln.videos.hls.package import HlsPackage
-from framekiln.videos.hls.playlists import PICTURE, SOUND, FilmFormat, main_playlist, media_playlist
+from framekiln.videos.hls.playlists import (
+    PICTURE,
+    SOUND,
+    FilmStreams,
+    main_playlist,
+    media_playlist,
+)
 from framekiln.videos.model import Video
 from framekiln.videos.service import video_not_ready
 
@@ -102,7 +108,7 @@ class HlsStreams:
             codecs, size = picture.codecs, (picture.width_px, picture.height_px)
         else:
             codecs, size, peak = await self._first_slice(film)
-        film_format = FilmFormat(
+        film_format = FilmStreams(
             picture_codecs=codecs,
             sound_codecs=sound.codecs,
             width_px=size[0],
