@@ -50,7 +50,7 @@ def test_a_file_that_was_cut_off_is_told_so(tmp_path: Path, name: str, part: flo
 def test_an_empty_file_is_told_so(tmp_path: Path) -> None:
     path = tmp_path / "a.mp4"
     path.touch()
-    assert refusal(path) == "a.mp4: is empty"
+    assert refusal(path) == "a.mp4: the file is empty"
 
 
 @pytest.mark.parametrize(
