@@ -24,8 +24,8 @@ from framekiln.kit.clock import Clock, SystemClock
 from framekiln.kit.fetch import GuardedFetcher
 from framekiln.pipelines.wiring import PipelineDependencies, PipelineServices
 from framekiln.playback.service import Playback
+from framekiln.renders.cache import PartCache
 from framekiln.renders.events import RenderEvents
-from framekiln.renders.part_cache import PartCache
 from framekiln.renders.service import Renders
 from framekiln.renders.worker import RenderWorker
 from framekiln.settings import Settings

@@ -15,8 +15,8 @@ from framekiln.capture.browser import Browser, open_browser
 from framekiln.capture.grabber import prepare_grabber
 from framekiln.capture.network import PageNetwork, Resource, no_resources
 from framekiln.capture.page import FrameSize, open_page
-from framekiln.engine.film import make_film
-from framekiln.engine.film_order import FilmOrder, FilmResult
+from framekiln.engine.film import FilmResult, make_film
+from framekiln.engine.film_order import FilmOrder
 from framekiln.media.encode.film_encoder import VideoSettings, configure_video
 from framekiln.media.images.stills import decode_bgra
 from framekiln.timeline import Timeline
@@ -74,7 +74,7 @@ def measure(name: str, size: FrameSize, *, frames: int) -> RenderRow:
         encoder_ms=(own_spent_s - driver_s) * per_frame_ms,
         encode_only_ms=encode_cpu_s * per_frame_ms,
         encode_only_fps=frames / encode_wall_s,
-        grabbing=film.grabbing,
+        grabbing=film.record.grabbing,
     )
 
 

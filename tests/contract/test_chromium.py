@@ -24,8 +24,8 @@ from framekiln.capture.page import FrameSize, Page, open_page
 from framekiln.capture.process_memory import Block
 from framekiln.capture.sandbox import Confinement, strongest_confinement
 from framekiln.capture.warm_browser import WarmBrowser
-from framekiln.engine.film import make_film
-from framekiln.engine.film_order import FilmOrder, FilmResult
+from framekiln.engine.film import FilmResult, make_film
+from framekiln.engine.film_order import FilmOrder
 from framekiln.engine.film_threads import CheckAlive, FilmAbandoned, FilmThreadPool
 from framekiln.media.images.stills import decode_bgra
 from tests.e2e.conftest import processes_under
@@ -202,7 +202,7 @@ async def test_film_work_restarts_when_its_browser_dies(tmp_path: Path) -> None:
     finally:
         await studio.close()
     assert killed
-    assert [film.timeline.frame_count for film in films] == [10]
+    assert [film.plan.timeline.frame_count for film in films] == [10]
     assert len(decode_frames(tmp_path / "film.mp4")) == 10
 
 

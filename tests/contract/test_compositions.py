@@ -10,7 +10,7 @@ import pytest
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.errors import PageThrew
-from framekiln.engine.film_settings import even_size
+from framekiln.engine.film_plan import even_size
 from tests.support.compositions import CLIP, load_composition
 from tests.support.dropped_frames import dropping_frames
 

@@ -9,10 +9,10 @@ import pytest
 from framekiln.capture.browser import Browser
 from framekiln.composition.layers import read_config
 from framekiln.engine.film_order import FilmOrder, StillMoment
+from framekiln.engine.film_plan import FilmSlice
 from framekiln.engine.layers.errors import LayerFailed
 from framekiln.engine.layers.renderer import open_layer_renderer
 from framekiln.engine.missing_media import AssetMissing
-from framekiln.engine.slices import FilmSlice
 from framekiln.media.remux.join import join_mp4
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import read_frame_code

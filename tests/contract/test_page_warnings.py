@@ -68,8 +68,8 @@ def opened(browser: Browser, tmp_path: Path) -> Open:
 
 def show_all(stage: PageRenderer) -> tuple[str, ...]:
     """Show every frame and return the warnings."""
-    for number in range(stage.settings.timeline.frame_count):
-        stage.page.show(number, stage.settings.timeline.frame_us(number))
+    for number in range(stage.plan.timeline.frame_count):
+        stage.page.show(number, stage.plan.timeline.frame_us(number))
     stage.page.raise_late_failure()
     return stage.warnings()
 
@@ -331,7 +331,7 @@ def test_a_root_group_without_a_size_fills_the_window(
     opened: Open, html: str, size: FrameSize, warnings: int
 ) -> None:
     with opened(html, width_px=None, height_px=None) as stage:
-        assert stage.shot.size == size
+        assert stage.plan.size == size
         assert len([text for text in stage.warnings() if "has no height" in text]) == warnings
 
 

@@ -14,11 +14,9 @@ from typing import Any
 import pytest
 
 from framekiln.capture.page import FrameSize
-from framekiln.engine.slices import FilmSlice, cut_slices
-from framekiln.renders.cache import RenderCache
+from framekiln.engine.film_plan import FilmPlan, FilmSlice, cut_slices
+from framekiln.renders.cache import RETENTION, PartCache, RenderCache
 from framekiln.renders.model import Render, TakenRenderSlice, slice_key
-from framekiln.renders.part_cache import RETENTION, PartCache
-from framekiln.renders.plan import RenderPlan
 from framekiln.timeline import Timeline
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import AppHarness, open_app
@@ -251,7 +249,7 @@ async def test_a_replaced_worker_adds_nothing_to_the_cache(
         render.id, FilmSlice(1, SLICE_FRAMES, SLICE_FRAMES), fence=9, digest=digest
     )
     reuse = RenderCache(services.render_worker, services.blobs, services.part_cache)
-    assert await reuse.finish_slice_from_cache(render, late, RenderPlan.from_json(render.plan)), (
+    assert await reuse.finish_slice_from_cache(render, late, FilmPlan.from_json(render.plan)), (
         "it was found"
     )
     assert await services.blobs.info(slice_key(render, number=1, fence=9)) is None
@@ -264,7 +262,7 @@ async def test_a_link_that_a_dead_worker_began_is_taken_over(
     async with open_app(postgres, tmp_path / "data", template=TEMPLATE) as app:
         services, work = app.services, app.services.render_worker
         render = (await video_of(app, await create_video(app, plain_config(duration=8)))).render
-        owner, plan = render.organization_id, RenderPlan(SIZE, TIMELINE, (), ("beware",))
+        owner, plan = render.organization_id, FilmPlan(SIZE, TIMELINE, (), ("beware",))
         await services.blobs.put(f"org/{owner}/slice", b"pictures")
         await services.part_cache.add(owner, "sha256:a", key=f"org/{owner}/slice", record={})
         await work.start(render.id, job_id=1, attempt=1)

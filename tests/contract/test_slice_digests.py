@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from framekiln.capture.browser import Browser
-from framekiln.engine.digests import FilmDigests
+from framekiln.engine.film_plan import FilmDigests, cut_slices
 from framekiln.engine.layers.renderer import LayerRenderer
-from framekiln.engine.slices import cut_slices
 from tests.support.layer_films import config_of, open_layer_film
 from tests.support.layer_media import (
     CAPTIONS,
@@ -51,7 +50,7 @@ def digests(
     media: LocalAssets, *layers: dict[str, Any], browser: Browser | None = None, **top: Any
 ) -> FilmDigests:
     with renderer_of(media, *layers, browser=browser, **top) as stage:
-        return stage.digests(cut_slices(stage.settings.timeline))
+        return stage.digests(cut_slices(stage.plan.timeline))
 
 
 def base() -> dict[str, Any]:
@@ -218,7 +217,7 @@ def test_equal_digests_are_equal_bytes(media: LocalAssets, tmp_path: Path) -> No
     films = []
     for number, layers in enumerate([(base(), kenburns, over), (base(), kenburns)]):
         with renderer_of(media, *layers) as stage:
-            slices = cut_slices(stage.settings.timeline)
+            slices = cut_slices(stage.plan.timeline)
             wanted = slices if number == 0 else slices[1:]
             for slice_ in wanted:
                 path = tmp_path / f"{number}-{slice_.number}.mp4"

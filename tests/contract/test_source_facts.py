@@ -157,7 +157,7 @@ def test_an_element_lasts_as_long_as_its_layer(
       <{element} src="{MEDIA_ORIGIN}{name}"></{element}></ef-timegroup>"""
     order = FilmOrder(html, fps=Fraction(50), assets=assets)
     made = make_film(order, browser, tmp_path / "film.mp4", limits=FILM_LIMITS)
-    assert made.timeline.frame_count == ceil(Fraction(str(duration_s or 1)) * 50)
+    assert made.plan.timeline.frame_count == ceil(Fraction(str(duration_s or 1)) * 50)
 
 
 @pytest.mark.parametrize(
@@ -242,7 +242,7 @@ def test_animated_pictures_are_shown_by_their_times(
     lengths = [1, 2, 3][: len(colours)]
     expected = [each for each, count in zip(colours, lengths, strict=True) for _ in range(count)]
     with open_layer_film({"fps": 10, "layers": [layer]}, None, assets) as film:
-        assert film.renderer.settings.timeline.frame_count == len(expected)
+        assert film.renderer.plan.timeline.frame_count == len(expected)
         assert shown(film, len(expected)) == expected
     # A video is over when it is over; an image goes round.
     longer = config_of(layer, fps=10, duration=2)

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from framekiln.engine.film_plan import COPIED_SLICE, FilmSlice, cut_slices
 from framekiln.engine.layers.renderer import GRABBING, LayerRenderer
-from framekiln.engine.slices import COPIED_SLICE, FilmSlice, cut_slices
 from framekiln.media.remux.join import join_mp4
 from tests.support.browser_tab import open_tab
 from tests.support.clips import Clip, make_clip
@@ -64,7 +64,7 @@ def made(config: dict[str, Any], assets: LocalAssets, path: Path) -> list[str]:
     """Make a film, and return how each of its slices was made."""
     ways, parts = [], []
     with open_layer_film(config, None, assets) as film:
-        for slice_ in cut_slices(film.renderer.settings.timeline):
+        for slice_ in cut_slices(film.renderer.plan.timeline):
             part = path.with_suffix(f".{slice_.number}.mp4")
             ways.append(method_of(film.renderer, slice_, part))
             parts.append(part)
@@ -76,7 +76,7 @@ def method_of(stage: LayerRenderer, slice_: FilmSlice, path: Path) -> str:
     shown: list[int] = []
     stage.render_slice(slice_, path, shown.append)
     assert shown[-1] == slice_.end_frame - 1
-    return GRABBING if stage.take_captured_count() else COPIED_SLICE
+    return GRABBING if stage.take_record().captured_frames else COPIED_SLICE
 
 
 def damage(source: Path, path: Path, *, number: int) -> None:
@@ -173,7 +173,7 @@ def test_a_changed_video_is_encoded(
 ) -> None:
     config = config_of(video(**layer), **{**LONG, "duration": 4, **top})
     with open_layer_film(config, None, media) as film:
-        slice_ = cut_slices(film.renderer.settings.timeline)[0]
+        slice_ = cut_slices(film.renderer.plan.timeline)[0]
         assert not film.renderer.slice_copier.copy(slice_, tmp_path / "slice.mp4")
     assert not (tmp_path / "slice.mp4").exists()
 

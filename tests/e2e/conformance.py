@@ -55,7 +55,7 @@ def levels(take: Take, number: int) -> list[float]:
 
 def shown_s(take: Take, number: int) -> list[tuple[Fraction, Fraction]]:
     """From when to when a bar is seen."""
-    fps = take.film.timeline.fps
+    fps = take.film.plan.timeline.fps
     seen = np.array([False, *(value > 0.5 for value in levels(take, number)), False])
     edges = np.flatnonzero(np.diff(seen.astype(np.int8))).tolist()
     return [(first / fps, end / fps) for first, end in pairwise(edges)][::2]
@@ -63,12 +63,12 @@ def shown_s(take: Take, number: int) -> list[tuple[Fraction, Fraction]]:
 
 def length_s(take: Take) -> Fraction:
     """How long the pictures of the film last, counted in frames."""
-    return len(take.frames) / take.film.timeline.fps
+    return len(take.frames) / take.film.plan.timeline.fps
 
 
 def at(take: Take, ms: int) -> Picture:
     """The picture on screen at an instant that is a frame's."""
-    number = ms * take.film.timeline.fps / 1000
+    number = ms * take.film.plan.timeline.fps / 1000
     assert number.denominator == 1
     return take.pictures[int(number)]
 

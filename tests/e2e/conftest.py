@@ -16,8 +16,8 @@ from typer.testing import CliRunner, Result
 
 from framekiln.capture.browser import Browser
 from framekiln.cli import app
-from framekiln.engine.film import make_film
-from framekiln.engine.film_order import FilmOrder, FilmResult
+from framekiln.engine.film import FilmResult, make_film
+from framekiln.engine.film_order import FilmOrder
 from tests.conftest import SHARED, SURVIVAL, group_of
 from tests.support.browsers import SharedBrowser
 from tests.support.frame_codes import Picture

@@ -21,8 +21,8 @@ from framekiln.capture.page import FrameSize
 from framekiln.engine.assets import LocalAsset
 from framekiln.engine.film import make_film
 from framekiln.engine.film_order import FilmLimits, FilmOrder, StillMoment
+from framekiln.engine.film_plan import FilmSlice
 from framekiln.engine.page.renderer import open_page_renderer
-from framekiln.engine.slices import FilmSlice
 from tests.e2e.conftest import Camera, Take
 from tests.support.external_runtime import html, write_bundle
 from tests.support.frame_codes import Picture, read_frame_code
@@ -62,15 +62,17 @@ def test_every_frame_is_the_one_asked_for(
     order = order_of(tmp_path, drivenBy=driven_by, waits=waits)
     take = film(browser, order, tmp_path / "film.mp4")
     assert codes(take.pictures) == list(range(10))
-    assert take.film.size == FrameSize(WIDTH, HEIGHT)
-    assert (take.film.grabbing, take.film.fallback_reason) == (GrabMethod.RAW, None)
+    assert take.film.plan.size == FrameSize(WIDTH, HEIGHT)
+    assert (take.film.record.grabbing, take.film.record.fallback_reason) == (GrabMethod.RAW, None)
 
 
 def test_screenshots_show_the_same(browser: Browser, tmp_path: Path) -> None:
     order = order_of(tmp_path)
     raw = film(browser, order, tmp_path / "raw.mp4")
     shots = replace(order, grabbing=GrabMethod.SCREENSHOT)
-    assert film(browser, shots, tmp_path / "shots.mp4").film.grabbing is GrabMethod.SCREENSHOT
+    assert (
+        film(browser, shots, tmp_path / "shots.mp4").film.record.grabbing is GrabMethod.SCREENSHOT
+    )
     assert (tmp_path / "shots.mp4").read_bytes() == raw.path.read_bytes()
 
 
@@ -155,7 +157,7 @@ def test_what_is_not_asked_for_comes_from_the_page(
     order = order_of(tmp_path, info=info)
     bare = FilmOrder(order.html, site=order.site)
     take = film(browser, bare, tmp_path / "film.mp4")
-    assert (take.film.size, take.film.timeline.frame_count) == (size, frames)
+    assert (take.film.plan.size, take.film.plan.timeline.frame_count) == (size, frames)
     assert codes(take.pictures)[-1] == (4 if info else 10)
 
 
@@ -225,8 +227,8 @@ def test_the_service_it_asks_for_is_answered_by_path(browser: Browser, tmp_path:
     take = film(browser, replace(order, assets=OnePicture(picture)), tmp_path / "film.mp4")
     assert codes(take.pictures) == list(range(10))
     # The others are for a service; each was asked for at two hosts.
-    assert len(take.film.warnings) == 4
-    assert all("this film is made without one" in each for each in take.film.warnings)
+    assert len(take.film.record.warnings) == 4
+    assert all("this film is made without one" in each for each in take.film.record.warnings)
 
 
 def test_inline_html_uses_our_elements(camera: Camera) -> None:

@@ -67,7 +67,7 @@ def test_a_clip_in_the_bundle_is_seen_and_heard(
     assert codes_in(tmp_path / "film.mp4") == list(range(20, 45))
     sound = decode_audio(tmp_path / "film.mp4")
     assert find_beeps(sound.mono, sound.rate_hz) == pytest.approx([0, 1, 2], abs=0.005)
-    assert film.warnings == ()
+    assert film.record.warnings == ()
 
 
 @pytest.mark.parametrize(("from_ms", "beeps_s"), [(0, [0]), (900, [0.1])])
@@ -89,7 +89,7 @@ def test_a_transparent_clip_is_told_to_be_shown_on_black(browser: Browser, tmp_p
     page = one_source_page("./glass.webm", length_ms=500)
     order = order_of(tmp_path, page, lambda folder: glass(folder / "glass.webm"), duration_ms=500)
     film = make_film(order, browser, tmp_path / "film.mp4", limits=FILM_LIMITS)
-    (warning,) = film.warnings
+    (warning,) = film.record.warnings
     assert warning.startswith("http://127.0.0.1/glass.webm is transparent")
     picture = decode_frames(tmp_path / "film.mp4")[3].rgb
     assert colour_at(picture, 16, 32) == pytest.approx((0, 0, 255), abs=16)

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from framekiln.engine.film_order import FilmOrder
+from framekiln.engine.film_plan import cut_slices
 from framekiln.engine.page.renderer import open_page_renderer
-from framekiln.engine.slices import cut_slices
 from tests.e2e.conformance import (
     HEIGHT,
     SIZE_UNTOLD,
@@ -43,7 +43,7 @@ def test_case_01_three_scenes_of_3_s_that_overlap_by_1_s_last_7_s(camera: Camera
     scenes = [group('mode="fixed" duration="3s"', bar(n)) for n in range(3)]
     take = film(camera, scene("".join(scenes), 'mode="sequence" overlap="1s"'), **SIZE_UNTOLD)
     assert length_s(take) == 7
-    assert take.film.timeline.fps == 30
+    assert take.film.plan.timeline.fps == 30
     assert [shown_s(take, n) for n in range(3)] == [[(0, 3)], [(2, 5)], [(4, 7)]]
     found = measure_file(take.path)
     assert found.video is not None
@@ -172,7 +172,7 @@ def test_case_29_slices_show_what_the_whole_film_shows(
     html = FADES + scene(content, 'duration="2s"', "color:#fff")
     whole = film(camera, html)
     pictures: list[Picture] = []
-    for slice_ in reversed(cut_slices(whole.film.timeline, 1000)):
+    for slice_ in reversed(cut_slices(whole.film.plan.timeline, 1000)):
         path = tmp_path / f"slice-{slice_.number}.mp4"
         with open_page_renderer(
             FilmOrder(html, width_px=WIDTH, height_px=HEIGHT), camera.browser, FILM_LIMITS
@@ -192,9 +192,9 @@ def test_case_22_a_fragment_and_a_whole_document_show_the_same(camera: Camera) -
     document = film(
         camera, f"<!doctype html><html>{head}<body>{content}</body></html>", **SIZE_UNTOLD
     )
-    assert (document.film.size, document.film.timeline) == (
-        fragment.film.size,
-        fragment.film.timeline,
+    assert (document.film.plan.size, document.film.plan.timeline) == (
+        fragment.film.plan.size,
+        fragment.film.plan.timeline,
     )
     assert [edge_px(picture) for picture in fragment.pictures] == pytest.approx(
         [40 + 20 * n for n in range(10)], abs=1
@@ -220,7 +220,7 @@ def test_case_24_odd_sides_become_even_with_a_warning(camera: Camera, padding: s
     take = film(camera, html, **SIZE_UNTOLD)
     (picture, *_) = take.pictures
     assert picture.shape == (182, 322, 3)
-    assert take.film.warnings == (
+    assert take.film.record.warnings == (
         "size 321x181 of the composition was rounded up to 322x182: H.264 needs even sides",
     )
     # No line of the page is left at the edges.

@@ -46,9 +46,9 @@ def test_every_frame_once_in_order_at_its_time(
     expected = range(int(Fraction(3, 2) * fps))
     assert [read_frame_code(picture) for picture in take.pictures] == list(expected)
     assert [frame.pts for frame in take.frames] == [n / fps for n in expected]
-    require_raw_pixels(camera.browser, take.film.fallback_reason)
-    assert take.film.grabbing is GrabMethod.RAW
-    assert take.film.fallback_reason is None
+    require_raw_pixels(camera.browser, take.film.record.fallback_reason)
+    assert take.film.record.grabbing is GrabMethod.RAW
+    assert take.film.record.fallback_reason is None
 
 
 @pytest.mark.parametrize("fps", RATES, ids=str)
@@ -107,16 +107,19 @@ def test_same_page_same_bytes_in_any_process(camera: Camera, driver: PageDriver)
 @pytest.mark.parametrize("driver", [PageDriver.WAAPI, PageDriver.RAF_CANVAS, PageDriver.TIMEOUT])
 def test_screenshots_show_what_raw_memory_shows(camera: Camera, driver: PageDriver) -> None:
     raw = film_codes(camera, driver, Fraction(30))
-    require_raw_pixels(camera.browser, raw.film.fallback_reason)
+    require_raw_pixels(camera.browser, raw.film.record.fallback_reason)
     shots = film_codes(camera, driver, Fraction(30), grabbing=GrabMethod.SCREENSHOT)
-    assert (raw.film.grabbing, shots.film.grabbing) == (GrabMethod.RAW, GrabMethod.SCREENSHOT)
+    assert (raw.film.record.grabbing, shots.film.record.grabbing) == (
+        GrabMethod.RAW,
+        GrabMethod.SCREENSHOT,
+    )
     assert shots.path.read_bytes() == raw.path.read_bytes()
 
 
 def test_a_still_page_is_taken_once_and_shown_always(camera: Camera) -> None:
     take = camera.film("<body style='background:#0f0'>", fps=Fraction(30), duration_ms=2000)
-    assert take.film.timeline.frame_count == 60
-    assert take.film.captured_frames <= 3
+    assert take.film.plan.timeline.frame_count == 60
+    assert take.film.record.captured_frames <= 3
     assert [frame.pts for frame in take.frames] == [Fraction(n, 30) for n in range(60)]
     assert all(colour_at(picture, 320, 180) == (0, 255, 1) for picture in take.pictures)
 
@@ -310,7 +313,7 @@ def test_a_page_may_say_its_own_size_rate_and_length(camera: Camera) -> None:
     assert video is not None
     assert (video.width, video.height, video.fps) == (322, 202, Fraction(25, 2))
     assert video.frame_count == 12
-    assert take.film.warnings == (
+    assert take.film.record.warnings == (
         "size 322x201 of the composition was rounded up to 322x202: H.264 needs even sides",
     )
     corner = colour_at(decode_still(take.path), 321, 201, radius=0)

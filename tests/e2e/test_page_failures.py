@@ -29,8 +29,8 @@ from framekiln.capture.errors import (
 from framekiln.capture.sandbox import Confinement, strongest_confinement
 from framekiln.capture.warm_browser import WarmBrowser
 from framekiln.engine.errors import FilmTookTooLong, LengthUnknown
-from framekiln.engine.film import make_film
-from framekiln.engine.film_order import FilmLimits, FilmOrder, FilmResult
+from framekiln.engine.film import FilmResult, make_film
+from framekiln.engine.film_order import FilmLimits, FilmOrder
 from framekiln.engine.missing_media import AssetMissing
 from tests.e2e.conftest import processes_under
 from tests.support.looks import colour_at, decode_frames
@@ -356,8 +356,8 @@ def test_pages_have_no_network(patient: Patient) -> None:
         film, colours = patient.film(REACHING_OUT.format(host=host))
         assert colours[-1] == GREEN
         why = "only https addresses are fetched"
-        assert f"request refused: http://{host}/fetch: {why}" in film.warnings
-        assert f"request refused: http://{host}/frame: {why}" in film.warnings
+        assert f"request refused: http://{host}/fetch: {why}" in film.record.warnings
+        assert f"request refused: http://{host}/frame: {why}" in film.record.warnings
 
 
 @pytest.mark.parametrize("confinement", Confinement)

@@ -15,7 +15,7 @@ import psycopg
 import pytest
 
 from framekiln.db.embedded import EmbeddedPostgres
-from framekiln.engine.slices import cut_slices
+from framekiln.engine.film_plan import cut_slices
 from framekiln.timeline import Timeline
 from tests.support.clips import Clip, make_clip
 from tests.support.frame_codes import PageDriver, frame_code_page, read_frame_code

@@ -10,8 +10,8 @@ import pytest
 from framekiln.capture.browser import Browser
 from framekiln.capture.errors import PageThrew
 from framekiln.engine.film_order import FilmOrder
+from framekiln.engine.film_plan import FilmSlice
 from framekiln.engine.page.renderer import open_page_renderer
-from framekiln.engine.slices import FilmSlice
 from tests.e2e.conftest import Camera, Take
 from tests.support.libraries import with_libraries
 from tests.support.looks import colour_at, decode_frames
@@ -32,7 +32,7 @@ def heard(browser: Browser, script: str, folder: Path, *, ms: int = 1000) -> Sam
     order = FilmOrder(page(script), **SIZE, fps=FPS, duration_ms=ms)
     samples = np.zeros((2, ms * RATE_HZ // 1000 + RATE_HZ), np.float32)
     with open_page_renderer(order, browser, FILM_LIMITS) as stage:
-        count = stage.settings.timeline.frame_count
+        count = stage.plan.timeline.frame_count
         stage.render_slice(FilmSlice(0, 0, count), folder / "film.mp4", lambda _number: None)
         for sound in stage.save_page_audio(folder):
             decoded = decode_audio(sound.path)
@@ -210,7 +210,7 @@ def test_slices_made_apart_look_and_sound_like_one(browser: Browser, tmp_path: P
     ):
         folder.mkdir()
         with open_page_renderer(order, browser, FILM_LIMITS) as stage:
-            assert stage.settings.has_page_audio
+            assert stage.plan.has_page_audio
             for each in slices:
                 stage.render_slice(each, folder / f"{each.number}.mp4", lambda _number: None)
             (sound,) = stage.save_page_audio(folder)
@@ -307,7 +307,7 @@ def test_what_nobody_could_foresee_is_said(browser: Browser, tmp_path: Path) -> 
     order = FilmOrder(hidden, **SIZE, fps=FPS, duration_ms=200)
     with open_page_renderer(order, browser, FILM_LIMITS) as stage:
         stage.render_slice(FilmSlice(0, 0, 5), tmp_path / "film.mp4", lambda _number: None)
-        assert not stage.settings.has_page_audio
+        assert not stage.plan.has_page_audio
         (warning,) = stage.warnings()
     assert warning.startswith("an AudioContext that nobody could foresee is not heard")
 

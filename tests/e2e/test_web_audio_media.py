@@ -11,8 +11,8 @@ import pytest
 
 from framekiln.capture.browser import Browser
 from framekiln.engine.film_order import FilmOrder
+from framekiln.engine.film_plan import FilmSlice
 from framekiln.engine.page.renderer import PageRenderer, open_page_renderer
-from framekiln.engine.slices import FilmSlice
 from framekiln.media.audio.source_samples import SourceSamples
 from tests.e2e.conftest import Camera
 from tests.support.clips import BEEP_HZ, Clip, make_clip
@@ -126,7 +126,7 @@ def test_elements_in_groups_and_at_other_speeds(camera: Camera, media: LocalAsse
       take(fast);
       </script>"""
     take = camera.film(html, **SIZE, fps=Fraction(25), duration_ms=2000, assets=media)
-    assert take.film.warnings == (
+    assert take.film.record.warnings == (
         "audio#fast: through Web Audio its pitch follows its playbackRate",
     )
     sound = decode_audio(take.path)

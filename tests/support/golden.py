@@ -16,10 +16,9 @@ from PIL import Image
 
 from framekiln.capture.browser import Browser
 from framekiln.engine.assets import Assets
-from framekiln.engine.film import make_film
+from framekiln.engine.film import make_film, make_still
 from framekiln.engine.film_order import FilmOrder, StillMoment
 from framekiln.media.images.stills import PngFormat
-from framekiln.renders.still import StillRender
 from tests.support.frame_codes import Picture
 from tests.support.libraries import with_libraries
 from tests.support.looks import decode_still, iter_frames, ssim
@@ -146,15 +145,12 @@ def render(
     if composition.expected.fps is None:
         (at_ms,) = composition.expected.pictures_ms
         order = FilmOrder(html, assets=assets, still=StillMoment(at_ms, is_transparent=False))
-        still = StillRender(order, FILM_LIMITS, PngFormat())
-        still.shoot(browser, lambda: None)
         path = folder / f"{composition.name}.png"
-        path.write_bytes(still.data)
-        record = still.result(output_key=path.name).record
-        return RenderedComposition(composition, path, tuple(record["warnings"]))
+        still = make_still(order, browser, path, PngFormat(), limits=FILM_LIMITS)
+        return RenderedComposition(composition, path, still.record.warnings)
     path = folder / f"{composition.name}.mp4"
     film = make_film(FilmOrder(html, assets=assets), browser, path, limits=FILM_LIMITS)
-    return RenderedComposition(composition, path, film.warnings)
+    return RenderedComposition(composition, path, film.record.warnings)
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ def film_video(
     path = folder / f"{video.name}.mp4"
     order = FilmOrder(layers=video.config, assets=assets)
     film = make_film(order, browser, path, limits=FILM_LIMITS)
-    return RenderedVideo(video, path, film.warnings)
+    return RenderedVideo(video, path, film.record.warnings)
 
 
 def _reduced(picture: Picture) -> Picture:

@@ -40,7 +40,7 @@ class LayerFilm:
     _scene: Scene = field(init=False)
 
     def __post_init__(self) -> None:
-        size = self.renderer.settings.size
+        size = self.renderer.plan.size
         background = yuv_colour(self.renderer.resolved.config.background)
         self._scene = Scene(size.width_px, size.height_px, background=background)
 

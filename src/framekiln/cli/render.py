@@ -18,13 +18,12 @@ from framekiln.cli.environment import load_settings
 from framekiln.cli.output import JsonFlag, write_json
 from framekiln.cli.output_formats import format_of, read_time, still_format
 from framekiln.engine.assets import Assets, FetchedAssets
-from framekiln.engine.film import make_film, make_still
+from framekiln.engine.film import FilmResult, make_film, make_still
 from framekiln.engine.film_order import (
     MAX_DURATION_MS,
     MAX_SIDE_PX,
     FilmLimits,
     FilmOrder,
-    FilmResult,
     StillMoment,
 )
 from framekiln.engine.site import SiteAssets
@@ -152,9 +151,9 @@ def _make(
 
 
 def _show(film: FilmResult, output: Path, moment: StillMoment | None, *, as_json: bool) -> None:
-    for warning in film.warnings:
+    for warning in film.record.warnings:
         typer.echo(f"warning: {warning}", err=True)
-    size, timeline = film.size, film.timeline
+    size, timeline = film.plan.size, film.plan.timeline
     length = {"frames": timeline.frame_count, "duration_ms": timeline.duration_ms}
     facts: dict[str, Any] = {
         "output": str(output),
@@ -162,9 +161,9 @@ def _show(film: FilmResult, output: Path, moment: StillMoment | None, *, as_json
         "height": size.height_px,
         "fps": str(timeline.fps),
         **(length if moment is None else {"at_ms": moment.at_ms}),
-        "grabbing": film.grabbing,
-        "fallback_reason": film.fallback_reason,
-        "warnings": list(film.warnings),
+        "grabbing": film.record.grabbing,
+        "fallback_reason": film.record.fallback_reason,
+        "warnings": list(film.record.warnings),
     }
     if as_json:
         write_json(facts)

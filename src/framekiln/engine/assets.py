@@ -1,7 +1,7 @@
-"""What a composition is made of: files fetched by address, wherever they come from.
+"""Assets: the files of a composition, fetched by address.
 
-Beside URLs there are two kinds of addresses of our own: `file-id:<id>` is an uploaded file, and
-`transcription-of:<id>` what is said in one, as captions in JSON.
+An address is a URL, `file-id:<id>` for an uploaded file, or `transcription-of:<id>` for the
+captions of one, in JSON.
 """
 
 import asyncio
@@ -24,9 +24,9 @@ UNKNOWN_TYPE: Final = "application/octet-stream"
 
 @dataclass(frozen=True)
 class LocalAsset:
-    """A file on this machine, for as long as the film is made.
+    """A local file that exists as long as the film is being made.
 
-    It may be a `RangedPath`: then its bytes are fetched when Python reads them.
+    The path may be a `RangedPath`, whose bytes are fetched when Python reads them.
     """
 
     path: Path
@@ -34,15 +34,15 @@ class LocalAsset:
 
 
 class Assets(Protocol):
-    """Gets assets; called from the film's thread, so it may block."""
+    """Fetches assets; called from the film's thread, so it may block."""
 
     def fetch(self, url: str) -> LocalAsset:
-        """Return the file at an address, or raise a FramekilnError that says what is wrong."""
+        """Return the file at an address, or raise a FramekilnError."""
         ...
 
 
 class NoAssets:
-    """For films that need nothing from outside."""
+    """For films without assets."""
 
     def fetch(self, url: str) -> LocalAsset:
         """Refuse."""
@@ -50,8 +50,8 @@ class NoAssets:
 
 
 class FetchedAssets:
-    """Fetches each URL once into a folder, of large ones only what is read: for films made without
-    a service.
+    """Fetches each URL once into a folder, and large ones in parts; for films made without a
+    service.
     """
 
     def __init__(self, fetcher: GuardedFetcher, folder: Path) -> None:
@@ -82,7 +82,10 @@ class FetchedAssets:
 
 
 class TrackedAssets:
-    """Passes on to other assets. Asked by several threads, but never for the same thing twice."""
+    """Records which assets are fetched, and their digests.
+
+    Several threads may use it, but never for the same address at once.
+    """
 
     def __init__(self, assets: Assets) -> None:
         self._assets = assets
@@ -98,19 +101,19 @@ class TrackedAssets:
         return asset
 
     def digest(self, url: str) -> str:
-        """Return the digest of the bytes at an address, fetched now if nobody has."""
+        """Return the digest of the file at an address, which is fetched if necessary."""
         if url not in self._digests:
             asset = self._found.get(url) or self.fetch(url)
             self._digests[url] = file_digest(asset.path)
         return self._digests[url]
 
     def reset(self) -> None:
-        """Forget the requests so far."""
+        """Forget which addresses were requested."""
         self._asked.clear()
 
-    def fetched_other_than(self, foreseen: Collection[str]) -> bool:
-        """Tell whether any other URL was requested, successfully or not."""
-        return not self._asked <= set(foreseen)
+    def fetched_other_than(self, known: Collection[str]) -> bool:
+        """Return whether any other address was requested, successfully or not."""
+        return not self._asked <= set(known)
 
 
 def file_digest(path: Path) -> str:

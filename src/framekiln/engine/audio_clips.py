@@ -1,4 +1,4 @@
-"""Audio clips of a film and their times: values only."""
+"""The audio clips of a film and their times. Values only."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from framekiln.engine.assets import FILE_ID
 from framekiln.kit.errors import InvalidInput
 
 MAX_AUDIO_CLIPS: Final = 50_000
-"""Each is opened and decoded on its own."""
+"""A limit, because each clip is opened and decoded on its own."""
 
 
 @dataclass(frozen=True)
 class PageAudioClip:
-    """A stretch of a source that is seen or heard in the film."""
+    """A part of a source that a page's element plays."""
 
     element: str
     src: str | None
@@ -28,7 +28,7 @@ class PageAudioClip:
     speed: float = 1.0
     keeps_pitch: bool = True
     gains: tuple[tuple[float, float], ...] = ()
-    """Times `gain`: factors at milliseconds of the film, a straight line between two."""
+    """Factors of `gain` at milliseconds of the film, with linear interpolation between them."""
 
     @property
     def is_audible(self) -> bool:
@@ -42,7 +42,7 @@ class PageAudioClip:
 
     @classmethod
     def from_plan(cls, entry: dict[str, Any], *, film_ms: float) -> "PageAudioClip":
-        """Read one entry of the page's plan; it sounds no longer than its source lasts."""
+        """Read one entry of the page's plan; the clip ends where its source ends."""
         start_ms, source_in_ms = float(entry["startMs"]), float(entry["sourceInMs"])
         speed = float(entry.get("rate", 1))
         ends_ms = [film_ms if entry["endMs"] is None else float(entry["endMs"])]
@@ -63,22 +63,22 @@ class PageAudioClip:
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "PageAudioClip":
-        """Read what `asdict` made, once it has been JSON."""
+        """Read the JSON of what `asdict` returned."""
         return cls(**{**value, "gains": _points(value.get("gains", ()))})
 
 
 def audible_clips(
     entries: Iterable[dict[str, Any]], *, film_ms: float
 ) -> tuple[PageAudioClip, ...]:
-    """Return what is heard of the page's plan."""
-    windows = (PageAudioClip.from_plan(entry, film_ms=film_ms) for entry in entries)
-    heard = tuple(islice((window for window in windows if window.is_audible), MAX_AUDIO_CLIPS + 1))
-    if len(heard) > MAX_AUDIO_CLIPS:
+    """Return the audible clips of the page's plan."""
+    clips = (PageAudioClip.from_plan(entry, film_ms=film_ms) for entry in entries)
+    audible = tuple(islice((clip for clip in clips if clip.is_audible), MAX_AUDIO_CLIPS + 1))
+    if len(audible) > MAX_AUDIO_CLIPS:
         raise InvalidInput(
             f"the page plays, stops or seeks its sounds more than {MAX_AUDIO_CLIPS:,} times:"
             " seek less often, or while they are paused"
         )
-    return heard
+    return audible
 
 
 def _points(values: Iterable[Sequence[float]]) -> tuple[tuple[float, float], ...]:
@@ -87,7 +87,7 @@ def _points(values: Iterable[Sequence[float]]) -> tuple[tuple[float, float], ...
 
 @dataclass(frozen=True)
 class PageAudio:
-    """What a page itself has mixed, heard from `start_ms` of the film."""
+    """Sound that a page produced itself, audible from `start_ms` of the film on."""
 
     path: Path
     start_ms: Fraction = Fraction(0)
@@ -95,9 +95,9 @@ class PageAudio:
 
 @dataclass(frozen=True)
 class LayerAudioClip:
-    """A stretch of a source as a layer plays it: at its speed, as loud as `gains` say.
+    """A part of a source as a layer plays it, at its speed and with its gains.
 
-    All times are milliseconds of the film, but for `source_in_ms`.
+    All times but `source_in_ms` are milliseconds of the film.
     """
 
     layer_id: str
@@ -128,3 +128,6 @@ class LayerAudioClip:
             **{name: Fraction(value[name]) for name in times},
             gains=tuple((Fraction(at_ms), float(factor)) for at_ms, factor in value["gains"]),
         )
+
+
+AudioClips = tuple[PageAudioClip | LayerAudioClip, ...]

@@ -1,4 +1,4 @@
-"""The sound of a film: every audible stretch of the plan, placed exactly and mixed once."""
+"""Mixes the audio clips of a film into one track."""
 
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
@@ -16,12 +16,12 @@ from framekiln.media.audio.wav import write_wav
 from framekiln.media.probe.source import probe_source
 from framekiln.timeline import Timeline
 
-# Scripts write 1.1, which is no binary number.
+# Scripts set speeds such as 1.1, which have no exact binary form.
 _SPEED_STEPS: Final = 1_000_000
 
 
 def mix_audio(  # noqa: PLR0913 - what is mixed, and how
-    heard: Iterable[PageAudioClip | LayerAudioClip],
+    clips: Iterable[PageAudioClip | LayerAudioClip],
     timeline: Timeline,
     assets: Assets,
     path: Path,
@@ -30,34 +30,34 @@ def mix_audio(  # noqa: PLR0913 - what is mixed, and how
     mastering: Mastering = NO_MASTERING,
     coding: AudioCoding = AudioCoding.AAC,
 ) -> None:
-    """Mix all that is heard into one track of the film's length; silence where there is none.
+    """Mix the clips into one track as long as the film, with silence where there are none.
 
-    `page_sounds` is what the page itself has mixed, if it does that.
+    `page_sounds` is the sound that the page itself produced, if any.
     """
     film_ms = Fraction(timeline.frame_count * 1000) / timeline.fps
-    clips = [AudioClip(sound.path, sound.start_ms, film_ms) for sound in page_sounds]
-    clips += fetch_clips(heard, assets)
-    mix(clips, duration_ms=timeline.duration_ms, out=path, mastering=mastering, coding=coding)
+    fetched = [AudioClip(sound.path, sound.start_ms, film_ms) for sound in page_sounds]
+    fetched += fetch_clips(clips, assets)
+    mix(fetched, duration_ms=timeline.duration_ms, out=path, mastering=mastering, coding=coding)
 
 
 def mix_audio_to_wav(
-    heard: Iterable[PageAudioClip | LayerAudioClip], timeline: Timeline, assets: Assets, path: Path
+    clips: Iterable[PageAudioClip | LayerAudioClip], timeline: Timeline, assets: Assets, path: Path
 ) -> None:
-    """Write the sum of all that is heard, for whoever draws it."""
+    """Write the sum of the clips as WAV, for layers that draw it."""
     film_ms = Fraction(timeline.frame_count * 1000) / timeline.fps
-    blocks = mixed_blocks(list(fetch_clips(heard, assets)), sample_at(film_ms))
+    blocks = mixed_blocks(list(fetch_clips(clips, assets)), sample_at(film_ms))
     write_wav((np.ascontiguousarray(block.T).tobytes() for block in blocks), path)
 
 
 def fetch_clips(
-    heard: Iterable[PageAudioClip | LayerAudioClip], assets: Assets
+    clips: Iterable[PageAudioClip | LayerAudioClip], assets: Assets
 ) -> Iterator[AudioClip]:
-    """Yield what can be mixed; sources without sound are left out."""
-    for each in heard:
+    """Fetch the clips' sources; clips whose source has no sound are left out."""
+    for each in clips:
         source = assets.fetch(each.source).path
         times = (Fraction(each.start_ms), Fraction(each.end_ms), Fraction(each.source_in_ms))
         if isinstance(each, LayerAudioClip):
-            # Made from facts about the source: it has sound.
+            # Clips of layers are made only for sources with sound.
             yield AudioClip(source, *times, speed=each.speed, gains=each.gains)
         elif probe_source(source).has_sound:
             yield AudioClip(

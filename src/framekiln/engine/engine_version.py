@@ -1,6 +1,6 @@
-"""Which engine this is: equal ones make equal bytes of equal orders.
+"""The version of the engine: equal versions make equal bytes from equal orders.
 
-Found out from the code itself, so that nobody can forget to count it up.
+Computed from the code itself, so that nobody can forget to increase it.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ _LIBRARIES: Final = ("numpy", "opencv-python-headless", "pillow")
 
 @cache
 def engine_version() -> str:
-    """Return a digest of the code that makes pictures and sound, and of what it stands on."""
+    """Return a digest of the code that makes pictures and sound, and of its libraries."""
     sums = hashlib.sha256()
     root = files("framekiln")
     for name in (*_PACKAGES, *_MODULES):

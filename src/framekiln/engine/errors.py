@@ -1,27 +1,27 @@
-"""Why a composition cannot become a film."""
+"""Errors of compositions that cannot become a film."""
 
 from framekiln.kit.errors import CompositionFailed
 
 
 class LengthUnknown(CompositionFailed):
-    """Neither the request nor the page says how long the film is."""
+    """Neither the request nor the page defines how long the film is."""
 
     code = "duration_unknown"
 
 
 class FilmTookTooLong(CompositionFailed):
-    """The whole render overran its time."""
+    """The render exceeded its time limit."""
 
     code = "render_timeout"
 
 
 class ScriptMissing(CompositionFailed):
-    """A script of the page's own did not run, and nothing is drawn without it."""
+    """One of the page's scripts did not run, and nothing is drawn without it."""
 
     code = "script_missing"
 
 
 class SizeUnsettled(CompositionFailed):
-    """The page says another size in every window it is shown in."""
+    """The page reports a different size in every window."""
 
     code = "size_unsettled"

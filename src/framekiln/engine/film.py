@@ -1,24 +1,33 @@
-"""One composition becomes one film or still, here and now, by the same stages that workers use.
+"""Makes a film or a still in this process, with the same renderers that workers use.
 
-Knows no organization, no database and no HTTP: `framekiln render` calls it.
+`framekiln render` calls it: it needs no organization, no database and no HTTP.
 """
 
 import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.grabber import RawPixelsDiffer
 from framekiln.engine.audio_mix import mix_audio
-from framekiln.engine.film_order import FilmLimits, FilmOrder, FilmResult
+from framekiln.engine.film_order import FilmLimits, FilmOrder
+from framekiln.engine.film_plan import CaptureRecord, FilmPlan, FilmSlice, cut_slices
 from framekiln.engine.renderer import FilmRenderer, open_renderer
-from framekiln.engine.slices import FilmSlice, cut_slices
 from framekiln.media.images.stills import StillFormat, encode_still
 from framekiln.media.remux.assemble import assemble
 
 Report = Callable[[int, int], None]
-"""Called with frames done and frames in all. What it raises stops the film."""
+"""Called with the frames done and the frame count. An exception stops the film."""
+
+
+@dataclass(frozen=True)
+class FilmResult:
+    """What was made, and how."""
+
+    plan: FilmPlan
+    record: CaptureRecord
 
 
 def make_film(
@@ -29,7 +38,7 @@ def make_film(
     limits: FilmLimits | None = None,
     report: Report | None = None,
 ) -> FilmResult:
-    """Render the order into `path`, with raw frames first and screenshots if those prove wrong."""
+    """Render the order into `path`; fall back to screenshots if raw frames prove wrong."""
     with tempfile.TemporaryDirectory(prefix="framekiln-film-") as folder:
         work = _FilmJob(order, browser, limits or FilmLimits(), Path(folder), report)
         try:
@@ -46,21 +55,11 @@ def make_still(
     *,
     limits: FilmLimits | None = None,
 ) -> FilmResult:
-    """Write the one picture that the order wants into `path`."""
+    """Write the order's one picture into `path`."""
     assert order.still is not None, "the order says when the picture is taken"
     with open_renderer(order, browser, limits or FilmLimits()) as renderer:
         path.write_bytes(encode_still(renderer.render_still(order.still), format_))
-        return _result_of(renderer)
-
-
-def _result_of(renderer: FilmRenderer) -> FilmResult:
-    return FilmResult(
-        size=renderer.settings.size,
-        timeline=renderer.settings.timeline,
-        **renderer.record(),
-        captured_frames=renderer.take_captured_count(),
-        warnings=renderer.warnings(),
-    )
+        return FilmResult(renderer.plan, renderer.take_record())
 
 
 class _FilmJob:
@@ -85,11 +84,11 @@ class _FilmJob:
                     self._order, self._browser, self._limits, fallback_reason=fallback_reason
                 )
             )
-            timeline = renderer.settings.timeline
+            timeline = renderer.plan.timeline
             slices = [self._film(renderer, each) for each in cut_slices(timeline)]
             page_sounds = renderer.save_page_audio(self._folder)
             sounds = renderer.audio_clips()
-            film = _result_of(renderer)
+            film = FilmResult(renderer.plan, renderer.take_record())
         sound = self._folder / "sound.mp4"
         mix_audio(
             sounds,
@@ -97,8 +96,8 @@ class _FilmJob:
             self._order.assets,
             sound,
             page_sounds=page_sounds,
-            mastering=renderer.settings.mastering,
-            coding=renderer.settings.sound_coding,
+            mastering=renderer.plan.mastering,
+            coding=renderer.plan.sound_coding,
         )
         layers = self._order.layers
         container = self._order.container if layers is None else layers.extension.value
@@ -107,6 +106,6 @@ class _FilmJob:
 
     def _film(self, renderer: FilmRenderer, slice_: FilmSlice) -> Path:
         path = self._folder / f"{slice_.number}.mp4"
-        count = renderer.settings.timeline.frame_count
+        count = renderer.plan.timeline.frame_count
         renderer.render_slice(slice_, path, lambda number: self._report(number + 1, count))
         return path

@@ -1,4 +1,4 @@
-"""What a film is ordered with, how long it may take, and what came of it. Values only."""
+"""The order for a film, and the time limits on making it. Values only."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -10,7 +10,6 @@ from framekiln.engine.assets import Assets, NoAssets
 from framekiln.engine.page_api import NoService, PageServiceBackend
 from framekiln.engine.site import Site
 from framekiln.settings import Settings
-from framekiln.timeline import Timeline
 
 DEFAULT_SIZE = FrameSize(1280, 720)
 DEFAULT_FPS = Fraction(30)
@@ -20,7 +19,7 @@ MAX_SIDE_PX = 8192
 
 @dataclass(frozen=True)
 class FilmOrder:
-    """What to make; None means: as the composition says."""
+    """What to make. None leaves the choice to the composition."""
 
     html: str = ""
     width_px: int | None = None
@@ -29,19 +28,19 @@ class FilmOrder:
     duration_ms: int | None = None
     assets: Assets = field(default_factory=NoAssets)
     grabbing: GrabMethod = GrabMethod.RAW
-    """How to take the frames, if it can be done."""
+    """How to capture frames, where that is possible."""
     still: "StillMoment | None" = None
     """Set when one picture is wanted instead of a film."""
     site: Site | None = None
     """The files of a bundle; its index.html is `html`."""
     layers: LayerConfig | None = None
-    """A config to be composed instead of a page; size, rate and length are its own."""
+    """A layer config instead of a page; it has its own size, frame rate and length."""
     container: str = "mp4"
-    """Of a page's film, a key of `FILM_CONTAINERS`; a layer config has its own."""
+    """The container of a page's film, a key of `FILM_CONTAINERS`; a layer config has its own."""
     data: str | None = None
-    """What the page finds as its render data: JSON."""
+    """The page's render data, as JSON."""
     service: PageServiceBackend = field(default_factory=NoService)
-    """What stands behind a page with a runtime of its own."""
+    """The service that a page with an external runtime expects."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class StillMoment:
 
 @dataclass(frozen=True)
 class FilmLimits:
-    """How long things may take before the composition is given up."""
+    """Time limits; beyond them the composition fails."""
 
     settle_s: float = 30.0
     frame_s: float = 30.0
@@ -62,24 +61,9 @@ class FilmLimits:
 
     @classmethod
     def of(cls, settings: Settings) -> "FilmLimits":
-        """Return what the operator allows; a frame may take as long as a page may to load."""
+        """Return the operator's limits; a frame may take as long as loading the page."""
         return cls(
             settle_s=settings.settle_timeout_s,
             frame_s=settings.settle_timeout_s,
             whole_s=settings.render_timeout_s,
         )
-
-
-@dataclass(frozen=True)
-class FilmResult:
-    """What was made, and how."""
-
-    size: FrameSize
-    timeline: Timeline
-    grabbing: str
-    fallback_reason: str | None
-    confinement: str
-    browser: str
-    captured_frames: int
-    """Frames whose pixels were taken; the others were like the one before."""
-    warnings: tuple[str, ...]

@@ -1,29 +1,31 @@
-"""Runs film work outside the event loop: a pool of threads, each with a warm Chromium."""
+"""A pool of threads that render films outside the event loop, each with a warm Chromium."""
 
 import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from typing import TypeVar
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.errors import BrowserDied, PageCrashed
 from framekiln.capture.warm_browser import WarmBrowser
 
 CheckAlive = Callable[[], None]
-"""Film work calls it regularly; raises `FilmAbandoned` once the caller was cancelled."""
-FilmTask = Callable[[Browser, CheckAlive], None]
+"""Called by film tasks regularly; raises `FilmAbandoned` once the caller was cancelled."""
 
-# A Chromium that was killed is replaced on the spot; one that dies every time is the page's doing.
-_BROWSERS_PER_WORK = 3
+T = TypeVar("T")
+
+# A Chromium that was killed is replaced at once; if it dies every time, the page is the cause.
+_BROWSERS_PER_TASK = 3
 
 
 class FilmAbandoned(Exception):
-    """Nobody waits for this film any more."""
+    """The caller of this film task was cancelled."""
 
 
 class FilmThreadPool:
-    """Does `slots` pieces of film work at a time. Threads and browsers live as long as it does."""
+    """Runs up to `slots` film tasks at a time; threads and browsers live as long as the pool."""
 
     def __init__(self, slots: int) -> None:
         self._threads = ThreadPoolExecutor(slots, thread_name_prefix="film")
@@ -32,7 +34,7 @@ class FilmThreadPool:
         self._browsers: list[WarmBrowser] = []
 
     async def warm_up(self) -> None:
-        """Start every slot's browser now, so that the first render does not wait for it."""
+        """Start all browsers now, so that the first render does not wait for one."""
         loop = asyncio.get_running_loop()
         everybody = threading.Barrier(self._slots)
         starts = [
@@ -40,8 +42,8 @@ class FilmThreadPool:
         ]
         await asyncio.gather(*starts)
 
-    async def run(self, work: FilmTask) -> None:
-        """Run the work in a film thread; it starts over if its browser is killed."""
+    async def run(self, task: Callable[[Browser, CheckAlive], T]) -> T:
+        """Run a task in a film thread; it starts over if its browser is killed."""
         abandoned = threading.Event()
 
         def alive() -> None:
@@ -49,12 +51,12 @@ class FilmThreadPool:
                 raise FilmAbandoned
 
         loop = asyncio.get_running_loop()
-        working = loop.run_in_executor(self._threads, self._run, work, alive)
+        working = loop.run_in_executor(self._threads, self._run, task, alive)
         try:
-            await asyncio.shield(working)
+            return await asyncio.shield(working)
         except asyncio.CancelledError:
-            # The thread cannot be cancelled: it is asked to stop, and waited for, because it
-            # still uses what the caller will clear away.
+            # A thread cannot be cancelled. Ask it to stop and wait: it still uses files that the
+            # caller is about to delete.
             abandoned.set()
             with suppress(Exception):
                 await working
@@ -66,15 +68,15 @@ class FilmThreadPool:
         for browser in self._browsers:
             browser.close()
 
-    def _run(self, work: FilmTask, alive: CheckAlive) -> None:
-        for tries_left in reversed(range(_BROWSERS_PER_WORK)):
+    def _run(self, task: Callable[[Browser, CheckAlive], T], alive: CheckAlive) -> T:
+        for tries_left in reversed(range(_BROWSERS_PER_TASK)):
             try:
                 with self._browser().use() as browser:
-                    work(browser, alive)
-                    return
+                    return task(browser, alive)
             except (BrowserDied, PageCrashed):
                 if not tries_left:
                     raise
+        raise AssertionError("the last try returns or raises")
 
     def _start(self, everybody: threading.Barrier) -> None:
         everybody.wait()

@@ -1,4 +1,4 @@
-"""Sources that a composition names and cannot have: which element misses what, and why."""
+"""Errors for missing sources: which element misses which source, and why."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -16,9 +16,9 @@ FetchErrors = Mapping[str, FramekilnError]
 """The error of each URL that could not be fetched."""
 
 _SHOWN_URL_CHARACTERS: Final = 200
-# The page's own messages shorten an address to this many characters.
+# Messages of the page's runtime shorten addresses to this many characters.
 _QUOTED_URL_CHARACTERS: Final = 77
-# A page that listens for the error of an image deals with it itself.
+# Images with an `onerror` are left to the page.
 _BROKEN_IMAGES: Final = """[...document.images]
   .filter((image) => image.complete && image.naturalWidth === 0 && image.onerror === null)
   .map((image) => ({
@@ -33,19 +33,19 @@ _BROKEN_IMAGES: Final = """[...document.images]
 
 
 class AssetMissing(CompositionFailed):
-    """A source that the composition names cannot be had."""
+    """A source of the composition does not exist or cannot be used."""
 
     code = "asset_missing"
 
 
 class AssetUnavailable(RemoteFailed):
-    """A source could not be had this time; its server may do better later."""
+    """A source could not be fetched now; a retry may succeed."""
 
     code = "asset_unavailable"
 
 
 def check_images(page: Page, reasons: FetchErrors, site: Site | None = None) -> None:
-    """Raise if an <img> of the loaded page has no picture; `site` has the files beside it."""
+    """Raise if an <img> of the loaded page is broken; `site` has the files beside the page."""
     for broken in page.evaluate(_BROKEN_IMAGES):
         url = str(broken["url"])
         shown = f'{broken["element"]}: src="{broken["written"][:_SHOWN_URL_CHARACTERS]}"'
@@ -62,12 +62,12 @@ def check_images(page: Page, reasons: FetchErrors, site: Site | None = None) -> 
 
 
 def missing_source_error(address: str, reason: FramekilnError) -> FramekilnError:
-    """Return the error for a source that a page's own runtime asked for in vain."""
+    """Return the error for a source that an external runtime could not get."""
     return _missing(f"{address[:_SHOWN_URL_CHARACTERS]} cannot be played: {reason.message}", reason)
 
 
 def missing_source_of(thrown: PageThrew, reasons: FetchErrors) -> FramekilnError | None:
-    """Return which source a page's complaint is about, if it is about one that failed."""
+    """Return the error for a missing source, if that is what the page's error is about."""
     for url, reason in reasons.items():
         if _as_quoted(url) in thrown.message:
             is_told = reason.message in thrown.message
@@ -77,7 +77,7 @@ def missing_source_of(thrown: PageThrew, reasons: FetchErrors) -> FramekilnError
 
 
 def _as_quoted(address: str) -> str:
-    """Return an address as the page's own messages write it."""
+    """Return an address as messages of the page's runtime write it."""
     named = address.removeprefix(FILE_ID).removeprefix(TRANSCRIPTION_OF)
     return named[:_QUOTED_URL_CHARACTERS]
 

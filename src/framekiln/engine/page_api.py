@@ -1,9 +1,8 @@
-"""What a page with a runtime of its own asks its service for, whatever host it names.
+"""The API that a page with an external runtime requests from its service, on whatever host.
 
-Such a page plays in an editor, too, where a service stands behind it. While it is filmed nobody
-does but us: what it names by address, on the web or in its bundle, is fetched and played from
-here, reports are swallowed, and everything else is asked of whoever answers for the service, or
-said to be missing.
+Such a page expects a service, as it has in an editor. While it is rendered, we answer instead:
+sources by address, from the web or its bundle, are fetched and played here; telemetry is dropped;
+all other requests go to a `PageServiceBackend`, or are answered as not found.
 """
 
 import hashlib
@@ -20,16 +19,16 @@ from framekiln.kit.errors import FramekilnError, InvalidInput, NotFound
 API_PREFIX: Final = "/api/v1/"
 FILES_PATH: Final = "/api/v1/files/"
 
-# Requests that name a source by address, and where in the query they do.
+# Requests with the address of a source, and the query parameter that has it.
 _PLAYED: Final = (
     (re.compile(r"transcode/.+"), "url"),
     (re.compile(r"files/(index|track)"), "src"),
 )
-# Without these an element has nothing to show.
+# Sources without which an element has nothing to show.
 _SOURCES: Final = re.compile(
     r"transcode/manifest\.json|files/(?!md5$)[^/]+(/index)?|assets/(image|captions)"
 )
-# Players also try the segment after the last, and tracks that not every file has.
+# Players also request the segment after the last, and tracks that a file may not have.
 _PARTS: Final = re.compile(r"transcode/[^/]+/.+|files/track|files/[^/]+/tracks/.+")
 
 
@@ -37,7 +36,7 @@ Route = TypeVar("Route")
 
 
 class PageRoutes(Generic[Route]):
-    """Routes by pattern, in which `*` stands for a part of the path; the first that fits counts."""
+    """Routes by pattern, in which `*` matches one part of the path; the first match counts."""
 
     def __init__(self, *routes: tuple[str, Route]) -> None:
         self._routes = [
@@ -45,7 +44,7 @@ class PageRoutes(Generic[Route]):
         ]
 
     def find(self, path: str) -> tuple[Route, tuple[str, ...]] | None:
-        """Return the route of a path, and what its stars stand for."""
+        """Return the route of a path, and what its `*` match."""
         for pattern, route in self._routes:
             if match := pattern.fullmatch(path):
                 return route, match.groups()
@@ -53,21 +52,21 @@ class PageRoutes(Generic[Route]):
 
 
 class PageServiceBackend(Protocol):
-    """Answers for the service behind a page; called from the film's thread, so it may block."""
+    """The service that a page expects; called from the film's thread, so it may block."""
 
     def answer(self, path: str, query: Mapping[str, str]) -> Resource | None:
-        """Return what lies at a path below `API_PREFIX`, or raise a FramekilnError that says why
-        it cannot be had; None if nothing ever lies there.
+        """Return the answer to a path below `API_PREFIX`, or raise a FramekilnError; None if the
+        path is unknown.
         """
         ...
 
     def play(self, path: str, query: Mapping[str, str], source: LocalAsset) -> Resource | None:
-        """Return the same for a path at which a source by address is played, from its file."""
+        """Return the answer to a path that plays a source by address, from its local file."""
         ...
 
 
 class NoService:
-    """For films that are made without a service, of pages that play nothing."""
+    """For films that are made without a service."""
 
     def answer(self, path: str, query: Mapping[str, str]) -> Resource | None:
         """Refuse."""
@@ -84,7 +83,7 @@ class NoService:
 class PageApi:
     """Answers requests below `API_PREFIX`.
 
-    `fetch` gets what lies at an address; `by_address` are answers about what `src` names.
+    `fetch` returns the file at an address; `by_address` has the requests about the source in `src`.
     """
 
     service: PageServiceBackend
@@ -92,7 +91,7 @@ class PageApi:
     by_address: Mapping[str, Callable[[str], Resource]]
 
     def answer(self, path: str, query: Mapping[str, str]) -> Resource:
-        """Return the answer to a request, or raise why there is none."""
+        """Return the answer to a request, or raise a FramekilnError."""
         if path == "telemetry" or path.startswith("telemetry/"):
             return Resource(b"", "text/plain", status=204)
         if about := self.by_address.get(path):
@@ -110,14 +109,14 @@ class PageApi:
 
 
 def is_required_source(path: str, error: FramekilnError) -> bool:
-    """Tell whether a film is wrong without what a page asked for below `API_PREFIX` in vain."""
+    """Return whether a failed request below `API_PREFIX` makes the film wrong."""
     if _PARTS.fullmatch(path):
         return not isinstance(error, NotFound | InvalidInput)
     return _SOURCES.fullmatch(path) is not None
 
 
 def _played_address(path: str, query: Mapping[str, str]) -> str | None:
-    """Return the address of the source that is played; None if it is a file of the service."""
+    """Return the address of the source to play; None if it is a file of the service."""
     for pattern, name in _PLAYED:
         if pattern.fullmatch(path) and (named := query.get(name)):
             address = urljoin(PAGE_URL, named)
@@ -134,7 +133,7 @@ def _path_of(address: str) -> str:
 
 
 def md5_of(asset: LocalAsset) -> str:
-    """Return the sum of an asset as such pages write it: with the dashes of a UUID."""
+    """Return the MD5 of an asset, with dashes like a UUID, as external runtimes write it."""
     with asset.path.open("rb") as file:
         plain = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
     return "-".join((plain[:8], plain[8:12], plain[12:16], plain[16:20], plain[20:]))

@@ -1,6 +1,6 @@
-"""Sources of a page's elements: what they are, and their pictures by time.
+"""Sources of a page's elements: their facts, and their pictures by time.
 
-What a source is comes from `probe_source`, as in plans and films of layers.
+The facts come from `probe_source`, as they do for layers.
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ _REMEDIES: Final = {
 
 
 def probe_played(path: Path) -> ProbedSource:
-    """Return what a source of an element that plays is, or raise why it cannot be played."""
+    """Return the facts of a source that an element plays; raise if it cannot be played."""
     found = probe_source(path)
     if found.kind in _REMEDIES:
         raise UnreadableMedia(_REMEDIES[found.kind])

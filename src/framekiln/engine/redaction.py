@@ -1,7 +1,7 @@
-"""Makes a copy of a film in which boxes cannot be seen and spans cannot be heard any more.
+"""Makes a redacted copy of a film: boxes are hidden, and spans of sound are muted.
 
-What comes into the place of a box is made of the pixels around all boxes: nothing inside any of
-them has a part in it. Runs in a confined child (`task`).
+A box is filled from the pixels around all boxes; no pixel inside any box is used. Runs in a
+confined child process (`task`).
 """
 
 import json
@@ -19,13 +19,13 @@ from framekiln.media.redaction import ShownFrame, redact
 
 _LEAST_MARGIN_PX: Final = 8
 _MARGIN: Final = 0.05
-"""Of the side of a box, added on either side: whoever draws boxes draws them tight."""
+"""A fraction of a box's side, added on either side, because people draw boxes tight."""
 _LONGEST_HOLD_MS: Final = Fraction(50)
 
 
 @dataclass(frozen=True)
 class RedactionBox:
-    """Fractions of the width and height of the picture, as shown."""
+    """A box in fractions of the picture's width and height, as shown."""
 
     left: float
     top: float
@@ -33,7 +33,7 @@ class RedactionBox:
     bottom: float
 
     def union(self, other: "RedactionBox") -> "RedactionBox":
-        """Return the smallest one around both."""
+        """Return the smallest box around both."""
         return RedactionBox(
             min(self.left, other.left),
             min(self.top, other.top),
@@ -42,7 +42,7 @@ class RedactionBox:
         )
 
     def interpolated(self, other: "RedactionBox", part: float) -> "RedactionBox":
-        """Return the one that lies `part` of the way from this to another."""
+        """Return the box at `part` of the way from this one to another."""
         return RedactionBox(
             self.left + part * (other.left - self.left),
             self.top + part * (other.top - self.top),
@@ -51,7 +51,7 @@ class RedactionBox:
         )
 
     def pixel_rect(self, width_px: int, height_px: int) -> PixelRect:
-        """Return the pixels to hide: with a margin, of even sides, inside the picture."""
+        """Return the pixels to hide: with a margin and even sides, inside the picture."""
         across = max(_LEAST_MARGIN_PX, _MARGIN * (self.right - self.left) * width_px)
         down = max(_LEAST_MARGIN_PX, _MARGIN * (self.bottom - self.top) * height_px)
         around = PixelRect.around(
@@ -65,7 +65,7 @@ class RedactionBox:
 
 @dataclass(frozen=True)
 class MovingBox:
-    """A box on its way from `start_ms` to `end_ms`; it stands still before and after its places."""
+    """A box that moves between keyframes, and stands still before the first and after the last."""
 
     start_ms: Fraction
     end_ms: Fraction
@@ -87,18 +87,18 @@ class MovingBox:
         )
 
     def is_shown_between(self, from_ms: Fraction, until_ms: Fraction) -> bool:
-        """Tell whether a picture shows any of it; it is held half a picture at either end."""
+        """Return whether a frame shows the box, which is extended by half a frame at either end."""
         hold_ms = min((until_ms - from_ms) / 2, _LONGEST_HOLD_MS)
         is_begun = until_ms > self.start_ms or from_ms >= self.start_ms - hold_ms
         return is_begun and from_ms <= self.end_ms + hold_ms
 
     def area_between(self, from_ms: Fraction, until_ms: Fraction) -> RedactionBox:
-        """Return the smallest box around all places in a stretch of time."""
+        """Return the smallest box around all its positions in a span of time."""
         first, last = (
             max(self.start_ms, min(self.end_ms, each_ms)) for each_ms in (from_ms, until_ms)
         )
         covered = self._at(first).union(self._at(last))
-        # Between places it goes straight, so nothing reaches farther than these.
+        # Between keyframes it moves in a straight line, so these positions are the extremes.
         between = slice(bisect_right(self.times_ms, first), bisect_left(self.times_ms, last))
         for box in self.boxes[between]:
             covered = covered.union(box)
@@ -123,7 +123,7 @@ class RedactionBoxes:
         self._begun: list[MovingBox] = []
 
     def areas_between(self, from_ms: Fraction, until_ms: Fraction) -> list[RedactionBox]:
-        """Return what is to be hidden on the picture of this time."""
+        """Return the areas to hide in the frame of this span of time."""
         while self._waiting and self._waiting[-1].start_ms <= until_ms + _LONGEST_HOLD_MS:
             self._begun.append(self._waiting.pop())
         self._begun = [path for path in self._begun if path.end_ms + _LONGEST_HOLD_MS >= from_ms]
@@ -137,7 +137,7 @@ Report = Callable[[dict[str, Any]], None]
 
 
 def task(args: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Redact `source` to `out` by the JSON file `order`: its `boxes` and its `mutes`."""
+    """Redact `source` into `out`; the JSON file `order` has the `boxes` and `mutes`."""
     order = json.loads(Path(args["order"]).read_bytes())
     hiding = _BoxFiller(RedactionBoxes(map(MovingBox.from_json, order["boxes"])))
     muted = [(Fraction(each["start_ms"]), Fraction(each["end_ms"])) for each in order["mutes"]]
@@ -158,12 +158,12 @@ def task(args: dict[str, Any], report: Report) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class _BoxFiller:
-    """Draws on picture after picture."""
+    """Fills the boxes of each frame."""
 
     boxes: RedactionBoxes
 
     def draw(self, shown: ShownFrame) -> None:
-        """Hide what must not be seen."""
+        """Hide the boxes of a frame."""
         picture = Picture(shown.luma, shown.blue, shown.red)
         covered = self.boxes.areas_between(shown.from_ms, shown.until_ms)
         rects = [box.pixel_rect(picture.width_px, picture.height_px) for box in covered]
@@ -175,7 +175,7 @@ def hide_all(picture: Picture, rects: Sequence[PixelRect]) -> None:
     if len(rects) > 1:
         for rect in rects:
             _blank(picture, rect)
-        # The first of two neighbours finds grey where the other is, so each is filled again.
+        # The first of two neighbours is filled from the grey of the other, so fill all twice.
         for rect in rects:
             hide(picture, rect)
     for rect in rects:

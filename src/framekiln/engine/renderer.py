@@ -1,24 +1,24 @@
-"""Renderers: one protocol for pages and layers, and the choice between them."""
+"""Renderers: one protocol for pages and layers, and the function that opens either."""
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.framebuffer import Pixels
-from framekiln.engine.audio_clips import LayerAudioClip, PageAudio, PageAudioClip
-from framekiln.engine.digests import FilmDigests
+from framekiln.engine.audio_clips import AudioClips, PageAudio
 from framekiln.engine.film_order import FilmLimits, FilmOrder, StillMoment
-from framekiln.engine.film_settings import FilmSettings
+from framekiln.engine.film_plan import CaptureRecord, FilmDigests, FilmPlan, FilmSlice
 from framekiln.engine.page.renderer import open_page_renderer
-from framekiln.engine.slices import FilmSlice
 
 
 class FilmRenderer(Protocol):
-    """Something that is filmed slice after slice; owned by one thread."""
+    """Renders a composition slice by slice; owned by one thread."""
 
-    settings: FilmSettings
+    plan: FilmPlan
+    is_declarative: bool
+    """Whether any frame can be shown without showing those before it."""
 
     @property
     def next_frame(self) -> int:
@@ -31,45 +31,41 @@ class FilmRenderer(Protocol):
         ...
 
     def digests(self, slices: Sequence[FilmSlice]) -> FilmDigests:
-        """Return what slices, and the sound, are made of."""
+        """Return the digests of the inputs of slices, and of the sound."""
         ...
 
     def render_slice(self, slice_: FilmSlice, path: Path, shown: Callable[[int], None]) -> None:
-        """Make one slice; it must not lie behind `next_frame`."""
+        """Write one slice; it must not begin before `next_frame`."""
         ...
 
     def render_still(self, moment: StillMoment) -> Pixels:
-        """Return one picture as BGRA."""
+        """Return one frame as BGRA."""
         ...
 
-    def audio_clips(self) -> tuple[PageAudioClip | LayerAudioClip, ...]:
-        """Return what is heard of sources, once the last frame was shown."""
+    def audio_clips(self) -> AudioClips:
+        """Return the audible parts of sources, once the last frame was shown."""
         ...
 
     def save_page_audio(self, folder: Path) -> tuple[PageAudio, ...]:
-        """Write what the stage itself has mixed into files, once its last frame was filmed."""
-        ...
-
-    def take_captured_count(self) -> int:
-        """Return how many frames' pixels were taken since the last call."""
+        """Write the page's own sound into files, once its last frame was shown."""
         ...
 
     def warnings(self) -> tuple[str, ...]:
-        """Return what the film's owner should know."""
+        """Return the warnings for the film's owner."""
         ...
 
-    def record(self) -> dict[str, Any]:
-        """Return how the frames were made."""
+    def take_record(self) -> CaptureRecord:
+        """Return how the frames since the last call were made."""
         ...
 
 
 def open_renderer(
     order: FilmOrder, browser: Browser, limits: FilmLimits, *, fallback_reason: str | None = None
 ) -> AbstractContextManager[FilmRenderer]:
-    """Open what the order is made of, ready to film its first frame."""
+    """Open the renderer for the order, ready for its first frame."""
     if order.layers is None:
         return open_page_renderer(order, browser, limits, fallback_reason=fallback_reason)
-    # The compositor and all it draws with; pages need none of it.
+    # Pages do not need the compositor and its libraries.
     from framekiln.engine.layers.renderer import open_layer_renderer  # noqa: PLC0415
 
     return open_layer_renderer(order, browser, limits, fallback_reason=fallback_reason)

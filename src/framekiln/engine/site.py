@@ -1,4 +1,4 @@
-"""The files beside a page, served to it and to nobody else: an unpacked bundle, or a folder."""
+"""The files beside a page, served to that page only: an unpacked bundle, or a local folder."""
 
 import mimetypes
 import re
@@ -12,7 +12,7 @@ from framekiln.capture.network import PAGE_URL, Resource, file_resource
 from framekiln.engine.assets import Assets, LocalAsset
 from framekiln.kit.errors import InvalidInput
 
-# What the machine's own tables may not know, or know differently.
+# Types that the machine's own tables may lack or define differently.
 _TYPES = {
     ".avif": "image/avif",
     ".css": "text/css",
@@ -35,13 +35,13 @@ _MOST_NAMED: Final = 1000
 
 @dataclass(frozen=True)
 class Site:
-    """A folder whose files answer to their paths."""
+    """A folder whose files are served by their paths."""
 
     folder: Path
 
     @property
     def name(self) -> str:
-        """What it is, in messages."""
+        """Its name in messages."""
         return "the bundle"
 
     def scripts(self) -> Iterator[bytes]:
@@ -56,30 +56,30 @@ class Site:
         return None if path is None else file_resource(path, _type_of(path))
 
     def locate(self, url_path: str) -> Path | None:
-        """Return where that file lies; a page may ask for anything."""
+        """Return the local path of a file; None if there is none inside the folder."""
         root = self.folder.resolve()
         try:
             path = (root / unquote(url_path).lstrip("/")).resolve()
             return path if path.is_relative_to(root) and path.is_file() else None
         except (OSError, ValueError):
-            # A name that no file can have: too long, or with a zero byte.
+            # No file can have such a name: it is too long, or contains a zero byte.
             return None
 
 
 @dataclass(frozen=True)
 class PageFolder(Site):
-    """The folder that a page lies in, on this machine, beside much that the page does not use."""
+    """The local folder of a page, with many files that the page does not use."""
 
     page: str
-    """The page itself."""
+    """The HTML of the page."""
 
     @property
     def name(self) -> str:
-        """What it is, in messages."""
+        """Its name in messages."""
         return str(self.folder)
 
     def locate(self, url_path: str) -> Path | None:
-        """Return where that file lies; hidden ones, such as .env, are not meant for a page."""
+        """Return the local path of a file; hidden files, such as .env, are never served."""
         path = super().locate(url_path)
         if path is None:
             return None
@@ -87,7 +87,7 @@ class PageFolder(Site):
         return None if any(part.startswith(".") for part in inside.parts) else path
 
     def scripts(self) -> Iterator[bytes]:
-        """Yield the text of scripts and pages that the page names, and those that they name."""
+        """Yield the text of scripts and pages that the page refers to, directly or indirectly."""
         seen: set[Path] = set()
         waiting = [("/", self.page.encode())]
         while waiting and len(seen) < _MOST_NAMED:
@@ -103,14 +103,14 @@ class PageFolder(Site):
 
 
 class SiteAssets:
-    """Assets of a site: its own files by their paths, everything else from elsewhere."""
+    """Assets of a page with a site: the site's files by path, all others from `others`."""
 
     def __init__(self, site: Site, others: Assets) -> None:
         self._site = site
         self._others = others
 
     def fetch(self, url: str) -> LocalAsset:
-        """Return the file behind a URL."""
+        """Return the file at a URL."""
         if not url.startswith(PAGE_URL):
             return self._others.fetch(url)
         path = self._site.locate(urlsplit(url).path)
@@ -123,10 +123,10 @@ class SiteAssets:
 
 
 def _named_scripts(text: bytes) -> set[str]:
-    """Return whatever may be the path of a script or page in the text of another."""
+    """Return everything in a text that may be the path of a script or page."""
     found = set()
     for ending in _SCRIPT_ENDING.finditer(text):
-        # Looked for from its end: a text may be megabytes of what could be in a name.
+        # Search backwards from the extension: megabytes of text may consist of name characters.
         before = text[max(0, ending.start() - _LONGEST_NAME_BYTES) : ending.end()]
         found.add(_NO_PATH.split(before)[-1].decode(errors="replace"))
     return found

@@ -1,4 +1,4 @@
-"""What a timeline is told of a source: the same for a plan and for its film."""
+"""Facts of sources for a timeline: the same for a plan and for its film."""
 
 from framekiln.composition.layers import PixelSize, SourceFacts, UnusableSource
 from framekiln.composition.layers.numbers import seconds_on_grid
@@ -10,7 +10,7 @@ UNSUPPORTED = "asset_unsupported"
 
 
 def timeline_facts(found: ProbedSource | UnusableSource) -> SourceFacts | UnusableSource:
-    """Return what a timeline needs to know of a source; its times lie on the timeline's grid."""
+    """Return the facts of a source that a timeline needs, with times on the timeline's grid."""
     if isinstance(found, UnusableSource):
         return found
     size = None
@@ -21,10 +21,10 @@ def timeline_facts(found: ProbedSource | UnusableSource) -> SourceFacts | Unusab
 
 
 def unreachable(address: str, reason: str) -> UnusableSource:
-    """Return what is said of a source that could not be fetched."""
+    """Return the entry for a source that could not be fetched."""
     return UnusableSource(UNREACHABLE, f"{address[:200]} could not be fetched: {reason}")
 
 
 def unsupported(address: str, error: FramekilnError) -> UnusableSource:
-    """Return what is said of a source that was fetched and cannot be used."""
+    """Return the entry for a source that was fetched and cannot be used."""
     return UnusableSource(UNSUPPORTED, f"{address[:200]} cannot be used: {error.message}")

@@ -96,7 +96,7 @@ class PlaybackSources:
                 f"render {render.id} is {render.status}, so it cannot be played",
                 status=render.status,
             )
-        if container_of(render.output) != "mp4":
+        if container_of(render.request.output) != "mp4":
             raise SourceAddressInvalid(
                 f"url: render {render.id} is not an MP4; only MP4 renders can be played",
                 field="url",

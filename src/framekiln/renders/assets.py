@@ -1,8 +1,7 @@
-"""The assets of a render, for its film thread, as local files: sources from elsewhere, uploaded
-files, what is said in them, and bundles.
+"""The assets of a render as local files: remote sources, uploaded files, captions and bundles.
 
-Inline HTML has its sources downloaded whole, once an hour (`Ingest`). Bundles read large ones where
-they lie, part by part.
+Sources of inline HTML are downloaded whole, at most once an hour (`Ingest`). Bundles read large
+sources in parts, by range requests.
 """
 
 import asyncio
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
+from framekiln.db.pool import Database
 from framekiln.engine.assets import (
     DOWNLOAD_WITHIN_S,
     FILE_ID,
@@ -24,12 +24,13 @@ from framekiln.engine.site import Site
 from framekiln.files.ids import parse_file_id
 from framekiln.files.ingest import Ingest
 from framekiln.files.service import Files
+from framekiln.kit.content_version import ContentVersion
 from framekiln.kit.fetch import GuardedFetcher
-from framekiln.kit.ids import FileId, OrganizationId
+from framekiln.kit.ids import FileId, OrganizationId, RenderId
 from framekiln.kit.ranged_source import SourceParts, open_ranged
+from framekiln.renders import store
 from framekiln.renders.bundle import unpack
 from framekiln.renders.model import Render
-from framekiln.renders.source_versions import SourceVersions
 from framekiln.storage.blob_store import BlobStore
 
 _MARGIN_S: Final = 60.0
@@ -37,11 +38,31 @@ _SHOWN_URL_CHARACTERS: Final = 200
 
 
 class CaptionSource(Protocol):
-    """Knows what is said in files."""
+    """Has the captions of transcribed files."""
 
     async def captions_json(self, organization_id: OrganizationId, file_id: FileId) -> bytes:
-        """Return the captions of a file's transcription, or raise why there are none."""
+        """Return the captions of a file's transcription; raise if there is none."""
         ...
+
+
+@dataclass(frozen=True)
+class SourceVersions:
+    """The versions of sources that are read in parts: all workers of a render read the same one."""
+
+    database: Database
+
+    async def find(self, render_id: RenderId, url: str) -> ContentVersion | None:
+        """Return the version that this render uses, if a worker has read the source."""
+        async with self.database.connection() as connection:
+            return await store.find_source(connection, render_id, url)
+
+    async def record(
+        self, render_id: RenderId, url: str, version: ContentVersion
+    ) -> ContentVersion:
+        """Record a version, and return the one that was recorded first."""
+        async with self.database.transaction() as connection:
+            await store.record_source(connection, render_id, url, version)
+            return await store.find_source(connection, render_id, url) or version
 
 
 @dataclass(frozen=True)
@@ -57,7 +78,7 @@ class AssetSources:
 
 
 class RenderAssets:
-    """Fetches for a render; each file once per job."""
+    """Fetches the assets of one render, for one job."""
 
     def __init__(
         self,
@@ -74,7 +95,7 @@ class RenderAssets:
         self._ranged: dict[str, LocalAsset] = {}
 
     def fetch(self, url: str) -> LocalAsset:
-        """Return the file at an address; blocks the film's thread, not the event loop."""
+        """Return the file at an address; called from a film thread, which it blocks."""
         fetching = asyncio.run_coroutine_threadsafe(self.fetch_async(url), self._loop)
         return fetching.result(DOWNLOAD_WITHIN_S + _MARGIN_S)
 
@@ -89,7 +110,7 @@ class RenderAssets:
             said = await self._sources.captions.captions_json(owner, file_id)
             await asyncio.to_thread(path.write_bytes, said)
             return LocalAsset(path, "application/json")
-        # A name of its own: the path may already be that of the whole source.
+        # Another name, because the path may already hold the whole source.
         parts = path.with_name(f"{path.name}-parts")
         if self._render.is_bundle and (ranged := await self._open_ranged(url, parts)):
             return ranged
@@ -98,7 +119,7 @@ class RenderAssets:
         return LocalAsset(path, asset.content_type)
 
     async def _open_ranged(self, url: str, path: Path) -> LocalAsset | None:
-        """Return a large source, to be read where it lies; None if it is to be downloaded."""
+        """Return a large source that is read in parts; None if it has to be downloaded."""
         if url in self._ranged:
             return self._ranged[url]
         sources, render_id = self._sources, self._render.id
@@ -126,7 +147,7 @@ class RenderAssets:
 
 
 async def fetch_site(render: Render, blobs: BlobStore, folder: Path) -> Site:
-    """Return the unpacked bundle of a render."""
+    """Fetch and unpack the bundle of a render."""
     archive, unpacked = folder / "bundle.tar.gz", folder / "bundle"
     await blobs.get_to_read(render.source_key, archive)
     unpacked.mkdir()

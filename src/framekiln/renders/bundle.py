@@ -1,7 +1,7 @@
 """Bundles: a gzip tar with `index.html` at its root, unpacked without trusting it.
 
-Only plain files and folders come out, all below the folder given; how many and how large they may
-be is capped while reading, so that a small archive cannot become a full disk.
+Only regular files and folders are unpacked, all below the given folder. Their number and size are
+limited while reading, so that a small archive cannot fill the disk.
 """
 
 import errno
@@ -19,7 +19,7 @@ MAX_BUNDLE_BYTES: Final = 256 << 20
 MAX_UNPACKED_BYTES: Final = 1 << 30
 MAX_ENTRIES: Final = 10_000
 GZIP_MAGIC: Final = b"\x1f\x8b"
-# Long names stand in entries of their own, which are read into memory whole.
+# Long names are entries of their own, which tarfile reads into memory whole.
 _HEADER_TYPES: Final = (
     tarfile.GNUTYPE_LONGNAME,
     tarfile.GNUTYPE_LONGLINK,
@@ -28,7 +28,7 @@ _HEADER_TYPES: Final = (
     tarfile.SOLARIS_XHDTYPE,
 )
 _MAX_HEADER_BYTES: Final = 64 << 10
-# The last three are what tarfile ends in when a header contradicts itself.
+# tarfile raises the last three when a header contradicts itself.
 _NOT_READABLE: Final = (
     tarfile.TarError,
     gzip.BadGzipFile,
@@ -47,32 +47,32 @@ _IMPOSSIBLE_PLACE: Final = {
 
 
 class BadBundle(InvalidInput):
-    """The archive is not a bundle."""
+    """The upload is not a valid bundle."""
 
     code = "invalid_bundle"
 
 
 class BundleTooLarge(TooLarge):
-    """Unpacked, the bundle is over a limit."""
+    """The unpacked bundle exceeds a limit."""
 
     code = "bundle_too_large"
 
 
 class _Entry(tarfile.TarInfo):
-    """An entry that is looked at before what belongs to its header is read."""
+    """An entry that is checked before tarfile reads the rest of its header."""
 
     def _proc_member(self, tar: tarfile.TarFile) -> tarfile.TarInfo:
         if self.type in _HEADER_TYPES and self.size > _MAX_HEADER_BYTES:
             raise BundleTooLarge(f"the bundle has an entry whose header is {self.size} bytes long")
         if self.size < 0 or self.type == tarfile.GNUTYPE_SPARSE:
             raise BadBundle(f"the bundle's entry {_shown(self)} has no plain size")
-        # The documented place to look in; only the stubs do not know it.
+        # The documented method to override; only the type stubs lack it.
         entry: tarfile.TarInfo = super()._proc_member(tar)  # type: ignore[misc]
         return entry
 
 
 def unpack(archive: Path, folder: Path) -> None:
-    """Unpack a bundle into an empty folder, or raise what is wrong with it."""
+    """Unpack a bundle into an empty folder; raise `BadBundle` if it is not valid."""
     try:
         with tarfile.open(archive, "r:gz", tarinfo=_Entry) as tar:
             _unpack_all(tar, folder)
@@ -83,7 +83,7 @@ def unpack(archive: Path, folder: Path) -> None:
 
 
 def read_index(folder: Path) -> str:
-    """Return the page of an unpacked bundle."""
+    """Return the `index.html` of an unpacked bundle."""
     try:
         return (folder / "index.html").read_text("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -91,7 +91,7 @@ def read_index(folder: Path) -> str:
 
 
 def check_bundle(archive: Path) -> None:
-    """Raise what is wrong with a bundle, leaving nothing behind."""
+    """Raise `BadBundle` or `BundleTooLarge` if a bundle cannot be used."""
     with tempfile.TemporaryDirectory(prefix="framekiln-bundle-") as folder:
         unpack(archive, Path(folder))
         read_index(Path(folder))

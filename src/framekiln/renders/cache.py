@@ -1,13 +1,26 @@
-"""Films, slices and sounds that were made before end a render's work without being made again.
+"""Reuses films, slices and sounds that were rendered before from the same inputs.
 
-All of it goes the way of what is made: the same fences, the same states. What is not found, or
-goes while it is copied, is made as if nobody had looked.
+`RenderCache` copies equal ones instead of rendering them again, with the same fences and states.
+If nothing equal is found, or it disappears during the copy, it is rendered as usual.
+`PartCache` keeps slices and sounds by digest: until a day after their last use, and up to a limit
+for each organization. Readers get a copy under a key of their own, so entries can be deleted at
+any time.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from datetime import timedelta
+from typing import Any, Final
 
-from framekiln.engine.digests import film_digest
+import structlog
+
+from framekiln.db.pool import Database
+from framekiln.engine.film_plan import FilmPlan
+from framekiln.kit.canonical_json import sha256_digest
+from framekiln.kit.clock import Clock
+from framekiln.kit.errors import FramekilnError
+from framekiln.kit.ids import OrganizationId, new_uuid
+from framekiln.renders import part_cache_store
 from framekiln.renders.model import (
     FinishedSlice,
     Render,
@@ -15,12 +28,93 @@ from framekiln.renders.model import (
     copied_output_key,
     slice_key,
 )
-from framekiln.renders.output import output_as_json
-from framekiln.renders.part_cache import PartCache
-from framekiln.renders.plan import RenderPlan
+from framekiln.renders.output import OutputFormat, output_as_json
+from framekiln.renders.part_cache_store import CachedPart
 from framekiln.renders.worker import RenderWorker
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
+
+log = structlog.get_logger(__name__)
+
+RETENTION: Final = timedelta(days=1)
+MAX_BYTES: Final = 2 << 30
+"""For each organization."""
+_DELETED_AT_A_TIME: Final = 500
+
+
+@dataclass(frozen=True)
+class PartCache:
+    """Slices and sounds by organization and digest."""
+
+    database: Database
+    blobs: BlobStore
+    clock: Clock
+    max_bytes: int = MAX_BYTES
+
+    async def copy_to(
+        self, organization_id: OrganizationId, digest: str, *, to_key: str
+    ) -> dict[str, Any] | None:
+        """Copy a part to a key and return its record; None when there is none."""
+        async with self.database.transaction() as connection:
+            part = await part_cache_store.find_and_touch(
+                connection, organization_id, digest, now=self.clock.now()
+            )
+        if part is None:
+            return None
+        try:
+            await self.blobs.copy(part.blob_key, to_key)
+        except BlobNotFound:
+            # A worker died after it wrote the row and before it copied the blob.
+            async with self.database.transaction() as connection:
+                await part_cache_store.delete(connection, part)
+            return None
+        return part.record
+
+    async def add(
+        self, organization_id: OrganizationId, digest: str, *, key: str, record: dict[str, Any]
+    ) -> None:
+        """Cache a copy of a blob. An error is logged, and never fails the render."""
+        try:
+            await self._add(organization_id, digest, key, record)
+        except FramekilnError as error:
+            log.warning("could not cache a part", digest=digest, reason=error.message)
+
+    async def evict_unused(self) -> int:
+        """Delete expired parts, and those above the limit; return how many."""
+        async with self.database.transaction() as connection:
+            keys = await part_cache_store.delete_unused(
+                connection,
+                used_before=self.clock.now() - RETENTION,
+                most_bytes=self.max_bytes,
+                limit=_DELETED_AT_A_TIME,
+            )
+        for key in keys:
+            await self.blobs.delete(key)
+        return len(keys)
+
+    async def _add(
+        self, organization_id: OrganizationId, digest: str, key: str, record: dict[str, Any]
+    ) -> None:
+        info = await self.blobs.info(key)
+        if info is None:
+            return
+        part = CachedPart(
+            organization_id=organization_id,
+            digest=digest,
+            blob_key=f"org/{organization_id}/kept/{new_uuid()}",
+            byte_size=info.size_bytes,
+            record=record,
+        )
+        # The row comes first: every blob must have a row that leads to its deletion.
+        async with self.database.transaction() as connection:
+            is_new = await part_cache_store.insert(connection, part, now=self.clock.now())
+        if not is_new:
+            return
+        await self.blobs.copy(key, part.blob_key)
+        async with self.database.connection() as connection:
+            is_cached = await part_cache_store.is_cached(connection, part)
+        if not is_cached:
+            await self.blobs.delete(part.blob_key)
 
 
 @dataclass(frozen=True)
@@ -32,9 +126,9 @@ class RenderCache:
     parts: PartCache
 
     async def complete_from_cache(
-        self, render: Render, plan: RenderPlan, *, digest: str | None, attempt: int
+        self, render: Render, plan: FilmPlan, *, digest: str | None, attempt: int
     ) -> bool:
-        """End a render with a copy of an equal film; False when there is none."""
+        """Complete a render with a copy of an equal film; False when there is none."""
         found = None if digest is None else await self.worker.find_equal_film(render, digest)
         if digest is None or found is None:
             return False
@@ -43,14 +137,14 @@ class RenderCache:
             await self.blobs.copy(found.output_key, key)
         except BlobNotFound:
             return False
-        record = {**found.record, **_without_work(plan), "reused": "film"}
+        record = {**found.record, **_unrendered_record(plan), "reused": "film"}
         made = replace(found, output_key=key, record=record)
         if not await self.worker.complete(render.id, made, film_digest=digest, plan=plan):
             await self.blobs.delete(key)
         return True
 
     async def finish_slice_from_cache(
-        self, render: Render, taken: TakenRenderSlice, plan: RenderPlan
+        self, render: Render, taken: TakenRenderSlice, plan: FilmPlan
     ) -> bool:
         """Finish a slice with a copy of an equal one; False when there is none."""
         if taken.digest is None:
@@ -59,12 +153,12 @@ class RenderCache:
         made = await self.parts.copy_to(render.organization_id, taken.digest, to_key=key)
         if made is None:
             return False
-        record = {**made, **_without_work(plan), "reused": "slice", "digest": taken.digest}
+        record = {**made, **_unrendered_record(plan), "reused": "slice", "digest": taken.digest}
         if not await self.worker.finish_slice(taken, blob_key=key, record=record):
             await self.blobs.delete(key)
         return True
 
-    async def copy_sound(self, render: Render, plan: RenderPlan, *, to_key: str) -> bool:
+    async def copy_sound(self, render: Render, plan: FilmPlan, *, to_key: str) -> bool:
         """Copy an equal sound to a key; False when there is none."""
         if plan.sound_digest is None:
             return False
@@ -74,16 +168,25 @@ class RenderCache:
     async def add(
         self, render: Render, digest: str | None, *, key: str, record: dict[str, Any]
     ) -> None:
-        """Keep a finished part for others, if its digest is sure."""
+        """Cache a finished part, if its digest is known."""
         if digest is not None:
             await self.parts.add(render.organization_id, digest, key=key, record=record)
 
 
 def joined_film_digest(render: Render, parts: list[FinishedSlice]) -> str | None:
-    """Return the digest of a film that is about to be joined; None when a part's is not sure."""
+    """Return the digest of a film from its finished parts; None when one of theirs is unknown."""
     slices = [part.record.get("digest") for part in parts]
-    return film_digest(slices, render.sound_digest, output_as_json(render.output))
+    return film_digest(slices, render.sound_digest, render.request.output)
 
 
-def _without_work(plan: RenderPlan) -> dict[str, Any]:
+def film_digest(
+    slices: Sequence[str | None], sound: str | None, output: OutputFormat
+) -> str | None:
+    """Return the digest of a whole film in its container; None when a part's is unknown."""
+    if sound is None or not slices or None in slices:
+        return None
+    return sha256_digest({"slices": list(slices), "sound": sound, "output": output_as_json(output)})
+
+
+def _unrendered_record(plan: FilmPlan) -> dict[str, Any]:
     return {"captured_frames": 0, "warnings": list(plan.warnings)}

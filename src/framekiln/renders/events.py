@@ -1,6 +1,6 @@
 """Events of renders: state changes are recorded for webhooks and passed to listeners.
 
-Told in the transaction of the change itself: either both happen or neither.
+Both happen in the transaction of the state change.
 """
 
 from collections.abc import Awaitable, Callable
@@ -33,13 +33,13 @@ class RenderEvents:
         self._listeners: list[RenderListener] = []
 
     def add_listener(self, listener: RenderListener) -> None:
-        """Have somebody else told too; called while everything is put together."""
+        """Add a listener; called while the services are opened."""
         self._listeners.append(listener)
 
     async def record(
         self, connection: Connection, render: Render, *, before: RenderStatus | None = None
     ) -> None:
-        """Say that a render has come into its state, from the one `before`."""
+        """Record that a render changed to its status from `before`."""
         # Recovering from a dead worker is not an event for the owner.
         is_taken_over = before is RenderStatus.RECOVERING and not render.status.is_terminal
         if render.status == before or is_taken_over:
@@ -53,30 +53,30 @@ class RenderEvents:
                 api_key_id=render.api_key_id,
                 topic=topic,
                 resource_id=render.id,
-                data=event_data(render, base_url=self._base_url),
+                data=render_summary(render, base_url=self._base_url),
             )
             await self._outbox.record(connection, event)
 
 
-def event_data(render: Render, *, base_url: str) -> dict[str, Any]:
-    """Return a render as receivers of events see it."""
-    made, asked, failure = render.result, render.options, render.failure
-    fps = made.fps if made else asked.fps
-    url = f"{base_url}/api/v1/renders/{render.id}.{container_of(render.output)}"
+def render_summary(render: Render, *, base_url: str) -> dict[str, Any]:
+    """Return a render as JSON, for webhooks and the API: as made, or as asked until it is made."""
+    result, failure = render.result, render.failure
+    shown = result or render.request
+    url = f"{base_url}/api/v1/renders/{render.id}.{container_of(render.request.output)}"
     return {
         "id": str(render.id),
         "status": str(render.status),
         "created_at": iso(render.created_at),
         "completed_at": iso(render.completed_at),
         "failed_at": iso(render.failed_at),
-        "width": made.width_px if made else asked.width_px,
-        "height": made.height_px if made else asked.height_px,
-        "fps": float(fps) if fps else None,
-        "byte_size": made.byte_size if made else None,
-        "duration_ms": made.duration_ms if made else None,
-        "md5": render.md5,
-        "metadata": render.metadata,
-        "download_url": url if made else None,
-        "expires_at": iso(render.expires_at),
+        "width": shown.width_px,
+        "height": shown.height_px,
+        "fps": float(shown.fps) if shown.fps else None,
+        "byte_size": result.byte_size if result else None,
+        "duration_ms": result.duration_ms if result else None,
+        "md5": render.request.md5,
+        "metadata": render.request.metadata,
+        "download_url": url if result else None,
+        "expires_at": iso(render.request.expires_at),
         "error": {"code": failure.code, "message": failure.message} if failure else None,
     }

@@ -1,6 +1,6 @@
-"""The jobs of a render: film it (often by several workers), mix its sound, join it all.
+"""The jobs of a render: render its slices, by several workers; mix its sound; join all parts.
 
-A render that redacts a file has one job only.
+A redaction is a single job.
 """
 
 from typing import Final
@@ -15,16 +15,16 @@ REDACT_FILE: Final = "render.redact"
 FILM_QUEUE: Final = "render"
 MEDIA_QUEUE: Final = "media"
 REDACT_QUEUE: Final = "files"
-"""It takes as long as splitting a file, and has its places there."""
+"""A redaction takes as long as splitting a file, so it shares that queue."""
 
-# The first worker of any render comes before the second of another: a long render cannot keep
-# a short one waiting by its many slices.
+# The first worker of any render comes before the second of another, so that a long render with
+# many slices does not block a short one.
 _FIRST: Final = 0
 _FURTHER: Final = -1
 
 
 def film_job(render: Render, *, is_further: bool = False) -> NewJob:
-    """Return the job of one more worker on a render's slices."""
+    """Return the job of one worker on a render's slices."""
     args = {"render_id": str(render.id), "organization_id": str(render.organization_id)}
     priority = _FURTHER if is_further else _FIRST
     return NewJob(kind=FILM_RENDER, args=args, queue=FILM_QUEUE, priority=priority)
@@ -36,7 +36,7 @@ def sound_job(render: Render) -> NewJob:
 
 
 def join_job(render: Render) -> NewJob:
-    """Return the job that makes one film of the slices and the sound."""
+    """Return the job that joins slices and sound into the output."""
     return NewJob(kind=JOIN_RENDER, args={"render_id": str(render.id)}, queue=MEDIA_QUEUE)
 
 

@@ -1,4 +1,4 @@
-"""A render: what was asked for, where it stands, what came of it."""
+"""A render: its request, its state and its result."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,27 +8,26 @@ from fractions import Fraction
 from typing import Any, Final
 from uuid import UUID
 
-from framekiln.engine.slices import DEFAULT_SLICE_MS, FilmSlice
+from framekiln.engine.film_plan import DEFAULT_SLICE_MS, FilmSlice
 from framekiln.jobs.failures import Failure
-from framekiln.kit.canonical_json import canonical_json
 from framekiln.kit.errors import Conflict, NotFound
 from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId, RenderId
 from framekiln.renders.output import MP4, OutputFormat, container_of
 
 
 class SourceKind(StrEnum):
-    """What a render's composition is."""
+    """What a render is made from."""
 
     HTML = "html"
     BUNDLE = "bundle"
     LAYERS = "layers"
     """The layer config of a v2 video, as canonical JSON."""
     REDACTION = "redaction"
-    """A file of the organization, and what must not be seen or heard in it, as canonical JSON."""
+    """A `Redaction`, as canonical JSON."""
 
 
 class RenderStatus(StrEnum):
-    """Where a render stands (spec 3.1)."""
+    """The state of a render (spec 3.1)."""
 
     CREATED = "created"
     QUEUED = "queued"
@@ -39,17 +38,17 @@ class RenderStatus(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing more will happen to it."""
+        """Whether the render has ended."""
         return self in (RenderStatus.COMPLETE, RenderStatus.FAILED)
 
     @property
     def is_active(self) -> bool:
-        """Whether workers are, or soon will be, busy with it."""
+        """Whether workers render it, or soon will."""
         return self in (RenderStatus.QUEUED, RenderStatus.RENDERING, RenderStatus.RECOVERING)
 
 
-# The one table of allowed changes. A worker that takes a render over from a dead one makes it
-# `recovering`, and its first frame makes it `rendering` again.
+# All allowed changes. A render becomes `recovering` when a worker takes over from a dead one, and
+# `rendering` again with its next frame.
 CHANGES: dict[RenderStatus, frozenset[RenderStatus]] = {
     RenderStatus.CREATED: frozenset(
         {
@@ -78,64 +77,37 @@ CHANGES: dict[RenderStatus, frozenset[RenderStatus]] = {
 
 
 def states_before(after: RenderStatus) -> list[str]:
-    """Return the states from which `after` may be entered, for the guard of an update."""
+    """Return the states that may change to `after`, for the WHERE clause of an update."""
     return [str(state) for state, changes in CHANGES.items() if after in changes]
 
 
 @dataclass(frozen=True)
-class RenderOptions:
-    """What the caller wants; None means: as the composition says."""
+class RenderRequest:
+    """What the caller asked for, as stored with the render.
 
+    A size, rate or length of None leaves the choice to the composition.
+    """
+
+    source_kind: SourceKind
+    source_digest: str | None = None
+    """Digest of a layer config: equal ones look and sound alike."""
     width_px: int | None = None
     height_px: int | None = None
     fps: Fraction | None = None
     duration_ms: int | None = None
-
-
-@dataclass(frozen=True)
-class NewRender:
-    """A render about to be created."""
-
-    html: str | None
-    """None means: a bundle will be uploaded, unless there are `layers` or a `redaction`."""
-    options: RenderOptions
-    layers: Mapping[str, Any] | None = None
-    """A layer config in its normal form."""
-    redaction: Mapping[str, Any] | None = None
-    """An order to redact a file; see `redacting.py`."""
-    source_digest: str | None = None
-    """Of the layers: equal ones look and sound alike."""
-    data: str | None = None
-    """What the page finds as its render data, as JSON; see `engine/page/render_data.py`."""
+    """Of a still: its moment."""
     output: OutputFormat = MP4
     metadata: dict[str, str] = field(default_factory=dict)
     md5: str | None = None
     slice_ms: int = DEFAULT_SLICE_MS
     expires_at: datetime | None = None
     warnings: tuple[str, ...] = ()
-    """What was noticed about the request itself."""
-
-    @property
-    def source_kind(self) -> SourceKind:
-        """What the composition is."""
-        if self.redaction is not None:
-            return SourceKind.REDACTION
-        if self.layers is not None:
-            return SourceKind.LAYERS
-        return SourceKind.BUNDLE if self.html is None else SourceKind.HTML
-
-    @property
-    def source(self) -> bytes | None:
-        """The composition as it is kept; None while it is still to be uploaded."""
-        plain = self.layers if self.redaction is None else self.redaction
-        if plain is not None:
-            return canonical_json(plain)
-        return None if self.html is None else self.html.encode()
+    """About the request itself, such as fields without effect."""
 
 
 @dataclass(frozen=True)
 class RenderResult:
-    """What a finished render is."""
+    """The output of a completed render."""
 
     width_px: int
     height_px: int
@@ -144,7 +116,7 @@ class RenderResult:
     output_key: str
     byte_size: int
     record: dict[str, Any]
-    """How it was made: grabbing, fallbacks, sandbox, warnings."""
+    """How it was made: a `CaptureRecord` of the whole film, as JSON."""
 
 
 @dataclass(frozen=True)
@@ -155,43 +127,38 @@ class Render:
     organization_id: OrganizationId
     api_key_id: ApiKeyId | None
     status: RenderStatus
+    request: RenderRequest
     source_key: str
-    source_kind: SourceKind
-    source_digest: str | None
-    is_bundle: bool
-    options: RenderOptions
-    output: OutputFormat
-    metadata: dict[str, str]
-    md5: str | None
-    slice_ms: int
+    data_key: str | None
+    """Where the page's render data is stored, if it has any."""
     plan: dict[str, Any] | None
-    """What the page said it is, once it was planned; see `plan.py`."""
+    """The JSON of a `FilmPlan`, once there is one."""
     sound_key: str | None
+    sound_digest: str | None
+    """Digest of the mixed sound, if it can be cached."""
     result: RenderResult | None
     failure: Failure | None
     created_at: datetime
     completed_at: datetime | None
     failed_at: datetime | None
-    expires_at: datetime | None
-    sound_digest: str | None = None
-    """Of the mixed sound, once it is there; see `engine/digests.py`."""
-    data_key: str | None = None
-    """Where the render data of its page is kept, if it has any."""
-    request_warnings: tuple[str, ...] = ()
-    """What was noticed about the request; `made` has what was noticed about the composition."""
+
+    @property
+    def is_bundle(self) -> bool:
+        """Whether its composition is an uploaded bundle."""
+        return self.request.source_kind is SourceKind.BUNDLE
 
     @property
     def warnings(self) -> list[str]:
-        """What its owner should know: of the request, and how it ended either way."""
+        """Warnings for its owner: about the request, and about the result or the failure."""
         noticed = self.result.record.get("warnings", ()) if self.result else ()
         if self.failure is not None:
             noticed = self.failure.warnings
-        return [*self.request_warnings, *noticed]
+        return [*self.request.warnings, *noticed]
 
 
 @dataclass(frozen=True)
 class RenderProgress:
-    """How far a render is."""
+    """The progress of a render."""
 
     status: RenderStatus
     frames_done: int
@@ -200,7 +167,7 @@ class RenderProgress:
 
     @property
     def fraction(self) -> float:
-        """From 0 to 1; 1 only when the output can be fetched."""
+        """From 0 to 1, and 1 only when the output can be fetched."""
         if self.status is RenderStatus.COMPLETE:
             return 1.0
         return min(0.99, self.frames_done / self.frame_count) if self.frame_count else 0.0
@@ -210,73 +177,70 @@ CANCELLED: Final = Failure("cancelled", "it was deleted before it was made")
 
 
 class RenderNotFound(NotFound):
-    """No such render in this organization."""
+    """The organization has no such render."""
 
     code = "render_not_found"
 
 
 class RenderNotComplete(Conflict):
-    """The output was asked for before it was there."""
+    """The output was requested before it was complete."""
 
     code = "render_not_complete"
 
 
 class RenderIsActive(Conflict):
-    """Deleted or uploaded to while workers are busy with it."""
+    """The render cannot be deleted while workers render it."""
 
     code = "render_is_active"
 
 
 class RenderHasComposition(Conflict):
-    """A bundle was uploaded to a render that has its composition already."""
+    """The render already has its composition, so it takes no upload."""
 
     code = "render_has_composition"
 
 
 def render_prefix(organization: OrganizationId, render: RenderId) -> str:
-    """Return where everything of a render is kept."""
+    """Return the prefix of all blobs of a render."""
     return f"org/{organization}/renders/{render}"
 
 
-def source_key(organization: OrganizationId, render: RenderId, *, is_bundle: bool) -> str:
-    """Return where the composition of a render is kept."""
-    name = "bundle.tar.gz" if is_bundle else "composition.html"
-    return f"{render_prefix(organization, render)}/{name}"
+_SOURCE_NAMES: Final = {
+    SourceKind.HTML: "composition.html",
+    SourceKind.BUNDLE: "bundle.tar.gz",
+    SourceKind.LAYERS: "layers.json",
+    SourceKind.REDACTION: "redaction.json",
+}
 
 
-def layers_key(organization: OrganizationId, render: RenderId) -> str:
-    """Return where the composition of a render is kept that is a layer config."""
-    return f"{render_prefix(organization, render)}/layers.json"
-
-
-def redaction_key(organization: OrganizationId, render: RenderId) -> str:
-    """Return where the order of a render is kept that redacts a file."""
-    return f"{render_prefix(organization, render)}/redaction.json"
+def source_key(organization: OrganizationId, render: RenderId, kind: SourceKind) -> str:
+    """Return the key of what a render is made from."""
+    return f"{render_prefix(organization, render)}/{_SOURCE_NAMES[kind]}"
 
 
 def data_key(organization: OrganizationId, render: RenderId) -> str:
-    """Return where the render data of a page is kept."""
+    """Return the key of a page's render data."""
     return f"{render_prefix(organization, render)}/data.json"
 
 
 def slice_key(render: Render, *, number: int, fence: int) -> str:
-    """Return where a slice goes; a worker that takes it over has another key."""
+    """Return the key of a slice; a worker that takes it over has another one."""
     return f"{_prefix(render)}/slices/{number}-{fence}.mp4"
 
 
 def sound_key(render: Render, *, job_id: int, attempt: int) -> str:
-    """Return where the mixed sound goes; another job or attempt has another key."""
+    """Return the key of the mixed sound; another job or attempt has another one."""
     return f"{_prefix(render)}/sound-{job_id}-{attempt}.mp4"
 
 
 def output_key(render: Render, *, attempt: int) -> str:
-    """Return where this attempt's output goes; another attempt has another key."""
-    return f"{_prefix(render)}/output-{attempt}.{container_of(render.output)}"
+    """Return the key of the output; another attempt has another one."""
+    return f"{_prefix(render)}/output-{attempt}.{container_of(render.request.output)}"
 
 
 def copied_output_key(render: Render, *, attempt: int) -> str:
-    """Return where a copy of another render's output goes: never where one is made."""
-    return f"{_prefix(render)}/again-{attempt}.{container_of(render.output)}"
+    """Return the key of an output that is copied from the cache; never that of `output_key`."""
+    return f"{_prefix(render)}/again-{attempt}.{container_of(render.request.output)}"
 
 
 def _prefix(render: Render) -> str:
@@ -284,13 +248,13 @@ def _prefix(render: Render) -> str:
 
 
 def progress_topic(render: RenderId) -> str:
-    """Return what followers of a render's progress listen for."""
+    """Return the notification topic of a render's progress."""
     return f"render:{render}"
 
 
 @dataclass(frozen=True)
 class Redaction:
-    """An order as it is kept with its render, and handed on to who carries it out.
+    """What to hide and to mute in a file; stored as the source of its render.
 
     A box has `start_ms`, `end_ms` and `keyframes` (`t_ms`, `x`, `y`, `w`, `h`), a mute `start_ms`
     and `end_ms`.
@@ -301,7 +265,7 @@ class Redaction:
     mutes: Sequence[Mapping[str, Any]]
 
     def to_json(self) -> dict[str, Any]:
-        """Return the order as it is kept."""
+        """Return the redaction as plain JSON."""
         return {
             "file_id": str(self.file_id),
             "boxes": [dict(box) for box in self.boxes],
@@ -316,13 +280,13 @@ class Redaction:
 
 @dataclass(frozen=True)
 class TakenRenderSlice:
-    """A slice in the hands of one worker."""
+    """A slice that one worker has taken."""
 
     render_id: RenderId
     slice: FilmSlice
     fence: int
     digest: str | None = None
-    """What it will be made of, if equal ones can be told."""
+    """Digest of its inputs, if it can be cached."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
-"""What a render's output is: a film in one of several containers, or a still.
+"""Output formats of renders: a film in one of several containers, or a still.
 
-Renders of v1 are MP4 or stills (spec 4.3); the other films are made of layer configs.
+Renders of v1 are MP4 or stills (spec 4.3); the other containers are for layer configs.
 """
 
 from dataclasses import asdict, dataclass
@@ -29,21 +29,21 @@ _STILLS: Final[dict[str, type[StillFormat]]] = {
 
 
 def container_of(output: OutputFormat) -> str:
-    """Return the word for a format on the wire, which is also the ending of its files."""
+    """Return the name of a format in the API, which is also its file extension."""
     if isinstance(output, FilmFormat):
         return output.container
     return next(name for name, kind in _STILLS.items() if isinstance(output, kind))
 
 
 def media_type_of(output: OutputFormat) -> str:
-    """Return the media type of the output's bytes."""
+    """Return the media type of an output."""
     if isinstance(output, FilmFormat):
         return FILM_CONTAINERS[output.container].media_type
     return f"image/{container_of(output)}"
 
 
 def output_as_json(output: OutputFormat) -> dict[str, Any]:
-    """Return it as plain JSON."""
+    """Return an output format as plain JSON."""
     return {"container": container_of(output), **asdict(output)}
 
 

@@ -1,4 +1,4 @@
-"""The SQL of kept parts. Every read and write carries the organization, but for the sweep."""
+"""The SQL of cached parts."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,7 +12,7 @@ from framekiln.kit.ids import OrganizationId
 
 @dataclass(frozen=True)
 class CachedPart:
-    """A slice or a sound that is kept for other films."""
+    """A slice or a sound that other films may reuse."""
 
     organization_id: OrganizationId
     digest: str
@@ -25,7 +25,7 @@ class CachedPart:
 async def find_and_touch(
     connection: Connection, organization_id: OrganizationId, digest: str, *, now: datetime
 ) -> CachedPart | None:
-    """Return a kept part, and note that somebody wants it."""
+    """Return a cached part, and record its use."""
     cursor = await connection.execute(
         """
         UPDATE kept_part SET used_at = greatest(used_at, %(now)s)
@@ -47,7 +47,7 @@ async def find_and_touch(
 
 
 async def insert(connection: Connection, part: CachedPart, *, now: datetime) -> bool:
-    """Add a part; False when one with that digest is kept already."""
+    """Insert a part; False when one with that digest exists."""
     cursor = await connection.execute(
         """
         INSERT INTO kept_part (organization_id, digest, blob_key, byte_size, record, used_at)
@@ -67,7 +67,7 @@ async def insert(connection: Connection, part: CachedPart, *, now: datetime) -> 
 
 
 async def is_cached(connection: Connection, part: CachedPart) -> bool:
-    """Tell whether a part is still kept under this very key."""
+    """Return whether the part is still cached under its key."""
     cursor = await connection.execute(
         "SELECT 1 FROM kept_part WHERE organization_id = %s AND digest = %s AND blob_key = %s",
         (part.organization_id, part.digest, part.blob_key),
@@ -76,7 +76,7 @@ async def is_cached(connection: Connection, part: CachedPart) -> bool:
 
 
 async def delete(connection: Connection, part: CachedPart) -> None:
-    """Forget a part whose bytes are gone, unless another has taken its place."""
+    """Delete a part whose blob is missing, unless a newer one has replaced it."""
     await connection.execute(
         "DELETE FROM kept_part WHERE organization_id = %s AND digest = %s AND blob_key = %s",
         (part.organization_id, part.digest, part.blob_key),
@@ -86,9 +86,9 @@ async def delete(connection: Connection, part: CachedPart) -> None:
 async def delete_unused(
     connection: Connection, *, used_before: datetime, most_bytes: int, limit: int
 ) -> list[str]:
-    """Forget what nobody has wanted for long, and what is too much for its organization.
+    """Delete parts that were not used for long, and those above their organization's limit.
 
-    The least recently used goes first. Returns the keys of the bytes.
+    Least recently used parts go first. Returns the keys of their blobs.
     """
     cursor = await connection.execute(
         """

@@ -1,4 +1,4 @@
-"""What can be done with renders. Every state change of a render is one transaction here."""
+"""What owners do with renders. Every state change is one transaction."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -12,6 +12,7 @@ from framekiln.db.notify import Follower, Notifications, notify
 from framekiln.db.pool import Connection, Database
 from framekiln.identity.model import Caller
 from framekiln.jobs.queue import JobQueue
+from framekiln.kit.canonical_json import canonical_json
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId, new_uuid
 from framekiln.renders import slice_store, store
@@ -21,22 +22,18 @@ from framekiln.renders.jobs import film_job, redact_job
 from framekiln.renders.model import (
     CANCELLED,
     FinishedSlice,
-    NewRender,
     Redaction,
     Render,
     RenderHasComposition,
     RenderIsActive,
     RenderNotFound,
-    RenderOptions,
     RenderProgress,
-    RenderResult,
+    RenderRequest,
     RenderStatus,
     SourceKind,
     data_key,
-    layers_key,
     output_key,
     progress_topic,
-    redaction_key,
     render_prefix,
     source_key,
 )
@@ -46,13 +43,13 @@ from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
 
 WriteWithRender = Callable[[Connection, Render], Awaitable[None]]
 
-_REMOVED_AT_A_TIME: Final = 100
-# A worker at a slice of a render that is over learns of it when the slice is done.
+_DELETED_AT_A_TIME: Final = 100
+# A worker learns that a render has ended when its current slice is done.
 _NOTICED_WITHIN: Final = timedelta(minutes=10)
 
 
 class Renders:
-    """The renders of all organizations, as their owners see them."""
+    """What owners do with the renders of all organizations."""
 
     def __init__(
         self,
@@ -72,22 +69,28 @@ class Renders:
         self._events = events
 
     async def create(
-        self, caller: Caller, new: NewRender, *, also_write: WriteWithRender | None = None
+        self,
+        caller: Caller,
+        new: RenderRequest,
+        source: bytes | None,
+        *,
+        data: str | None = None,
+        also_write: WriteWithRender | None = None,
     ) -> Render:
         """Store the composition, the render and its job: all of them, or nothing.
 
-        `beside` writes what belongs to the render, in the same transaction.
+        Without a `source`, the render waits for its bundle. `data` is the page's render data.
+        `also_write` runs in the same transaction.
         """
         organization_id = caller.organization.id
         render_id = RenderId(new_uuid())
-        key = _source_key(organization_id, render_id, new.source_kind)
-        source = new.source
-        data_at = None if new.data is None else data_key(organization_id, render_id)
+        key = source_key(organization_id, render_id, new.source_kind)
+        data_at = None if data is None else data_key(organization_id, render_id)
         async with AsyncExitStack() as stack:
             if source is not None:
                 await self._put_until_recorded(stack, key, source)
-            if data_at is not None and new.data is not None:
-                await self._put_until_recorded(stack, data_at, new.data.encode())
+            if data_at is not None and data is not None:
+                await self._put_until_recorded(stack, data_at, data.encode())
             connection = await stack.enter_async_context(self._database.transaction())
             render = await store.insert(
                 connection,
@@ -108,7 +111,7 @@ class Renders:
         return render
 
     async def _put_until_recorded(self, stack: AsyncExitStack, key: str, content: bytes) -> None:
-        """Store a blob, for as long as what comes after it in the stack succeeds."""
+        """Store a blob, and delete it again if anything later in the stack fails."""
         await self._blobs.put(key, content)
         await stack.enter_async_context(delete_unless_recorded(self._blobs, key))
 
@@ -123,14 +126,10 @@ class Renders:
     ) -> Render:
         """Create a render of a layer config in its normal form."""
         still_ms = None if isinstance(output, FilmFormat) else round(config.get("time", 0) * 1000)
-        new = NewRender(
-            html=None,
-            options=RenderOptions(duration_ms=still_ms),
-            layers=config,
-            source_digest=digest,
-            output=output,
+        new = RenderRequest(
+            SourceKind.LAYERS, source_digest=digest, duration_ms=still_ms, output=output
         )
-        return await self.create(caller, new, also_write=also_write)
+        return await self.create(caller, new, canonical_json(config), also_write=also_write)
 
     async def create_redaction(
         self,
@@ -140,10 +139,10 @@ class Renders:
         render_id: RenderId,
         api_key_id: ApiKeyId | None,
     ) -> Render:
-        """Create a render that redacts a file; with the same id again, return what there is."""
-        new = NewRender(html=None, options=RenderOptions(), redaction=redaction.to_json())
-        key = redaction_key(organization_id, render_id)
-        await self._blobs.put(key, new.source or b"")
+        """Create a render that redacts a file; with an id that exists, return that render."""
+        new = RenderRequest(SourceKind.REDACTION)
+        key = source_key(organization_id, render_id, new.source_kind)
+        await self._blobs.put(key, canonical_json(redaction.to_json()))
         async with self._database.transaction() as connection:
             render = await store.insert(
                 connection,
@@ -160,10 +159,10 @@ class Renders:
         return render or await self.get(organization_id, render_id)
 
     async def discard(self, connection: Connection, render: Render) -> bool:
-        """Forget a render that nobody wants any more, in its owner's transaction.
+        """Delete a render that is no longer wanted, in the caller's transaction.
 
-        True when its blobs may be deleted at once (`clear`, after the transaction). One that is
-        still worked on is ended, and removed when its workers must have noticed.
+        True when its blobs may be deleted after the transaction (`delete_blobs`). A render that
+        has not ended is cancelled, and expires once its workers must have noticed.
         """
         current = await store.lock(connection, render.id)
         if current is None or current.status.is_terminal:
@@ -176,22 +175,22 @@ class Renders:
         return False
 
     async def delete_blobs(self, render: Render) -> None:
-        """Delete everything that was kept for a render."""
+        """Delete all blobs of a render."""
         await self._blobs.delete_prefix(render_prefix(render.organization_id, render.id))
 
     async def finished_slices(self, render_id: RenderId) -> list[FinishedSlice]:
-        """Return the slices that are finished so far, in the order of the film."""
+        """Return the finished slices, in order."""
         async with self._database.connection() as connection:
             return await slice_store.list_finished(connection, render_id)
 
     async def accept_bundle(
         self, organization_id: OrganizationId, render_id: RenderId, archive: Path
     ) -> Render:
-        """Keep the uploaded bundle of a render, and begin."""
+        """Store the uploaded bundle of a render, and queue its job."""
         _check_awaits_bundle(await self.get(organization_id, render_id))
         await asyncio.to_thread(check_bundle, archive)
         async with self._database.transaction() as connection:
-            # Under the lock: of two uploads at once, the second must not replace what is filmed.
+            # Under the lock: a second upload must not replace the bundle that is being rendered.
             render = await store.lock(connection, render_id)
             if render is None:
                 raise _no_render(render_id)
@@ -207,27 +206,21 @@ class Renders:
     async def accept_output(
         self, organization_id: OrganizationId, render_id: RenderId, film: Path
     ) -> Render:
-        """Keep an uploaded film as the output of a render that waits for its bundle."""
+        """Store an uploaded film as the output of a render that waits for its bundle."""
         render = await self.get(organization_id, render_id)
         _check_awaits_bundle(render)
-        if render.output != MP4:
-            container = container_of(render.output)
+        if render.request.output != MP4:
+            container = container_of(render.request.output)
             raise BadFilm(f"render {render_id} is a {container}: a film cannot be its output")
-        facts = await probe_film(film)
-        made = RenderResult(
-            **vars(facts),
-            output_key=output_key(render, attempt=0),
-            byte_size=(await asyncio.to_thread(film.stat)).st_size,
-            record={"uploaded": True},
-        )
+        result = await probe_film(film, output_key=output_key(render, attempt=0))
         async with self._database.transaction() as connection:
-            # Under the lock, as a bundle is: of two uploads at once only one is kept.
+            # Under the lock, as for a bundle: only one of two uploads at once is stored.
             current = await store.lock(connection, render_id)
             if current is None:
                 raise _no_render(render_id)
             _check_awaits_bundle(current)
-            await self._blobs.put_file(made.output_key, film)
-            await store.complete(connection, render_id, made, now=self._clock.now())
+            await self._blobs.put_file(result.output_key, film)
+            await store.complete(connection, render_id, result, now=self._clock.now())
             await notify(connection, progress_topic(render_id))
             complete = await store.find_by_id(connection, render_id)
             assert complete is not None
@@ -235,7 +228,7 @@ class Renders:
         return complete
 
     async def find_by_md5(self, organization_id: OrganizationId, md5: str) -> Render:
-        """Return the newest render with that sum."""
+        """Return the newest render with that MD5."""
         async with self._database.connection() as connection:
             render = await store.find_by_md5(connection, organization_id, md5)
         if render is None:
@@ -243,7 +236,7 @@ class Renders:
         return render
 
     async def delete(self, organization_id: OrganizationId, render_id: RenderId) -> None:
-        """Remove a render, its output and all that was kept for it."""
+        """Delete a render and all its blobs."""
         render = await self.get(organization_id, render_id)
         async with self._database.transaction() as connection:
             current = await store.lock(connection, render_id)
@@ -256,10 +249,10 @@ class Renders:
         await self.delete_blobs(render)
 
     async def remove_expired(self) -> int:
-        """Remove what has expired and is not being worked on; return how many renders went."""
+        """Delete expired renders that are not active; return how many."""
         async with self._database.transaction() as connection:
             expired = await store.delete_expired(
-                connection, now=self._clock.now(), limit=_REMOVED_AT_A_TIME
+                connection, now=self._clock.now(), limit=_DELETED_AT_A_TIME
             )
         for render in expired:
             await self.delete_blobs(render)
@@ -274,7 +267,7 @@ class Renders:
         return render
 
     async def progress(self, render_id: RenderId) -> RenderProgress:
-        """Return how far a render is."""
+        """Return the progress of a render."""
         async with self._database.connection() as connection:
             progress = await store.find_progress(connection, render_id)
         if progress is None:
@@ -283,15 +276,9 @@ class Renders:
 
     @asynccontextmanager
     async def follow(self, render_id: RenderId) -> AsyncIterator[Follower]:
-        """Be woken whenever a render's progress changes."""
+        """Follow the progress of a render."""
         async with self._notifications.follow(progress_topic(render_id)) as follower:
             yield follower
-
-
-def _source_key(organization_id: OrganizationId, render_id: RenderId, kind: SourceKind) -> str:
-    if kind is SourceKind.LAYERS:
-        return layers_key(organization_id, render_id)
-    return source_key(organization_id, render_id, is_bundle=kind is SourceKind.BUNDLE)
 
 
 def _check_awaits_bundle(render: Render) -> None:

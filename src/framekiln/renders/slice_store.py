@@ -1,4 +1,4 @@
-"""The SQL of a render's slices. Whoever changes them holds the render's row lock."""
+"""The SQL of a render's slices. All changes happen under the lock on the render's row."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -7,7 +7,7 @@ from typing import Any
 from psycopg.types.json import Jsonb
 
 from framekiln.db.pool import Connection
-from framekiln.engine.slices import FilmSlice
+from framekiln.engine.film_plan import FilmSlice
 from framekiln.kit.ids import RenderId
 from framekiln.renders.model import FinishedSlice, TakenRenderSlice
 
@@ -18,7 +18,7 @@ async def insert(
     slices: Sequence[FilmSlice],
     digests: Sequence[str | None] = (),
 ) -> None:
-    """Add the slices of a render that has just been planned."""
+    """Insert the slices of a planned render."""
     async with connection.cursor() as cursor:
         await cursor.executemany(
             """
@@ -33,7 +33,7 @@ async def insert(
 
 
 async def release(connection: Connection, render_id: RenderId, *, job_id: int) -> int:
-    """Free what an earlier run of this job had taken: its worker is dead."""
+    """Free the slices that an earlier attempt of this job had taken; return how many."""
     cursor = await connection.execute(
         """
         UPDATE render_slice SET status = 'todo'
@@ -45,7 +45,7 @@ async def release(connection: Connection, render_id: RenderId, *, job_id: int) -
 
 
 async def list_free_numbers(connection: Connection, render_id: RenderId) -> list[int]:
-    """Return the slices nobody has, in order."""
+    """Return the numbers of the free slices, in order."""
     cursor = await connection.execute(
         "SELECT number FROM render_slice WHERE render_id = %s AND status = 'todo' ORDER BY number",
         (render_id,),
@@ -56,7 +56,7 @@ async def list_free_numbers(connection: Connection, render_id: RenderId) -> list
 async def take(
     connection: Connection, render_id: RenderId, number: int, *, job_id: int
 ) -> TakenRenderSlice:
-    """Give a free slice to a job."""
+    """Take a free slice for a job, under a new fence."""
     cursor = await connection.execute(
         """
         UPDATE render_slice SET status = 'taken', fence = fence + 1, taken_by = %(job_id)s
@@ -78,7 +78,7 @@ async def take(
 async def finish(
     connection: Connection, taken: TakenRenderSlice, *, blob_key: str, record: dict[str, Any]
 ) -> bool:
-    """Record a finished slice; False when another worker has it by now."""
+    """Record a finished slice; False when another worker has taken it."""
     cursor = await connection.execute(
         """
         UPDATE render_slice SET status = 'done', blob_key = %(blob_key)s, record = %(record)s
@@ -99,7 +99,7 @@ async def finish(
 async def set_frames_done(
     connection: Connection, taken: TakenRenderSlice, frames_done: int
 ) -> bool:
-    """Write how far a slice is; False when another worker has it by now."""
+    """Record the progress of a slice; False when another worker has taken it."""
     cursor = await connection.execute(
         """
         INSERT INTO render_slice_progress (render_id, number, frames_done)
@@ -118,7 +118,7 @@ async def set_frames_done(
 
 
 async def set_permille(connection: Connection, render_id: RenderId, thousandths: int) -> None:
-    """Write how far a render is that has no slices, under a number that no slice has."""
+    """Record the progress of a render without slices, as slice -1."""
     await connection.execute(
         """
         INSERT INTO render_slice_progress (render_id, number, frames_done)
@@ -130,7 +130,7 @@ async def set_permille(connection: Connection, render_id: RenderId, thousandths:
 
 
 async def count_unfinished(connection: Connection, render_id: RenderId) -> int:
-    """Return how many slices are still to be made."""
+    """Return how many slices are not finished."""
     cursor = await connection.execute(
         "SELECT count(*) AS n FROM render_slice WHERE render_id = %s AND status <> 'done'",
         (render_id,),
@@ -141,7 +141,7 @@ async def count_unfinished(connection: Connection, render_id: RenderId) -> int:
 
 
 async def list_finished(connection: Connection, render_id: RenderId) -> list[FinishedSlice]:
-    """Return the finished slices, in the order of the film."""
+    """Return the finished slices, in order."""
     cursor = await connection.execute(
         """
         SELECT number, blob_key, record FROM render_slice

@@ -1,47 +1,44 @@
-"""One worker's loop over the slices of a render: take a slice, film it, store it.
+"""One worker's loop over the slices of a render: take a slice, render it, store it.
 
-The first worker also plans the render: the page must be open for that.
+The first worker also plans the film, because that needs the open page.
 """
 
 import asyncio
 from collections.abc import Coroutine
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.grabber import RawPixelsDiffer
+from framekiln.engine.audio_clips import AudioClips
 from framekiln.engine.audio_mix import mix_audio
-from framekiln.engine.digests import film_digest
 from framekiln.engine.film_order import FilmLimits, FilmOrder
+from framekiln.engine.film_plan import FilmPlan, FilmSlice, cut_slices
 from framekiln.engine.film_threads import CheckAlive
 from framekiln.engine.renderer import FilmRenderer, open_renderer
-from framekiln.engine.slices import FilmSlice, cut_slices
 from framekiln.jobs.model import JobContext
 from framekiln.jobs.queue import JobQueue
-from framekiln.renders.cache import RenderCache
+from framekiln.renders.cache import RenderCache, film_digest
 from framekiln.renders.jobs import FILM_QUEUE
 from framekiln.renders.model import Render, TakenRenderSlice, slice_key, sound_key
-from framekiln.renders.output import output_as_json
-from framekiln.renders.plan import RenderPlan, Sounds
-from framekiln.renders.still import capture_record
 from framekiln.renders.worker import RenderWorker, SliceProgress
 from framekiln.storage.blob_store import BlobStore
 
 
 class ReopenableRenderer:
-    """One stage at a time, replaced when a slice lies behind it or raw frames prove wrong."""
+    """One renderer at a time, reopened for an earlier slice or when raw frames prove wrong."""
 
     def __init__(
-        self, order: FilmOrder, browser: Browser, limits: FilmLimits, *, plan: RenderPlan | None
+        self, order: FilmOrder, browser: Browser, limits: FilmLimits, *, plan: FilmPlan | None
     ) -> None:
         self._order = order if plan is None else _as_planned(order, plan)
         self._browser = browser
         self._limits = limits
         self._open = ExitStack()
-        self._stage: FilmRenderer | None = None
+        self._renderer: FilmRenderer | None = None
         self._fallback_reason: str | None = None
 
     def __enter__(self) -> "ReopenableRenderer":
@@ -53,14 +50,14 @@ class ReopenableRenderer:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # The stage hears of the error: it may know the cause.
+        # The renderer sees the error, because it may know the cause.
         self._open.__exit__(kind, error, traceback)
 
     def at(self, frame: int) -> FilmRenderer:
-        """Return a stage that can still show the frame."""
-        if self._stage is None or self._stage.next_frame > frame:
+        """Return a renderer that can still show the frame."""
+        if self._renderer is None or self._renderer.next_frame > frame:
             self._open.close()
-            self._stage = self._open.enter_context(
+            self._renderer = self._open.enter_context(
                 open_renderer(
                     self._order,
                     self._browser,
@@ -68,17 +65,17 @@ class ReopenableRenderer:
                     fallback_reason=self._fallback_reason,
                 )
             )
-        return self._stage
+        return self._renderer
 
     def reopen_for_screenshots(self, frame: int, reason: str) -> FilmRenderer:
-        """Return a stage that takes screenshots, from now on."""
+        """Return a renderer that takes screenshots; so will all later ones."""
         self._fallback_reason = reason
-        self._stage = None
+        self._renderer = None
         return self.at(frame)
 
 
-def _as_planned(order: FilmOrder, plan: RenderPlan) -> FilmOrder:
-    """All workers film the same thing: what the first one planned."""
+def _as_planned(order: FilmOrder, plan: FilmPlan) -> FilmOrder:
+    """Have all workers render what the first one planned."""
     return replace(
         order,
         width_px=plan.size.width_px,
@@ -93,8 +90,8 @@ _STEP_WITHIN_S: Final = 300.0
 
 
 @dataclass(frozen=True)
-class SliceWorkers:
-    """What all chains work with."""
+class SliceWorkerServices:
+    """Shared by all slice workers of a process."""
 
     worker: RenderWorker
     blobs: BlobStore
@@ -105,9 +102,9 @@ class SliceWorkers:
 
 @dataclass(frozen=True)
 class SliceWorker:
-    """Made for one job; `run` is its film work."""
+    """Works for one job; `run` is its film task."""
 
-    services: SliceWorkers
+    services: SliceWorkerServices
     render: Render
     job: JobContext
     order: FilmOrder
@@ -116,32 +113,39 @@ class SliceWorker:
     progress: SliceProgress
 
     def run(self, browser: Browser, alive: CheckAlive) -> None:
-        """Take slice after slice; a stage is kept as long as the next slice lies ahead of it."""
-        # A browser that died under an earlier try has left its slice taken.
+        """Render slice after slice, until none is free or another organization waits."""
+        # If the browser died during an earlier try, its slice is still taken.
         self._wait(self.services.worker.release_slice(self.render.id, job_id=self.job.job_id))
-        stored = self.render.plan
-        kept = None if stored is None else RenderPlan.from_json(stored)
-        with ReopenableRenderer(self.order, browser, self.services.limits, plan=kept) as renderers:
-            plan = kept or self._plan(renderers.at(0))
-            made: int | None = None
-            while plan is not None and (taken := self._take(after=made)) is not None:
+        json = self.render.plan
+        stored = None if json is None else FilmPlan.from_json(json)
+        limits = self.services.limits
+        with ReopenableRenderer(self.order, browser, limits, plan=stored) as renderers:
+            plan = stored or self._plan(renderers.at(0))
+            last: int | None = None
+            while plan is not None and (taken := self._take(after=last)) is not None:
                 if not self._wait(
                     self.services.cache.finish_slice_from_cache(self.render, taken, plan)
                 ):
-                    self._film(taken, renderers, alive)
-                made = taken.slice.number
+                    self._render(taken, renderers, alive)
+                last = taken.slice.number
                 alive()
                 if self._others_are_waiting():
                     return
 
-    def _plan(self, renderer: FilmRenderer) -> RenderPlan | None:
-        """Return the plan; None when the whole film was found, and there is nothing to do."""
-        slices = cut_slices(renderer.settings.timeline, self.render.slice_ms)
+    def _plan(self, renderer: FilmRenderer) -> FilmPlan | None:
+        """Store and return the plan; None when the whole film came from the cache."""
+        request = self.render.request
+        slices = cut_slices(renderer.plan.timeline, request.slice_ms)
         digests = renderer.digests(slices)
-        plan = RenderPlan.of(renderer.settings, digests, warnings=renderer.warnings())
-        whole = film_digest(digests.slices, digests.sound, output_as_json(self.render.output))
-        reuse, attempt = self.services.cache, self.job.attempt
-        if self._wait(reuse.complete_from_cache(self.render, plan, digest=whole, attempt=attempt)):
+        plan = replace(
+            renderer.plan,
+            warnings=renderer.warnings(),
+            sound_digest=digests.sound,
+            sound_sources=digests.sound_sources,
+        )
+        whole = film_digest(digests.slices, digests.sound, request.output)
+        cache, attempt = self.services.cache, self.job.attempt
+        if self._wait(cache.complete_from_cache(self.render, plan, digest=whole, attempt=attempt)):
             return None
         self._wait(self.services.worker.save_plan(self.render, plan, slices, digests.slices))
         return plan
@@ -151,7 +155,7 @@ class SliceWorker:
             self.services.worker.take_slice(self.render, job_id=self.job.job_id, after=after)
         )
 
-    def _film(
+    def _render(
         self, taken: TakenRenderSlice, renderers: ReopenableRenderer, alive: CheckAlive
     ) -> None:
         path = self.folder / f"{taken.slice.number}-{taken.fence}.mp4"
@@ -167,29 +171,30 @@ class SliceWorker:
         except RawPixelsDiffer as reason:
             renderer = renderers.reopen_for_screenshots(first, str(reason))
             renderer.render_slice(taken.slice, path, shown)
-        # First the sound: the last slice has the film joined.
-        if taken.slice.end_frame == renderer.settings.timeline.frame_count:
+        # The sound comes first: finishing the last slice queues the join.
+        if taken.slice.end_frame == renderer.plan.timeline.frame_count:
             self._finish_sound(renderer, fence=taken.fence)
-        record = {**capture_record(renderer), "digest": _digest_if_cacheable(renderer, taken.slice)}
+        digest = _digest_if_cacheable(renderer, taken.slice)
+        record = {**asdict(renderer.take_record()), "digest": digest}
         self._wait(self._store_slice(taken, path, record))
         path.unlink()
 
     def _finish_sound(self, renderer: FilmRenderer, *, fence: int) -> None:
-        if renderer.settings.has_page_audio:
+        if renderer.plan.has_page_audio:
             self._store_sound(renderer, fence=fence)
-        elif not renderer.settings.is_declarative:
-            self._wait(self._replace_sounds(renderer.audio_clips()))
+        elif not renderer.is_declarative:
+            self._wait(self._replace_audio_clips(renderer.audio_clips()))
 
-    async def _replace_sounds(self, sounds: Sounds) -> None:
-        """Queue the mix again if scripts changed the planned sounds."""
-        replaced = await self.services.worker.replace_sounds(self.render.id, sounds)
+    async def _replace_audio_clips(self, clips: AudioClips) -> None:
+        """Queue the mix again if scripts changed the planned audio clips."""
+        replaced = await self.services.worker.replace_audio_clips(self.render.id, clips)
         if replaced is not None:
             await self.services.blobs.delete(replaced)
 
     def _store_sound(self, renderer: FilmRenderer, *, fence: int) -> None:
-        """Mix what is heard with what the page itself has made heard until its last frame."""
+        """Mix the audio clips with the sound that the page itself produced."""
         path = self.folder / "sound.mp4"
-        own, timeline = renderer.save_page_audio(self.folder), renderer.settings.timeline
+        own, timeline = renderer.save_page_audio(self.folder), renderer.plan.timeline
         mix_audio(renderer.audio_clips(), timeline, self.order.assets, path, page_sounds=own)
         key = sound_key(self.render, job_id=self.job.job_id, attempt=fence)
         self._wait(self.services.blobs.put_file(key, path))
@@ -202,13 +207,13 @@ class SliceWorker:
     ) -> None:
         key = slice_key(self.render, number=taken.slice.number, fence=taken.fence)
         await self.services.blobs.put_file(key, path)
-        # Before it is finished: the last slice has the film joined, and all slices removed.
+        # Cache the slice before finishing it: after the last one, the join deletes all slices.
         await self.services.cache.add(self.render, record["digest"], key=key, record=record)
         if not await self.services.worker.finish_slice(taken, blob_key=key, record=record):
             await self.services.blobs.delete(key)
 
     def _others_are_waiting(self) -> bool:
-        """Whether another organization waits for a film worker."""
+        """Return whether another organization waits for a film worker."""
         return self._wait(
             self.services.jobs.has_waiting_of_others(
                 FILM_QUEUE, argument="organization_id", value=str(self.render.organization_id)
@@ -220,5 +225,5 @@ class SliceWorker:
 
 
 def _digest_if_cacheable(renderer: FilmRenderer, slice_: FilmSlice) -> str | None:
-    """Return what a slice was made of, by the sources of this stage: they may be newer ones."""
+    """Return the digest of what was rendered; sources may have changed since the plan."""
     return renderer.digests([slice_]).slices[0] if renderer.is_cacheable else None

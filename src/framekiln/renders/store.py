@@ -1,4 +1,4 @@
-"""The SQL of renders. Every read carries the organization; every write of a worker the fence."""
+"""The SQL of renders."""
 
 import hashlib
 from collections.abc import Sequence
@@ -13,10 +13,9 @@ from framekiln.jobs.failures import Failure
 from framekiln.kit.content_version import ContentVersion
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId
 from framekiln.renders.model import (
-    NewRender,
     Render,
-    RenderOptions,
     RenderProgress,
+    RenderRequest,
     RenderResult,
     RenderStatus,
     SourceKind,
@@ -30,7 +29,7 @@ Row = dict[str, Any]
 async def insert(  # noqa: PLR0913 - one column each
     connection: Connection,
     render_id: RenderId,
-    new: NewRender,
+    request: RenderRequest,
     *,
     organization_id: OrganizationId,
     api_key_id: ApiKeyId | None,
@@ -38,7 +37,7 @@ async def insert(  # noqa: PLR0913 - one column each
     now: datetime,
     data_key: str | None = None,
 ) -> Render | None:
-    """Add a render in its first state; None when there is one with this id."""
+    """Insert a render in its first state; None when the id exists."""
     cursor = await connection.execute(
         """
         INSERT INTO render (id, organization_id, api_key_id, status, md5, metadata, source_key,
@@ -56,21 +55,21 @@ async def insert(  # noqa: PLR0913 - one column each
             "id": render_id,
             "organization_id": organization_id,
             "api_key_id": api_key_id,
-            "md5": new.md5,
-            "metadata": Jsonb(new.metadata),
+            "md5": request.md5,
+            "metadata": Jsonb(request.metadata),
             "source_key": source_key,
-            "source_kind": new.source_kind,
-            "source_digest": new.source_digest,
-            "is_bundle": new.source_kind is SourceKind.BUNDLE,
-            "output": Jsonb(output_as_json(new.output)),
-            "slice_ms": new.slice_ms,
-            "width_px": new.options.width_px,
-            "height_px": new.options.height_px,
-            "fps": str(new.options.fps) if new.options.fps else None,
-            "duration_ms": new.options.duration_ms,
+            "source_kind": request.source_kind,
+            "source_digest": request.source_digest,
+            "is_bundle": request.source_kind is SourceKind.BUNDLE,
+            "output": Jsonb(output_as_json(request.output)),
+            "slice_ms": request.slice_ms,
+            "width_px": request.width_px,
+            "height_px": request.height_px,
+            "fps": str(request.fps) if request.fps else None,
+            "duration_ms": request.duration_ms,
             "now": now,
-            "expires_at": new.expires_at,
-            "request_warnings": Jsonb(new.warnings),
+            "expires_at": request.expires_at,
+            "request_warnings": Jsonb(request.warnings),
             "data_key": data_key,
         },
     )
@@ -103,7 +102,7 @@ async def find_all(
 async def find_by_md5(
     connection: Connection, organization_id: OrganizationId, md5: str
 ) -> Render | None:
-    """Return the newest render with that sum; dashes and case do not matter."""
+    """Return the newest render with that MD5; dashes and case do not matter."""
     cursor = await connection.execute(
         """
         SELECT * FROM render
@@ -117,12 +116,12 @@ async def find_by_md5(
 
 
 async def delete(connection: Connection, render_id: RenderId) -> None:
-    """Forget a render and its slices."""
+    """Delete a render and its slices."""
     await connection.execute("DELETE FROM render WHERE id = %s", (render_id,))
 
 
 async def delete_expired(connection: Connection, *, now: datetime, limit: int) -> list[Render]:
-    """Forget renders that have expired and that nobody works on; return what they were."""
+    """Delete and return expired renders that are not active."""
     cursor = await connection.execute(
         """
         DELETE FROM render WHERE id IN (
@@ -137,14 +136,14 @@ async def delete_expired(connection: Connection, *, now: datetime, limit: int) -
 
 
 async def set_expiry(connection: Connection, render_id: RenderId, *, expires_at: datetime) -> None:
-    """Have a render removed later."""
+    """Set when a render will be deleted."""
     await connection.execute(
         "UPDATE render SET expires_at = %s WHERE id = %s", (expires_at, render_id)
     )
 
 
 async def set_queued(connection: Connection, render_id: RenderId) -> None:
-    """The bundle has come."""
+    """Queue a render whose bundle was uploaded."""
     await connection.execute(
         "UPDATE render SET status = 'queued' WHERE id = %s AND status = ANY(%s)",
         (render_id, states_before(RenderStatus.QUEUED)),
@@ -152,23 +151,23 @@ async def set_queued(connection: Connection, render_id: RenderId) -> None:
 
 
 async def find_by_id(connection: Connection, render_id: RenderId) -> Render | None:
-    """Return a render of whatever organization: for workers, who were given its id."""
+    """Return a render of any organization, for workers."""
     cursor = await connection.execute("SELECT * FROM render WHERE id = %s", (render_id,))
     row = await cursor.fetchone()
     return _render(row) if row else None
 
 
 async def lock(connection: Connection, render_id: RenderId) -> Render | None:
-    """Return a render and keep all others from changing it until the transaction ends."""
+    """Return a render, with its row locked until the transaction ends."""
     cursor = await connection.execute("SELECT * FROM render WHERE id = %s FOR UPDATE", (render_id,))
     row = await cursor.fetchone()
     return _render(row) if row else None
 
 
 async def find_progress(connection: Connection, render_id: RenderId) -> RenderProgress | None:
-    """Return how far a render is: whole slices, and frames of those being made.
+    """Return the progress of a render: finished slices, and the frames of those in progress.
 
-    What has no slices is made in one go and counts thousandths.
+    A render without slices counts thousandths.
     """
     cursor = await connection.execute(
         """
@@ -197,7 +196,7 @@ async def find_progress(connection: Connection, render_id: RenderId) -> RenderPr
 
 
 async def set_started(connection: Connection, render_id: RenderId, *, now: datetime) -> None:
-    """A first worker has begun."""
+    """Set a render to `rendering`, and when its first worker started."""
     await connection.execute(
         """
         UPDATE render SET status = 'rendering', started_at = coalesce(started_at, %(now)s)
@@ -208,7 +207,7 @@ async def set_started(connection: Connection, render_id: RenderId, *, now: datet
 
 
 async def set_recovering(connection: Connection, render_id: RenderId) -> None:
-    """A worker has died, another takes over."""
+    """Set a render to `recovering`: a worker takes over from a dead one."""
     await connection.execute(
         "UPDATE render SET status = 'recovering' WHERE id = %s AND status = ANY(%s)",
         (render_id, states_before(RenderStatus.RECOVERING)),
@@ -216,7 +215,7 @@ async def set_recovering(connection: Connection, render_id: RenderId) -> None:
 
 
 async def set_recovered(connection: Connection, render_id: RenderId) -> None:
-    """A render that was taken over makes frames again."""
+    """Set a recovering render to `rendering` again."""
     await connection.execute(
         "UPDATE render SET status = 'rendering' WHERE id = %s AND status = 'recovering'",
         (render_id,),
@@ -224,14 +223,14 @@ async def set_recovered(connection: Connection, render_id: RenderId) -> None:
 
 
 async def set_plan(connection: Connection, render_id: RenderId, plan: Row) -> None:
-    """Keep what the page said it is."""
+    """Store the JSON of a `FilmPlan`."""
     await connection.execute("UPDATE render SET plan = %s WHERE id = %s", (Jsonb(plan), render_id))
 
 
 async def set_sound(
     connection: Connection, render_id: RenderId, blob_key: str | None, *, digest: str | None
 ) -> None:
-    """Keep where the mixed sound is, and what it was made of; None if it has to be mixed again."""
+    """Store the key and the digest of the mixed sound; None if it has to be mixed again."""
     await connection.execute(
         "UPDATE render SET sound_key = %s, sound_digest = %s WHERE id = %s",
         (blob_key, digest, render_id),
@@ -241,7 +240,7 @@ async def set_sound(
 async def find_film(
     connection: Connection, render: Render, film_digest: str
 ) -> RenderResult | None:
-    """Return the newest film of the organization that was made of the same things."""
+    """Return the newest film of the organization with that digest."""
     cursor = await connection.execute(
         """
         SELECT * FROM render
@@ -251,18 +250,18 @@ async def find_film(
         (render.organization_id, film_digest, render.id),
     )
     row = await cursor.fetchone()
-    return _made(row) if row else None
+    return _result(row) if row else None
 
 
 async def complete(
     connection: Connection,
     render_id: RenderId,
-    made: RenderResult,
+    result: RenderResult,
     *,
     now: datetime,
     film_digest: str | None = None,
 ) -> bool:
-    """Record the output; False when the render has ended already."""
+    """Complete a render; False when it has already ended."""
     cursor = await connection.execute(
         """
         UPDATE render SET status = 'complete', completed_at = %(now)s, width_px = %(width_px)s,
@@ -275,13 +274,13 @@ async def complete(
             "id": render_id,
             "before": states_before(RenderStatus.COMPLETE),
             "now": now,
-            "width_px": made.width_px,
-            "height_px": made.height_px,
-            "fps": str(made.fps),
-            "duration_ms": made.duration_ms,
-            "output_key": made.output_key,
-            "byte_size": made.byte_size,
-            "record": Jsonb(made.record),
+            "width_px": result.width_px,
+            "height_px": result.height_px,
+            "fps": str(result.fps),
+            "duration_ms": result.duration_ms,
+            "output_key": result.output_key,
+            "byte_size": result.byte_size,
+            "record": Jsonb(result.record),
             "film_digest": film_digest,
         },
     )
@@ -291,7 +290,7 @@ async def complete(
 async def fail(
     connection: Connection, render_id: RenderId, failure: Failure, *, now: datetime
 ) -> bool:
-    """Record why it failed; False when the render has ended already."""
+    """Fail a render; False when it has already ended."""
     cursor = await connection.execute(
         """
         UPDATE render SET status = 'failed', failed_at = %(now)s, error_code = %(code)s,
@@ -316,35 +315,34 @@ def _render(row: Row) -> Render:
         organization_id=OrganizationId(row["organization_id"]),
         api_key_id=ApiKeyId(row["api_key_id"]) if row["api_key_id"] else None,
         status=RenderStatus(row["status"]),
-        source_key=row["source_key"],
-        source_kind=SourceKind(row["source_kind"]),
-        source_digest=row["source_digest"],
-        is_bundle=row["is_bundle"],
-        output=output_from_json(row["output"]),
-        options=RenderOptions(
+        request=RenderRequest(
+            source_kind=SourceKind(row["source_kind"]),
+            source_digest=row["source_digest"],
             width_px=row["asked_width_px"],
             height_px=row["asked_height_px"],
             fps=Fraction(row["asked_fps"]) if row["asked_fps"] else None,
             duration_ms=row["asked_duration_ms"],
+            output=output_from_json(row["output"]),
+            metadata=row["metadata"],
+            md5=row["md5"],
+            slice_ms=row["slice_ms"],
+            expires_at=row["expires_at"],
+            warnings=tuple(row["request_warnings"]),
         ),
-        metadata=row["metadata"],
-        md5=row["md5"],
-        slice_ms=row["slice_ms"],
+        source_key=row["source_key"],
+        data_key=row["data_key"],
         plan=row["plan"],
         sound_key=row["sound_key"],
-        result=_made(row),
+        sound_digest=row["sound_digest"],
+        result=_result(row),
         failure=_failure(row),
         created_at=row["created_at"],
         completed_at=row["completed_at"],
         failed_at=row["failed_at"],
-        expires_at=row["expires_at"],
-        sound_digest=row["sound_digest"],
-        request_warnings=tuple(row["request_warnings"]),
-        data_key=row["data_key"],
     )
 
 
-def _made(row: Row) -> RenderResult | None:
+def _result(row: Row) -> RenderResult | None:
     if row["output_key"] is None:
         return None
     return RenderResult(
@@ -368,7 +366,7 @@ def _failure(row: Row) -> Failure | None:
 async def find_source(
     connection: Connection, render_id: RenderId, url: str
 ) -> ContentVersion | None:
-    """Return the version of a source that a render is made of, if it is known."""
+    """Return the version of a source that a render uses, if it is known."""
     cursor = await connection.execute(
         "SELECT * FROM render_source WHERE render_id = %s AND url_sha256 = %s",
         (render_id, hashlib.sha256(url.encode()).digest()),
@@ -380,7 +378,7 @@ async def find_source(
 async def record_source(
     connection: Connection, render_id: RenderId, url: str, version: ContentVersion
 ) -> None:
-    """Record the version of a source; what was recorded before stays."""
+    """Record the version of a source, unless one is recorded."""
     digest = hashlib.sha256(url.encode()).digest()
     await connection.execute(
         """

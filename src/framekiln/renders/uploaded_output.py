@@ -1,54 +1,45 @@
-"""A finished film that a caller uploads as the output of a render, looked at in a confined child.
+"""A finished film that a caller uploads as the output of a render.
 
-It must be what a render of ours would be: H.264 in an MP4, with AAC or without sound.
+It must be what a render could have made: an MP4 with H.264, and AAC or no sound. It is not
+trusted, so a confined child process probes it.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import asyncio
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.errors import InvalidInput
 from framekiln.media.errors import UnreadableMedia
+from framekiln.media.task_names import PROBE_MEDIA_TASK
+from framekiln.renders.model import RenderResult
 
-CHECK_OUTPUT_TASK: Final = "framekiln.renders.uploaded_output:check_output_task"
 MAX_OUTPUT_BYTES: Final = 1 << 30
 _LIMITS: Final = ResourceLimits(cpu_s=60, memory_bytes=2 << 30, file_bytes=1 << 20, wall_s=120)
 
 
 class BadFilm(InvalidInput):
-    """The upload is no film that a render could have made."""
+    """The upload is not a film that a render could have made."""
 
     code = "invalid_film"
 
 
-@dataclass(frozen=True)
-class UploadedFilmFacts:
-    """What an uploaded film is."""
-
-    width_px: int
-    height_px: int
-    fps: Fraction
-    duration_ms: int
-
-
 def is_mp4(head: bytes) -> bool:
-    """Tell an MP4 by its first bytes."""
+    """Recognize an MP4 by its first bytes."""
     return head[4:8] == b"ftyp"
 
 
-async def probe_film(path: Path) -> UploadedFilmFacts:
-    """Return what a film is; raise `BadFilm` if a render could not have made it.
+async def probe_film(path: Path, *, output_key: str) -> RenderResult:
+    """Return an uploaded film as the result of a render; raise `BadFilm` if it cannot be one.
 
-    It lies in a folder of its own, which is handed to the child.
+    The film's folder is passed to the child process, so it must contain nothing else.
     """
     try:
         told = await run_confined(
-            CHECK_OUTPUT_TASK,
-            {"film": path.name},
+            PROBE_MEDIA_TASK,
+            {"source": path.name},
             limits=_LIMITS,
             folder=path.parent,
         )
@@ -63,23 +54,12 @@ async def probe_film(path: Path) -> UploadedFilmFacts:
     fps = Fraction(told["fps"])
     if fps <= 0 or told["duration_ms"] < 1:
         raise BadFilm("the uploaded MP4 does not say how long it is, or at which rate")
-    return UploadedFilmFacts(told["width_px"], told["height_px"], fps, told["duration_ms"])
-
-
-def check_output_task(
-    args: dict[str, Any], _report: Callable[[dict[str, Any]], None]
-) -> dict[str, Any]:
-    """Look at `film`, for `run_confined`."""
-    # The api must not load the libraries of FFmpeg.
-    from framekiln.media.probe.media_file import probe_media  # noqa: PLC0415
-
-    facts = probe_media(Path(args["film"]))
-    video, audio = facts.video, facts.audio
-    return {
-        "video_codec": video.codec if video else None,
-        "audio_codec": audio.codec if audio else None,
-        "width_px": video.width_px if video else None,
-        "height_px": video.height_px if video else None,
-        "fps": str(video.fps if video else 0),
-        "duration_ms": round(facts.duration_ms),
-    }
+    return RenderResult(
+        width_px=told["width_px"],
+        height_px=told["height_px"],
+        fps=fps,
+        duration_ms=told["duration_ms"],
+        output_key=output_key,
+        byte_size=(await asyncio.to_thread(path.stat)).st_size,
+        record={"uploaded": True},
+    )

@@ -1,18 +1,19 @@
-"""A render's way from created to complete: what its workers may do to it, and when.
+"""State changes of a render by its workers.
 
-Each method is one transaction under the render's row lock, so the workers of one render never
-race. A slice that was taken over from a dead worker makes the render `recovering`, and its first
-frame makes it `rendering` again.
+Each method is one transaction under the lock on the render's row, so the workers of one render
+never race. When a worker takes over the slice of a dead one, the render becomes `recovering`; its
+next frame makes it `rendering` again.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from typing import Any, Final
 
 from framekiln.db.notify import notify
 from framekiln.db.pool import Connection, Database
-from framekiln.engine.slices import FilmSlice
+from framekiln.engine.audio_clips import AudioClips
+from framekiln.engine.film_plan import FilmPlan, FilmSlice
 from framekiln.jobs.failures import Failure, fail_on_last_attempt
 from framekiln.jobs.model import JobContext
 from framekiln.jobs.progress import ProgressReporter
@@ -31,17 +32,15 @@ from framekiln.renders.model import (
     progress_topic,
     states_before,
 )
-from framekiln.renders.plan import RenderPlan, Sounds
-from framekiln.renders.slice_choice import choose_slice
 
 MAX_TAKES: Final = 3
-"""A slice that took this many workers down with it is poison."""
+"""A slice that was taken this often, by workers that died, fails its render."""
 MAX_OPEN_ATTEMPTS: Final = 5
-"""So is a render that took this many down before it was planned."""
+"""So does a render that was started this often without a plan."""
 
 
 class RenderWorker:
-    """The renders of all organizations, as their workers see them."""
+    """What workers do with the renders of all organizations."""
 
     def __init__(
         self, database: Database, *, jobs: JobQueue, clock: Clock, events: RenderEvents
@@ -52,7 +51,7 @@ class RenderWorker:
         self._events = events
 
     async def start(self, render_id: RenderId, *, job_id: int, attempt: int) -> Render | None:
-        """Begin, or begin again, to film a render; None when there is nothing left to do."""
+        """Start work on a render, or continue it; None when nothing is left to do."""
         async with self._locked(render_id) as (connection, render):
             if render is None or render.status.is_terminal:
                 return None
@@ -63,7 +62,7 @@ class RenderWorker:
             free = await slice_store.list_free_numbers(connection, render_id)
             if render.plan is not None and not free:
                 return None
-            # An attempt that died before it came here has left nothing to recover from.
+            # An attempt that died before it came here left nothing to recover.
             has_begun = render.status in states_before(RenderStatus.RECOVERING)
             if has_begun and (attempt > 1 or released):
                 await store.set_recovering(connection, render_id)
@@ -73,13 +72,13 @@ class RenderWorker:
             return render
 
     async def release_slice(self, render_id: RenderId, *, job_id: int) -> None:
-        """Free the slice a job was at when its browser died."""
+        """Free the slice of a job whose browser died."""
         async with self._locked(render_id) as (connection, _):
             if await slice_store.release(connection, render_id, job_id=job_id):
                 await store.set_recovering(connection, render_id)
 
     async def get(self, render_id: RenderId) -> Render | None:
-        """Return a render that still needs work."""
+        """Return a render; None when it has ended."""
         async with self._database.connection() as connection:
             render = await store.find_by_id(connection, render_id)
         return None if render is None or render.status.is_terminal else render
@@ -87,17 +86,17 @@ class RenderWorker:
     async def save_plan(
         self,
         render: Render,
-        plan: RenderPlan,
+        plan: FilmPlan,
         slices: Sequence[FilmSlice],
         digests: Sequence[str | None] = (),
     ) -> None:
-        """Store the plan and its slices, and queue a further worker."""
+        """Store the plan and its slices; queue the sound and another worker."""
         async with self._locked(render.id) as (connection, current):
             if current is None or current.status.is_terminal or current.plan is not None:
                 return
             await store.set_plan(connection, render.id, plan.as_json())
             await slice_store.insert(connection, render.id, slices, digests)
-            if not plan.has_page_sound:
+            if not plan.has_page_audio:
                 await self._jobs.defer(connection, sound_job(render))
             await self._queue_further_worker(connection, render, free=len(slices))
 
@@ -119,14 +118,14 @@ class RenderWorker:
             return None
 
     async def report_slice(self, taken: TakenRenderSlice, *, frames_done: int) -> None:
-        """Tell followers how far a slice is."""
+        """Record the progress of a slice, and notify followers."""
         async with self._database.transaction() as connection:
             if await slice_store.set_frames_done(connection, taken, frames_done):
                 await store.set_recovered(connection, taken.render_id)
                 await notify(connection, progress_topic(taken.render_id))
 
     async def report_permille(self, render_id: RenderId, thousandths: int) -> None:
-        """Tell followers how far a render is that is made in one go."""
+        """Record the progress of a render without slices, and notify followers."""
         async with self._database.transaction() as connection:
             await slice_store.set_permille(connection, render_id, thousandths)
             await store.set_recovered(connection, render_id)
@@ -147,18 +146,19 @@ class RenderWorker:
             await self._queue_join_if_complete(connection, render)
             return True
 
-    async def replace_sounds(self, render_id: RenderId, sounds: Sounds) -> str | None:
-        """Have the sound mixed of something else than was planned; return the key of the old one.
+    async def replace_audio_clips(self, render_id: RenderId, clips: AudioClips) -> str | None:
+        """Replace the planned audio clips and queue the mix again; return the old sound's key.
 
-        Done again with the same sounds it changes nothing.
+        Nothing changes if the clips are those of the plan.
         """
         async with self._locked(render_id) as (connection, render):
             if render is None or render.status.is_terminal or render.plan is None:
                 return None
-            plan = RenderPlan.from_json(render.plan)
-            if plan.sounds == sounds:
+            plan = FilmPlan.from_json(render.plan)
+            if plan.audio_clips == clips:
                 return None
-            await store.set_plan(connection, render_id, replace(plan, sounds=sounds).as_json())
+            plan = replace(plan, audio_clips=clips)
+            await store.set_plan(connection, render_id, plan.as_json())
             await store.set_sound(connection, render_id, None, digest=None)
             await self._jobs.defer(connection, sound_job(render))
             return render.sound_key
@@ -169,16 +169,16 @@ class RenderWorker:
         *,
         blob_key: str,
         digest: str | None = None,
-        mixed: Sounds | None = None,
+        mixed: AudioClips | None = None,
     ) -> bool:
-        """Record the mixed sound; if the pictures are there, the film is joined.
+        """Record the mixed sound; if all slices are finished, queue the join.
 
-        False if nobody wants it, or if what was `mixed` is not what is planned any more.
+        False if the render has ended, or if the plan no longer has the clips that were `mixed`.
         """
         async with self._locked(render_id) as (connection, render):
             if render is None or render.status.is_terminal or render.plan is None:
                 return False
-            if mixed is not None and RenderPlan.from_json(render.plan).sounds != mixed:
+            if mixed is not None and FilmPlan.from_json(render.plan).audio_clips != mixed:
                 return False
             await store.set_sound(connection, render_id, blob_key, digest=digest)
             await self._queue_join_if_complete(connection, render)
@@ -190,27 +190,31 @@ class RenderWorker:
             return await slice_store.list_finished(connection, render_id)
 
     async def find_equal_film(self, render: Render, film_digest: str) -> RenderResult | None:
-        """Return a film of the same organization that was made of the same things."""
+        """Return a film of the same organization with the same digest."""
         async with self._database.connection() as connection:
             return await store.find_film(connection, render, film_digest)
 
     async def complete(
         self,
         render_id: RenderId,
-        made: RenderResult,
+        result: RenderResult,
         *,
         film_digest: str | None = None,
-        plan: RenderPlan | None = None,
+        plan: FilmPlan | None = None,
     ) -> bool:
-        """Mark a render complete; False when it has already ended. `plan` is stored with it."""
+        """Mark a render complete; False when it has already ended.
+
+        `plan` is stored if the render has none.
+        """
         async with self._locked(render_id) as (connection, render):
-            if render is not None and render.result and render.result.output_key == made.output_key:
-                # The answer to our first try was lost with the database: the output is in use.
+            stored = None if render is None else render.result
+            if stored is not None and stored.output_key == result.output_key:
+                # An earlier try was committed, and its answer lost: the output is in use.
                 return True
             if plan is not None and render is not None and render.plan is None:
                 await store.set_plan(connection, render_id, plan.as_json())
             return await store.complete(
-                connection, render_id, made, now=self._clock.now(), film_digest=film_digest
+                connection, render_id, result, now=self._clock.now(), film_digest=film_digest
             )
 
     async def fail(self, render_id: RenderId, failure: Failure) -> bool:
@@ -236,15 +240,15 @@ class RenderWorker:
     ) -> None:
         """Queue a job for one more worker while slices are free.
 
-        Whoever takes it calls in the next: each render has one such job waiting, not one for each
-        slice, so that renders take turns.
+        The worker that starts it queues the next one. A render has one such job in the queue, not
+        one for each slice, so that renders take turns.
         """
         if free > 1:
             await self._jobs.defer(connection, film_job(render, is_further=True))
 
     @asynccontextmanager
     async def _locked(self, render_id: RenderId) -> AsyncIterator[tuple[Connection, Render | None]]:
-        """Hold the render's row; followers hear of whatever changed."""
+        """Lock the render's row; record events and notify followers of the changes."""
         async with self._database.transaction() as connection:
             render = await store.lock(connection, render_id)
             yield connection, render
@@ -252,6 +256,37 @@ class RenderWorker:
             now = await store.find_by_id(connection, render_id)
             if render is not None and now is not None:
                 await self._events.record(connection, now, before=render.status)
+
+
+def choose_slice(free: Sequence[int], *, after: int | None) -> int | None:
+    """Return the number of the slice to take next; `free` is sorted, `after` is the last one made.
+
+    The worker's page is open at the end of slice `after`, so the next one is the cheapest. If that
+    is not free, the worker starts in the middle of the longest free run: several workers spread
+    over the film without any coordination.
+    """
+    if not free:
+        return None
+    if after is not None and after + 1 in free:
+        return after + 1
+    start, length = _longest_free_run(free)
+    # People watch the beginning of a film first.
+    if start == 0 or length == 1:
+        return start
+    return start + length // 2
+
+
+def _longest_free_run(free: Collection[int]) -> tuple[int, int]:
+    best_start, best_length = 0, 0
+    start, length = -2, 0
+    for number in free:
+        if number == start + length:
+            length += 1
+        else:
+            start, length = number, 1
+        if length > best_length:
+            best_start, best_length = start, length
+    return best_start, best_length
 
 
 _KILLS_WORKERS: Final = Failure(
@@ -274,11 +309,11 @@ def fail_render_on_last_attempt(
 
 
 class SliceProgress(ProgressReporter[tuple[TakenRenderSlice, int]]):
-    """Written by a film thread, passed on by a task of the event loop."""
+    """Progress that a film thread sets and a task of the event loop records."""
 
     def __init__(self, work: RenderWorker) -> None:
         super().__init__(lambda now: work.report_slice(now[0], frames_done=now[1]))
 
     def set(self, taken: TakenRenderSlice, frames_done: int) -> None:
-        """Note how far a slice is."""
+        """Set the progress of a slice."""
         self.report((taken, frames_done))

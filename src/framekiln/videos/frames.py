@@ -106,7 +106,9 @@ class Frames:
         """Return a picture of a video that is not made yet."""
         read = await asyncio.to_thread(read_stored_config, video.record.config)
         new = NewVideo(video.record.config, video.record.digest, {}, ())
-        return await self.from_config(caller, AcceptedConfig(read, new, video.render.output), asked)
+        return await self.from_config(
+            caller, AcceptedConfig(read, new, video.render.request.output), asked
+        )
 
     async def from_config(
         self, caller: Caller, accepted: AcceptedConfig, asked: FrameRequest

@@ -78,12 +78,12 @@ class Video:
     @property
     def is_film(self) -> bool:
         """Whether it moves; a config may also ask for one picture."""
-        return isinstance(self.render.output, FilmFormat)
+        return isinstance(self.render.request.output, FilmFormat)
 
     @property
     def is_streamable(self) -> bool:
         """Whether it can be watched as HLS, which other films than MP4 cannot."""
-        return self.render.output == MP4
+        return self.render.request.output == MP4
 
     @property
     def filename(self) -> str:

@@ -1,11 +1,10 @@
 """Handlers of jobs that mix sound and join slices."""
 
 from framekiln.jobs.model import Handler
-from framekiln.renders.assets import AssetSources
+from framekiln.renders.assets import AssetSources, SourceVersions
 from framekiln.renders.cache import RenderCache
 from framekiln.renders.handlers.media import JoinRender, MixSound
 from framekiln.renders.jobs import JOIN_RENDER, MIX_SOUND
-from framekiln.renders.source_versions import SourceVersions
 from framekiln.services import Services
 
 

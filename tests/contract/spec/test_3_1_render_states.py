@@ -9,11 +9,10 @@ import pytest
 
 from framekiln.capture.page import FrameSize
 from framekiln.engine.audio_clips import PageAudioClip
-from framekiln.engine.slices import cut_slices
+from framekiln.engine.film_plan import FilmPlan, cut_slices
 from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import RenderId
 from framekiln.renders.model import CHANGES, Render, RenderResult, RenderStatus, TakenRenderSlice
-from framekiln.renders.plan import RenderPlan
 from framekiln.renders.worker import MAX_OPEN_ATTEMPTS, MAX_TAKES, RenderWorker
 from framekiln.timeline import Timeline
 from tests.support.app import AppHarness
@@ -39,7 +38,7 @@ MADE = RenderResult(
     record={},
 )
 TIMELINE = Timeline(Fraction(30), 240)
-PLAN = RenderPlan(FrameSize(320, 180), TIMELINE, sounds=(), warnings=())
+PLAN = FilmPlan(FrameSize(320, 180), TIMELINE)
 
 
 async def create(app: AppHarness) -> RenderId:
@@ -239,16 +238,16 @@ async def test_sound_that_scripts_have_changed_is_mixed_again(
     window = PageAudioClip("audio", "https://a.example/a.mp3", None, 0, 500, 0, 1)
     faded = replace(window, speed=2, gains=((0, 1), (500, 0)))
     render = await start(work, await create(app), job=1)
-    await work.save_plan(render, replace(PLAN, sounds=(window,)), cut_slices(TIMELINE))
+    await work.save_plan(render, replace(PLAN, audio_clips=(window,)), cut_slices(TIMELINE))
     assert await work.finish_sound(render.id, blob_key="old", mixed=(window,))
-    assert await work.replace_sounds(render.id, (faded,)) == "old"
-    assert await work.replace_sounds(render.id, (faded,)) is None
+    assert await work.replace_audio_clips(render.id, (faded,)) == "old"
+    assert await work.replace_audio_clips(render.id, (faded,)) is None
     assert not await work.finish_sound(render.id, blob_key="older", mixed=(window,))
     assert (await jobs_of(app, render.id)).count("render.sound") == 2
     current = await work.get(render.id)
     assert current is not None
     assert current.sound_key is None
-    assert RenderPlan.from_json(current.plan or {}).sounds == (faded,)
+    assert FilmPlan.from_json(current.plan or {}).audio_clips == (faded,)
     assert await work.finish_sound(render.id, blob_key="new", mixed=(faded,))
 
 

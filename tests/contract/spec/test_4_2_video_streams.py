@@ -14,12 +14,11 @@ import m3u8
 import pytest
 
 from framekiln.capture.page import FrameSize
-from framekiln.engine.slices import FilmSlice, cut_slices
+from framekiln.engine.film_plan import FilmPlan, FilmSlice, cut_slices
 from framekiln.media.audio.mix import AudioClip, mix
 from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
 from framekiln.media.remux.join import join_mp4
 from framekiln.renders.model import RenderResult
-from framekiln.renders.plan import RenderPlan
 from framekiln.timeline import Timeline
 from tests.contract.conftest import TEMPLATE
 from tests.support.app import AppHarness, open_app
@@ -94,7 +93,7 @@ class Hands:
     async def plan(self) -> None:
         render = (await video_of(self.kiln, self.video_id)).render
         await start_render(self.kiln, render)
-        plan = RenderPlan(FrameSize(WIDTH, HEIGHT), TIMELINE, (), ())
+        plan = FilmPlan(FrameSize(WIDTH, HEIGHT), TIMELINE, (), ())
         await self.kiln.services.render_worker.save_plan(render, plan, self.parts.slices)
 
     async def finish_slice(self) -> None:

@@ -61,14 +61,14 @@ async def test_its_render_has_the_config_in_normal_form(app: AppHarness) -> None
     config = spec_config(fps=29.97)
     config["layers"][0]["source"] = config["layers"][0].pop("file")
     video = await video_of(app, await create_video(app, config))
-    assert video.render.source_kind is SourceKind.LAYERS
+    assert video.render.request.source_kind is SourceKind.LAYERS
     assert video.render.status is RenderStatus.CREATED
     assert not video.render.is_bundle
     stored = json.loads(await app.services.blobs.get(video.render.source_key))
     assert stored == video.record.config
     assert stored["layers"][0]["file"] == "https://media.example/clip.mp4"
     assert stored["shouldWatermark"] is False
-    assert video.render.source_digest == video.record.digest
+    assert video.render.request.source_digest == video.record.digest
     async with app.services.database.connection() as connection:
         cursor = await connection.execute(
             "SELECT count(*) AS n FROM procrastinate_jobs WHERE args->>'render_id' = %s",
@@ -355,7 +355,7 @@ async def test_a_failure_of_no_layer(app: AppHarness) -> None:
 
 async def test_a_still_asks_for_its_instant(app: AppHarness) -> None:
     video = await video_of(app, await create_video(app, plain_config(extension="jpg", time=0.5)))
-    assert video.render.options.duration_ms == 500
+    assert video.render.request.duration_ms == 500
     assert not video.is_film
     assert video.filename == f"{video.id}.jpg"
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from framekiln.engine.slices import FilmSlice, cut_slices
+from framekiln.engine.film_plan import FilmSlice, cut_slices
 from framekiln.timeline import Timeline
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from framekiln.capture.page import FrameSize
 from framekiln.engine.audio_clips import PageAudioClip
+from framekiln.engine.film_plan import FilmPlan
 from framekiln.jobs.failures import Failure
 from framekiln.kit.ids import OrganizationId, RenderId, new_uuid
 from framekiln.media.film_containers import FILM_CONTAINERS
@@ -15,6 +16,7 @@ from framekiln.renders.model import (
     CHANGES,
     RenderProgress,
     RenderStatus,
+    SourceKind,
     render_prefix,
     source_key,
     states_before,
@@ -27,7 +29,6 @@ from framekiln.renders.output import (
     output_as_json,
     output_from_json,
 )
-from framekiln.renders.plan import RenderPlan
 from framekiln.timeline import Timeline
 
 S = RenderStatus
@@ -65,8 +66,8 @@ def test_blobs_of_a_render_are_under_its_organization() -> None:
     organization, render = OrganizationId(new_uuid()), RenderId(new_uuid())
     place = f"org/{organization}/renders/{render}"
     assert render_prefix(organization, render) == place
-    assert source_key(organization, render, is_bundle=False) == f"{place}/composition.html"
-    assert source_key(organization, render, is_bundle=True) == f"{place}/bundle.tar.gz"
+    assert source_key(organization, render, SourceKind.HTML) == f"{place}/composition.html"
+    assert source_key(organization, render, SourceKind.BUNDLE) == f"{place}/bundle.tar.gz"
 
 
 @pytest.mark.parametrize("status", S)
@@ -96,5 +97,27 @@ def test_an_output_is_read_back_as_it_was_written(output: OutputFormat) -> None:
 def test_a_plan_is_read_back_as_it_was_written() -> None:
     window = PageAudioClip("ef-audio", "https://a.example/x", None, 0.5, 900.25, 100.0, 0.8)
     timeline = Timeline(Fraction(30000, 1001), 27)
-    plan = RenderPlan(FrameSize(322, 182), timeline, sounds=(window,), warnings=("rounded",))
-    assert RenderPlan.from_json(json.loads(json.dumps(plan.as_json()))) == plan
+    plan = FilmPlan(FrameSize(322, 182), timeline, (window,), warnings=("rounded",))
+    assert FilmPlan.from_json(json.loads(json.dumps(plan.as_json()))) == plan
+
+
+def test_a_plan_of_an_older_version_is_read() -> None:
+    """Rows of earlier versions have these fields only."""
+    stored = {"width_px": 2, "height_px": 4, "fps": "30", "frame_count": 3, "sounds": []}
+    plan = FilmPlan.from_json({**stored, "warnings": ["rounded"]})
+    assert plan == FilmPlan(FrameSize(2, 4), Timeline(Fraction(30), 3), (), ("rounded",))
+
+
+def test_the_stored_form_of_a_plan_is_fixed() -> None:
+    """Workers of the previous version read it while a deployment is under way."""
+    timeline = Timeline(Fraction(30000, 1001), 27)
+    clip = PageAudioClip("ef-audio", None, "f", 0, 900, 100, 0.8, gains=((0, 1.0),))
+    plan = FilmPlan(FrameSize(322, 182), timeline, (clip,), ("rounded",), has_page_audio=True)
+    assert json.dumps(plan.as_json()) == (
+        '{"width_px": 322, "height_px": 182, "fps": "30000/1001", "frame_count": 27, "sounds":'
+        ' [{"element": "ef-audio", "src": null, "file_id": "f", "start_ms": 0, "end_ms": 900,'
+        ' "source_in_ms": 100, "gain": 0.8, "speed": 1.0, "keeps_pitch": true,'
+        ' "gains": [[0, 1.0]]}], "warnings": ["rounded"], "has_page_sound": true, "mastering":'
+        ' {"target_lufs": null, "has_limiter": true, "is_true_peak": false}, "sound_coding": "AAC",'
+        ' "sound_digest": null, "sound_sources": {}}'
+    )

@@ -10,13 +10,13 @@ from pydantic import BaseModel, BeforeValidator, Field
 from framekiln.api.unknown_fields import RequestBody
 from framekiln.api.v1.numbers import NUMBER, WHOLE
 from framekiln.engine.film_order import MAX_DURATION_MS, MAX_SIDE_PX
-from framekiln.engine.page.render_data import render_data_json
-from framekiln.engine.slices import DEFAULT_SLICE_MS
+from framekiln.engine.film_plan import DEFAULT_SLICE_MS
 from framekiln.kit.clock import iso
 from framekiln.kit.errors import InvalidInput
 from framekiln.media.images.still_formats import JpegFormat, PngFormat, WebpFormat
-from framekiln.renders.model import NewRender, Render, RenderOptions, RenderStatus
-from framekiln.renders.output import MP4, OutputFormat, container_of
+from framekiln.renders.events import render_summary
+from framekiln.renders.model import Render, RenderRequest, RenderStatus, SourceKind
+from framekiln.renders.output import MP4, OutputFormat
 from framekiln.timeline import exact_rate
 
 Instant = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
@@ -97,22 +97,19 @@ class CreateRender(RequestBody):
         Any, Field(json_schema_extra={"type": ["string", "null"], "format": "date-time"})
     ] = None
 
-    def as_new_render(
+    def as_request(
         self, *, expires_at: datetime | None, warnings: Sequence[str] = ()
-    ) -> NewRender:
-        """Return the new render, or raise when a field does not fit the output format."""
+    ) -> RenderRequest:
+        """Return the request, or raise when a field does not fit the output format."""
         output = (self.output or RenderOutput()).as_format()
         if output == MP4:
             self._check_mp4()
-        return NewRender(
-            html=self.html,
-            options=RenderOptions(
-                width_px=self.width,
-                height_px=self.height,
-                fps=None if self.fps is None else exact_rate(self.fps),
-                duration_ms=self.duration_ms,
-            ),
-            data=None if self.data is None else render_data_json(self.data),
+        return RenderRequest(
+            source_kind=SourceKind.BUNDLE if self.html is None else SourceKind.HTML,
+            width_px=self.width,
+            height_px=self.height,
+            fps=None if self.fps is None else exact_rate(self.fps),
+            duration_ms=self.duration_ms,
             output=output,
             metadata=self.metadata,
             md5=self.md5,
@@ -145,12 +142,13 @@ class CreatedRender(BaseModel):
     @classmethod
     def of(cls, render: Render) -> "CreatedRender":
         """Return the response to the creation of a render."""
+        request = render.request
         return cls(
             id=render.id,
-            md5=render.md5,
+            md5=request.md5,
             status=render.status,
-            metadata=render.metadata,
-            expires_at=iso(render.expires_at),
+            metadata=request.metadata,
+            expires_at=iso(request.expires_at),
             warnings=render.warnings,
         )
 
@@ -179,22 +177,9 @@ class RenderInfo(CreatedRender):
     @classmethod
     def describe(cls, render: Render, *, base_url: str) -> "RenderInfo":
         """Return the facts of the output, or the requested ones until it is complete."""
-        made, asked, failure = render.result, render.options, render.failure
-        fps = made.fps if made else asked.fps
-        url = f"{base_url}/api/v1/renders/{render.id}.{container_of(render.output)}"
-        return cls(
-            **CreatedRender.of(render).model_dump(),
-            fps=float(fps) if fps else None,
-            width=made.width_px if made else asked.width_px,
-            height=made.height_px if made else asked.height_px,
-            duration_ms=made.duration_ms if made else asked.duration_ms,
-            byte_size=made.byte_size if made else None,
-            created_at=render.created_at.isoformat(),
-            completed_at=iso(render.completed_at),
-            failed_at=iso(render.failed_at),
-            download_url=url if made else None,
-            error=RenderError(code=failure.code, message=failure.message) if failure else None,
-        )
+        summary = render_summary(render, base_url=base_url)
+        summary["duration_ms"] = (render.result or render.request).duration_ms
+        return cls(**summary, warnings=render.warnings)
 
 
 class RenderDeleted(BaseModel):

@@ -14,6 +14,7 @@ from framekiln.api.ranges import blob_response
 from framekiln.api.unknown_fields import warnings_of
 from framekiln.api.v1.render_bodies import CreatedRender, CreateRender, RenderDeleted, RenderInfo
 from framekiln.api.v1.uploads import BINARY
+from framekiln.engine.page.render_data import render_data_json
 from framekiln.kit.errors import NotFound, TooLarge
 from framekiln.kit.expiry import parse_expiry
 from framekiln.kit.ids import RenderId, parse_uuid
@@ -42,8 +43,10 @@ async def create_render(request: Request, caller: AuthenticatedCaller) -> Create
             f"html is larger than {MAX_HTML_BYTES} bytes", field="html", limit_bytes=MAX_HTML_BYTES
         )
     expires_at = parse_expiry(body.expires_at, now=services.clock.now())
-    new = body.as_new_render(expires_at=expires_at, warnings=warnings_of(request))
-    return CreatedRender.of(await services.renders.create(caller, new))
+    new = body.as_request(expires_at=expires_at, warnings=warnings_of(request))
+    source = None if body.html is None else body.html.encode()
+    data = None if body.data is None else render_data_json(body.data)
+    return CreatedRender.of(await services.renders.create(caller, new, source, data=data))
 
 
 @router.post(
@@ -95,7 +98,7 @@ async def _download(
     """Send the output, whole or in ranges; `mp4` stands for any container."""
     services = services_of(request)
     render = await services.renders.get(reader.organization_id, _render_id(render_id))
-    container = container_of(render.output)
+    container = container_of(render.request.output)
     if extension not in ("mp4", container):
         raise NotFound(
             f"the output of render {render.id} is not {extension}: it is at"
@@ -109,7 +112,7 @@ async def _download(
         request,
         services.blobs,
         render.result.output_key,
-        media_type=media_type_of(render.output),
+        media_type=media_type_of(render.request.output),
         filename=f"{render.id}.{container}",
         etag=f"{render.id}-{render.result.output_key.rsplit('/', 1)[-1]}",
         last_modified=render.completed_at,

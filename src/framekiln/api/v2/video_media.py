@@ -65,7 +65,7 @@ async def download_video(request: Request, reader: MediaReader, video_id: str) -
         request,
         services.blobs,
         made.output_key,
-        media_type=media_type_of(video.render.output),
+        media_type=media_type_of(video.render.request.output),
         filename=video.filename,
         etag=f"{video.render.id}-{made.output_key.rsplit('/', 1)[-1]}",
         last_modified=completed_at,

@@ -8,7 +8,7 @@ known beforehand (pages with scripts, pages from elsewhere), there is no digest.
 
 import hashlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from operator import attrgetter
@@ -35,12 +35,15 @@ from framekiln.composition.layers.values import (
     WaveformLayer,
 )
 from framekiln.engine.assets import TrackedAssets
+from framekiln.engine.audio_clips import LayerAudioClip
 from framekiln.engine.engine_version import engine_version
+from framekiln.engine.film_plan import FilmSlice
 from framekiln.engine.layers.geometry import is_static
 from framekiln.engine.layers.painter_context import PainterContext
-from framekiln.engine.slices import FilmSlice
+from framekiln.kit.canonical_json import sha256_digest
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.media_kind import MediaKind
+from framekiln.timeline import Timeline
 
 # Settled before any frame is shown, and counted as what came of it.
 _PLAIN: Final = Layer(path="", id="")
@@ -212,3 +215,27 @@ def _frames(
         if look != before:
             yield repr(look)
         before = look
+
+
+def sound_digest(
+    clips: Sequence[LayerAudioClip],
+    timeline: Timeline,
+    sources: Mapping[str, str],
+    *,
+    settings: str,
+) -> str:
+    """Return the digest of a mixed sound; `settings` covers all other inputs of the mixer."""
+    return sha256_digest(
+        {
+            "engine": engine_version(),
+            "pieces": [[_clip_facts(clip), sources[clip.source]] for clip in clips],
+            "settings": settings,
+            "length_s": str(Fraction(timeline.frame_count) / timeline.fps),
+        }
+    )
+
+
+def _clip_facts(clip: LayerAudioClip) -> dict[str, object]:
+    # The layer's id and the source's address do not change the sound.
+    facts = clip.as_json()
+    return {name: facts[name] for name in facts if name not in ("layer_id", "source")}

@@ -1,6 +1,6 @@
-"""Layers on stage: the same face as a page's `PageRenderer`, without a page.
+"""Renders layers, with the same interface as `PageRenderer`.
 
-Frames are independent, so it never has to be opened again.
+Frames are independent, so a renderer never has to be opened again.
 """
 
 import tempfile
@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
@@ -24,12 +24,11 @@ from framekiln.compositor.picture import rgba_of
 from framekiln.compositor.rect import PixelRect
 from framekiln.compositor.scene import Scene
 from framekiln.engine.assets import Assets, TrackedAssets
-from framekiln.engine.audio_clips import LayerAudioClip, PageAudio, PageAudioClip
-from framekiln.engine.digests import FilmDigests, sound_digest
+from framekiln.engine.audio_clips import AudioClips, LayerAudioClip, PageAudio
 from framekiln.engine.errors import FilmTookTooLong
 from framekiln.engine.film_order import FilmLimits, FilmOrder, StillMoment
-from framekiln.engine.film_settings import FilmSettings
-from framekiln.engine.layers.digests import SliceDigests
+from framekiln.engine.film_plan import COPIED_SLICE, CaptureRecord, FilmDigests, FilmPlan, FilmSlice
+from framekiln.engine.layers.digests import SliceDigests, sound_digest
 from framekiln.engine.layers.encoder_settings import buffer_layout, mastering_of, video_settings
 from framekiln.engine.layers.fetched_sources import FetchedSources, fetch_sources
 from framekiln.engine.layers.filters import yuv_colour
@@ -43,7 +42,6 @@ from framekiln.engine.layers.painter_context import (
 from framekiln.engine.layers.stream_copy import SliceCopier
 from framekiln.engine.layers.text_markup import font_faces
 from framekiln.engine.missing_media import AssetMissing, AssetUnavailable
-from framekiln.engine.slices import COPIED_SLICE, FilmSlice
 from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
 from framekiln.media.film_containers import film_container
 
@@ -56,7 +54,7 @@ class LayerRenderer:
     """Made by `open_layer_renderer`; owned by one thread."""
 
     resolved: ResolvedTimeline
-    settings: FilmSettings
+    plan: FilmPlan
     browser: Browser
     limits: FilmLimits
     context: PainterContext
@@ -65,6 +63,7 @@ class LayerRenderer:
     fallback_reason: str | None = None
     next_frame: int = field(default=0, init=False)
     """Always 0: no frame needs those before it."""
+    is_declarative: bool = field(default=True, init=False)
     _captured_frames: int = field(default=0, init=False)
     _grabbing: str = field(default=GRABBING, init=False)
     _deadline: float = field(init=False)
@@ -83,9 +82,7 @@ class LayerRenderer:
         config, gathered = self.resolved.config, self.context.sources
         heard = {piece.source: gathered.digest(piece.source) for piece in self.context.audio_clips}
         mixing = repr((config.audio, config.extension))
-        sound = sound_digest(
-            self.context.audio_clips, self.settings.timeline, heard, settings=mixing
-        )
+        sound = sound_digest(self.context.audio_clips, self.plan.timeline, heard, settings=mixing)
         encoding = (config.extension, config.output, self._video_settings)
         digests = SliceDigests(
             film=self.resolved,
@@ -109,7 +106,7 @@ class LayerRenderer:
 
     @property
     def _video_settings(self) -> VideoSettings:
-        return video_settings(self.settings.size, self.settings.timeline.fps, self.resolved.config)
+        return video_settings(self.plan.size, self.plan.timeline.fps, self.resolved.config)
 
     def render_slice(self, slice_: FilmSlice, path: Path, shown: OnFrame) -> None:
         """Write one slice; packets of a source that is shown unchanged are copied."""
@@ -141,7 +138,7 @@ class LayerRenderer:
 
     def render_still(self, moment: StillMoment) -> Pixels:
         """Return one frame as BGRA, with its transparency if that is wanted."""
-        size = self.settings.size
+        size = self.plan.size
         background = yuv_colour(self.resolved.config.background)
         scene = Scene(
             size.width_px,
@@ -149,42 +146,40 @@ class LayerRenderer:
             background=background,
             has_alpha=moment.is_transparent,
         )
-        number = Fraction(moment.at_ms, 1000) * self.settings.timeline.fps
+        number = Fraction(moment.at_ms, 1000) * self.plan.timeline.fps
         scene.show(self.layer_stack.scene_items(int(number)))
         return np.ascontiguousarray(rgba_of(scene.picture)[..., [2, 1, 0, 3]])
 
-    def audio_clips(self) -> tuple[PageAudioClip | LayerAudioClip, ...]:
-        """Return what is heard: it is known from the start."""
-        return self.settings.audio_clips
+    def audio_clips(self) -> AudioClips:
+        """Return the audio clips: they are known from the start."""
+        return self.plan.audio_clips
 
     def save_page_audio(self, folder: Path) -> tuple[PageAudio, ...]:
         """Layers have no sound but what is mixed."""
         return ()
 
-    def take_captured_count(self) -> int:
-        """Return how many frames were composed since the last call; the others were repeated."""
-        captured, self._captured_frames = self._captured_frames, 0
-        return captured
-
     def warnings(self) -> tuple[str, ...]:
         """Return what the film's owner should know."""
         found = (*self.context.warnings, *self.context.rasterizer.warnings)
-        return (*self.settings.warnings, *dict.fromkeys(found))
+        return (*self.plan.warnings, *dict.fromkeys(found))
 
-    def record(self) -> dict[str, Any]:
-        """Return how the frames were made."""
-        return {
-            "grabbing": self._grabbing,
-            "fallback_reason": self.fallback_reason,
-            "confinement": self.browser.confinement,
-            "browser": self.browser.version,
-        }
+    def take_record(self) -> CaptureRecord:
+        """Return how the frames since the last call were made."""
+        captured, self._captured_frames = self._captured_frames, 0
+        return CaptureRecord(
+            grabbing=self._grabbing,
+            fallback_reason=self.fallback_reason,
+            confinement=self.browser.confinement,
+            browser=self.browser.version,
+            captured_frames=captured,
+            warnings=self.warnings(),
+        )
 
     def _check_deadline(self, number: int) -> None:
         if time.monotonic() > self._deadline:
             raise FilmTookTooLong(
                 f"not finished after {self.limits.whole_s:g} s, at frame {number} of"
-                f" {self.settings.timeline.frame_count}"
+                f" {self.plan.timeline.frame_count}"
             )
 
 
@@ -207,7 +202,7 @@ def open_layer_renderer(
         try:
             yield LayerRenderer(
                 film,
-                _film_settings(film),
+                _film_plan(film),
                 browser,
                 limits,
                 palette,
@@ -271,12 +266,11 @@ def layer_audio_clips(film: ResolvedTimeline) -> tuple[LayerAudioClip, ...]:
     )
 
 
-def _film_settings(film: ResolvedTimeline) -> FilmSettings:
-    return FilmSettings(
+def _film_plan(film: ResolvedTimeline) -> FilmPlan:
+    return FilmPlan(
         size=FrameSize(film.dimensions.width_px, film.dimensions.height_px),
         timeline=film.timeline,
         audio_clips=layer_audio_clips(film),
-        is_declarative=True,
         warnings=tuple(f"{each.path}: {each.message}" for each in film.warnings),
         mastering=mastering_of(film.config.audio),
         sound_coding=film_container(film.config.extension).audio,

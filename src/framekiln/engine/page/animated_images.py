@@ -1,4 +1,4 @@
-"""Animated pictures of a page: which of those that it was given move, and each of their frames."""
+"""Animated images of a page: detection, and decoding of their frames."""
 
 import base64
 import binascii
@@ -12,13 +12,13 @@ from framekiln.media.images.image_source import ImageSource, Pixels, may_be_anim
 from framekiln.media.sniff import HEAD_BYTES
 
 _DATA: Final = "data:"
-# What is decoded for a page at the same time; the others move as the browser moves them.
+# Images beyond this number are animated by the browser.
 _MOST: Final = 200
 _MOST_STILLS: Final = 2_000
 
 
 class AnimatedImages:
-    """Owned by the page's thread; close it, so that files are closed."""
+    """The images of one page; owned by its thread, and must be closed."""
 
     def __init__(self) -> None:
         self._folder = TemporaryDirectory(prefix="framekiln-pictures-")
@@ -27,13 +27,13 @@ class AnimatedImages:
         self._still: set[str] = set()
 
     def close(self) -> None:
-        """Close all pictures."""
+        """Close all images."""
         for source in self._sources:
             source.close()
         self._folder.cleanup()
 
     def add(self, url: str, body: bytes | Content) -> None:
-        """Remember a picture that the page was given."""
+        """Add an image that the page was served."""
         if url in self._moving or url in self._still:
             return
         head = _part(body, HEAD_BYTES)
@@ -44,7 +44,7 @@ class AnimatedImages:
             self._still.add(url)
 
     def describe(self, written: str | None) -> dict[str, Any]:
-        """Return what all pictures are, by address; `written` is one in a data address."""
+        """Return the facts of all images, by address; `written` is the data URL of one more."""
         return {
             "moving": self._moving,
             "still": sorted(self._still),
@@ -52,13 +52,13 @@ class AnimatedImages:
         }
 
     def rgba(self, number: int, frame: int) -> Pixels:
-        """Return one frame of one picture."""
+        """Return one frame of an image."""
         if number >= len(self._sources):
             raise InvalidInput(f"there is no picture {number}")
         return self._sources[number].rgba(frame)
 
     def _open(self, body: bytes) -> dict[str, Any] | None:
-        """Keep an animated picture, and return what the page needs to know; None for others."""
+        """Open an animated image and return its facts; None for a still image."""
         if len(self._sources) >= _MOST:
             return None
         try:
@@ -66,7 +66,7 @@ class AnimatedImages:
             path.write_bytes(body)
             source = ImageSource(path)
         except FramekilnError:
-            # The browser says better than we what is wrong with it.
+            # The browser reports better what is wrong with the image.
             return None
         if not source.ends_ms:
             source.close()

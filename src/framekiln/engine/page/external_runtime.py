@@ -1,6 +1,6 @@
 """Pages with an external runtime: detection, opening and initialization.
 
-All of it does nothing for a page that uses our elements.
+Nothing here applies to pages that use our elements.
 """
 
 from collections.abc import Iterable, Iterator
@@ -11,11 +11,11 @@ from framekiln.capture.bridged_page import BridgedPage, BridgeWindow, open_bridg
 from framekiln.capture.browser import Browser
 from framekiln.capture.page import FrameSize, Page, open_page
 from framekiln.engine.film_order import FilmOrder
-from framekiln.engine.film_settings import FilmSettings
+from framekiln.engine.film_plan import FilmPlan
 
 
 def has_external_runtime(order: FilmOrder) -> bool:
-    """Tell whether the order is a bundle that brings its runtime; inline HTML uses ours."""
+    """Return whether the order is a bundle with its own runtime; inline HTML uses ours."""
     return order.site is not None and contains_runtime((order.html.encode(), *order.site.scripts()))
 
 
@@ -23,7 +23,7 @@ def has_external_runtime(order: FilmOrder) -> bool:
 def open_page_for(
     order: FilmOrder, browser: Browser, size: FrameSize
 ) -> Iterator[tuple[Page, bool]]:
-    """Open the page that the order needs, for a film of that size; tell if it is of this kind."""
+    """Open the order's page in a window of that size; also return if it has its own runtime."""
     if not has_external_runtime(order):
         with open_page(browser, size) as page:
             yield page, False
@@ -35,23 +35,23 @@ def open_page_for(
         yield bridged, True
 
 
-def initialize_bridge(page: Page, order: FilmOrder, shot: FilmSettings, *, within_s: float) -> None:
-    """Tell the page what will be filmed: the whole film, of which it may show any part."""
+def initialize_bridge(page: Page, order: FilmOrder, plan: FilmPlan, *, within_s: float) -> None:
+    """Tell the page the size, frame rate and length of the whole film."""
     if not isinstance(page, BridgedPage):
         return
-    fps, frame_count = shot.timeline.fps, shot.timeline.frame_count
+    fps, frame_count = plan.timeline.fps, plan.timeline.frame_count
     if order.still is None:
-        window = BridgeWindow(shot.size, fps, frame_count)
+        window = BridgeWindow(plan.size, fps, frame_count)
     else:
-        window = BridgeWindow(shot.size, fps, 1, from_ms=order.still.at_ms, is_still=True)
+        window = BridgeWindow(plan.size, fps, 1, from_ms=order.still.at_ms, is_still=True)
     page.initialize(window, within_s=within_s)
 
 
-# How such a runtime is driven: by the object it looks for, or by the one it offers. Minifiers leave
-# both alone. That a page only waits for elements (EF_REGISTERED) says nothing: it may be for ours.
+# Such a runtime is driven by an object it looks for, or by one it offers; minifiers keep both.
+# A page that only waits for elements (EF_REGISTERED) proves nothing: they may be ours.
 _WORDS: Final = (b"FRAMEGEN_BRIDGE", b"EF_FRAMEGEN")
 
 
 def contains_runtime(texts: Iterable[bytes]) -> bool:
-    """Tell whether any of a bundle's pages and scripts can be driven by itself."""
+    """Return whether any of a bundle's pages and scripts contains an external runtime."""
     return any(word in text for text in texts for word in _WORDS)

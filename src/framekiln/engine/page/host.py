@@ -1,6 +1,6 @@
-"""The host side of the page contract: answers what a page asks for while it is filmed.
+"""The host side of the page contract: answers the requests of a page.
 
-Media facts, decoded video frames, captions and sound samples are asked for under `/__framekiln/`;
+Media facts, decoded video frames, captions and sound samples are requested below `/__framekiln/`;
 everything else is an asset by URL. The page side is `runtime/src/host.ts`.
 """
 
@@ -55,28 +55,28 @@ _READING: Final = ("frame", "peaks")
 _LARGEST_FRAME_PX: Final = 8192
 _LONGEST_WINDOW: Final = 1 << 20
 _MOST: Final = 1 << 20
-# Browsers look at the bytes where a server does not say what they are.
+# Browsers inspect the bytes if the server does not name their type.
 _MAY_BE_PICTURES: Final = ("image/", "application/octet-stream", "binary/octet-stream")
 _MOST_WARNINGS: Final = 20
 _ERROR_STATUS: Final = 400
 _SHORT_NUMBER: Final = re.compile(r"[0-9]{1,9}")
 _DECIMAL: Final = re.compile(r"-?[0-9]{1,12}(\.[0-9]{1,9})?")
-# Such a page may name another host, and show itself to it as it would to its own.
+# An external runtime may use another host for its service, with credentials.
 _CREDENTIALS: Final = (
     ("Access-Control-Allow-Origin", PAGE_URL.rstrip("/")),
     ("Access-Control-Allow-Credentials", "true"),
     ("Access-Control-Allow-Headers", "Authorization, Content-Type, Range"),
 )
-# Page times have five decimals and source times are often whole milliseconds: a picture that is
-# due within half of one is meant.
+# Page times have five decimals, and source times are often whole milliseconds: a picture that is
+# due within half a millisecond counts as due.
 _GRACE_MS: Final = Fraction(1, 2)
 
 
 class PageHost:
-    """Owned by the page's thread; `with` it, so that decoders are closed.
+    """Answers one page, in the page's thread. A context manager, which closes all decoders.
 
-    `service` is there for pages that bring a runtime of their own, which asks one. After `within_s`
-    nothing is answered any more: a page may ask for one slow source after the other.
+    `service` is for pages with an external runtime. After `within_s` no request is answered,
+    because a page may request one slow source after another.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class PageHost:
         self._sounds: dict[str, SourceSamples] = {}
         self._pictures = AnimatedImages()
         self.fetch_errors: dict[str, FramekilnError] = {}
-        """Why each source that could not be had could not."""
+        """The error of each source that could not be fetched or used."""
         by_address: dict[str, Callable[[str], Resource]] = {
             "assets/image": self._file,
             "assets/captions": lambda url: self._captions({"src": url}),
@@ -154,7 +154,7 @@ class PageHost:
         if self._api is not None and parts.path.startswith(API_PREFIX):
             return self._answer_api(self._api, url)
         if parts.path.startswith(FILES_PATH):
-            # The runtime asks so for pictures: any other element's media comes frame by frame.
+            # Only images are requested this way: all other media comes frame by frame.
             return self._file(FILE_ID + unquote(parts.path.removeprefix(FILES_PATH)))
         if self._site is not None and url.startswith(PAGE_URL):
             return self._site.find(parts.path)
@@ -166,7 +166,7 @@ class PageHost:
         return PageNetwork(served, self.lookup, document.author_position)
 
     def refusal(self, url: str) -> str:
-        """Say why a request was refused, and what to do."""
+        """Return why a request was refused, and what to do."""
         parts = urlsplit(url)
         if url.startswith(PAGE_URL) and self._site is not None:
             path = unquote(parts.path)[:200]
@@ -182,12 +182,12 @@ class PageHost:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the film does without: sources that no element fails for, such as backgrounds."""
+        """Warnings about missing sources that fail no element, such as backgrounds."""
         return self.warnings_except(())
 
-    def warnings_except(self, told: Collection[str]) -> tuple[str, ...]:
-        """Return the same without addresses that were told of already."""
-        others = ((url, error) for url, error in self.fetch_errors.items() if url not in told)
+    def warnings_except(self, known: Collection[str]) -> tuple[str, ...]:
+        """Return the warnings without those about known addresses."""
+        others = ((url, error) for url, error in self.fetch_errors.items() if url not in known)
         missing = (f"{url[:200]} could not be used: {error.message}" for url, error in others)
         opaque = (
             f"{url[:200]} is transparent, but a page that brings its own runtime gets it as H.264,"
@@ -207,9 +207,9 @@ class PageHost:
         self.check_sources()
 
     def check_sources(self) -> None:
-        """Raise if the page's own runtime asked for a source that cannot be had.
+        """Raise if an external runtime requested a source that is missing.
 
-        Such runtimes go on without it, and nobody would know that something is missing.
+        Such runtimes continue without it, and the film would silently be wrong.
         """
         for url, error in self._needed.items():
             raise missing_source_error(url, error)
@@ -223,7 +223,7 @@ class PageHost:
             return answer(asked)
         except FramekilnError as error:
             if what in _READING and isinstance(error, RemoteFailed):
-                # It was there when the film began: no fault of the page, which need not hear of it.
+                # The source was there when the film began, so the page is not at fault.
                 raise missing_source_error(_source(asked), error) from error
             return _problem(error)
         except KeyError as missing:
@@ -238,7 +238,7 @@ class PageHost:
         except FramekilnError as error:
             if is_required_source(path, error):
                 self._needed[query.get("url") or query.get("src") or parts.path] = error
-            # One that was fetched in vain is noted by its own address.
+            # A failed fetch is already recorded under the address of its source.
             if all(error is not known for known in self.fetch_errors.values()):
                 self.fetch_errors[url] = error
             answer = _problem(error)
@@ -248,8 +248,8 @@ class PageHost:
         return replace(answer, headers=(*answer.headers, *_CREDENTIALS))
 
     def _remote_resource(self, url: str) -> Resource | None:
-        """Answer as the other server did; None where it could not be asked, so that a `fetch`
-        rejects, as it does in any browser.
+        """Answer as the remote server did; None if it could not be reached, so that a `fetch`
+        rejects as it does in any browser.
         """
         try:
             asset = self._fetch(url)
@@ -321,7 +321,7 @@ class PageHost:
         return Resource(samples.astype("<f4").tobytes(), "application/octet-stream")
 
     def _sound(self, query: Query) -> Resource:
-        """Both channels in turn, for scripts that take the sound of an element."""
+        """Return interleaved samples, for scripts that process the sound of an element."""
         first = _whole(query, "first", least=0, most=_MOST)
         end = first + _whole(query, "count", most=_LONGEST_WINDOW)
         samples = self._samples_of(_source(query)).between(first, end)
@@ -343,13 +343,13 @@ class PageHost:
         return self._facts[url]
 
     def _fetch_played(self, url: str) -> LocalAsset:
-        """Return a source that a page's own runtime plays, and note what it loses by that."""
+        """Return a source that an external runtime plays; record if it loses transparency."""
         if self._probe(url).has_alpha and url not in self._made_opaque:
             self._made_opaque.append(url)
         return self._fetch(url)
 
     def _fetch(self, url: str) -> LocalAsset:
-        # A page may ask again and again; the other server is asked once.
+        # A page may request a source repeatedly; the remote server is asked once.
         if url in self.fetch_errors:
             raise self.fetch_errors[url]
         if url not in self._fetched:
@@ -366,7 +366,7 @@ def _source(query: Query) -> str:
 
 
 def _whole(query: Query, name: str, *, least: int = 1, most: int) -> int:
-    """Read a number that the page's own scripts may have written."""
+    """Read a number from a query, which scripts of the page may have written."""
     text = query[name]
     number = int(text) if _SHORT_NUMBER.fullmatch(text) else -1
     if not least <= number <= most:
@@ -376,7 +376,7 @@ def _whole(query: Query, name: str, *, least: int = 1, most: int) -> int:
 
 def _ms(query: Query) -> Fraction:
     text = query["ms"]
-    # A number with an exponent could take for ever to write out.
+    # A large exponent would make the fraction huge.
     if _DECIMAL.fullmatch(text) is None:
         raise InvalidInput(f"ms is a plain decimal number, not {text[:20]!r}")
     return Fraction(text)

@@ -1,4 +1,4 @@
-"""The render data of a composition: a JSON object that its page finds as `EF_RENDER_DATA`. Pure."""
+"""Render data: a JSON object that a page reads as `EF_RENDER_DATA`. Pure."""
 
 import json
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ MAX_DATA_DEPTH: Final = 64
 
 
 def render_data_json(data: Mapping[str, Any]) -> str:
-    """Return the object as JSON, its names in their order, or raise why it cannot be used."""
+    """Return the object as JSON, in the order of its names; raise if it cannot be used."""
     _check_depth(data)
     try:
         text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

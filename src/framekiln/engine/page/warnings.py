@@ -1,8 +1,7 @@
-"""What the owner of a page should know: what looks like a mistake in it, what it did not get, and
-what it complained of itself.
+"""Warnings about a page: likely mistakes, failed requests, and errors that its scripts reported.
 
-The page is looked at once, before frame 0 (`runtime/src/mistakes.ts`). Nothing here changes a film;
-the one thing that fails is a page that draws nothing for want of its own script.
+The page is examined once, before frame 0 (`runtime/src/mistakes.ts`). Warnings never change a
+film; only a page that draws nothing because its own script is missing fails.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -55,7 +54,7 @@ class PageWarnings:
 
     def __init__(self, page: Page, network: PageNetwork, host: PageHost) -> None:
         self.plan_warnings: tuple[str, ...] = ()
-        """Those that come of the film's plan."""
+        """Warnings of the film's plan."""
         self._page = page
         self.network = network
         self._host = host
@@ -63,7 +62,7 @@ class PageWarnings:
         self._has_looked = False
 
     def check(self) -> None:
-        """Look at the loaded page; raise if it draws nothing for want of its own script."""
+        """Examine the loaded page; raise if it draws nothing because its own script is missing."""
         self._find_mistakes()
         own = [each for each in self._mistakes["scripts"] if each["url"].startswith(PAGE_URL)]
         if self._mistakes["isBlank"] and own:
@@ -153,7 +152,7 @@ class PageWarnings:
 
 
 def _printable(text: str) -> str:
-    """Return what can be stored and shown of a text that a page may have chosen."""
+    """Return the printable part of a text, which the page may have chosen."""
     return "".join(each if each.isprintable() else " " for each in text[:_LONGEST_TEXT])
 
 

@@ -5,10 +5,11 @@ Decodes one frame, because headers are wrong about rotation and transparency. Re
 where the header does not say how long the file is.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from av.audio.stream import AudioStream
 from av.container import InputContainer
@@ -148,3 +149,19 @@ def _measured_ms(container: InputContainer, streams: list[Stream]) -> Fraction:
         end = (packet.pts + (packet.duration or 0)) * packet.time_base * 1000
         end_ms = max(end_ms, end - timeline_shift(packet.stream) * packet.time_base * 1000)
     return end_ms
+
+
+def probe_media_task(
+    args: dict[str, Any], _report: Callable[[dict[str, Any]], None]
+) -> dict[str, Any]:
+    """Probe `source`, for `run_confined`."""
+    facts = probe_media(Path(args["source"]))
+    video, audio = facts.video, facts.audio
+    return {
+        "video_codec": video.codec if video else None,
+        "audio_codec": audio.codec if audio else None,
+        "width_px": video.width_px if video else None,
+        "height_px": video.height_px if video else None,
+        "fps": str(video.fps if video else 0),
+        "duration_ms": round(facts.duration_ms),
+    }

@@ -1,19 +1,20 @@
-"""Job: one worker films slices of a render until none is free.
+"""Job: render slices of a film until none is free, or one still.
 
-The composition is made ready here; `chain` takes slice after slice.
+The order is prepared here; `SliceWorker` renders slice after slice.
 """
 
 import asyncio
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from uuid import UUID
 
 import structlog
 
 from framekiln.composition.layers.config_json import read_stored_config
-from framekiln.engine.film_order import FilmLimits, FilmOrder
+from framekiln.engine.film import make_still
+from framekiln.engine.film_order import FilmLimits, FilmOrder, StillMoment
 from framekiln.engine.film_threads import FilmThreadPool
 from framekiln.engine.page_api import PageServiceBackend
 from framekiln.engine.site import SiteAssets
@@ -24,10 +25,9 @@ from framekiln.kit.ids import OrganizationId, RenderId
 from framekiln.renders.assets import AssetSources, RenderAssets, fetch_site
 from framekiln.renders.bundle import read_index
 from framekiln.renders.cache import RenderCache
-from framekiln.renders.model import Render, SourceKind, output_key
+from framekiln.renders.model import Render, RenderResult, SourceKind, output_key
 from framekiln.renders.output import FilmFormat
-from framekiln.renders.slice_worker import SliceWorker, SliceWorkers
-from framekiln.renders.still import StillRender, still_moment
+from framekiln.renders.slice_worker import SliceWorker, SliceWorkerServices
 from framekiln.renders.worker import RenderWorker, SliceProgress, fail_render_on_last_attempt
 from framekiln.storage.blob_store import BlobStore
 
@@ -46,12 +46,12 @@ class FilmRender:
     page_service_for: Callable[
         [OrganizationId, asyncio.AbstractEventLoop, Path], PageServiceBackend
     ]
-    """What answers, for an organization, the pages that expect a service behind them; it may write
-    into the folder.
+    """Makes the service that pages with an external runtime expect, for an organization; it may
+    write into the folder.
     """
 
     async def __call__(self, job: JobContext) -> None:
-        """Film what can be filmed now."""
+        """Render what is left of the film."""
         render_id = RenderId(UUID(job.args["render_id"]))
         with structlog.contextvars.bound_contextvars(render_id=str(render_id)):
             async with fail_render_on_last_attempt(self.worker, render_id, job):
@@ -66,20 +66,22 @@ class FilmRender:
             assets = RenderAssets(self.sources, render, folder=folder, loop=loop)
             order = await self._order(render, assets, folder)
             if order.still is not None:
-                await self._shoot_still(render, order, job)
+                await self._make_still(render, order, folder / "still", job)
                 return
-            async with SliceProgress(self.worker) as reports:
-                parts = SliceWorkers(self.worker, self.blobs, self.jobs, self.limits, self.cache)
-                chain = SliceWorker(parts, render, job, order, folder, loop, reports)
-                await self.film_threads.run(chain.run)
+            services = SliceWorkerServices(
+                self.worker, self.blobs, self.jobs, self.limits, self.cache
+            )
+            async with SliceProgress(self.worker) as progress:
+                slices = SliceWorker(services, render, job, order, folder, loop, progress)
+                await self.film_threads.run(slices.run)
 
     async def _order(self, render: Render, assets: RenderAssets, folder: Path) -> FilmOrder:
+        request = render.request
         order = FilmOrder(
-            html="",
-            width_px=render.options.width_px,
-            height_px=render.options.height_px,
-            fps=render.options.fps,
-            duration_ms=render.options.duration_ms,
+            width_px=request.width_px,
+            height_px=request.height_px,
+            fps=request.fps,
+            duration_ms=request.duration_ms,
             assets=assets,
             still=still_moment(render),
             data=None if render.data_key is None else await self._data(render.data_key),
@@ -87,7 +89,7 @@ class FilmRender:
                 render.organization_id, asyncio.get_running_loop(), folder
             ),
         )
-        if render.source_kind is SourceKind.LAYERS:
+        if request.source_kind is SourceKind.LAYERS:
             stored = await self.blobs.get(render.source_key)
             read = await asyncio.to_thread(read_stored_config, stored)
             return replace(order, layers=read.config)
@@ -100,11 +102,35 @@ class FilmRender:
     async def _data(self, key: str) -> str:
         return (await self.blobs.get(key)).decode()
 
-    async def _shoot_still(self, render: Render, order: FilmOrder, job: JobContext) -> None:
-        assert not isinstance(render.output, FilmFormat)
-        still = StillRender(order, self.limits, render.output)
-        await self.film_threads.run(still.shoot)
+    async def _make_still(
+        self, render: Render, order: FilmOrder, path: Path, job: JobContext
+    ) -> None:
+        output = render.request.output
+        assert order.still is not None
+        assert not isinstance(output, FilmFormat)
+        still = await self.film_threads.run(
+            lambda browser, _: make_still(order, browser, path, output, limits=self.limits)
+        )
         key = output_key(render, attempt=job.attempt)
-        await self.blobs.put(key, still.data)
-        made = still.result(output_key=key)
-        await retry_while_database_down(lambda: self.worker.complete(render.id, made))
+        await self.blobs.put_file(key, path)
+        result = RenderResult(
+            width_px=still.plan.size.width_px,
+            height_px=still.plan.size.height_px,
+            fps=still.plan.timeline.fps,
+            duration_ms=order.still.at_ms,
+            output_key=key,
+            byte_size=(await asyncio.to_thread(path.stat)).st_size,
+            record=asdict(still.record),
+        )
+        await retry_while_database_down(lambda: self.worker.complete(render.id, result))
+
+
+def still_moment(render: Render) -> StillMoment | None:
+    """Return the moment of a still; None when the render is a film."""
+    request = render.request
+    if isinstance(request.output, FilmFormat):
+        return None
+    return StillMoment(
+        at_ms=request.duration_ms or 0,
+        is_transparent=getattr(request.output, "transparency", False),
+    )

@@ -1,4 +1,4 @@
-"""Jobs beside the pictures: mix a render's sound; join slices and sound into the output."""
+"""Jobs: mix the sound of a render; join its slices and sound into the output."""
 
 import asyncio
 import tempfile
@@ -9,8 +9,8 @@ from uuid import UUID
 
 from framekiln.engine.assets import Assets, TrackedAssets
 from framekiln.engine.audio_mix import mix_audio
+from framekiln.engine.film_plan import COPIED_SLICE, FilmPlan
 from framekiln.engine.site import SiteAssets
-from framekiln.engine.slices import COPIED_SLICE
 from framekiln.jobs.failures import retry_while_database_down
 from framekiln.jobs.model import JobContext
 from framekiln.kit.ids import RenderId
@@ -19,7 +19,6 @@ from framekiln.renders.assets import AssetSources, RenderAssets, fetch_site
 from framekiln.renders.cache import RenderCache, joined_film_digest
 from framekiln.renders.model import FinishedSlice, Render, RenderResult, output_key, sound_key
 from framekiln.renders.output import container_of
-from framekiln.renders.plan import RenderPlan
 from framekiln.renders.worker import RenderWorker, fail_render_on_last_attempt
 from framekiln.storage.blob_store import BlobStore
 
@@ -34,26 +33,26 @@ class MixSound:
     cache: RenderCache
 
     async def __call__(self, job: JobContext) -> None:
-        """Mix all sounds of the plan into one track."""
+        """Mix the audio clips of the plan into one track."""
         render_id = RenderId(UUID(job.args["render_id"]))
         async with fail_render_on_last_attempt(self.worker, render_id, job):
             render = await self.worker.get(render_id)
             if render is None or render.plan is None:
                 return
             key = sound_key(render, job_id=job.job_id, attempt=job.attempt)
-            plan = RenderPlan.from_json(render.plan)
+            plan = FilmPlan.from_json(render.plan)
             digest = plan.sound_digest
             if not await self.cache.copy_sound(render, plan, to_key=key):
                 digest = await self._mix(render, plan, key)
                 await self.cache.add(render, digest, key=key, record={})
             finished = await self.worker.finish_sound(
-                render_id, blob_key=key, digest=digest, mixed=plan.sounds
+                render_id, blob_key=key, digest=digest, mixed=plan.audio_clips
             )
             if not finished:
                 await self.blobs.delete(key)
 
-    async def _mix(self, render: Render, plan: RenderPlan, key: str) -> str | None:
-        """Mix; return what it was made of, if that is what was planned."""
+    async def _mix(self, render: Render, plan: FilmPlan, key: str) -> str | None:
+        """Mix and store the sound; return its digest if its sources are still those of the plan."""
         with tempfile.TemporaryDirectory(prefix="framekiln-sound-") as name:
             folder = Path(name)
             assets: Assets = RenderAssets(
@@ -62,22 +61,22 @@ class MixSound:
                 folder=folder,
                 loop=asyncio.get_running_loop(),
             )
-            if render.is_bundle and plan.sounds:
+            if render.is_bundle and plan.audio_clips:
                 assets = SiteAssets(await fetch_site(render, self.blobs, folder), assets)
             path = folder / "sound.mp4"
-            watched = TrackedAssets(assets)
+            tracked = TrackedAssets(assets)
             await asyncio.to_thread(
                 mix_audio,
-                plan.sounds,
+                plan.audio_clips,
                 plan.timeline,
-                watched,
+                tracked,
                 path,
                 mastering=plan.mastering,
                 coding=plan.sound_coding,
             )
             await self.blobs.put_file(key, path)
             for source, digest in plan.sound_sources.items():
-                if await asyncio.to_thread(watched.digest, source) != digest:
+                if await asyncio.to_thread(tracked.digest, source) != digest:
                     return None
             return plan.sound_digest
 
@@ -90,23 +89,23 @@ class JoinRender:
     blobs: BlobStore
 
     async def __call__(self, job: JobContext) -> None:
-        """Make the output, record it, and clear the parts away."""
+        """Make the output, complete the render, and delete the parts."""
         render_id = RenderId(UUID(job.args["render_id"]))
         async with fail_render_on_last_attempt(self.worker, render_id, job):
             render = await self.worker.get(render_id)
             if render is None or render.plan is None or render.sound_key is None:
                 return
             parts = await self.worker.finished_slices(render_id)
-            made = await self._join(render, RenderPlan.from_json(render.plan), parts, job.attempt)
+            result = await self._join(render, FilmPlan.from_json(render.plan), parts, job.attempt)
             digest = joined_film_digest(render, parts)
             await retry_while_database_down(
-                lambda: self.worker.complete(render_id, made, film_digest=digest)
+                lambda: self.worker.complete(render_id, result, film_digest=digest)
             )
             for key in [render.sound_key, *(part.blob_key for part in parts)]:
                 await self.blobs.delete(key)
 
     async def _join(
-        self, render: Render, plan: RenderPlan, parts: list[FinishedSlice], attempt: int
+        self, render: Render, plan: FilmPlan, parts: list[FinishedSlice], attempt: int
     ) -> RenderResult:
         assert render.sound_key is not None
         with tempfile.TemporaryDirectory(prefix="framekiln-join-") as name:
@@ -121,7 +120,7 @@ class JoinRender:
                 slices,
                 sound,
                 output,
-                container=container_of(render.output),
+                container=container_of(render.request.output),
                 fps=plan.timeline.fps,
             )
             key = output_key(render, attempt=attempt)
@@ -138,15 +137,15 @@ class JoinRender:
         )
 
 
-_OF_ONE_SLICE: Final = ("digest", "reused")
+_SLICE_FIELDS: Final = ("digest", "reused")
 
 
 def merge_records(records: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return one record for the whole film; where slices differ, the worse is told."""
+    """Return one record for the whole film; a slice with a fallback decides where they differ."""
     worst = next((r for r in records if r["fallback_reason"]), records[0])
     warnings = dict.fromkeys(warning for record in records for warning in record["warnings"])
     return {
-        **{name: value for name, value in worst.items() if name not in _OF_ONE_SLICE},
+        **{name: value for name, value in worst.items() if name not in _SLICE_FIELDS},
         "captured_frames": sum(record["captured_frames"] for record in records),
         "slices": len(records),
         "reused_slices": sum("reused" in record for record in records),

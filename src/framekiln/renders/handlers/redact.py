@@ -1,7 +1,7 @@
 """Job: make a redacted copy of a file, with boxes hidden and sound muted.
 
-A stranger's film is decoded in a confined child, which gets the order and nothing else of ours.
-Runs again from the start when its worker died; the output is there whole or not at all.
+The film is untrusted, so a confined child process decodes it. If the worker dies, the job starts
+again from the beginning.
 """
 
 import json
@@ -27,7 +27,7 @@ from framekiln.renders.worker import RenderWorker, fail_render_on_last_attempt
 from framekiln.storage.blob_store import BlobStore
 
 REDACTION_TASK: Final = "framekiln.engine.redaction:task"
-# Like splitting a file whose pictures have to be encoded anew.
+# The same limits as for splitting a file with re-encoding.
 _LIMITS: Final = ResourceLimits(
     cpu_s=8 * 3600, memory_bytes=4 << 30, file_bytes=8 << 30, wall_s=4 * 3600
 )
@@ -52,11 +52,11 @@ class RedactFile:
 
     async def _redact(self, render: Render, job: JobContext) -> None:
         with open_workplace("redact") as place:
-            made = await self._make(render, place, output_key(render, attempt=job.attempt))
+            result = await self._make(render, place, output_key(render, attempt=job.attempt))
         unused = [output_key(render, attempt=each) for each in range(1, job.attempt)]
-        if not await retry_while_database_down(lambda: self.worker.complete(render.id, made)):
-            unused = [made.output_key]
-        # Also what a worker left that died before it could say so.
+        if not await retry_while_database_down(lambda: self.worker.complete(render.id, result)):
+            unused = [result.output_key]
+        # Includes the output of an attempt that died before it completed the render.
         for key in unused:
             await self.blobs.delete(key)
 
@@ -91,6 +91,6 @@ class RedactFile:
 
 
 def _thousandths(word: Mapping[str, Any]) -> int:
-    """Return what a child says, which may be anything, as a part of all its work."""
+    """Return the progress in a child's report, which may contain anything."""
     told = word.get("thousandths")
     return min(1000, max(0, told)) if isinstance(told, int) else 0

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Final, TypeVar
 
-from framekiln.engine.slices import cut_slices
+from framekiln.engine.film_plan import FilmPlan, cut_slices
 from framekiln.kit.errors import NotFound
 from framekiln.media.segments.film_segments import (
     audio_bounds,
@@ -23,7 +23,6 @@ from framekiln.media.segments.film_segments import (
     video_segments,
 )
 from framekiln.renders.model import FinishedSlice, Render, render_prefix
-from framekiln.renders.plan import RenderPlan
 from framekiln.renders.service import Renders
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
@@ -56,7 +55,7 @@ class _PlayableFilm:
     """A film as far as it can be watched: whole slices from its start."""
 
     render: Render
-    plan: RenderPlan
+    plan: FilmPlan
     frame_counts: tuple[int, ...]
     slices: tuple[FinishedSlice, ...]
     """Those that can be watched while it is made; empty when it is over."""
@@ -163,8 +162,10 @@ class HlsStreams:
             )
         if video.is_failed or render.plan is None or (not video.is_ready and not render.sound_key):
             raise video_not_ready(video)
-        plan = RenderPlan.from_json(render.plan)
-        counts = tuple(each.frame_count for each in cut_slices(plan.timeline, render.slice_ms))
+        plan = FilmPlan.from_json(render.plan)
+        counts = tuple(
+            each.frame_count for each in cut_slices(plan.timeline, render.request.slice_ms)
+        )
         if video.is_ready:
             return _PlayableFilm(render, plan, counts, ())
         done = await self.renders.finished_slices(render.id)

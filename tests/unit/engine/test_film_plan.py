@@ -7,7 +7,7 @@ import pytest
 from framekiln.capture.page import FrameSize, PageFacts
 from framekiln.engine.errors import LengthUnknown
 from framekiln.engine.film_order import FilmOrder
-from framekiln.engine.film_settings import even_size, resolve_film_settings
+from framekiln.engine.film_plan import even_size, plan_page_film
 from framekiln.kit.errors import InvalidInput
 from framekiln.timeline import Timeline
 
@@ -17,30 +17,30 @@ SAID = PageFacts(640, 360, 29.97, 2000)
 
 def test_the_order_overrides_the_page() -> None:
     order = FilmOrder("", width_px=320, height_px=180, fps=Fraction(10), duration_ms=500)
-    shot = resolve_film_settings(order, SAID)
-    assert (shot.size, shot.timeline) == (FrameSize(320, 180), Timeline(Fraction(10), 5))
+    plan = plan_page_film(order, SAID)
+    assert (plan.size, plan.timeline) == (FrameSize(320, 180), Timeline(Fraction(10), 5))
 
 
 def test_the_page_overrides_the_defaults() -> None:
-    shot = resolve_film_settings(FilmOrder(""), SAID)
-    assert shot.size == FrameSize(640, 360)
-    assert shot.timeline == Timeline(Fraction(30000, 1001), 60)
+    plan = plan_page_film(FilmOrder(""), SAID)
+    assert plan.size == FrameSize(640, 360)
+    assert plan.timeline == Timeline(Fraction(30000, 1001), 60)
 
 
 def test_defaults_without_order_and_page() -> None:
-    shot = resolve_film_settings(FilmOrder("", duration_ms=1000), NOTHING)
-    assert (shot.size, shot.timeline) == (FrameSize(1280, 720), Timeline(Fraction(30), 30))
+    plan = plan_page_film(FilmOrder("", duration_ms=1000), NOTHING)
+    assert (plan.size, plan.timeline) == (FrameSize(1280, 720), Timeline(Fraction(30), 30))
 
 
 def test_size_rate_and_length_are_resolved_independently() -> None:
     order = FilmOrder("", height_px=100, duration_ms=100)
-    shot = resolve_film_settings(order, PageFacts(200, 999, None, 5))
-    assert (shot.size, shot.timeline) == (FrameSize(200, 100), Timeline(Fraction(30), 3))
+    plan = plan_page_film(order, PageFacts(200, 999, None, 5))
+    assert (plan.size, plan.timeline) == (FrameSize(200, 100), Timeline(Fraction(30), 3))
 
 
 def test_an_unknown_length_is_refused() -> None:
     with pytest.raises(LengthUnknown, match="neither data-duration-ms nor a finite animation"):
-        resolve_film_settings(FilmOrder(""), NOTHING)
+        plan_page_film(FilmOrder(""), NOTHING)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_an_unknown_length_is_refused() -> None:
 )
 def test_a_page_outside_the_limits_is_refused(facts: PageFacts) -> None:
     with pytest.raises(InvalidInput):
-        resolve_film_settings(FilmOrder(""), facts)
+        plan_page_film(FilmOrder(""), facts)
 
 
 @pytest.mark.parametrize(
