@@ -5,7 +5,7 @@ It is written as every type is: one module, with nothing of it anywhere else.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from framekiln.pipelines.definition.model import Step, StepSettings
 from framekiln.pipelines.definition.step_rules import DefinitionWarning, TypedGraph
@@ -14,16 +14,16 @@ from framekiln.pipelines.execution.step_type import StepServices, StepType
 from framekiln.pipelines.execution.step_work import StepWork
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.scheduling.run_state import MediaState
+from framekiln.pipelines.schema.field_types import IntegerBetween
 from framekiln.pipelines.schema.issues import IssueCode, Location
-from framekiln.pipelines.schema.shapes import OneOf, WholeNumber
 
 
 @dataclass(frozen=True, kw_only=True)
 class CountTracksSettings(StepSettings):
     """`with` of a count_tracks step."""
 
-    track_type: Annotated[str, OneOf(("audio", "video"))]
-    maximum: Annotated[int, WholeNumber(1, 100)] = 10
+    track_type: Literal["audio", "video"]
+    maximum: Annotated[int, IntegerBetween(1, 100)] = 10
 
 
 class CountTracksStep(StepType):

@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TypeVar
 
 from fastapi import Request
 from fastapi.exceptions import RequestValidationError
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from framekiln.api.errors import MalformedJson
 from framekiln.api.unknown_fields import NAMES_UNKNOWN, note_unknown_fields
@@ -97,13 +97,14 @@ def parse_json(raw: bytes) -> Any:
     return value
 
 
-def json_body(model: type[BaseModel], *, names_unknown: bool = True) -> dict[str, Any]:
+def json_body(model: Any, *, names_unknown: bool = True) -> dict[str, Any]:
     """Return the `openapi_extra` of a route that reads `model` with `read_json`.
 
     `names_unknown` says whether its response has warnings about unknown fields.
     """
-    schema = model.model_json_schema(ref_template=REFERENCE)
-    is_required = bool(schema.get("required"))
+    schema = TypeAdapter(model).json_schema(ref_template=REFERENCE)
+    # One of several forms is there, whichever.
+    is_required = bool(schema.get("required")) or "oneOf" in schema
     return {
         "requestBody": {
             "required": is_required,

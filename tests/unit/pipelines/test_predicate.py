@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from framekiln.pipelines.definition.predicate import Comparison, Not, Operator, evaluate
-from framekiln.pipelines.definition.predicate_reader import PredicateReader
+from framekiln.pipelines.definition.predicate_form import PredicateContext, PredicateField
 from framekiln.pipelines.schema.issues import Location, ValidationIssue
+from framekiln.pipelines.schema.records import read as read_as
 from tests.unit.pipelines.definitions import predicates
 
 VIEW = {
@@ -32,7 +33,9 @@ VIEW = {
 
 def read(value: Any, namespaces: tuple[str, ...] = ("n",)) -> Any:
     issues: list[ValidationIssue] = []
-    predicate = PredicateReader(namespaces).read(value, Location(issues) / "when")
+    context = PredicateContext(namespaces=namespaces)
+    kind: Any = PredicateField
+    predicate = read_as(kind, value, Location(issues) / "when", context=context)
     return [(issue.path, issue.code.value) for issue in issues] if issues else predicate
 
 

@@ -3,11 +3,10 @@
 from fastapi import APIRouter, Request, Response
 
 from framekiln.api.auth import services_of
-from framekiln.api.bodies import read_json_value
+from framekiln.api.bodies import json_body, read_json_value
 from framekiln.api.v1.pipeline_access import IdempotencyKey, PipelineCaller, parse_path_id
 from framekiln.api.v1.pipeline_bodies import BatchCreated, BatchDetail, BatchInfo, BatchList
 from framekiln.api.v1.pipeline_pages import PageParameters
-from framekiln.api.v1.pipeline_schemas import record_body
 from framekiln.pipelines.errors import BatchNotFound
 from framekiln.pipelines.model.ids import BatchId
 from framekiln.pipelines.services.requests import BatchRequest, read_batch
@@ -21,7 +20,7 @@ MAX_BODY_BYTES = 4 << 20
 @router.post(
     "/pipeline-batches",
     status_code=201,
-    openapi_extra=record_body(BatchRequest),
+    openapi_extra=json_body(BatchRequest, names_unknown=False),
     summary="Run a pipeline over many files",
     responses={
         200: {"model": BatchCreated, "description": "The batch that was created with this key"}

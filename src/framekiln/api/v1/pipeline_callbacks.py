@@ -4,69 +4,20 @@ The address itself is the secret, so no API key is needed.
 """
 
 import json
-from typing import Any, Final
+from typing import Any
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
 from framekiln.api.auth import services_of
-from framekiln.api.bodies import read_bytes
+from framekiln.api.bodies import json_body, read_bytes
 from framekiln.api.errors import MalformedJson
 from framekiln.api.v1.pipeline_bodies import Instant, iso
-from framekiln.api.v1.pipeline_schemas import described_body
 from framekiln.kit.errors import TooLarge
 from framekiln.pipelines.endpoints.attempt_result import MAX_RESPONSE_BYTES
-from framekiln.pipelines.endpoints.callback_body import (
-    CODE,
-    MAX_CODE_CHARS,
-    MAX_MESSAGE_CHARS,
-    read_callback,
-)
+from framekiln.pipelines.endpoints.callback_body import CallbackBody, read_callback
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])
-
-
-def _one_of(status: str, **properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["status", *(name for name in properties if name == "error")],
-        "properties": {"status": {"const": status}, **properties},
-    }
-
-
-_ERROR: Final = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["message"],
-    "properties": {
-        "message": {"type": "string", "minLength": 1, "maxLength": MAX_MESSAGE_CHARS},
-        "code": {
-            "type": ["string", "null"],
-            "pattern": f"^{CODE.pattern}$",
-            "maxLength": MAX_CODE_CHARS,
-        },
-        "retryable": {"type": ["boolean", "null"]},
-    },
-}
-_OUTPUT: Final = {
-    "type": ["object", "null"],
-    "properties": {
-        "metadata": {"type": ["object", "null"]},
-        "annotations": {"type": ["array", "null"], "items": {"type": "object"}},
-    },
-}
-CALLBACK: Final = described_body(
-    {
-        "type": "object",
-        "required": ["status"],
-        "oneOf": [
-            _one_of("heartbeat"),
-            _one_of("succeeded", output=_OUTPUT),
-            _one_of("failed", error=_ERROR),
-        ],
-    }
-)
 
 
 class CallbackRecorded(BaseModel):
@@ -79,7 +30,7 @@ class CallbackRecorded(BaseModel):
 
 @router.post(
     "/pipeline-callbacks/{callback_id}",
-    openapi_extra=CALLBACK,
+    openapi_extra=json_body(CallbackBody, names_unknown=False),
     summary="Report the result of a step",
 )
 async def receive_callback(request: Request, callback_id: str) -> CallbackRecorded:

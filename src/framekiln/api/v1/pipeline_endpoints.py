@@ -3,11 +3,10 @@
 from fastapi import APIRouter, Request, Response
 
 from framekiln.api.auth import services_of
-from framekiln.api.bodies import read_json_value
+from framekiln.api.bodies import json_body, read_json_value
 from framekiln.api.v1.pipeline_access import MAX_BODY_BYTES, PipelineCaller, parse_path_id
 from framekiln.api.v1.pipeline_bodies import EndpointInfo, EndpointList, EndpointWithSecret
 from framekiln.api.v1.pipeline_pages import ArchivableParameters
-from framekiln.api.v1.pipeline_schemas import record_body
 from framekiln.pipelines.errors import EndpointNotFound
 from framekiln.pipelines.model.ids import EndpointId
 from framekiln.pipelines.services.requests import EndpointRequest, read_body
@@ -30,7 +29,7 @@ async def list_endpoints(
 @router.post(
     "/pipeline-endpoints",
     status_code=201,
-    openapi_extra=record_body(EndpointRequest),
+    openapi_extra=json_body(EndpointRequest, names_unknown=False),
     summary="Register an endpoint",
 )
 async def create_endpoint(

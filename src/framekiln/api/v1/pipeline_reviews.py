@@ -5,42 +5,18 @@ from typing import Any
 from fastapi import APIRouter, Request
 
 from framekiln.api.auth import services_of
-from framekiln.api.bodies import read_json_value
+from framekiln.api.bodies import json_body, read_json_value
 from framekiln.api.v1.pipeline_access import MAX_BODY_BYTES, PipelineCaller, parse_path_id
 from framekiln.api.v1.pipeline_bodies import ReviewInfo, ReviewList
 from framekiln.api.v1.pipeline_pages import ReviewParameters
-from framekiln.api.v1.pipeline_schemas import described_body, record_body
 from framekiln.pipelines.errors import ReviewNotFound, invalid_request
 from framekiln.pipelines.model.ids import ReviewId
 from framekiln.pipelines.model.review import Decision, Reviewer, ReviewStatus
 from framekiln.pipelines.outputs.corrections import Correction, check_correction
 from framekiln.pipelines.outputs.model import MAX_OUTPUT_BYTES
-from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
-from framekiln.pipelines.services.requests import RejectRequest, read_body
+from framekiln.pipelines.services.requests import ApproveRequest, RejectRequest, read_body
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])
-
-APPROVAL = described_body(
-    {
-        "type": "object",
-        "additionalProperties": False,
-        "properties": {
-            "metadata_patch": {
-                "anyOf": [
-                    {
-                        "type": "object",
-                        "additionalProperties": False,
-                        "properties": {
-                            "annotations": {"type": "array", "items": {"type": "object"}},
-                            "reviewed_kinds": {"type": "array", "items": {"type": "string"}},
-                        },
-                    },
-                    {"type": "null"},
-                ]
-            }
-        },
-    }
-)
 
 
 @router.get("/pipeline-reviews", summary="List review tasks")
@@ -63,7 +39,9 @@ async def get_review(request: Request, caller: PipelineCaller, review_id: str) -
 
 
 @router.post(
-    "/pipeline-reviews/{review_id}/approve", openapi_extra=APPROVAL, summary="Approve, or correct"
+    "/pipeline-reviews/{review_id}/approve",
+    openapi_extra=json_body(ApproveRequest, names_unknown=False),
+    summary="Approve, or correct",
 )
 async def approve_review(request: Request, caller: PipelineCaller, review_id: str) -> ReviewInfo:
     """Continue the run, with corrected annotations if there are any."""
@@ -74,7 +52,7 @@ async def approve_review(request: Request, caller: PipelineCaller, review_id: st
 
 @router.post(
     "/pipeline-reviews/{review_id}/reject",
-    openapi_extra=record_body(RejectRequest),
+    openapi_extra=json_body(RejectRequest, names_unknown=False),
     summary="Reject",
 )
 async def reject_review(request: Request, caller: PipelineCaller, review_id: str) -> ReviewInfo:
@@ -93,16 +71,10 @@ async def _decide(
 
 def _correction(body: Any) -> Correction | None:
     """Return the reviewer's corrections, or raise; None without a patch."""
-    if not isinstance(body, dict):
-        raise invalid_request([ValidationIssue("", IssueCode.TYPE)])
-    unknown = [
-        ValidationIssue(name, IssueCode.UNKNOWN_FIELD) for name in body if name != "metadata_patch"
-    ]
-    if unknown:
-        raise invalid_request(unknown)
-    if body.get("metadata_patch") is None:
+    patch = read_body(ApproveRequest, body).metadata_patch
+    if patch is None:
         return None
-    checked = check_correction(body["metadata_patch"])
+    checked = check_correction(patch)
     if isinstance(checked, Correction):
         return checked
     raise invalid_request(checked)

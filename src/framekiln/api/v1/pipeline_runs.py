@@ -3,7 +3,7 @@
 from fastapi import APIRouter, Request, Response
 
 from framekiln.api.auth import services_of
-from framekiln.api.bodies import read_json_value
+from framekiln.api.bodies import json_body, read_json_value
 from framekiln.api.v1.pipeline_access import (
     MAX_BODY_BYTES,
     IdempotencyKey,
@@ -13,7 +13,6 @@ from framekiln.api.v1.pipeline_access import (
 from framekiln.api.v1.pipeline_bodies import OutputItem, OutputList
 from framekiln.api.v1.pipeline_pages import PageParameters, RunParameters, write_cursor
 from framekiln.api.v1.pipeline_run_bodies import RunCreated, RunInfo, RunList
-from framekiln.api.v1.pipeline_schemas import record_body
 from framekiln.pipelines.errors import RunNotFound
 from framekiln.pipelines.model.ids import RunId
 from framekiln.pipelines.services.requests import RunRequest, read_body
@@ -24,7 +23,7 @@ router = APIRouter(prefix="/api/v1", tags=["pipelines"])
 @router.post(
     "/pipeline-runs",
     status_code=201,
-    openapi_extra=record_body(RunRequest),
+    openapi_extra=json_body(RunRequest, names_unknown=False),
     summary="Run a pipeline over a file",
     responses={200: {"model": RunCreated, "description": "The run that was created with this key"}},
 )

@@ -1,11 +1,12 @@
 """/api/v1/pipelines: named graphs of steps, and their versions (spec 4.7)."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Request, Response
 
 from framekiln.api.auth import services_of
-from framekiln.api.bodies import read_json_value
+from framekiln.api.bodies import json_body, read_json_value
 from framekiln.api.v1.pipeline_access import MAX_DEFINITION_BYTES, PipelineCaller, parse_path_id
 from framekiln.api.v1.pipeline_bodies import (
     PipelineCreated,
@@ -18,13 +19,24 @@ from framekiln.api.v1.pipeline_bodies import (
     WarningInfo,
 )
 from framekiln.api.v1.pipeline_pages import ArchivableParameters, PageParameters
-from framekiln.api.v1.pipeline_schemas import DEFINITION, described_body, record_body
+from framekiln.pipelines.definition.validation import definition_form
 from framekiln.pipelines.errors import PipelineNotFound, VersionNotFound, invalid_request
 from framekiln.pipelines.model.ids import PipelineId
+from framekiln.pipelines.schema.field_types import Unchecked
 from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
-from framekiln.pipelines.services.requests import PipelineName, read_body
+from framekiln.pipelines.services.requests import PipelineRequest, read_body
+from framekiln.pipelines.wiring import STEP_TYPES
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])
+
+DEFINITION: Final = definition_form(STEP_TYPES)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CreatePipeline(PipelineRequest):
+    """A pipeline with its first version."""
+
+    definition: Annotated[Any, Unchecked(DEFINITION)]
 
 
 @router.get("/pipelines", summary="List pipelines")
@@ -42,7 +54,7 @@ async def list_pipelines(
 @router.post(
     "/pipelines",
     status_code=201,
-    openapi_extra=record_body(PipelineName, definition=DEFINITION),
+    openapi_extra=json_body(CreatePipeline, names_unknown=False),
     summary="Create a pipeline",
 )
 async def create_pipeline(request: Request, caller: PipelineCaller) -> PipelineCreated:
@@ -98,7 +110,7 @@ async def list_versions(
 @router.post(
     "/pipelines/{pipeline_id}/versions",
     status_code=201,
-    openapi_extra=described_body(DEFINITION),
+    openapi_extra=json_body(DEFINITION, names_unknown=False),
     summary="Add a version",
     responses={
         200: {"model": VersionCreated, "description": "A version with the same digest exists"}
@@ -149,11 +161,8 @@ async def _detail(
 def _named_definition(body: Any) -> tuple[str, Any]:
     if isinstance(body, dict) and "definition" not in body:
         raise invalid_request([ValidationIssue("definition", IssueCode.REQUIRED)])
-    rest = body
-    if isinstance(body, dict):
-        rest = {key: value for key, value in body.items() if key != "definition"}
-    named = read_body(PipelineName, rest)
-    return named.name, body["definition"]
+    asked = read_body(PipelineRequest, body)
+    return asked.name, asked.definition
 
 
 def _pipeline_id(text: str) -> PipelineId:

@@ -6,10 +6,11 @@ from functools import cached_property
 
 from framekiln.pipelines.definition import graph
 from framekiln.pipelines.definition.predicate import Predicate
+from framekiln.pipelines.schema.records import Record
 
 
 @dataclass(frozen=True, kw_only=True)
-class StepSettings:
+class StepSettings(Record):
     """`with` of a step; a type that has settings extends it."""
 
 

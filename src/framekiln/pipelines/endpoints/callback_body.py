@@ -2,41 +2,57 @@
 
 import re
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import Field, Strict
 
 from framekiln.jobs.failures import Failure
 from framekiln.pipelines.endpoints.attempt_result import AttemptFailed
 from framekiln.pipelines.endpoints.errors import EndpointFailed
 from framekiln.pipelines.errors import invalid_request
+from framekiln.pipelines.outputs.validation import OutputForm
+from framekiln.pipelines.schema.field_types import Text, Unchecked
 from framekiln.pipelines.schema.issues import IssueCode, Location, ValidationIssue, sorted_issues
-from framekiln.pipelines.schema.records import read_record, report_unknown
-from framekiln.pipelines.schema.shapes import Text
+from framekiln.pipelines.schema.records import Record, read
 
 MAX_MESSAGE_CHARS: Final = 1000
 MAX_CODE_CHARS: Final = 64
 CODE: Final = re.compile(r"[a-z][a-z0-9_]*")
-STATUSES: Final = ("heartbeat", "succeeded", "failed")
-
-
-@dataclass(frozen=True)
-class Flag:
-    """True or false."""
-
-    def read(self, value: Any, place: Location) -> bool | None:
-        """Return it, or report."""
-        if not isinstance(value, bool):
-            place.report(IssueCode.TYPE)
-            return None
-        return value
 
 
 @dataclass(frozen=True, kw_only=True)
-class CallbackError:
+class CallbackError(Record):
     """`error` of a callback that failed."""
 
     message: Annotated[str, Text(maximum=MAX_MESSAGE_CHARS)]
     code: Annotated[str | None, Text(maximum=MAX_CODE_CHARS, pattern=CODE)] = None
-    retryable: Annotated[bool | None, Flag()] = None
+    retryable: Annotated[bool | None, Strict()] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeartbeatBody(Record):
+    """Says that the endpoint is still at it."""
+
+    status: Literal["heartbeat"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SucceededBody(Record):
+    """Brings an output."""
+
+    status: Literal["succeeded"]
+    output: Annotated[Any, Unchecked(OutputForm | None)] = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailedBody(Record):
+    """Says why there is no output."""
+
+    status: Literal["failed"]
+    error: CallbackError
+
+
+CallbackBody = Annotated[HeartbeatBody | SucceededBody | FailedBody, Field(discriminator="status")]
 
 
 @dataclass(frozen=True)
@@ -66,29 +82,23 @@ def read_callback(value: Any) -> Callback:
 
 
 def _read(value: dict[Any, Any], place: Location) -> Callback | None:
-    status = value.get("status")
-    if status == "heartbeat":
-        report_unknown(value, ("status",), place)
-        return Heartbeat()
-    if status == "succeeded":
-        report_unknown(value, ("status", "output"), place)
-        output = value.get("output")
-        return UncheckedOutput({} if output is None else output)
-    if status == "failed":
-        report_unknown(value, ("status", "error"), place)
-        return _read_error(value, place / "error")
+    match value.get("status"):
+        case "heartbeat":
+            return None if read(HeartbeatBody, value, place) is None else Heartbeat()
+        case "succeeded":
+            done = read(SucceededBody, value, place)
+            if done is None:
+                return None
+            return UncheckedOutput({} if done.output is None else done.output)
+        case "failed":
+            failed = read(FailedBody, value, place)
+            return None if failed is None else _failure(failed.error)
     absent = IssueCode.REQUIRED if "status" not in value else IssueCode.UNKNOWN_VALUE
     (place / "status").report(absent)
     return None
 
 
-def _read_error(value: dict[Any, Any], place: Location) -> AttemptFailed | None:
-    if "error" not in value:
-        place.report(IssueCode.REQUIRED)
-        return None
-    error = read_record(CallbackError, value["error"], place)
-    if error is None:
-        return None
+def _failure(error: CallbackError) -> AttemptFailed:
     return AttemptFailed(
         Failure(error.code or EndpointFailed.code, error.message), bool(error.retryable)
     )

@@ -1,60 +1,75 @@
 """Reads annotations from outside, with every issue: also what their parts cannot say alone."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any, Final
+
+from pydantic import ValidationError, ValidationInfo, WrapValidator
 
 from framekiln.pipelines.definition.windows import Window
-from framekiln.pipelines.outputs.model import (
-    MAX_ANNOTATIONS,
-    METADATA,
-    Annotation,
-    BoxKeyframe,
-    split_fields,
-)
+from framekiln.pipelines.outputs.model import Annotation, BoxKeyframe, split_fields
+from framekiln.pipelines.schema.field_types import JsonObject
 from framekiln.pipelines.schema.issues import IssueCode, Location
-from framekiln.pipelines.schema.records import read_record
+from framekiln.pipelines.schema.validation_errors import InnerIssues, issue_error
+
+METADATA: Final = JsonObject(max_levels=32)
+"""What may stand in metadata, and in fields of annotations that are not ours."""
 
 # x + w of two rounded numbers may miss 1 by a hair; whoever draws the box cuts it at the edge.
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class AnnotationReader:
-    """Reads annotations that must lie in a window, or be of certain tracks, if these are given."""
+class AnnotationRules:
+    """The window that annotations must lie in and the tracks they must be of, if these are given.
+
+    They are the context in which annotations are read.
+    """
 
     window: Window | None = None
     track_ids: Collection[int] | None = None
 
-    def read(self, value: Any, place: Location) -> tuple[Annotation, ...]:
-        """Return the annotations that can be read; report all that is wrong."""
-        if not isinstance(value, list):
-            place.report(IssueCode.TYPE)
-            return ()
-        if len(value) > MAX_ANNOTATIONS:
-            place.report(IssueCode.TOO_MANY)
-            return ()
-        read = [self._read_one(raw, place / index) for index, raw in enumerate(value)]
-        return tuple(each for each in read if each is not None)
-
-    def _read_one(self, value: Any, place: Location) -> Annotation | None:
-        if not isinstance(value, dict):
-            place.report(IssueCode.TYPE)
-            return None
-        own, more = split_fields(value)
-        annotation = read_record(Annotation, own, place)
-        kept = None if more is None else METADATA.read(more, place)
-        if annotation is None:
-            return None
+    def check(self, annotation: Annotation, place: Location) -> None:
+        """Report what is wrong with an annotation whose fields are right, each by itself."""
         if annotation.end_ms < annotation.start_ms:
             (place / "end_ms").report(IssueCode.OUT_OF_RANGE)
         if self.window is not None:
             _check_inside(annotation, self.window, place)
         if self.track_ids is not None and annotation.track_id not in (None, *self.track_ids):
             (place / "track_id").report(IssueCode.UNKNOWN_TRACK)
-        _check_keyframes(annotation, place / "keyframes")
-        return replace(annotation, keyframes=annotation.keyframes or None, more=kept)
+        if annotation.keyframes:
+            _check_keyframes(annotation, annotation.keyframes, place / "keyframes")
+
+
+def _read_annotation(
+    value: Any, read_own: Callable[[Any], Annotation], info: ValidationInfo
+) -> Annotation:
+    if not isinstance(value, dict):
+        raise issue_error(IssueCode.TYPE)
+    own, more = split_fields(value)
+    issues = InnerIssues()
+    if more is not None:
+        try:
+            more = METADATA.check(more)
+        except ValidationError as error:
+            issues.add(error)
+    annotation = None
+    try:
+        annotation = read_own(own)
+    except ValidationError as error:
+        issues.add(error)
+    if annotation is not None:
+        rules: AnnotationRules = info.context or AnnotationRules()
+        rules.check(annotation, issues.place)
+    issues.raise_any()
+    assert annotation is not None
+    if more is None and annotation.keyframes != ():
+        return annotation
+    return replace(annotation, keyframes=annotation.keyframes or None, more=more)
+
+
+CheckedAnnotation = Annotated[Annotation, WrapValidator(_read_annotation)]
 
 
 def _check_inside(annotation: Annotation, window: Window, place: Location) -> None:
@@ -64,8 +79,9 @@ def _check_inside(annotation: Annotation, window: Window, place: Location) -> No
         (place / "end_ms").report(IssueCode.OUT_OF_RANGE)
 
 
-def _check_keyframes(annotation: Annotation, place: Location) -> None:
-    keyframes = annotation.keyframes or ()
+def _check_keyframes(
+    annotation: Annotation, keyframes: tuple[BoxKeyframe, ...], place: Location
+) -> None:
     for index, keyframe in enumerate(keyframes):
         if not annotation.start_ms <= keyframe.t_ms <= annotation.end_ms:
             (place / index / "t_ms").report(IssueCode.OUT_OF_RANGE)

@@ -2,16 +2,29 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
-from framekiln.pipelines.outputs.annotation_reader import AnnotationReader
-from framekiln.pipelines.outputs.model import MAX_OUTPUT_BYTES, Annotation, StepOutput
+from framekiln.pipelines.outputs.annotation_reader import CheckedAnnotation
+from framekiln.pipelines.outputs.model import (
+    MAX_ANNOTATIONS,
+    MAX_OUTPUT_BYTES,
+    Annotation,
+    StepOutput,
+)
+from framekiln.pipelines.schema.field_types import ListOf, SortedSet
 from framekiln.pipelines.schema.issues import IssueCode, Location, ValidationIssue, sorted_issues
-from framekiln.pipelines.schema.names import ANNOTATION_KIND, MAX_KINDS
-from framekiln.pipelines.schema.records import report_unknown
-from framekiln.pipelines.schema.shapes import SetOf
+from framekiln.pipelines.schema.names import MAX_KINDS, AnnotationKind
+from framekiln.pipelines.schema.records import Record, read
 
-_KINDS = SetOf(ANNOTATION_KIND, minimum=0, maximum=MAX_KINDS)
+
+@dataclass(frozen=True, kw_only=True)
+class CorrectionBody(Record):
+    """`metadata_patch` of an approval."""
+
+    annotations: Annotated[tuple[CheckedAnnotation, ...], ListOf(MAX_ANNOTATIONS)] = ()
+    reviewed_kinds: Annotated[
+        tuple[AnnotationKind, ...], SortedSet(minimum=0, maximum=MAX_KINDS)
+    ] = ()
 
 
 @dataclass(frozen=True)
@@ -39,16 +52,13 @@ def check_correction(value: Any) -> Correction | list[ValidationIssue]:
     """Return the correction written in a `metadata_patch`, or all that is wrong with it."""
     issues: list[ValidationIssue] = []
     place = Location(issues) / "metadata_patch"
-    if not isinstance(value, dict):
-        return [ValidationIssue(place.path, IssueCode.TYPE)]
-    report_unknown(value, ("annotations", "reviewed_kinds"), place)
-    annotations = AnnotationReader().read(value.get("annotations", []), place / "annotations")
-    kinds = _KINDS.read(value.get("reviewed_kinds", []), place / "reviewed_kinds") or ()
-    if issues:
+    body = read(CorrectionBody, value, place)
+    if body is None:
         return sorted_issues(issues)
-    if StepOutput({}, annotations).size_bytes > MAX_OUTPUT_BYTES:
+    if StepOutput({}, body.annotations).size_bytes > MAX_OUTPUT_BYTES:
         return [ValidationIssue(place.path, IssueCode.TOO_LARGE)]
-    return Correction(frozenset(kinds) | {each.kind for each in annotations}, annotations)
+    kinds = {*body.reviewed_kinds, *(each.kind for each in body.annotations)}
+    return Correction(frozenset(kinds), body.annotations)
 
 
 def apply_corrections(

@@ -7,49 +7,66 @@ computes with times makes fractions of them.
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any
 
+from pydantic import BeforeValidator
+from pydantic.json_schema import SkipJsonSchema
+
 from framekiln.kit.canonical_json import canonical_json
-from framekiln.pipelines.schema.names import ANNOTATION_KIND
-from framekiln.pipelines.schema.records import ListOf, as_json
-from framekiln.pipelines.schema.shapes import FreeJson, Number, NumberBetween, Text, WholeNumber
+from framekiln.pipelines.schema.field_types import (
+    IntegerBetween,
+    ListOf,
+    Number,
+    NumberBetween,
+    Text,
+)
+from framekiln.pipelines.schema.names import AnnotationKind
+from framekiln.pipelines.schema.records import OpenRecord, as_json
 
 MAX_ANNOTATIONS = 10_000
 MAX_OUTPUT_BYTES = 1024 * 1024
-MAX_METADATA_LEVELS = 32
 
-METADATA = FreeJson(MAX_METADATA_LEVELS)
-"""What may stand in metadata, and in fields of annotations that are not ours."""
-
-_TIME_MS = NumberBetween(minimum=0)
-_UNIT = NumberBetween(0, 1)
+_TimeMs = Annotated[Number, NumberBetween(minimum=0)]
+_Fraction = Annotated[Number, NumberBetween(0, 1)]
+_AnyText = Annotated[str, Text(minimum=0)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class BoxKeyframe:
+class BoxKeyframe(OpenRecord):
     """A box at an instant; coordinates are fractions of the frame's width and height."""
 
-    t_ms: Annotated[Number, _TIME_MS]
-    x: Annotated[Number, _UNIT]
-    y: Annotated[Number, _UNIT]
-    w: Annotated[Number, _UNIT]
-    h: Annotated[Number, _UNIT]
+    t_ms: _TimeMs
+    x: _Fraction
+    y: _Fraction
+    w: _Fraction
+    h: _Fraction
+
+
+_KEYFRAME = frozenset(each.name for each in fields(BoxKeyframe))
+
+
+def _known_fields(value: Any) -> Any:
+    if not isinstance(value, dict) or value.keys() <= _KEYFRAME:
+        return value
+    return {name: value[name] for name in value.keys() & _KEYFRAME}
+
+
+# Pydantic would look at the names of fields that it ignores, and give up at some of them.
+_OpenKeyframe = Annotated[BoxKeyframe, BeforeValidator(_known_fields)]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Annotation:
+class Annotation(OpenRecord):
     """Something found between two instants, or at one."""
 
-    kind: Annotated[str, ANNOTATION_KIND]
-    start_ms: Annotated[Number, _TIME_MS]
-    end_ms: Annotated[Number, _TIME_MS]
-    label: Annotated[str | None, Text(minimum=0)] = None
-    text: Annotated[str | None, Text(minimum=0)] = None
-    confidence: Annotated[Number | None, _UNIT] = None
-    track_id: Annotated[int | None, WholeNumber(-(2**31), 2**32 - 1)] = None
-    keyframes: Annotated[tuple[BoxKeyframe, ...] | None, ListOf(BoxKeyframe, is_strict=False)] = (
-        None
-    )
+    kind: AnnotationKind
+    start_ms: _TimeMs
+    end_ms: _TimeMs
+    label: _AnyText | None = None
+    text: _AnyText | None = None
+    confidence: _Fraction | None = None
+    track_id: Annotated[int | None, IntegerBetween(-(2**31), 2**32 - 1)] = None
+    keyframes: Annotated[tuple[_OpenKeyframe, ...] | None, ListOf()] = None
     """None when there are none, also when an empty list was sent."""
-    more: dict[str, Any] | None = field(default=None, hash=False)
+    more: SkipJsonSchema[dict[str, Any] | None] = field(default=None, hash=False)
     """Fields that only whoever sent them knows."""
 
     def to_json(self) -> dict[str, Any]:

@@ -5,15 +5,30 @@ Models say more than they are asked for: unknown fields of annotations are kept,
 """
 
 from collections.abc import Collection
-from typing import Any, Final
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, Final
 
 from framekiln.pipelines.definition.windows import Window
-from framekiln.pipelines.outputs.annotation_reader import AnnotationReader
-from framekiln.pipelines.outputs.model import MAX_OUTPUT_BYTES, METADATA, StepOutput
+from framekiln.pipelines.outputs.annotation_reader import (
+    METADATA,
+    AnnotationRules,
+    CheckedAnnotation,
+)
+from framekiln.pipelines.outputs.model import MAX_ANNOTATIONS, MAX_OUTPUT_BYTES, StepOutput
+from framekiln.pipelines.schema.field_types import ListOf
 from framekiln.pipelines.schema.issues import IssueCode, Location, ValidationIssue, sorted_issues
-from framekiln.pipelines.schema.records import report_unknown
+from framekiln.pipelines.schema.records import OpenRecord, read
 
-_PARTS: Final = ("metadata", "annotations")
+
+@dataclass(frozen=True, kw_only=True)
+class OutputForm(OpenRecord):
+    """An output as it is sent; both parts may be left out or null."""
+
+    metadata: Annotated[dict[str, Any] | None, METADATA] = None
+    annotations: Annotated[tuple[CheckedAnnotation, ...] | None, ListOf(MAX_ANNOTATIONS)] = None
+
+
+_PARTS: Final = tuple(each.name for each in fields(OutputForm))
 
 
 def check_output(
@@ -22,36 +37,23 @@ def check_output(
     """Return the output that is written in `value`, or all that is wrong with it.
 
     `window` is that of a segment step: annotations must lie inside it. `track_ids` are those of
-    the file, when they are known. Both parts may be left out or null.
+    the file, when they are known.
     """
     issues: list[ValidationIssue] = []
     place = Location(issues)
     if not isinstance(value, dict):
         return [ValidationIssue("", IssueCode.TYPE)]
-    _report_unknown(value, place)
-    parts = {name: each for name, each in value.items() if each is not None}
-    metadata = _read_metadata(parts.get("metadata", {}), place / "metadata")
-    reader = AnnotationReader(window, track_ids)
-    annotations = reader.read(parts.get("annotations", []), place / "annotations")
-    if issues:
+    parts = {name: value[name] for name in _PARTS if name in value}
+    if not parts:
+        # Fields that nobody knows are reported if there is nothing else: the output would be lost.
+        for name in value:
+            (place / name).report(IssueCode.UNKNOWN_FIELD)
+    body = read(OutputForm, parts, place, context=AnnotationRules(window, track_ids))
+    if body is None or issues:
         return sorted_issues(issues)
-    output = StepOutput(metadata, annotations)
+    output = StepOutput(body.metadata or {}, body.annotations or ())
     return (
         output
         if output.size_bytes <= MAX_OUTPUT_BYTES
         else [ValidationIssue("", IssueCode.TOO_LARGE)]
     )
-
-
-def _report_unknown(value: dict[Any, Any], place: Location) -> None:
-    """Report fields that nobody knows, if there is nothing else: the output would be lost."""
-    if not any(name in value for name in _PARTS):
-        report_unknown(value, _PARTS, place)
-
-
-def _read_metadata(value: Any, place: Location) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        place.report(IssueCode.TYPE)
-        return {}
-    read: dict[str, Any] = METADATA.read(value, place)
-    return read

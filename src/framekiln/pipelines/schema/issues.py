@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any
 
 # A key is repeated in a path, so it may be neither endless nor impossible to write as UTF-8.
-_LONGEST_NAME = 80
+LONGEST_NAME = 80
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -93,11 +93,8 @@ class Location:
     @property
     def path(self) -> str:
         """The names that lead here, with dots between them."""
-        name = _path_segment(self._name)
-        if self._parent is None:
-            return name
-        before = self._parent.path
-        return f"{before}.{name}" if before else name
+        name = path_segment(self._name)
+        return name if self._parent is None else join_path(self._parent.path, name)
 
     def report(self, code: IssueCode) -> None:
         """Add an issue here."""
@@ -109,10 +106,16 @@ def sorted_issues(issues: list[ValidationIssue]) -> list[ValidationIssue]:
     return sorted(set(issues))
 
 
-def _path_segment(name: Any) -> str:
+def join_path(before: str, after: str) -> str:
+    """Return the path of what lies at `after` inside the value at `before`."""
+    return f"{before}.{after}" if before else after
+
+
+def path_segment(name: Any) -> str:
+    """Return a key or an index as it stands in a path: short, and possible to write as UTF-8."""
     if isinstance(name, bool) or not isinstance(name, str | int):
         return type(name).__name__
     if isinstance(name, int):
         return str(name) if abs(name) < 10**9 else "int"
-    text = _SURROGATE.sub("\ufffd", name[: _LONGEST_NAME + 1])
-    return text if len(text) <= _LONGEST_NAME else text[:_LONGEST_NAME] + "…"
+    text = _SURROGATE.sub("\ufffd", name[: LONGEST_NAME + 1])
+    return text if len(text) <= LONGEST_NAME else text[:LONGEST_NAME] + "…"

@@ -1,50 +1,64 @@
-"""Records: frozen dataclasses whose parts say what they are read from.
+"""Records: frozen dataclasses whose fields say what they are read from.
 
     @dataclass(frozen=True, kw_only=True)
-    class Settings:
-        every_ms: Annotated[int, WholeNumber(100, 600_000)] = 1000
+    class Settings(Record):
+        every_ms: Annotated[int, IntegerBetween(100, 600_000)] = 1000
 
-A part without a default is required; one whose default is None may be left out or be null. A field
-without `Annotated` is no part: it is never read.
+A field without a default is required; one that can be None may be null. Pydantic reads them, and
+describes them as JSON Schema. Constructors check nothing.
 """
 
-from collections.abc import Container, Hashable
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from collections.abc import Hashable
+from dataclasses import fields, is_dataclass
 from functools import cache
-from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, TypeVar, cast
 from uuid import UUID
 
-from framekiln.pipelines.schema.issues import IssueCode, Location
-from framekiln.pipelines.schema.shapes import ValueShape
+from pydantic import ConfigDict, GetCoreSchemaHandler, TypeAdapter, ValidationError
+from pydantic_core import CoreSchema, core_schema
 
-Record = TypeVar("Record", bound=Hashable)
+from framekiln.pipelines.schema.issues import LONGEST_NAME, Location, path_segment
+from framekiln.pipelines.schema.validation_errors import issues_of
+
+T = TypeVar("T")
 
 
-def read_record(
-    record: type[Record], value: Any, place: Location, *, is_strict: bool = True
-) -> Record | None:
-    """Return the record that is written in `value`; or report all that is wrong with it.
+class Record:
+    """A dataclass that is read from an object; fields that it does not have are refused."""
 
-    Unless `is_strict`, fields that nobody knows are ignored.
-    """
-    if not isinstance(value, dict):
-        place.report(IssueCode.TYPE)
+    __slots__ = ()
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Have names of fields made fit for paths first: pydantic gives up at some of them."""
+        return core_schema.no_info_before_validator_function(_with_plain_names, handler(source))
+
+
+class OpenRecord:
+    """A dataclass that is read from an object; fields that it does not have are ignored."""
+
+    __slots__ = ()
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="ignore")
+
+
+def read(kind: type[T], value: Any, place: Location, *, context: Any = None) -> T | None:
+    """Return what is written in `value`; or report all that is wrong with it and return None."""
+    try:
+        return adapter_of(kind).validate_python(value, context=context)
+    except ValidationError as error:
+        place.issues.extend(issues_of(error, place.path))
         return None
-    issue_count = len(place.issues)
-    parts = _parts(record)
-    if is_strict:
-        report_unknown(value, parts, place)
-    found = {
-        name: part.read(value.get(name, MISSING), place / name) for name, part in parts.items()
-    }
-    return record(**found) if len(place.issues) == issue_count else None
 
 
-def report_unknown(value: dict[Any, Any], known: Container[Any], place: Location) -> None:
-    """Report the fields of an object that nobody knows."""
-    for name in value:
-        if name not in known:
-            (place / name).report(IssueCode.UNKNOWN_FIELD)
+def adapter_of(kind: type[T]) -> TypeAdapter[T]:
+    """Return what reads and describes values of a type; made when it is first needed."""
+    return cast(TypeAdapter[T], _adapter(cast(Hashable, kind)))
+
+
+@cache
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def as_json(value: Any) -> Any:
@@ -57,53 +71,11 @@ def as_json(value: Any) -> Any:
     return str(value) if isinstance(value, UUID) else value
 
 
-@dataclass(frozen=True)
-class ListOf:
-    """A list of records, in the order given."""
-
-    record: type[Any]
-    maximum: int | None = None
-    minimum: int = 0
-    is_strict: bool = True
-
-    def read(self, value: Any, place: Location) -> tuple[Any, ...] | None:
-        """Return the records that are right; report the others."""
-        if not isinstance(value, list):
-            place.report(IssueCode.TYPE)
-            return None
-        if self.maximum is not None and len(value) > self.maximum:
-            place.report(IssueCode.TOO_MANY)
-            return None
-        if len(value) < self.minimum:
-            place.report(IssueCode.EMPTY)
-        read = [
-            read_record(self.record, raw, place / at, is_strict=self.is_strict)
-            for at, raw in enumerate(value)
-        ]
-        return tuple(each for each in read if each is not None)
+def _with_plain_names(value: Any) -> Any:
+    if not isinstance(value, dict) or all(map(_is_plain, value)):
+        return value
+    return {path_segment(name): each for name, each in value.items()}
 
 
-@dataclass(frozen=True)
-class _Part:
-    """One part of a record."""
-
-    shape: ValueShape
-    default: Any
-
-    def read(self, value: Any, place: Location) -> Any:
-        if value is MISSING and self.default is MISSING:
-            place.report(IssueCode.REQUIRED)
-            return None
-        if value is MISSING or (value is None and self.default is None):
-            return self.default
-        return self.shape.read(value, place)
-
-
-@cache
-def _parts(record: type[Any]) -> dict[str, _Part]:
-    hints = get_type_hints(record, include_extras=True)
-    return {
-        each.name: _Part(shape=get_args(hints[each.name])[1], default=each.default)
-        for each in fields(record)
-        if get_origin(hints[each.name]) is Annotated
-    }
+def _is_plain(name: Any) -> bool:
+    return isinstance(name, str) and name.isascii() and len(name) <= LONGEST_NAME

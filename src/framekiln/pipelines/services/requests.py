@@ -6,11 +6,23 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, TypeVar
 from uuid import UUID
 
+from pydantic import Field
+
 from framekiln.kit.canonical_json import sha256_digest
 from framekiln.pipelines.errors import invalid_request
+from framekiln.pipelines.outputs.corrections import CorrectionBody
+from framekiln.pipelines.schema.field_types import (
+    AnyUuid,
+    Check,
+    FieldType,
+    IntegerBetween,
+    ListOf,
+    Text,
+    Unchecked,
+)
 from framekiln.pipelines.schema.issues import IssueCode, Location, ValidationIssue, sorted_issues
-from framekiln.pipelines.schema.records import ListOf, as_json, read_record
-from framekiln.pipelines.schema.shapes import Identifier, Text, WholeNumber
+from framekiln.pipelines.schema.records import Record, as_json, read
+from framekiln.pipelines.schema.validation_errors import InnerIssues, issue_error
 
 RequestT = TypeVar("RequestT", bound="RequestRecord")
 
@@ -43,34 +55,48 @@ _RESERVED_HEADERS: Final = frozenset(
 _RESERVED_PREFIXES: Final = ("proxy-", "webhook-")
 
 
+ExternalId = Annotated[str, Text(maximum=MAX_EXTERNAL_ID_CHARS)]
+IdempotencyKey = Annotated[str, Text(maximum=MAX_KEY_CHARS)]
+VersionNumber = Annotated[int, IntegerBetween(1, _MAX_VERSION)]
+HeaderValue = Annotated[str, Text(maximum=4096, pattern=_VALUE)]
+
+
 @dataclass(frozen=True)
-class Headers:
+class Headers(FieldType):
     """Headers that are sent along; those that frame or sign a request are ours."""
 
-    def read(self, value: Any, place: Location) -> dict[str, str] | None:
-        """Return the headers with names in lower case, or report."""
+    def checker(self) -> Check:
+        """See `FieldType`."""
+        return self.check
+
+    def check(self, value: Any) -> dict[str, str]:
+        """Return the headers with names in lower case, or raise."""
         if not isinstance(value, dict):
-            place.report(IssueCode.TYPE)
-            return None
+            raise issue_error(IssueCode.TYPE)
         if len(value) > MAX_HEADERS:
-            place.report(IssueCode.TOO_MANY)
-            return None
-        read: dict[str, str] = {}
+            raise issue_error(IssueCode.TOO_MANY)
+        issues = InnerIssues()
+        headers: dict[str, str] = {}
         for name, text in value.items():
-            at, lower = place / name, str(name).lower()
+            at, lower = issues.place / name, str(name).lower()
             if not _TOKEN.fullmatch(lower):
                 at.report(IssueCode.PATTERN)
             elif lower in _RESERVED_HEADERS or lower.startswith(_RESERVED_PREFIXES):
                 at.report(IssueCode.NOT_ALLOWED)
-            elif lower in read:
+            elif lower in headers:
                 at.report(IssueCode.DUPLICATE)
             else:
-                read[lower] = Text(maximum=4096, pattern=_VALUE).read(text, at) or ""
-        return read
+                headers[lower] = read(HeaderValue, text, at) or ""
+        issues.raise_any()
+        return headers
+
+    def described(self) -> Any:
+        """See `FieldType`."""
+        return Annotated[dict[str, HeaderValue], Field(max_length=MAX_HEADERS)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RequestRecord:
+class RequestRecord(Record):
     """A body that was read."""
 
     @property
@@ -83,29 +109,29 @@ class RequestRecord:
 class RunRequest(RequestRecord):
     """POST /api/v1/pipeline-runs."""
 
-    pipeline_id: Annotated[UUID, Identifier()]
-    file_id: Annotated[UUID, Identifier()]
-    external_id: Annotated[str | None, Text(maximum=MAX_EXTERNAL_ID_CHARS)] = None
-    version: Annotated[int | None, WholeNumber(1, _MAX_VERSION)] = None
+    pipeline_id: Annotated[UUID, AnyUuid()]
+    file_id: Annotated[UUID, AnyUuid()]
+    external_id: ExternalId | None = None
+    version: VersionNumber | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchRun(RequestRecord):
     """One run of a batch."""
 
-    file_id: Annotated[UUID, Identifier()]
-    external_id: Annotated[str | None, Text(maximum=MAX_EXTERNAL_ID_CHARS)] = None
+    file_id: Annotated[UUID, AnyUuid()]
+    external_id: ExternalId | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class BatchRequest(RequestRecord):
     """POST /api/v1/pipeline-batches."""
 
-    pipeline_id: Annotated[UUID, Identifier()]
-    runs: Annotated[tuple[BatchRun, ...], ListOf(BatchRun, minimum=1, maximum=MAX_RUNS)]
-    max_in_flight: Annotated[int, WholeNumber(1, 100_000)] = 100
-    version: Annotated[int | None, WholeNumber(1, _MAX_VERSION)] = None
-    idempotency_key: Annotated[str | None, Text(maximum=MAX_KEY_CHARS)] = None
+    pipeline_id: Annotated[UUID, AnyUuid()]
+    runs: Annotated[tuple[BatchRun, ...], ListOf(minimum=1, maximum=MAX_RUNS)]
+    max_in_flight: Annotated[int, IntegerBetween(1, 100_000)] = 100
+    version: VersionNumber | None = None
+    idempotency_key: IdempotencyKey | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,16 +140,26 @@ class EndpointRequest(RequestRecord):
 
     url: Annotated[str, Text(maximum=2048)]
     headers: Annotated[dict[str, str] | None, Headers()] = None
-    timeout_ms: Annotated[int, WholeNumber(1000, 600_000)] = 30_000
-    callback_timeout_ms: Annotated[int, WholeNumber(1000, 30 * _DAY_MS)] = 3_600_000
-    max_concurrency: Annotated[int, WholeNumber(1, 1024)] = 8
+    timeout_ms: Annotated[int, IntegerBetween(1000, 600_000)] = 30_000
+    callback_timeout_ms: Annotated[int, IntegerBetween(1000, 30 * _DAY_MS)] = 3_600_000
+    max_concurrency: Annotated[int, IntegerBetween(1, 1024)] = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class PipelineName(RequestRecord):
-    """What a pipeline is called; its definition is read apart."""
+class PipelineRequest(RequestRecord):
+    """POST /api/v1/pipelines."""
 
     name: Annotated[str, Text(maximum=200)]
+    definition: Any
+    """Read apart."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ApproveRequest(RequestRecord):
+    """POST /api/v1/pipeline-reviews/:id/approve."""
+
+    metadata_patch: Annotated[Any, Unchecked(CorrectionBody | None)] = None
+    """Read apart."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,7 +177,7 @@ def read_body(
 ) -> RequestT:
     """Return the body that is written in `value`, or raise with all that is wrong with it."""
     issues: list[ValidationIssue] = []
-    body = read_record(record, value, Location(issues))
+    body = read(record, value, Location(issues))
     if body is not None and check is not None:
         issues += check(body)
     if body is None or issues:
@@ -159,7 +195,7 @@ def read_idempotency_key(text: str | None) -> str | None:
     if text is None:
         return None
     issues: list[ValidationIssue] = []
-    Text(maximum=MAX_KEY_CHARS).read(text, Location(issues) / "Idempotency-Key")
+    read(IdempotencyKey, text, Location(issues) / "Idempotency-Key")
     if issues:
         raise invalid_request(issues)
     return text

@@ -14,7 +14,7 @@ from framekiln.pipelines.execution.step_type import StepServices, StepType
 from framekiln.pipelines.execution.step_work import StepWork
 from framekiln.pipelines.outputs.model import MAX_ANNOTATIONS, Annotation, StepOutput
 from framekiln.pipelines.scheduling.run_state import MediaState
-from framekiln.pipelines.schema.shapes import Number, NumberBetween
+from framekiln.pipelines.schema.field_types import Number, NumberBetween
 
 _LIMITS: Final = ResourceLimits(
     cpu_s=4 * 3600, memory_bytes=2 << 30, file_bytes=1 << 20, wall_s=2 * 3600

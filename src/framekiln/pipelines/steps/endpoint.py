@@ -19,7 +19,7 @@ from framekiln.pipelines.model.ids import AttemptId, EndpointId
 from framekiln.pipelines.model.run import StepRun, UnitKey
 from framekiln.pipelines.scheduling.run_state import WorkItem
 from framekiln.pipelines.scheduling.status import StepStatus
-from framekiln.pipelines.schema.shapes import Identifier, WholeNumber
+from framekiln.pipelines.schema.field_types import AnyUuid, IntegerBetween
 from framekiln.pipelines.stores import attempt as attempt_store
 from framekiln.pipelines.stores import endpoint as endpoint_store
 
@@ -28,8 +28,8 @@ from framekiln.pipelines.stores import endpoint as endpoint_store
 class EndpointSettings(StepSettings):
     """`with` of an endpoint step."""
 
-    endpoint_id: Annotated[UUID, Identifier()]
-    max_concurrency: Annotated[int, WholeNumber(1, 1024)] = 8
+    endpoint_id: Annotated[UUID, AnyUuid()]
+    max_concurrency: Annotated[int, IntegerBetween(1, 1024)] = 8
     """How many requests this step may have open at a time, over all runs."""
 
 

@@ -5,7 +5,7 @@ Makes nothing: players' requests do.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
 from framekiln.files.model import File
@@ -18,8 +18,8 @@ from framekiln.pipelines.errors import RedactionFailed
 from framekiln.pipelines.execution.step_type import StepServices, StepType
 from framekiln.pipelines.execution.step_work import StepWork
 from framekiln.pipelines.outputs.model import StepOutput
+from framekiln.pipelines.schema.field_types import SortedSet
 from framekiln.pipelines.schema.issues import IssueCode, Location
-from framekiln.pipelines.schema.shapes import OneOf, SetOf
 from framekiln.playback.manifests.links import ManifestLinks
 from framekiln.renders.model import RenderNotFound
 from framekiln.renders.service import Renders
@@ -39,8 +39,8 @@ class AmbiguousRedaction(CompositionFailed):
 class PublishSettings(StepSettings):
     """`with` of a publish step."""
 
-    formats: Annotated[tuple[str, ...], SetOf(OneOf(("dash", "hls")), maximum=2)] = ("hls",)
-    source: Annotated[str, OneOf((ORIGINAL, REDACTED))] = ORIGINAL
+    formats: Annotated[tuple[Literal["dash", "hls"], ...], SortedSet(maximum=2)] = ("hls",)
+    source: Literal["original", "redacted"] = ORIGINAL
     """The input file, or the nearest redaction before the step."""
 
 

@@ -17,9 +17,9 @@ from framekiln.pipelines.errors import RedactionFailed
 from framekiln.pipelines.execution.step_type import StepServices, StepType
 from framekiln.pipelines.execution.step_work import StepWork, Waiting
 from framekiln.pipelines.outputs.model import Annotation, StepOutput
-from framekiln.pipelines.schema.names import ANNOTATION_KIND, MAX_KINDS
+from framekiln.pipelines.schema.field_types import SortedSet
+from framekiln.pipelines.schema.names import MAX_KINDS, AnnotationKind
 from framekiln.pipelines.schema.records import as_json
-from framekiln.pipelines.schema.shapes import SetOf
 from framekiln.renders.model import Redaction, Render, RenderNotFound, RenderStatus
 from framekiln.renders.service import Renders
 
@@ -28,7 +28,7 @@ from framekiln.renders.service import Renders
 class RedactRenderSettings(StepSettings):
     """`with` of a redact_render step."""
 
-    kinds: Annotated[tuple[str, ...], SetOf(ANNOTATION_KIND, maximum=MAX_KINDS)]
+    kinds: Annotated[tuple[AnnotationKind, ...], SortedSet(maximum=MAX_KINDS)]
 
 
 class RedactRenderStep(StepType):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Annotated, Final
+from typing import Annotated, Final, Literal
 
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.ids import new_uuid
@@ -15,7 +15,7 @@ from framekiln.pipelines.model.review import Review, ReviewStatus
 from framekiln.pipelines.model.run import StepRun
 from framekiln.pipelines.scheduling.run_state import WorkItem
 from framekiln.pipelines.scheduling.status import StepStatus
-from framekiln.pipelines.schema.shapes import OneOf, Text, WholeNumber
+from framekiln.pipelines.schema.field_types import IntegerBetween, Text
 from framekiln.pipelines.stores import review as review_store
 
 _MINUTE_MS = 60_000
@@ -28,8 +28,8 @@ class ReviewSettings(StepSettings):
     """`with` of a review step."""
 
     instructions: Annotated[str | None, Text(maximum=2000)] = None
-    expires_after_ms: Annotated[int, WholeNumber(_MINUTE_MS, 30 * _DAY_MS)] = 7 * _DAY_MS
-    on_expiry: Annotated[str, OneOf(("approve", "reject", "fail"))] = "fail"
+    expires_after_ms: Annotated[int, IntegerBetween(_MINUTE_MS, 30 * _DAY_MS)] = 7 * _DAY_MS
+    on_expiry: Literal["approve", "reject", "fail"] = "fail"
 
 
 class ReviewStep(StepType):

@@ -19,7 +19,7 @@ from framekiln.pipelines.execution.step_type import StepServices, StepType
 from framekiln.pipelines.execution.step_work import StepWork
 from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.scheduling.run_state import MediaState
-from framekiln.pipelines.schema.shapes import WholeNumber
+from framekiln.pipelines.schema.field_types import IntegerBetween
 from framekiln.storage.blob_store import BlobStore
 
 _LIMITS: Final = ResourceLimits(
@@ -33,7 +33,7 @@ _AT_A_TIME: Final = 200
 class SampleFramesSettings(StepSettings):
     """`with` of a sample_frames step."""
 
-    every_ms: Annotated[int, WholeNumber(100, 600_000)] = 1000
+    every_ms: Annotated[int, IntegerBetween(100, 600_000)] = 1000
 
 
 class SampleFramesStep(StepType):

@@ -1,0 +1,214 @@
+"""How steps are written in JSON: a form for each type of step, made from what the type says."""
+
+from collections.abc import Collection
+from dataclasses import MISSING, dataclass, field, fields, make_dataclass
+from functools import cache
+from typing import Annotated, Any, Final, Literal, cast
+
+from pydantic import Field, PlainValidator, ValidationInfo
+
+from framekiln.pipelines.definition.model import Segmentation, StepSettings
+from framekiln.pipelines.definition.predicate_form import PredicateContext, PredicateField
+from framekiln.pipelines.definition.step_rules import StepRules
+from framekiln.pipelines.schema.field_types import (
+    Check,
+    ContextType,
+    FieldType,
+    Forbidden,
+    IntegerBetween,
+    SortedSet,
+)
+from framekiln.pipelines.schema.issues import IssueCode, Location
+from framekiln.pipelines.schema.names import StepName
+from framekiln.pipelines.schema.records import Record, read
+from framekiln.pipelines.schema.validation_errors import InnerIssues, issue_error
+
+MAX_NEEDS: Final = 16
+MIN_WINDOW_MS: Final = 1000
+MAX_WINDOW_MS: Final = 3_600_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepContext(PredicateContext):
+    """What a step is read with."""
+
+    steps: Collection[str]
+    """The keys of all steps."""
+
+
+class NeededStep(ContextType[StepContext]):
+    """The key of a step of the same definition."""
+
+    def check_in(self, value: Any, context: StepContext) -> str:
+        """See `ContextType`."""
+        if not isinstance(value, str):
+            raise issue_error(IssueCode.TYPE)
+        if value not in context.steps:
+            raise issue_error(IssueCode.UNKNOWN_STEP)
+        return value
+
+    def described(self) -> Any:
+        """See `FieldType`."""
+        return StepName
+
+
+class UnknownStepType(FieldType):
+    """What stands for a type of step and is none."""
+
+    def checker(self) -> Check:
+        """See `FieldType`."""
+        return self._refuse
+
+    def described(self) -> Any:
+        """See `FieldType`."""
+        return str
+
+    def _refuse(self, value: Any) -> Any:
+        raise issue_error(IssueCode.UNKNOWN_TYPE if isinstance(value, str) else IssueCode.TYPE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileGranularity(Record):
+    """The whole file at once."""
+
+    mode: Literal["file"]
+    window_ms: Annotated[Any, Forbidden()] = None
+    overlap_ms: Annotated[Any, Forbidden()] = None
+
+
+def _read_overlap(value: Any, info: ValidationInfo) -> int:
+    longest_ms = info.data.get("window_ms", MAX_WINDOW_MS) // 2
+    overlap_ms: int = IntegerBetween(0, longest_ms).checker()(value)
+    return overlap_ms
+
+
+_Overlap = Annotated[int, Field(ge=0, le=MAX_WINDOW_MS // 2)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SegmentGranularity(Record):
+    """One window after the other; at most half of a window is overlap."""
+
+    mode: Literal["segment"]
+    window_ms: Annotated[int, IntegerBetween(MIN_WINDOW_MS, MAX_WINDOW_MS)]
+    overlap_ms: Annotated[int, PlainValidator(_read_overlap, json_schema_input_type=_Overlap)] = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class InvalidGranularity(Record):
+    """One without a mode that exists: nothing can be said of its windows."""
+
+    mode: Literal["file", "segment"]
+    window_ms: Any = None
+    overlap_ms: Any = None
+
+
+@dataclass(frozen=True)
+class Granularity(FieldType):
+    """How a step's work is cut."""
+
+    segmentable: bool
+
+    def checker(self) -> Check:
+        """See `FieldType`."""
+        return self.check
+
+    def check(self, value: Any) -> Segmentation | None:
+        """Return the windows, None for the whole file; or raise."""
+        if not isinstance(value, dict):
+            raise issue_error(IssueCode.TYPE)
+        issues = InnerIssues()
+        segmentation = None
+        if value.get("mode") == "segment":
+            segmentation = self._read_segmentation(value, issues.place)
+        else:
+            is_file = value.get("mode") == "file"
+            read(FileGranularity if is_file else InvalidGranularity, value, issues.place)
+        issues.raise_any()
+        return segmentation
+
+    def described(self) -> Any:
+        """See `FieldType`."""
+        return FileGranularity | SegmentGranularity if self.segmentable else FileGranularity
+
+    def _read_segmentation(self, value: dict[Any, Any], place: Location) -> Segmentation | None:
+        if not self.segmentable:
+            (place / "mode").report(IssueCode.NOT_ALLOWED)
+        if "window_ms" not in value:
+            # How long an overlap may be is not known.
+            value = {name: each for name, each in value.items() if name != "overlap_ms"}
+        segments = read(SegmentGranularity, value, place)
+        if segments is None:
+            return None
+        return Segmentation(segments.window_ms, segments.overlap_ms)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepForm(Record):
+    """One step; a type of step says more of its last three fields."""
+
+    type: Annotated[str, UnknownStepType()]
+    needs: Annotated[tuple[Annotated[str, NeededStep()], ...], SortedSet(MAX_NEEDS, minimum=0)] = ()
+    namespace: StepName = field(default_factory=str)
+    """Empty when none is given: it is the key then."""
+    granularity: Annotated[Segmentation | None, Granularity(segmentable=True)] = None
+    settings: Annotated[Any, Field(alias="with")] = None
+    when: Any = None
+
+
+def read_step_form(
+    value: Any, kind: StepRules | None, place: Location, *, context: StepContext
+) -> StepForm | None:
+    """Return a step as it is written; or report all that is wrong with it.
+
+    Without a type that exists, nothing can be said of its settings.
+    """
+    if kind is None:
+        return read(StepForm, value, place, context=context)
+    if kind.settings is not None:
+        # Without settings, those that have no default are missing, not `with`.
+        value = {"with": {}, **value}
+    return read(step_form(kind), value, place, context=context)
+
+
+@cache
+def step_form(kind: StepRules) -> type[StepForm]:
+    """Return the form of a type of step."""
+    granularity = Annotated[Segmentation, Granularity(kind.segmentable)]
+    words = [word.capitalize() for word in kind.name.split("_")]
+    form = make_dataclass(
+        f"{''.join(words)}Step",
+        [
+            ("type", Literal[kind.name]),
+            ("granularity", granularity, field(default_factory=_nothing)),
+            ("settings", *_settings_field(kind.settings)),
+            ("when", *_when_field(kind)),
+        ],
+        bases=(StepForm,),
+        namespace={"__doc__": f"A step of type {kind.name}."},
+        frozen=True,
+        kw_only=True,
+    )
+    return cast(type[StepForm], form)
+
+
+def _needs_settings(kind: type[StepSettings]) -> bool:
+    """Whether some settings have no default."""
+    return any(each.default is MISSING and each.default_factory is MISSING for each in fields(kind))
+
+
+def _settings_field(settings: type[StepSettings] | None) -> tuple[Any, ...]:
+    if settings is None:
+        return Annotated[Any, Forbidden(), Field(alias="with")], None
+    default = field() if _needs_settings(settings) else field(default_factory=settings)
+    return Annotated[settings, Field(alias="with")], default
+
+
+def _when_field(kind: StepRules) -> tuple[Any, ...]:
+    if kind.takes_predicate:
+        return PredicateField, field()
+    return Annotated[Any, Forbidden()], None
+
+
+def _nothing() -> None:
+    return None
