@@ -27,8 +27,6 @@ from framekiln.pipelines.steps import STEP_TYPES
 from framekiln.storage.blob_store import BlobStore
 from framekiln.webhooks.outbox import Outbox
 
-__all__ = ["STEP_TYPES", "PipelineDependencies", "PipelineServices"]
-
 
 @dataclass(frozen=True)
 class PipelineDependencies:

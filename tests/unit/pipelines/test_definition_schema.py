@@ -1,4 +1,4 @@
-"""The published JSON schema of definitions: what it accepts, and what it refuses."""
+"""The JSON schema of definitions: what it accepts, and what it refuses."""
 
 import ast
 import json
@@ -33,7 +33,7 @@ def is_accepted(definition: Any) -> bool:
 
 def documented() -> list[Any]:
     """Return every definition in the docs that is written out: in JSON, or in Python."""
-    found = []
+    found: list[Any] = []
     for page in sorted(DOCS.rglob("*.md")):
         for language, block in re.findall(r"```(sh|json|python)\n(.*?)```", page.read_text(), re.S):
             read = python_definitions if language == "python" else json_definitions
