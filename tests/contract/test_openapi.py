@@ -130,21 +130,24 @@ def document() -> "OpenApiSchema":
     # Takes seconds to import: only who runs these tests has to, not who collects them.
     import schemathesis  # noqa: PLC0415
 
-    read = schemathesis.openapi.from_dict(with_plain_layers(DESCRIBED))
+    read = schemathesis.openapi.from_dict(with_shallow_bodies(DESCRIBED))
     # Every route would be asked with every method; that other methods are 405 is tested elsewhere.
     read.config.phases.coverage.unexpected_methods = set()
     return read
 
 
-def with_plain_layers(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a document in which a layer is any object.
+def with_shallow_bodies(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document in which a layer and the steps of a pipeline are any object.
 
-    Layers hold layers of twelve types: requests would be made up for minutes. That their schemas
-    and their reader agree is tested in tests/unit/composition/layers/test_json_schema.py.
+    Layers hold layers of twelve types, filters hold filters: requests would be made up for minutes.
+    That these schemas and their readers agree is tested in `test_json_schema` (layers) and
+    `test_definition_schema` (pipelines).
     """
     shortened = copy.deepcopy(dict(document))
+    schemas = shortened["components"]["schemas"]
     for name in ("Layer", "TemplateLayer"):
-        shortened["components"]["schemas"][name] = {"type": "object"}
+        schemas[name] = {"type": "object"}
+    schemas["PipelineDefinition"]["properties"]["steps"] = {"type": "object"}
     return shortened
 
 

@@ -130,6 +130,7 @@ def describe(app: FastAPI) -> dict[str, Any]:
         hoist_definitions(document)
         describe_warnings(document)
         schemas = document["components"]["schemas"]
+        schemas.update(pipelines.definition_schemas())
         for replaced in ("HTTPValidationError", "ValidationError"):
             schemas.pop(replaced, None)
         schemas["Error"] = ERROR_SCHEMA

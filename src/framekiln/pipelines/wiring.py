@@ -1,6 +1,7 @@
 """Builds the services of pipelines, for the drivers."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from framekiln.db.notify import Notifications
 from framekiln.db.pool import Database
@@ -9,6 +10,7 @@ from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock
 from framekiln.kit.fetch import GuardedFetcher
 from framekiln.pipelines.change_queue import ChangeQueue
+from framekiln.pipelines.definition.validation import definition_form
 from framekiln.pipelines.endpoints.callbacks import EndpointCallbacks
 from framekiln.pipelines.endpoints.concurrency import EndpointConcurrencyLimiter
 from framekiln.pipelines.endpoints.worker import AttemptWorker
@@ -17,6 +19,7 @@ from framekiln.pipelines.execution.dispatch import UnitDispatcher
 from framekiln.pipelines.execution.media_boundaries import MediaBoundaryReader
 from framekiln.pipelines.execution.step_type import StepTypes
 from framekiln.pipelines.execution.worker import RunWorker
+from framekiln.pipelines.schema.records import adapter_of
 from framekiln.pipelines.services.batches import Batches
 from framekiln.pipelines.services.endpoints import Endpoints
 from framekiln.pipelines.services.outputs import Outputs
@@ -26,6 +29,11 @@ from framekiln.pipelines.services.runs import Runs
 from framekiln.pipelines.steps import STEP_TYPES
 from framekiln.storage.blob_store import BlobStore
 from framekiln.webhooks.outbox import Outbox
+
+
+def definition_schema(ref_template: str) -> dict[str, Any]:
+    """Return the JSON schema of definitions with all step types; other schemas are in `$defs`."""
+    return adapter_of(definition_form(STEP_TYPES)).json_schema(ref_template=ref_template)
 
 
 @dataclass(frozen=True)

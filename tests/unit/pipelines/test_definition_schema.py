@@ -1,4 +1,4 @@
-"""The JSON schema of definitions: what it accepts, and what it refuses."""
+"""The published JSON schema of definitions: what it accepts, and what it refuses."""
 
 import ast
 import json
@@ -6,15 +6,16 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jsonschema_rs
 import pytest
 
+from framekiln.api.app import create_app
 from framekiln.pipelines.definition.model import Definition
-from framekiln.pipelines.definition.validation import definition_form, validate
-from framekiln.pipelines.schema.records import adapter_of
+from framekiln.pipelines.definition.validation import validate
 from framekiln.pipelines.steps import STEP_TYPES
+from framekiln.services import Services
 from tests.unit.pipelines.definitions import ENDPOINT_ID, endpoint
 
 DOCS = Path(__file__).parents[3] / "docs"
@@ -24,7 +25,9 @@ WHEN = {"path": "p.metadata.a", "op": "exists"}
 
 @cache
 def schema() -> Any:
-    return jsonschema_rs.validator_for(adapter_of(definition_form(STEP_TYPES)).json_schema())
+    published = create_app(cast(Services, None)).openapi()
+    reference = "#/components/schemas/PipelineDefinition"
+    return jsonschema_rs.validator_for({"$ref": reference, "components": published["components"]})
 
 
 def is_accepted(definition: Any) -> bool:

@@ -1,12 +1,13 @@
 """/api/v1/pipelines: named graphs of steps, and their versions (spec 4.7)."""
 
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
+from pydantic import TypeAdapter
 
 from framekiln.api.auth import services_of
-from framekiln.api.bodies import json_body, read_json_value
+from framekiln.api.bodies import REFERENCE, read_json_value
+from framekiln.api.unknown_fields import NAMES_UNKNOWN
 from framekiln.api.v1.pipeline_access import MAX_DEFINITION_BYTES, PipelineCaller, parse_path_id
 from framekiln.api.v1.pipeline_bodies import (
     PipelineCreated,
@@ -21,26 +22,31 @@ from framekiln.api.v1.pipeline_bodies import (
 from framekiln.api.v1.pipeline_pages import ArchivableParameters, PageParameters
 from framekiln.pipelines.errors import PipelineNotFound, VersionNotFound, invalid_request
 from framekiln.pipelines.model.ids import PipelineId
-from framekiln.pipelines.schema.field_types import Unchecked
 from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
-from framekiln.pipelines.schema.records import OpenRecord
 from framekiln.pipelines.services.requests import PipelineRequest, read_body
+from framekiln.pipelines.wiring import definition_schema
 
 router = APIRouter(prefix="/api/v1", tags=["pipelines"])
 
 
-@dataclass(frozen=True, kw_only=True)
-class DefinitionOutline(OpenRecord):
-    """The steps of a pipeline; see docs/api/pipelines.md."""
-
-    steps: dict[str, Any]
+_DEFINITION: Final = "PipelineDefinition"
 
 
-@dataclass(frozen=True, kw_only=True)
-class CreatePipeline(PipelineRequest):
-    """A pipeline with its first version."""
+def _described_body(schema: dict[str, Any]) -> dict[str, Any]:
+    content = {"application/json": {"schema": schema}}
+    return {"requestBody": {"required": True, "content": content}, NAMES_UNKNOWN: False}
 
-    definition: Annotated[Any, Unchecked(DefinitionOutline)]
+
+def _creation_schema() -> dict[str, Any]:
+    schema: dict[str, Any] = TypeAdapter(PipelineRequest).json_schema(ref_template=REFERENCE)
+    schema["properties"]["definition"] = {"$ref": REFERENCE.format(model=_DEFINITION)}
+    return schema
+
+
+def definition_schemas() -> dict[str, Any]:
+    """Return the shared schemas of the OpenAPI document that describe definitions."""
+    schema = definition_schema(REFERENCE)
+    return {**schema.pop("$defs"), _DEFINITION: schema}
 
 
 @router.get("/pipelines", summary="List pipelines")
@@ -58,7 +64,7 @@ async def list_pipelines(
 @router.post(
     "/pipelines",
     status_code=201,
-    openapi_extra=json_body(CreatePipeline, names_unknown=False),
+    openapi_extra=_described_body(_creation_schema()),
     summary="Create a pipeline",
 )
 async def create_pipeline(request: Request, caller: PipelineCaller) -> PipelineCreated:
@@ -114,7 +120,7 @@ async def list_versions(
 @router.post(
     "/pipelines/{pipeline_id}/versions",
     status_code=201,
-    openapi_extra=json_body(DefinitionOutline, names_unknown=False),
+    openapi_extra=_described_body({"$ref": REFERENCE.format(model=_DEFINITION)}),
     summary="Add a version",
     responses={
         200: {"model": VersionCreated, "description": "A version with the same digest exists"}
