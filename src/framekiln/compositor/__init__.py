@@ -1,1 +1,1 @@
-"""Composites, transforms and filters 4:2:0 pictures. Knows no file and no time."""
+"""Composites, transforms and filters 4:2:0 pictures. Independent of files and time."""

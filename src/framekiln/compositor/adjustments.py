@@ -1,8 +1,8 @@
-"""Changing colours: each plane through a table of its own, which is exact for what CSS filters do.
+"""Colour adjustments: one lookup table per plane, exact for the CSS filter functions.
 
-In BT.709 the luma of a colour is the weight that CSS uses, so saturation only moves chroma, and
-brightness, contrast and inversion move luma and chroma alike. Where that would leave what can be
-seen, a red brighter than the brightest red, pixels are cut off as red, green and blue.
+BT.709 luma uses the same weights as CSS. Saturation therefore changes chroma only, and brightness,
+contrast and inversion change luma and chroma in the same way. Where the result would be out of
+gamut, such as a red brighter than full red, pixels are clipped in RGB.
 """
 
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ from framekiln.compositor.picture import Picture, Plane, YuvColour, picture_of_r
 from framekiln.pixels.blend import weighted_sum
 
 _LEVELS: Final = np.arange(256, dtype=np.float64)
-# Luma and both chroma of red, green and blue, and back (BT.709); all from 0 to 1.
+# RGB to luma and chroma and back (BT.709); all values are from 0 to 1.
 _TO_CHROMA: Final = np.array(
     [
         [0.2126, 0.7152, 0.0722],
@@ -26,7 +26,7 @@ _TO_CHROMA: Final = np.array(
     ]
 )
 _TO_RGB: Final = np.linalg.inv(_TO_CHROMA)
-# From the planes' numbers to such luma and chroma.
+# From plane values to luma and chroma in that range.
 _UNSCALED: Final = np.array([[1 / 219, 0, 0], [0, 1 / 224, 0], [0, 0, 1 / 224]])
 _ZEROS: Final = np.array([16 / 219, 128 / 224, 128 / 224])
 _HAIR: Final = 0.002
@@ -36,7 +36,7 @@ _HAIR: Final = 0.002
 class Adjustment:
     """luma' = luma * gain + lift (0 is black, 1 is white); chroma' = chroma * tint + blue or red.
 
-    Both chroma are 0 for grey and at most a half either way.
+    Both chroma values are 0 for grey and range from -0.5 to 0.5.
     """
 
     gain: float = 1.0
@@ -46,7 +46,7 @@ class Adjustment:
     red: float = 0.0
 
     def then(self, after: "Adjustment") -> "Adjustment":
-        """Return both as one."""
+        """Return one adjustment that applies this one and then the other."""
         return Adjustment(
             gain=self.gain * after.gain,
             lift=self.lift * after.gain + after.lift,
@@ -56,7 +56,7 @@ class Adjustment:
         )
 
     def scaled_by(self, share: float) -> "Adjustment":
-        """Return a part of it: 0 changes nothing, 1 is all of it."""
+        """Return a fraction of the adjustment: 0 has no effect, 1 is the full effect."""
         rest = 1 - share
         return Adjustment(
             gain=self.gain * share + rest,
@@ -68,17 +68,17 @@ class Adjustment:
 
     @property
     def stays_in_range(self) -> bool:
-        """Whether every colour becomes one that can be seen."""
+        """Whether every colour stays in gamut."""
         return _stays_within(self)
 
     @property
     def factors(self) -> np.typing.NDArray[np.float64]:
-        """What luma and chroma are multiplied by."""
+        """The factors of luma and chroma."""
         return np.array([self.gain, self.tint, self.tint])
 
     @property
     def offsets(self) -> np.typing.NDArray[np.float64]:
-        """What is added to luma and chroma."""
+        """The offsets of luma and chroma."""
         return np.array([self.lift, self.blue, self.red])
 
 
@@ -95,17 +95,17 @@ INVERT: Final = Adjustment(gain=-1, lift=1, tint=-1)
 
 
 def brightness(share: float) -> Adjustment:
-    """1 leaves it as it is, 0 is black."""
+    """1 has no effect, 0 is black."""
     return Adjustment(gain=share, tint=share)
 
 
 def contrast(share: float) -> Adjustment:
-    """1 leaves it as it is, 0 is middle grey."""
+    """1 has no effect, 0 is middle grey."""
     return Adjustment(gain=share, lift=0.5 - 0.5 * share, tint=share)
 
 
 def saturation(share: float) -> Adjustment:
-    """1 leaves it as it is, 0 is grey."""
+    """1 has no effect, 0 is grey."""
     return Adjustment(tint=share)
 
 
@@ -115,11 +115,11 @@ def lighten(share: float) -> Adjustment:
 
 
 VINTAGE: Final = Adjustment(gain=0.85, lift=0.07, tint=0.45, blue=-0.06, red=0.04)
-"""Old photographs: less contrast and colour, a brown hue."""
+"""The look of old photographs: less contrast and colour, a brown hue."""
 
 
 def colour_overlay(colour: YuvColour, share: float) -> Adjustment:
-    """Mix with a colour: 1 leaves nothing else of the picture."""
+    """Mix with a colour: at 1 only the colour is left."""
     return Adjustment(
         gain=1 - share,
         lift=share * (colour.y - 16) / 219,
@@ -130,7 +130,7 @@ def colour_overlay(colour: YuvColour, share: float) -> Adjustment:
 
 
 def adjust(picture: Picture, adjustment: Adjustment) -> Picture:
-    """Return a picture with its colours changed."""
+    """Return the picture with its colours adjusted."""
     if adjustment == UNCHANGED:
         return picture
     if not adjustment.stays_in_range:
@@ -146,7 +146,7 @@ def adjust(picture: Picture, adjustment: Adjustment) -> Picture:
 
 
 def _cut_off(picture: Picture, adjustment: Adjustment) -> Picture:
-    """Adjust as red, green and blue, none of which gets darker than black or lighter than full."""
+    """Adjust in RGB and clip each channel to its range."""
     change = _TO_RGB * adjustment.factors
     shift = 255 * _TO_RGB @ adjustment.offsets
     if picture.has_alpha:
@@ -164,7 +164,7 @@ def _cut_off(picture: Picture, adjustment: Adjustment) -> Picture:
 
 
 def _all_full(picture: Picture) -> np.typing.NDArray[np.uint8]:
-    """Return luma and chroma of each pixel."""
+    """Return luma and chroma per pixel, at full resolution."""
     size = (picture.width_px, picture.height_px)
     chroma = (cv2.resize(p, size, interpolation=cv2.INTER_NEAREST) for p in (picture.u, picture.v))
     return np.asarray(cv2.merge([picture.y, *chroma]), np.uint8)
@@ -175,13 +175,13 @@ def _mixed_channels(
     turn: np.typing.NDArray[np.float64],
     shift: np.typing.NDArray[np.float64],
 ) -> np.typing.NDArray[np.uint8]:
-    """Return pixels of three numbers, each a mix of all three, cut off at 0 and 255."""
+    """Return pixels of three channels, each a mix of all three, clipped to 0 and 255."""
     matrix = np.column_stack([turn, shift]).astype(np.float32)
     return np.asarray(cv2.transform(np.ascontiguousarray(pixels), matrix), np.uint8)
 
 
 def _adjusted_under_alpha(picture: Picture, adjustment: Adjustment) -> Picture:
-    """Premultiplied, an offset is a share of alpha, and white ends where alpha does."""
+    """Adjust premultiplied planes: offsets are scaled by alpha, and white is limited by it."""
     assert picture.alpha is not None
     assert picture.chroma_alpha is not None
     alpha, half = picture.alpha, picture.chroma_alpha
@@ -209,7 +209,7 @@ def _clamped(plane: Plane, alpha: Plane, lowest: int, highest: int) -> Plane:
 
 
 def blur(picture: Picture, sigma_px: float) -> Picture:
-    """Return the picture out of focus; alpha is blurred with it."""
+    """Return the picture blurred, including its alpha."""
     if sigma_px <= 0:
         return picture
     sigmas = (sigma_px, sigma_px / 2, sigma_px / 2, sigma_px, sigma_px / 2)
@@ -227,7 +227,7 @@ def _looked_up(plane: Plane, table: Plane) -> Plane:
 
 
 def _blurred(plane: Plane, sigma: float) -> Plane:
-    # A wide blur of a picture is a narrow one of a smaller picture, at a fraction of the cost.
+    # A wide blur equals a narrow blur of a smaller picture, at a fraction of the cost.
     factor = max(1, int(sigma // 3))
     if factor == 1:
         return np.asarray(cv2.GaussianBlur(plane, (0, 0), sigma), np.uint8)

@@ -1,4 +1,4 @@
-"""What pictures are drawn on: one opaque frame, or an isolated group with alpha of its own."""
+"""The target of drawing: an opaque frame, or an isolated group with its own alpha."""
 
 import cv2
 import numpy as np
@@ -9,7 +9,7 @@ from framekiln.pixels.blend import over, weighted_sum
 
 
 class Canvas:
-    """Planes that are drawn over in place. Every rectangle it takes has even corners."""
+    """Planes that are drawn to in place. All rectangles passed to it have even corners."""
 
     def __init__(self, width_px: int, height_px: int, *, has_alpha: bool = False) -> None:
         assert width_px % 2 == 0, "4:2:0 needs even sides"
@@ -25,11 +25,11 @@ class Canvas:
 
     @property
     def picture(self) -> Picture:
-        """What is on it now; drawing on changes it."""
+        """The current content; later drawing changes it."""
         return Picture.of_planes(self._planes)
 
     def move_to(self, planes: tuple[Plane, ...], *, is_kept: bool) -> None:
-        """Go on drawing elsewhere, with what is on it now if that is kept."""
+        """Continue drawing in other planes; `is_kept` copies the current content to them."""
         if is_kept:
             for new, old in zip(planes, self._planes, strict=True):
                 np.copyto(new, old)
@@ -41,7 +41,7 @@ class Canvas:
         return len(self._planes) > 3
 
     def fill(self, colour: YuvColour, rect: PixelRect | None = None) -> None:
-        """Make a part of it one colour; on an opaque canvas, mixed with black by its alpha."""
+        """Fill a rectangle with a colour; an opaque canvas mixes it with black by its alpha."""
         alpha = colour.alpha
         if self.has_alpha:
             levels = [round(level * alpha) for level in (colour.y, colour.u, colour.v)]
@@ -60,7 +60,7 @@ class Canvas:
         opacity: float = 1.0,
         clip: PixelRect | None = None,
     ) -> None:
-        """Lay a picture over what is there, its corner at even coordinates."""
+        """Draw a picture over the content, with its corner at even coordinates."""
         left, top = at
         box = PixelRect(left, top, left + picture.width_px, top + picture.height_px)
         seen = box.intersection(clip or self.rect).intersection(self.rect)
@@ -74,7 +74,7 @@ class Canvas:
             _lay_over(views, source, min(opacity, 1.0))
 
     def replace(self, picture: Picture, *, at: tuple[int, int]) -> None:
-        """Put a picture in the place of what is there, its alpha too."""
+        """Replace the content by a picture, including alpha."""
         left, top = at
         box = PixelRect(left, top, left + picture.width_px, top + picture.height_px)
         source = picture.with_alpha() if self.has_alpha else picture
@@ -82,19 +82,19 @@ class Canvas:
             np.copyto(view, plane)
 
     def add(self, picture: Picture, *, share: float, clip: PixelRect | None = None) -> None:
-        """Add a share of a picture of the same size: shares that sum up to one make a dissolve."""
+        """Add a weighted picture of the same size: weights that sum to one make a dissolve."""
         seen = self.rect.intersection(clip or self.rect)
         source = crop_picture(picture.with_alpha() if self.has_alpha else picture, seen)
         for view, plane in zip(self._views(seen), source.planes, strict=True):
             weighted_sum(plane, share, view, 1.0, view)
 
     def clear(self, rect: PixelRect | None = None) -> None:
-        """Make a part of it nothing at all: transparent, or ready for shares to be added."""
+        """Clear a rectangle: transparent, or zero so that weighted pictures can be added."""
         for view in self._views(rect or self.rect):
             view[...] = 0
 
     def cut(self, rect: PixelRect) -> Picture:
-        """Return a part of it, which drawing on changes."""
+        """Return a part of the canvas; it shares memory, so later drawing changes it."""
         return crop_picture(self.picture, rect)
 
     def _views(self, rect: PixelRect) -> tuple[Plane, ...]:
@@ -111,7 +111,7 @@ def _lay_opaque(views: tuple[Plane, ...], source: Picture, opacity: float) -> No
     for view, plane in zip(views, source.planes, strict=False):
         weighted_sum(plane, opacity, view, 1 - opacity, view)
     for view in views[3:]:
-        # An alpha of 255 laid over whatever alpha there is.
+        # Drawing with an alpha of 255 over any alpha.
         cv2.convertScaleAbs(view, view, alpha=1 - opacity, beta=255 * opacity)
 
 

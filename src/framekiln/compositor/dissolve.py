@@ -1,6 +1,7 @@
-"""Two pictures become each other: A * (1 - t) + B * t, apart from what lies below.
+"""A dissolve of two pictures: A * (1 - t) + B * t, computed apart from the background.
 
-Laid over each other with fading opacity, a quarter of the background would shine through half-way.
+If they were drawn over each other with fading opacity, a quarter of the background would show
+through half-way.
 """
 
 from framekiln.compositor.canvas import Canvas
@@ -13,7 +14,7 @@ from framekiln.pixels.blend import weighted_sum
 def dissolve_pictures(
     one: PlacedPicture, other: PlacedPicture, *, shares: tuple[float, float], within: PixelRect
 ) -> PlacedPicture:
-    """Return both as one picture; `shares` are how much of each there is."""
+    """Return the mix of both pictures; `shares` are their weights."""
     if _are_alike(one, other) and abs(sum(shares) - 1) < 1e-6:
         return _mixed(one, other, shares, within)
     box = one.rect.union(other.rect).intersection(within)

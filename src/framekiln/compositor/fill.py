@@ -1,7 +1,8 @@
-"""Hides a rectangle behind a soft surface made only of what lies around it.
+"""Hides a rectangle behind a smooth surface made only of the pixels around it.
 
-Blurs and mosaics can be undone by trying; this cannot, because no pixel inside the rectangle has
-any part in the result. The surface is a Coons patch: it meets the coarse colours along each edge.
+Blurs and mosaics can be reversed by guessing. This fill cannot, because no pixel inside the
+rectangle contributes to the result. The surface is a Coons patch: it matches the coarse colours
+along each edge.
 """
 
 from typing import Final, TypeAlias
@@ -14,9 +15,9 @@ from framekiln.compositor.picture import Picture, Plane
 from framekiln.compositor.rect import PixelRect
 
 _RING_PX: Final = 8
-"""How far outside is looked."""
+"""Width of the strip outside the rectangle that is sampled."""
 _CELLS: Final = 6
-"""How many different colours an edge may have: more would draw what crosses it."""
+"""The number of colours per edge. More would reveal details that cross the edge."""
 _GREY: Final = 128.0
 
 _Edge: TypeAlias = npt.NDArray[np.float32]
@@ -39,7 +40,7 @@ def _fill(plane: Plane, rect: PixelRect, ring: int) -> None:
     after = plane[rows, rect.right : min(width, rect.right + ring)].T
     top, bottom = _pair(above, below, rect.width_px)
     left, right = _pair(before, after, rect.height_px)
-    # A rectangle from one edge of the picture to the other has neighbours on one axis only.
+    # A rectangle that spans the whole picture has neighbours on one axis only.
     if top is None or bottom is None:
         top = bottom = _flat(left, right, rect.width_px)
     if left is None or right is None:
@@ -49,7 +50,7 @@ def _fill(plane: Plane, rect: PixelRect, ring: int) -> None:
 
 
 def _pair(one: Plane, other: Plane, length: int) -> tuple[_Edge | None, _Edge | None]:
-    """Return two opposite edges; at the border of the picture both are the one there is."""
+    """Return two opposite edges; at the border of the picture, both are the one that exists."""
     edges = [_coarse(strip, length) if strip.size else None for strip in (one, other)]
     first = edges[0] if edges[0] is not None else edges[1]
     second = edges[1] if edges[1] is not None else edges[0]

@@ -1,7 +1,7 @@
-"""What filters do to a picture: change its colours, or draw its edges.
+"""The effect of filters on a picture: colour adjustments or edge detection.
 
-Colours are changed pixel by pixel. Edges look at neighbours, so that nothing can be drawn anew in
-part where there are any.
+Colour adjustments work per pixel. Edge detection depends on neighbouring pixels, so a frame that
+contains it cannot be redrawn in part.
 """
 
 from dataclasses import dataclass
@@ -21,12 +21,12 @@ _GREY: Final = 128
 
 @dataclass(frozen=True)
 class EdgeFilter:
-    """White where brightness changes, black where it does not (Sobel), mixed in by `share`."""
+    """White where brightness changes, black elsewhere (Sobel), mixed in by `share`."""
 
     share: float = 1.0
 
     def scaled_by(self, share: float) -> "EdgeFilter":
-        """Return a part of it: 0 changes nothing, 1 is all of it."""
+        """Return a fraction of the filter: 0 has no effect, 1 is the full effect."""
         return EdgeFilter(self.share * share)
 
 
@@ -34,7 +34,7 @@ PictureFilter: TypeAlias = Adjustment | EdgeFilter
 
 
 def apply_filter(picture: Picture, change: PictureFilter) -> Picture:
-    """Return the picture after a change."""
+    """Return the picture with a filter applied."""
     if isinstance(change, Adjustment):
         return adjust(picture, change)
     after = edges(picture)
@@ -49,14 +49,14 @@ def apply_filter(picture: Picture, change: PictureFilter) -> Picture:
 
 
 def edges(picture: Picture) -> Picture:
-    """Return the edges of a picture's brightness, in grey; alpha stays as it is."""
+    """Return the edges of a picture's brightness, in grey; alpha is unchanged."""
     steepness = _steepness(picture.y)
     reach = _HIGHEST_LUMA - _LOWEST_LUMA
     levels = np.minimum(steepness, reach) + _LOWEST_LUMA
     if picture.alpha is None or picture.chroma_alpha is None:
         grey = np.full_like(picture.u, _GREY)
         return Picture(np.rint(levels).astype(np.uint8), grey, grey.copy())
-    # Premultiplied: what is transparent has no brightness to change.
+    # Planes are premultiplied: transparent pixels have no brightness to change.
     y = np.rint(levels * (picture.alpha / np.float32(255))).astype(np.uint8)
     grey = np.asarray(cv2.convertScaleAbs(picture.chroma_alpha, alpha=_GREY / 255), np.uint8)
     return Picture(y, grey, grey.copy(), picture.alpha, picture.chroma_alpha)

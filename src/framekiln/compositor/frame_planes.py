@@ -1,6 +1,6 @@
-"""Writes a finished frame into an encoder buffer, plane after plane.
+"""Writes a finished frame into an encoder buffer, one plane after the other.
 
-Where it has alpha, colours are divided by it first: films keep them apart.
+Frames with alpha are unpremultiplied first, because video files store straight alpha.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from framekiln.pixels.blend import unpremultiply
 
 
 def write_planes(picture: Picture, buffer: Plane) -> None:
-    """Write luma, both chroma, and alpha if the picture has any."""
+    """Write luma, both chroma planes, and alpha if the picture has it."""
     planes = (
         (picture.y, picture.u, picture.v) if picture.alpha is None else unpremultiplied(picture)
     )
@@ -22,7 +22,7 @@ def write_planes(picture: Picture, buffer: Plane) -> None:
 
 
 def buffer_planes(buffer: Plane, width_px: int, height_px: int) -> tuple[Plane, ...]:
-    """Return where the planes of an opaque frame lie, for whoever draws them there."""
+    """Return views of the planes of an opaque frame in the buffer, to draw into directly."""
     half = (height_px // 2, width_px // 2)
     return tuple(_places(buffer, [(height_px, width_px), half, half]))
 
@@ -37,7 +37,7 @@ def _places(buffer: Plane, shapes: Sequence[tuple[int, ...]]) -> Iterator[Plane]
 
 
 def unpremultiplied(picture: Picture) -> tuple[Plane, Plane, Plane, Plane]:
-    """Return the planes with colours that are not multiplied by alpha; nothing is black."""
+    """Return the planes with straight alpha; fully transparent pixels become black."""
     assert picture.alpha is not None
     assert picture.chroma_alpha is not None
     covers = (picture.alpha, picture.chroma_alpha, picture.chroma_alpha)

@@ -1,4 +1,4 @@
-"""Cutting pieces out of pictures: rounded corners, keyed colours."""
+"""Masks: rounded corners, chroma keys, and mirroring."""
 
 from functools import lru_cache
 from math import ceil
@@ -11,17 +11,17 @@ from framekiln.compositor.picture import Picture, Plane, YuvColour
 from framekiln.pixels.blend import premultiply
 
 _FINER: Final = 4
-"""Edges are drawn this much larger and averaged."""
+"""Edges are drawn larger by this factor and averaged."""
 
 
 def rounded_mask(width_px: int, height_px: int, radius_px: float) -> Plane:
-    """Return the coverage of a rectangle with round corners."""
+    """Return the coverage of a rectangle with rounded corners."""
     radius = min(radius_px, width_px / 2, height_px / 2)
     corner = _corner(max(0.0, radius))
     side = len(corner)
     mask: Plane = np.full((height_px, width_px), 255, np.uint8)
     for rows, part in ((np.s_[:side], corner), (np.s_[height_px - side :], corner[::-1])):
-        # Two corners share the middle of a side that is as long as both.
+        # Two corners share the middle of a side that is as long as both radii.
         for columns, turned in ((np.s_[:side], part), (np.s_[width_px - side :], part[:, ::-1])):
             mask[rows, columns] = np.minimum(mask[rows, columns], turned)
     return mask
@@ -29,7 +29,7 @@ def rounded_mask(width_px: int, height_px: int, radius_px: float) -> Plane:
 
 @lru_cache(32)
 def _corner(radius_px: float) -> Plane:
-    """Return the coverage of the left upper corner; films ask for the same one in every frame."""
+    """Return the coverage of the upper left corner; cached, since every frame uses the same one."""
     side = ceil(radius_px)
     away = radius_px - (np.arange(side * _FINER) + 0.5) / _FINER
     away = np.maximum(away, 0) ** 2
@@ -40,7 +40,7 @@ def _corner(radius_px: float) -> Plane:
 
 
 def masked(picture: Picture, mask: Plane) -> Picture:
-    """Return the picture where the mask covers it."""
+    """Return the picture multiplied by the mask."""
     half = np.asarray(
         cv2.resize(mask, (mask.shape[1] // 2, mask.shape[0] // 2), interpolation=cv2.INTER_AREA),
         np.uint8,
@@ -57,10 +57,10 @@ def masked(picture: Picture, mask: Plane) -> Picture:
 def chroma_keyed(
     picture: Picture, colour: YuvColour, *, similarity: float, blend: float
 ) -> Picture:
-    """Return an opaque picture without one colour; only its hue and strength count, not its light.
+    """Return an opaque picture with one colour keyed out, by its chroma only, not its luma.
 
-    Both numbers are 0 to 1 of the largest distance: within `similarity` a pixel is gone, and over
-    the next `blend` it comes back.
+    Both numbers are 0 to 1 of the largest distance: within `similarity` a pixel is transparent, and
+    over the next `blend` it becomes opaque again.
     """
     du = picture.u.astype(np.float32) - colour.u
     dv = picture.v.astype(np.float32) - colour.v
@@ -74,7 +74,7 @@ def chroma_keyed(
 
 
 def flipped(picture: Picture, *, left_right: bool, top_bottom: bool) -> Picture:
-    """Return it mirrored."""
+    """Return the picture mirrored."""
     across = -1 if left_right else 1
     down = -1 if top_bottom else 1
     return Picture.of_planes(

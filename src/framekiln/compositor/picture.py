@@ -1,8 +1,8 @@
-"""Pictures as the encoder wants them: BT.709 limited range, 4:2:0, so that nothing is converted.
+"""Pictures in the format of the encoder, BT.709 limited range 4:2:0, to avoid conversions.
 
-Where a picture has alpha, its planes are premultiplied by it: plane = value * alpha, the offsets of
-16 and 128 included. Laying one picture over another is then one multiplication and one addition
-for each plane, and what is transparent has no colour that could shine through at an edge.
+Planes with alpha are premultiplied: plane = value * alpha, including the offsets of 16 and 128.
+Drawing one picture over another then takes one multiplication and one addition per plane, and
+transparent pixels have no colour that could show at an edge.
 """
 
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ Rgba: TypeAlias = npt.NDArray[np.uint8]
 
 @dataclass(frozen=True)
 class YuvColour:
-    """One colour in the planes' own numbers; `alpha` is 0 to 1."""
+    """A colour in plane values; `alpha` is 0 to 1."""
 
     y: int
     u: int
@@ -49,7 +49,7 @@ BLACK: Final = YuvColour(16, 128, 128)
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """Sides are even. `alpha` is None where all of it is opaque; chroma has its own half of it."""
+    """Sides are even. `alpha` is None if it is opaque; chroma has its own half-size alpha."""
 
     y: Plane
     u: Plane
@@ -69,29 +69,29 @@ class Picture:
 
     @property
     def has_alpha(self) -> bool:
-        """Whether anything below it can be seen."""
+        """Whether anything below it can be visible."""
         return self.alpha is not None
 
     @property
     def planes(self) -> tuple[Plane, ...]:
-        """Every plane: luma, both chroma, and both alphas where there are any."""
+        """All planes: luma, both chroma planes, and both alpha planes if there are any."""
         alphas = (self.alpha, self.chroma_alpha)
         return (self.y, self.u, self.v, *(plane for plane in alphas if plane is not None))
 
     @classmethod
     def of_planes(cls, planes: tuple[Plane, ...]) -> "Picture":
-        """Return the picture of three planes, or of five."""
+        """Return a picture from three planes, or five."""
         return cls(*planes)
 
     def with_alpha(self) -> "Picture":
-        """Return it with alpha planes, which say that all of it is opaque."""
+        """Return the picture with alpha planes; an opaque one gets fully opaque planes."""
         if self.has_alpha:
             return self
         return Picture(self.y, self.u, self.v, np.full_like(self.y, 255), np.full_like(self.u, 255))
 
 
 def crop_picture(picture: Picture, rect: PixelRect) -> Picture:
-    """Return a part of a picture, by even edges; both share their memory."""
+    """Return a part of a picture, by even edges; both share memory."""
     whole = np.s_[rect.top : rect.bottom, rect.left : rect.right]
     half = np.s_[rect.top // 2 : rect.bottom // 2, rect.left // 2 : rect.right // 2]
     cuts = (whole, half, half, whole, half)
@@ -101,12 +101,12 @@ def crop_picture(picture: Picture, rect: PixelRect) -> Picture:
 
 
 def picture_of_rgba(rgba: Rgba) -> Picture:
-    """Return a picture of straight RGBA; an odd side gets one transparent line more."""
+    """Return a picture from straight RGBA; an odd side is padded by one transparent line."""
     return picture_of_premultiplied(premultiplied(rgba))
 
 
 def premultiplied(rgba: Rgba) -> Rgba:
-    """Return straight RGBA with its colours multiplied by its alpha."""
+    """Return straight RGBA premultiplied by its alpha."""
     if int(rgba[..., 3].min(initial=255)) == 255:
         return np.ascontiguousarray(rgba)
     alpha = np.ascontiguousarray(rgba[..., 3])
@@ -114,9 +114,9 @@ def premultiplied(rgba: Rgba) -> Rgba:
 
 
 def picture_of_premultiplied(rgba: Rgba) -> Picture:
-    """Return a picture of RGBA whose colours are multiplied by its alpha already.
+    """Return a picture from premultiplied RGBA.
 
-    Only so may chroma be halved: a transparent neighbour must lend no colour.
+    Chroma may only be halved when premultiplied: a transparent neighbour must not add colour.
     """
     height, width = rgba.shape[:2]
     if height % 2 or width % 2:
@@ -131,7 +131,7 @@ def picture_of_premultiplied(rgba: Rgba) -> Picture:
 
 
 def picture_of_planes(luma: Plane, blue: Plane, red: Plane, alpha: Plane | None) -> Picture:
-    """Return the picture of decoded planes, whose alpha is straight if they have any."""
+    """Return a picture from decoded planes; their alpha, if any, is straight."""
     if alpha is None:
         return Picture(luma, blue, red)
     size = (blue.shape[1], blue.shape[0])
@@ -142,7 +142,7 @@ def picture_of_planes(luma: Plane, blue: Plane, red: Plane, alpha: Plane | None)
 
 
 def rgba_of(picture: Picture) -> Rgba:
-    """Return a picture as straight RGBA, for whoever wants one frame and not a film."""
+    """Return a picture as straight RGBA, for single frames."""
     if picture.alpha is None:
         rgba = np.empty((picture.height_px, picture.width_px, 4), np.uint8)
         yuv_to_rgba(Planes(picture.y, picture.u, picture.v), BT709_LIMITED, rgba)
@@ -153,13 +153,13 @@ def rgba_of(picture: Picture) -> Rgba:
 def _straight(picture: Picture, alpha: Plane) -> Rgba:
     size = (picture.width_px, picture.height_px)
     u, v = (cv2.resize(p, size, interpolation=cv2.INTER_NEAREST) for p in (picture.u, picture.v))
-    # Single steps of IEEE arithmetic, so every processor comes to the same numbers.
+    # Separate IEEE operations, so that every processor computes the same values.
     opaque = np.maximum(alpha, 1).astype(np.float32) / 255
     y = (picture.y.astype(np.float32) / opaque - 16) / 219
     red = y + 1.5748 * (v.astype(np.float32) / opaque - 128) / 224
     blue = y + 1.8556 * (u.astype(np.float32) / opaque - 128) / 224
     green = (y - 0.2126 * red - 0.0722 * blue) / 0.7152
-    # What is wholly transparent has no colour.
+    # Fully transparent pixels have no colour.
     parts = [np.clip(part * 255, 0, 255) * (alpha > 0) for part in (red, green, blue)]
     rgba: Rgba = np.rint(np.dstack([*parts, alpha])).astype(np.uint8)
     return rgba

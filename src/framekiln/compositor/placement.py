@@ -1,8 +1,8 @@
-"""Bringing a picture to its place: moved, scaled, turned, tilted by one 3x3 matrix.
+"""Transforms a picture by one 3x3 matrix: translation, scale, rotation, perspective.
 
-A matrix maps continuous source coordinates (pixel n reaches from n to n + 1) to those of the
-canvas. The cheapest way that is exact is taken: a move by even whole pixels costs nothing, an
-upright scaling to whole even edges is a resize, and everything else is bent with soft edges.
+A matrix maps continuous source coordinates (pixel n reaches from n to n + 1) to canvas coordinates.
+The cheapest exact method is used: a translation by even pixels costs nothing, an upright scale to
+even edges is a resize, and everything else is a warp with antialiased edges.
 """
 
 from dataclasses import dataclass
@@ -19,13 +19,13 @@ from framekiln.compositor.rect import PixelRect
 Matrix: TypeAlias = npt.NDArray[np.float64]
 
 _SAME: Final = 1e-4
-"""Pixels; closer than that is the same place."""
+"""In pixels. Positions closer than this are equal."""
 _FLAT: Final = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class PlacedPicture:
-    """A picture in the canvas's own pixels; its corner has even coordinates."""
+    """A picture in canvas pixels; its corner has even coordinates."""
 
     picture: Picture
     left: int
@@ -43,17 +43,17 @@ class PlacedPicture:
 
 
 def translation_matrix(x: float, y: float) -> Matrix:
-    """Return the matrix of a move."""
+    """Return the matrix of a translation."""
     return np.array([[1, 0, x], [0, 1, y], [0, 0, 1]], np.float64)
 
 
 def scale_matrix(x: float, y: float) -> Matrix:
-    """Return the matrix of a scaling about the origin."""
+    """Return the matrix of a scale about the origin."""
     return np.diag([x, y, 1.0])
 
 
 def place(picture: Picture, matrix: Matrix, *, within: PixelRect) -> PlacedPicture | None:
-    """Return the picture as the matrix puts it; None when nothing of it lies within."""
+    """Return the picture transformed by the matrix; None if it is outside of the bounds."""
     box = _upright_box(picture, matrix)
     if box is not None:
         edges = [round(edge / 2) * 2 for edge in box]
@@ -67,7 +67,7 @@ def place(picture: Picture, matrix: Matrix, *, within: PixelRect) -> PlacedPictu
 
 
 def _corners(picture: Picture, matrix: Matrix) -> Matrix | None:
-    """Return where the corners go; None for what lies behind the eye or has no extent."""
+    """Return the transformed corners; None if any is behind the viewer or the area is empty."""
     width, height = picture.width_px, picture.height_px
     square = np.array([[0, 0, 1], [width, 0, 1], [0, height, 1], [width, height, 1]], np.float64)
     mapped = square @ matrix.T
@@ -79,9 +79,9 @@ def _corners(picture: Picture, matrix: Matrix) -> Matrix | None:
 
 
 def _upright_box(picture: Picture, matrix: Matrix) -> tuple[float, float, float, float] | None:
-    """Return the edges of a picture that is only moved and scaled; None for any other.
+    """Return the edges of a picture that is only translated and scaled; None for any other.
 
-    In plain numbers: most pictures stand so, in every frame.
+    Uses plain numbers, because this is the common case in every frame.
     """
     (wide, slant, left), (lean, high, top), (far_x, far_y, depth) = matrix.tolist()
     flat = abs(slant) + abs(lean) + abs(far_x) + abs(far_y)
@@ -117,14 +117,14 @@ def resize(picture: Picture, width_px: int, height_px: int) -> Picture:
 
 def _resize_plane(plane: Plane, size: tuple[int, int]) -> Plane:
     is_smaller = size[0] < plane.shape[1] or size[1] < plane.shape[0]
-    # Averaging is right for less; for more it would repeat pixels. The ordinary linear way has
-    # short cuts for some processors, which round otherwise.
+    # Area averaging is right for reduction; for enlargement it would repeat pixels. The plain
+    # linear mode has processor-specific fast paths that round differently.
     how = cv2.INTER_AREA if is_smaller else cv2.INTER_LINEAR_EXACT
     return np.asarray(cv2.resize(plane, size, interpolation=how), np.uint8)
 
 
 def _warped(picture: Picture, matrix: Matrix, target: PixelRect) -> PlacedPicture:
-    # What fills all of the target has no edge to be soft, and needs no alpha.
+    # A picture that covers the whole target has no visible edges, and needs no alpha.
     fills = not picture.has_alpha and _covers(picture, matrix, target)
     source, matrix = _shrunk(picture if fills else picture.with_alpha(), matrix)
     onto = translation_matrix(-target.left, -target.top) @ matrix
@@ -141,7 +141,7 @@ def _warped(picture: Picture, matrix: Matrix, target: PixelRect) -> PlacedPictur
 
 
 def _covers(picture: Picture, matrix: Matrix, target: PixelRect) -> bool:
-    """Tell whether every corner of the target lies in the picture."""
+    """Whether every corner of the target is inside the picture."""
     corners = np.array(
         [[x, y, 1] for x in (target.left, target.right) for y in (target.top, target.bottom)],
         np.float64,
@@ -155,7 +155,7 @@ def _covers(picture: Picture, matrix: Matrix, target: PixelRect) -> bool:
 
 
 def _shrunk(picture: Picture, matrix: Matrix) -> tuple[Picture, Matrix]:
-    """Bring a picture that will be much smaller near its size first: bending looks at 4 pixels."""
+    """Reduce a picture to near its final size first: a warp samples only 4 pixels."""
     shrink_x = float(np.hypot(matrix[0, 0], matrix[1, 0])) / float(matrix[2, 2])
     shrink_y = float(np.hypot(matrix[0, 1], matrix[1, 1])) / float(matrix[2, 2])
     if shrink_x > 0.7 and shrink_y > 0.7:
@@ -167,12 +167,12 @@ def _shrunk(picture: Picture, matrix: Matrix) -> tuple[Picture, Matrix]:
 
 
 def _warp_matrix(matrix: Matrix) -> Matrix:
-    """Return the matrix between pixel numbers, which stand for the middles of pixels."""
+    """Return the matrix between pixel indexes, which refer to pixel centres."""
     return translation_matrix(-0.5, -0.5) @ matrix @ translation_matrix(0.5, 0.5)
 
 
 def _warp_plane(plane: Plane, matrix: Matrix, size: tuple[int, int], border: int) -> Plane:
-    # Outside is nothing, so an edge between pixels covers its pixel in part.
+    # Outside is transparent, so an edge between pixels covers its pixel in part.
     how = cv2.INTER_LINEAR
     if abs(matrix[2, 0]) + abs(matrix[2, 1]) < _FLAT:
         bent = cv2.warpAffine(plane, matrix[:2] / matrix[2, 2], size, flags=how, borderMode=border)

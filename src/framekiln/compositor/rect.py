@@ -8,7 +8,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class PixelRect:
-    """From (left, top) up to, not including, (right, bottom); empty if they meet."""
+    """From (left, top) up to, not including, (right, bottom); empty if they are equal."""
 
     left: int
     top: int
@@ -17,32 +17,32 @@ class PixelRect:
 
     @classmethod
     def around(cls, left: float, top: float, right: float, bottom: float) -> "PixelRect":
-        """Return the smallest one of even sides that holds all of it."""
+        """Return the smallest rectangle with even corners that contains the given area."""
         return cls(
             2 * floor(left / 2), 2 * floor(top / 2), 2 * ceil(right / 2), 2 * ceil(bottom / 2)
         )
 
     @property
     def width_px(self) -> int:
-        """How wide it is."""
+        """Its width."""
         return max(0, self.right - self.left)
 
     @property
     def height_px(self) -> int:
-        """How high it is."""
+        """Its height."""
         return max(0, self.bottom - self.top)
 
     @property
     def is_empty(self) -> bool:
-        """Whether no pixel lies in it."""
+        """Whether it contains no pixel."""
         return self.left >= self.right or self.top >= self.bottom
 
     def moved(self, x: int, y: int) -> "PixelRect":
-        """Return it elsewhere."""
+        """Return it translated."""
         return PixelRect(self.left + x, self.top + y, self.right + x, self.bottom + y)
 
     def intersection(self, other: "PixelRect") -> "PixelRect":
-        """Return what both have in common; it may be empty."""
+        """Return the intersection; it may be empty."""
         return PixelRect(
             max(self.left, other.left),
             max(self.top, other.top),
@@ -51,7 +51,7 @@ class PixelRect:
         )
 
     def union(self, other: "PixelRect") -> "PixelRect":
-        """Return the smallest one around both."""
+        """Return the smallest rectangle that contains both."""
         return PixelRect(
             min(self.left, other.left),
             min(self.top, other.top),
@@ -64,7 +64,7 @@ NOWHERE: Final = PixelRect(0, 0, 0, 0)
 
 
 def merge(rects: Iterable[PixelRect]) -> list[PixelRect]:
-    """Return rectangles that cover the same and do not overlap, so that none is drawn twice."""
+    """Return rectangles that cover the same area without overlaps, so that none is drawn twice."""
     apart: list[PixelRect] = []
     for rect in rects:
         if rect.is_empty:

@@ -1,8 +1,7 @@
-"""A frame as a list of things laid over each other, and only what changed is drawn anew.
+"""A frame as a stack of items, of which only the changed parts are redrawn.
 
-Each thing carries a key that says all about how it looks. Frames are compared by their keys: the
-same list is the same frame, and where lists differ only the rectangles of what came, went or
-changed are drawn again.
+Each item has a key that determines its look. Frames are compared by these keys: equal lists are
+equal frames; otherwise only the rectangles of added, removed or changed items are redrawn.
 """
 
 from collections.abc import Hashable, Sequence
@@ -18,7 +17,7 @@ from framekiln.compositor.rect import NOWHERE, PixelRect, merge
 
 @dataclass(frozen=True, eq=False)
 class PictureItem:
-    """A picture in its place."""
+    """A picture and its position."""
 
     key: Hashable
     placed: PlacedPicture
@@ -26,7 +25,7 @@ class PictureItem:
 
     @property
     def rect(self) -> PixelRect:
-        """Where it can be seen."""
+        """The area in which it is visible."""
         return self.placed.rect
 
 
@@ -60,22 +59,22 @@ class Scene:
 
     @property
     def picture(self) -> Picture:
-        """The frame; it is drawn over by the next one."""
+        """The current frame; the next one overwrites it."""
         return self._canvas.picture
 
     @property
     def covered(self) -> PixelRect:
-        """The part of a group's canvas on which anything may be."""
+        """The part of a group's canvas that may have content."""
         rects = [thing.rect for thing in self._shown if isinstance(thing, PictureItem)]
         return reduce(PixelRect.union, rects, NOWHERE if not rects else rects[0]).intersection(
             self._canvas.rect
         )
 
     def show(self, things: Sequence[SceneItem], onto: tuple[Plane, ...] | None = None) -> bool:
-        """Make the frame of these, from the lowest to the highest; say whether it has changed.
+        """Draw the frame of these items, bottom first; return whether it has changed.
 
-        One that has is drawn in the planes `onto`, if given. The next one is made from it, so until
-        then they stay as they are.
+        A changed frame is drawn into the planes `onto`, if given. The next frame is made from it,
+        so these planes must not change until then.
         """
         differing = merge(rect.intersection(self._canvas.rect) for rect in self._differing(things))
         if differing and onto is not None:
@@ -112,9 +111,9 @@ class Scene:
 def _apart(
     before: Sequence[SceneItem], now: Sequence[SceneItem]
 ) -> tuple[Sequence[SceneItem], Sequence[SceneItem]]:
-    """Return what has gone and what has come: all that is not the same in the same place.
+    """Return removed and added items: all that are not the same in the same place.
 
-    Where something came or went, places are counted from the bottom up to there, and from the top.
+    If the number of items changed, equal items are matched from the bottom and from the top.
     """
     if len(before) == len(now):
         pairs = [pair for pair in zip(before, now, strict=True) if pair[0].key != pair[1].key]
@@ -130,12 +129,12 @@ def _apart(
 
 
 def _looks_around(thing: SceneItem) -> bool:
-    """Tell whether a pixel of the thing depends on what is next to it."""
+    """Whether a pixel of the item depends on its neighbours."""
     return isinstance(thing, FilterItem) and isinstance(thing.picture_filter, EdgeFilter)
 
 
 def _first_that_counts(things: Sequence[SceneItem], rect: PixelRect) -> int:
-    """Return one more than the number of the last thing that hides all below it; 0 if none does."""
+    """Return one more than the index of the last item that hides all below it; 0 if none does."""
     for number in range(len(things), 0, -1):
         thing = things[number - 1]
         if (
