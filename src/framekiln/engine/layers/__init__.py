@@ -1,4 +1,4 @@
 """Renders layer configs: fetched sources, painters, and the scene items of each frame.
 
-What is seen when is known by `composition.layers`; how pixels are put together, by `compositor`.
+`composition.layers` computes what is visible when; `compositor` composites the pixels.
 """

@@ -1,9 +1,9 @@
-"""What the pixels of a slice depend on, and nothing else, as a digest.
+"""Digests of everything that determines the pixels of a slice, and nothing else.
 
-Each layer that is seen in the slice counts with the bytes of its source, with its own looks, and
-with its state in every frame; where it stands in the config, what it is called and what it does
-in other slices do not count. What Chromium has drawn counts as its pixels. Where that cannot be
-known beforehand (pages with scripts, pages from elsewhere), there is no digest.
+Each layer visible in the slice contributes the bytes of its source, its own style, and its state in
+every frame. Its index in the config, its id and its states in other slices do not contribute.
+Content drawn by Chromium contributes its pixels. If these are not known in advance (pages with
+scripts, remote pages), there is no digest.
 """
 
 import hashlib
@@ -45,17 +45,17 @@ from framekiln.kit.errors import FramekilnError
 from framekiln.kit.media_kind import MediaKind
 from framekiln.timeline import Timeline
 
-# Settled before any frame is shown, and counted as what came of it.
+# Resolved before any frame is drawn; the digest contains the results instead.
 _PLAIN: Final = Layer(path="", id="")
 _RESOLVED_FIELDS: Final = ("path", "id", "name", "start", "trim", "on_error", "opacity")
 _UNUSED_FIELDS: Final = ("file", "fallback_file", "sound", "speed", "loop", "freeze", "layers")
-# What a state says apart from its source time and its partner.
+# The fields of a state besides its source time and its partner.
 _APPEARANCE_FIELDS: Final = tuple(
     each.name for each in fields(LayerState) if each.name not in ("source_s", "dissolve")
 )
 _appearance_of: Final = attrgetter(*_APPEARANCE_FIELDS)
 _TIMELESS: Final = (TextLayer, ShapeLayer, FilterLayer, GroupLayer, SequenceLayer)
-# Scripts, also in frames, may use real randomness or depend on earlier frames.
+# Scripts, also in iframes, may use real randomness or depend on earlier frames.
 _DYNAMIC: Final = re.compile(
     r"<\s*(script|iframe|frame|object|embed|portal|link|base)\b|http-equiv|javascript:|\bon[a-z]+\s*=",
     re.IGNORECASE,
@@ -69,18 +69,18 @@ class _NotCacheable(Exception):
 
 @dataclass(frozen=True)
 class SliceDigests:
-    """Tells slices of one film apart, and equal ones of any two films alike."""
+    """Digests of the slices of one film; equal slices of different films have equal digests."""
 
     film: ResolvedTimeline
     context: PainterContext
     assets: TrackedAssets
     encoding: str
-    """All that the encoder is told."""
+    """All settings of the encoder."""
     sound: str | None
     browser: str
 
     def of(self, slice_: FilmSlice) -> str | None:
-        """Return the digest of a slice; None when equal ones may look different."""
+        """Return the digest of a slice; None if equal inputs may give different pixels."""
         sums = hashlib.sha256()
         head = (engine_version(), self.encoding, slice_.frame_count, self.film.config.background)
         sums.update(repr(head).encode())
@@ -92,7 +92,7 @@ class SliceDigests:
         return f"sha256:{sums.hexdigest()}"
 
     def _layers(self, layers: Sequence[ResolvedLayer], slice_: FilmSlice) -> Iterator[str]:
-        """Yield the words for layers that lie on each other, bottom first."""
+        """Yield the inputs of a stack of layers, bottom first."""
         seen = [
             (layer, states)
             for layer in layers
@@ -108,7 +108,7 @@ class SliceDigests:
                 yield ")"
 
     def _layer_facts(self, layer: ResolvedLayer, slice_: FilmSlice) -> str:
-        """Return what a layer is, whatever the frame."""
+        """Return the inputs of a layer that do not depend on the frame."""
         value = layer.layer
         facts: list[object] = [
             _without_resolved_fields(value, is_still=is_static(layer)),
@@ -116,7 +116,7 @@ class SliceDigests:
             layer.fps,
         ]
         if not is_static(layer):
-            # How large it is drawn depends on all of its life.
+            # The size at which it is drawn depends on its whole duration.
             facts += [layer.start_s, layer.end_s, layer.zero_s, sorted(layer.curves.items())]
         facts += [layer.natural, layer.is_placeholder, self._drawn(layer)]
         if layer.source is not None:
@@ -124,7 +124,7 @@ class SliceDigests:
         return repr([*facts, *self._page_inputs(layer, slice_)])
 
     def _page_inputs(self, layer: ResolvedLayer, slice_: FilmSlice) -> Sequence[object]:
-        """Return what else decides about a layer that is drawn while the film is made."""
+        """Return the other inputs of a layer that is drawn during the render."""
         value = layer.layer
         if isinstance(value, WaveformLayer) and layer.source is None:
             return (self.sound, slice_.first_frame)
@@ -137,7 +137,7 @@ class SliceDigests:
         return (self.browser, self._shared_inputs())
 
     def _shared_inputs(self) -> list[tuple[str, str]]:
-        """Return what pages may ask for without being of any other look."""
+        """Return the digests of fonts and audio sources, which any page may request."""
         try:
             fonts = [(font.src, self.assets.digest(font.src)) for font in self.film.config.fonts]
         except FramekilnError as error:
@@ -153,7 +153,7 @@ class SliceDigests:
         return (drawn.size, drawn.area, drawn.sheet.shape, pixels)
 
     def _has_time(self, layer: ResolvedLayer) -> bool:
-        """Tell whether it matters which instant of its source is shown."""
+        """Whether the source time affects what is visible."""
         if layer.is_placeholder or isinstance(layer.layer, _TIMELESS):
             return False
         found = self.context.sources.probed.get(layer.source or "")
@@ -177,7 +177,7 @@ def _require_static_page(page: HtmlPage) -> None:
 
 
 def _without_resolved_fields(value: Layer, *, is_still: bool) -> Layer:
-    """Return a layer without what was settled before, or shows in its states."""
+    """Return a layer without fields that were resolved before, or that its states contain."""
     names = {each.name for each in fields(value)}
     settled: dict[str, Any] = {name: getattr(_PLAIN, name) for name in _RESOLVED_FIELDS}
     settled |= {name: None for name in _UNUSED_FIELDS if name in names}
@@ -187,7 +187,7 @@ def _without_resolved_fields(value: Layer, *, is_still: bool) -> Layer:
 
 
 def visible_states(layer: ResolvedLayer, slice_: FilmSlice) -> Iterator[tuple[int, LayerState]]:
-    """Yield the frames of a slice in which a layer is seen; those before it count from zero."""
+    """Yield the frames in which a layer is visible, numbered from the start of the slice."""
     if isinstance(layer.layer, AudioLayer):
         return
     states = LayerStateCache(layer)
@@ -205,7 +205,7 @@ def _frames(
     *,
     has_time: bool,
 ) -> Iterator[str]:
-    """Yield what differs from frame to frame."""
+    """Yield the inputs that differ between frames."""
     before: object = None
     for number, state in states:
         dissolve = state.dissolve
@@ -224,7 +224,7 @@ def sound_digest(
     *,
     settings: str,
 ) -> str:
-    """Return the digest of a mixed sound; `settings` covers all other inputs of the mixer."""
+    """Return the digest of a mix; `settings` covers all other inputs of the mixer."""
     return sha256_digest(
         {
             "engine": engine_version(),
@@ -236,6 +236,6 @@ def sound_digest(
 
 
 def _clip_facts(clip: LayerAudioClip) -> dict[str, object]:
-    # The layer's id and the source's address do not change the sound.
+    # The layer's id and the URL of the source do not change the audio.
     facts = clip.as_json()
     return {name: facts[name] for name in facts if name not in ("layer_id", "source")}

@@ -1,4 +1,4 @@
-"""One layer of a film, asked frame by frame for the thing it puts on the canvas."""
+"""One layer of a film, which returns its scene item for each frame."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Warn = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class LayerFrame:
-    """A layer as it is seen in one frame."""
+    """A layer as it is visible in one frame."""
 
     state: LayerState
     item: PictureItem
@@ -44,7 +44,7 @@ class DrawnLayer:
         self._placed: tuple[Hashable, PlacedPicture | None] | None = None
 
     def show(self, time_s: Fraction, number: int) -> LayerFrame | None:
-        """Return what is seen in a frame; None for nothing."""
+        """Return the item of a frame; None if the layer is not visible."""
         if self._painter is None or not self.layer.first_frame <= number < self.layer.end_frame:
             return None
         state = self._state(self._painter, time_s)
@@ -54,12 +54,12 @@ class DrawnLayer:
         return None if look is None else self._frame(look, state)
 
     def close_if_over(self, number: int) -> None:
-        """Free what is open, if the layer is over."""
+        """Release resources if the layer has ended."""
         if self._painter is not None and number >= self.layer.end_frame:
             self.close()
 
     def close(self) -> None:
-        """Free decoders and pictures."""
+        """Release decoders and pictures."""
         if self._painter is not None:
             self._painter.close()
         self._picture = self._placed = None
@@ -75,7 +75,7 @@ class DrawnLayer:
         try:
             return self._painter.image(state)
         except (LayerFailed, BrowserDied, PageCrashed):
-            # What a fresh browser may cure is no fault of the layer.
+            # Errors that a restart of the browser may fix are not the fault of the layer.
             raise
         except FramekilnError as error:
             value = self.layer.layer

@@ -15,7 +15,7 @@ _CRFS: Final = {Quality.DRAFT: 23.0, Quality.STANDARD: 18.0, Quality.HIGH: 16.0}
 
 
 def video_settings(size: FrameSize, fps: Fraction, config: LayerConfig) -> VideoSettings:
-    """Return what the encoder is told; where the format has alpha, the background decides of it."""
+    """Return the encoder settings; if the format has alpha, the background decides its use."""
     output = config.output
     coding = film_container(config.extension).video
     return VideoSettings(
@@ -31,12 +31,12 @@ def video_settings(size: FrameSize, fps: Fraction, config: LayerConfig) -> Video
 
 
 def buffer_layout(settings: VideoSettings) -> PixelLayout:
-    """Return how the encoder wants its buffers."""
+    """Return the buffer layout that the encoder needs."""
     return PixelLayout.YUVA420P if settings.has_alpha else PixelLayout.YUV420P
 
 
 def mastering_of(audio: MixSettings) -> Mastering:
-    """Return what becomes of the sum of all layers' sounds."""
+    """Return the mastering settings of the mix."""
     return Mastering(
         target_lufs=audio.target_lufs if audio.normalize else None,
         has_limiter=audio.limiter,

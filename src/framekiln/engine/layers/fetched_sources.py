@@ -18,30 +18,30 @@ _AT_ONCE: Final = 6
 
 @dataclass(frozen=True)
 class FetchedSources:
-    """The sources of a config, by address."""
+    """The sources of a config, by URL."""
 
     files: dict[str, LocalAsset] = field(default_factory=dict)
     probed: dict[str, ProbedSource] = field(default_factory=dict)
-    """Those that can be used."""
+    """The usable sources."""
     media: dict[str, SourceFacts | UnusableSource] = field(default_factory=dict)
-    """All of them, as a timeline is resolved with."""
+    """All sources, in the form that `resolve` needs."""
     retryable: set[str] = field(default_factory=set)
-    """Addresses whose fetch failed with a retryable error."""
+    """URLs whose fetch failed with a retryable error."""
     _digests: dict[str, str] = field(default_factory=dict, init=False)
 
     def digest(self, address: str) -> str:
-        """Return the digest of a source's bytes; they are read once, when it is first asked."""
+        """Return the digest of a source's bytes; it is computed on first use."""
         if address not in self._digests:
             self._digests[address] = file_digest(self.path(address))
         return self._digests[address]
 
     def path(self, address: str) -> Path:
-        """Return where a source that can be used lies."""
+        """Return the path of a usable source."""
         return self.files[address].path
 
 
 def fetch_sources(config: LayerConfig, assets: Assets) -> FetchedSources:
-    """Return all sources; what is wrong with one is told by its facts, never raised."""
+    """Return all sources; problems are part of the facts of a source and never raised."""
     gathered = FetchedSources()
     wanted = dict.fromkeys(
         address for layer in every_layer(config.layers) for address in addresses_of(layer)

@@ -1,4 +1,4 @@
-"""Filters of a config as changes of a picture. Pure."""
+"""Converts filters of a config to picture filters. Pure."""
 
 from collections.abc import Callable, Iterable
 from typing import Final
@@ -24,19 +24,19 @@ _LIGHTER: Final = 0.2
 
 
 def yuv_colour(colour: ConfigColour) -> YuvColour:
-    """Return a colour of a config in the planes' numbers."""
+    """Return a colour of a config in plane values."""
     return YuvColour.of_rgb(colour.red, colour.green, colour.blue, colour.alpha / 255)
 
 
 def picture_filter(each: FilterState) -> PictureFilter:
-    """Return what one filter does."""
+    """Return the effect of one filter."""
     return _ONE[each.name](each)
 
 
 def picture_filters(filters: Iterable[FilterState]) -> list[PictureFilter]:
-    """Return what several filters do, in their order, as few changes as are exact.
+    """Return the effects of several filters in order, merged where that is exact.
 
-    Two are one, unless the first leads out of what can be seen: that is cut off in between.
+    Two are merged unless the first goes out of gamut, because that is clipped in between.
     """
     found: list[PictureFilter] = [UNCHANGED]
     for each in filters:

@@ -1,4 +1,4 @@
-"""Where a layer stands on the canvas, and how many pixels of its source that takes. Pure."""
+"""The position of a layer on the canvas, and the source resolution that it needs. Pure."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ _MAX_STATES: Final = 120
 
 @dataclass(frozen=True)
 class CanvasBox:
-    """A rectangle of whole pixels of the canvas."""
+    """A rectangle of whole canvas pixels."""
 
     left: int
     top: int
@@ -39,34 +39,34 @@ class CanvasBox:
 
     @property
     def matrix(self) -> Matrix:
-        """From a picture of this size to its place."""
+        """The matrix from a picture of this size to its position."""
         return translation_matrix(self.left, self.top)
 
 
 def is_static(layer: ResolvedLayer) -> bool:
-    """Tell whether a layer keeps its place all the time."""
+    """Whether a layer keeps its position all the time."""
     curves = (layer.curves[which] for which in _MOVING if which in layer.curves)
     is_moved = any(not curve.is_constant for curve in curves)
     return not is_moved and not any(isinstance(each, Preset) for each in layer.layer.transitions)
 
 
 def is_upright(state: LayerState) -> bool:
-    """Tell whether it is only moved and scaled."""
+    """Whether it is only translated and scaled."""
     return all(angle % 360 == 0 for angle in (state.angle, state.angle_x, state.angle_y))
 
 
 def whole_area(state: LayerState) -> Rect:
-    """Return where the whole source would lie in the box, what is cropped included."""
+    """Return the area of the whole source relative to the box, including cropped parts."""
     content, crop = state.content, state.crop
     width, height = content.width / crop.width, content.height / crop.height
     return Rect(content.left - crop.left * width, content.top - crop.top * height, width, height)
 
 
 def canvas_box(state: LayerState, area: Rect, *, to_even: bool) -> CanvasBox:
-    """Return the whole pixels that a part of an upright box takes.
+    """Return the whole pixels that a part of an upright box covers.
 
-    With `to_even`, edges between pixels go to even ones, which cost nothing in 4:2:0; edges on
-    pixels stay where they are.
+    With `to_even`, edges between pixels move to even pixels, which cost nothing in 4:2:0. Edges on
+    whole pixels are not moved.
     """
     left, top = map_point(state.matrix, area.left, area.top)
     right, bottom = map_point(state.matrix, area.left + area.width, area.top + area.height)
@@ -82,7 +82,7 @@ def _whole(edge: float, *, to_even: bool) -> int:
 
 
 def canvas_matrix(state: LayerState, area: Rect, width_px: float, height_px: float) -> Matrix:
-    """Return the way from the pixels of a picture that fills an area to the canvas."""
+    """Return the matrix from the pixels of a picture that fills an area to the canvas."""
     fill = translation_matrix(area.left, area.top) @ scale_matrix(
         area.width / width_px, area.height / height_px
     )
@@ -91,7 +91,7 @@ def canvas_matrix(state: LayerState, area: Rect, width_px: float, height_px: flo
 
 
 def sampled_states(layer: ResolvedLayer) -> Iterator[LayerState]:
-    """Yield a layer's states at instants spread over its life, and at every keyframe."""
+    """Yield a layer's states at sample times over its duration, and at every keyframe."""
     if is_static(layer):
         yield state_at(layer, max(layer.start_s, Fraction(0)))
         return
@@ -105,12 +105,12 @@ def sampled_states(layer: ResolvedLayer) -> Iterator[LayerState]:
 
 
 def largest_scale(layer: ResolvedLayer) -> float:
-    """Return how much a box is enlarged when it is largest."""
+    """Return the largest scale of a box."""
     return max((_scale(state) for state in sampled_states(layer)), default=1.0)
 
 
 def largest_side_px(layer: ResolvedLayer) -> tuple[int, int]:
-    """Return how many pixels the whole source takes when it is largest, as even numbers."""
+    """Return the largest size of the whole source on the canvas, in even pixels."""
     sides = [(1.0, 1.0)]
     for state in sampled_states(layer):
         area, scale = whole_area(state), _scale(state)
@@ -126,7 +126,7 @@ def nearest_even(side: float) -> int:
 
 
 def _scale(state: LayerState) -> float:
-    """Return the enlargement, that of a tilted box where it is nearest to the eye."""
+    """Return the scale; for a tilted box, that of the point nearest to the viewer."""
     if state.perspective_px <= 0 or is_upright(state):
         return state.scale
     reach = hypot(state.width, state.height) * state.scale / 2

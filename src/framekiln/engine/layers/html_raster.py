@@ -1,7 +1,7 @@
-"""Draws pieces of HTML once each, with their transparency, in the warm Chromium.
+"""Rasterizes HTML snippets with alpha, each once, in the warm Chromium.
 
-All pieces are in one page; they are measured there and laid out on sheets of the page's size, so
-that hundreds cost a few screenshots. No page is opened before something is to be drawn.
+All snippets are in one page. They are measured there and packed on sheets of the page's size, so
+that hundreds need only a few screenshots. The page is opened on first use.
 """
 
 import base64
@@ -35,40 +35,40 @@ _LOSSLESS: Final = {"format": "png", "optimizeForSpeed": True}
 
 @dataclass(frozen=True)
 class HtmlSnippet:
-    """One box to draw: `markup` has one element of class `box`; `scale` is pixels a CSS pixel."""
+    """One box to draw: `markup` has one element of class `box`; `scale` is pixels per CSS pixel."""
 
     markup: str
     rules: str
     scale: float = 1.0
     uses_tailwind: bool = False
     is_picture: bool = False
-    """Whether the box is all of it, with its empty edges, and nothing is drawn outside."""
+    """Whether the result is exactly the box, with empty edges and without overflow."""
 
 
 @dataclass(frozen=True, eq=False)
 class RasterImage:
-    """A box as drawn: its size in CSS pixels, and its pixels, which may reach beyond it."""
+    """A rasterized box: its size in CSS pixels, and its pixels, which may extend beyond it."""
 
     size: PixelSize
     sheet: Rgba
     area: Rect
-    """What the pixels fill, in CSS pixels from the box's corner."""
+    """The area of the pixels, in CSS pixels from the box's corner."""
     overflows: bool = False
 
 
 class TooLargeToDraw(CompositionFailed):
-    """A text or drawing has more pixels than are drawn."""
+    """A text or drawing exceeds the pixel limit."""
 
     code = "drawing_too_large"
 
     def __init__(self, message: str, number: int) -> None:
         super().__init__(message)
         self.number = number
-        """Which of the pieces."""
+        """The index of the snippet."""
 
 
 class HtmlRasterizer:
-    """Draws for one film."""
+    """Rasterizes for one film."""
 
     def __init__(
         self, browser: Browser, assets: Assets, limits: FilmLimits, *, head: str = ""
@@ -78,10 +78,10 @@ class HtmlRasterizer:
         self._limits = limits
         self._head = head
         self.warnings: list[str] = []
-        """What texts do without, such as fonts that could not be had."""
+        """Problems of texts, such as fonts that could not be loaded."""
 
     def draw(self, pieces: Sequence[HtmlSnippet]) -> list[RasterImage]:
-        """Return the pieces in their order."""
+        """Return the snippets in their order."""
         if not pieces:
             return []
         window = _LEAST_SHEET
@@ -116,7 +116,7 @@ class HtmlRasterizer:
 
 @dataclass(frozen=True)
 class _MeasuredSnippet:
-    """A measured piece; margins are how far ink may reach beyond the box, in CSS pixels."""
+    """A measured snippet; margins are how far ink may extend beyond the box, in CSS pixels."""
 
     width: float
     height: float
@@ -127,19 +127,19 @@ class _MeasuredSnippet:
 
     @property
     def inset_px(self) -> int:
-        """How far inside its cell the box begins."""
+        """The offset of the box in its cell."""
         return ceil(self.margin * self.scale)
 
     @property
     def cell(self) -> tuple[int, int]:
-        """How many pixels it takes on a sheet."""
+        """The size of its cell on a sheet."""
         return (
             ceil(self.width * self.scale) + 2 * self.inset_px,
             ceil(self.height * self.scale) + 2 * self.inset_px,
         )
 
     def drawn(self, sheet: Rgba) -> RasterImage:
-        """Return the piece cut out of a sheet, without what is empty around it."""
+        """Return the snippet cut out of a sheet, without empty edges."""
         size = PixelSize(self.width, self.height)
         if self.is_picture:
             return RasterImage(size, sheet.copy(), Rect(0, 0, self.width, self.height))
@@ -171,7 +171,7 @@ def _measured(page: Page, pieces: Sequence[HtmlSnippet]) -> list[_MeasuredSnippe
 
 
 def _window(boxes: Sequence[_MeasuredSnippet]) -> FrameSize:
-    """Return a window in which every piece has room."""
+    """Return a window size in which every snippet fits."""
     wide, high = max(box.cell[0] for box in boxes), max(box.cell[1] for box in boxes)
     return FrameSize(max(_LEAST_SHEET.width_px, wide), max(_LEAST_SHEET.height_px, high))
 
@@ -193,7 +193,7 @@ def _screenshot_snippets(page: Page, boxes: Sequence[_MeasuredSnippet]) -> list[
 
 
 def _screenshot(page: Page, *, is_first: bool) -> Pixels:
-    """Return the whole window as BGRA, its colours as they are."""
+    """Return a screenshot of the whole window as BGRA, with unchanged colours."""
     shown = page.show(0, 0, screenshot=_LOSSLESS) if is_first else page.redraw(screenshot=_LOSSLESS)
     if shown.screenshot is None:
         shown = page.redraw(screenshot=_LOSSLESS)
@@ -219,7 +219,7 @@ def _sheets(
     yield corners
 
 
-# Letters may reach out of their line: a half of the font's size is more than any of ours does.
+# Glyphs may extend beyond their line; half of the font size is more than our fonts need.
 _MEASURE: Final = """(() => [...document.querySelectorAll(".cell")].map((cell) => {
   const box = cell.querySelector(".box");
   if (box.dataset.fit) fit(box);

@@ -1,8 +1,8 @@
-"""From a source's picture to the layer's: cropped, mirrored, keyed, tinted, rounded, blurred.
+"""Effects of a layer on its source image: crop, flip, key, filters, rounded corners, blur.
 
-The order is that of CSS: first what is in the box, then filters, then the shape of the box and the
-blur. Where the box lies on the canvas is none of its business, but for boxes that stand still:
-those are made in the canvas's own pixels, so that nothing has to be bent.
+The order is that of CSS: first the content, then filters, then the shape of the box and the blur.
+The position of the box on the canvas matters only for static boxes. Those are made in canvas
+pixels, so that no warp is needed.
 """
 
 from collections.abc import Hashable
@@ -35,28 +35,28 @@ from framekiln.engine.layers.painter import SourceImage
 
 @dataclass(frozen=True, eq=False)
 class LayerPicture:
-    """A picture that fills `area` of the box, or stands where `onto` puts it."""
+    """A picture that fills `area` of the box, or has the canvas position `onto`."""
 
     picture: Picture
     area: Rect
     canvas_matrix: Matrix | None = None
 
     def matrix(self, state: LayerState) -> Matrix:
-        """Return the way from its pixels to the canvas."""
+        """Return the matrix from its pixels to the canvas."""
         if self.canvas_matrix is not None:
             return self.canvas_matrix
         return canvas_matrix(state, self.area, self.picture.width_px, self.picture.height_px)
 
 
 def effects_key(state: LayerState, *, is_static: bool) -> Hashable:
-    """Return all of a state that `dress` looks at."""
+    """Return the part of a state that `apply_effects` uses."""
     return (state.picture_key, state.matrix) if is_static else state.picture_key
 
 
 def apply_effects(
     look: SourceImage, state: LayerState, layer: Layer, *, is_static: bool
 ) -> LayerPicture:
-    """Return the layer's own picture; `stands` says that it is upright and keeps its place."""
+    """Return the layer's picture; `stands` means that it is upright and static."""
     if look.sheet is not None and is_static:
         dressed = _of_sheet(look, look.sheet, state, layer)
     else:
@@ -77,7 +77,7 @@ def apply_effects(
 
 
 def _of_sheet(look: SourceImage, sheet: Rgba, state: LayerState, layer: Layer) -> LayerPicture:
-    """Bring a still to the very pixels it takes on the canvas, whether even or odd."""
+    """Resize a still to exactly the pixels it covers on the canvas, even or odd."""
     area = _area(look, state, layer)
     if look.area is None and state.crop != WHOLE:
         sheet = _cropped(sheet, state.crop)
@@ -115,7 +115,7 @@ def _of_picture(
 
 
 def _area(look: SourceImage, state: LayerState, layer: Layer) -> Rect:
-    """Return which part of the box a look fills, mirrored with what is in it."""
+    """Return the part of the box that the image fills, flipped with the content."""
     area, flip = look.area or state.content, _flip_of(layer)
     if look.area is None:
         return area
@@ -132,14 +132,14 @@ def _at_canvas_size(dressed: LayerPicture, state: LayerState) -> LayerPicture:
     picture = dressed.picture
     is_larger = picture.width_px > edges.width and picture.height_px > edges.height
     if is_larger and edges.width % 2 == edges.height % 2 == 0:
-        # Now rather than later: all that follows has fewer pixels to change.
+        # Done first, so that the following steps have fewer pixels to change.
         picture = resize(picture, edges.width, edges.height)
     factors = (edges.width / picture.width_px, edges.height / picture.height_px)
     return replace(dressed, picture=picture, canvas_matrix=edges.matrix @ scale_matrix(*factors))
 
 
 def _cut_crop(picture: Picture, state: LayerState) -> Picture:
-    """Cut at even pixels: the content moves by less than one, the edges of the box do not."""
+    """Crop at even pixels: the content moves by less than one pixel, the box does not move."""
     width, height = picture.width_px, picture.height_px
     crop = state.crop
     wide, high = (
@@ -164,12 +164,12 @@ def resize_sheet(sheet: Rgba, width_px: int, height_px: int) -> Rgba:
     if sheet.shape[:2] == (height_px, width_px):
         return sheet
     is_smaller = width_px < sheet.shape[1] or height_px < sheet.shape[0]
-    # Of the curves, this one gives the same bytes on every processor.
+    # Unlike other smooth interpolations, Lanczos gives the same bytes on every processor.
     how = cv2.INTER_AREA if is_smaller else cv2.INTER_LANCZOS4
     fitted = cv2.resize(np.ascontiguousarray(sheet), (width_px, height_px), interpolation=how)
     pixels = np.asarray(fitted, np.uint8)
     if not is_smaller:
-        # A curve through points may leave their range, but no colour is more than its alpha.
+        # Interpolation may overshoot, but no colour may exceed its alpha.
         np.minimum(pixels[..., :3], pixels[..., 3:], out=pixels[..., :3])
     return pixels
 
@@ -208,7 +208,7 @@ def _rounded(dressed: LayerPicture, state: LayerState, layer: Layer) -> LayerPic
 
 
 def _window(mask: Plane, corner: tuple[int, int], picture: Picture) -> Plane:
-    """Return the part of a mask under a picture whose corner lies at those pixels of the mask."""
+    """Return the part of a mask under a picture whose corner is at those mask pixels."""
     window = np.zeros_like(picture.y)
     left, top = corner
     part = mask[max(0, top) : top + len(window), max(0, left) : left + window.shape[1]]
@@ -262,7 +262,7 @@ def _blurred(dressed: LayerPicture, state: LayerState) -> LayerPicture:
     picture, area = dressed.picture, dressed.area
     x, y = area.width / picture.width_px, area.height / picture.height_px
     sigma = state.blur_px / ((x + y) / 2)
-    # Light spreads beyond the edges.
+    # A blur extends beyond the edges.
     margin = 2 * ceil(3 * sigma / 2)
     wide = Picture.of_planes(
         tuple(

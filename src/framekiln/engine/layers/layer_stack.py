@@ -18,7 +18,7 @@ from framekiln.engine.layers.geometry import whole_area
 from framekiln.engine.layers.painter import SourceImage
 
 OpenLayer = Callable[[ResolvedLayer], "DrawnLayer | None"]
-"""Makes whoever draws a layer; None for those that are not seen."""
+"""Opens a layer for drawing; None for layers that are not visible."""
 
 
 class _Member(Protocol):
@@ -42,7 +42,7 @@ class LayerStack:
                 self._members.append(drawn)
 
     def scene_items(self, number: int) -> list[SceneItem]:
-        """Return what a frame is made of."""
+        """Return the scene items of a frame."""
         shown: dict[str, LayerFrame] = {}
         found: list[tuple[str, LayerFrame | FilterItem]] = []
         for member in self._members:
@@ -57,7 +57,7 @@ class LayerStack:
         return self._laid(found, shown)
 
     def close(self) -> None:
-        """Free everything that is open."""
+        """Release all resources."""
         for member in self._members:
             member.close()
 
@@ -76,7 +76,7 @@ class LayerStack:
             if dissolve is None:
                 things.append(each.item)
             elif partner is None:
-                # The other one is not seen: what is left of this one fades by itself.
+                # The other layer is not visible, so the rest of this one fades on its own.
                 opacity = each.item.opacity * dissolve.weight
                 things.append(
                     PictureItem((each.item.key, dissolve.weight), each.item.placed, opacity)
@@ -86,7 +86,7 @@ class LayerStack:
         return things
 
     def _mixed(self, one: LayerFrame, other: LayerFrame) -> PictureItem:
-        """Return two layers that become each other, in the place of the upper one."""
+        """Return the dissolve of two layers, at the position of the upper one."""
         weights = [each.state.dissolve.weight for each in (one, other) if each.state.dissolve]
         shares = (weights[0] * one.item.opacity, weights[-1] * other.item.opacity)
         placed = dissolve_pictures(
@@ -96,7 +96,7 @@ class LayerStack:
 
 
 class _FilterMember:
-    """A layer that changes what is below it."""
+    """A layer that changes everything below it."""
 
     def __init__(self, layer: ResolvedLayer, canvas: PixelRect) -> None:
         self.layer = layer
@@ -113,14 +113,14 @@ class _FilterMember:
         return FilterItem((self.layer.id, adjustment), adjustment, self._canvas)
 
     def close_if_over(self, number: int) -> None:
-        """Nothing is open."""
+        """Has no resources."""
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Has no resources."""
 
 
 class GroupPainter:
-    """Layers on a canvas of their own, which is then one picture."""
+    """Draws layers on their own canvas, which is then one picture."""
 
     def __init__(self, layer: ResolvedLayer, canvas: PixelRect, draw: OpenLayer) -> None:
         self._layer = layer
@@ -131,12 +131,12 @@ class GroupPainter:
         self._time_s = Fraction(0)
 
     def content_size_at(self, time_s: Fraction) -> PixelSize | None:
-        """No size of its own; remembers the time for `image`."""
+        """Has no own size; stores the time for `image`."""
         self._time_s = time_s
         return None
 
     def image(self, state: LayerState) -> SourceImage | None:
-        """Return its layers as they are now, and only the part where there are any."""
+        """Return its layers at the stored time, cropped to the part with content."""
         if self._scene is None:
             nothing = YuvColour(0, 0, 0, alpha=0)
             self._scene = Scene(
@@ -161,6 +161,6 @@ class GroupPainter:
         return SourceImage(key, picture=crop_picture(self._scene.picture, covered), area=area)
 
     def close(self) -> None:
-        """Free what is inside."""
+        """Release the resources of its layers."""
         self._inside.close()
         self._scene = None

@@ -1,4 +1,4 @@
-"""The documents of html and lottie layers. Pure but for the player, which is read from its file."""
+"""The documents of html and lottie layers. Pure, except for the player, read from its file."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from framekiln.composition.document import Document, as_document
 from framekiln.composition.layers.values import HtmlPage
 from framekiln.kit.errors import CompositionFailed
 
-# Where something may be put into a document, the best place first.
+# Places where markup may be inserted into a document, in order of preference.
 _PLACES: Final = (
     re.compile(r"<head(\s[^>]*)?>", re.IGNORECASE),
     re.compile(r"<html(\s[^>]*)?>", re.IGNORECASE),
@@ -26,7 +26,7 @@ class PlayerMissing(CompositionFailed):
 
 
 def html_document(page: HtmlPage, fetched: str | None, *, head: str = "") -> Document:
-    """Return the page of an html layer; `fetched` is what stood at its url."""
+    """Return the page of an html layer; `fetched` is the content of its url."""
     switch = "on" if page.with_tailwind else "off"
     inside = f'<meta name="framekiln-tailwind" content="{switch}">'
     if fetched is not None and page.url is not None:
@@ -39,12 +39,12 @@ def html_document(page: HtmlPage, fetched: str | None, *, head: str = "") -> Doc
         f'<!doctype html><html><head><meta charset="utf-8">{inside}<style>{head}{margins}</style>'
         f"<style>{styles}</style></head><body>"
     )
-    # Styles are their author's, too, but nothing in them throws.
+    # This part also contains the author's styles, but these cannot raise errors.
     return Document(f"{start}{page.body}</body></html>", ((0, len(start)),))
 
 
 def isolate_script(selector: str) -> str:
-    """Return the script that leaves one element of a page, moved into its corner."""
+    """Return the script that isolates one element of a page, at the upper left corner."""
     return f"""(() => {{
   const one = document.querySelector({json.dumps(selector)});
   if (one === null) throw new Error("nothing matches the selector");
@@ -59,7 +59,7 @@ def isolate_script(selector: str) -> str:
 
 
 def lottie_document(animation: dict[str, Any]) -> Document:
-    """Return a page that shows an animation; `framekilnSeek(ms)` brings it to an instant."""
+    """Return a page that shows an animation; `framekilnSeek(ms)` seeks to a time."""
     data = json.dumps(animation).replace("<", "\\u003c")
     return Document(
         '<!doctype html><html><head><meta charset="utf-8">'

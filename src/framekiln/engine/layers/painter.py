@@ -1,4 +1,4 @@
-"""What a source gives to whoever draws it: a picture, and a key that says which one it is."""
+"""The interface of painters: a source returns an image, and a key that identifies it."""
 
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -11,11 +11,11 @@ from framekiln.compositor.picture import Picture, Rgba
 
 @dataclass(frozen=True, eq=False)
 class SourceImage:
-    """One picture of a source. Equal keys are equal pictures.
+    """One image of a source. Equal keys mean equal images.
 
-    Stills are `sheet`, RGBA premultiplied by alpha, because those can be put on any pixel without
-    loss; what moves is `picture`, in planes. `area` is which part of the layer's box it fills, in
-    pixels of the box; without it, all that the state says the source fills.
+    Stills are a `sheet`, premultiplied RGBA, which can be placed at any pixel without loss. Moving
+    content is a `picture`, in planes. `area` is the part of the layer's box that it fills, in
+    pixels of the box; without it, the content area of the state.
     """
 
     key: Hashable
@@ -25,16 +25,16 @@ class SourceImage:
 
 
 class Painter(Protocol):
-    """A source of one layer, or of several that show the same. Owned by the film's thread."""
+    """A source of one layer, or of several equal ones. Owned by the film's thread."""
 
     def content_size_at(self, time_s: Fraction) -> PixelSize | None:
-        """Return how large the content is, where only the source knows it."""
+        """Return the size of the content, if only the source knows it."""
         ...
 
     def image(self, state: LayerState) -> SourceImage | None:
-        """Return what is seen in a state; None for nothing."""
+        """Return the image of a state; None if nothing is visible."""
         ...
 
     def close(self) -> None:
-        """Free decoders and pictures; it may be asked again all the same."""
+        """Release decoders and pictures; later calls open them again."""
         ...

@@ -1,4 +1,4 @@
-"""Which painter a layer needs, and what Chromium must draw before the first frame."""
+"""Opens the painter of each layer, and draws static layers in Chromium before the first frame."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -63,7 +63,7 @@ from framekiln.timeline import Timeline
 
 @dataclass
 class PainterContext:
-    """What painters of one film share."""
+    """Resources that the painters of one film share."""
 
     sources: FetchedSources
     browser: Browser
@@ -72,7 +72,7 @@ class PainterContext:
     canvas: PixelRect
     rasterizer: HtmlRasterizer
     folder: Path
-    """For files that last as long as the stage."""
+    """For files with the lifetime of the renderer."""
     head_css: str
     """Styles that every page needs: the config's fonts."""
     audio_clips: tuple[LayerAudioClip, ...]
@@ -82,7 +82,7 @@ class PainterContext:
     warnings: list[str] = field(default_factory=list)
 
     def open_layer(self, layer: ResolvedLayer) -> DrawnLayer | None:
-        """Return whoever draws a layer; None for those that are only heard."""
+        """Return the drawing of a layer; None for audio layers."""
         painter = self._painter(layer)
         if painter is None:
             return None
@@ -158,7 +158,7 @@ class PainterContext:
         return WaveformPainter(layer, lambda: SourceSamples(path), is_mix=False)
 
     def mixed_audio(self) -> Path:
-        """Return the sound of the whole film, mixed when it is first asked for."""
+        """Return the audio of the whole film; it is mixed on first use."""
         path = self.folder / "mixed.wav"
         if not path.exists():
             mix_audio_to_wav(self.audio_clips, self.timeline, self.assets, path)
@@ -239,7 +239,7 @@ def _svg_snippet(layer: ResolvedLayer, name: str, palette: PainterContext) -> Ht
 
 
 def _image_of(drawn: RasterImage, layer: ResolvedLayer) -> SourceImage:
-    # A picture fills what the state says; a text brings its own area.
+    # An image fills the content area of the state; a text has its own area.
     if isinstance(layer.layer, ImageLayer | VideoLayer):
         return SourceImage("drawn", sheet=drawn.sheet)
     return SourceImage("drawn", sheet=drawn.sheet, area=drawn.area)

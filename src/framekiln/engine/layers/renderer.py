@@ -1,6 +1,6 @@
 """Renders layers, with the same interface as `PageRenderer`.
 
-Frames are independent, so a renderer never has to be opened again.
+Frames are independent, so a renderer never has to be reopened.
 """
 
 import tempfile
@@ -74,11 +74,11 @@ class LayerRenderer:
         self._deadline = time.monotonic() + self.limits.whole_s
         self.slice_copier = SliceCopier(self.resolved, self.context.sources, self._video_settings)
         self._first_warnings = self.warnings()
-        # What was fetched so far was drawn already, and counts as its pixels.
+        # Files fetched so far are drawn already; their pixels are in the digests.
         self.tracked_assets.reset()
 
     def digests(self, slices: Sequence[FilmSlice]) -> FilmDigests:
-        """Return what slices, and the sound, are made of."""
+        """Return the digests of slices, and of the audio."""
         config, gathered = self.resolved.config, self.context.sources
         heard = {piece.source: gathered.digest(piece.source) for piece in self.context.audio_clips}
         mixing = repr((config.audio, config.extension))
@@ -109,7 +109,7 @@ class LayerRenderer:
         return video_settings(self.plan.size, self.plan.timeline.fps, self.resolved.config)
 
     def render_slice(self, slice_: FilmSlice, path: Path, shown: OnFrame) -> None:
-        """Write one slice; packets of a source that is shown unchanged are copied."""
+        """Write one slice; packets of an unchanged source are copied."""
         self._grabbing = GRABBING
         if self.slice_copier.copy(slice_, path):
             self._grabbing = COPIED_SLICE
@@ -123,7 +123,7 @@ class LayerRenderer:
             for number in range(slice_.first_frame, slice_.end_frame):
                 self._check_deadline(number)
                 buffer = encoder.buffer()
-                # What is opaque is drawn where the encoder takes it from.
+                # Opaque frames are drawn directly into the encoder buffer.
                 onto = None if settings.has_alpha else buffer_planes(buffer, *sides)
                 has_changed = scene.show(self.layer_stack.scene_items(number), onto)
                 if has_changed or number == slice_.first_frame:
@@ -137,7 +137,7 @@ class LayerRenderer:
                 shown(number)
 
     def render_still(self, moment: StillMoment) -> Pixels:
-        """Return one frame as BGRA, with its transparency if that is wanted."""
+        """Return one frame as BGRA, with alpha if requested."""
         size = self.plan.size
         background = yuv_colour(self.resolved.config.background)
         scene = Scene(
@@ -151,15 +151,15 @@ class LayerRenderer:
         return np.ascontiguousarray(rgba_of(scene.picture)[..., [2, 1, 0, 3]])
 
     def audio_clips(self) -> AudioClips:
-        """Return the audio clips: they are known from the start."""
+        """Return the audio clips; they are known from the start."""
         return self.plan.audio_clips
 
     def save_page_audio(self, folder: Path) -> tuple[PageAudio, ...]:
-        """Layers have no sound but what is mixed."""
+        """Does nothing: layers have no audio besides the mix."""
         return ()
 
     def warnings(self) -> tuple[str, ...]:
-        """Return what the film's owner should know."""
+        """Return warnings for the film's owner."""
         found = (*self.context.warnings, *self.context.rasterizer.warnings)
         return (*self.plan.warnings, *dict.fromkeys(found))
 
@@ -187,7 +187,7 @@ class LayerRenderer:
 def open_layer_renderer(
     order: FilmOrder, browser: Browser, limits: FilmLimits, *, fallback_reason: str | None = None
 ) -> Iterator[LayerRenderer]:
-    """Fetch all sources, settle the film, and be ready to show any frame of it."""
+    """Fetch all sources, resolve the film, and return a renderer for any of its frames."""
     config = order.layers
     assert config is not None
     gathered = fetch_sources(config, order.assets)
@@ -238,7 +238,7 @@ def _painter_context(
 
 
 def resolve_film(config: LayerConfig, gathered: FetchedSources) -> ResolvedTimeline:
-    """Return the film, or say which layer's source is missing."""
+    """Return the resolved film, or raise an error that names the layer with a missing source."""
     try:
         return resolve(config, gathered.media)
     except InvalidConfig as error:
@@ -250,7 +250,7 @@ def resolve_film(config: LayerConfig, gathered: FetchedSources) -> ResolvedTimel
 
 
 def layer_audio_clips(film: ResolvedTimeline) -> tuple[LayerAudioClip, ...]:
-    """Return all that is heard, for the mix."""
+    """Return all audio clips for the mix."""
     return tuple(
         LayerAudioClip(
             layer_id=sound.layer_id,

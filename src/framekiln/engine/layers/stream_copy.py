@@ -1,7 +1,7 @@
 """Stream copy: slices that show one unchanged video are copied instead of encoded.
 
-The check and the plain way are `CodedSource.copy` and encoding; which way a slice went is told by
-its record.
+The fast path is `CodedSource.copy`, the plain one is encoding. The record of a slice says which of
+them made it.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ from framekiln.media.remux.coded_source import CodedSource
 
 @dataclass
 class SliceCopier:
-    """For one film; sources are looked at once."""
+    """Copies slices of one film; each source is inspected once."""
 
     film: ResolvedTimeline
     sources: FetchedSources
@@ -37,7 +37,7 @@ class SliceCopier:
     _coded_sources: dict[str, CodedSource | None] = field(default_factory=dict, init=False)
 
     def copy(self, slice_: FilmSlice, path: Path) -> bool:
-        """Make a slice by copying; False when it must be encoded."""
+        """Make a slice by copying; return False if it must be encoded."""
         config = self.film.config
         if config.extension is not Extension.MP4 or config.output.video_bitrate is not None:
             return False
@@ -52,7 +52,7 @@ class SliceCopier:
         return source is not None and source.copy(times_s, path)
 
     def _untouched(self, slice_: FilmSlice) -> tuple[str, Sequence[Fraction]] | None:
-        """Return the one source that a slice shows, and its instants."""
+        """Return the only source that a slice shows, and its times."""
         seen = [layer for layer in self.film.layers if any(visible_states(layer, slice_))]
         if len(seen) != 1 or not _is_plain(seen[0]):
             return None
@@ -79,7 +79,7 @@ def _is_plain(layer: ResolvedLayer) -> bool:
 
 
 def _fills(state: LayerState, canvas: PixelSize) -> bool:
-    """Tell whether a state shows its source as it is, on the whole canvas."""
+    """Whether a state shows its source unchanged on the whole canvas."""
     whole = CanvasBox(0, 0, round(canvas.width), round(canvas.height))
     is_clear = state.opacity == 1 and not state.blur_px and not state.filters
     return (

@@ -1,7 +1,7 @@
-"""Texts and captions as HTML and CSS, exactly as a browser would lay them out. Pure.
+"""Texts and captions as HTML and CSS, so that the browser lays them out. Pure.
 
-What an author writes enters as text or as an attribute, escaped; styles were checked to be single
-CSS values when the config was read. Utility classes win over the fields, as documented.
+Text of the author is inserted as text or as an attribute, escaped. Styles were validated as single
+CSS values when the config was read. Utility classes override the fields, as documented.
 """
 
 import json
@@ -29,7 +29,7 @@ _ACROSS: Final = {Across.LEFT: "flex-start", Across.CENTER: "center", Across.RIG
 _DOWN: Final = {Down.TOP: "flex-start", Down.CENTER: "center", Down.BOTTOM: "flex-end"}
 _CASES: Final = {"uppercase", "lowercase", "capitalize"}
 
-# Utility classes come in layers of these names; what is between them and the reset gives way.
+# The CSS layers of utility classes. `fields` overrides the reset and yields to the utilities.
 LAYERS: Final = "@layer theme, base, fields, components, utilities;"
 BASE_CSS: Final = f"""{LAYERS}
 @layer fields {{
@@ -48,7 +48,7 @@ BASE_CSS: Final = f"""{LAYERS}
 def text_markup(
     style: TextStyle, name: str, *, width_px: float | None, room_px: float, height_px: float | None
 ) -> tuple[str, str]:
-    """Return the element of a text, and the rules for it; `name` is its class."""
+    """Return the element of a text, and its rules; `name` is its class."""
     place = style.position
     rules = f"""
   .{name} {{ {_box(width_px, room_px, height_px)} }}
@@ -70,7 +70,7 @@ def text_markup(
 def caption_markup(
     style: SubtitleStyle, name: str, text: str, *, room_px: float
 ) -> tuple[str, str]:
-    """Return the element of one caption, and the rules for it."""
+    """Return the element of one caption, and its rules."""
     rules = f"""
   .{name} {{ width: max-content; max-width: {room_px}px; text-align: center; }}
   .{name} .block {{ color: {_css(style.color)}; font: 400 {style.font_size_px}px / 1.2
@@ -143,7 +143,7 @@ def _letters(style: TextStyle) -> str:
     rules.append(f"{'text-transform' if is_case else 'transform'}: {style.transform}")
     if style.stroke is not None:
         rules.append(f"-webkit-text-stroke: {style.stroke.width_px}px {_css(style.stroke.color)}")
-        # Behind the letters: over them it would leave little of small ones.
+        # Painted behind the glyphs: over them it would hide small ones.
         rules.append("paint-order: stroke fill")
     if shadow := style.shadow:
         offsets = f"{shadow.x_px}px {shadow.y_px}px {shadow.blur_px}px"
@@ -166,7 +166,7 @@ def _family(family: str) -> str:
 
 
 def _string(text: str) -> str:
-    """Return a CSS string; `<` is written so that no text can end the style element."""
+    """Return a CSS string; `<` is escaped so that no text can end the style element."""
     return json.dumps(text, ensure_ascii=False).replace("<", "\\3c ")
 
 

@@ -1,1 +1,1 @@
-"""What layers show: one module for each kind of source, each a `Painter`."""
+"""Painters: one module for each kind of source."""

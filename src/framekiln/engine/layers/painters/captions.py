@@ -1,4 +1,4 @@
-"""Captions as sprites: each text is drawn once, some dozens at a time, when the film gets there."""
+"""Captions as sprites: each text is drawn once, in batches, shortly before it is needed."""
 
 from bisect import bisect_right
 from fractions import Fraction
@@ -29,14 +29,14 @@ class CaptionPainter:
         self._drawn: dict[str, RasterImage] = {}
 
     def content_size_at(self, time_s: Fraction) -> PixelSize | None:
-        """Return the size of the caption that is on."""
+        """Return the size of the current caption."""
         layer = self._layer
         source_s = layer.window.at(max(Fraction(0), time_s - layer.start_s), 1 / layer.fps)
         drawn = self._at(source_s)
         return None if drawn is None else drawn.size
 
     def image(self, state: LayerState) -> SourceImage | None:
-        """Return the caption that is on."""
+        """Return the current caption."""
         drawn = self._at(state.source_s)
         if drawn is None:
             return None
@@ -45,7 +45,7 @@ class CaptionPainter:
         )
 
     def close(self) -> None:
-        """Free the pictures."""
+        """Release the images."""
         self._drawn.clear()
 
     def _text(self, source_s: Fraction) -> str:
@@ -75,7 +75,7 @@ class CaptionPainter:
 
 
 def _spans(captions: CaptionTrack) -> list[tuple[int, str]]:
-    """Return from when on which text is on; empty where there is none."""
+    """Return start times and texts; the text is empty where no caption is shown."""
     edges = sorted({ms for cue in captions.segments for ms in (cue.start_ms, cue.end_ms)})
     spans: list[tuple[int, str]] = []
     for start_ms in edges:

@@ -1,4 +1,4 @@
-"""Pictures from files: decoded once, kept at the size at which they are shown."""
+"""Images from files: decoded once and cached at the size at which they are shown."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -21,7 +21,7 @@ _MOST_PX: Final = 4096
 
 
 class ImagePainter:
-    """The pictures of one image layer: one, or those of an animation, for ever in turn."""
+    """The frames of one image layer: one, or those of an animation in an endless loop."""
 
     def __init__(self, layer: ResolvedLayer, path: Path) -> None:
         self._path = path
@@ -30,11 +30,11 @@ class ImagePainter:
         self._kept: tuple[int, Rgba] | None = None
 
     def content_size_at(self, time_s: Fraction) -> PixelSize | None:
-        """Its size is known from the file."""
+        """None: the size is known from the file."""
         return None
 
     def image(self, state: LayerState) -> SourceImage:
-        """Return the picture that is on."""
+        """Return the current frame."""
         if self._image is None:
             self._image = ImageSource(self._path)
         number = self._image.number_at(state.source_s * 1000)
@@ -44,14 +44,14 @@ class ImagePainter:
         return SourceImage(("image", number), sheet=self._kept[1])
 
     def close(self) -> None:
-        """Free the file and its pictures."""
+        """Release the file and its frames."""
         if self._image is not None:
             self._image.close()
         self._image = self._kept = None
 
 
 def raster_size(layer: ResolvedLayer) -> tuple[int, int]:
-    """Return the size at which the whole picture is kept."""
+    """Return the size at which the whole image is cached."""
     state = next(sampled_states(layer))
     if is_static(layer) and is_upright(state):
         edges = canvas_box(state, state.content, to_even=False)

@@ -1,7 +1,7 @@
-"""Pages as layers: shown by Chromium under the film's clock, taken only when they have changed.
+"""Pages as layers: driven by the film's clock in Chromium, captured only after changes.
 
-A page moves forward only. One whose frames depend on those before is shown each of them on the
-way, and opened again to go back.
+A page only moves forward. A page whose frames depend on earlier ones is shown each of them on the
+way, and is reopened to go back.
 """
 
 import base64
@@ -29,12 +29,12 @@ from framekiln.media.images.stills import decode_bgra
 
 _LOSSLESS: Final = {"format": "png", "optimizeForSpeed": True}
 Seek = Callable[[Fraction], str]
-"""Returns the script that brings a page to an instant by itself."""
+"""Returns the script that seeks a page to a time."""
 
 
 @dataclass(frozen=True)
 class LayerPage:
-    """A page to be shown; `prepare` is a script that runs once when it is loaded."""
+    """A page to show; `prepare` is a script that runs once after loading."""
 
     document: Document
     size: FrameSize
@@ -45,7 +45,7 @@ class LayerPage:
 
 
 class PagePainter:
-    """The page of one layer; what it is to show is found out when it is first seen."""
+    """The page of one layer; its content is determined on first use."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class PagePainter:
         self._sheet: Rgba | None = None
 
     def content_size_at(self, time_s: Fraction) -> PixelSize | None:
-        """It is as large as its box."""
+        """None: it has the size of its box."""
         return None
 
     def image(self, state: LayerState) -> SourceImage:
@@ -85,7 +85,7 @@ class PagePainter:
         return SourceImage(("page", self._version), sheet=self._sheet)
 
     def close(self) -> None:
-        """End the page."""
+        """Close the page."""
         self._open.close()
         self._page = self._sheet = None
 
@@ -95,7 +95,7 @@ class PagePainter:
         host = self._open.enter_context(PageHost(self._assets, self._browser))
         grabber: Grabber | None = None
         if order.is_transparent:
-            # Frame memory is opaque: only a screenshot knows what shines through.
+            # Frame memory is opaque; only a screenshot has alpha.
             page.make_transparent()
         else:
             grabber, _ = prepare_grabber(page, decode_bgra, raw=self._raw)
@@ -115,7 +115,7 @@ class PagePainter:
 
 
 class _OpenPage:
-    """A loaded page and where it stands."""
+    """A loaded page and its current time."""
 
     def __init__(
         self, page: Page, grabber: Grabber | None, order: LayerPage, *, jumps: bool
@@ -128,7 +128,7 @@ class _OpenPage:
         self._number = -1
 
     def show(self, at_s: Fraction) -> Rgba | None:
-        """Go to an instant; None when nothing has changed since the last."""
+        """Go to a time; return None if nothing has changed since the last one."""
         if at_s == self.at_s:
             return None
         is_first = self._number < 0
@@ -140,7 +140,7 @@ class _OpenPage:
         return self._grab(_us(at_s), is_first=is_first)
 
     def _go_near(self, at_s: Fraction) -> None:
-        """Show what comes before; animations begin with the first frame drawn."""
+        """Show earlier frames first; animations start with the first drawn frame."""
         frame_s = 1 / self._order.fps
         if self._number < 0 and at_s > 0:
             self._step(Fraction(0))

@@ -1,4 +1,4 @@
-"""Rectangles, ellipses and lines, drawn with soft edges. Paths are drawn by Chromium."""
+"""Rectangles, ellipses and lines with antialiased edges. Chromium draws paths."""
 
 from fractions import Fraction
 from typing import Final
@@ -19,7 +19,7 @@ _MOST_PX: Final = 4096
 
 
 class ShapePainter:
-    """Draws one shape layer, again only when its box has changed."""
+    """Draws one shape layer; redrawn only when its box has changed."""
 
     def __init__(self, layer: ResolvedLayer) -> None:
         assert isinstance(layer.layer, ShapeLayer)
@@ -29,7 +29,7 @@ class ShapePainter:
         self._kept: tuple[tuple[int, int], Rgba] | None = None
 
     def content_size_at(self, time_s: Fraction) -> PixelSize | None:
-        """It is as large as its box."""
+        """None: it has the size of its box."""
         return None
 
     def image(self, state: LayerState) -> SourceImage:
@@ -40,7 +40,7 @@ class ShapePainter:
         return SourceImage(("shape", size), sheet=self._kept[1])
 
     def close(self) -> None:
-        """Free the drawing."""
+        """Release the drawing."""
         self._kept = None
 
     def _size(self, state: LayerState) -> tuple[int, int]:
@@ -53,7 +53,7 @@ class ShapePainter:
 
 
 def draw_shape(shape: Shape, size: tuple[int, int], scale: float) -> Rgba:
-    """Return a shape as premultiplied RGBA; `scale` is pixels for each pixel of its box."""
+    """Return a shape as premultiplied RGBA; `scale` is pixels per pixel of its box."""
     stroke = shape.stroke_width_px * scale
     if shape.kind is ShapeKind.LINE:
         return _line(shape, size, stroke or scale)
@@ -67,7 +67,7 @@ def draw_shape(shape: Shape, size: tuple[int, int], scale: float) -> Rgba:
 
 
 def _mask(shape: Shape, size: tuple[int, int], inset: float, scale: float) -> Plane:
-    """Return how much of each pixel lies in the shape, drawn smaller by `inset` on each side."""
+    """Return the coverage of each pixel by the shape, reduced by `inset` on each side."""
     width, height = size
     ys, xs = np.ogrid[: height * _FINER, : width * _FINER]
     x, y = (xs + 0.5) / _FINER - width / 2, (ys + 0.5) / _FINER - height / 2

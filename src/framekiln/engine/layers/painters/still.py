@@ -1,4 +1,4 @@
-"""Pictures that are there already: texts, drawings, placeholders."""
+"""Images that exist already: texts, drawings, placeholders."""
 
 from fractions import Fraction
 
@@ -13,25 +13,25 @@ _LINE = (150, 150, 150, 255)
 
 
 class StillPainter:
-    """Shows one picture all the time."""
+    """Shows one image all the time."""
 
     def __init__(self, look: SourceImage) -> None:
         self._image = look
 
     def content_size_at(self, time_s: Fraction) -> PixelSize | None:
-        """It was measured before."""
+        """Its size was measured before."""
         return None
 
     def image(self, state: LayerState) -> SourceImage:
-        """Return it."""
+        """Return the image."""
         return self._image
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Has no resources."""
 
 
 def placeholder() -> SourceImage:
-    """Return what stands for a source that cannot be used: a grey field with a cross."""
+    """Return the placeholder of an unusable source: a grey box with a cross."""
     side = 256
     sheet: Rgba = np.empty((side, side, 4), np.uint8)
     sheet[...] = _GREY

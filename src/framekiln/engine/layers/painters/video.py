@@ -1,4 +1,4 @@
-"""Moving pictures: decoded natively, once, straight to the size at which they are shown."""
+"""Videos: decoded natively, once, directly to the size at which they are shown."""
 
 from fractions import Fraction
 from math import ceil
@@ -20,7 +20,7 @@ from framekiln.media.decode.frame_source import FrameSource
 
 
 class VideoPainter:
-    """The pictures of one video layer."""
+    """The frames of one video layer."""
 
     def __init__(self, layer: ResolvedLayer, path: Path) -> None:
         self._path = path
@@ -29,11 +29,11 @@ class VideoPainter:
         self._kept: tuple[Fraction, Picture] | None = None
 
     def content_size_at(self, time_s: Fraction) -> PixelSize | None:
-        """Its size is known from the file."""
+        """None: the size is known from the file."""
         return None
 
     def image(self, state: LayerState) -> SourceImage:
-        """Return the frame on screen at the state's source time."""
+        """Return the frame at the state's source time."""
         if self._frames is None:
             width, height = self._size
             self._frames = FrameSource(self._path, width_px=width, height_px=height)
@@ -46,14 +46,14 @@ class VideoPainter:
         return SourceImage(("video", shown_ms), picture=self._kept[1])
 
     def close(self) -> None:
-        """Free the decoder."""
+        """Release the decoder."""
         if self._frames is not None:
             self._frames.close()
         self._frames = self._kept = None
 
 
 def _decode_size(layer: ResolvedLayer) -> tuple[int, int]:
-    """Return the size to decode to, even; never more than there is, where it is bent anyway."""
+    """Return the even size to decode to; never larger than the source if it is warped anyway."""
     state = next(sampled_states(layer))
     if is_static(layer) and is_upright(state):
         edges = canvas_box(state, state.content, to_even=True)
@@ -72,7 +72,7 @@ def _decode_size(layer: ResolvedLayer) -> tuple[int, int]:
 
 
 def _decode_size_for_crop(wanted: tuple[int, int], layer: ResolvedLayer) -> tuple[int, int]:
-    """Return the size to cut from: cuts go by even pixels, and the more there are the finer."""
+    """Return the size to crop from: crops use even pixels, so more pixels are more precise."""
     if layer.natural is None:
         return wanted
     own = 2 * ceil(layer.natural.width / 2), 2 * ceil(layer.natural.height / 2)

@@ -1,4 +1,4 @@
-"""Sound as a picture: what is heard around each instant, drawn in one of ten ways."""
+"""Waveforms: the audio around each instant, drawn in one of ten styles."""
 
 from collections.abc import Callable
 from fractions import Fraction
@@ -32,7 +32,7 @@ _BRICKS: Final = 16
 
 
 def draw_waveform(style: Waveform, samples: npt.NDArray[np.float32], size: SizePx) -> Rgba:
-    """Return the sound as premultiplied RGBA."""
+    """Return the audio as premultiplied RGBA."""
     fine = (size[0] * _FINER, size[1] * _FINER)
     mask, second = _DRAWERS[style.style](samples.astype(np.float64), fine)
     sheet = _filled(size, style.background)
@@ -44,7 +44,7 @@ def draw_waveform(style: Waveform, samples: npt.NDArray[np.float32], size: SizeP
 
 
 def band_levels(samples: Levels, count: int = _BANDS) -> Levels:
-    """Return how loud each band is, 0 to 1, low tones first."""
+    """Return the level of each frequency band, 0 to 1, low frequencies first."""
     spectrum = np.abs(np.fft.rfft(samples * np.hanning(len(samples)))) / (len(samples) / 4)
     edges = np.geomspace(_LOWEST_HZ, _HIGHEST_HZ, count + 1) * len(samples) / _RATE_HZ
     starts = np.floor(edges[:-1]).astype(int)
@@ -82,13 +82,13 @@ def _bars(samples: Levels, size: SizePx) -> WaveformMasks:
 
 
 def _bars_vertical(samples: Levels, size: SizePx) -> WaveformMasks:
-    """Bars that lie on their side and grow from the left."""
+    """Horizontal bars that grow from the left."""
     mask, _ = _bars(samples, (size[1], size[0]))
     return np.ascontiguousarray(np.rot90(mask, -1)), None
 
 
 def _round_bars(samples: Levels, size: SizePx) -> WaveformMasks:
-    """Bars with round ends, around the middle."""
+    """Bars with round ends, centred vertically."""
     mask = _canvas(size)
     for (left, wide), level in zip(_boxes(_BANDS, size[0], 0.4), band_levels(samples), strict=True):
         reach = max(0, round((level * size[1] - wide) / 2))
@@ -101,7 +101,7 @@ def _round_bars(samples: Levels, size: SizePx) -> WaveformMasks:
 
 
 def _bricks(samples: Levels, size: SizePx) -> WaveformMasks:
-    """Stacks of bricks on the bottom."""
+    """Stacks of bricks from the bottom."""
     mask, _ = _bars(samples, size)
     mask[:: max(1, size[1] // _BRICKS)] = 0
     gap = max(1, size[1] // _BRICKS // 4)
@@ -111,7 +111,7 @@ def _bricks(samples: Levels, size: SizePx) -> WaveformMasks:
 
 
 def _equalizer(samples: Levels, size: SizePx) -> WaveformMasks:
-    """Stacks of bricks, those not reached in the second colour."""
+    """Stacks of bricks; bricks above the level have the second colour."""
     mask, _ = _bricks(samples, size)
     full, _ = _bricks(np.ones_like(samples) * 0, size)
     for left, wide in _boxes(_BANDS, size[0], 0.35):
@@ -133,22 +133,22 @@ def _pixel(samples: Levels, size: SizePx) -> WaveformMasks:
 
 
 def _line(samples: Levels, size: SizePx) -> WaveformMasks:
-    """The wave itself, straight from point to point."""
+    """The waveform, with straight lines between points."""
     return _stroked(_wave_points(samples, size, _POINTS), size), None
 
 
 def _curve(samples: Levels, size: SizePx) -> WaveformMasks:
-    """The wave itself, without corners."""
+    """The waveform as a smooth curve."""
     return _stroked(_wave_points(_softened(samples), size, size[0] // 2), size), None
 
 
 def _wave(samples: Levels, size: SizePx) -> WaveformMasks:
-    """Levels by tone as a filled shape, mirrored about the middle."""
+    """Levels by frequency as a filled shape, mirrored about the middle."""
     return _mirrored(band_levels(samples), size), None
 
 
 def _wave_smooth(samples: Levels, size: SizePx) -> WaveformMasks:
-    """The same without corners."""
+    """The same as a smooth curve."""
     levels = band_levels(samples)
     kernel = np.hanning(9) / np.hanning(9).sum()
     soft = np.convolve(np.pad(levels, 4, mode="edge"), kernel, mode="valid")
@@ -213,7 +213,7 @@ def _filled(size: SizePx, colour: Colour) -> Rgba:
 
 
 def _over(sheet: Rgba, mask: Plane, colour: Colour) -> Rgba:
-    """Lay a colour through a mask over premultiplied pixels."""
+    """Draw a colour through a mask over premultiplied pixels."""
     cover = mask.astype(np.float32)[..., None] * (colour.alpha / 255 / 255)
     tone = np.array([colour.red, colour.green, colour.blue, 255], np.float32)
     laid: Rgba = np.rint(cover * tone + sheet * (1 - cover)).astype(np.uint8)
@@ -224,7 +224,7 @@ OpenSamples = Callable[[], SourceSamples]
 
 
 class WaveformPainter:
-    """The sound of a file, or of the whole film: `is_mix` says that it is heard by film time."""
+    """The audio of a file, or of the whole film: `is_mix` means that it follows film time."""
 
     def __init__(self, layer: ResolvedLayer, open_samples: OpenSamples, *, is_mix: bool) -> None:
         assert isinstance(layer.layer, WaveformLayer)
@@ -236,12 +236,12 @@ class WaveformPainter:
         self._time_s = Fraction(0)
 
     def content_size_at(self, time_s: Fraction) -> PixelSize | None:
-        """No size of its own; remembers the time for `image`."""
+        """Has no own size; stores the time for `image`."""
         self._time_s = time_s
         return None
 
     def image(self, state: LayerState) -> SourceImage:
-        """Return the sound around the instant."""
+        """Return the audio around the instant."""
         if self._samples is None:
             self._samples = self._open_samples()
         at_s = self._time_s if self._is_mix else state.source_s
@@ -251,11 +251,11 @@ class WaveformPainter:
         return SourceImage(("wave", at_s), sheet=draw_waveform(self._style, heard, self._size))
 
     def close(self) -> None:
-        """Free the decoder."""
+        """Release the decoder."""
         if self._samples is not None:
             self._samples.close()
         self._samples = None
 
 
-# The instant stands in the middle of what is looked at.
+# The instant is in the middle of the window.
 _AHEAD_MS = Fraction(WAVEFORM_SAMPLES * 1000, 2 * 48_000)
