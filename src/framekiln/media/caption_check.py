@@ -16,14 +16,14 @@ from framekiln.media.errors import UnreadableCaptions
 from framekiln.media.sniff import HEAD_BYTES, sniff
 
 MOST_CUES: Final = 100_000
-# In milliseconds thirty years: beyond it somebody has miscounted.
+# Thirty years in milliseconds: anything later is a mistake.
 _LATEST: Final = 10**12
 _WORD_LISTS: Final = ("word_segments", "wordSegments", "words")
 
 
 @dataclass(frozen=True)
 class CaptionFacts:
-    """A readable caption file; `cue_count` counts segments, or words where there are none."""
+    """A valid caption file; `cue_count` counts segments, or words if there are no segments."""
 
     mime_type: str
     cue_count: int
@@ -38,7 +38,7 @@ def caption_check_task(
 
 
 def check_captions(data: bytes) -> CaptionFacts:
-    """Return what a caption file is, or raise `UnreadableCaptions` that names the place."""
+    """Return the facts of a caption file, or raise `UnreadableCaptions` with the position."""
     sniffed = sniff(data[:HEAD_BYTES])
     if sniffed.kind is not MediaKind.CAPTION or sniffed.mime_type is None:
         raise UnreadableCaptions(_not_captions(data, sniffed.mime_type))
@@ -105,7 +105,7 @@ def _check_cue(cue: object, where: str) -> None:
     if not isinstance(text, str):
         raise UnreadableCaptions(f"{where}.text: expected text")
     start, end = cue.get("start"), cue.get("end")
-    # Transcribers leave out the times of what they could not place.
+    # Transcribers omit the times of words that they could not align.
     if start is None or end is None:
         return
     if not _is_time(start) or not _is_time(end):

@@ -1,7 +1,7 @@
 """Caption files, WebVTT and SubRip, as segments and words with times in milliseconds.
 
-Strict where a mistake would lose or misplace text, and then names the line; styles of a
-cue (settings, tags, regions) are ignored. Where a file has no word times, the time of its cue is
+The parser is strict where a mistake would lose or misplace text, and then names the line. Styles of
+a cue (settings, tags, regions) are ignored. If a file has no word times, the duration of its cue is
 distributed by the length of the words. Text is plain: the renderer escapes it.
 """
 
@@ -33,7 +33,7 @@ class TimedText:
     text: str
 
     def as_json(self) -> dict[str, Any]:
-        """Return it with times in seconds, as pages expect them."""
+        """Return it as JSON with times in seconds, as pages expect."""
         return {"start": self.start_ms / 1000, "end": self.end_ms / 1000, "text": self.text}
 
 
@@ -53,7 +53,9 @@ class CaptionTrack:
 
 
 def read_captions(data: bytes) -> CaptionTrack:
-    """Return what a WebVTT or SubRip file says; which of the two it is, its first line tells."""
+    """Return the captions of a WebVTT or SubRip file; the first line decides which of the two it
+    is.
+    """
     lines = _decode(data).splitlines()
     is_vtt = bool(lines) and re.match(r"^WEBVTT(\s|$)", lines[0]) is not None
     cues = list(_vtt_cues(lines) if is_vtt else _srt_cues(lines))
@@ -83,7 +85,7 @@ class _Cue:
         return _plain(_STAMP.sub("", self.text))
 
     def words(self) -> Iterator[TimedText]:
-        """Yield the words, each within the time that stamps around it leave."""
+        """Yield the words, each within the time between the timestamps around it."""
         pieces = _STAMP.split(self.text)
         texts = [_plain(text) for text in pieces[:: _CLOCK_FIELDS + 1]]
         stamps_ms = [
@@ -119,7 +121,7 @@ def _vtt_cues(lines: list[str]) -> Iterator[_Cue]:
     for first, block in _blocks(lines):
         if first == 0 or _NOT_CUES.match(block[0]):
             continue
-        # A cue may have a name in the line above its times.
+        # A cue may have an identifier in the line above its times.
         at = 0 if _ARROW in block[0] else 1
         if at >= len(block) or _ARROW not in block[at]:
             raise UnreadableCaptions(
@@ -130,7 +132,7 @@ def _vtt_cues(lines: list[str]) -> Iterator[_Cue]:
 
 
 def _srt_cues(lines: list[str]) -> Iterator[_Cue]:
-    """Yield cues; blank lines may stand inside one, so only times tell where the next starts."""
+    """Yield cues; a cue may contain blank lines, so only a line of times starts the next one."""
     timings = [at for at, line in enumerate(lines) if _ARROW in line]
     starts = [at - 1 if at and lines[at - 1].strip().isdigit() else at for at in timings]
     if not timings:
@@ -144,7 +146,7 @@ def _srt_cues(lines: list[str]) -> Iterator[_Cue]:
 
 
 def _blocks(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """Yield runs of lines between blank ones, with the place of the first."""
+    """Yield runs of lines between blank ones, with the line number of the first."""
     block: list[str] = []
     for at, line in enumerate([*lines, ""]):
         if line.strip():
@@ -175,7 +177,7 @@ def _plain(text: str) -> str:
 
 
 def _share_out(words: list[str], start_ms: int, end_ms: int) -> Iterator[TimedText]:
-    """Give each word its part of a stretch of time, by its length."""
+    """Distribute a time span over the words by their length."""
     letters, done = sum(map(len, words)), 0
     for word in words:
         begins = start_ms + (end_ms - start_ms) * done // letters

@@ -5,10 +5,10 @@ from typing import Self
 
 
 class Closeable:
-    """Gives `close` a `with` block."""
+    """Adds `with` support to a class with `close`."""
 
     def close(self) -> None:
-        """Free what is held; closing twice is harmless."""
+        """Free all resources; closing twice is harmless."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

@@ -31,11 +31,11 @@ _OPTIONS: Final = {
 
 
 def open_media(path: Path, reader: RangedReader | None = None) -> InputContainer:
-    """Return the opened file; the caller closes it. `reader` is to be used for one elsewhere."""
+    """Return the opened file; the caller closes it. Pass `reader` for a remote file."""
     if reader is None and isinstance(path, RangedPath):
         reader = path.reader()
     with translate_ffmpeg_errors(path):
-        # With its scheme spelled out, no file name can be taken for another protocol.
+        # With an explicit scheme, a file name cannot be mistaken for another protocol.
         source = unhurried(path) or reader or f"file:{path}"
         container = av.open(source, "r", options=dict(_OPTIONS), metadata_errors="replace")
     try:
@@ -48,13 +48,13 @@ def open_media(path: Path, reader: RangedReader | None = None) -> InputContainer
 
 @contextmanager
 def translate_ffmpeg_errors(path: Path) -> Iterator[None]:
-    """Turn FFmpeg's errors inside the block into `UnreadableMedia`."""
+    """Convert FFmpeg errors inside the block to `UnreadableMedia`."""
     try:
         yield
     except FileNotFoundError as error:
         raise UnreadableMedia(f"{path.name}: the file does not exist") from error
     except av.FFmpegError as error:
-        # FFmpeg's word for a format that is not on the list.
+        # FFmpeg's error for a format that is not on the list.
         is_foreign = isinstance(error, av.ArgumentError)
         reason = "another kind of file" if is_foreign else error.strerror or "unknown error"
         raise UnreadableMedia(
@@ -64,20 +64,20 @@ def translate_ffmpeg_errors(path: Path) -> Iterator[None]:
 
 
 def video_stream(container: InputContainer) -> VideoStream | None:
-    """Return the moving picture of a file: the first video track that is no cover art."""
+    """Return the first video track that is not cover art."""
     tracks = (s for s in container.streams.video if not s.disposition & Disposition.attached_pic)
     return next(tracks, None)
 
 
 def has_alpha_track(stream: VideoStream) -> bool:
-    """Tell whether a VP8 or VP9 track has transparency beside it, in whatever case it says so."""
+    """Return whether a VP8 or VP9 track has an alpha channel; the tag's case varies."""
     return any(
         name.lower() == "alpha_mode" and value == "1" for name, value in stream.metadata.items()
     )
 
 
 def require_decoder(stream: Stream, path: Path) -> None:
-    """Refuse a track in a codec that nobody here knows."""
+    """Refuse a track whose codec is unknown."""
     if stream.codec_context is None:
         raise UnreadableMedia(
             f"{path.name}: its {stream.type} track is in a codec that cannot be decoded"
@@ -101,7 +101,7 @@ _NO_TIMELINE: Final = {"mp3", "aac"}
 
 
 def timeline_shift(stream: Stream) -> int:
-    """Return the time stamp, in the stream's ticks, that is source time zero."""
+    """Return the timestamp, in the stream's ticks, that is source time zero."""
     if stream.container.format.name in _NO_TIMELINE:
         return stream.start_time or 0
     return 0
@@ -114,8 +114,8 @@ def track_start_ms(stream: Stream) -> Fraction:
 
 
 def library_versions() -> str:
-    """Return the versions of PyAV and of the libraries under it."""
-    # Asked by workers that have a render, not by everybody who plans one.
+    """Return the versions of PyAV and its libraries."""
+    # Only workers that render need this, so callers that only plan do not pay for the import.
     import av  # noqa: PLC0415
 
     libraries = sorted(av.library_versions.items())

@@ -4,7 +4,7 @@ from framekiln.kit.errors import CompositionFailed, FramekilnError
 
 
 class UnreadableMedia(CompositionFailed):
-    """The file is not readable video or sound."""
+    """The file is not readable video or audio."""
 
     code = "unreadable_media"
 

@@ -1,7 +1,7 @@
-"""Task of a confined child: the thumbnails and the waveform of a video, for dashboards.
+"""Thumbnails and waveform of a video for dashboards, made in a confined child process.
 
-Both are optional: where one cannot be made, it is skipped, and the result says why. Thumbnails that
-already exist are kept.
+Both are optional. If one cannot be made, it is skipped and the result says why. Existing thumbnails
+are kept.
 """
 
 import json
@@ -23,8 +23,8 @@ Report = Callable[[dict[str, Any]], None]
 def overview_task(args: dict[str, Any], report: Report) -> dict[str, Any]:
     """Write `thumbnails.jpg` and `waveform.json` of `source` into `folder`.
 
-    Returns `thumbnails` (how the sheet is laid out) and `waveform` (how many peaks, how long
-    each), None where the file is not there, and `problems`.
+    Returns `thumbnails` (the layout of the sheet), `waveform` (the number of peaks and the duration
+    of each) and `problems`. The first two are None if the file was not written.
     """
     source, folder = Path(args["source"]), Path(args["folder"])
     facts = probe_media(source)

@@ -25,7 +25,7 @@ class SampledFrame:
 def sample_frames(
     source: Path, folder: Path, *, every_ms: int, from_ms: int = 0, until_ms: int | None = None
 ) -> Iterator[SampledFrame]:
-    """Yield the pictures at multiples of `every_ms` that lie in the span, in order of time."""
+    """Yield the frames at multiples of `every_ms` within the span, in order of time."""
     facts = probe_media(source)
     if facts.video is None:
         return

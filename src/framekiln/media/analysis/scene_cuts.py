@@ -21,7 +21,7 @@ from framekiln.media.decode.video_decoder import VideoDecoder
 
 _WIDTH_PX: Final = 160
 _HEIGHT_PX: Final = 90
-# A mean difference of this many levels counts as altogether different.
+# A mean difference of this many levels counts as a completely different frame.
 _WHOLE_DIFFERENCE: Final = 100.0
 
 _Small = NDArray[np.int16]
@@ -42,7 +42,7 @@ def find_scene_cuts(
     """Yield the cuts in the span, in order of time."""
     with VideoDecoder(source) as decoder:
         if from_ms > 0:
-            # Shots like to begin with a keyframe, and are told from the picture before it.
+            # Shots often begin with a keyframe, and a cut is detected against the frame before it.
             decoder.seek(int(Fraction(from_ms - 1, 1000) / decoder.tick_s))
         before: _Small | None = None
         difference_before = 0.0

@@ -39,12 +39,12 @@ class ThumbnailSheet:
     times_ms: tuple[int, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for those who show the sheet."""
+        """Return the layout as JSON for clients that show the sheet."""
         return {**asdict(self), "count": len(self.times_ms), "times_ms": list(self.times_ms)}
 
 
 def sheet_layout(facts: MediaFacts) -> ThumbnailSheet:
-    """Return how the sheet of a video is laid out."""
+    """Return the layout of the thumbnail sheet of a video."""
     assert facts.video is not None, "only a video has pictures"
     times_ms = tile_times_ms(facts.duration_ms)
     width, height = tile_size(facts.video)
@@ -60,7 +60,7 @@ def sheet_layout(facts: MediaFacts) -> ThumbnailSheet:
 
 
 def write_thumbnails(source: Path, facts: MediaFacts, target: Path) -> ThumbnailSheet:
-    """Write the sheet of a video as a JPEG to `target` and return how it is laid out."""
+    """Write the sheet of a video as a JPEG to `target` and return its layout."""
     sheet = sheet_layout(facts)
     tiles = _Tiles(sheet)
     with FrameSource(
@@ -83,14 +83,14 @@ class SheetBuilder:
         self._before: VideoFrame | None = None
 
     def add_frame(self, frame: VideoFrame, tick_s: Fraction) -> None:
-        """Take note of the next picture, upright; its time stamp counts ticks."""
+        """Add the next frame, already upright; its timestamp is in units of `tick_s`."""
         assert frame.pts is not None
         while self._waiting_ms and latest_due_ticks(self._waiting_ms[0] / 1000, tick_s) < frame.pts:
             self._add(self._before or frame)
         self._before = frame if self._waiting_ms else None
 
     def write(self, target: Path) -> None:
-        """Write the sheet, after the last picture."""
+        """Write the sheet; call it after the last frame."""
         while self._waiting_ms and self._before is not None:
             self._add(self._before)
         self._tiles.write(target)
@@ -123,13 +123,13 @@ class _Tiles:
 
 
 def tile_times_ms(duration_ms: Fraction) -> list[Fraction]:
-    """Return when the pictures are taken: one for each second, or fewer of a long video."""
+    """Return the thumbnail times: one per second, or fewer for a long video."""
     count = min(MOST_TILES, max(1, ceil(duration_ms / 1000 * _PER_SECOND)))
     return [duration_ms * number / count for number in range(count)]
 
 
 def tile_size(video: VideoFacts) -> tuple[int, int]:
-    """Return the size of one picture: of the video's shape, inside a fixed box."""
+    """Return the size of one thumbnail: the video's aspect ratio within a fixed box."""
     scale = min(
         Fraction(TILE_WIDTH_PX, video.width_px), Fraction(_TALLEST_TILE_PX, video.height_px)
     )

@@ -1,1 +1,1 @@
-"""Sound: exact samples, mixing, and measurements."""
+"""Audio: exact samples, mixing, and measurements."""

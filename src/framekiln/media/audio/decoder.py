@@ -1,7 +1,7 @@
-"""Decodes the sound of a file to 48 kHz stereo, each sample at its exact source time.
+"""Decodes the audio of a file to 48 kHz stereo, with each sample at its exact source time.
 
-Delays of encoders, late starts, edit lists and gaps are respected: gaps in the source's
-timeline are skipped, never closed.
+Encoder delay, late starts, edit lists and gaps are respected: gaps in the source's timeline are
+skipped, never closed.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -34,14 +34,14 @@ ExactTime = Callable[[Fraction], Fraction]
 RATE_HZ: Final = SOUND_RATE_HZ
 CHANNELS: Final = 2
 
-# Others say only roughly where a packet lies; their packets are read from the start, and those on
-# the way are not decoded.
+# Other formats know packet positions only approximately. Their packets are read from the start, and
+# those before the target are not decoded.
 _SEEKS_EXACTLY: Final = {"mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", "wav", "flac"}
-# A decoder needs what came before: 80 ms for Opus, two frames for AAC, a reservoir for MP3.
+# A decoder needs earlier data: 80 ms for Opus, two frames for AAC, a bit reservoir for MP3.
 _PREROLL_S: Final = Fraction(1, 2)
-# Containers that count milliseconds misplace packets by up to one; a real gap is longer.
+# Containers with millisecond timestamps misplace packets by up to 1 ms; a real gap is longer.
 _JITTER_S: Final = Fraction(1, 100)
-# 44,100 Hz and its parts meet 48 kHz every 147 samples; no frame of a codec is shorter.
+# 44,100 Hz and its fractions align with 48 kHz every 147 samples; no codec has a shorter frame.
 _MOST_LEFT_OUT: Final = 147
 
 
@@ -52,18 +52,18 @@ def sample_at(ms: Fraction | int) -> int:
 
 @dataclass(frozen=True)
 class AudioChunk:
-    """Sound without a gap; the first sample is number `first` of source time."""
+    """Audio without gaps; the first sample is number `first` of source time."""
 
     first: int
     samples: Samples
 
     @property
     def end(self) -> int:
-        """The number after the last sample."""
+        """The number after that of the last sample."""
         return self.first + int(self.samples.shape[1])
 
     def cut(self, start: int, end: int) -> "AudioChunk | None":
-        """Return what lies between two sample numbers."""
+        """Return the part between two sample numbers, or None if it is empty."""
         left, right = max(start, self.first), min(end, self.end)
         if left >= right:
             return None
@@ -77,9 +77,10 @@ def read_audio(
     *,
     exactly: ExactTime | None = None,
 ) -> Generator[AudioChunk, None, None]:
-    """Yield the sound between two sample numbers of source time, in order, never overlapping.
+    """Yield the audio between two sample numbers of source time, in order and without overlap.
 
-    `exactly` may know better than a rounded stamp where a packet ends and the next begins.
+    `exactly` may know more precisely than a rounded timestamp where a packet ends and the next
+    begins.
     """
     with open_media(path) as container, translate_ffmpeg_errors(path):
         stream = next(iter(container.streams.audio), None)
@@ -99,7 +100,7 @@ def read_audio(
 
 
 def _seek(container: InputContainer, stream: AudioStream, start: int) -> bool:
-    """Go to shortly before a sample, and tell whether that can be done here."""
+    """Seek to shortly before a sample; return whether the format supports that."""
     if container.format.name not in _SEEKS_EXACTLY:
         return False
     seconds = Fraction(start, RATE_HZ) - _PREROLL_S
@@ -119,9 +120,9 @@ def decode_chunks(
     *,
     leap_s: Fraction | None = None,
 ) -> Iterator[AudioChunk]:
-    """Yield all sound from where the container stands; after its first bit, only from `leap_s` on.
+    """Yield all audio from the container's position; after the first frame, only from `leap_s` on.
 
-    What comes after a leap is the same, sample by sample, as without it.
+    Audio after the leap is identical, sample by sample, to decoding without it.
     """
     run: _Run | None = None
     left_at: _Run | None = None
@@ -133,7 +134,7 @@ def decode_chunks(
             left_at, run = (run, None) if leap_s is not None else (None, None)
             leap_s = None
         if run is None:
-            # Its end: what an encoder put before the sound is cut off in front.
+            # The end time is reliable: encoder delay is trimmed from the front of a frame.
             length_s = Fraction(frame.samples, frame.sample_rate)
             end_s = (at_s or 0) + length_s
             run = _Run(frame, (exactly(end_s) if exactly else end_s) - length_s)
@@ -147,7 +148,7 @@ def decode_chunks(
 def _frames(
     container: InputContainer, stream: AudioStream, leap_s: Fraction | None = None
 ) -> Iterator[AudioFrame]:
-    """Yield what is decoded; of what lies before `leap_s` only the first."""
+    """Yield decoded frames; of those before `leap_s`, only the first."""
     target = -1
     if leap_s is not None:
         target = int(leap_s / Fraction(stream.time_base or 1)) + timeline_shift(stream)
@@ -168,19 +169,19 @@ def _decoded(packet: "Packet[AudioStream]") -> list[AudioFrame]:
     try:
         return packet.decode()
     except av.InvalidDataError:
-        # One broken packet is a short silence, not the end of the film.
+        # A broken packet becomes a short silence; it does not end the film.
         return []
 
 
 def _time_s(frame: AudioFrame, zero: int) -> Fraction | None:
-    """Return the source time of a frame, whose stamps count from `zero`."""
+    """Return the source time of a frame whose timestamps count from `zero`."""
     if frame.pts is None or frame.time_base is None:
         return None
     return (frame.pts - zero) * frame.time_base
 
 
 class _Run:
-    """Frames that follow each other without a gap, being resampled as one."""
+    """Consecutive frames without a gap, resampled as one."""
 
     def __init__(self, frame: AudioFrame, at_s: Fraction) -> None:
         self._start_s, self._rate, self._layout = at_s, frame.sample_rate, frame.layout.name
@@ -188,20 +189,21 @@ class _Run:
         self._jitter = int(_JITTER_S * self._rate)
         self._fed = self._left_out = 0
         self._first = self._next = round(at_s * RATE_HZ)
-        # FFmpeg turns one channel into two at -3 dB each; players repeat it as it is.
+        # FFmpeg converts mono to stereo at -3 dB per channel; players copy it unchanged.
         self._is_mono = frame.layout.nb_channels == 1
         self._resampler = av.AudioResampler(
             format="fltp", layout="mono" if self._is_mono else "stereo", rate=RATE_HZ
         )
 
     def go_on_from(self, earlier: "_Run") -> None:
-        """Put samples exactly where they would be had an earlier run gone on.
+        """Align samples to the positions they would have if an earlier run had continued.
 
-        A resampler begins with a sample of both rates, so some of the first ones are left out.
+        A resampler starts at an instant that is a sample of both rates, so some first samples are
+        dropped.
         """
         place = round((self._start_s - earlier._start_s) * self._rate)
         left_out = -place % (self._rate // gcd(self._rate, RATE_HZ))
-        # Rates that hardly ever meet are as good as their stamps.
+        # For rates that rarely align, timestamps are accurate enough.
         if left_out > _MOST_LEFT_OUT or earlier._rate != self._rate:
             return
         self._left_out = left_out
@@ -209,13 +211,13 @@ class _Run:
         self._next = earlier._first + (place + left_out) * RATE_HZ // self._rate
 
     def continues_with(self, frame: AudioFrame, at_s: Fraction | None) -> bool:
-        """Tell whether a frame belongs to this run."""
+        """Return whether a frame continues this run."""
         kind = (frame.sample_rate, frame.layout.name, frame.format.name)
         if kind != (self._rate, self._layout, self._format):
             return False
         if at_s is None:
             return True
-        # Whole samples are near enough, and much cheaper than fractions for every frame.
+        # Whole samples are accurate enough, and much cheaper than fractions for every frame.
         place = round((at_s - self._start_s) * self._rate)
         return abs(place - self._fed) <= self._jitter
 
@@ -223,7 +225,7 @@ class _Run:
         if self._left_out:
             frame, self._left_out = _without_first(frame, self._left_out), 0
         self._fed += frame.samples
-        # The stamps have done their work; the resampler must not stretch sound to follow them.
+        # Timestamps are no longer needed; the resampler must not stretch audio to match them.
         frame.pts = None
         return self._place(self._resampler.resample(frame))
 
@@ -232,7 +234,7 @@ class _Run:
 
     def _place(self, frames: Sequence[AudioFrame | None]) -> Iterator[AudioChunk]:
         for frame in frames:
-            # An idle resampler answers a flush with what it was given.
+            # An unused resampler returns its own input when flushed.
             if frame is None:
                 continue
             samples = frame.to_ndarray().astype(np.float32, copy=False)
@@ -243,7 +245,7 @@ class _Run:
 
 
 def _without_first(frame: AudioFrame, count: int) -> AudioFrame:
-    """Return a frame without its first samples."""
+    """Return a frame without its first `count` samples."""
     step = 1 if frame.format.is_planar else frame.layout.nb_channels
     kept: Any = np.ascontiguousarray(frame.to_ndarray()[:, count * step :])
     shorter = AudioFrame.from_ndarray(kept, format=frame.format.name, layout=frame.layout.name)

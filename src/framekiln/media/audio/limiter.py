@@ -1,7 +1,7 @@
-"""Keeps a mix at or below a ceiling; sound that never exceeds it passes untouched, bit by bit.
+"""Keeps a mix at or below a ceiling; audio that never exceeds it passes unchanged, bit for bit.
 
-Looks both ways: the gain sinks before a peak and recovers after it in a smooth curve, so nothing
-is ever clipped and no step is audible. Works on blocks, with constant memory.
+It looks ahead and back: the gain falls before a peak and recovers after it in a smooth curve, so
+nothing is clipped and no step is audible. It works on blocks, in constant memory.
 """
 
 from collections.abc import Iterator
@@ -15,19 +15,19 @@ from framekiln.media.audio.true_peak import SAMPLE_PEAK, PeakMeter
 Samples = NDArray[np.float32]
 Gains = NDArray[np.float64]
 
-# 21 ms at 48 kHz: longer than a period of the lowest tones, which would else be distorted.
+# 21 ms at 48 kHz: longer than a period of the lowest tones, which would otherwise be distorted.
 _REACH: Final = 1024
-# What levels between samples need around them.
+# Context on each side that levels between samples need.
 _SIDE: Final = 32
 
 
 class Limiter:
-    """Takes blocks of channels x samples and gives them back later, in order and complete."""
+    """Takes blocks of channels x samples and returns them later, in order and complete."""
 
     def __init__(self, ceiling: float = 1.0, meter: PeakMeter = SAMPLE_PEAK) -> None:
         self._ceiling = ceiling
         self._meter = meter
-        # Gains depend on peaks up to twice the reach away: once to find, once to smooth them.
+        # Gains depend on peaks up to twice the reach away: once to find them, once to smooth them.
         self._margin = 2 * _REACH + _SIDE
         self._before: Samples | None = None
         self._waiting: Samples | None = None
@@ -38,13 +38,13 @@ class Limiter:
         """
 
     def push(self, block: Samples) -> Iterator[Samples]:
-        """Take a block of at least `_margin` samples; yield what is settled."""
+        """Add a block of at least `_margin` samples; yield the samples that are final."""
         if self._waiting is not None:
             yield self._limit(self._waiting, block[:, : self._margin])
         self._waiting = block
 
     def finish(self) -> Iterator[Samples]:
-        """Yield what is left."""
+        """Yield the remaining samples."""
         if self._waiting is not None:
             yield self._limit(self._waiting, self._waiting[:, :0])
             self._waiting = None
@@ -64,7 +64,7 @@ class Limiter:
             return block
         gains = smooth_gains(levels / np.float32(self._ceiling))
         gains = gains[before.shape[1] : before.shape[1] + block.shape[1]]
-        # Rounding may leave a sample a hair above the ceiling.
+        # Rounding may leave a sample slightly above the ceiling.
         top = np.float32(self._ceiling)
         limited: Samples = np.clip(block * gains, -top, top).astype(np.float32)
         return limited
@@ -73,8 +73,8 @@ class Limiter:
 def smooth_gains(levels: NDArray[np.float32]) -> Gains:
     """Return a gain for each sample that brings every level to at most 1.
 
-    The smallest gain needed within reach on either side, then averaged twice over half of that:
-    an average of values of which none exceeds the gain needed here cannot exceed it either.
+    It takes the smallest gain needed within reach on either side, then averages twice over half of
+    that. None of the averaged values exceeds the gain needed here, so the average does not either.
     """
     needed = 1 / np.maximum(levels.astype(np.float64), 1)
     lowest = _lowest_around(needed, _REACH)

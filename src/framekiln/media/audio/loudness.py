@@ -1,7 +1,8 @@
 """Perceived loudness: integrated loudness of ITU-R BS.1770 (EBU R 128), in LUFS.
 
-Sound is weighted by frequency as ears do, its power taken over 400 ms every 100 ms, and what is
-silent or much quieter than the rest is left out of the mean. Works on blocks, at 48 kHz.
+Audio is weighted by frequency to match human hearing. Power is measured over 400 ms every 100 ms;
+windows that are silent or much quieter than the rest are left out of the mean. It works on blocks,
+at 48 kHz.
 """
 
 from collections.abc import Iterable
@@ -20,19 +21,19 @@ _HOPS_IN_WINDOW: Final = 4
 _SILENCE_LUFS: Final = -70.0
 _QUIETER_BY_LU: Final = 10.0
 _OFFSET_DB: Final = -0.691
-# The two filters of the recommendation, for 48 kHz: what a head adds, and what is too low to hear.
+# The two filters of the recommendation, for 48 kHz: the effect of the head, and a high-pass.
 _HEAD: Final = (
     (1.53512485958697, -2.69169618940638, 1.19839281085285),
     (-1.69065929318241, 0.73248077421585),
 )
 _LOW_CUT: Final = ((1.0, -2.0, 1.0), (-1.99004745483398, 0.99007225036621))
-# By then the answer to an impulse is 350 dB down: as exact as the recursion itself.
+# At this length the impulse response has fallen by 350 dB: as exact as the recursive filter.
 _TAPS: Final = 8192
 _CHUNK: Final = (1 << 16) - _TAPS
 
 
 def loudness_lufs(blocks: Iterable[Samples]) -> float | None:
-    """Return the integrated loudness; None for what is silent or nothing at all."""
+    """Return the integrated loudness; None if the audio is silent or empty."""
     meter = LoudnessMeter()
     for block in blocks:
         meter.push(block)
@@ -40,7 +41,7 @@ def loudness_lufs(blocks: Iterable[Samples]) -> float | None:
 
 
 class LoudnessMeter:
-    """Takes blocks of channels x samples."""
+    """Measures the loudness of blocks of channels x samples."""
 
     def __init__(self) -> None:
         self._before: Samples = np.zeros((CHANNELS, _TAPS), np.float32)
@@ -48,7 +49,7 @@ class LoudnessMeter:
         self._powers: list[float] = []
 
     def push(self, block: Samples) -> None:
-        """Take a block of any length."""
+        """Add a block of any length."""
         for start in range(0, block.shape[1], _CHUNK):
             part = block[:, start : start + _CHUNK]
             whole = np.concatenate([self._before, part], axis=1)
@@ -56,7 +57,7 @@ class LoudnessMeter:
             self._add_powers(_weighted(whole))
 
     def integrated_lufs(self) -> float | None:
-        """Return the loudness of all that came; less than 400 ms is taken as one window."""
+        """Return the loudness of all blocks; less than 400 ms counts as one window."""
         hops = np.array(self._powers)
         if len(hops) < _HOPS_IN_WINDOW:
             rest = float(self._rest.sum()) + float(hops.sum()) * _HOP
@@ -89,7 +90,7 @@ def _power(lufs: float) -> float:
 
 
 def _weighted(samples: Samples) -> Values:
-    """Return the power of the weighted sound for each sample after the first `_TAPS`."""
+    """Return the power of the weighted audio for each sample after the first `_TAPS`."""
     size = 1 << 16
     spectrum = np.fft.rfft(samples.astype(np.float64), size, axis=1) * _response()
     filtered = np.fft.irfft(spectrum, size, axis=1)[:, _TAPS : samples.shape[1]]

@@ -1,7 +1,7 @@
 """Masters a mix: optional loudness normalization, then peak limiting.
 
-Loudness is measured over the whole film before anything is written. Where the limiter
-reduces it again, that is compensated as far as possible.
+Loudness is measured over the whole film before anything is written. Loudness lost to the limiter is
+compensated as far as possible.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,16 +17,16 @@ from framekiln.media.audio.mix_settings import CEILING, Mastering
 __all__ = ["CEILING", "Mastering", "MixedBlocks", "gain_for", "master_blocks"]
 
 MixedBlocks = Callable[[], Iterator[Samples]]
-"""Begins the mix anew and yields it block by block."""
+"""Starts the mix from the beginning and yields it block by block."""
 
-# Silence with a hiss is no speech that somebody forgot to turn up.
+# Limits the gain, so that near-silence with noise is not amplified like quiet speech.
 _MOST_GAIN: Final = 10 ** (30 / 20)
 _CLOSE_LU: Final = 0.1
 _ROUNDS: Final = 3
 
 
 def gain_for(mixed: MixedBlocks, mastering: Mastering) -> float:
-    """Return the factor that brings a mix to its loudness; 1 for silence."""
+    """Return the factor that brings a mix to its target loudness; 1 for silence."""
     if mastering.target_lufs is None:
         return 1.0
     gain = 1.0
@@ -44,7 +44,7 @@ def gain_for(mixed: MixedBlocks, mastering: Mastering) -> float:
 def master_blocks(
     blocks: Iterator[Samples], limiter: Limiter | None, gain: float
 ) -> Iterator[Samples]:
-    """Yield the mix as it is written."""
+    """Yield the mastered mix."""
     for block in blocks:
         louder = block if gain == 1 else (block * np.float32(gain))
         if limiter is None:

@@ -1,7 +1,7 @@
-"""Mixes the sounds of a film, sample by sample, into one track as long as the film.
+"""Mixes the audio clips of a film, sample by sample, into one track as long as the film.
 
-A film without sounds gets silence: every film made here has both tracks. Works block by block, so
-an hour needs no more memory than a second; a source is open only while it plays.
+A film without clips gets silence: every film has both tracks. It works block by block, so memory
+does not grow with the duration; a source is open only while it plays.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,16 +19,16 @@ from framekiln.media.audio.resampler import read_resampled
 from framekiln.media.audio.time_stretch import read_time_stretched
 from framekiln.media.audio.writer import AudioWriter
 
-# About a second, in whole AAC frames.
+# About one second, in whole AAC frames.
 _BLOCK_SAMPLES: Final = 48 * 1024
 
 
 @dataclass(frozen=True)
 class AudioClip:
-    """A part of a source, which plays from `start_ms` to `end_ms` of the film.
+    """A part of a source that plays from `start_ms` to `end_ms` of the film.
 
     The sample at source time t plays at `start_ms + (t - source_in_ms) / speed`. `gains` are
-    factors at times of the film, in milliseconds; between two, the factor is interpolated.
+    factors at film times in milliseconds; between two of them, the factor is interpolated.
     """
 
     path: Path
@@ -39,7 +39,7 @@ class AudioClip:
     speed: Fraction = Fraction(1)
     gains: tuple[tuple[Fraction, float], ...] = ()
     keeps_pitch: bool = True
-    """Whether another speed leaves the pitch as it is; else it rises and falls with it."""
+    """Whether a different speed keeps the pitch; otherwise the pitch changes with the speed."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class MixResult:
 
     sample_count: int
     peak: float
-    """Highest level before limiting, which brought down what was above the ceiling."""
+    """Highest level before limiting."""
     gain: float = 1.0
-    """What the sum was multiplied with to be as loud as it was asked for."""
+    """The factor applied to the sum to reach the requested loudness."""
 
 
 def mix(
@@ -61,7 +61,7 @@ def mix(
     mastering: Mastering = NO_MASTERING,
     coding: AudioCoding = AudioCoding.AAC,
 ) -> MixResult:
-    """Write the sound of a film of that length to `out`, one track in a file of its own."""
+    """Write the audio of a film of that duration to `out`, as a single track."""
     total = sample_at(duration_ms)
     gain = gain_for(lambda: mixed_blocks(clips, total), mastering)
     limiter = mastering.limiter()
@@ -108,7 +108,7 @@ class _Voice:
         self.is_over = self.start >= self._end
 
     def add_to(self, block: Samples, first: int) -> None:
-        """Add what is heard during a block that starts at sample `first` of the film."""
+        """Add the samples that play during a block that starts at sample `first` of the film."""
         end = first + block.shape[1] - self._shift
         while not self.is_over:
             if self._current is None:
@@ -132,5 +132,5 @@ class _Voice:
         return self._gain * np.interp(places, self._times, self._factors).astype(np.float32)
 
     def close(self) -> None:
-        """Free the source of a film that was given up."""
+        """Close the source; needed if the film is abandoned."""
         self._source.close()

@@ -8,16 +8,16 @@ if TYPE_CHECKING:
     from framekiln.media.audio.limiter import Limiter
 
 CEILING: Final = 10 ** (-1 / 20)
-"""One decibel below full scale: room for what an encoder adds."""
+"""One decibel below full scale: headroom for what an encoder adds."""
 
 
 class AudioCoding(Enum):
-    """The encoding of sound: container, codec, sample format, samples in a frame."""
+    """The audio encoding: container, codec, sample format, samples per frame."""
 
     AAC = ("mp4", "aac", "fltp", 1024)
     OPUS = ("webm", "libopus", "flt", 960)
     PCM = ("mov", "pcm_s16le", "s16", 1024)
-    """As it is, for those who go on working with it."""
+    """Uncompressed, for further processing."""
 
     def __init__(self, container: str, codec: str, samples: str, frame_samples: int) -> None:
         self.container = container
@@ -32,12 +32,14 @@ class Mastering:
 
     target_lufs: float | None = None
     has_limiter: bool = True
-    """Without it, what is over full scale is cut off."""
+    """Without a limiter, samples over full scale are clipped."""
     is_true_peak: bool = False
-    """Whether the limiter also counts what lies between samples, and ends 1 dB below full scale."""
+    """Whether the limiter also considers levels between samples, with a ceiling 1 dB below full
+    scale.
+    """
 
     def limiter(self) -> "Limiter | None":
-        """Return a new limiter, if there is to be one."""
+        """Return a new limiter, or None if there is none."""
         from framekiln.media.audio.limiter import Limiter  # noqa: PLC0415
         from framekiln.media.audio.true_peak import TRUE_PEAK  # noqa: PLC0415
 
@@ -47,4 +49,4 @@ class Mastering:
 
 
 NO_MASTERING: Final = Mastering()
-"""Of pages: only what is over full scale is changed."""
+"""The default of pages: only samples over full scale are changed."""

@@ -1,6 +1,6 @@
-"""Silences spans of sound before it is encoded.
+"""Silences spans of audio before it is encoded.
 
-AAC encodes overlapping blocks, so a little of the sound before and after would be audible inside a
+AAC encodes overlapping blocks, so a little of the audio before and after would be audible inside a
 span. Silence therefore extends beyond both ends, so that each span decodes to exact zeros.
 """
 
@@ -12,14 +12,14 @@ from typing import Final
 from framekiln.media.audio.decoder import AudioChunk, sample_at
 
 SampleSpan = tuple[Fraction, Fraction]
-"""From one instant up to another, in milliseconds."""
+"""Start and end, in milliseconds."""
 
 EDGE_SAMPLES: Final = 2048
-"""A sample has a part in the two frames of 1024 that cover it, and in how their neighbours look."""
+"""A sample affects the two frames of 1024 that cover it, and the encoding of their neighbours."""
 
 
 class SpanMuter:
-    """Returns sound with zeros in all spans."""
+    """Replaces the audio within all spans with zeros."""
 
     def __init__(self, spans: Iterable[SampleSpan]) -> None:
         self._spans = _merged(
@@ -29,7 +29,7 @@ class SpanMuter:
         self._ends = [end for _, end in self._spans]
 
     def __call__(self, stretch: AudioChunk) -> AudioChunk:
-        """Return the stretch, or a copy of it that is silent where it has to be."""
+        """Return the chunk, or a copy with the muted spans silenced."""
         samples = stretch.samples
         for start, end in self._spans[bisect_right(self._ends, stretch.first) :]:
             if start >= stretch.end:

@@ -1,6 +1,6 @@
-"""Resamples sound to another speed, which also changes its pitch, as a tape does.
+"""Resamples audio to another speed, which also changes its pitch, as on tape.
 
-Each sample is computed from the source samples around it by a windowed sinc. At higher speeds,
+Each sample is computed from the source samples around it with a windowed sinc. At higher speeds,
 frequencies above the limit of the sample rate are filtered out.
 """
 
@@ -16,7 +16,7 @@ from framekiln.media.audio.decoder import AudioChunk, Samples
 from framekiln.media.audio.time_stretch import SampleWindow, read_without_gaps
 
 _BLOCK: Final = 4096
-# Zero crossings to each side; places between two samples in the table, with lines between them.
+# Zero crossings on each side; positions between two samples in the table, interpolated linearly.
 _SIDE: Final = 16
 _PHASES: Final = 256
 
@@ -24,9 +24,9 @@ _PHASES: Final = 256
 def read_resampled(
     path: Path, first: int, end: int, *, speed: Fraction
 ) -> Generator[AudioChunk, None, None]:
-    """Yield the sound from sample `first` of the source on, as long as `end - first` samples.
+    """Yield the audio from sample `first` of the source on, `end - first` samples long.
 
-    Sample `first + n` of what comes out is sample `first + n * speed` of the source.
+    Output sample `first + n` is sample `first + n * speed` of the source.
     """
     table = _weights(max(1.0, float(speed)))
     reach = table.shape[1] // 2
@@ -45,7 +45,7 @@ def read_resampled(
 def _at(
     source: SampleWindow, places: NDArray[np.float64], table: NDArray[np.float32], reach: int
 ) -> Samples:
-    """Return the sound at places between the samples of a source."""
+    """Return the audio at positions between the samples of a source."""
     whole = np.floor(places).astype(np.int64)
     start = int(whole[0]) - reach + 1
     around = source.cut(start, int(whole[-1]) + reach + 1 - start)
@@ -59,7 +59,9 @@ def _at(
 
 
 def _weights(speed: float) -> NDArray[np.float32]:
-    """Return the weights of the samples around a place, for each place between two samples."""
+    """Return the weights of the samples around a position, for each position between two
+    samples.
+    """
     reach = int(np.ceil(_SIDE * speed))
     shares = np.arange(_PHASES + 1)[:, None] / _PHASES
     distance = np.arange(-reach + 1, reach + 1) - shares

@@ -1,7 +1,7 @@
-"""Samples of a source by number, for waveforms and for scripts that process sound.
+"""Samples of a source by number, for waveforms and for scripts that process audio.
 
-Optimized for one call per frame in order of time: the sound is decoded once, in blocks, and the
-last few blocks are cached.
+Optimized for one call per frame in order of time: audio is decoded once, in blocks, and the last
+few blocks are cached.
 """
 
 from collections import OrderedDict
@@ -21,7 +21,7 @@ _ENDLESS: Final = 1 << 62
 
 
 class SourceSamples(Closeable):
-    """The sound of one file at 48 kHz. Owned by one thread; close it, or `with` it."""
+    """The audio of one file at 48 kHz. Owned by one thread; close it, or use `with`."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -31,7 +31,7 @@ class SourceSamples(Closeable):
         self._left_over: AudioChunk | None = None
 
     def close(self) -> None:
-        """Free the decoder and what was kept."""
+        """Free the decoder and the cached blocks."""
         self._source.close()
         self._next_piece = -1
         self._kept.clear()
@@ -78,7 +78,7 @@ class SourceSamples(Closeable):
         return piece
 
     def _chunks_until(self, end: int) -> Iterator[AudioChunk]:
-        """Yield what the source has up to `end`; keep what reaches beyond it for the next."""
+        """Yield the chunks of the source up to `end`; keep the rest for the next call."""
         stretch = self._left_over or next(self._source, None)
         while stretch is not None:
             yield stretch

@@ -1,4 +1,4 @@
-"""Task of a confined child: a span of sound for speech recognition, in one raw file.
+"""Extracts a span of audio for speech recognition into a raw file, in a confined child process.
 
 One channel, 16 kHz, 16 bits, little-endian. Sample n is n / 16000 s after the start of the span;
 gaps are filled with silence.

@@ -1,4 +1,4 @@
-"""Task of a confined child: the sound of a file for speech recognition, in one raw file.
+"""Extracts the audio of a file for speech recognition into a raw file, in a confined child.
 
 One channel, 16 kHz, 16 bits, little-endian. Sample n is at n / 16000 s of source time: late starts
 and gaps are filled with silence, so any span can be read by its time alone.
@@ -29,14 +29,14 @@ Report = Callable[[dict[str, Any]], None]
 
 
 def speech_samples_task(args: dict[str, Any], report: Report) -> dict[str, Any]:
-    """Run `write_samples` for `run_confined`: `sample_count` comes out."""
+    """Run `write_samples` for `run_confined`; returns `sample_count`."""
     count = write_samples(Path(args["source"]), args["stream_index"], Path(args["samples"]))
     report({"progress": 1.0})
     return {"sample_count": count}
 
 
 def write_samples(source: Path, stream_index: int, out: Path) -> int:
-    """Write all sound of one track and return how many samples it has."""
+    """Write the audio of one track and return the number of samples."""
     resampler = av.AudioResampler(format="s16", layout="mono", rate=SAMPLE_HZ)
     count = 0
     with out.open("wb") as file:
@@ -47,7 +47,7 @@ def write_samples(source: Path, stream_index: int, out: Path) -> int:
 
 
 def _heard(source: Path, stream_index: int) -> Iterator[AudioChunk]:
-    """Yield the sound, never overlapping; a track without any, or with far too much, is refused."""
+    """Yield the audio without overlap; refuse a track that is empty or far too long."""
     end = 0
     with open_media(source) as container, translate_ffmpeg_errors(source):
         for stretch in decode_chunks(container, _sound_stream(container, stream_index, source)):
@@ -75,7 +75,7 @@ def _sound_stream(container: InputContainer, index: int, source: Path) -> AudioS
 
 
 def _without_gaps(heard: Iterator[AudioChunk]) -> Iterator[Samples]:
-    """Yield one channel from time zero on, silence where there is no sound."""
+    """Yield one channel from time zero on, with silence in the gaps."""
     end = 0
     for stretch in heard:
         while end < stretch.first:
@@ -87,7 +87,9 @@ def _without_gaps(heard: Iterator[AudioChunk]) -> Iterator[Samples]:
 
 
 def _blocks(pieces: Iterator[Samples]) -> Iterator[Samples]:
-    """Yield the same in blocks of at least a second: each costs a little by itself."""
+    """Yield the same samples in blocks of at least a second, because each block has a fixed
+    cost.
+    """
     waiting: list[Samples] = []
     for piece in pieces:
         waiting.append(piece)

@@ -1,8 +1,8 @@
-"""Time stretching: sound at another speed with the same pitch.
+"""Time stretching: audio at another speed with the same pitch.
 
-Short grains of the source are overlapped at another distance. Each may be taken from slightly
-earlier or later, where it continues the previous one best. Grains are short, so that no sound is
-more than some milliseconds away from its time.
+Short grains of the source are overlapped at a different distance. Each may be taken from slightly
+earlier or later, where it continues the previous one best. Grains are short, so audio is never more
+than a few milliseconds away from its time.
 """
 
 from collections.abc import Generator, Iterator
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from framekiln.media.audio.decoder import CHANNELS, AudioChunk, Samples, read_audio
 
-# At 48 kHz: grains of 30 ms, half over the one before, moved by up to 6 ms.
+# At 48 kHz: grains of 30 ms that overlap by half, moved by up to 6 ms.
 _HOP: Final = 720
 _SEARCH: Final = 288
 _RISE: Final = (np.sin(np.pi * (np.arange(_HOP) + 0.5) / (2 * _HOP)) ** 2).astype(np.float32)
@@ -24,9 +24,9 @@ _RISE: Final = (np.sin(np.pi * (np.arange(_HOP) + 0.5) / (2 * _HOP)) ** 2).astyp
 def read_time_stretched(
     path: Path, first: int, end: int, *, speed: Fraction
 ) -> Generator[AudioChunk, None, None]:
-    """Yield the sound from sample `first` of the source on, as long as `end - first` samples.
+    """Yield the audio from sample `first` of the source on, `end - first` samples long.
 
-    Sample `first + n` of what comes out is sample `first + n * speed` of the source.
+    Output sample `first + n` is sample `first + n * speed` of the source.
     """
     source_end = first + round((end - first) * speed) + 2 * _HOP
     source = SampleWindow(read_without_gaps(path, first, source_end))
@@ -40,10 +40,10 @@ def read_time_stretched(
 
 
 def _grains(source: "SampleWindow", speed: Fraction) -> Iterator[Samples]:
-    """Yield hop after hop of the stretched sound; after the source's end it is silent."""
+    """Yield the stretched audio hop by hop; after the end of the source it is silent."""
     start = number = 0
     while True:
-        # The middle of a grain is where it belongs; what it holds before and after is off a bit.
+        # The middle of a grain is at its exact time; its start and end are slightly off.
         wanted = round((number + 1) * _HOP * speed) - _HOP
         tail = source.cut(wanted if number == 0 else start + _HOP, _HOP)
         start = wanted if number == 0 else wanted + _best_shift(source, wanted, tail)
@@ -55,7 +55,7 @@ def _grains(source: "SampleWindow", speed: Fraction) -> Iterator[Samples]:
 
 
 def _best_shift(source: "SampleWindow", wanted: int, tail: Samples) -> int:
-    """Return how far from its place a grain continues the one before best."""
+    """Return the offset at which a grain best continues the previous one."""
     around = source.cut(wanted - _SEARCH, _HOP + 2 * _SEARCH).sum(axis=0, dtype=np.float64)
     likeness = np.correlate(around, tail.sum(axis=0, dtype=np.float64), mode="valid")
     energy = np.concatenate([[0.0], np.cumsum(around * around)])
@@ -63,14 +63,14 @@ def _best_shift(source: "SampleWindow", wanted: int, tail: Samples) -> int:
     score: npt.NDArray[np.float64] = likeness / (loudness + 1e-6)
     if score.max() <= 0:
         return 0
-    # Of places that are as good, the nearest.
+    # Among equally good positions, take the nearest.
     distance = np.abs(np.arange(len(score)) - _SEARCH)
     best = np.flatnonzero(score >= score.max() * (1 - 1e-3))
     return int(best[distance[best].argmin()]) - _SEARCH
 
 
 class SampleWindow:
-    """A moving part of a source, which is silent before its start and after its end."""
+    """A moving window over a source, silent before its start and after its end."""
 
     def __init__(self, blocks: Iterator[Samples]) -> None:
         self._blocks = blocks
@@ -79,7 +79,7 @@ class SampleWindow:
         self._has_ended = False
 
     def cut(self, start: int, count: int) -> Samples:
-        """Return samples by their numbers."""
+        """Return `count` samples from number `start` on."""
         self._read_until(start + count)
         cut = np.zeros((CHANNELS, count), np.float32)
         left, right = max(start, self._first), min(start + count, self._end)
@@ -89,14 +89,14 @@ class SampleWindow:
         return cut
 
     def discard_before(self, before: int) -> None:
-        """Drop what will not be asked for again."""
+        """Discard samples that are no longer needed."""
         gone = max(0, before - self._first)
         if gone > 1 << 16:
             self._kept = self._kept[:, gone:].copy()
             self._first += gone
 
     def is_over(self, at: int) -> bool:
-        """Tell whether nothing is left from there on."""
+        """Return whether the source has no samples from there on."""
         return self._has_ended and at >= self._end
 
     @property
@@ -117,7 +117,7 @@ class SampleWindow:
 
 
 def read_without_gaps(path: Path, first: int, end: int) -> Iterator[Samples]:
-    """Yield the sound with its gaps as silence: grains know no time stamps."""
+    """Yield the audio with gaps filled by silence, because grains have no timestamps."""
     at = first
     for stretch in read_audio(path, first, end):
         if stretch.first > at:

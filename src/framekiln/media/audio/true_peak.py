@@ -1,6 +1,6 @@
 """True-peak metering: levels between samples (inter-sample peaks).
 
-Three points between each two samples are computed by a windowed sinc (ITU-R BS.1770, annex 2).
+Three points between every two samples are computed with a windowed sinc (ITU-R BS.1770, annex 2).
 """
 
 from collections.abc import Callable
@@ -19,18 +19,20 @@ _POINTS: Final = 4
 
 @dataclass(frozen=True)
 class PeakMeter:
-    """A meter of the peak level at each sample."""
+    """Measures the peak level at each sample."""
 
     levels_of: Callable[[Samples], Levels]
     overshoot: float
-    """No level is higher than so many times the highest sample: most sound needs no closer look."""
+    """No level exceeds the highest sample by more than this factor, so most audio needs no closer
+    look.
+    """
 
 
 def _between(share: float) -> NDArray[np.float32]:
-    """Return the weights of the samples around a point that lies `share` after the middle one."""
+    """Return the weights of the samples around a point that is `share` after the middle one."""
     distance = np.arange(-_SIDE + 1, _SIDE + 1) - share
     weights = np.sinc(distance) * np.cos(np.pi * distance / (2 * _SIDE)) ** 2
-    # Turned round, as a convolution wants them.
+    # Reversed, as convolution requires.
     turned: NDArray[np.float32] = (weights / weights.sum())[::-1].astype(np.float32)
     return turned
 
@@ -45,7 +47,7 @@ def sample_levels(samples: Samples) -> Levels:
 
 
 def true_peak_levels(samples: Samples) -> Levels:
-    """Return the highest level at or next to each sample, points between samples included."""
+    """Return the highest level at or next to each sample, including points between samples."""
     levels = sample_levels(samples)
     if samples.shape[1] < 2:
         return levels

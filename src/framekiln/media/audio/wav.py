@@ -1,4 +1,4 @@
-"""Raw sound as a WAV file: float32, two channels in turn."""
+"""Writes raw audio as a WAV file: float32, two interleaved channels."""
 
 import struct
 from collections.abc import Iterable
@@ -11,16 +11,16 @@ from framekiln.media.audio.decoder import CHANNELS, RATE_HZ
 
 _SAMPLE_BYTES: Final = 4 * CHANNELS
 _FLOAT: Final = 3
-# The header's lengths have 32 bits: about three hours.
+# The lengths in the header have 32 bits: about three hours.
 _LONGEST_BYTES: Final = (1 << 32) - 1024
-# Far over full scale, which the limiter brings down; beyond it somebody has miscounted.
+# Far over full scale, which the limiter reduces; anything higher is a calculation error.
 _LOUDEST: Final = 16.0
 
 
 def write_wav(pieces: Iterable[bytes], path: Path, *, rate_hz: int = RATE_HZ) -> int:
-    """Write the sound, cut to what a WAV file can hold, and return how many samples there are.
+    """Write the audio, cut to what a WAV file can hold, and return the number of samples.
 
-    What is not a number is silence.
+    Values that are not numbers become silence.
     """
     length = 0
     with path.open("wb") as file:

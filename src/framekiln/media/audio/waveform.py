@@ -1,6 +1,6 @@
 """Waveforms: the lowest and highest sample of each short span.
 
-At most a hundred spans a second and twenty thousand in total, for sound of any length. Gaps and
+At most a hundred spans per second and twenty thousand in total, for audio of any duration. Gaps and
 late starts are silent, so that the waveform matches the video.
 """
 
@@ -17,7 +17,7 @@ PEAKS_PER_SECOND: Final = 100
 MOST_PEAKS: Final = 20_000
 _SAMPLES: Final = RATE_HZ // PEAKS_PER_SECOND
 _LOUDEST: Final = 127
-# Over a day of sound nobody looks at peaks.
+# A waveform of more than a day of audio is of no use.
 _LONGEST_S: Final = 24 * 3600
 
 Peaks = NDArray[np.float32]
@@ -25,13 +25,13 @@ Peaks = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class WaveformPeaks:
-    """Peaks from -127 to 127, the lowest and the highest of each span in turn."""
+    """Peaks from -127 to 127: the lowest and highest of each span, interleaved."""
 
     samples_per_peak: int
     peaks: tuple[int, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return it in the widespread format of `audiowaveform`, which players read."""
+        """Return the peaks in the common format of `audiowaveform`, which players read."""
         return {
             "version": 2,
             "channels": 1,
@@ -44,7 +44,7 @@ class WaveformPeaks:
 
 
 def read_waveform(source: Path) -> WaveformPeaks:
-    """Decode the sound of a file once and return its outline."""
+    """Decode the audio of a file once and return its peaks."""
     outline = _Outline()
     for stretch in read_audio(source, 0, _LONGEST_S * RATE_HZ):
         outline.add(stretch)
@@ -52,9 +52,9 @@ def read_waveform(source: Path) -> WaveformPeaks:
 
 
 class _Outline:
-    """Peaks so far. When there are too many, each two become one, which then covers twice as much.
+    """Peaks so far. When there are too many, pairs are merged and the span doubles.
 
-    So the length need not be known, and a header that lies about it changes nothing.
+    The duration therefore need not be known, and a wrong header has no effect.
     """
 
     def __init__(self) -> None:
@@ -65,12 +65,12 @@ class _Outline:
         self._position = 0
 
     def add(self, stretch: AudioChunk) -> None:
-        """Take the next stretch of sound; what is missing before it is silence."""
+        """Add the next chunk of audio; a gap before it counts as silence."""
         self._silence_until(stretch.first)
         self._feed(stretch.samples.sum(axis=0) / np.float32(CHANNELS))
 
     def finish(self) -> WaveformPeaks:
-        """Return the outline of all that was taken."""
+        """Return the peaks of all chunks."""
         if len(self._begun):
             self._feed(np.zeros(self._samples_per_peak - len(self._begun), np.float32))
         scaled = np.nan_to_num(self._peaks[: self._count]).clip(-1, 1) * _LOUDEST

@@ -1,7 +1,7 @@
-"""Writes sound to a separate file, which is joined with the video later.
+"""Writes audio to a separate file, which is joined with the video later.
 
-An encoder's delay is written as well (an edit list in MP4, the codec delay in WebM), so the first
-sample given plays at exactly zero. The same sound gives the same bytes.
+The encoder delay is written as well (an edit list in MP4, the codec delay in WebM), so the first
+sample plays at exactly zero. The same audio gives the same bytes.
 """
 
 from fractions import Fraction
@@ -27,7 +27,7 @@ class AudioWriter:
     def __init__(self, path: Path, coding: AudioCoding = AudioCoding.AAC) -> None:
         options = {"fflags": "+bitexact"}
         if coding is not AudioCoding.OPUS:
-            # Counted in samples, so that the length is not rounded to a millisecond.
+            # In samples, so that the duration is not rounded to a millisecond.
             options["movie_timescale"] = str(RATE_HZ)
         self._coding = coding
         self._container = av.open(str(path), "w", format=coding.container, options=options)
@@ -58,7 +58,7 @@ class AudioWriter:
         self._container.close()
 
     def write(self, block: NDArray[np.float32]) -> None:
-        """Append samples, any number of them."""
+        """Append any number of samples."""
         samples = np.concatenate([self._rest, block], axis=1)
         size = self._coding.frame_samples
         whole = samples.shape[1] - samples.shape[1] % size

@@ -1,6 +1,6 @@
-"""Runs frames through FFmpeg's filters, so that no pixel passes through Python.
+"""Runs frames through FFmpeg filters, so that no pixel passes through Python.
 
-Every frame keeps its time; some come out only after later ones went in.
+Every frame keeps its timestamp; some come out only after later ones went in.
 """
 
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ Step = tuple[str, str]
 
 
 class FilterChain:
-    """Frames in, the same number out; the last come only with `finish`."""
+    """Returns as many frames as it is given; the last ones come only with `finish`."""
 
     def __init__(self, steps: Sequence[Step], tick_s: Fraction) -> None:
         self._steps = steps
@@ -24,7 +24,7 @@ class FilterChain:
         self._form: tuple[int, int, str] | None = None
 
     def push(self, frame: VideoFrame) -> Iterator[VideoFrame]:
-        """Yield what is ready after one more picture."""
+        """Yield the frames that are ready after one more frame."""
         if not self._steps:
             yield frame
             return
@@ -37,7 +37,7 @@ class FilterChain:
         yield from self._ready(self._graph)
 
     def finish(self) -> Iterator[VideoFrame]:
-        """Yield what was held back."""
+        """Yield the frames that were held back."""
         if self._graph is None:
             return
         graph, self._graph, self._form = self._graph, None, None
@@ -51,7 +51,7 @@ class FilterChain:
             except (av.BlockingIOError, av.EOFError):
                 return
             assert isinstance(frame, VideoFrame)
-            # Some filters count in finer ticks.
+            # Some filters use finer ticks.
             frame.pts = round((frame.pts or 0) * Fraction(frame.time_base or 1) / self._tick_s)
             frame.time_base = self._tick_s
             yield frame

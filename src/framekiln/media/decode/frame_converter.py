@@ -1,9 +1,8 @@
-"""Converts decoded frames to the wanted size, BT.709 and 8 bits.
+"""Converts decoded frames to the requested size, BT.709 and 8 bits.
 
-The one place where colours are converted. High dynamic range becomes ordinary, wide colours become
-those of BT.709. Pictures stay the way up they are stored. All of it gives the same bytes on every
-processor: swscale only sizes pictures and repacks them, in its exact way; colours are converted by
-`framekiln.pixels`.
+This is the only place where colours are converted. HDR becomes SDR, and wide gamut becomes BT.709.
+Frames keep their stored orientation. The result is the same bytes on every processor: swscale only
+scales and repacks frames, in its bit-exact mode; `framekiln.pixels` converts colours.
 """
 
 from typing import Final
@@ -27,7 +26,7 @@ from framekiln.pixels.colours import BT709_LIMITED, Colours
 from framekiln.pixels.conversion import convert_planes, rgba_to_yuv420, yuv_to_rgba
 
 EXACT_SCALING: Final = Interpolation.ACCURATE_RND | Interpolation.BITEXACT
-"""For swscale: the same bytes on every processor. Without it each has short cuts of its own."""
+"""For swscale: the same bytes on every processor. Without it each has its own shortcuts."""
 
 _OPAQUE: Final = "yuv420p"
 _WITH_ALPHA: Final = "yuva420p"
@@ -36,7 +35,7 @@ _BLACK: Final = (16, 128, 128)
 
 
 class FrameConverter:
-    """For the pictures of one track and one size. Owned by one thread."""
+    """Converts the frames of one track to one size. Owned by one thread."""
 
     def __init__(
         self,
@@ -51,7 +50,7 @@ class FrameConverter:
         self._light: tuple[Bt2020Transfer | None] | None = None
 
     def to_rgba(self, frame: VideoFrame) -> Pixels:
-        """Return the picture as height x width x RGBA of full range, alpha straight."""
+        """Return the frame as height x width x RGBA, full range, straight alpha."""
         if self._light_of(frame) is not None:
             return rgba_of(self._ordinary(frame), BT709_LIMITED)
         if _is_rgb(frame.format):
@@ -59,7 +58,7 @@ class FrameConverter:
         return rgba_of(self._sized(frame, _planar(frame.format)), colours_of(frame))
 
     def to_planes(self, frame: VideoFrame) -> VideoFrame:
-        """Return the picture as 4:2:0 planes of limited range, with alpha if it has any."""
+        """Return the frame as 4:2:0 planes of limited range, with alpha if it has any."""
         if self._light_of(frame) is not None:
             return self._ordinary(frame)
         layout = _WITH_ALPHA if has_alpha(frame) else _OPAQUE
@@ -70,14 +69,14 @@ class FrameConverter:
         return planes if colours == BT709_LIMITED else _in_bt709(planes, colours)
 
     def to_opaque(self, frame: VideoFrame) -> VideoFrame:
-        """Return the picture as 4:2:0 planes of limited range; what shows through is black."""
+        """Return the frame as 4:2:0 planes of limited range; transparent areas are black."""
         planes = self.to_planes(frame)
         return _over_black(planes) if planes.format.name == _WITH_ALPHA else planes
 
     def _ordinary(self, frame: VideoFrame) -> VideoFrame:
         light = self._light_of(frame)
         assert light is not None, "only pictures in BT.2020 have to be made ordinary"
-        # On aarch64 swscale fills the last columns with rubbish when it scales to 10 bits.
+        # On aarch64 swscale fills the last columns with garbage when it scales to 10 bits.
         is_sized = (frame.width, frame.height) == self._size and frame.format.name == IN_FORMAT
         wide = self._sized(
             frame,
@@ -96,9 +95,9 @@ class FrameConverter:
         matrix: Colorspace = Colorspace.ITU709,
         wanted_range: ColorRange | None = None,
     ) -> VideoFrame:
-        """Return the picture in its size and another layout; its colours keep their meaning.
+        """Return the frame scaled and in another pixel format; its colours keep their meaning.
 
-        The matrix counts only where RGB becomes planes: planes stay those of their own matrix.
+        The matrix matters only when RGB becomes planes: planes keep their own matrix.
         """
         levels = ColorRange.JPEG if colours_of(frame).is_full_range else ColorRange.MPEG
         width, height = self._size
@@ -116,20 +115,20 @@ class FrameConverter:
         )
 
     def _light_of(self, frame: VideoFrame) -> Bt2020Transfer | None:
-        # All pictures of a track are lit alike.
+        # All frames of a track have the same transfer curve.
         if self._light is None:
             self._light = (bt2020_transfer_of(frame),)
         return self._light[0]
 
 
 def pixels_of(frame: VideoFrame) -> Pixels:
-    """Return a picture of four bytes a pixel as height x width x 4, without copying it."""
+    """Return a frame of four bytes per pixel as height x width x 4, without copying it."""
     rows = plane_of(frame, 0, np.uint32)
     return rows.view(np.uint8).reshape(*rows.shape, 4)
 
 
 def rgba_of(frame: VideoFrame, colours: Colours) -> Pixels:
-    """Return planes of 8 bits as height x width x RGBA of full range."""
+    """Return 8-bit planes as height x width x RGBA of full range."""
     made = np.empty((frame.height, frame.width, 4), np.uint8)
     alpha = plane_of(frame, 3, np.uint8) if has_alpha(frame) else None
     yuv_to_rgba(planes_of(frame), colours, made, alpha=alpha)
@@ -141,7 +140,7 @@ def _is_rgb(layout: VideoFormat) -> bool:
 
 
 def _planar(layout: VideoFormat) -> str:
-    """Return the 8-bit planes that keep all chroma samples there are, or nearly so."""
+    """Return the 8-bit planar format that keeps all, or nearly all, chroma samples."""
     halves = "444" if "444" in layout.name else "422" if "422" in layout.name else "420"
     return f"yuv{'a' if any(each.is_alpha for each in layout.components) else ''}{halves}p"
 
@@ -164,7 +163,7 @@ def _planes_of_rgba(rgba: Pixels, layout: str) -> VideoFrame:
 
 
 def _with_alpha(colours: VideoFrame, alpha: VideoFrame) -> VideoFrame:
-    """Return the planes of one picture with the transparency of another of the same size."""
+    """Return the planes of one frame with the alpha plane of another of the same size."""
     for number in range(3):
         plane_of(alpha, number, np.uint8)[:] = plane_of(colours, number, np.uint8)
     return alpha

@@ -30,15 +30,15 @@ _FIRST_HD_LINES: Final = 720
 # AVColorTransferCharacteristic.
 HDR_CURVES: Final = {16: TransferCurve.PQ, 18: TransferCurve.HLG}
 _BT2020: Final = 9
-# Peaks for which light is mapped: one of these is near enough, and tables take a moment to make.
+# Peaks for tone mapping: the nearest of these is accurate enough, and tables take time to build.
 _PEAKS_NITS: Final = (1000, 2000, 4000)
 
 
 def colours_of(frame: VideoFrame) -> Colours:
-    """Return what the numbers of a picture mean, by its tags.
+    """Return the colour properties of a frame from its tags.
 
-    An untagged matrix goes by the size, as players do. Untagged video does not use all 256 levels,
-    RGB always does.
+    An untagged matrix follows from the size, as in players. Untagged video has limited range, RGB
+    always full range.
     """
     is_hd = frame.height >= _FIRST_HD_LINES
     is_full = (
@@ -51,12 +51,12 @@ def colours_of(frame: VideoFrame) -> Colours:
 
 
 def has_alpha(frame: VideoFrame) -> bool:
-    """Tell whether the pixels carry transparency."""
+    """Return whether the pixels have alpha."""
     return any(component.is_alpha for component in frame.format.components)
 
 
 def bt2020_transfer_of(frame: VideoFrame) -> Bt2020Transfer | None:
-    """Return how light is coded if the picture is in BT.2020; None if it is an ordinary one."""
+    """Return the transfer of a BT.2020 frame; None for any other frame."""
     curve = HDR_CURVES.get(frame.color_trc)
     if curve is TransferCurve.PQ:
         return Bt2020Transfer(curve, _peak_nits(frame))
@@ -66,12 +66,12 @@ def bt2020_transfer_of(frame: VideoFrame) -> Bt2020Transfer | None:
 
 
 def _peak_nits(frame: VideoFrame) -> int:
-    """Return how bright the screen could be on which the film was made, by its own words."""
+    """Return the peak luminance of the mastering display, as stated in the metadata."""
     side_data = _side_data(frame)
     if SideDataType.MASTERING_DISPLAY_METADATA not in side_data:
         return _PEAKS_NITS[0]
     told = bytes(side_data[SideDataType.MASTERING_DISPLAY_METADATA])
-    # Ten fractions, of which the last is the peak, and two that say what is there.
+    # Ten fractions, the last of which is the peak, and two flags for what is present.
     *_, over, under, _, has_luminance = struct.unpack_from("=22i", told)
     if not has_luminance or under <= 0:
         return _PEAKS_NITS[0]
@@ -79,21 +79,21 @@ def _peak_nits(frame: VideoFrame) -> int:
 
 
 def _side_data(frame: VideoFrame) -> Any:
-    # Looking at side data ties a frame into a cycle of references, and it would stay until the
-    # garbage collector comes by; so look at that of a tiny copy. (PyAV's stub knows one key only.)
+    # Access to side data puts a frame into a reference cycle, and it would stay until the garbage
+    # collector runs; so read the side data of a tiny copy. (PyAV's stub knows only one key.)
     return frame.reformat(width=16, height=16, format="gray").side_data
 
 
 @dataclass(frozen=True)
 class Orientation:
-    """How the stored picture is turned to be shown: transposed first, then mirrored."""
+    """How the stored frame is oriented for display: transposed first, then mirrored."""
 
     is_transposed: bool = False
     is_mirrored: bool = False
     is_flipped: bool = False
 
     def apply(self, picture: NDArray[Array]) -> NDArray[Array]:
-        """Return a view of rows x columns (x anything) turned the right way."""
+        """Return an upright view of rows x columns (x anything)."""
         if self.is_transposed:
             picture = picture.swapaxes(0, 1)
         if self.is_mirrored:
@@ -102,18 +102,18 @@ class Orientation:
 
     @property
     def rotation_degrees(self) -> int:
-        """Counter-clockwise turn, 0, 90, 180 or 270; what is mirrored counts as the nearest."""
+        """Counter-clockwise rotation, 0, 90, 180 or 270; a mirrored one counts as the nearest."""
         if self.is_transposed:
             return 90 if self.is_flipped else 270
         return 180 if self.is_flipped else 0
 
 
 def orientation_of(frame: VideoFrame) -> Orientation:
-    """Return what the display matrix asks for, to the nearest quarter turn."""
+    """Return the orientation of the display matrix, to the nearest quarter turn."""
     side_data = _side_data(frame)
     if SideDataType.DISPLAYMATRIX not in side_data:
         return Orientation()
-    # Rows of 16.16 numbers: x' = a x + c y, y' = b x + d y.
+    # Rows of 16.16 fixed-point numbers: x' = a x + c y, y' = b x + d y.
     a, b, _, c, d, *_ = struct.unpack("=9i", bytes(side_data[SideDataType.DISPLAYMATRIX]))
     if abs(a) >= abs(b):
         return Orientation(is_mirrored=a < 0, is_flipped=d < 0)
@@ -125,7 +125,7 @@ Number = TypeVar("Number", bound=np.generic)
 
 
 def plane_of(frame: VideoFrame, number: int, kind: type[Number]) -> NDArray[Number]:
-    """Return one plane of numbers as rows x columns, without copying it."""
+    """Return one plane as rows x columns, without copying it."""
     plane = frame.planes[number]
     row_bytes = plane.line_size
     rows = np.frombuffer(memoryview(plane), np.uint8).reshape(plane.height, row_bytes)
@@ -134,6 +134,6 @@ def plane_of(frame: VideoFrame, number: int, kind: type[Number]) -> NDArray[Numb
 
 
 def planes_of(frame: VideoFrame) -> Planes:
-    """Return luma and chroma of 8 bits, without copying them."""
+    """Return the 8-bit luma and chroma planes, without copying them."""
     luma, blue, red = (plane_of(frame, number, np.uint8) for number in range(3))
     return Planes(luma, blue, red)

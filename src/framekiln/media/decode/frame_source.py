@@ -1,8 +1,8 @@
 """The frame of a video at a time, exact, at a given size.
 
-It is the last frame that starts by then; before the first frame it is the first, after the end the
-last. Playing forward decodes each frame once; seeks use keyframes. Holds two frames in addition to
-those of the decoder, for files of any length.
+It is the last frame that starts at or before the time. Before the first frame it is the first one,
+after the end the last. Playing forward decodes each frame once; seeks use keyframes. It holds two
+frames in addition to those of the decoder, for files of any length.
 """
 
 from dataclasses import dataclass
@@ -21,15 +21,15 @@ from framekiln.media.decode.video_decoder import VideoDecoder
 from framekiln.media.errors import UnreadableMedia
 
 _DECODE_THROUGH_S: Final = 2
-# Time stamps are rounded to the container's ticks (1 ms in WebM), so a picture counts as due when
-# it is so within half a tick. Never more: old MOV files have exact ticks as long as a frame.
+# Timestamps are rounded to the container's ticks (1 ms in WebM), so a frame counts as due within
+# half a tick. Never more: old MOV files have exact ticks as long as a frame.
 _MOST_SLACK_S: Final = Fraction(1, 1000)
 _LEAST_SLACK_S: Final = Fraction(1, 1_000_000)
 
 
 @dataclass(frozen=True)
 class FramePlanes:
-    """A picture as 4:2:0 planes in BT.709 limited range; `alpha` is full range, if there is any."""
+    """A frame as 4:2:0 planes in BT.709 limited range; `alpha`, if present, is full range."""
 
     luma: Pixels
     blue: Pixels
@@ -38,7 +38,7 @@ class FramePlanes:
 
 
 def latest_due_ticks(at_s: Fraction, tick_s: Fraction) -> int:
-    """Return the latest time stamp, in ticks of a track, of a picture that is due at an instant."""
+    """Return the latest timestamp, in ticks of a track, of a frame that is due at an instant."""
     return floor((at_s + _slack_s(tick_s)) / tick_s)
 
 
@@ -47,7 +47,7 @@ def _slack_s(tick_s: Fraction) -> Fraction:
 
 
 class FrameSource(Closeable):
-    """Frames of one file by time. Owned by one thread; close it, or `with` it."""
+    """Frames of one file by time. Owned by one thread; close it, or use `with`."""
 
     def __init__(self, path: Path, *, width_px: int, height_px: int) -> None:
         self._path = path
@@ -64,16 +64,16 @@ class FrameSource(Closeable):
         self._orientation: Orientation | None = None
 
     def close(self) -> None:
-        """Free the decoder and all pictures."""
+        """Free the decoder and all frames."""
         self._decoder.close()
         self._shown = self._next = self._rgba = None
 
     def shown_ms(self, ms: Fraction) -> Fraction:
-        """Return when the picture on screen at `ms` appeared; equal for equal pictures."""
+        """Return when the frame shown at `ms` starts; equal for equal frames."""
         return _pts(self._find(ms)) * self._decoder.tick_s * 1000
 
     def rgba_at(self, ms: Fraction) -> Pixels:
-        """Return the picture at source time `ms`: height x width x RGBA, alpha straight.
+        """Return the frame at source time `ms`: height x width x RGBA, straight alpha.
 
         The array is read-only and may be returned again for the next instant.
         """
@@ -83,7 +83,7 @@ class FrameSource(Closeable):
         return self._rgba
 
     def yuv_at(self, ms: Fraction) -> FramePlanes:
-        """Return the picture at source time `ms` as planes; both sides must be even."""
+        """Return the frame at source time `ms` as planes; width and height must be even."""
         frame = self._find(ms)
         orientation = self._orientation_of(frame)
         converted = self._conversion_for(orientation).to_planes(frame)
@@ -93,7 +93,7 @@ class FrameSource(Closeable):
         return FramePlanes(luma, blue, red, alpha[0] if alpha else None)
 
     def _find(self, ms: Fraction) -> VideoFrame:
-        # What `latest_due_ticks` says, in half the steps: this is asked for every frame.
+        # Same as `latest_due_ticks`, with less arithmetic, because it runs for every frame.
         due = floor(ms * self._ticks_per_ms + self._slack_ticks)
         if self._is_far(due):
             self._begin(due)
@@ -119,7 +119,8 @@ class FrameSource(Closeable):
         self._is_first = self._decoder.seek(due)
         frame = self._decoder.read()
         if frame is None and not self._is_first:
-            # Nothing decodes after that keyframe: the end of a damaged file. Hold what there is.
+            # Nothing decodes after that keyframe: the end of a damaged file. Keep the last good
+            # frame.
             self._is_first = self._decoder.seek(-(1 << 62))
             frame = self._decoder.read()
         if frame is None:
@@ -146,7 +147,7 @@ class FrameSource(Closeable):
         return self._conversion
 
     def _orientation_of(self, frame: VideoFrame) -> Orientation:
-        # All pictures of a track stand alike.
+        # All frames of a track have the same orientation.
         if self._orientation is None:
             self._orientation = orientation_of(frame)
         return self._orientation

@@ -18,7 +18,7 @@ from framekiln.media.images.image_source import ImageSource
 
 
 class PictureFrames(Closeable):
-    """Pictures of one image file by time. Owned by one thread; close it, or `with` it."""
+    """Frames of one image file by time. Owned by one thread; close it, or use `with`."""
 
     def __init__(self, path: Path, *, width_px: int, height_px: int) -> None:
         self._image = ImageSource(path)
@@ -26,24 +26,24 @@ class PictureFrames(Closeable):
         self._kept: tuple[int, Pixels] | None = None
 
     def close(self) -> None:
-        """Free the file and the picture."""
+        """Free the file and the frame."""
         self._image.close()
         self._kept = None
 
     def shown_ms(self, ms: Fraction) -> Fraction:
-        """Return when the picture on screen at `ms` appeared; equal for equal pictures."""
+        """Return when the frame shown at `ms` starts; equal for equal frames."""
         number = self._number_at(ms)
         return self._image.ends_ms[number - 1] if number else Fraction(0)
 
     def rgba_at(self, ms: Fraction) -> Pixels:
-        """Return the picture at source time `ms`: height x width x RGBA, alpha straight.
+        """Return the frame at source time `ms`: height x width x RGBA, straight alpha.
 
         The array is read-only and may be returned again for the next instant.
         """
         number = self._number_at(ms)
         if self._kept is None or self._kept[0] != number:
             frame = VideoFrame.from_ndarray(np.ascontiguousarray(self._image.rgba(number)), "rgba")
-            # A copy, since the rows of a frame belong to it.
+            # A copy, because the rows of a frame belong to it.
             pixels = self._conversion.to_rgba(frame).copy()
             pixels.flags.writeable = False
             self._kept = (number, pixels)

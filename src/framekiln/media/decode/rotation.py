@@ -1,4 +1,4 @@
-"""Rotates decoded frames as their display matrix says. Timestamps stay the same."""
+"""Rotates decoded frames according to their display matrix. Timestamps stay the same."""
 
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -10,12 +10,12 @@ from framekiln.media.decode.filter_chain import FilterChain, Step
 from framekiln.media.decode.frame_properties import Orientation, orientation_of
 from framekiln.media.decode.video_decoder import VideoDecoder
 
-# A reflection along the diagonal, which is what transposing means.
+# A reflection along the diagonal, which is a transposition.
 _TRANSPOSE: Final = ("transpose", "dir=cclock_flip")
 
 
 class FrameRotator(FilterChain):
-    """Pictures in, the same ones upright out."""
+    """Returns each frame upright."""
 
     def __init__(self, orientation: Orientation, tick_s: Fraction) -> None:
         super().__init__(_steps(orientation), tick_s)
@@ -24,14 +24,16 @@ class FrameRotator(FilterChain):
 def upright_frames(
     decoder: VideoDecoder, tick: Callable[[], None] = lambda: None
 ) -> Iterator[VideoFrame]:
-    """Yield all pictures from here on, each later than the last; `tick` is called for each read."""
+    """Yield all remaining frames in increasing order of time; `tick` is called for each frame
+    read.
+    """
     frame = decoder.read()
     if frame is None:
         return
     upright = FrameRotator(orientation_of(frame), decoder.tick_s)
     last_pts: int | None = None
     while frame is not None:
-        # Two pictures at one time, or one out of turn: the first is the one that is shown.
+        # Of two frames with the same timestamp, or one out of order, the first is shown.
         if frame.pts is not None and (last_pts is None or frame.pts > last_pts):
             last_pts = frame.pts
             yield from upright.push(frame)

@@ -1,8 +1,8 @@
 """Converts 10-bit BT.2020 planes to 8-bit BT.709 planes, both 4:2:0.
 
-Colours are mapped once for each square of four pixels, with its mean brightness, as 4:2:0 has them;
-brightness of each pixel differs from the mean of its square as that of grey pixels would. So
-greys are exact to the pixel, and everything is where a square is even.
+Colours are mapped once for each square of four pixels, with its mean brightness, because 4:2:0 has
+one chroma sample per square. The brightness of each pixel differs from the mean of its square as
+that of grey pixels would. Greys are therefore exact to the pixel, and so is every uniform square.
 """
 
 from functools import cache
@@ -23,16 +23,16 @@ _Codes = NDArray[np.uint16]
 
 _LEVELS: Final = 1024
 _HIGHEST_DEEP: Final = np.uint16(1023 << 6)
-# Below, grey is too dark to tell how much brighter or darker than the mean a pixel is.
+# Below this, grey is too dark to measure how much brighter or darker than the mean a pixel is.
 _DARK: Final = 0.02
 _LEAST_GAIN: Final = 0.5
 _MOST_GAIN: Final = 2.0
-# So many rows of numbers stay in a processor's cache.
+# This many rows fit into a processor's cache.
 _ROWS: Final = 32
 
 
 class SdrConverter:
-    """For one kind of light; get it by `sdr_converter_for`."""
+    """Converts frames with one transfer; get it from `sdr_converter_for`."""
 
     def __init__(self, light: Bt2020Transfer) -> None:
         self._mapping = ToneMapping(light)
@@ -42,7 +42,7 @@ class SdrConverter:
         self._grey_codes = 219 * self._grey_of_four[::4]
 
     def convert(self, frame: VideoFrame) -> VideoFrame:
-        """Return a picture of `IN_FORMAT` or `DEEP_FORMAT` as one of `OUT_FORMAT`."""
+        """Return a frame of `IN_FORMAT` or `DEEP_FORMAT` as one of `OUT_FORMAT`."""
         luma, blue, red = (_codes(frame, n) for n in range(3))
         made = VideoFrame(frame.width, frame.height, OUT_FORMAT)
         targets = [plane_of(made, n, np.uint8) for n in range(3)]
@@ -70,7 +70,7 @@ class SdrConverter:
         grey = self._grey_of_four.take(four, mode="clip")
         gain = np.clip(bright / np.maximum(grey, _DARK), _LEAST_GAIN, _MOST_GAIN)
         base = (bright - grey * gain) * 219 + 16.5
-        # "clip": no number in a damaged file leads out of the table.
+        # "clip": no value in a damaged file indexes outside the table.
         codes = self._grey_codes.take(luma, mode="clip")
         squares = codes.reshape(len(gain), 2, -1)
         squares *= np.repeat(gain, 2, axis=1)[:, None]
@@ -80,7 +80,7 @@ class SdrConverter:
 
 
 def _codes(frame: VideoFrame, number: int) -> _Codes:
-    """Return a plane as codes of 10 bits."""
+    """Return a plane as 10-bit codes."""
     codes = plane_of(frame, number, np.uint16)
     if frame.format.name == IN_FORMAT:
         return codes
@@ -90,12 +90,12 @@ def _codes(frame: VideoFrame, number: int) -> _Codes:
 
 @cache
 def sdr_converter_for(light: Bt2020Transfer) -> SdrConverter:
-    """Return the one for a kind of light."""
+    """Return the converter for a transfer."""
     return SdrConverter(light)
 
 
 def _as_rgb(grey: Numbers, blue: _Codes, red: _Codes) -> tuple[Numbers, Numbers, Numbers]:
-    """Return R'G'B' of BT.2020 for the brightness and the codes of colours."""
+    """Return R'G'B' of BT.2020 for the brightness and the chroma codes."""
     cb = blue.astype(np.float32) * (1 / 896) - 512 / 896
     cr = red.astype(np.float32) * (1 / 896) - 512 / 896
     return grey + 1.4746 * cr, grey - 0.16455 * cb - 0.57135 * cr, grey + 1.8814 * cb

@@ -1,8 +1,8 @@
-"""How pictures in BT.2020, of high dynamic range or not, look on an ordinary screen in BT.709.
+"""Maps BT.2020 frames, HDR or not, to BT.709 for standard displays.
 
-Light is mapped as BT.2390 does it: what is darker than a white sheet keeps its brightness, what is
-brighter is brought closer together, up to the peak. Hues stay: all three colours are scaled alike,
-and colours that BT.709 cannot show lose saturation. Pure arithmetic on arrays.
+Light is mapped according to BT.2390: everything darker than reference white keeps its brightness,
+and highlights are compressed up to the peak. Hues stay: all three colours are scaled alike, and
+colours outside BT.709 lose saturation. Pure arithmetic on arrays.
 """
 
 from collections.abc import Callable, Sequence
@@ -19,7 +19,7 @@ Colour = tuple[Numbers, Numbers, Numbers]
 """Red, green and blue."""
 
 WHITE_NITS: Final = 203.0
-"""A white sheet of paper in HDR (BT.2408); the brightest that an ordinary picture can show."""
+"""Reference white in HDR (BT.2408), which becomes the brightest level in SDR."""
 HLG_PEAK_NITS: Final = 1000
 _PQ_TOP_NITS: Final = 10_000.0
 # SMPTE ST 2084.
@@ -33,7 +33,7 @@ _A: Final = 0.17883277
 _B: Final = 1 - 4 * _A
 _C: Final = 0.5 - _A * log(4 * _A)
 _HLG_SYSTEM_GAMMA: Final = 1.2
-# BT.1886, by which screens show BT.709.
+# BT.1886, the display curve of BT.709.
 _SCREEN_GAMMA: Final = 2.4
 _LUMA_2020: Final = (0.2627, 0.6780, 0.0593)
 LUMA_709: Final = (0.2126, 0.7152, 0.0722)
@@ -42,38 +42,38 @@ _TO_709: Final = (
     (-0.124550, 1.132900, -0.008349),
     (-0.018151, -0.100579, 1.118730),
 )
-# How far colours that BT.709 cannot show are mixed with grey: all the way, red would become pink;
-# not at all, what differs in them would be lost. The rest is cut off.
+# How far colours outside BT.709 are mixed with grey. Fully mixed, red would become pink; not mixed
+# at all, detail in them would be lost. The rest is clipped.
 _LESS_SATURATED: Final = 0.5
 _DARKEST: Final = 1e-6
 _POINTS: Final = 4096
 
 
 class TransferCurve(Enum):
-    """How light is coded in pictures with the wide colours of BT.2020."""
+    """The transfer curve of BT.2020 frames."""
 
     PQ = "pq"
     HLG = "hlg"
     SCREEN = "screen"
-    """As in any ordinary picture: only the colours are wide."""
+    """The curve of standard video: only the gamut is wide."""
 
 
 @dataclass(frozen=True)
 class Bt2020Transfer:
-    """What the numbers of a picture in BT.2020 mean."""
+    """How to interpret the values of a BT.2020 frame."""
 
     curve: TransferCurve
     peak_nits: int = HLG_PEAK_NITS
-    """The brightest light there can be; what is brighter is shown as bright as that."""
+    """The peak luminance; brighter values are clipped to it."""
 
 
 class ToneMapping:
-    """The mapping for one kind of light. Powers are looked up in tables: they are slow."""
+    """The mapping for one transfer. Powers are looked up in tables, because they are slow."""
 
     def __init__(self, light: Bt2020Transfer) -> None:
         self._curve = light.curve
         self._light = _table(_LIGHTS[light.curve])
-        # Dark values lie closer together: tables over light are evenly spaced by its root.
+        # Dark values need a finer grid: tables over light are evenly spaced by its root.
         self._system = _table(lambda root: root ** (2 * (_HLG_SYSTEM_GAMMA - 1)))
         self._peak = light.peak_nits / WHITE_NITS
         self._ratio = _table(lambda root: _ratio(root**2 * light.peak_nits, light.peak_nits))
@@ -97,7 +97,7 @@ def _table(function: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> Nu
 
 
 def _look_up(table: Numbers, places: Numbers) -> Numbers:
-    """Return what stands at places from 0 to 1; those beyond are its ends."""
+    """Return table values at positions from 0 to 1; positions outside are clamped."""
     index = (places * (_POINTS - 1) + 0.5).astype(np.intp)
     return table.take(index, mode="clip")
 
@@ -119,7 +119,7 @@ def _hlg_scene(signal: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(signal <= 0.5, signal**2 / 3, (np.exp((signal - _C) / _A) + _B) / 12)
 
 
-# PQ codes what a screen shows, by its white here; HLG codes the scene, from 0 to 1.
+# PQ codes the light of a display, relative to white here; HLG codes the scene, from 0 to 1.
 _LIGHTS: Final[dict[TransferCurve, Callable[[NDArray[np.float64]], NDArray[np.float64]]]] = {
     TransferCurve.PQ: lambda signal: _pq_nits(signal) / WHITE_NITS,
     TransferCurve.HLG: _hlg_scene,
@@ -128,7 +128,9 @@ _LIGHTS: Final[dict[TransferCurve, Callable[[NDArray[np.float64]], NDArray[np.fl
 
 
 def _ratio(nits: NDArray[np.float64], peak_nits: int) -> NDArray[np.float64]:
-    """Return what light is multiplied with to stay below white: BT.2390, but for its blacks."""
+    """Return the factor that keeps light below white: BT.2390 without its black level
+    adjustment.
+    """
     peak, white = _pq_signal(np.array([peak_nits, WHITE_NITS], float))
     level = np.minimum(_pq_signal(nits) / peak, 1)
     top = white / peak
@@ -143,7 +145,7 @@ def _ratio(nits: NDArray[np.float64], peak_nits: int) -> NDArray[np.float64]:
 
 
 def _into_709(light: Colour) -> Colour:
-    """Change the primaries; a colour that is then out of reach is mixed with its own grey."""
+    """Convert the primaries; a colour outside the gamut is mixed with its own grey."""
     red, green, blue = colour = (
         _weighted(_TO_709[0], light),
         _weighted(_TO_709[1], light),

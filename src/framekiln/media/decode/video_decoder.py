@@ -1,7 +1,7 @@
 """Decodes the video frames of one file in order, from the start or from a keyframe.
 
-Every picture comes once, in the order shown. Interlaced ones are made whole; nothing is converted,
-scaled or turned here.
+Every frame comes once, in presentation order. Interlaced frames are deinterlaced; nothing is
+converted, scaled or rotated here.
 """
 
 import os
@@ -31,20 +31,19 @@ from framekiln.media.container import (
 from framekiln.media.decode.deinterlace import Deinterlacer, is_interlaced_order
 from framekiln.media.errors import UnreadableMedia
 
-# More threads hold more pictures in memory and gain little over two or three.
+# More threads hold more frames in memory and gain little over two or three.
 _MOST_THREADS: Final = 4
-# FFmpeg's own VP8 and VP9 decoders leave transparency out.
+# FFmpeg's own VP8 and VP9 decoders ignore alpha.
 _ALPHA_DECODERS: Final = {"vp8": "libvpx", "vp9": "libvpx-vp9"}
 _SLOWEST_FPS: Final = Fraction(5)
-# How far back to look when a seek has landed after the instant asked for, growing by try.
+# How far back to retry when a seek landed after the requested time.
 _STEPS_BACK_S: Final = (Fraction(0), Fraction(1, 2), Fraction(4), Fraction(30))
 
 
 class VideoDecoder(Closeable):
-    """Owned by one thread. Times are in the stream's own ticks, `tick_s` long.
+    """Decodes one file. Owned by one thread. Times are in the stream's own ticks, `tick_s` long.
 
-    `is_rough` leaves out the last smoothing of pictures that few others are made from: for
-    pictures that will be shown much smaller.
+    `is_rough` skips the loop filter of B-frames: for frames that are shown much smaller.
     """
 
     def __init__(self, path: Path, *, is_rough: bool = False) -> None:
@@ -56,7 +55,7 @@ class VideoDecoder(Closeable):
         self._open()
 
     def close(self) -> None:
-        """Free the file, the decoder's threads and all pictures it holds."""
+        """Free the file, the decoder's threads and all frames it holds."""
         if self._file is not None:
             self._file.container.close()
         self._file = None
@@ -64,7 +63,7 @@ class VideoDecoder(Closeable):
         self._ready = []
 
     def read(self) -> VideoFrame | None:
-        """Return the next picture, with its time stamp; None after the last."""
+        """Return the next frame with its timestamp; None after the last."""
         self._has_begun = True
         while not self._ready:
             packet = next(self._packets, None)
@@ -74,7 +73,7 @@ class VideoDecoder(Closeable):
         return self._ready.pop(0)
 
     def seek(self, ticks: int) -> bool:
-        """Let the next picture be one at or before `ticks`; tell whether it is the very first."""
+        """Make the next frame one at or before `ticks`; return whether it is the very first."""
         first = self._opened.stream.start_time or 0
         for step_s in _STEPS_BACK_S:
             target = ticks - self._look_back - round(step_s / self.tick_s)
@@ -83,15 +82,15 @@ class VideoDecoder(Closeable):
             if self._seek_keyframe(target) and self._floor <= ticks:
                 return False
         if self._has_begun:
-            # Opened anew: not every format can be wound back to its very first packet.
+            # Reopened: not every format can seek back to its very first packet.
             self.close()
             self._open()
         return True
 
     def keyframe_before(self, ticks: int) -> int | None:
-        """Return a time near the last keyframe at or before `ticks`, if the file's index tells."""
+        """Return a time near the last keyframe at or before `ticks`, if the file's index has it."""
         entries = self._opened.stream.index_entries
-        # The index of a fragmented file grows only as it is read.
+        # The index of a fragmented file grows only while it is read.
         if not len(entries) or entries[-1].timestamp < ticks:
             return None
         number = entries.search_timestamp(ticks)
@@ -104,7 +103,7 @@ class VideoDecoder(Closeable):
 
     @property
     def _look_back(self) -> int:
-        """How many ticks earlier to begin: a whole picture is made with the one before it."""
+        """How many ticks earlier to start: deinterlacing a frame needs the one before it."""
         stream = self._opened.stream
         if not is_interlaced_order(stream.codec_context.field_order):
             return 0
@@ -131,7 +130,7 @@ class VideoDecoder(Closeable):
         self._floor = -(1 << 62)
 
     def _seek_keyframe(self, target: int) -> bool:
-        """Go to a keyframe near `target`; tell whether there is one to go on from."""
+        """Seek to a keyframe near `target`; return whether there is one to decode from."""
         file = self._opened
         self._has_begun = True
         try:
@@ -142,7 +141,7 @@ class VideoDecoder(Closeable):
         self._restart()
         for packet in self._packets:
             if packet.is_keyframe and packet.pts is not None:
-                # What is shown before the keyframe may need pictures from before it.
+                # Frames shown before the keyframe may depend on frames before it.
                 self._floor = packet.pts
                 self._ready = self._decode(packet)
                 return True
@@ -153,7 +152,7 @@ class VideoDecoder(Closeable):
             with translate_ffmpeg_errors(self._path):
                 frames = self._opened.context.decode(packet if packet.size else None)
         except UnreadableMedia as error:
-            # One broken packet costs its picture, not the film.
+            # A broken packet loses its frame, not the film.
             if isinstance(error.__cause__, av.InvalidDataError):
                 return []
             raise
@@ -161,7 +160,7 @@ class VideoDecoder(Closeable):
         return [whole for frame in usable for whole in self._whole.push(frame)]
 
     def _stamp(self, frame: VideoFrame) -> int:
-        """Give a frame without a time the one after the frame before it."""
+        """Give a frame without a timestamp the one that follows the previous frame's."""
         pts = self._next_pts if frame.pts is None else frame.pts
         frame.pts = pts
         self._next_pts = pts + max(1, frame.duration)
@@ -170,7 +169,7 @@ class VideoDecoder(Closeable):
 
 @dataclass(frozen=True)
 class _File:
-    """What is freed together."""
+    """Resources that are freed together."""
 
     container: InputContainer
     stream: VideoStream

@@ -1,9 +1,9 @@
-"""The ways in which pictures are coded, and what each encoder is told.
+"""Video codings and the options of their encoders.
 
 H264      the film that everything plays: MP4
 VP9       WebM, with alpha if there is any
 PRORES    MOV for editors: 4444 with alpha, 422 HQ without
-LOSSLESS  kept exactly, for what is made of the whole film at its end: GIF
+LOSSLESS  exact, for formats made from the whole film at the end: GIF
 """
 
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from typing import Final
 
 
 class VideoCoding(Enum):
-    """Codec, container of a slice, and the pixels wanted without and with alpha."""
+    """Codec, container of a slice, and the pixel formats without and with alpha."""
 
     H264 = ("libx264", "mp4", "yuv420p", None)
     VP9 = ("libvpx-vp9", "webm", "yuv420p", "yuva420p")
@@ -37,21 +37,21 @@ class VideoCoding(Enum):
 
 @dataclass(frozen=True)
 class EncoderEffort:
-    """How much care and how many bytes; `bits_per_s` wins over `crf`, both of x264's scale."""
+    """Speed and quality; `bits_per_s` takes precedence over `crf`, which is on x264's scale."""
 
     preset: str = "veryfast"
     crf: float = 18
     bits_per_s: int | None = None
 
 
-# Speeds of libvpx that take about as long as those presets of x264 do for it.
+# libvpx speeds that take about as long as these x264 presets.
 _VP9_SPEEDS: Final = {"superfast": 8, "veryfast": 5, "medium": 2}
-# As good to the eye; x264 ends at 51, VP9 at 63.
+# Scales the CRF to equal visual quality: x264 ends at 51, VP9 at 63.
 _VP9_HIGHEST_CRF: Final = 63
 _VP9_STEPS: Final = _VP9_HIGHEST_CRF / 51
-# Zero would be lossless, which is another profile that players do not know.
+# Zero would be lossless, a profile that players do not support.
 _LOWEST_H264_CRF: Final = 1
-# Without it x264 decides by arithmetic that each processor rounds in its own way. Costs nothing.
+# Without it x264 uses arithmetic that each processor rounds differently. It costs nothing.
 _SAME_EVERYWHERE: Final = "cpu-independent=1"
 _PEAK: Final = (3, 2)
 _BUFFER_S: Final = 2
@@ -78,7 +78,7 @@ def _h264_rate(effort: EncoderEffort) -> dict[str, str]:
             "crf": f"{max(_LOWEST_H264_CRF, effort.crf):g}",
             "x264-params": _SAME_EVERYWHERE,
         }
-    # Each slice has to come near the rate by itself, so the encoder may wander less than usual.
+    # Each slice must come near the bit rate by itself, so the encoder may vary less than usual.
     return {
         "b": str(rate),
         "maxrate": str(rate * _PEAK[0] // _PEAK[1]),
@@ -93,13 +93,13 @@ def _vp9(effort: EncoderEffort) -> dict[str, str]:
         "cpu-used": str(speed),
         "deadline": "realtime" if speed > 5 else "good",
         "row-mt": "1",
-        # Two pictures decide nothing together: a slice may be one long.
+        # No alternate reference frames: a slice may consist of a single frame.
         "auto-alt-ref": "0",
     }
     if effort.bits_per_s is None:
         return {**options, "b": "0", "crf": str(round(effort.crf * _VP9_STEPS))}
     rate = str(effort.bits_per_s)
-    # Else libvpx takes what it likes of a slice and would make up for it in one that is not its.
+    # Otherwise libvpx overspends in one slice and expects to compensate in another.
     steady = {"b": rate, "minrate": rate, "maxrate": rate}
-    # Half a second of buffer, and no first picture of more than three ordinary ones.
+    # Half a second of buffer, and no first frame larger than three average ones.
     return {**options, **steady, "bufsize": str(effort.bits_per_s // 2), "max-intra-rate": "300"}

@@ -1,12 +1,12 @@
 """Encodes frames with FFmpeg through PyAV, in a separate thread.
 
-Output is BT.709 limited range at a constant frame rate; unless told otherwise, H.264 High 4:2:0 in
-MP4. The same pictures give the same bytes in every run: the number of encoder threads is fixed, and
-no date, version or machine name is written. Planes are the same bytes on every processor.
+Output is BT.709 limited range at a constant frame rate; by default, H.264 High 4:2:0 in MP4. The
+same frames give the same bytes in every run: the number of encoder threads is fixed, and no date,
+version or machine name is written. Planes are the same bytes on every processor.
 
-A slice of a film is encoded the same way: frames n to m as a file of their own that starts at time
-zero with a keyframe. No picture refers beyond its file (closed groups), and the same settings give
-the same parameter sets, so `join` can put slices together without touching a picture.
+A slice of a film is encoded the same way: frames n to m as a separate file that starts at time zero
+with a keyframe. No frame refers beyond its file (closed GOPs), and the same settings give the same
+parameter sets, so `join_mp4` can join slices without re-encoding.
 """
 
 import queue
@@ -36,7 +36,7 @@ Pixels = NDArray[np.uint8]
 
 _BT709: Final = 1
 _LIMITED_RANGE: Final = 1
-# Part of what decides the bytes, so it may not follow the machine's cores.
+# The bytes depend on it, so it must not follow the number of cores.
 _ENCODER_THREADS: Final = 2
 _FRAMES_IN_FLIGHT: Final = 5
 _KEYFRAME_EVERY_S: Final = 2
@@ -54,14 +54,14 @@ class VideoSettings:
     preset: str = "veryfast"
     crf: float = 18
     bits_per_s: int | None = None
-    """Wins over `crf`."""
+    """Takes precedence over `crf`."""
     coding: VideoCoding = VideoCoding.H264
     has_alpha: bool = False
-    """Whether pictures come with alpha, and keep it."""
+    """Whether frames have alpha and keep it."""
 
     @property
     def effort(self) -> EncoderEffort:
-        """How much care is taken."""
+        """Speed and quality of the encoder."""
         return EncoderEffort(self.preset, self.crf, self.bits_per_s)
 
 
@@ -69,14 +69,14 @@ class PixelLayout(Enum):
     """The pixel layout of a buffer."""
 
     BGRA = "bgra"
-    """Rows of pixels, as pages come: height x width x 4."""
+    """Rows of pixels, as captured from pages: height x width x 4."""
     YUV420P = "yuv420p"
-    """Whole planes after each other, as the encoder wants them: one row of bytes a row of luma."""
+    """Planes one after the other, as the encoder expects them: one row of bytes per row of luma."""
     YUVA420P = "yuva420p"
-    """The same, and a plane of alpha after them; colours are not multiplied by it."""
+    """The same with an alpha plane after them; colours are not premultiplied."""
 
     def shape(self, width_px: int, height_px: int) -> tuple[int, ...]:
-        """Return the shape of a buffer for pictures of that size."""
+        """Return the shape of a buffer for frames of that size."""
         if self is PixelLayout.BGRA:
             return height_px, width_px, 4
         halves = 3 if self is PixelLayout.YUV420P else 5
@@ -139,11 +139,11 @@ class FilmEncoder:
         self._free.put(pixels)
 
     def write(self, pixels: Pixels) -> None:
-        """Append the frame drawn into a buffer; the buffer is the encoder's again."""
+        """Append the frame drawn into a buffer; the buffer then belongs to the encoder."""
         self._waiting.put(pixels)
 
     def repeat(self) -> None:
-        """Append the frame before once more."""
+        """Append the previous frame once more."""
         self._waiting.put(_Signal.REPEAT)
 
     def _run(self, path: Path) -> None:
@@ -168,7 +168,7 @@ class FilmEncoder:
             container.mux(stream.encode(None))
 
     def _pictures(self) -> Iterator[VideoFrame]:
-        """Yield the pictures that come in, until there are no more."""
+        """Yield incoming frames until the end signal."""
         picture: VideoFrame | None = None
         held: Pixels | None = None
         reformatter = VideoReformatter()
@@ -180,7 +180,7 @@ class FilmEncoder:
                 picture = self._convert(reformatter, item)
                 if held is not None:
                     self._free.put(held)
-                # Planes are encoded where they lie, and may be asked for once more.
+                # Planes are encoded in place, and may be repeated.
                 held = item
             assert picture is not None, "the first frame cannot be a repetition"
             yield picture
@@ -216,18 +216,19 @@ class FilmEncoder:
         if self._layout is PixelLayout.YUVA420P:
             return _with_alpha(pixels, settings)
         if settings.height_px % 4:
-            # Copied: without a copy PyAV takes every height for a multiple of four.
+            # Copied: without a copy PyAV assumes that every height is a multiple of four.
             return VideoFrame.from_ndarray(pixels, format=self._layout.value)
         return VideoFrame.from_numpy_buffer(pixels, format=self._layout.value)
 
 
 def _deepened(frame: VideoFrame, wanted: str) -> VideoFrame:
-    """Return planes of 8 bits as such of 10.
+    """Return 8-bit planes as 10-bit planes.
 
-    swscale would do it, but fills the last columns with rubbish on aarch64 unless there are 8 n.
+    swscale could do it, but on aarch64 it fills the last columns with garbage unless the width is a
+    multiple of 8.
     """
     made = VideoFrame(frame.width, frame.height, wanted)
-    # The encoder of ProRes takes these from the picture.
+    # The ProRes encoder takes these from the frame.
     made.colorspace, made.color_range = frame.colorspace, frame.color_range
     for number in range(len(frame.planes)):
         levels = plane_of(frame, number, np.uint8).astype(np.uint16)
@@ -237,7 +238,7 @@ def _deepened(frame: VideoFrame, wanted: str) -> VideoFrame:
 
 
 def _with_alpha(pixels: Pixels, settings: VideoSettings) -> VideoFrame:
-    """Return a frame of four planes, copied: the encoder has its own idea of where rows begin."""
+    """Return a frame of four planes, copied because the encoder has its own row alignment."""
     height, width = settings.height_px, settings.width_px
     frame = VideoFrame(width, height, PixelLayout.YUVA420P.value)
     flat = pixels.reshape(-1)
@@ -252,7 +253,7 @@ def _with_alpha(pixels: Pixels, settings: VideoSettings) -> VideoFrame:
 
 
 def configure_video(context: "av.VideoCodecContext", settings: VideoSettings) -> None:
-    """Set everything that decides how the pictures look."""
+    """Set everything that affects how the frames look."""
     context.width, context.height = settings.width_px, settings.height_px
     context.pix_fmt = settings.coding.pixels(has_alpha=settings.has_alpha)
     context.framerate = settings.fps

@@ -1,8 +1,8 @@
 """Encodes losslessly stored slices as a GIF with one palette for all frames.
 
-The palette is made from the changes over the whole film, so colours do not flicker between
-slices. Two passes over the slices; memory does not grow with the film. A GIF counts hundredths of a
-second, and viewers slow down what is shorter than two of them: such frames are left out.
+The palette is built from the changes over the whole film, so colours do not flicker between slices.
+It makes two passes over the slices; memory does not grow with the film. GIF times are in hundredths
+of a second, and viewers slow down frames shorter than two of them: such frames are dropped.
 """
 
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ _SHORTEST_TICKS: Final = 2
 
 
 def write_gif(slices: Sequence[Path], out: Path, *, fps: Fraction) -> None:
-    """Write the film of these slices, without its sound, to be repeated for ever."""
+    """Write the film of these slices without audio, repeating forever."""
     palette = _palette(_frames(slices, fps))
     with av.open(str(out), "w", format="gif", options={"loop": "0"}) as container:
         stream: VideoStream | None = None
@@ -49,7 +49,7 @@ def _configured(stream: VideoStream, picture: VideoFrame) -> VideoStream:
 
 
 def _frames(slices: Sequence[Path], fps: Fraction) -> Iterator[VideoFrame]:
-    """Yield the frames that a GIF can show, at hundredths of a second."""
+    """Yield the frames that a GIF can show, timed in hundredths of a second."""
     number, shown = 0, -_SHORTEST_TICKS
     for path in slices:
         with av.open(f"file:{path}", "r", options=dict(_OURS)) as container:
@@ -70,7 +70,7 @@ def _palette(frames: Iterator[VideoFrame]) -> VideoFrame:
         if graph is None:
             graph = Graph()
             source = _input(graph, frame)
-            # All 256 places but one, which is for what is transparent or has not changed.
+            # All 256 entries but one, which is for transparent or unchanged pixels.
             maker = graph.add("palettegen", "max_colors=256:reserve_transparent=1:stats_mode=full")
             sink = graph.add("buffersink")
             source.link_to(maker)
