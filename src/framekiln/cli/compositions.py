@@ -16,11 +16,10 @@ from framekiln.renders.bundle import (
     GZIP_MAGIC,
     MAX_ENTRIES,
     MAX_UNPACKED_BYTES,
-    BadBundle,
-    BundleTooLarge,
     read_index,
     unpack,
 )
+from framekiln.renders.errors import BadBundle, BundleTooLarge
 
 _ZIP_MAGIC: Final = b"PK\x03\x04"
 

@@ -17,7 +17,8 @@ from framekiln.playback.addresses import check_web_address, file_id_in, render_i
 from framekiln.playback.errors import SourceAddressInvalid
 from framekiln.playback.jobs import probe_job
 from framekiln.playback.model import PlaybackSource, SourceId, SourceStatus, SourceTracks
-from framekiln.renders.model import Render, RenderNotComplete
+from framekiln.renders.errors import RenderNotComplete
+from framekiln.renders.model import Render
 from framekiln.renders.output import container_of
 from framekiln.renders.service import Renders
 

@@ -13,7 +13,7 @@ import zlib
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from framekiln.kit.errors import InvalidInput, TooLarge
+from framekiln.renders.errors import BadBundle, BundleTooLarge
 
 MAX_BUNDLE_BYTES: Final = 256 << 20
 MAX_UNPACKED_BYTES: Final = 1 << 30
@@ -44,18 +44,6 @@ _IMPOSSIBLE_PLACE: Final = {
     errno.ENOTDIR: "lies in a file",
     errno.ENAMETOOLONG: "has too long a name",
 }
-
-
-class BadBundle(InvalidInput):
-    """The upload is not a valid bundle."""
-
-    code = "invalid_bundle"
-
-
-class BundleTooLarge(TooLarge):
-    """The unpacked bundle exceeds a limit."""
-
-    code = "bundle_too_large"
 
 
 class _Entry(tarfile.TarInfo):

@@ -10,7 +10,6 @@ from uuid import UUID
 
 from framekiln.engine.film_plan import DEFAULT_SLICE_MS, FilmSlice
 from framekiln.jobs.failures import Failure
-from framekiln.kit.errors import Conflict, NotFound
 from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId, RenderId
 from framekiln.renders.output import MP4, OutputFormat, container_of
 
@@ -174,30 +173,6 @@ class RenderProgress:
 
 
 CANCELLED: Final = Failure("cancelled", "it was deleted before it was made")
-
-
-class RenderNotFound(NotFound):
-    """The organization has no such render."""
-
-    code = "render_not_found"
-
-
-class RenderNotComplete(Conflict):
-    """The output was requested before it was complete."""
-
-    code = "render_not_complete"
-
-
-class RenderIsActive(Conflict):
-    """The render cannot be deleted while workers render it."""
-
-    code = "render_is_active"
-
-
-class RenderHasComposition(Conflict):
-    """The render already has its composition, so it takes no upload."""
-
-    code = "render_has_composition"
 
 
 def render_prefix(organization: OrganizationId, render: RenderId) -> str:

@@ -17,6 +17,7 @@ from framekiln.kit.clock import Clock
 from framekiln.kit.ids import ApiKeyId, OrganizationId, RenderId, new_uuid
 from framekiln.renders import slice_store, store
 from framekiln.renders.bundle import check_bundle
+from framekiln.renders.errors import BadFilm, RenderHasComposition, RenderIsActive, RenderNotFound
 from framekiln.renders.events import RenderEvents
 from framekiln.renders.jobs import film_job, redact_job
 from framekiln.renders.model import (
@@ -24,9 +25,6 @@ from framekiln.renders.model import (
     FinishedSlice,
     Redaction,
     Render,
-    RenderHasComposition,
-    RenderIsActive,
-    RenderNotFound,
     RenderProgress,
     RenderRequest,
     RenderStatus,
@@ -38,7 +36,7 @@ from framekiln.renders.model import (
     source_key,
 )
 from framekiln.renders.output import MP4, FilmFormat, OutputFormat, container_of
-from framekiln.renders.uploaded_output import BadFilm, probe_film
+from framekiln.renders.uploaded_output import probe_film
 from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
 
 WriteWithRender = Callable[[Connection, Render], Awaitable[None]]

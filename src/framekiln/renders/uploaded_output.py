@@ -11,19 +11,13 @@ from typing import Final
 
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
-from framekiln.kit.errors import InvalidInput
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.task_names import PROBE_MEDIA_TASK
+from framekiln.renders.errors import BadFilm
 from framekiln.renders.model import RenderResult
 
 MAX_OUTPUT_BYTES: Final = 1 << 30
 _LIMITS: Final = ResourceLimits(cpu_s=60, memory_bytes=2 << 30, file_bytes=1 << 20, wall_s=120)
-
-
-class BadFilm(InvalidInput):
-    """The upload is not a film that a render could have made."""
-
-    code = "invalid_film"
 
 
 def is_mp4(head: bytes) -> bool:

@@ -1,6 +1,6 @@
-"""Errors of videos."""
+"""Errors of videos, their frames and segments, and of templates."""
 
-from framekiln.kit.errors import Conflict, NotFound
+from framekiln.kit.errors import CompositionFailed, Conflict, NotFound, Unavailable
 
 
 class VideoNotFound(NotFound):
@@ -19,3 +19,27 @@ class NotAFilm(Conflict):
     """A stream or frame was requested of a video that has none."""
 
     code = "not_a_film"
+
+
+class HlsSegmentNotFound(NotFound):
+    """The film has no such segment, or not yet."""
+
+    code = "segment_not_found"
+
+
+class FrameFailed(CompositionFailed):
+    """The config cannot be drawn; `reason` is the code of what stopped it."""
+
+    code = "frame_failed"
+
+
+class FrameTookTooLong(Unavailable):
+    """No worker made the frame in time."""
+
+    code = "frame_took_too_long"
+
+
+class TemplateNotFound(NotFound):
+    """No such template in this organization."""
+
+    code = "template_not_found"

@@ -17,7 +17,7 @@ from framekiln.composition.layers.values import Extension
 from framekiln.db.pool import Database
 from framekiln.identity.model import Caller
 from framekiln.jobs.failures import Failure
-from framekiln.kit.errors import CompositionFailed, InvalidInput, Unavailable
+from framekiln.kit.errors import InvalidInput
 from framekiln.kit.ids import OrganizationId
 from framekiln.media.images.still_formats import StillFormat
 from framekiln.renders.model import Render, render_prefix
@@ -26,6 +26,7 @@ from framekiln.renders.service import Renders
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
 from framekiln.videos.accepted_config import AcceptedConfig, as_still_config, output_format
+from framekiln.videos.errors import FrameFailed, FrameTookTooLong
 from framekiln.videos.failures import leading_path
 from framekiln.videos.model import NewVideo, Video
 
@@ -34,18 +35,6 @@ _MADE_WITHIN_S: Final = 30.0
 _POLL_S: Final = 5.0
 _THUMBNAIL_PX: Final = 640
 _THUMBNAIL_AT_S: Final = 1
-
-
-class FrameTookTooLong(Unavailable):
-    """No worker made the frame in time."""
-
-    code = "frame_took_too_long"
-
-
-class FrameFailed(CompositionFailed):
-    """The config cannot be drawn; `reason` is the code of what stopped it."""
-
-    code = "frame_failed"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from framekiln.renders import bundle
-from framekiln.renders.bundle import BadBundle, BundleTooLarge, unpack
+from framekiln.renders.bundle import unpack
+from framekiln.renders.errors import BadBundle, BundleTooLarge
 
 
 def make_archive(path: Path, entries: dict[str, bytes], *extra: tarfile.TarInfo) -> Path:

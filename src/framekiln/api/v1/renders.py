@@ -18,8 +18,8 @@ from framekiln.engine.page.render_data import render_data_json
 from framekiln.kit.errors import NotFound, TooLarge
 from framekiln.kit.expiry import parse_expiry
 from framekiln.kit.ids import RenderId, parse_uuid
-from framekiln.renders.bundle import GZIP_MAGIC, MAX_BUNDLE_BYTES, BadBundle
-from framekiln.renders.model import RenderNotComplete, RenderNotFound
+from framekiln.renders.bundle import GZIP_MAGIC, MAX_BUNDLE_BYTES
+from framekiln.renders.errors import BadBundle, RenderNotComplete, RenderNotFound
 from framekiln.renders.output import container_of, media_type_of
 from framekiln.renders.uploaded_output import MAX_OUTPUT_BYTES, is_mp4
 

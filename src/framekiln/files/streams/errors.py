@@ -9,6 +9,12 @@ class StreamNotFound(NotFound):
     code = "stream_not_found"
 
 
+class ExcerptEmpty(NotFound):
+    """The file has nothing between the two times."""
+
+    code = "content_not_found"
+
+
 class StreamClosed(Conflict):
     """The stream was sealed or has failed; nothing can be added to it."""
 

@@ -14,18 +14,13 @@ from framekiln.db.pool import Database
 from framekiln.files.errors import FileExpired, FileNotReady, TrackNotFound
 from framekiln.files.model import File, FileStatus, track_key
 from framekiln.files.streams import store
+from framekiln.files.streams.errors import ExcerptEmpty
 from framekiln.files.streams.model import Stream, StreamedFragment, StreamTrack
 from framekiln.kit.clock import Clock
-from framekiln.kit.errors import InvalidInput, NotFound
+from framekiln.kit.errors import InvalidInput
 from framekiln.media.isobmff.track_merge import TrackRenumberer, merge_init_segments
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
-
-
-class ExcerptEmpty(NotFound):
-    """The file has nothing between the two times."""
-
-    code = "content_not_found"
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from framekiln.pipelines.outputs.model import StepOutput
 from framekiln.pipelines.schema.field_types import SortedSet
 from framekiln.pipelines.schema.issues import IssueCode, Location
 from framekiln.playback.manifests.links import ManifestLinks
-from framekiln.renders.model import RenderNotFound
+from framekiln.renders.errors import RenderNotFound
 from framekiln.renders.service import Renders
 
 ORIGINAL: Final = "original"

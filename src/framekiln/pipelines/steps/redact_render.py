@@ -20,7 +20,8 @@ from framekiln.pipelines.outputs.model import Annotation, StepOutput
 from framekiln.pipelines.schema.field_types import SortedSet
 from framekiln.pipelines.schema.names import MAX_KINDS, AnnotationKind
 from framekiln.pipelines.schema.records import as_json
-from framekiln.renders.model import Redaction, Render, RenderNotFound, RenderStatus
+from framekiln.renders.errors import RenderNotFound
+from framekiln.renders.model import Redaction, Render, RenderStatus
 from framekiln.renders.service import Renders
 
 

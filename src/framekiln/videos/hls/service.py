@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 from framekiln.engine.film_plan import FilmPlan, cut_slices
-from framekiln.kit.errors import NotFound
 from framekiln.media.segments.film_segments import (
     audio_bounds,
     audio_header,
@@ -27,7 +26,7 @@ from framekiln.renders.service import Renders
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
 from framekiln.timeline import SOUND_RATE_HZ
-from framekiln.videos.errors import NotAFilm
+from framekiln.videos.errors import HlsSegmentNotFound, NotAFilm
 from framekiln.videos.hls.package import HlsPackage
 from framekiln.videos.hls.playlists import (
     PICTURE,
@@ -42,12 +41,6 @@ from framekiln.videos.service import video_not_ready
 T = TypeVar("T")
 
 _OVERHEAD: Final = Fraction(11, 10)
-
-
-class HlsSegmentNotFound(NotFound):
-    """The film has no such segment, or not yet."""
-
-    code = "segment_not_found"
 
 
 @dataclass(frozen=True)

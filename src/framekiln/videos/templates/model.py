@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from framekiln.kit.errors import NotFound
 from framekiln.kit.ids import ApiKeyId, OrganizationId
 from framekiln.videos.model import Json
 from framekiln.videos.public_ids import TemplateId
@@ -31,9 +30,3 @@ class StoredTemplate:
     inputs: Json
     default_values: Json
     created_at: datetime
-
-
-class TemplateNotFound(NotFound):
-    """No such template in this organization."""
-
-    code = "template_not_found"

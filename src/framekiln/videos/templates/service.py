@@ -17,12 +17,13 @@ from framekiln.db.pool import Database
 from framekiln.identity.model import Caller
 from framekiln.kit.clock import Clock
 from framekiln.kit.ids import OrganizationId
+from framekiln.videos.errors import TemplateNotFound
 from framekiln.videos.model import Video, VideoRequest
 from framekiln.videos.pagination import ListPage, PageNumberRequest
 from framekiln.videos.public_ids import TemplateId, is_public_id, new_public_id
 from framekiln.videos.service import Videos
 from framekiln.videos.templates import store
-from framekiln.videos.templates.model import NewTemplate, StoredTemplate, TemplateNotFound
+from framekiln.videos.templates.model import NewTemplate, StoredTemplate
 from framekiln.videos.templates.remote_checks import RemoteChecks
 
 
