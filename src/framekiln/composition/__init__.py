@@ -1,1 +1,1 @@
-"""Pure: what a composition says, before any browser has seen it."""
+"""Compositions as data: documents, layer configs and templates. Pure; needs no browser."""

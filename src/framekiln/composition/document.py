@@ -1,4 +1,4 @@
-"""What is sent as a composition becomes a whole HTML document."""
+"""Turns the HTML of a composition into a complete document."""
 
 import re
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ _WHOLE_DOCUMENT: Final = re.compile(
     r"\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html)\b", re.IGNORECASE | re.DOTALL
 )
 
-# A fragment is drawn as its author sees it in a player: no margins, nothing outside the frame.
+# A fragment looks as in a player: no margins, and nothing outside of the frame.
 _HEAD: Final = (
     '<!doctype html><html><head><meta charset="utf-8">'
     "<style>html,body{margin:0;height:100%;overflow:hidden}</style></head><body>"
@@ -18,13 +18,13 @@ _TAIL: Final = "</body></html>"
 
 @dataclass(frozen=True)
 class Document:
-    """A whole document, and which parts of it are ours: each from a character up to another."""
+    """A complete document, and the character ranges that we added to it."""
 
     text: str
     ours: tuple[tuple[int, int], ...] = ()
 
     def with_inserted(self, inserted: str, at: int) -> "Document":
-        """Return the document with more of ours at a character of it."""
+        """Return the document with more of our text inserted at a character offset."""
         moved = tuple(
             (start + len(inserted), end + len(inserted)) if start >= at else (start, end)
             for start, end in self.ours
@@ -33,9 +33,9 @@ class Document:
         return Document(text, tuple(sorted((*moved, (at, at + len(inserted))))))
 
     def author_position(self, line: int, column: int) -> tuple[int, int]:
-        """Return where a position stands in the author's own text; all count from 0.
+        """Return the position in the author's own text; all numbers count from 0.
 
-        Columns are those of a browser: UTF-16 code units.
+        Columns are counted as in browsers, in UTF-16 code units.
         """
         lines = self.text.split("\n")
         if not self.ours or line >= len(lines):
@@ -52,7 +52,7 @@ class Document:
 
 
 def as_document(html: str) -> Document:
-    """Return `html` itself when it is a document, else the document around the fragment."""
+    """Return `html` unchanged if it is a document, else a document around the fragment."""
     if _WHOLE_DOCUMENT.match(html):
         return Document(html)
     end = len(_HEAD) + len(html)

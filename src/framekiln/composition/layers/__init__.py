@@ -1,4 +1,4 @@
-"""The v2 layer config: parsing, resolving of times, and layer states per frame. Pure.
+"""The v2 layer config: parsing, resolution of times, and layer states per frame. Pure.
 
 read_config     JSON to `LayerConfig`, with warnings; raises `InvalidConfig`
 resolve         `LayerConfig` and facts of sources to `ResolvedTimeline`

@@ -1,4 +1,4 @@
-"""Starts that are given by another layer: which exist, and in which order they are settled."""
+"""Starts relative to another layer: their validation and the order of their resolution."""
 
 from collections.abc import Sequence
 
@@ -8,7 +8,7 @@ from framekiln.composition.layers.values import GroupLayer, Layer, SequenceLayer
 
 
 def check_anchors(layers: Sequence[Layer], place: FieldContext) -> None:
-    """Note starts that name a layer of another group, or that wait for each other."""
+    """Report starts that refer to a layer of another group, and cyclic starts."""
     siblings = {layer.id for layer in layers}
     for layer in layers:
         if layer.start.layer_id is not None and layer.start.layer_id not in siblings:
@@ -23,8 +23,8 @@ def check_anchors(layers: Sequence[Layer], place: FieldContext) -> None:
 
 
 def sorted_by_anchor(layers: Sequence[Layer]) -> list[Layer]:
-    """Return the layers so that each comes after the one its start is given by."""
-    # The empty name stands for no other layer, which need not be waited for.
+    """Return the layers sorted so that each follows the layer that its start refers to."""
+    # The empty id means no other layer; it needs no resolution.
     waiting, settled, ordered = list(layers), {""}, list[Layer]()
     while waiting:
         ready = [each for each in waiting if (each.start.layer_id or "") in settled]
@@ -37,7 +37,7 @@ def sorted_by_anchor(layers: Sequence[Layer]) -> list[Layer]:
 
 
 def cyclic_layers(layers: Sequence[Layer]) -> list[Layer]:
-    """Return the layers whose starts cannot be settled because they wait in a circle."""
+    """Return the layers whose starts form a cycle."""
     by_id = {layer.id: layer for layer in layers}
 
     def waits_for_itself(layer: Layer) -> bool:

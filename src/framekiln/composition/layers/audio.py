@@ -1,4 +1,4 @@
-"""The sounds of a film as plain values: what is heard when, how loud."""
+"""The audio of a film as plain values: which source plays when, and how loud."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -11,13 +11,13 @@ from framekiln.composition.layers.easing import LINEAR
 from framekiln.composition.layers.source_window import SourceWindow
 
 _DUCK_RAMP_S: Final = Fraction(1, 4)
-# Between two points of a bent gain; straight lines in between cannot be told from the curve.
+# Between two points of a curved gain; linear interpolation between them is inaudible.
 _GAIN_STEP_S: Final = Fraction(1, 100)
 
 
 @dataclass(frozen=True)
 class AudioSegment:
-    """A stretch of a source without a break, `speed` times as fast, its pitch kept."""
+    """A continuous part of a source, played at `speed` with its pitch kept."""
 
     start_s: Fraction
     end_s: Fraction
@@ -27,7 +27,7 @@ class AudioSegment:
 
 @dataclass(frozen=True)
 class LayerAudio:
-    """The sound of one layer, heard from `start_s` to `end_s` of the film."""
+    """The audio of one layer, from `start_s` to `end_s` of the film."""
 
     layer_id: str
     path: str
@@ -35,26 +35,26 @@ class LayerAudio:
     start_s: Fraction
     end_s: Fraction
     layer_start_s: Fraction
-    """Where its layer begins, which may be before the film."""
+    """The start of its layer, which may be before the film."""
     window: SourceWindow
     gains: tuple[Curve, ...]
-    """Multiplied; times are those of the film."""
+    """Multiplied with each other; times are those of the film."""
 
     def gain_at(self, time_s: Fraction) -> float:
-        """Return the factor for the samples at an instant."""
+        """Return the gain at an instant."""
         gain = 1.0
         for curve in self.gains:
             gain *= curve.at(time_s)
         return max(0.0, gain)
 
     def segments(self) -> Iterator[AudioSegment]:
-        """Yield what is heard, one play after the other."""
+        """Yield the segments, one play after the other."""
         zero = self.layer_start_s
         for start, end, source_s in self.window.runs(self.start_s - zero, self.end_s - zero):
             yield AudioSegment(zero + start, zero + end, source_s, self.window.speed)
 
     def gain_points(self) -> list[tuple[Fraction, float]]:
-        """Return (time, gain) from start to end; between them the gain is a straight line."""
+        """Return (time, gain) from start to end; the gain is linear between them."""
         moving = [curve for curve in self.gains if not curve.is_constant]
         knots = {self.start_s, self.end_s}
         knots |= {point.time_s for curve in moving for point in curve.points}
@@ -80,7 +80,7 @@ def _is_bent(curves: list[Curve], start_s: Fraction, end_s: Fraction) -> bool:
 
 
 def ducked_gain(spans: Iterable[tuple[Fraction, Fraction]], amount: float) -> Curve:
-    """Return the gain that sinks by `amount` while any of the spans lasts."""
+    """Return a gain that is reduced by `amount` during any of the spans."""
     points: list[Point] = []
     for start, end in _merged(spans):
         points += [

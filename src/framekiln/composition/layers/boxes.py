@@ -1,4 +1,4 @@
-"""Boxes: how large a layer's is, what of its source is in it and where, before any transform."""
+"""The box of a layer before any transform: its size, and the part of the source in it."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -9,7 +9,7 @@ from framekiln.composition.layers.sources import PixelSize
 
 @dataclass(frozen=True)
 class Rect:
-    """A rectangle; its unit is said where it is used."""
+    """A rectangle; where it is used says its unit."""
 
     left: float
     top: float
@@ -22,7 +22,7 @@ WHOLE: Final = Rect(0.0, 0.0, 1.0, 1.0)
 
 @dataclass(frozen=True)
 class LayoutBox:
-    """A box in pixels: `crop` of the source, in shares of it, is drawn into `content`."""
+    """A box in pixels: `crop`, as fractions of the source, is drawn into `content`."""
 
     width: float
     height: float
@@ -31,7 +31,7 @@ class LayoutBox:
 
 
 def lay_out_media(size: Size, natural: PixelSize, canvas: PixelSize) -> LayoutBox:
-    """Return the box of something with a size of its own: a picture, an animation, a group."""
+    """Return the box of content with its own size: an image, an animation, a group."""
     crop = _kept(size.crop)
     shown = PixelSize(natural.width * crop.width, natural.height * crop.height)
     width, height = _sides(size, shown, canvas)
@@ -44,14 +44,14 @@ def lay_out_media(size: Size, natural: PixelSize, canvas: PixelSize) -> LayoutBo
 
 
 def lay_out_drawn(size: Size, natural: PixelSize) -> LayoutBox:
-    """Return the box of something that is drawn as large as its box: text, a page, a shape."""
+    """Return the box of content that is drawn at the size of its box: text, a page, a shape."""
     width = size.width_px or natural.width
     height = size.height_px or natural.height
     return LayoutBox(width, height, Rect(0, 0, width, height))
 
 
 def place_box(position: Position, box: PixelSize, canvas: PixelSize) -> tuple[float, float]:
-    """Return the left upper corner of a box of that size on the canvas."""
+    """Return the upper left corner of a box of that size on the canvas."""
     return (
         _edge(position.x, box.width, canvas.width, is_relative=position.is_relative),
         _edge(position.y, box.height, canvas.height, is_relative=position.is_relative),

@@ -1,4 +1,4 @@
-"""The colours that CSS knows by name."""
+"""The named colours of CSS."""
 
 from typing import Final
 

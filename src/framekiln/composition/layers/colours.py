@@ -1,4 +1,4 @@
-"""Colours as CSS writes them, kept as four bytes. Written back as `#RRGGBBAA`."""
+"""Colours in CSS notation, stored as four bytes. Written as `#RRGGBBAA`."""
 
 import colorsys
 import re
@@ -15,7 +15,7 @@ _AMOUNT: Final = re.compile(r"([+-]?\d{0,9}\.?\d{1,9})(%|deg)?")
 
 @dataclass(frozen=True)
 class Colour:
-    """Red, green, blue and opacity, 0 to 255 each, not premultiplied."""
+    """Red, green, blue and alpha, 0 to 255 each, not premultiplied."""
 
     red: int
     green: int
@@ -24,12 +24,12 @@ class Colour:
 
     @property
     def hex(self) -> str:
-        """The one form that is stored and shown: `#RRGGBBAA`."""
+        """The only form that is stored and returned: `#RRGGBBAA`."""
         return f"#{self.red:02X}{self.green:02X}{self.blue:02X}{self.alpha:02X}"
 
     @property
     def is_transparent(self) -> bool:
-        """Whether nothing of it is seen."""
+        """Whether it is fully transparent."""
         return self.alpha == 0
 
 
@@ -39,7 +39,7 @@ TRANSPARENT: Final = Colour(0, 0, 0, 0)
 
 
 def read_colour(text: str) -> Colour | None:
-    """Return the colour that a text names, or None."""
+    """Return the colour in a text, or None."""
     word = text.strip().lower()
     if word == "transparent":
         return TRANSPARENT

@@ -1,4 +1,4 @@
-"""From JSON to `LayerConfig`. Everything wrong is collected before anything is raised."""
+"""Parses JSON into `LayerConfig`. All issues are collected before any error is raised."""
 
 import json
 import re
@@ -58,14 +58,14 @@ from framekiln.kit.canonical_json import sha256_digest
 from framekiln.timeline import exact_rate
 
 _PLACEHOLDER: Final = re.compile(r"\{\{[^{}]{1,200}\}\}|\{%[^{}]{1,200}%\}")
-# Not shown as text, or spoken of elsewhere.
+# Not rendered as text, or reported elsewhere.
 _FREE_FIELDS: Final = frozenset({"metadata", "lottie", "when", "repeat"})
 _TO_FILL: Final = "create a template of this config (POST /v2/templates) and render it with data"
 
 
 @dataclass(frozen=True)
 class ParsedConfig:
-    """A config that can be rendered, as far as it can be told without its sources."""
+    """A config that can be rendered, as far as it can be checked without its sources."""
 
     config: LayerConfig
     warnings: tuple[ConfigFinding, ...] = ()
@@ -73,17 +73,17 @@ class ParsedConfig:
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a config is read."""
+    """Options of `read_config`."""
 
     limits: ConfigLimits = field(default_factory=ConfigLimits)
     is_filled_template: bool = False
-    """Numbers and booleans may then stand as text, and the other way round."""
+    """Whether numbers and booleans may be given as text, and the other way round."""
     uploads: Mapping[str, str] = field(default_factory=dict)
-    """Sources that came with the request: layer id to an address of ours."""
+    """Sources that were uploaded with the request: layer id to an internal URL."""
 
 
 def read_config(value: object, options: ReadOptions | None = None) -> ParsedConfig:
-    """Return the config that an object or a JSON text is, or raise `InvalidConfig`."""
+    """Return the config in an object or a JSON text, or raise `InvalidConfig`."""
     options = options or ReadOptions()
     value = parse_config(value)
     reading = ReadContext(
@@ -105,7 +105,7 @@ def read_config(value: object, options: ReadOptions | None = None) -> ParsedConf
 
 
 def parse_config(value: object) -> object:
-    """Return the JSON that a config is; it may have been sent as text."""
+    """Return the JSON of a config, which may have been sent as text."""
     if isinstance(value, bytes | bytearray):
         value = bytes(value).decode("utf-8", "replace")
     if isinstance(value, str):
@@ -121,7 +121,7 @@ def parse_config(value: object) -> object:
 
 
 def depth_of(value: object) -> int:
-    """Return how deep a value is nested, up to one more than is allowed."""
+    """Return the nesting depth of a value, at most one more than is allowed."""
     level, depth = [value], 0
     while level and depth <= MAX_JSON_DEPTH:
         depth += 1
@@ -130,7 +130,7 @@ def depth_of(value: object) -> int:
 
 
 def _warn_of_placeholders(value: object, place: FieldContext) -> None:
-    """Tell the author of texts that only a template would fill in."""
+    """Warn of placeholders in texts, which are only filled in templates."""
     if isinstance(value, Mapping):
         for name, inner in value.items():
             if name not in _FREE_FIELDS:
@@ -140,7 +140,7 @@ def _warn_of_placeholders(value: object, place: FieldContext) -> None:
             _warn_of_placeholders(inner, place.child(number))
     elif isinstance(value, str) and (found := _PLACEHOLDER.search(value)):
         if "<script" in value:
-            return  # It may fill in its page itself.
+            return  # An html layer may fill its page itself.
         place.warn(
             "templates_only",
             f"{found.group()[:60]} is not filled in here and stays as it is written",
@@ -156,7 +156,7 @@ def _inside(item: object) -> Iterator[object]:
 
 
 def unread_layers(config: object) -> Iterator[Mapping[str, Any]]:
-    """Yield every layer of a config that was not read yet, those in groups as well."""
+    """Yield every layer of a config that is not parsed yet, including those in groups."""
     waiting = [config]
     while waiting:
         item = waiting.pop()
@@ -207,7 +207,7 @@ class _DimensionsType:
 
 
 def even_side(side: Fraction) -> int:
-    """Return a side in whole pixels, odd ones raised: 4:2:0 pictures have even sides."""
+    """Return a side in whole pixels, rounded up to even: 4:2:0 needs even sides."""
     whole = floor(side + Fraction(1, 2))
     return whole + whole % 2
 
@@ -279,7 +279,7 @@ def _schema(limits: ConfigLimits) -> Schema[LayerConfig]:
 
 
 CONFIG_SCHEMA: Final = _schema(ConfigLimits())
-"""With the usual limits. They play no part in writing."""
+"""With the default limits. Limits do not affect writing."""
 
 
 def _check_whole(config: LayerConfig, place: FieldContext) -> None:
@@ -297,7 +297,7 @@ def _check_whole(config: LayerConfig, place: FieldContext) -> None:
 
 
 def _warn_of_output(config: LayerConfig, place: FieldContext) -> None:
-    """Say what of `output` has no effect."""
+    """Warn of fields of `output` without effect."""
     output = config.output
     given = {"crf": output.crf, "videoBitrate": output.video_bitrate}
     for name in (name for name, value in given.items() if value is not None):
@@ -309,26 +309,26 @@ def _warn_of_output(config: LayerConfig, place: FieldContext) -> None:
 
 
 def sized_layers(layers: tuple[Layer, ...]) -> list[Layer]:
-    """Return the layers whose sources have a size that the canvas can take over."""
+    """Return the layers whose source size can become the size of the canvas."""
     return [layer for layer in layers if isinstance(layer, VideoLayer | ImageLayer | LottieLayer)]
 
 
-# They change nothing that is seen or heard.
+# These fields do not affect the film.
 _NOT_DIGESTED: Final = ("metadata", "filename", "callback")
 
 
 def write_config(config: LayerConfig) -> dict[str, Any]:
     """Return `parsed_config`: defaults filled in, `source` as `file`, colours `#RRGGBBAA`.
 
-    Reading it again gives an equal config.
+    Parsing it again returns an equal config.
     """
     return CONFIG_SCHEMA.write(config)
 
 
 def config_digest(config: LayerConfig, assets: Mapping[str, str] | None = None) -> str:
-    """Return the digest of what a film will look and sound like.
+    """Return the digest of everything that determines the film.
 
-    `assets` are digests of the sources' bytes, by address. Equal digests mean equal films.
+    `assets` are digests of the sources' bytes, by URL. Equal digests mean equal films.
     """
     written = {k: v for k, v in write_config(config).items() if k not in _NOT_DIGESTED}
     return sha256_digest({"config": written, "assets": dict(assets or {})})
@@ -338,7 +338,7 @@ _REMOTE: Final = ("http://", "https://")
 
 
 def read_stored_config(value: object) -> ParsedConfig:
-    """Return a config of ours; addresses that are no remote ones came with its request."""
+    """Return a stored config; URLs that are not remote were uploaded with its request."""
     parsed = parse_config(value)
     assert isinstance(parsed, Mapping)
     files = {layer["id"]: layer.get("file") for layer in unread_layers(parsed)}
@@ -351,11 +351,11 @@ def read_stored_config(value: object) -> ParsedConfig:
 
 
 def has_own_length(layer: Layer) -> bool:
-    """Tell whether a layer may have a duration of its own; its source decides."""
+    """Whether a layer may have a duration of its own; its source decides."""
     if layer.trim.end_s is not None:
         return True
     if isinstance(layer, GroupLayer | SequenceLayer):
         return any(has_own_length(child) for child in layer.layers)
     if isinstance(layer, VideoLayer | AudioLayer | LottieLayer | ImageLayer):
-        return True  # Whether a picture is animated is known later.
+        return True  # Whether an image is animated is known later.
     return isinstance(layer, WaveformLayer) and layer.file is not None

@@ -1,4 +1,4 @@
-"""A value over time: keyframes of one property, held before the first and after the last."""
+"""A value over time: keyframes of one property, constant before the first and after the last."""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from framekiln.composition.layers.transitions import Keyframe, Property, Transit
 
 @dataclass(frozen=True)
 class Point:
-    """A value at an instant; the easing shapes the way there from the point before."""
+    """A value at an instant; the easing applies from the previous point to this one."""
 
     time_s: Fraction
     value: float
@@ -20,13 +20,13 @@ class Point:
 
 @dataclass(frozen=True)
 class Curve:
-    """Points in order of time; two at one time are a jump."""
+    """Points sorted by time; two at the same time are a jump."""
 
     points: tuple[Point, ...]
 
     @classmethod
     def constant(cls, value: float) -> "Curve":
-        """Return the curve that never changes."""
+        """Return a constant curve."""
         return cls((Point(Fraction(0), value),))
 
     def at(self, time_s: Fraction) -> float:
@@ -42,12 +42,12 @@ class Curve:
         return before.value + (target.value - before.value) * target.easing(float(share))
 
     def moved(self, by_s: Fraction) -> "Curve":
-        """Return the curve, so much later."""
+        """Return the curve delayed by a time."""
         return Curve(tuple(replace(point, time_s=point.time_s + by_s) for point in self.points))
 
     @property
     def is_constant(self) -> bool:
-        """Whether it has one value at all times."""
+        """Whether it has the same value at all times."""
         return all(point.value == self.points[0].value for point in self.points)
 
 

@@ -1,4 +1,4 @@
-"""Which fades of two neighbours are one dissolve, so that nothing shines through between them."""
+"""Finds fades of two adjacent layers that are one dissolve, so that no background shows through."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,10 +10,10 @@ from framekiln.composition.layers.values import AudioLayer, FilterLayer
 def mark_dissolves(
     layers: Sequence[ResolvedLayer],
 ) -> tuple[list[ResolvedLayer], list[Dissolve]]:
-    """Return the layers of one container, those that dissolve marked, and the dissolves.
+    """Return the layers of one container, with dissolving ones marked, and the dissolves.
 
-    Two layers dissolve when one crossfades out and the other in while they overlap, and both take
-    as long as the overlap, give or take a frame.
+    Two layers dissolve if one crossfades out and the other in while they overlap, and both fades
+    last as long as the overlap, within one frame.
     """
     found: list[Dissolve] = []
     leaving = [layer for layer in layers if _is_picture(layer) and layer.fades.crossfade_out_s]

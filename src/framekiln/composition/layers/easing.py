@@ -1,7 +1,7 @@
-"""How a value moves from one keyframe to the next: functions of the share of time gone by.
+"""Easing between keyframes: functions of the elapsed fraction of time.
 
-An easing belongs to the keyframe it arrives at. Each goes through (0, 0) and (1, 1); only the
-elastic ones and some Bezier curves leave the range between.
+An easing belongs to the keyframe at its end. Each goes through (0, 0) and (1, 1); only the elastic
+ones and some Bezier curves leave that range.
 """
 
 import math
@@ -29,7 +29,7 @@ class Easing:
     numbers: tuple[float, ...] = ()
 
     def __call__(self, share: float) -> float:
-        """Return how much of the way is done when `share` of the time is."""
+        """Return the progress of the value at the progress `share` of time."""
         if share <= 0:
             return 0.0
         if share >= 1:
@@ -42,7 +42,7 @@ class Easing:
 
     @property
     def text(self) -> str:
-        """As it is written in a config."""
+        """Its text in a config."""
         if not self.numbers:
             return self.name
         return f"{self.name}({','.join(format(number, '.10g') for number in self.numbers)})"
@@ -52,7 +52,7 @@ LINEAR: Final = Easing()
 
 
 def read_easing(text: str, parameter: float = 1.0) -> Easing | None:
-    """Return the easing a text names, or None."""
+    """Return the easing that a text names, or None."""
     word = text.strip()
     for name in _CURVES:
         if name.lower() == word.lower():
@@ -67,7 +67,7 @@ def read_easing(text: str, parameter: float = 1.0) -> Easing | None:
 
 
 def nearest_easing(text: str) -> str | None:
-    """Return the name that was probably meant."""
+    """Return the most similar name."""
     return nearest_name(text, _CURVES)
 
 
@@ -89,7 +89,7 @@ def _ease_out(share: float, parameter: float) -> float:
 
 
 def _decay(share: float) -> float:
-    # Two to the power of -10 share, moved a little so that it ends in exactly zero.
+    # Two to the power of -10 * share, offset slightly so that it ends at exactly zero.
     return float((2 ** (-10 * share) - 2**-10) / (1 - 2**-10))
 
 
@@ -128,7 +128,7 @@ NAMES: Final = tuple(_CURVES)
 def _bezier(numbers: tuple[float, ...], share: float) -> float:
     x1, y1, x2, y2 = numbers
     low, high = 0.0, 1.0
-    # x grows with the parameter, so halving always finds it; 40 halvings are beyond a float's need.
+    # x increases with the parameter, so bisection converges; 40 steps exceed float precision.
     for _ in range(40):
         middle = (low + high) / 2
         if _cubic(x1, x2, middle) < share:

@@ -1,4 +1,4 @@
-"""Fades of a layer: what its transitions ask for, and what its length allows."""
+"""Fades of a layer: requested by its transitions, limited by its duration."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ _ZERO = Fraction(0)
 
 @dataclass(frozen=True)
 class Fades:
-    """How long a layer takes to come and to go; fades and crossfades are one and the same."""
+    """Durations of the fade in and fade out of a layer; crossfades count as fades."""
 
     in_s: Fraction = _ZERO
     out_s: Fraction = _ZERO
@@ -22,7 +22,7 @@ class Fades:
     crossfade_out_s: Fraction = _ZERO
 
     def within(self, length_s: Fraction) -> "Fades":
-        """Return the fades, both shortened alike if the layer is too short for them."""
+        """Return the fades, both shortened in proportion if the layer is too short for them."""
         wanted = max(self.in_s + self.out_s, self.sound_in_s + self.sound_out_s)
         if wanted <= length_s:
             return self
@@ -37,7 +37,7 @@ class Fades:
         )
 
     def crossfading(self, in_s: Fraction | None, out_s: Fraction | None) -> "Fades":
-        """Return the fades with what a sequence has made of the crossfades."""
+        """Return the fades with the crossfade durations of a sequence."""
         fades = self
         if in_s is not None:
             fades = replace(fades, in_s=in_s, sound_in_s=in_s, crossfade_in_s=in_s)
@@ -47,7 +47,7 @@ class Fades:
 
 
 def fades_of(transitions: Iterable[Transition]) -> Fades:
-    """Return what the transitions of a layer ask for; of several the longest counts."""
+    """Return the fades of a layer's transitions; of several, the longest counts."""
     fades = [each for each in transitions if isinstance(each, Fade)]
 
     def longest(*, is_in: bool, sound: bool = False, crossfade: bool = False) -> Fraction:
@@ -71,7 +71,7 @@ def fades_of(transitions: Iterable[Transition]) -> Fades:
 
 
 def ramp(start_s: Fraction, end_s: Fraction, *, in_s: Fraction, out_s: Fraction) -> Curve:
-    """Return the curve from 0 up to 1 and down again; a side without a fade has no slope."""
+    """Return a curve from 0 to 1 and back to 0; without a fade, that side has no ramp."""
     points: list[Point] = []
     if in_s:
         points += [Point(start_s, 0.0), Point(start_s + in_s, 1.0)]

@@ -1,4 +1,4 @@
-"""The sorts of values a layer config is made of."""
+"""The value types of layer configs."""
 
 import re
 from collections.abc import Mapping
@@ -30,13 +30,13 @@ from framekiln.composition.layers.schema import (
 )
 from framekiln.kit.suggestions import did_you_mean
 
-# Text that is put into a style sheet must not be able to end its declaration.
+# Text in a style sheet must not be able to end its declaration.
 _UNSAFE_CSS: Final = re.compile(r"[;{}<>\\@]|/\*|url\(|expression\(", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class NumberType:
-    """A finite number within bounds; `over` excludes the lower one, `clamps` moves it inside."""
+    """A finite number within bounds; `over` excludes the lower one, `clamps` limits the value."""
 
     low: float = -LARGEST
     high: float = LARGEST
@@ -49,7 +49,7 @@ class NumberType:
         return number if isinstance(number, Refused) else float(number)
 
     def read_exactly(self, value: object, place: FieldContext) -> Fraction | Refused:
-        """Return the number as it was written."""
+        """Return the exact number."""
         if isinstance(value, str) and place.reading.reads_numeric_strings:
             value = numeric_text(value) if numeric_text(value) is not None else value
         if not is_number(value) and not isinstance(value, Fraction):
@@ -71,7 +71,7 @@ class NumberType:
         return as_json_number(value)
 
     def json_schema(self, definitions: Definitions) -> JsonSchema:
-        """Describe a number; what is moved inside its bounds is accepted outside of them."""
+        """Describe a number; clamped numbers are accepted outside of their bounds."""
         if self.clamps:
             return {"type": "number", "description": f"{self._bounds()}; others are clamped"}
         bounds = {
@@ -97,7 +97,7 @@ class NumberType:
 
 @dataclass(frozen=True)
 class SecondsType(NumberType):
-    """A time or length, exact, kept as a fraction."""
+    """A time or duration, stored as an exact fraction."""
 
     low: float = -MAX_TIME_S
     high: float = MAX_TIME_S
@@ -132,7 +132,7 @@ class BooleanType:
     """True or false."""
 
     def read(self, value: object, place: FieldContext) -> bool | Refused:
-        """Return a bool; in filled templates the words count too."""
+        """Return a bool; filled templates may also have the words."""
         if isinstance(value, bool):
             return value
         if place.reading.reads_numeric_strings and value in ("true", "false"):
@@ -141,7 +141,7 @@ class BooleanType:
         return REFUSED
 
     def write(self, value: bool) -> bool:
-        """Return it."""
+        """Return the value."""
         return value
 
     def json_schema(self, definitions: Definitions) -> JsonSchema:
@@ -150,7 +150,7 @@ class BooleanType:
 
 
 def as_filled_text(value: object, place: FieldContext) -> object:
-    """Return a number or boolean that was filled into a template as Liquid would write it."""
+    """Return a number or boolean from a filled template as Liquid would write it."""
     if not place.reading.reads_numeric_strings or not isinstance(value, int | float):
         return value
     return str(value).lower() if isinstance(value, bool) else str(value)
@@ -158,7 +158,7 @@ def as_filled_text(value: object, place: FieldContext) -> object:
 
 @dataclass(frozen=True)
 class TextType:
-    """A string; `is_css` refuses what could leave a style declaration."""
+    """A string; `is_css` rejects what could end a style declaration."""
 
     longest: int = 255
     is_css: bool = False
@@ -179,7 +179,7 @@ class TextType:
         return REFUSED
 
     def write(self, value: str) -> str:
-        """Return it."""
+        """Return the value."""
         return value
 
     def json_schema(self, definitions: Definitions) -> JsonSchema:
@@ -189,7 +189,7 @@ class TextType:
 
 @dataclass(frozen=True)
 class ChoiceType:
-    """One of the words of an enumeration, in any case of letters."""
+    """One of the values of an enumeration, case-insensitive."""
 
     words: type[StrEnum]
 
@@ -210,11 +210,11 @@ class ChoiceType:
         return REFUSED
 
     def write(self, value: StrEnum) -> str:
-        """Return the word."""
+        """Return the text of the member."""
         return value.value
 
     def json_schema(self, definitions: Definitions) -> JsonSchema:
-        """Describe the words."""
+        """Describe the texts."""
         return {"type": "string", "enum": [member.value for member in self.words]}
 
 
@@ -244,12 +244,12 @@ class ColourType:
 
 @dataclass(frozen=True)
 class UrlType:
-    """A remote address. Whether it may be fetched is decided where it is fetched."""
+    """A remote URL. Whether it may be fetched is decided by the fetcher."""
 
     schemes: tuple[str, ...] = ("http", "https")
 
     def read(self, value: object, place: FieldContext) -> str | Refused:
-        """Return the address without surrounding spaces."""
+        """Return the URL without surrounding spaces."""
         if not isinstance(value, str):
             place.issue("type", f"must be a URL, not {json_type_name(value)}")
             return REFUSED
@@ -263,11 +263,11 @@ class UrlType:
         return REFUSED
 
     def write(self, value: str) -> str:
-        """Return it."""
+        """Return the value."""
         return value
 
     def json_schema(self, definitions: Definitions) -> JsonSchema:
-        """Describe an address."""
+        """Describe a URL."""
         described = f"A URL: {' or '.join(self.schemes)}."
         return {"type": "string", "maxLength": MAX_URL_CHARS, "description": described}
 
@@ -275,7 +275,7 @@ class UrlType:
 def address_problem(
     address: str, schemes: tuple[str, ...] = ("http", "https")
 ) -> tuple[str, str] | None:
-    """Return code and message of what is wrong with a remote address, or None."""
+    """Return code and message of the problem of a remote URL, or None."""
     if len(address) > MAX_URL_CHARS:
         return "out_of_range", f"must be at most {MAX_URL_CHARS} characters"
     try:
@@ -293,12 +293,12 @@ def address_problem(
 
 @dataclass(frozen=True)
 class ObjectType:
-    """An object with a schema of its own."""
+    """An object with its own schema."""
 
     schema: Schema[Any]
 
     def read(self, value: object, place: FieldContext) -> Any:
-        """Return what the schema makes."""
+        """Return the value that the schema reads."""
         return self.schema.read(value, place)
 
     def write(self, value: Any) -> dict[str, Any]:
@@ -312,13 +312,13 @@ class ObjectType:
 
 @dataclass(frozen=True)
 class ListType:
-    """An array of one sort of values, as a tuple."""
+    """An array of one value type, as a tuple."""
 
     item_type: FieldType
     longest: int
 
     def read(self, value: object, place: FieldContext) -> tuple[Any, ...] | Refused:
-        """Return the items; null ones are left out."""
+        """Return the items; null items are skipped."""
         if not isinstance(value, list | tuple):
             place.issue("type", f"must be an array, not {json_type_name(value)}")
             return REFUSED
@@ -344,14 +344,14 @@ class ListType:
 
 @dataclass(frozen=True)
 class JsonObjectType:
-    """Any JSON object that can be stored and sent again, kept as its canonical text."""
+    """Any JSON object that can be stored and returned, kept as canonical text."""
 
     most_bytes: int
 
     def read(self, value: object, place: FieldContext) -> FrozenJson | Refused:
         """Return the object, frozen."""
         if isinstance(value, list | tuple) and not value:
-            value = {}  # How some languages write an empty object.
+            value = {}  # Some languages encode an empty object like this.
         if not isinstance(value, Mapping):
             place.issue("type", f"must be an object, not {json_type_name(value)}")
             return REFUSED
@@ -370,5 +370,5 @@ class JsonObjectType:
         return value.thaw()
 
     def json_schema(self, definitions: Definitions) -> JsonSchema:
-        """Describe an object, or the empty array that some languages write for one."""
+        """Describe an object, or the empty array that some languages encode it as."""
         return any_of({"type": "object"}, EMPTY_ARRAY)

@@ -1,4 +1,4 @@
-"""Filters: of one layer (`filters`), or of everything below a filter layer (`filter`)."""
+"""Filters of one layer (`filters`), or of everything below a filter layer (`filter`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from framekiln.composition.layers.schema import (
 
 
 class FilterName(StrEnum):
-    """What a filter does."""
+    """The types of filters."""
 
     BRIGHTNESS = "brightness"
     CONTRAST = "contrast"
@@ -37,10 +37,10 @@ class FilterName(StrEnum):
 
 @dataclass(frozen=True)
 class Filter:
-    """`percent` of the four that have one (100 is unchanged, for grayscale: all grey).
+    """`percent` applies to the four filters that have one (100: unchanged; grayscale: all grey).
 
-    Only fades have a colour and times; `start_s` counts like keyframes, None is the layer's own
-    start (fadein) or as late as possible (fadeout).
+    Only fades have a colour and times. `start_s` is relative to the same zero as keyframes; None is
+    the layer's own start (fadein) or as late as possible (fadeout).
     """
 
     name: FilterName
@@ -51,13 +51,13 @@ class Filter:
 
     @property
     def is_fade(self) -> bool:
-        """Whether it changes with time."""
+        """Whether it changes over time."""
         return self.name in (FilterName.FADE_IN, FilterName.FADE_OUT)
 
     def span(
         self, layer_start_s: Fraction, layer_end_s: Fraction, *, zero_s: Fraction
     ) -> tuple[Fraction, Fraction]:
-        """Return from when to when a fade goes; `zero_s` is where its own times count from."""
+        """Return start and end of a fade; `zero_s` is the zero of its own times."""
         if self.start_s is not None:
             start_s = self.start_s + zero_s
         elif self.name is FilterName.FADE_IN:

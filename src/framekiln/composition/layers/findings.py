@@ -1,4 +1,4 @@
-"""What is found while a layer config is read: issues that refuse it, and warnings that do not.
+"""Findings of config parsing: issues, which reject the config, and warnings.
 
 Paths are dotted, from the top of the config: `layers.2.position.x`.
 """
@@ -9,13 +9,13 @@ from typing import Final
 
 from framekiln.kit.errors import InvalidInput
 
-# A config that is wrong everywhere is told so often enough.
+# Limits the response for a config with many errors.
 MAX_FINDINGS: Final = 200
 
 
 @dataclass(frozen=True)
 class ConfigFinding:
-    """One thing about one field; `hint` says what was probably meant."""
+    """A finding about one field; `hint` is a suggestion."""
 
     path: str
     code: str
@@ -23,13 +23,13 @@ class ConfigFinding:
     hint: str | None = None
 
     def as_json(self) -> dict[str, str]:
-        """Return the finding as it is written in answers."""
+        """Return the finding as it appears in responses."""
         found = {"path": self.path, "code": self.code, "message": self.message}
         return found if self.hint is None else {**found, "hint": self.hint}
 
 
 class InvalidConfig(InvalidInput):
-    """A layer config that cannot become a video; `issues` names every field at fault."""
+    """A layer config that cannot become a video; `issues` lists every invalid field."""
 
     def __init__(self, issues: Iterable[ConfigFinding]) -> None:
         self.issues = tuple(issues)
@@ -45,23 +45,23 @@ class InvalidConfig(InvalidInput):
 
 @dataclass
 class ConfigFindings:
-    """Collects while reading."""
+    """Collects findings during parsing."""
 
     issues: list[ConfigFinding] = field(default_factory=list)
     warnings: list[ConfigFinding] = field(default_factory=list)
 
     def add_issue(self, finding: ConfigFinding) -> None:
-        """Note what refuses the config."""
+        """Add an issue, which rejects the config."""
         if len(self.issues) < MAX_FINDINGS:
             self.issues.append(finding)
 
     def add_warning(self, finding: ConfigFinding) -> None:
-        """Note what the author should know."""
+        """Add a warning for the author."""
         if len(self.warnings) < MAX_FINDINGS:
             self.warnings.append(finding)
 
     def hint_at_warned(self, code: str, hint: str) -> None:
-        """Give issues a hint where a warning of this code tells what was meant."""
+        """Add the hint to issues at paths that also have a warning of this code."""
         warned = {each.path for each in self.warnings if each.code == code}
         self.issues = [
             replace(each, hint=hint) if each.path in warned and each.hint is None else each

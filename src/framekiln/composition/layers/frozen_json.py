@@ -1,4 +1,4 @@
-"""JSON of the author's that is kept as it is: metadata, animations, templates."""
+"""JSON of the author that is kept unchanged: metadata, animations, templates."""
 
 import json
 import math
@@ -9,19 +9,19 @@ from typing import Any, Final
 
 from framekiln.composition.layers.limits import MAX_JSON_DEPTH
 
-# Cannot be stored, or cannot be sent.
+# Characters that cannot be stored or sent.
 BROKEN_TEXT: Final = re.compile("[\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True)
 class FrozenJson:
-    """JSON of the author's, kept as text: equal texts are equal, and nobody can change it."""
+    """JSON of the author, stored as text: comparable and immutable."""
 
     text: str = "{}"
 
     @classmethod
     def of(cls, value: object) -> "FrozenJson":
-        """Freeze a value that is known to be JSON."""
+        """Freeze a valid JSON value."""
         return cls(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
     def thaw(self) -> Any:

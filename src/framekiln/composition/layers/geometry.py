@@ -1,4 +1,4 @@
-"""Where a layer is and how large: the `position` and `size` of a config."""
+"""Position and size of a layer: the `position` and `size` of a config."""
 
 import re
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ class Align(StrEnum):
 
 @dataclass(frozen=True)
 class Length:
-    """A CSS length along a box: a share of its side plus pixels."""
+    """A CSS length relative to a box: a fraction of its side plus pixels."""
 
     share: float = 0.0
     px: float = 0.0
@@ -41,7 +41,7 @@ class Length:
 
 @dataclass(frozen=True)
 class Origin:
-    """The point of a box that scale and angles leave in place."""
+    """The fixed point of a box for scale and rotation."""
 
     x: Length = Length(0.5)
     y: Length = Length(0.5)
@@ -50,12 +50,12 @@ class Origin:
 
 @dataclass(frozen=True)
 class Position:
-    """Left upper corner of the unscaled box, its place in the stack, and its turns."""
+    """The upper left corner of the unscaled box, its z-order, and its rotation."""
 
     x: float | Align = 0.0
     y: float | Align = 0.0
     is_relative: bool = False
-    """Numbers of x and y are shares of the canvas."""
+    """Whether x and y are fractions of the canvas."""
     z: float = 0.0
     angle: float = 0.0
     angle_x: float = 0.0
@@ -66,7 +66,7 @@ class Position:
 
 
 class Format(StrEnum):
-    """How media fills a box of another shape."""
+    """How media fills a box with another aspect ratio."""
 
     FIT = "fit"
     FILL = "fill"
@@ -74,7 +74,7 @@ class Format(StrEnum):
 
 
 class Flip(StrEnum):
-    """Mirrored before layout."""
+    """Applied before layout."""
 
     NONE = "none"
     X = "x"
@@ -84,7 +84,7 @@ class Flip(StrEnum):
 
 @dataclass(frozen=True)
 class Crop:
-    """What is cut off each side of the source, as shares of it."""
+    """The crop of each side of the source, as a fraction of it."""
 
     top: float = 0.0
     right: float = 0.0
@@ -94,7 +94,7 @@ class Crop:
 
 @dataclass(frozen=True)
 class Focus:
-    """What `fill` keeps in view: 0 is left or top, 1 right or bottom."""
+    """The point that `fill` keeps visible: 0 is left or top, 1 right or bottom."""
 
     x: float = 0.5
     y: float = 0.5
@@ -102,7 +102,7 @@ class Focus:
 
 @dataclass(frozen=True)
 class Size:
-    """The box of a layer; absent sides come from the content."""
+    """The box of a layer; missing sides come from the content."""
 
     width_px: float | None = None
     height_px: float | None = None
@@ -182,7 +182,7 @@ class _OriginType:
 
 
 def read_origin(text: str) -> Origin | None:
-    """Return what a CSS transform-origin of one or two values means, or None."""
+    """Return the meaning of a CSS transform-origin of one or two values, or None."""
     parts = _keyword_pair(text.lower()) or text.lower().split()
     if len(parts) == 1:
         parts = ["center", parts[0]] if parts[0] in _DOWN else [parts[0], "center"]
@@ -196,7 +196,7 @@ def read_origin(text: str) -> Origin | None:
 
 
 def _keyword_pair(text: str) -> list[str] | None:
-    # "top-left" is no CSS, but people write it.
+    # "top-left" is not valid CSS, but common.
     parts = text.strip().split("-")
     known = {*_ACROSS, *_DOWN, "center"}
     return parts if len(parts) == 2 and all(part in known for part in parts) else None

@@ -1,4 +1,4 @@
-"""The `html` of an html layer, in each of the shapes it is sent in."""
+"""The `html` of an html layer, in all accepted forms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ _PAGE: Final = Schema(
 
 @dataclass(frozen=True)
 class _PageType:
-    """`{body, styles}`, or a whole document as a string."""
+    """`{body, styles}`, or a complete document as a string."""
 
     def read(self, value: object, place: FieldContext) -> HtmlPageSource | Refused:
         value = as_filled_text(value, place)
@@ -81,7 +81,7 @@ class HtmlType:
     """The `html` object."""
 
     def read(self, value: object, place: FieldContext) -> HtmlPage | Refused:
-        """Return the page; a plain string is a whole document."""
+        """Return the page; a plain string is a complete document."""
         value = as_filled_text(value, place)
         return _HTML.read({"page": value} if isinstance(value, str) else value, place)
 
@@ -100,14 +100,14 @@ class HtmlType:
         return written
 
     def json_schema(self, definitions: Definitions) -> JsonSchema:
-        """Describe the object, or a whole document."""
+        """Describe the object, or a complete document."""
         return any_of(
             definitions.refer("HtmlPage", lambda: _HTML.json_schema(definitions)),
             _SOURCE.json_schema(definitions),
         )
 
     def loose_properties(self, definitions: Definitions) -> dict[str, JsonSchema]:
-        """Describe the fields of `html` that may also stand on the layer itself."""
+        """Describe the fields of `html` that may also be on the layer itself."""
         return _HTML.properties(definitions)
 
 
@@ -115,7 +115,7 @@ _NAMES: Final = tuple(each.name for each in _HTML.fields)
 
 
 def with_html_object(fields: Mapping[str, object]) -> dict[str, object]:
-    """Return the fields of a layer with `page`, `url` and the like moved into `html`."""
+    """Return the fields of a layer with `page`, `url` and similar ones moved into `html`."""
     loose = {name: fields[name] for name in _NAMES if fields.get(name) is not None}
     html = fields.get("html")
     if not loose or not (html is None or isinstance(html, Mapping)):

@@ -1,7 +1,7 @@
-"""Builds the JSON Schema of layer configs (draft 2020-12). Field types say what they accept.
+"""Builds the JSON Schema of layer configs (draft 2020-12) from the field types.
 
-A schema is never narrower than the reader, but for letters: words are given as they are written
-back, and read in any case.
+A schema is never stricter than the reader, except for case: the reader also accepts enumerated
+texts in other cases.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -11,16 +11,16 @@ from typing import Any, Final
 JsonSchema = dict[str, Any]
 
 EMPTY_ARRAY: Final[JsonSchema] = {"type": "array", "maxItems": 0}
-"""How some languages write an empty object."""
+"""Some languages encode an empty object like this."""
 _NULL: Final = "null"
 _LIQUID: Final[JsonSchema] = {"type": "string"}
 
 
 @dataclass
 class Definitions:
-    """The named schemas of one document; `reference` is the address of one in it.
+    """The named schemas of one document; `reference` is the URL of one in it.
 
-    In a template any value may be text that is filled in later, and text may be a number.
+    In a template, any value may be text that is filled in later, and text may be a number.
     """
 
     reference: str = "#/$defs/{name}"
@@ -28,10 +28,10 @@ class Definitions:
     named: dict[str, JsonSchema] = field(default_factory=dict)
 
     def refer(self, name: str, describe: Callable[[], JsonSchema]) -> JsonSchema:
-        """Return a reference to a named schema, which is described when first met."""
+        """Return a reference to a named schema, which is described on first use."""
         name = f"Template{name}" if self.is_template else name
         if name not in self.named:
-            self.named[name] = {}  # Known from now on: groups hold layers, which may be groups.
+            self.named[name] = {}  # Registered first: groups may contain groups.
             self.named[name] = {"title": name, **describe()}
         return {"$ref": self.reference.format(name=name)}
 
@@ -42,9 +42,9 @@ class Definitions:
         required: Sequence[Sequence[str]] = (),
         tag: Mapping[str, JsonSchema] | None = None,
     ) -> JsonSchema:
-        """Describe an object; of each of `required` one name must be there.
+        """Describe an object; one name of each of `required` must be present.
 
-        `tag` is the field that tells which of several objects it is.
+        `tag` is the field that distinguishes several objects.
         """
         tag = tag or {}
         needed = [names[0] for names in required if len(names) == 1]
@@ -62,7 +62,7 @@ class Definitions:
         return described
 
     def one_of(self, tag: str, variants: Sequence[JsonSchema]) -> JsonSchema:
-        """Describe an object whose field `tag` tells which of several it is."""
+        """Describe an object whose field `tag` selects one of several schemas."""
         if not self.is_template:
             return {"oneOf": list(variants)}
         told_later = {"type": "string", "pattern": r"\{[{%]"}
@@ -74,17 +74,17 @@ class Definitions:
         return or_null(self.filled_later(schema))
 
     def filled_later(self, schema: JsonSchema) -> JsonSchema:
-        """Describe a value that may be filled in if this is a template."""
+        """Describe a value that may be filled in later if this is a template."""
         return any_of(schema, _LIQUID) if self.is_template else schema
 
     def text(self, **limits: Any) -> JsonSchema:
-        """Describe text; in a filled template numbers and booleans are text too."""
+        """Describe text; in a filled template, numbers and booleans count as text."""
         kinds = ["string", "number", "boolean"] if self.is_template else "string"
         return {"type": kinds, **limits}
 
 
 def any_of(*schemas: JsonSchema) -> JsonSchema:
-    """Describe a value that is right by one of several schemas."""
+    """Describe a value that matches one of several schemas."""
     inner = [each["anyOf"] if set(each) == {"anyOf"} else [each] for each in schemas]
     return {"anyOf": [schema for several in inner for schema in several]}
 

@@ -1,4 +1,4 @@
-"""The fields that layers share, and the sorts of values only they have."""
+"""The fields that layers share, and the value types that only they use."""
 
 import re
 from collections.abc import Mapping
@@ -54,7 +54,7 @@ _SECONDS: Final = SecondsType()
 
 @dataclass(frozen=True)
 class IdType:
-    """A layer's name for others: a string, or a whole number made one."""
+    """The id of a layer: a string, or a whole number converted to one."""
 
     def read(self, value: object, place: FieldContext) -> str | Refused:
         """Return the id as text."""
@@ -67,7 +67,7 @@ class IdType:
         return TextType(_LONGEST_ID).read(value, place)
 
     def write(self, value: str) -> str:
-        """Return it."""
+        """Return the value."""
         return value
 
     def json_schema(self, definitions: Definitions) -> JsonSchema:
@@ -78,7 +78,7 @@ class IdType:
 
 @dataclass(frozen=True)
 class _StartType:
-    """Seconds, or `after:<id>` and `with:<id>`, with seconds added or taken away."""
+    """Seconds, or `after:<id>` and `with:<id>` plus or minus seconds."""
 
     def read(self, value: object, place: FieldContext) -> Start | Refused:
         anchored = _ANCHORED.fullmatch(value) if isinstance(value, str) else None
@@ -117,7 +117,7 @@ _TIMELINE: Final = Schema[dict[str, Any]](dict, (Field("start", "start", _StartT
 
 @dataclass(frozen=True)
 class _TimelineType:
-    """`{start}`, which is all there is."""
+    """`{start}`, its only field."""
 
     def read(self, value: object, place: FieldContext) -> Start | Refused:
         read = _TIMELINE.read(value, place)
@@ -165,10 +165,10 @@ _PLAYS: Final = IntegerType(0, 10_000)
 
 @dataclass(frozen=True)
 class LoopType:
-    """True, false, or how often."""
+    """True, false, or a number of plays."""
 
     def read(self, value: object, place: FieldContext) -> Loop | Refused:
-        """Return how often a source is played."""
+        """Return the number of plays."""
         if isinstance(value, bool):
             return Loop(None if value else 1)
         if not isinstance(value, int | float | Fraction | str):
@@ -180,13 +180,13 @@ class LoopType:
         return count if isinstance(count, Refused) else Loop(max(1, count))
 
     def write(self, value: Loop) -> Any:
-        """Return the shortest way to say it."""
+        """Return the shortest form."""
         if value.plays is None:
             return True
         return False if value.plays == 1 else value.plays
 
     def json_schema(self, definitions: Definitions) -> JsonSchema:
-        """Describe it."""
+        """Describe the value."""
         return any_of({"type": "boolean"}, _PLAYS.json_schema(definitions))
 
 
@@ -195,7 +195,7 @@ _SPEED: Final = NumberType(0.1, 10)
 
 @dataclass(frozen=True)
 class SpeedType:
-    """A rate of playing, kept exact because lengths are divided by it."""
+    """A playback rate, stored exactly because durations are divided by it."""
 
     def read(self, value: object, place: FieldContext) -> Fraction | Refused:
         """Return the rate."""
@@ -284,4 +284,4 @@ ELSEWHERE: Final[Mapping[str, str]] = {
     "fontFamily": "text.fontFamily",
     "color": "text.color",
 }
-"""Names that people write on a layer, and where they belong."""
+"""Common misplaced names on a layer, and their correct paths."""

@@ -1,4 +1,4 @@
-"""One schema per type of layer, and the array that holds them."""
+"""One schema per layer type, and the array of layers."""
 
 import uuid
 from collections.abc import Callable, Mapping
@@ -61,7 +61,7 @@ from framekiln.kit.lottie import NotLottie, lottie_facts
 from framekiln.kit.suggestions import did_you_mean
 
 _MAX_LOTTIE_BYTES: Final = 8 * 1024 * 1024
-# Ids of layers without one: the same config must give the same ids.
+# Ids of layers without one: the same config must get the same ids.
 _UNNAMED: Final = uuid.UUID("6f1d6f0e-5e0b-5b62-9a39-4b7bb3a4b2f5")
 _CAPTION_PLACE: Final = Position(x=Align.CENTER, y=0.85, is_relative=True)
 
@@ -71,7 +71,7 @@ class LayerListType:
     """The `layers` of a config, group or sequence."""
 
     def read(self, value: object, place: FieldContext) -> tuple[Layer, ...] | Refused:
-        """Return the layers in order; issues of all of them are noted."""
+        """Return the layers in order; issues of all of them are collected."""
         if not isinstance(value, list | tuple):
             place.issue("type", f"must be an array, not {json_type_name(value)}")
             return REFUSED
@@ -93,7 +93,7 @@ class LayerListType:
         return [write_layer(layer) for layer in value]
 
     def json_schema(self, definitions: Definitions) -> JsonSchema:
-        """Describe the array; how many layers there may be in all is told by the reader."""
+        """Describe the array; the reader checks the total number of layers."""
         layer = definitions.refer("Layer", lambda: _any_layer(definitions))
         return {"type": "array", "items": definitions.filled_later(layer)}
 
@@ -167,7 +167,7 @@ TYPES: Final[Mapping[type[Layer], LayerType]] = {
     schema.make: name  # type: ignore[misc]
     for name, schema in SCHEMAS.items()
 }
-# A source may be sent beside the config, and the fields of a page may stand on its layer.
+# A source may be uploaded with the config, and fields of a page may be on its layer.
 _FROM_ELSEWHERE: Final = frozenset({"file", "html"})
 _OUTSIDE_SCHEMAS: Final = frozenset({"type", "id", "when", "repeat"})
 
@@ -194,7 +194,7 @@ def read_layer(value: object, place: FieldContext) -> Layer | Refused:
 
 
 def write_layer(layer: Layer) -> dict[str, Any]:
-    """Return a layer as JSON, defaults filled in."""
+    """Return a layer as JSON, with defaults filled in."""
     kind = TYPES[type(layer)]
     return {"id": layer.id, "type": kind.value, **SCHEMAS[kind].write(layer)}
 

@@ -1,4 +1,4 @@
-"""Warnings about a film that can be made, but is probably not what its author wants."""
+"""Warnings about films that can be made, but are probably not what the author wants."""
 
 from collections.abc import Iterator
 from fractions import Fraction
@@ -13,9 +13,9 @@ from framekiln.composition.layers.transitions import Property
 from framekiln.composition.layers.values import ImageLayer, TextLayer, VideoLayer, VisualLayer
 
 _BLURRY: Final = 2.0
-"""How much a picture is enlarged before it is worth a word."""
+"""Images enlarged by more than this get a warning."""
 _LOOKS: Final = 5
-"""How often in its life a layer is looked for on the canvas."""
+"""The number of instants at which a layer is searched on the canvas."""
 
 
 def layer_warnings(film: ResolvedTimeline) -> Iterator[ConfigFinding]:

@@ -1,6 +1,6 @@
-"""Numbers as people write them in JSON, read exactly: 0.1 is a tenth.
+"""Exact numbers from JSON: 0.1 is one tenth.
 
-Times are fractions of a second on a nanosecond grid; everything that only becomes pixels is float.
+Times are fractions of a second on a nanosecond grid. Values that only affect pixels are floats.
 """
 
 import math
@@ -10,23 +10,23 @@ from typing import Final
 
 from framekiln.composition.layers.limits import TIME_STEP_S
 
-# Beyond it nothing here has a meaning, and fractions would grow without need.
+# Larger numbers have no use here, and would make fractions grow.
 LARGEST: Final = 10**12
 _NUMERIC: Final = re.compile(r"\s*[+-]?(?:\d{1,18}(?:\.\d{0,18})?|\.\d{1,18})\s*")
 
 
 def is_number(value: object) -> bool:
-    """Tell whether a JSON value is a number; booleans are none."""
+    """Whether a JSON value is a number; booleans are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def numeric_text(value: str) -> Fraction | None:
-    """Return the number that a text is, or None."""
+    """Return the number in a text, or None."""
     return Fraction(value.strip()) if _NUMERIC.fullmatch(value) else None
 
 
 def exact_number(value: object) -> Fraction | None:
-    """Return a JSON number as it was written, or None when it is infinite, absurd or no number."""
+    """Return a JSON number exactly, or None if it is infinite, too large or not a number."""
     if isinstance(value, Fraction):
         return value if abs(value) <= LARGEST else None
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -48,6 +48,6 @@ def seconds_on_grid(value: Fraction) -> Fraction:
 
 
 def as_json_number(value: Fraction | float) -> int | float:
-    """Return the shortest JSON number: whole ones without a point."""
+    """Return the shortest JSON number: whole numbers without a decimal point."""
     number = float(value)
     return int(number) if number.is_integer() else number

@@ -1,6 +1,6 @@
 """Durations and start times of layers; children are placed before their group.
 
-Times are those of the container: a group's children count from its own start.
+Times are relative to the container: children of a group count from its start.
 """
 
 from collections.abc import Sequence
@@ -35,10 +35,10 @@ SHORTEST_LOOP_S: Final = Fraction(1, 50)
 
 @dataclass(frozen=True)
 class LayerExtent:
-    """How long a layer lasts: `length_s`, or None for as long as its container.
+    """The duration of a layer: `length_s`, or None for that of its container.
 
-    Whoever has to settle the container's own length asks for `least_s`, which the layer needs, and
-    for `hint_s`, which counts only if nobody needs anything.
+    The duration of the container itself is computed from `least_s`, which the layer needs, and from
+    `hint_s`, which counts only if no layer needs a duration.
     """
 
     length_s: Fraction | None
@@ -49,7 +49,7 @@ class LayerExtent:
 
 @dataclass(frozen=True)
 class PlacedLayer:
-    """A layer at its start. `crossfade_in_s` and `_out_s` are what a sequence has made of them."""
+    """A layer at its start. `crossfade_in_s` and `_out_s` are set by a sequence."""
 
     layer: Layer
     start_s: Fraction
@@ -61,7 +61,7 @@ class PlacedLayer:
 
     @property
     def end_s(self) -> Fraction | None:
-        """When it ends, if it does so by itself."""
+        """Its end, if it does not depend on the container."""
         return None if self.extent.length_s is None else self.start_s + self.extent.length_s
 
 
@@ -73,7 +73,7 @@ class LayerPlacer:
     findings: ConfigFindings = field(default_factory=ConfigFindings)
 
     def place(self, layers: Sequence[Layer]) -> tuple[PlacedLayer, ...]:
-        """Return layers that say themselves when they begin, in their order."""
+        """Return layers with their own start times, in order."""
         placed: dict[str, PlacedLayer] = {}
         for layer in sorted_by_anchor(layers):
             alone = self._alone(layer)
@@ -81,7 +81,7 @@ class LayerPlacer:
         return tuple(placed[layer.id] for layer in layers if layer.id in placed)
 
     def place_sequence(self, layers: Sequence[Layer]) -> tuple[PlacedLayer, ...]:
-        """Return the layers of a sequence, each after the one before."""
+        """Return the layers of a sequence, each after the previous one."""
         placed: list[PlacedLayer] = []
         for number, layer in enumerate(layers):
             alone = self._alone(layer)
@@ -199,7 +199,7 @@ def _definite(window: SourceWindow) -> LayerExtent:
 
 
 def _lottie_extent(layer: LottieLayer, media_s: Fraction | None) -> LayerExtent:
-    # A trim gives the length on the timeline; the animation holds its last frame beyond its end.
+    # A trim sets the duration on the timeline; beyond its end the animation holds its last frame.
     ends = [end for end in (media_s, layer.trim.end_s) if end is not None]
     end_s = min(ends, default=None)
     if end_s is not None and end_s <= layer.trim.start_s:
@@ -223,7 +223,7 @@ def _container_extent(layer: Layer, children: tuple[PlacedLayer, ...]) -> LayerE
         return LayerExtent(None, hint_s=hint_s, window=window)
     length_s = least_s - trim.start_s
     if isinstance(layer, SequenceLayer) and children[-1].end_s is None:
-        # What comes last goes on: it would be over before its crossfade is.
+        # The last layer lasts as long as the container; its least length would cut its crossfade.
         return LayerExtent(None, length_s, hint_s, window)
     return LayerExtent(length_s, length_s, hint_s, window)
 

@@ -1,4 +1,4 @@
-"""Ready-made entrances and exits: how far a layer is moved, shrunk or covered by them."""
+"""Preset entrances and exits: their translation, scale and wipe of a layer."""
 
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -10,7 +10,7 @@ from framekiln.composition.layers.transitions import Move, Preset, Side
 
 @dataclass(frozen=True)
 class PresetOffset:
-    """What presets add to a layer. `across` and `down`: -1 is wholly out on the left or top."""
+    """The effect of presets on a layer. For `across` and `down`, -1 is fully out at left or top."""
 
     across: float = 0.0
     down: float = 0.0
@@ -19,7 +19,7 @@ class PresetOffset:
 
 
 def preset_offset_at(layer: ResolvedLayer, time_s: Fraction) -> PresetOffset:
-    """Return what the presets of a layer do at an instant; later ones add to earlier ones."""
+    """Return the effect of a layer's presets at an instant; several are combined."""
     presets = [each for each in layer.layer.transitions if isinstance(each, Preset)]
     shift = PresetOffset()
     if not presets:

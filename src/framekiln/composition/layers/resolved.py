@@ -1,6 +1,6 @@
-"""A config whose times are settled: what `resolve` makes, and what the compositor reads.
+"""A config with resolved times: the result of `resolve`, and the input of the compositor.
 
-All times are seconds of the composition, exact. Frame i is shown at i / fps; a layer is seen from
+All times are exact seconds of the composition. Frame i is shown at i / fps; a layer is visible from
 its first frame up to, not including, its end frame.
 """
 
@@ -22,7 +22,7 @@ from framekiln.timeline import Timeline
 
 @dataclass(frozen=True)
 class Dissolve:
-    """Two layers that become each other: from*(1-m) + to*m, mixed apart from what is below."""
+    """A dissolve of two layers: from*(1-m) + to*m, computed apart from the background."""
 
     from_id: str
     to_id: str
@@ -35,29 +35,29 @@ class Dissolve:
         return float(min(max(share, Fraction(0)), Fraction(1)))
 
     def holds_at(self, time_s: Fraction) -> bool:
-        """Tell whether the two are being mixed."""
+        """Whether the dissolve is active."""
         return self.start_s <= time_s < self.end_s
 
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedLayer:
-    """One layer, placed. `start_s` may be negative: what lies before zero is not shown."""
+    """One placed layer. `start_s` may be negative; the part before zero is not shown."""
 
     layer: Layer
     start_s: Fraction
     end_s: Fraction
     zero_s: Fraction
-    """Where the container's time begins; keyframes count from there."""
+    """The zero of the container's time; keyframes are relative to it."""
     first_frame: int
     end_frame: int
     fps: Fraction
     canvas: PixelSize
     window: SourceWindow
     source: str | None = None
-    """The address in use: the file, or its fallback."""
+    """The URL in use: the file, or its fallback."""
     is_placeholder: bool = False
     natural: PixelSize | None = None
-    """Of the source; of text only after it was measured."""
+    """Of the source; of text only after measurement."""
     fades: Fades = field(default=Fades())
     curves: Mapping[Property, Curve] = field(default_factory=dict)
     dissolve_in: Dissolve | None = None
@@ -72,16 +72,16 @@ class ResolvedLayer:
 
     @property
     def length_s(self) -> Fraction:
-        """How long it lasts."""
+        """Its duration."""
         return self.end_s - self.start_s
 
     @cached_property
     def frame_s(self) -> Fraction:
-        """How long a frame lasts."""
+        """The duration of a frame."""
         return 1 / self.fps
 
     def is_on_at(self, time_s: Fraction) -> bool:
-        """Tell whether one of its frames is on at an instant."""
+        """Whether one of its frames is visible at an instant."""
         return self._appears_s <= time_s < self._vanishes_s
 
     @cached_property
@@ -95,7 +95,7 @@ class ResolvedLayer:
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedTimeline:
-    """A whole film: canvas, frames, layers from bottom to top, dissolves, sounds."""
+    """A whole film: canvas, frames, layers from bottom to top, dissolves, audio."""
 
     config: LayerConfig
     dimensions: Dimensions
@@ -107,7 +107,7 @@ class ResolvedTimeline:
     warnings: tuple[ConfigFinding, ...] = ()
 
     def every_layer(self) -> list[ResolvedLayer]:
-        """Return the layers and all children, groups before what is in them."""
+        """Return the layers and all children, groups before their children."""
         found, waiting = list[ResolvedLayer](), list(reversed(self.layers))
         while waiting:
             layer = waiting.pop()

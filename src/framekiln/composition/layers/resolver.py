@@ -1,4 +1,4 @@
-"""From a config and what is known of its sources to a film whose every time is settled."""
+"""Resolves all times of a config with the facts of its sources."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -45,13 +45,13 @@ def resolve(
     measured: Mapping[str, PixelSize] | None = None,
     limits: ConfigLimits | None = None,
 ) -> ResolvedTimeline:
-    """Return the film, or raise `InvalidConfig` naming the layers that cannot be placed.
+    """Return the film, or raise `InvalidConfig` with the layers that cannot be placed.
 
-    `media` has the facts of every source by address; `measured` the sizes of texts by layer id.
+    `media` has the facts of every source by URL; `measured` the sizes of texts by layer id.
     """
     survey = LayerPlacer(media)
     placed = survey.place(config.layers)
-    # What follows from a layer that cannot be placed is not worth telling.
+    # Errors that follow from a layer that cannot be placed are not reported.
     survey.findings.raise_issues()
     dimensions = config.dimensions or _taken_over(placed, survey.findings, limits or ConfigLimits())
     duration_s = _duration(config, placed, survey.findings, limits or ConfigLimits())
@@ -79,7 +79,7 @@ def resolve(
 
 
 def _frame(time_s: Fraction, fps: Fraction) -> int:
-    # Halves go up, so that a layer ends in the frame in which its neighbour begins.
+    # Halves are rounded up, so that a layer ends in the frame in which the next one starts.
     return floor(time_s * fps + Fraction(1, 2))
 
 
@@ -124,7 +124,7 @@ def _taken_over(
 
 @dataclass(frozen=True)
 class _Container:
-    """Where layers are placed: its times in the composition, and what it does to sound."""
+    """The container of layers: its times in the composition, and its effect on audio."""
 
     zero_s: Fraction
     start_s: Fraction
@@ -137,7 +137,7 @@ class _Container:
 
 @dataclass
 class _Resolver:
-    """Resolves layers, and collects their dissolves and sounds."""
+    """Resolves layers, and collects their dissolves and audio."""
 
     fps: Fraction
     canvas: PixelSize
@@ -155,7 +155,7 @@ class _Resolver:
         return sorted(marked, key=lambda layer: _z(layer.layer))
 
     def finished_sounds(self) -> tuple[LayerAudio, ...]:
-        """Return all sounds, ducked where a layer asks for it."""
+        """Return all audio, ducked where a layer requests it."""
         spans: dict[str, list[tuple[Fraction, Fraction]]] = {}
         for sound, _ in self.sounds:
             spans.setdefault(sound.layer_id, []).append((sound.start_s, sound.end_s))
@@ -280,7 +280,7 @@ _SHADE: Final = Colour(0, 0, 0, 160)
 
 
 def watermark(dimensions: Dimensions) -> TextLayer:
-    """Return the layer, as large as the canvas wants it."""
+    """Return the watermark layer at its size for the canvas."""
     size_px = max(_SMALLEST_PX, round(min(dimensions.height_px, dimensions.width_px) * _HEIGHT))
     style = TextStyle(
         text=_TEXT,

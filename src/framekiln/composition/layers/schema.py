@@ -1,11 +1,11 @@
-"""A schema says once what an object of the config may hold; it reads, writes and describes it.
+"""A schema defines an object of the config once: it reads, writes and describes the object.
 
     Schema          an object: its fields and the value they make
     Field           one field: wire name, attribute, type, default
-    FieldType       one sort of value; the sorts are in `field_types`
-    FieldContext    where in a config something is being read, and what is known there
+    FieldType       one type of value; the types are in `field_types`
+    FieldContext    a path in the config being read, and its context
 
-Reading never stops at the first fault: a field type notes an issue and gives `REFUSED`.
+Reading does not stop at the first error: a field type adds an issue and returns `REFUSED`.
 """
 
 from collections.abc import Callable, Mapping, Set
@@ -23,16 +23,16 @@ Value = TypeVar("Value")
 
 @dataclass
 class ReadContext:
-    """One config being read."""
+    """The context of parsing one config."""
 
     limits: ConfigLimits = field(default_factory=ConfigLimits)
     reads_numeric_strings: bool = False
-    """Filled templates may hold numbers as text, and text as numbers."""
+    """Whether numbers may be text and text may be numbers, as in filled templates."""
     uploads: Mapping[str, str] = field(default_factory=dict)
-    """Sources that came with the request, by layer id; their addresses are ours and trusted."""
+    """Sources uploaded with the request, by layer id; their URLs are internal and trusted."""
     findings: ConfigFindings = field(default_factory=ConfigFindings)
     layer_ids: Set[str] = frozenset()
-    """Every id in the config, known before the first layer is read."""
+    """Every id in the config, known before the first layer is parsed."""
     layer_count: int = 0
     transition_count: int = 0
     used_ids: set[str] = field(default_factory=set)
@@ -40,38 +40,38 @@ class ReadContext:
 
 @dataclass(frozen=True)
 class FieldContext:
-    """A path in the config being read."""
+    """The context of a path in the config."""
 
     path: str
     reading: ReadContext
     depth: int = 0
-    """Of groups."""
+    """The nesting depth of groups."""
 
     def child(self, name: str | int) -> "FieldContext":
-        """Return the place of a field or item."""
+        """Return the context of a field or item."""
         return FieldContext(joined_path(self.path, name), self.reading, self.depth)
 
     def issue(self, code: str, message: str, hint: str | None = None) -> None:
-        """Refuse the config for what stands here."""
+        """Add an issue at this path, which rejects the config."""
         self.reading.findings.add_issue(ConfigFinding(self.path, code, message, hint))
 
     def warn(self, code: str, message: str, hint: str | None = None) -> None:
-        """Tell the author about what stands here."""
+        """Add a warning at this path."""
         self.reading.findings.add_warning(ConfigFinding(self.path, code, message, hint))
 
 
 class Refused:
-    """What a field type gives after it has noted an issue."""
+    """The result of a field type after it has added an issue."""
 
 
 REFUSED: Final = Refused()
 
 
 class FieldType(Protocol):
-    """One sort of value."""
+    """One type of value."""
 
     def read(self, value: object, place: FieldContext) -> Any:
-        """Return the value meant, or note an issue and return `REFUSED`. Never sees null."""
+        """Return the value, or add an issue and return `REFUSED`. Never called with null."""
 
     def write(self, value: Any) -> Any:
         """Return the value as JSON."""
@@ -92,7 +92,7 @@ class Field:
     aliases: tuple[str, ...] = ()
 
     def find(self, values: Mapping[str, object]) -> tuple[str, object]:
-        """Return the name used and the value given under it, None if there is none."""
+        """Return the name in use and its value; None if there is none."""
         for name in (self.name, *self.aliases):
             if values.get(name) is not None:
                 return name, values[name]
@@ -111,18 +111,18 @@ class Field:
 
 @dataclass(frozen=True)
 class Schema(Generic[Value]):
-    """An object of the config. `check` may look at the fields together."""
+    """An object of the config. `check` may validate fields together."""
 
     make: Callable[..., Value]
     fields: tuple[Field, ...]
     check: Callable[[Value, FieldContext], Value | Refused] | None = None
     ignored: frozenset[str] = frozenset()
-    """Names that are known and mean nothing here."""
+    """Known names without effect here."""
     elsewhere: Mapping[str, str] = field(default_factory=dict)
-    """Names that people write here and that belong elsewhere."""
+    """Common misplaced names, and their correct paths."""
 
     def read(self, value: object, place: FieldContext, **given: Any) -> Value | Refused:
-        """Return the value; `given` are attributes that no field holds."""
+        """Return the value; `given` are attributes without a field."""
         if not isinstance(value, Mapping):
             place.issue("type", f"must be an object, not {json_type_name(value)}")
             return REFUSED
@@ -134,7 +134,7 @@ class Schema(Generic[Value]):
         return self.check(made, place) if self.check else made
 
     def write(self, value: Value) -> dict[str, Any]:
-        """Return the value as JSON, defaults filled in, absent ones left out."""
+        """Return the value as JSON; defaults are filled in, absent values are omitted."""
         written: dict[str, Any] = {}
         for each in self.fields:
             found = getattr(value, each.attribute)
@@ -143,13 +143,13 @@ class Schema(Generic[Value]):
         return written
 
     def json_schema(self, definitions: Definitions) -> JsonSchema:
-        """Describe the object; one that makes a class is named after it."""
+        """Describe the object; it is named after its class, if it has one."""
         if isinstance(self.make, type) and self.make is not dict:
             return definitions.refer(self.make.__name__, lambda: self._described(definitions))
         return self._described(definitions)
 
     def properties(self, definitions: Definitions) -> dict[str, JsonSchema]:
-        """Describe the fields by every name they have."""
+        """Describe the fields under all of their names."""
         return {
             name: each.field_type.json_schema(definitions)
             for each in self.fields
@@ -158,7 +158,7 @@ class Schema(Generic[Value]):
 
     @property
     def required(self) -> list[tuple[str, ...]]:
-        """The names of fields that must be there, with their other names."""
+        """The names of required fields, with their aliases."""
         return [(each.name, *each.aliases) for each in self.fields if each.is_required]
 
     def _described(self, definitions: Definitions) -> JsonSchema:
@@ -166,7 +166,7 @@ class Schema(Generic[Value]):
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """Every name that is understood."""
+        """Every known name."""
         return frozenset(name for each in self.fields for name in (each.name, *each.aliases))
 
     def _warn_of_unknown(self, values: Mapping[str, object], place: FieldContext) -> None:
@@ -178,7 +178,7 @@ class Schema(Generic[Value]):
 def warn_unknown_field(
     name: str, place: FieldContext, *, names: frozenset[str], elsewhere: Mapping[str, str]
 ) -> None:
-    """Tell the author that a field has no effect, and which one was probably meant."""
+    """Warn that a field has no effect, with the most similar known name."""
     shown = name if len(name) <= 60 else name[:57] + "..."
     near = elsewhere.get(name) or nearest_name(name, names)
     place.child(shown).warn(
@@ -189,7 +189,7 @@ def warn_unknown_field(
 
 
 def json_type_name(value: object) -> str:
-    """Return what sort of JSON a value is, with its article."""
+    """Return the JSON type of a value, with its article."""
     if value is None:
         return "null"
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Which instant of a source is shown or heard at which instant of its layer."""
+"""Maps times of a layer to times of its source."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class SourceWindow:
-    """A part of a source, played `plays` times (None: for ever), then held at its end.
+    """A part of a source, played `plays` times (None: forever), then held at its end.
 
     Without `out_s` the source has no end: pages, stills, texts.
     """
@@ -20,7 +20,7 @@ class SourceWindow:
 
     @cached_property
     def play_s(self) -> Fraction | None:
-        """How long one play lasts on the timeline."""
+        """The duration of one play on the timeline."""
         return None if self.out_s is None else (self.out_s - self.in_s) / self.speed
 
     def at(self, own_s: Fraction, frame_s: Fraction) -> Fraction:
@@ -38,7 +38,7 @@ class SourceWindow:
     def runs(
         self, from_s: Fraction, to_s: Fraction
     ) -> Iterator[tuple[Fraction, Fraction, Fraction]]:
-        """Yield the plays between two times of the layer: own start, own end, source time."""
+        """Yield the plays between two layer times: start, end, source time."""
         if self.play_s is None:
             yield from_s, to_s, self.in_s + from_s * self.speed
             return

@@ -1,4 +1,4 @@
-"""What is known about sources: told by whoever fetched and probed them."""
+"""Facts about sources, from probes of the fetched files."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from framekiln.kit.media_kind import MediaKind
 
 @dataclass(frozen=True)
 class PixelSize:
-    """Width and height, not necessarily whole."""
+    """Width and height, not necessarily whole numbers."""
 
     width: float
     height: float
@@ -33,31 +33,31 @@ class PixelSize:
 
 @dataclass(frozen=True)
 class SourceFacts:
-    """A source that can be used. Sides are as shown: turned, with square pixels."""
+    """A usable source. Its size is as displayed: rotated, with square pixels."""
 
     kind: MediaKind
     size: PixelSize | None = None
-    """None if it has no picture."""
+    """None if it has no video."""
     duration_s: Fraction | None = None
-    """None for stills and texts, and where nobody knows."""
+    """None for stills and texts, and if it is unknown."""
     has_sound: bool = False
 
 
 @dataclass(frozen=True)
 class UnusableSource:
-    """A source that cannot be used; `code` is `asset_unreachable` or `asset_unsupported`."""
+    """An unusable source; `code` is `asset_unreachable` or `asset_unsupported`."""
 
     code: str
     message: str
 
 
 SourceFactsByUrl = Mapping[str, SourceFacts | UnusableSource]
-"""By address."""
+"""By URL."""
 
 
 @dataclass(frozen=True)
 class LayerSource:
-    """What a layer shows or plays; without `address` it needs none, or is a placeholder."""
+    """The source of a layer; without `address` none is needed, or it is a placeholder."""
 
     address: str | None
     facts: SourceFacts | None = None
@@ -65,17 +65,17 @@ class LayerSource:
 
     @property
     def size(self) -> PixelSize | None:
-        """The size it brings, if it does."""
+        """The size of the source, if it has one."""
         return self.facts.size if self.facts else None
 
     @property
     def duration_s(self) -> Fraction | None:
-        """How long it lasts, if it does."""
+        """The duration of the source, if it has one."""
         return self.facts.duration_s if self.facts else None
 
     @property
     def has_sound(self) -> bool:
-        """Whether anything can be heard."""
+        """Whether it has audio."""
         return self.facts is not None and self.facts.has_sound
 
 
@@ -85,9 +85,9 @@ _NO_SOURCE = LayerSource(None)
 def find_source(
     layer: Layer, media: SourceFactsByUrl, findings: ConfigFindings
 ) -> LayerSource | None:
-    """Return the source of a layer, or None when the layer is to be left out.
+    """Return the source of a layer, or None if the layer is to be left out.
 
-    A source that cannot be used is an issue, unless the layer says what to do then.
+    An unusable source is an issue, unless the layer defines what to do.
     """
     if isinstance(layer, LottieLayer) and layer.animation is not None:
         return LayerSource(None, _inline_facts(layer.animation))
@@ -133,7 +133,7 @@ _REMEDY = {
 
 
 def every_layer(layers: Iterable[Layer]) -> Iterator[Layer]:
-    """Yield layers and all that are in them, groups before their children."""
+    """Yield layers and all their descendants, groups before their children."""
     for layer in layers:
         yield layer
         if isinstance(layer, GroupLayer | SequenceLayer):
@@ -141,7 +141,7 @@ def every_layer(layers: Iterable[Layer]) -> Iterator[Layer]:
 
 
 def addresses_of(layer: Layer) -> list[str]:
-    """Return what a layer would fetch: its file, then its fallback."""
+    """Return the URLs that a layer would fetch: its file, then its fallback."""
     if not isinstance(
         layer, VideoLayer | AudioLayer | ImageLayer | LottieLayer | WaveformLayer | SubtitlesLayer
     ):
@@ -154,7 +154,7 @@ def addresses_of(layer: Layer) -> list[str]:
 
 
 def _unfit(layer: Layer, facts: SourceFacts) -> UnusableSource | None:
-    """Return why a layer cannot show or play this source, if it cannot."""
+    """Return why a layer cannot use this source, or None."""
     kinds = next(kinds for type_, kinds in _KINDS.items() if isinstance(layer, type_))
     if facts.kind not in kinds:
         return UnusableSource("asset_unsupported", _MISFITS[facts.kind])

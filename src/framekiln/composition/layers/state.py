@@ -1,4 +1,4 @@
-"""What a layer looks like at an instant: a pure function of the resolved layer and the time."""
+"""The state of a layer at an instant: a pure function of the resolved layer and the time."""
 
 from collections.abc import Hashable
 from copy import copy
@@ -40,12 +40,12 @@ from framekiln.composition.layers.values import (
 )
 
 _CAPTION_MARGIN: Final = 0.03
-"""Of the canvas: what is left free below captions that had to be moved."""
+"""Of the canvas: the margin below captions that had to be moved."""
 
 
 @dataclass(frozen=True)
 class DissolveState:
-    """A layer that is being mixed with another one; the weights of both add up to 1."""
+    """A layer in a dissolve with another one; the weights of both add up to 1."""
 
     partner_id: str
     weight: float
@@ -54,7 +54,7 @@ class DissolveState:
 
 @dataclass(frozen=True)
 class FilterState:
-    """A filter at an instant: `percent` as in the config, `cover` 0..1 of a fade's colour."""
+    """A filter at an instant: `percent` as in the config, `cover` is 0..1 of a fade's colour."""
 
     name: FilterName
     percent: float
@@ -64,21 +64,21 @@ class FilterState:
 
 @dataclass(frozen=True, kw_only=True)
 class LayerState:
-    """One layer at one instant. Pixels are those of the canvas, before scale and turns."""
+    """One layer at one instant. Pixels are those of the canvas, before scale and rotation."""
 
     is_visible: bool
     source_s: Fraction
-    """Which instant of the source; for pages, texts and stills the time since their start."""
+    """The source time; for pages, texts and stills the time since their start."""
     x: float = 0.0
     y: float = 0.0
     width: float = 0.0
     height: float = 0.0
     content: Rect = WHOLE
-    """Where in the box the source is drawn, in pixels of the box."""
+    """The area of the source in the box, in pixels of the box."""
     crop: Rect = WHOLE
-    """Which part of the source, in shares of it."""
+    """The visible part of the source, as fractions of it."""
     reveal: Rect = WHOLE
-    """Which part of the box is seen, in shares of it: wipes."""
+    """The visible part of the box, as fractions of it: wipes."""
     scale: float = 1.0
     angle: float = 0.0
     angle_x: float = 0.0
@@ -88,28 +88,28 @@ class LayerState:
     """In pixels of the box."""
     perspective_px: float = 0.0
     opacity: float = 1.0
-    """Fades included, but not the weight of a dissolve."""
+    """Includes fades, but not the weight of a dissolve."""
     blur_px: float = 0.0
     filters: tuple[FilterState, ...] = ()
     dissolve: DissolveState | None = None
 
     def moved_to(self, source_s: Fraction, *, is_visible: bool) -> "LayerState":
-        """Return the same look at another instant; what was worked out about it stays known."""
+        """Return the same state at another instant; cached properties stay valid."""
         other = copy(self)
-        # Not yet seen by anybody: still ours to write.
+        # The new object is not shared yet, so it may still be modified.
         object.__setattr__(other, "source_s", source_s)
         object.__setattr__(other, "is_visible", is_visible)
         return other
 
     @cached_property
     def picture_key(self) -> Hashable:
-        """All that the layer's own picture depends on, beside what is drawn in it."""
+        """Everything that the layer's own picture depends on, except for the source image."""
         box = (self.width, self.height, self.content, self.crop, self.reveal)
         return (box, self.filters, self.blur_px)
 
     @cached_property
     def matrix(self) -> Matrix:
-        """From pixels of the box to pixels of the canvas."""
+        """The matrix from pixels of the box to pixels of the canvas."""
         return transform_matrix(
             Transform(
                 self.x,
@@ -130,7 +130,7 @@ def state_at(
 ) -> LayerState:
     """Return the state of a layer at an instant of the composition.
 
-    `content` is the size of what will be drawn, where only the drawer knows it: text, captions.
+    `content` is the size of the drawn content, if only the painter knows it: text, captions.
     """
     state = LayerState(
         is_visible=layer.is_on_at(time_s) and layer.layer.is_visible,
@@ -192,7 +192,7 @@ def _boxed(layer: ResolvedLayer, time_s: Fraction, content: PixelSize | None) ->
 
 
 def _lifted(top: float, height: float, whole: float) -> float:
-    """Return where captions stand: those that would go over the lower edge are moved up."""
+    """Return the position of captions; those that would cross the lower edge are moved up."""
     if top + height <= whole or top >= whole:
         return top
     return max(0.0, whole * (1 - _CAPTION_MARGIN) - height)
@@ -210,7 +210,7 @@ def _sized(layer: ResolvedLayer, time_s: Fraction) -> Size:
 
 
 def _side(layer: ResolvedLayer, which: Property, time_s: Fraction) -> float:
-    # A box of no width has no content; a thousandth of a pixel is not seen either.
+    # A box of no width has no content; a thousandth of a pixel is not visible either.
     return max(0.001, layer.curves[which].at(time_s - layer.zero_s))
 
 
@@ -237,7 +237,7 @@ def _box(layer: ResolvedLayer, size: Size, content: PixelSize | None) -> LayoutB
 
 
 def estimated_text_size(layer: ResolvedLayer) -> PixelSize:
-    """Return the room that text may take before anybody has measured it: one line of it."""
+    """Return an estimate of a text's size before it is measured: one line of it."""
     value, canvas = layer.layer, layer.canvas
     if isinstance(value, TextLayer):
         style = value.text
@@ -248,7 +248,7 @@ def estimated_text_size(layer: ResolvedLayer) -> PixelSize:
 
 
 def text_wrap_px(layer: ResolvedLayer) -> float:
-    """Return the width at which a text without a width of its own wraps."""
+    """Return the wrap width of a text without a width of its own."""
     value, canvas = layer.layer, layer.canvas
     assert isinstance(value, VisualLayer)
     if isinstance(value, SubtitlesLayer):
@@ -277,7 +277,7 @@ def _shifted(state: LayerState, shift: PresetOffset, canvas: PixelSize) -> Layer
 
 
 def _way(share: float, edge: float, side: float, whole: float) -> float:
-    """Return how far out a slide is: -1 is just beyond the near edge, 1 beyond the far one."""
+    """Return the offset of a slide: -1 is just beyond the near edge, 1 beyond the far one."""
     return share * (edge + side) if share < 0 else share * (whole - edge)
 
 

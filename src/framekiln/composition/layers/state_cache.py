@@ -1,4 +1,4 @@
-"""A layer's states for whoever asks often: what stands still is worked out once."""
+"""A cache of a layer's states: static states are computed once."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ Span = tuple[Fraction, Fraction]
 
 
 class LayerStateCache:
-    """`at` gives what `state_at` gives. One per layer, kept by the one who draws it."""
+    """`at` returns the same as `state_at`. One per layer, owned by its painter."""
 
     def __init__(self, layer: ResolvedLayer, content: PixelSize | None = None) -> None:
         self.layer = layer
@@ -33,7 +33,7 @@ class LayerStateCache:
         return state_reused_at(self._kept[number], self.layer, time_s)
 
     def is_animated_at(self, time_s: Fraction) -> bool:
-        """Tell whether anything but its source may differ from one frame to the next."""
+        """Whether anything except its source may differ between frames."""
         return any(start <= time_s < end for start, end in self._moving)
 
 

@@ -1,4 +1,4 @@
-"""How text, captions, waveforms and shapes look. All lengths are pixels."""
+"""Styles of text, captions, waveforms and shapes. All lengths are pixels."""
 
 import re
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ class FontStyle(StrEnum):
 
 
 class TextAlign(StrEnum):
-    """How lines stand in their block."""
+    """The alignment of lines in their block."""
 
     LEFT = "left"
     CENTER = "center"
@@ -39,7 +39,7 @@ class TextAlign(StrEnum):
 
 
 class Across(StrEnum):
-    """A horizontal place."""
+    """A horizontal position."""
 
     LEFT = "left"
     CENTER = "center"
@@ -47,7 +47,7 @@ class Across(StrEnum):
 
 
 class Down(StrEnum):
-    """A vertical place."""
+    """A vertical position."""
 
     TOP = "top"
     CENTER = "center"
@@ -60,12 +60,12 @@ class TextFit(StrEnum):
     NONE = "none"
     SHRINK = "shrink"
     GROW = "grow"
-    """As large as the box allows, smaller if need be."""
+    """As large as the box allows; smaller if necessary."""
 
 
 @dataclass(frozen=True)
 class TextPosition:
-    """Where a block of text stands in a larger box."""
+    """The position of a block of text in a larger box."""
 
     x: Across = Across.LEFT
     y: Down = Down.TOP
@@ -121,7 +121,7 @@ class TextStyle:
 
 
 class WaveStyle(StrEnum):
-    """How sound is drawn."""
+    """How audio is drawn."""
 
     BARS = "bars"
     BARS_VERTICAL = "barsVertical"
@@ -155,7 +155,7 @@ class SubtitleStyle:
 
 
 class ShapeKind(StrEnum):
-    """What is drawn into the box."""
+    """The shape in the box."""
 
     RECT = "rect"
     ELLIPSE = "ellipse"
@@ -254,7 +254,7 @@ _LINES: Final = ListType(TextType(MAX_TEXT_CHARS), 1000)
 
 @dataclass(frozen=True)
 class TextStyleType:
-    """The `text` object; `lines` may stand for a text with line breaks."""
+    """The `text` object; `lines` may replace a text with line breaks."""
 
     def read(self, value: object, place: FieldContext) -> TextStyle | Refused:
         """Return the style."""

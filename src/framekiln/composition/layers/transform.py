@@ -1,7 +1,7 @@
 """From the pixels of a layer's box to the pixels of the canvas: one 3x3 matrix.
 
-Content is scaled and spun, then tilted, about the origin: what CSS does with
-`rotateX() rotateY() rotateZ() scale()` and a transform-origin. Angles are clockwise.
+Content is scaled and rotated, then tilted, about the origin, like CSS `rotateX() rotateY()
+rotateZ() scale()` with a transform-origin. Angles are clockwise.
 """
 
 import math
@@ -13,7 +13,7 @@ Matrix = tuple[tuple[float, float, float], tuple[float, float, float], tuple[flo
 
 @dataclass(frozen=True)
 class Transform:
-    """Everything but the box itself."""
+    """Everything except for the box itself."""
 
     x: float
     y: float
@@ -34,7 +34,7 @@ def transform_matrix(turn: Transform) -> Matrix:
     sz, cz = math.sin(spin) * turn.scale, math.cos(spin) * turn.scale
     sx, cx = math.sin(tilt_x), math.cos(tilt_x)
     sy, cy = math.sin(tilt_y), math.cos(tilt_y)
-    # Where the plane's two directions go: columns of Rx Ry Rz S. The third one starts at zero.
+    # The images of the plane's two axes: columns of Rx Ry Rz S. The third coordinate is zero.
     across = (cy * cz, cx * sz + sx * sy * cz, sx * sz - cx * sy * cz)
     down = (-cy * sz, cx * cz - sx * sy * sz, sx * cz + cx * sy * sz)
     depth = 0.0 if turn.perspective_px <= 0 else -1 / turn.perspective_px
@@ -57,7 +57,7 @@ def transform_matrix(turn: Transform) -> Matrix:
 
 
 def map_point(matrix: Matrix, x: float, y: float) -> tuple[float, float]:
-    """Return where a point of the box is on the canvas."""
+    """Return the position of a point of the box on the canvas."""
     across, down, by = (row[0] * x + row[1] * y + row[2] for row in matrix)
     # On the horizon a point is infinitely far away.
     return (across / by, down / by) if by > 1e-12 else (math.inf, math.inf)

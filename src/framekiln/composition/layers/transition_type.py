@@ -1,7 +1,7 @@
-"""The `transitions` of a layer. Both published shapes are read.
+"""The `transitions` of a layer. Both published formats are accepted.
 
-`{type, options: {...}}` and the older `{type, duration, options?}` become the same values;
-kenBurns becomes the keyframes it stands for.
+`{type, options: {...}}` and the older `{type, duration, options?}` become the same values; kenBurns
+becomes its keyframes.
 """
 
 from collections.abc import Iterable, Mapping
@@ -121,7 +121,7 @@ class TransitionsType:
         return tuple(transition for several in found for transition in several)
 
     def write(self, value: tuple[Transition, ...]) -> list[dict[str, Any]]:
-        """Return the array, in the newer shape."""
+        """Return the array, in the newer format."""
         return _TRANSITIONS.write(value)
 
     def json_schema(self, definitions: Definitions) -> JsonSchema:
@@ -299,7 +299,7 @@ def _any_transition(definitions: Definitions) -> JsonSchema:
 
 
 def _variant(names: Iterable[str], schema: Schema[Any], definitions: Definitions) -> JsonSchema:
-    """Describe a transition; its fields stand in `options`, or beside `type`."""
+    """Describe a transition; its fields are in `options`, or next to `type`."""
     fields = schema.properties(definitions)
     options = any_of(definitions.object_of(fields), EMPTY_ARRAY)
     needed = ", ".join(name for name, *_ in schema.required)

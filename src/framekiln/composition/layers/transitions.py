@@ -1,4 +1,4 @@
-"""Transitions as values: fades, keyframes and ready-made entrances."""
+"""Transitions as values: fades, keyframes and preset entrances."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,7 +8,7 @@ from framekiln.composition.layers.easing import LINEAR, Easing
 
 
 class Property(StrEnum):
-    """What keyframes can move."""
+    """Properties that keyframes can change."""
 
     X = "x"
     Y = "y"
@@ -24,7 +24,7 @@ class Property(StrEnum):
 
 
 class Side(StrEnum):
-    """Where an entrance comes from, or an exit goes to."""
+    """The side that an entrance comes from, or an exit goes to."""
 
     LEFT = "left"
     RIGHT = "right"
@@ -33,7 +33,7 @@ class Side(StrEnum):
 
 
 class Move(StrEnum):
-    """A ready-made way in or out."""
+    """The type of an entrance or exit."""
 
     SLIDE = "slide"
     WIPE = "wipe"
@@ -42,7 +42,7 @@ class Move(StrEnum):
 
 @dataclass(frozen=True)
 class Fade:
-    """Linear alpha, and sound unless `fades_sound` is off, at the start or end of a layer."""
+    """A linear fade of alpha at the start or end of a layer, and of audio if `fades_sound`."""
 
     is_in: bool
     duration_s: Fraction

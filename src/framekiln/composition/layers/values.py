@@ -1,6 +1,6 @@
-"""A layer config as values: what `read_config` makes. All defaults are filled in.
+"""A layer config as values: the result of `read_config`. All defaults are filled in.
 
-Times are exact seconds. `path` says where in the config a layer stood, `layers.2`.
+Times are exact seconds. `path` is the path of a layer in the config, such as `layers.2`.
 """
 
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ from framekiln.composition.layers.transitions import Transition
 
 
 class LayerType(StrEnum):
-    """The kinds of layers."""
+    """The layer types."""
 
     VIDEO = "video"
     AUDIO = "audio"
@@ -39,7 +39,7 @@ class LayerType(StrEnum):
 
 
 class OnError(StrEnum):
-    """What becomes of a film when the source of a layer cannot be used."""
+    """What to do when the source of a layer cannot be used."""
 
     FAIL = "fail"
     SKIP = "skip"
@@ -47,7 +47,7 @@ class OnError(StrEnum):
 
 
 class Anchor(StrEnum):
-    """What a start given by another layer counts from."""
+    """The reference point of a start relative to another layer."""
 
     AFTER = "after"
     WITH = "with"
@@ -55,7 +55,7 @@ class Anchor(StrEnum):
 
 @dataclass(frozen=True)
 class Start:
-    """When a layer begins: `at_s`, counted from zero or from another layer's end or start."""
+    """The start of a layer: `at_s`, relative to zero or to another layer's end or start."""
 
     at_s: Fraction = Fraction(0)
     anchor: Anchor | None = None
@@ -64,7 +64,7 @@ class Start:
 
 @dataclass(frozen=True)
 class Trim:
-    """The part of a source that is used: up to `end_s`, a point of the source, not a length."""
+    """The used part of a source: up to `end_s`, a time of the source, not a duration."""
 
     start_s: Fraction = Fraction(0)
     end_s: Fraction | None = None
@@ -72,7 +72,7 @@ class Trim:
 
 @dataclass(frozen=True)
 class Duck:
-    """Lower a layer's sound by `amount` (1 is silence) while any of the others sounds."""
+    """Lower a layer's audio by `amount` (1 is silence) while any of the others is audible."""
 
     under: tuple[str, ...]
     amount: float = 0.7
@@ -88,7 +88,7 @@ class LayerSound:
 
 @dataclass(frozen=True)
 class Loop:
-    """How often a source is played; `plays` None is until the end of the composition."""
+    """The number of plays of a source; `plays` None is until the end of the composition."""
 
     plays: int | None = 1
 
@@ -104,7 +104,7 @@ class ChromaKey:
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """What every layer has."""
+    """Fields of every layer."""
 
     path: str
     id: str
@@ -128,7 +128,7 @@ class VisualLayer(Layer):
 
 @dataclass(frozen=True, kw_only=True)
 class VideoLayer(VisualLayer):
-    """A moving picture with its sound."""
+    """A video with its audio."""
 
     file: str
     fallback_file: str | None = None
@@ -142,7 +142,7 @@ class VideoLayer(VisualLayer):
 
 @dataclass(frozen=True, kw_only=True)
 class AudioLayer(Layer):
-    """A sound."""
+    """An audio file."""
 
     file: str
     fallback_file: str | None = None
@@ -153,7 +153,7 @@ class AudioLayer(Layer):
 
 @dataclass(frozen=True, kw_only=True)
 class ImageLayer(VisualLayer):
-    """A picture, still or animated."""
+    """An image, still or animated."""
 
     file: str
     fallback_file: str | None = None
@@ -169,7 +169,7 @@ class TextLayer(VisualLayer):
 
 @dataclass(frozen=True)
 class HtmlPage:
-    """What an html layer shows: `body` with `styles`, a whole `document`, or the page at `url`."""
+    """The content of an html layer: `body` with `styles`, a complete `document`, or a `url`."""
 
     body: str | None = None
     styles: str | None = None
@@ -189,7 +189,7 @@ class HtmlLayer(VisualLayer):
 
 @dataclass(frozen=True, kw_only=True)
 class LottieLayer(VisualLayer):
-    """A vector animation: its JSON itself, or a file of it. Holds its last frame."""
+    """A vector animation: its JSON, or a file of it. Holds its last frame."""
 
     animation: FrozenJson | None = None
     file: str | None = None
@@ -199,7 +199,7 @@ class LottieLayer(VisualLayer):
 
 @dataclass(frozen=True, kw_only=True)
 class WaveformLayer(VisualLayer):
-    """A drawn sound: of `file`, or of the whole mix. It is not heard."""
+    """The waveform of `file`, or of the whole mix. It is not audible."""
 
     file: str | None = None
     fallback_file: str | None = None
@@ -217,7 +217,7 @@ class SubtitlesLayer(VisualLayer):
 
 @dataclass(frozen=True, kw_only=True)
 class FilterLayer(Layer):
-    """Changes everything below it; of `position` only z counts."""
+    """Changes everything below it; only z of `position` has an effect."""
 
     filter: Filter
     position: Position = field(default=Position())
@@ -225,7 +225,7 @@ class FilterLayer(Layer):
 
 @dataclass(frozen=True, kw_only=True)
 class GroupLayer(VisualLayer):
-    """Layers composed on a canvas of their own, then placed like one picture."""
+    """Layers composited on their own canvas, then placed as one image."""
 
     layers: tuple[Layer, ...] = ()
 
@@ -245,7 +245,7 @@ class ShapeLayer(VisualLayer):
 
 
 class Extension(StrEnum):
-    """What the output is."""
+    """The output format."""
 
     MP4 = "mp4"
     GIF = "gif"
@@ -257,12 +257,12 @@ class Extension(StrEnum):
 
     @property
     def is_still(self) -> bool:
-        """Whether the output is one picture."""
+        """Whether the output is one image."""
         return self in (Extension.JPG, Extension.PNG, Extension.WEBP)
 
 
 class Quality(StrEnum):
-    """How much care the encoder takes."""
+    """The encoder quality."""
 
     DRAFT = "draft"
     STANDARD = "standard"
@@ -289,7 +289,7 @@ class Font:
 
 @dataclass(frozen=True)
 class MixSettings:
-    """The `audio` of a config; `target_lufs` counts only when normalizing."""
+    """The `audio` of a config; `target_lufs` has an effect only with normalization."""
 
     normalize: bool = False
     target_lufs: float = -16.0
@@ -308,7 +308,7 @@ class OutputSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class LayerConfig:
-    """A whole config. Without `dimensions` or `duration_s` the layers decide."""
+    """A whole config. Without `dimensions` or `duration_s`, the layers decide."""
 
     background: Colour = BLACK
     dimensions: Dimensions | None = None

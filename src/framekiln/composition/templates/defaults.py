@@ -1,4 +1,4 @@
-"""Values for inputs that a caller left out. Default values may themselves name other inputs."""
+"""Default values of inputs that a caller omitted. They may refer to other inputs."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,9 +15,9 @@ def fill_defaults(
     *,
     given: Mapping[str, Any] | None = None,
 ) -> tuple[dict[str, Any], list[ConfigFinding]]:
-    """Return a value for every name: given, by default, or null; and what is wrong with defaults.
+    """Return a value for every name (given, default, or null) and the errors of defaults.
 
-    What was given is never filled in: a caller's data cannot hold placeholders.
+    Given values are never filled in: a caller's data cannot contain placeholders.
     """
     values: dict[str, Any] = {**dict.fromkeys(names), **(given or {})}
     waiting = {name: value for name, value in defaults.items() if name not in (given or {})}
@@ -43,7 +43,7 @@ def _needs(value: Any) -> set[str]:
         try:
             needed |= parse(text).names
         except TemplateLiquidError:
-            continue  # Told when it is filled.
+            continue  # Reported when it is filled.
     return needed
 
 

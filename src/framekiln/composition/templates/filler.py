@@ -1,7 +1,7 @@
-"""A template's config with data put in: string leaf by string leaf, never as raw JSON text.
+"""Fills data into a template's config, one string at a time, never as raw JSON text.
 
-`when` on a layer decides whether it stays, `repeat` makes one layer per item of a list, with `item`
-and `index` in scope. Values are put in once and not looked at again: data cannot hold templates.
+`when` decides whether a layer is kept. `repeat` makes one layer per item of a list, with `item` and
+`index` in scope. Values are inserted once and not parsed again: data cannot contain templates.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _MAX_FILLED_CHARS: Final = 8 * MAX_TEXT_CHARS
 
 @dataclass
 class TemplateFiller:
-    """Fills one config. Faults are collected, and what they stand in becomes null."""
+    """Fills one config. Errors are collected, and the values with errors become null."""
 
     known: frozenset[str]
     issues: list[ConfigFinding] = field(default_factory=list)
@@ -35,7 +35,7 @@ class TemplateFiller:
     char_count: int = 0
 
     def fill(self, value: Any, values: Mapping[str, Any], path: str = "") -> Any:
-        """Return a value of the config with everything in it filled in."""
+        """Return a value of the config with all of its placeholders filled."""
         if isinstance(value, str):
             return self._fill_text(value, values, path)
         if isinstance(value, Mapping):

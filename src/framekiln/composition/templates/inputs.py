@@ -1,4 +1,4 @@
-"""The inputs of a template: their rules, and the check of data against them."""
+"""The inputs of a template: their rules, and the validation of data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ _NUMERIC: Final = ("numeric", "integer", "decimal", "multiple_of")
 
 @dataclass(frozen=True)
 class RemoteCheck:
-    """What of a rule can only be told by asking the network, for whoever may."""
+    """A rule that needs a network request to check."""
 
     path: str
     """Of the value: `data.source`."""
@@ -27,7 +27,7 @@ class RemoteCheck:
 
 @dataclass(frozen=True)
 class Inputs:
-    """Rules by name; names may be dotted, with stars for the items of lists."""
+    """Rules by name; names may be dotted, with `*` for the items of lists."""
 
     rules: Mapping[str, tuple[Rule, ...]]
 
@@ -39,14 +39,14 @@ class Inputs:
 
 @dataclass(frozen=True)
 class DataCheck:
-    """What was found in data, and what is left to ask."""
+    """The errors of data, and the checks that need the network."""
 
     issues: tuple[ConfigFinding, ...] = ()
     remote: tuple[RemoteCheck, ...] = ()
 
 
 def read_inputs(value: object) -> tuple[Inputs, list[ConfigFinding]]:
-    """Return the inputs of a template and everything wrong with them."""
+    """Return the inputs of a template and all errors in them."""
     if isinstance(value, list) and not value:
         value = {}
     if not isinstance(value, Mapping):
@@ -69,7 +69,7 @@ def read_inputs(value: object) -> tuple[Inputs, list[ConfigFinding]]:
 def check_data(
     inputs: Inputs, data: Mapping[str, Any], *, root: str = "data", with_presence: bool = True
 ) -> DataCheck:
-    """Return what the rules say about data; presence rules may be left out, for defaults."""
+    """Return the errors of data; presence rules may be skipped, for defaults."""
     issues: list[ConfigFinding] = []
     remote: list[RemoteCheck] = []
     for name, rules in inputs.rules.items():
@@ -112,6 +112,6 @@ def _runs(rule: Rule, subject: RuleSubject, names: set[str], *, with_presence: b
     if not subject.is_present:
         return False
     if subject.value is None:
-        # Null without `nullable` is wrong for any other rule, unless presence was told already.
+        # Null without `nullable` violates any other rule, unless a presence error was reported.
         return "nullable" not in names
     return not (isinstance(subject.value, str) and not subject.value.strip())

@@ -1,8 +1,9 @@
-"""Liquid, locked in: no other templates, no clock, few tags and filters, bounded work.
+"""A restricted Liquid: no other templates, no clock, few tags and filters, bounded work.
 
-With its filters the only module that knows python-liquid, which takes long to import: `liquid_text`
-imports this one when there is something to parse. A text is parsed once (`parse`), then either
-rendered or, when it is nothing but one placeholder, evaluated so that its value keeps its type.
+This module and its filters alone import python-liquid, which is slow to import: `liquid_text`
+imports this module when there is something to parse. A text is parsed once (`parse`), then
+rendered. A text that is only one placeholder is evaluated instead, so that its value keeps its
+type.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,7 +32,7 @@ _NUMBER_FILTERS: Final = ("round", "ceil", "floor", "plus", "minus", "times", "d
 
 
 class _Missing(liquid.FalsyStrictUndefined):
-    """Refused when printed, but false in a condition and replaceable by `default`."""
+    """An error when printed, but false in a condition and replaceable by `default`."""
 
     force_liquid_default = True
     __hash__ = liquid.FalsyStrictUndefined.__hash__
@@ -71,7 +72,7 @@ class LiquidText:
 
     @property
     def names(self) -> frozenset[str]:
-        """The names it takes from outside, without what follows their first point."""
+        """The names of variables that it needs, up to their first dot."""
         return frozenset(self.template.analyze(include_partials=False).globals)
 
     @property
@@ -82,7 +83,7 @@ class LiquidText:
     def fill(self, values: Mapping[str, Any]) -> Any:
         """Return the text with its placeholders replaced.
 
-        Nothing but one placeholder gives the value itself: a number stays a number.
+        A text that is only one placeholder returns the value itself: a number stays a number.
         """
         nodes = self.template.nodes
         try:
@@ -126,7 +127,7 @@ def _fault(error: LiquidError) -> TemplateLiquidError:
 
 
 def _plain(value: object) -> Any:
-    """Return a value of Liquid as JSON."""
+    """Return a Liquid value as JSON."""
     if is_undefined(value):
         raise TemplateLiquidError("unknown_input", "holds a name without a value")
     if isinstance(value, Decimal):

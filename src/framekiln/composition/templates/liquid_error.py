@@ -1,4 +1,4 @@
-"""The error of texts that are not Liquid or cannot be rendered."""
+"""The error of texts that are not valid Liquid or cannot be rendered."""
 
 from typing import Final
 
@@ -6,7 +6,7 @@ MAX_TEXT_CHARS: Final = 1_000_000
 
 
 class TemplateLiquidError(Exception):
-    """A text that is no Liquid, or that cannot be rendered; `code` is that of an issue."""
+    """A text that is not valid Liquid, or that cannot be rendered; `code` is that of an issue."""
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

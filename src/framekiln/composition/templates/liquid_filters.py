@@ -16,7 +16,7 @@ _DATE_FORMAT: Final = re.compile(r"(?:[^%]|%-?[a-zA-Z%]){0,200}", re.DOTALL)
 
 
 def bounded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the filter with its arguments and result kept within bounds."""
+    """Return the filter with limits for its arguments and result."""
 
     @functools.wraps(function)
     def run(value: Any, *arguments: Any, **options: Any) -> Any:
@@ -31,9 +31,9 @@ def bounded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def date(value: Any, written_as: Any = "%Y-%m-%d") -> str:
-    """Return a date in another form.
+    """Return a date in another format.
 
-    Only whole ISO 8601 dates and seconds since 1970 are read: anything less would have to be
+    Only complete ISO 8601 dates and seconds since 1970 are accepted. Others would have to be
     completed from the clock, and the same data would not give the same video.
     """
     if is_undefined(value):

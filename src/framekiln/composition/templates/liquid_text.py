@@ -1,6 +1,6 @@
-"""Texts with Liquid in them: which do, and how they are parsed.
+"""Detects and parses texts that contain Liquid.
 
-Most texts have none, so the library behind `liquid_engine` is imported with the first that has.
+Most texts have none, so the library behind `liquid_engine` is imported on first use.
 """
 
 import re
@@ -13,7 +13,7 @@ _MAY_HOLD_LIQUID: Final = re.compile(r"\{\{|\{%")
 
 
 def holds_liquid(text: str) -> bool:
-    """Tell whether a text has anything to fill in."""
+    """Whether a text contains Liquid."""
     return _MAY_HOLD_LIQUID.search(text) is not None
 
 

@@ -1,8 +1,8 @@
-"""Regular expressions that take time in proportion to the text, whatever the pattern.
+"""Regular expressions in linear time, whatever the pattern.
 
-Patterns of templates come from strangers and meet data from strangers; a backtracking matcher could
-be kept busy for years. RE2 follows all ways through a pattern at once instead. What cannot be done
-that way (looking around, going back to a group) is refused when the template is created.
+Both the patterns of templates and the data are untrusted, and a backtracking matcher could run for
+years. RE2 follows all paths through a pattern at once instead. Patterns that RE2 does not support
+(lookaround, backreferences) are rejected when the template is created.
 """
 
 import re
@@ -11,12 +11,12 @@ from typing import Final
 import re2  # type: ignore[import-untyped]
 
 MAX_SUBJECT_CHARS: Final = 5_000
-# Both time and memory of a search grow with the size of the program that a pattern becomes.
-# This much has room for a hundred letters of any script; the worst pattern we found that fits
-# took half a second of computing for the longest text.
+# Time and memory of a search grow with the size of the compiled program. This limit allows a
+# hundred letters of any script; the worst pattern we found below it took half a second of CPU time
+# for the longest text.
 _PROGRAM_BYTES: Final = 2 << 20
 
-# `u` changes nothing: all text is Unicode here.
+# `u` has no effect: all text is Unicode.
 _FLAGS: Final = {"i": "i", "s": "s", "m": "m", "u": ""}
 _DELIMITED: Final = re.compile(r"([/#~!@%])(.*)\1([a-zA-Z]*)", re.DOTALL)
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)", re.DOTALL)
@@ -24,7 +24,7 @@ _LONE_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 
 class UnusablePattern(ValueError):
-    """A pattern that is none, or that cannot be matched in bounded time."""
+    """A pattern that is invalid, or that cannot be matched in bounded time."""
 
 
 class Pattern:
@@ -55,7 +55,7 @@ class Pattern:
             raise UnusablePattern(_told(error)) from None
 
     def search(self, text: str) -> bool:
-        """Tell whether the pattern is found anywhere in the text."""
+        """Whether the pattern is found anywhere in the text."""
         return self._compiled.search(_encodable(text)) is not None
 
 
@@ -66,7 +66,7 @@ def _as_re2_writes_it(escape: re.Match[str]) -> str:
 
 
 def _encodable(text: str) -> str:
-    """Return the text without halves of characters, which JSON can spell and UTF-8 cannot."""
+    """Return the text without lone surrogates, which JSON can contain and UTF-8 cannot."""
     return _LONE_SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text)
 
 

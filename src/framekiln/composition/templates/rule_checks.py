@@ -1,4 +1,4 @@
-"""What each rule asks of a value. Only presence rules ever see one that is not there."""
+"""The checks of the rules. Only presence rules are called with absent values."""
 
 import ipaddress
 import json
@@ -55,7 +55,7 @@ def filled_if_present(subject: RuleSubject, _words: Words) -> bool:
 
 
 def required_if(subject: RuleSubject, words: Words) -> bool:
-    """Filled when another input has one of the values."""
+    """Filled if another input has one of the values."""
     other = subject.other(words[0])
     return subject.is_filled or not (other.is_present and _text(other.value) in words[1:])
 
@@ -67,12 +67,12 @@ def required_unless(subject: RuleSubject, words: Words) -> bool:
 
 
 def required_with(subject: RuleSubject, words: Words) -> bool:
-    """Filled when any of the others is."""
+    """Filled if any of the others is."""
     return subject.is_filled or not any(subject.other(word).is_filled for word in words)
 
 
 def required_without(subject: RuleSubject, words: Words) -> bool:
-    """Filled when any of the others is not."""
+    """Filled if any of the others is not."""
     return subject.is_filled or all(subject.other(word).is_filled for word in words)
 
 
@@ -92,7 +92,7 @@ def is_integer(subject: RuleSubject, _words: Words) -> bool:
 
 
 def is_boolean(subject: RuleSubject, _words: Words) -> bool:
-    """True, false, and the ways forms send them."""
+    """True, false, and their encodings in forms."""
     value = subject.value
     return isinstance(value, bool) or value in (0, 1, "0", "1", "true", "false")
 
@@ -123,7 +123,7 @@ def is_date(subject: RuleSubject, _words: Words) -> bool:
 
 
 def has_date_format(subject: RuleSubject, words: Words) -> bool:
-    """A date in a format of letters: Y-m-d H:i:s."""
+    """A date in a format such as Y-m-d H:i:s."""
     pattern = "".join(_DATE_PARTS.get(letter, re.escape(letter)) for letter in words[0])
     return isinstance(subject.value, str) and re.fullmatch(pattern, subject.value) is not None
 
@@ -139,7 +139,7 @@ def at_most(subject: RuleSubject, words: Words) -> bool:
 
 
 def between(subject: RuleSubject, words: Words) -> bool:
-    """Both bounds included."""
+    """Within both bounds, inclusive."""
     return at_least(subject, words[:1]) and at_most(subject, words[1:])
 
 
@@ -173,7 +173,7 @@ def less_or_equal(subject: RuleSubject, words: Words) -> bool:
 
 
 def digits(subject: RuleSubject, words: Words) -> bool:
-    """So many digits and nothing else."""
+    """Exactly this many digits and nothing else."""
     return digits_between(subject, [words[0], words[0]])
 
 
@@ -186,7 +186,7 @@ def digits_between(subject: RuleSubject, words: Words) -> bool:
 
 
 def decimal(subject: RuleSubject, words: Words) -> bool:
-    """So many places after the point, or between two counts."""
+    """This many decimal places, or between two counts."""
     if subject.number is None:
         return False
     places = len(_text(subject.value).strip().partition(".")[2])
@@ -194,18 +194,18 @@ def decimal(subject: RuleSubject, words: Words) -> bool:
 
 
 def multiple_of(subject: RuleSubject, words: Words) -> bool:
-    """Without a rest."""
+    """Divisible without a remainder."""
     return subject.number is not None and subject.number % _number(words[0]) == 0
 
 
 def is_in(subject: RuleSubject, words: Words) -> bool:
-    """One of the words; of a list, each item."""
+    """One of the values; for a list, each item."""
     values = subject.value if isinstance(subject.value, list) else [subject.value]
     return all(_text(value) in words for value in values)
 
 
 def is_not_in(subject: RuleSubject, words: Words) -> bool:
-    """None of the words."""
+    """None of the values."""
     return _text(subject.value) not in words
 
 
@@ -235,27 +235,27 @@ def is_alpha_dash(subject: RuleSubject, _words: Words) -> bool:
 
 
 def is_ascii(subject: RuleSubject, _words: Words) -> bool:
-    """Seven bits."""
+    """ASCII only."""
     return isinstance(subject.value, str) and subject.value.isascii()
 
 
 def is_lowercase(subject: RuleSubject, _words: Words) -> bool:
-    """No capital letter."""
+    """No uppercase letter."""
     return isinstance(subject.value, str) and subject.value == subject.value.lower()
 
 
 def is_uppercase(subject: RuleSubject, _words: Words) -> bool:
-    """No small letter."""
+    """No lowercase letter."""
     return isinstance(subject.value, str) and subject.value == subject.value.upper()
 
 
 def starts_with(subject: RuleSubject, words: Words) -> bool:
-    """Any of the words stands first."""
+    """Starts with any of the values."""
     return _text(subject.value).startswith(tuple(words))
 
 
 def ends_with(subject: RuleSubject, words: Words) -> bool:
-    """Any of the words stands last."""
+    """Ends with any of the values."""
     return _text(subject.value).endswith(tuple(words))
 
 
@@ -270,7 +270,7 @@ def different(subject: RuleSubject, words: Words) -> bool:
 
 
 def distinct(subject: RuleSubject, _words: Words) -> bool:
-    """No item twice: of a list, or among all that a name with a star means."""
+    """No duplicate: in a list, or among all values of a name with `*`."""
     mine = json.dumps(subject.value, sort_keys=True)
     items = subject.value
     if not isinstance(items, list):
@@ -282,18 +282,18 @@ def distinct(subject: RuleSubject, _words: Words) -> bool:
 
 
 def is_url(subject: RuleSubject, _words: Words) -> bool:
-    """An http or https address; whether anybody is there is asked elsewhere."""
+    """An http or https URL; whether it responds is checked elsewhere."""
     return isinstance(subject.value, str) and address_problem(subject.value.strip()) is None
 
 
 def is_https(subject: RuleSubject, _words: Words) -> bool:
-    """An https address."""
+    """An https URL."""
     value = subject.value
     return isinstance(value, str) and address_problem(value.strip(), ("https",)) is None
 
 
 def is_email(subject: RuleSubject, _words: Words) -> bool:
-    """Somebody at some domain."""
+    """An e-mail address."""
     return isinstance(subject.value, str) and _EMAIL.fullmatch(subject.value) is not None
 
 
@@ -317,7 +317,7 @@ def is_ip(subject: RuleSubject, _words: Words) -> bool:
 
 
 def is_timezone(subject: RuleSubject, _words: Words) -> bool:
-    """Written like one; there is no list here."""
+    """In the format of a time zone; there is no list here."""
     return isinstance(subject.value, str) and _ZONE.fullmatch(subject.value) is not None
 
 
@@ -327,13 +327,13 @@ def is_hex_color(subject: RuleSubject, _words: Words) -> bool:
 
 
 def is_color(subject: RuleSubject, _words: Words) -> bool:
-    """Whatever a config takes as a colour."""
+    """Any colour that a config accepts."""
     return isinstance(subject.value, str) and read_colour(subject.value) is not None
 
 
 def _number(word: str) -> Fraction:
     number = number_of(word)
-    assert number is not None  # Rules with other arguments are refused when they are parsed.
+    assert number is not None  # Rules with other arguments are rejected when they are parsed.
     return number
 
 

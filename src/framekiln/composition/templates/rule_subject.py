@@ -1,4 +1,4 @@
-"""What rules look at: the values of the data that an input's name stands for."""
+"""The subjects of rules: the values in the data that an input's name refers to."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ ABSENT = _Absent()
 
 @dataclass(frozen=True)
 class RuleSubject:
-    """One value under test. `counts_as_number` is set by the rules beside the one that runs."""
+    """One value under test. `counts_as_number` depends on the other rules of the input."""
 
     path: str
     value: Any
@@ -27,12 +27,12 @@ class RuleSubject:
 
     @property
     def is_present(self) -> bool:
-        """Whether the caller sent it at all."""
+        """Whether the caller sent it."""
         return self.value is not ABSENT
 
     @property
     def is_filled(self) -> bool:
-        """Whether it holds anything: not null, not blank, not an empty list."""
+        """Whether it is not null, not blank, and not an empty list."""
         if self.value is ABSENT or self.value is None:
             return False
         if isinstance(self.value, str):
@@ -40,7 +40,7 @@ class RuleSubject:
         return not isinstance(self.value, list | Mapping) or len(self.value) > 0
 
     def other(self, name: str) -> "RuleSubject":
-        """Return another input of the same data, beside this one for names with a star."""
+        """Return another input of the same data; for names with `*`, of the same item."""
         mine, theirs = self.path.split("."), name.split(".")
         filled = [
             mine[at] if part == "*" and at < len(mine) else part for at, part in enumerate(theirs)
@@ -50,12 +50,12 @@ class RuleSubject:
 
     @property
     def number(self) -> Fraction | None:
-        """The value as a number, if it is one or is written like one."""
+        """The value as a number, if it is one or a text of one."""
         return number_of(self.value)
 
     @property
     def size(self) -> Fraction | None:
-        """What min, max and the like compare: the number, the characters, or the items."""
+        """The value that min, max and similar rules compare: the number, or the length."""
         if is_number(self.value) or (self.counts_as_number and self.number is not None):
             return self.number
         if isinstance(self.value, str | list | Mapping):
@@ -64,12 +64,12 @@ class RuleSubject:
 
 
 def number_of(value: Any) -> Fraction | None:
-    """Return a number, or a text that is one, exactly."""
+    """Return the exact number in a number or text."""
     return numeric_text(value) if isinstance(value, str) else exact_number(value)
 
 
 def value_at(data: Any, parts: list[str]) -> Any:
-    """Return what stands at a path of names and positions, or `ABSENT`."""
+    """Return the value at a path of names and indexes, or `ABSENT`."""
     for part in parts:
         if isinstance(data, Mapping) and part in data:
             data = data[part]
@@ -81,7 +81,7 @@ def value_at(data: Any, parts: list[str]) -> Any:
 
 
 def subjects(name: str, data: Mapping[str, Any]) -> list[RuleSubject]:
-    """Return every value that a dotted name means; a star stands for each item of a list."""
+    """Return every value that a dotted name refers to; `*` is each item of a list."""
     paths: list[list[str]] = [[]]
     for part in name.split("."):
         if part != "*":

@@ -1,7 +1,7 @@
-"""The rules of template inputs: `required|string|max:20`, or an array of such words.
+"""The rules of template inputs: `required|string|max:20`, or an array of such texts.
 
-A rule gets a value and its arguments and answers whether they agree; what is said otherwise stands
-beside it in the table. Only presence rules look at values that are not there.
+A rule checks a value with its arguments; its error message is in the same table. Only presence
+rules check absent values.
 """
 
 import re
@@ -21,7 +21,7 @@ MAX_RULES: Final = 50
 
 @dataclass(frozen=True)
 class RuleType:
-    """A rule by its name: the check, how many arguments, and what is said when it fails."""
+    """A rule by its name: the check, the number of arguments, and the error message."""
 
     check: Check
     arguments: tuple[int, int]
@@ -33,26 +33,26 @@ class RuleType:
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule with its arguments, as it stands in a template."""
+    """A rule with its arguments, as in a template."""
 
     name: str
     arguments: tuple[str, ...] = ()
 
     @property
     def rule_type(self) -> RuleType:
-        """What it does."""
+        """Its definition."""
         return KINDS[self.name]
 
     @property
     def message(self) -> str:
-        """What is said when it fails."""
+        """The error message."""
         return self.rule_type.message.format(
             *self.arguments, *[""] * 3, all=", ".join(self.arguments)
         )
 
 
 class UnknownRule(ValueError):
-    """A rule that does not parse; the message says why, `hint` what was probably meant."""
+    """A rule that does not parse; the message says why, `hint` suggests a name."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -60,7 +60,7 @@ class UnknownRule(ValueError):
 
 
 def parse_rules(value: object) -> tuple[Rule, ...]:
-    """Return the rules that a text or an array of texts is, or raise `UnknownRule`."""
+    """Return the rules in a text or an array of texts, or raise `UnknownRule`."""
     if isinstance(value, str):
         words = [word for word in value.split("|") if word.strip()]
     elif isinstance(value, list | tuple) and all(isinstance(word, str) for word in value):
@@ -73,7 +73,7 @@ def parse_rules(value: object) -> tuple[Rule, ...]:
 
 
 def _joined_media(words: list[str]) -> list[str]:
-    # media:video|audio is how people write a choice, and the bar parts it.
+    # media:video|audio is a common way to write a choice, but `|` separates rules.
     joined: list[str] = []
     for word in words:
         if joined and joined[-1].startswith("media:") and word.strip() in rule_checks.MEDIA_TYPES:

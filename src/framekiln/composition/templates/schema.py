@@ -1,4 +1,4 @@
-"""A template told as JSON Schema: what data its inputs take, with an example."""
+"""The JSON Schema of a template's data, with an example."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -64,7 +64,7 @@ def _place(owner: dict[str, Any], parts: list[str], rules: tuple[Rule, ...]) -> 
     if rest:
         _place(inner, rest, rules)
         return
-    # A type that was settled by names below it is more exact than `array`.
+    # A type derived from nested names is more exact than `array`.
     inner.update({k: v for k, v in _described(rules).items() if not (k == "type" and k in inner)})
     if part != "*" and any(rule.name == "required" for rule in rules):
         owner.setdefault("required", []).append(part)

@@ -34,7 +34,7 @@ class InvalidTemplate(InvalidInput):
 
 
 class InvalidData(InvalidInput):
-    """Data that a template's inputs refuse; `errors` has the messages by input."""
+    """Data that the rules of a template reject; `errors` has the messages by input."""
 
     def __init__(self, issues: Iterable[ConfigFinding]) -> None:
         self.issues = tuple(issues)
@@ -51,13 +51,13 @@ class Template:
 
     @property
     def names(self) -> frozenset[str]:
-        """What placeholders may name."""
+        """The names that placeholders may use."""
         return self.inputs.roots | frozenset(self.default_values.thaw())
 
 
 @dataclass(frozen=True)
 class ParsedTemplate:
-    """A template and what its author should know."""
+    """A template and the warnings about it."""
 
     template: Template
     warnings: tuple[ConfigFinding, ...] = ()
@@ -65,7 +65,7 @@ class ParsedTemplate:
 
 @dataclass(frozen=True)
 class FilledTemplate:
-    """A config without placeholders, not yet read; `remote` is left to be asked of the network."""
+    """A config without placeholders, not parsed yet; `remote` are checks that need the network."""
 
     config: dict[str, Any]
     warnings: tuple[ConfigFinding, ...] = ()
@@ -75,7 +75,7 @@ class FilledTemplate:
 def read_template(
     config: object, inputs: object, default_values: object, *, limits: ConfigLimits | None = None
 ) -> ParsedTemplate:
-    """Return a new template, tried out with its own default values."""
+    """Return a new template, after a trial with its own default values."""
     template = open_template(config, inputs, default_values)
     defaults = template.default_values.thaw()
     issues = list(
@@ -91,7 +91,7 @@ def read_template(
     if filler.issues:
         raise InvalidTemplate(filler.issues)
     if not template.inputs.roots <= defaults.keys():
-        # Without a value for each input nobody can tell what the config will be.
+        # The config can only be checked with a value for each input.
         return ParsedTemplate(template)
     options = ReadOptions(limits=limits or ConfigLimits(), is_filled_template=True)
     try:
@@ -102,7 +102,7 @@ def read_template(
 
 
 def open_template(config: object, inputs: object, default_values: object) -> Template:
-    """Return a template of which only the form is checked: one that was stored."""
+    """Return a stored template; only its structure is checked."""
     try:
         parsed = parse_config(config)
     except InvalidConfig as error:
@@ -125,9 +125,9 @@ def open_template(config: object, inputs: object, default_values: object) -> Tem
 
 
 def fill_template(template: Template, data: object) -> FilledTemplate:
-    """Return the config with a caller's data in it.
+    """Return the config filled with a caller's data.
 
-    Rules look at the caller's data alone; then what is absent comes from the default values.
+    Rules check the caller's data only; then absent values are replaced by default values.
     """
     if isinstance(data, list) and not data:
         data = {}

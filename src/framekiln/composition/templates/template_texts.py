@@ -1,4 +1,4 @@
-"""The texts of a template's config: how each is parsed, and whether it names only what there is."""
+"""The texts of a template's config: their parsing, and the check of their names."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -12,18 +12,18 @@ if TYPE_CHECKING:
     from framekiln.composition.templates.liquid_engine import LiquidText
 
 IN_REPEAT: Final = frozenset({"item", "index"})
-"""What a repeated layer may name besides the inputs."""
+"""Names that a repeated layer may use besides the inputs."""
 
 
 def parse_text(text: str) -> "LiquidText":
-    """Return a text of the config; spaces around a single placeholder do not make it a string."""
+    """Return a parsed text; spaces around a single placeholder do not make it a string."""
     inner = text.strip()
     is_one = inner.startswith("{{") and inner.endswith("}}") and inner.count("{{") == 1
     return parse(inner if is_one else text)
 
 
 def parse_expression(text: str, *, is_condition: bool) -> "LiquidText":
-    """Return what `when` or `repeat` says, with or without its braces."""
+    """Return the parsed expression of `when` or `repeat`, with or without braces."""
     inner = text.strip()
     if inner.startswith("{{") and inner.endswith("}}"):
         inner = inner[2:-2].strip("- ")
@@ -38,7 +38,7 @@ def parse_expression(text: str, *, is_condition: bool) -> "LiquidText":
 
 
 def unknown_name(path: str, parsed: "LiquidText", allowed: frozenset[str]) -> ConfigFinding | None:
-    """Return what to say about a name that is no input, if the text holds one."""
+    """Return the error message for a name that is not an input, if the text has one."""
     unknown = sorted(parsed.names - allowed)
     if not unknown:
         return None
@@ -47,7 +47,7 @@ def unknown_name(path: str, parsed: "LiquidText", allowed: frozenset[str]) -> Co
 
 
 def liquid_errors(value: Any, known: frozenset[str], path: str) -> Iterator[ConfigFinding]:
-    """Yield what is wrong with any text, also of layers that a trial would leave out."""
+    """Yield the errors of all texts, including those of layers that a trial would leave out."""
     if isinstance(value, str):
         if holds_liquid(value):
             yield from _fault(path, known, value)
