@@ -1,9 +1,9 @@
-"""A page with elements and a runtime of its own: told each frame's number, and waited for.
+"""A page with its own elements and runtime: it receives each frame number and reports readiness.
 
-Such a page looks for a bridge to its renderer (`runtime/src/bridge.ts`), is told through it what
-will be filmed, then goes to each frame it is told and says when it is there. With the last frame it
-delivers the sound of the whole film. On the bottom row of its window it paints the frame's number:
-see `frame_strip.py`.
+Such a page looks for a bridge to its renderer (`runtime/src/bridge.ts`). Through the bridge it
+receives the render options, seeks to each requested frame, and reports when the frame is ready.
+With the last frame it delivers the audio of the whole film. It paints the frame number on the
+bottom row of its window: see `frame_strip.py`.
 """
 
 import base64
@@ -24,14 +24,14 @@ from framekiln.capture.page_clock import DrawnFrame
 from framekiln.capture.readiness import settle
 
 STRIP_ROWS: Final = 1
-"""How much taller the window of such a page is than the film."""
+"""The window of such a page is taller than the film by this much."""
 SAMPLE_BYTES: Final = 8
 """Two channels of float32."""
 RATE_HZ: Final = 48_000
-# The page rounds its sound to whole blocks of its encoder.
+# The page rounds its audio up to whole blocks of its encoder.
 _BLOCK_SAMPLES: Final = 1024
 _PIECE_BYTES: Final = 6 << 20
-# Most pages are at their frame within a few microtasks: then it is drawn once. One that asks for
+# Most pages reach their frame within a few microtasks; then it is drawn once. A page that requests
 # animation frames itself is drawn meanwhile.
 _QUIET_ROUNDS: Final = 24
 _FIRST_STEP_US: Final = 1
@@ -40,17 +40,17 @@ _LONGEST_STEP_US: Final = 1_000
 
 @dataclass(frozen=True)
 class BridgeWindow:
-    """What will be filmed: frame n is at `from_ms + n / fps`."""
+    """The part to render: frame n is at `from_ms + n / fps`."""
 
     size: FrameSize
     fps: Fraction
     frame_count: int
     from_ms: int = 0
     is_still: bool = False
-    """Whether one picture is wanted, that at `from_ms`, and no sound."""
+    """Whether only one image is requested, that at `from_ms`, without audio."""
 
     def options(self) -> dict[str, Any]:
-        """Return it in the words of the bridge."""
+        """Return the options in the format of the bridge."""
         to_ms = self.from_ms + self.frame_count * 1000 / self.fps
         block_us = Fraction(_BLOCK_SAMPLES * 1_000_000, RATE_HZ)
         first, end = self.from_ms * 1000 // block_us, ceil(to_ms * 1000 / block_us)
@@ -70,45 +70,45 @@ class BridgeWindow:
 
     @property
     def sound_bytes(self) -> int:
-        """How much sound is used; a page may deliver a little more."""
+        """The size of the used audio; a page may deliver a little more."""
         return round(self.frame_count * RATE_HZ / self.fps) * SAMPLE_BYTES
 
 
 class BridgedPage(Page):
-    """Made by `open_bridged_page`; told what to show by `initialize`, between load and begin."""
+    """Made by `open_bridged_page`; call `initialize` between `load` and `begin`."""
 
     def __init__(
         self, browser: Browser, size: FrameSize, *, profile: str, target: str, session: str
     ) -> None:
         super().__init__(browser, size, profile=profile, target=target, session=session)
         self._window = BridgeWindow(size, Fraction(1), 1)
-        # Its word for: no controls, no editor around the composition.
+        # The option of such runtimes for: no controls, no editor around the composition.
         self._url += "?EF_NONINTERACTIVE=1"
         self._runtime_options = {"defines_elements": False}
 
     def ask_info(self) -> None:
-        """Have the page tell size, rate and length; said before it is loaded."""
+        """Have the page report size, frame rate and duration; call this before `load`."""
         self._runtime_options["asks_info"] = True
 
     def load(
         self, network: PageNetwork, *, settle_within_s: float, has_files: bool = False
     ) -> PageFacts:
-        """Load the document and wait until its runtime may be told what will be filmed."""
+        """Load the document and wait until its runtime can be initialized."""
         facts = super().load(network, settle_within_s=settle_within_s, has_files=has_files)
         if facts.height_px != self.size.height_px:
             return facts
-        # A page that fills its window fills the row of the strip, too.
+        # A page that fills its window also fills the row of the strip.
         return replace(facts, height_px=facts.height_px - STRIP_ROWS)
 
     def initialize(self, window: BridgeWindow, *, within_s: float) -> None:
-        """Tell the page what will be filmed, and wait until it is ready for that."""
+        """Send the render options to the page, and wait until it is ready."""
         self._session.activity = "initializing the page's own runtime"
         self._window = window
         self.evaluate(f"__framekiln.initialize({json.dumps(window.options())})")
         settle(self._session, self._clock, within_s=within_s)
 
     def show(self, number: int, at_us: int, *, screenshot: Params | None = None) -> DrawnFrame:
-        """Have the page go to the frame, then draw it."""
+        """Seek the page to the frame, then draw it."""
         self._session.activity = f"drawing frame {number}"
         self._clock.advance_to(at_us)
         is_still = self._window.is_still
@@ -122,12 +122,12 @@ class BridgedPage(Page):
         return DrawnFrame(has_damage=True, screenshot=self.redraw(screenshot=screenshot).screenshot)
 
     def raise_late_failure(self) -> None:
-        """Raise what a script has thrown, or the page's runtime reported, since the last frame."""
+        """Raise errors of scripts or of the page's runtime since the last frame."""
         super().raise_late_failure()
         self._is_there()
 
     def sound(self) -> Iterator[bytes]:
-        """Yield the sound that came with the last frame: float32, two channels in turn."""
+        """Yield the audio that came with the last frame: float32, two interleaved channels."""
         length = min(int(self.evaluate("__framekiln.soundBytes()")), self._window.sound_bytes)
         for start in range(0, length, _PIECE_BYTES):
             end = min(start + _PIECE_BYTES, length)
@@ -163,6 +163,6 @@ class BridgedPage(Page):
 
 
 def open_bridged_page(browser: Browser, size: FrameSize) -> AbstractContextManager[BridgedPage]:
-    """Open an empty page for a film of that size; the page's window has room for the strip."""
+    """Open an empty page for a film of that size; its window has an extra row for the strip."""
     window = FrameSize(size.width_px, size.height_px + STRIP_ROWS)
     return open_tab(browser, window, BridgedPage)

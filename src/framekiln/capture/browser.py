@@ -1,6 +1,6 @@
-"""One Chromium process: started under the sandbox, spoken to over a pipe, ended for good.
+"""One Chromium process: started in the sandbox, controlled over a pipe, reliably killed.
 
-Nothing else in the project starts Chromium. A browser is owned by one thread.
+No other module starts Chromium. A browser is owned by one thread.
 """
 
 import os
@@ -22,8 +22,8 @@ from framekiln.capture.sandbox import (
     strongest_confinement,
 )
 
-# Time is ours (begin-frame control), pixels come from the software compositor, and nothing that
-# Chromium does on its own initiative (updates, throttling, image animation) may touch a page.
+# We control time (begin-frame control), the software compositor provides the pixels, and nothing
+# that Chromium does on its own (updates, throttling, image animation) may affect a page.
 _FLAGS: Final = (
     "--headless",
     "--remote-debugging-pipe",
@@ -53,8 +53,8 @@ _FLAGS: Final = (
     "--no-default-browser-check",
     "--no-first-run",
     "--lang=en-US",
-    # What the debugging protocol does not intercept (WebSocket, WebRTC, preconnect) must fail even
-    # where no network namespace keeps it in: a proxy that cannot be found stands before everything.
+    # Connections that the debugging protocol does not intercept (WebSocket, WebRTC, preconnect)
+    # must fail even without a network namespace: they go to a proxy that cannot be resolved.
     "--proxy-server=http://nowhere.invalid",
     "--proxy-bypass-list=<-loopback>",
     "--host-resolver-rules=MAP * ~NOTFOUND",
@@ -83,16 +83,16 @@ class Browser:
 
     @property
     def pid(self) -> int:
-        """The process that leads Chromium's process group."""
+        """The leader of Chromium's process group."""
         return self._process.pid
 
     @property
     def is_alive(self) -> bool:
-        """Whether the process still runs."""
+        """Whether the process is running."""
         return self._process.poll() is None
 
     def close(self) -> None:
-        """End every process of this browser, whatever state it is in."""
+        """Kill every process of this browser, whatever its state."""
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -101,9 +101,9 @@ class Browser:
 
 @contextmanager
 def open_browser(*, confinement: Confinement | None = None) -> Iterator[Browser]:
-    """Start a Chromium, and end it however the block is left."""
+    """Start Chromium, and kill it when the block ends."""
     cage = confinement or strongest_confinement()
-    # Owned by whoever runs Chromium: as root without bubblewrap that is somebody else.
+    # Owned by the user that runs Chromium: as root without bubblewrap, that is another user.
     with tempfile.TemporaryDirectory(prefix="framekiln-", ignore_cleanup_errors=True) as folder:
         profile = Path(folder)
         if cage is Confinement.UNPRIVILEGED_USER and os.geteuid() == 0:
@@ -123,7 +123,7 @@ def open_browser(*, confinement: Confinement | None = None) -> Iterator[Browser]
 
 
 def find_chromium() -> str:
-    """Return the program that is used for capturing."""
+    """Return the path of the Chromium to use."""
     for name in _PROGRAMS:
         if path := shutil.which(name):
             return path
@@ -134,11 +134,11 @@ def find_chromium() -> str:
 
 
 def _start(command: list[str]) -> tuple[subprocess.Popen[bytes], CdpConnection]:
-    """Start the command with the debugging pipe on descriptors 3 and 4, where Chromium looks."""
+    """Start the command with the debugging pipe on descriptors 3 and 4, as Chromium needs it."""
     to_browser_read, to_browser_write = os.pipe()
     from_browser_read, from_browser_write = os.pipe()
-    # The shell only moves the descriptors into place and then becomes the command, so no
-    # Python code has to run between fork and exec (unsafe beside other threads).
+    # The shell only moves the descriptors and then becomes the command, so that no Python code runs
+    # between fork and exec (unsafe with other threads).
     place = f'exec 3<&{to_browser_read} 4>&{from_browser_write}; exec "$@"'
     try:
         process = subprocess.Popen(

@@ -1,9 +1,8 @@
 """Chrome DevTools Protocol over a pipe: calls, events, sessions.
 
-Synchronous on purpose: a page is driven step by step by one thread, and an
-event loop between the steps would only add latency to every frame. Events are
-handed to listeners while a call waits, so a listener may post messages but
-must never wait for an answer itself.
+Synchronous on purpose: one thread drives a page step by step, and an event loop between the steps
+would only add latency to every frame. Listeners are called while a call waits, so a listener may
+post messages but must never wait for a response.
 """
 
 import json
@@ -40,9 +39,9 @@ class CdpConnection:
 
     @property
     def now_s(self) -> float:
-        """A clock for deadlines of the browser: it stands still while a listener works.
+        """A clock for deadlines of the browser: it is stopped while a listener runs.
 
-        What a page asks for may take us minutes to fetch, and that is no fault of the page.
+        A fetch for a page may take us minutes, which is not the fault of the page.
         """
         return time.monotonic() - self._answering_s
 
@@ -51,7 +50,7 @@ class CdpConnection:
         self._listeners[event, session] = listener
 
     def forget(self, session: str) -> None:
-        """Drop all listeners of a session that has ended."""
+        """Remove all listeners of a session that has ended."""
         self._listeners = {k: v for k, v in self._listeners.items() if k[1] != session}
 
     def call(
@@ -70,7 +69,7 @@ class CdpConnection:
         return self._last_id
 
     def abandon(self, message_id: int) -> None:
-        """Let the answer of a posted command be thrown away when it comes."""
+        """Discard the response of a posted command when it arrives."""
         if self._answers.pop(message_id, None) is None:
             self._abandoned.add(message_id)
 
@@ -88,7 +87,7 @@ class CdpConnection:
         return result
 
     def pump_until(self, done: Callable[[], bool], *, within_s: float) -> bool:
-        """Deliver events until `done()`; False when the time ran out first."""
+        """Deliver events until `done()`; return False on timeout."""
         deadline = self.now_s + within_s
         while not done():
             if not self._receive(deadline):
@@ -101,7 +100,7 @@ class CdpConnection:
             os.close(fd)
 
     def _receive(self, deadline: float) -> bool:
-        """Take in what has come, waiting for at least one message until the deadline."""
+        """Read what has arrived; wait until the deadline for at least one message."""
         if self._dispatching:
             raise RuntimeError("an event listener may not wait for the browser")
         while (message := self._next_message()) is None:
@@ -155,9 +154,9 @@ class CdpConnection:
         self._received += data
 
     def _write(self, data: bytes) -> None:
-        """Write it all; while the pipe is full, take in what the browser sends.
+        """Write all of it; while the pipe is full, read what the browser sends.
 
-        Two full pipes facing each other would otherwise wait for ever.
+        Otherwise two full pipes would wait for each other forever.
         """
         view = memoryview(data)
         while view:

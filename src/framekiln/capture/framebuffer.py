@@ -1,9 +1,9 @@
-"""Raw frames, read straight out of the software compositor's memory.
+"""Raw frames, read directly from the software compositor's memory.
 
-With its GPU off, Chromium composes every frame into one plain block of BGRA pixels in the GPU
-process. Reading that block costs a memory copy; asking for a screenshot costs an image encoder and
-a decoder. Where the block lies is an accident of the run, so it is found by drawing random colours
-and looking for them, and what is read is checked against real screenshots (see `grab.py`).
+Without a GPU, Chromium composes every frame into one plain block of BGRA pixels in the GPU process.
+Reading that block costs a memory copy; a screenshot costs an image encoder and a decoder. The
+address of the block differs between runs, so it is found by drawing random colours and searching
+for them. The pixels are checked against real screenshots (see `grabber.py`).
 """
 
 import secrets
@@ -26,23 +26,23 @@ _MOST_FALLEN: Final = 100
 
 
 class FramebufferNotFound(Exception):
-    """This Chromium keeps its pixels where we cannot see them; use screenshots."""
+    """The pixels of this Chromium cannot be found; use screenshots."""
 
 
 @dataclass(frozen=True)
 class Framebuffer:
-    """Where the pixels of a page lie."""
+    """The address of a page's pixels."""
 
     block: Block
     size: FrameSize
 
     def read_into(self, pixels: Pixels) -> None:
-        """Copy the frame that was drawn last, or as many rows of it as `pixels` has."""
+        """Copy the last drawn frame, or as many rows of it as `pixels` has."""
         if not self.block.read_into(pixels):
             raise BrowserDied("Chromium's frame memory is gone")
 
     def read_below(self, pixels: Pixels) -> Pixels:
-        """Return the rows of the frame that `pixels`, read from it, has no room for."""
+        """Return the rows of the frame below those that fit into `pixels`."""
         rows = np.empty((self.size.height_px - len(pixels), *pixels.shape[1:]), np.uint8)
         if rows.size:
             Framebuffer(self.block.after(pixels.nbytes), self.size).read_into(rows)
@@ -68,12 +68,12 @@ def locate(page: Page) -> Framebuffer:
 
 
 def _draw(page: Page) -> None:
-    """Have Chromium draw what was painted, also one that is busy and lets frames fall."""
+    """Draw what was painted, even if Chromium is busy and drops frames."""
     for _ in range(_MOST_FALLEN):
         page.redraw()
         if page.evaluate("hasPainted"):
             break
-    # What was drawn is shown with the frames after it.
+    # The drawn content is presented with the following frames.
     for _ in range(2):
         page.redraw()
 
@@ -106,7 +106,7 @@ def _bgra(colour: bytes) -> bytes:
 
 
 def _search(page: Page, colours: list[bytes]) -> list[Block]:
-    """Return every place where a first row as drawn begins."""
+    """Return every address of the drawn first row."""
     ground, first, _ = (_bgra(c) for c in colours)
     return find_blocks(
         page.browser.pid,
@@ -117,7 +117,7 @@ def _search(page: Page, colours: list[bytes]) -> list[Block]:
 
 
 def _shows(block: Block, size: FrameSize, colours: list[bytes]) -> bool:
-    """Tell whether the picture there is the one that was drawn."""
+    """Whether the image at this address is the one that was drawn."""
     pixels = np.empty((size.height_px, size.width_px, 4), np.uint8)
     if not block.read_into(pixels):
         return False

@@ -1,10 +1,10 @@
-"""The ways of taking frames, as values: whoever names one need not import what does it."""
+"""The methods of frame capture, as values that can be imported without their implementation."""
 
 from enum import StrEnum
 
 
 class GrabMethod(StrEnum):
-    """How frames are taken."""
+    """The method of frame capture."""
 
     RAW = "raw-memory"
     SCREENSHOT = "begin-frame-screenshot"

@@ -1,8 +1,8 @@
-"""Getting the pixels of each shown frame: raw memory if it proves right, screenshots if not.
+"""Captures the pixels of each frame: from raw memory if it is right, else from screenshots.
 
-Raw reading leans on an inner detail of Chromium, so it is never trusted: the first frame and
-then now and again another are also taken as a real screenshot and compared. The first difference
-ends raw reading for this page; frames since the last check may be wrong, so the caller starts over.
+Raw reading depends on an internal detail of Chromium, so it is verified: the first frame, and then
+one in each interval, is also taken as a screenshot and compared. The first difference ends raw
+reading for this page. Frames since the last check may be wrong, so the caller starts over.
 """
 
 import base64
@@ -20,19 +20,19 @@ __all__ = ["GrabMethod", "Grabber", "RawPixelsDiffer", "prepare_grabber"]
 
 DecodePng = Callable[[bytes], Pixels]
 
-# Frames between two checks; the offset inside each stretch varies so that no rhythm hides.
+# Frames between two checks; the offset in each interval varies, to catch periodic errors.
 _CHECK_EVERY: Final = 240
 _SCREENSHOT: Final = {"format": "png", "optimizeForSpeed": True}
 
 
 class RawPixelsDiffer(Exception):
-    """Raw memory did not show what the screenshot shows; what was grabbed is not to be trusted."""
+    """Raw memory and the screenshot differ; captured frames must not be used."""
 
 
 class Grabber:
-    """Takes the frames of one page, in order.
+    """Captures the frames of one page, in order.
 
-    What the page's window has below the picture is left out, but looked at: see `frame_strip.py`.
+    Rows of the window below the image are not captured, but checked: see `frame_strip.py`.
     """
 
     def __init__(self, page: Page, framebuffer: Framebuffer | None, decode_png: DecodePng) -> None:
@@ -43,11 +43,11 @@ class Grabber:
 
     @property
     def method(self) -> GrabMethod:
-        """How this page's frames are taken."""
+        """How this page's frames are captured."""
         return GrabMethod.SCREENSHOT if self._framebuffer is None else GrabMethod.RAW
 
     def grab(self, number: int, at_us: int, into: Pixels, *, checked: bool = False) -> bool:
-        """Show a frame and put its pixels into `into`; False when it is like the one before.
+        """Show a frame and copy its pixels to `into`; return False if it is unchanged.
 
         A `checked` frame is compared with a screenshot.
         """
@@ -82,7 +82,7 @@ class Grabber:
 
 
 def prepare_grabber(page: Page, decode_png: DecodePng, *, raw: bool) -> tuple[Grabber, str | None]:
-    """Return a grabber for a page that is still empty, and why it is not the fast one."""
+    """Return a grabber for an empty page, and the reason if it does not read raw memory."""
     if not raw:
         return Grabber(page, None, decode_png), None
     try:

@@ -1,13 +1,13 @@
-"""The frames inside a page (`<iframe>`): each has a script context and a runtime of its own.
+"""The frames inside a page (`<iframe>`): each has its own script context and runtime.
 
-Knows only which contexts there are; what is said to them is the page's affair.
+This module only tracks the contexts; the page communicates with them.
 """
 
 from framekiln.capture.cdp import CdpConnection, Params
 
 
 class InnerFrames:
-    """Keeps track of the contexts of one page, the page's own excepted. Owned by its thread."""
+    """Tracks the contexts of one page, except for its main one. Owned by the page's thread."""
 
     def __init__(self, connection: CdpConnection, session: str, *, main_frame: str) -> None:
         self._main_frame = main_frame
@@ -22,15 +22,15 @@ class InnerFrames:
             connection.listen(event, session, listener)
 
     def contexts(self) -> list[str]:
-        """Return the contexts that are there now."""
+        """Return the current contexts."""
         return list(self._contexts)
 
     def find(self, number: int) -> str | None:
-        """Return the context that events call by a number; None for the page's own."""
+        """Return the context with the number in an event; None for the page's own."""
         return next((name for name, known in self._contexts.items() if known == number), None)
 
     def take_new(self) -> list[str]:
-        """Return the contexts that came since the last call and are still there."""
+        """Return the contexts that were added since the last call and still exist."""
         new = [context for context in self._new if context in self._contexts]
         self._new.clear()
         return new

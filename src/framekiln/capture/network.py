@@ -1,8 +1,8 @@
-"""Answers every request a page makes. The page itself has no network.
+"""Responds to every request of a page. The page itself has no network.
 
-Requests arrive over the debugging protocol and are answered from what the caller supplied:
-the document, and resources by URL. Everything else is refused and remembered, so that the
-render's record can say what the page wanted and did not get.
+Requests arrive over the debugging protocol. Responses come from the caller: the document, and
+resources by URL. All other requests are refused and recorded, so that the render's record can list
+them.
 """
 
 import base64
@@ -14,45 +14,45 @@ from typing import Any, Final, Protocol
 
 from framekiln.capture.cdp import CdpConnection, Params
 
-# A trustworthy origin by definition, so pages get every API that needs a secure context.
+# A trustworthy origin by definition, so that pages get the APIs of secure contexts.
 PAGE_URL: Final = "http://127.0.0.1/"
 
 LARGEST_BODY_BYTES: Final = 64 << 20
-"""Chromium takes messages of 100 MiB, and a body is a third larger in one; after that it hangs."""
+"""Chromium accepts messages of 100 MiB, base64 adds a third; with more than that it hangs."""
 _PIECE_BYTES: Final = 8 << 20
-"""How much of a larger file is sent at a time."""
+"""The size of the parts in which a larger file is sent."""
 _REMEMBERED: Final = 100
 _WEB_AUDIO: Final = re.compile(rb"(?<!Offline)AudioContext")
 _OK: Final = 200
 _PARTIAL: Final = 206
 _NO_SUCH_PART: Final = 416
-# Chromium has one name for both.
+# Chromium reports both with one name.
 _SCRIPTED: Final = ("Fetch", "XHR")
 _RANGE: Final = re.compile(r"bytes=([0-9]{1,15})-([0-9]{0,15})")
 
 
 class Content(Protocol):
-    """A body that may be too large for one message, and is read piece by piece."""
+    """A body that may be too large for one message, and is read in parts."""
 
     @property
     def size_bytes(self) -> int:
-        """How long it is."""
+        """Its size."""
         ...
 
     def read(self, start: int, end: int) -> bytes:
-        """Return the bytes from `start` up to, not including, `end`; both lie in it."""
+        """Return the bytes from `start` up to, not including, `end`; both are within its size."""
         ...
 
 
 @dataclass(frozen=True)
 class FileContent:
-    """A file of this machine as a body."""
+    """A local file as a body."""
 
     path: Path
 
     @property
     def size_bytes(self) -> int:
-        """How long it is."""
+        """Its size."""
         return self.path.stat().st_size
 
     def read(self, start: int, end: int) -> bytes:
@@ -64,40 +64,40 @@ class FileContent:
 
 @dataclass(frozen=True)
 class Resource:
-    """The answer to one request."""
+    """The response to one request."""
 
     body: bytes | Content
     content_type: str
     status: int = 200
     headers: tuple[tuple[str, str], ...] = ()
-    """Beside those that every answer has, or in their place."""
+    """In addition to the default headers, or replacing them."""
 
 
 Lookup = Callable[[str], Resource | None]
 AuthorPosition = Callable[[int, int], tuple[int, int]]
-"""Where a line and column of the document stand in its author's own text; all count from 0."""
+"""Maps a line and column of the document to its author's own text; all count from 0."""
 
 
 def as_served(line: int, column: int) -> tuple[int, int]:
-    """Return a position as it is: for documents that are their author's text."""
+    """Return a position unchanged: for documents that are the author's own text."""
     return line, column
 
 
 @dataclass
 class PageNetwork:
-    """The only network a page has. Owned by the page's thread."""
+    """The only network of a page. Owned by the page's thread."""
 
     document: Resource
     lookup: Lookup
     author_position: AuthorPosition = as_served
-    """Where a position of the document stands in its author's own text."""
+    """Maps a position of the document to its author's own text."""
     refused: list[str] = field(default_factory=list)
     mentions_web_audio: bool = field(default=False, init=False)
-    """Whether the document, or a script that was asked for until now, has the word for it."""
+    """Whether the document, or a script requested so far, contains `AudioContext`."""
     _document_sent: bool = False
 
     def attach(self, connection: CdpConnection, session: str) -> None:
-        """Start answering the requests of a session."""
+        """Start responding to the requests of a session."""
         connection.listen(
             "Fetch.requestPaused", session, lambda params: self._answer(connection, session, params)
         )
@@ -130,7 +130,7 @@ class PageNetwork:
     def _find(self, url: str, kind: str) -> Resource | None:
         found = self._look_up(url, kind)
         if found is not None and kind in ("Document", "Script"):
-            # A script that is too large to be looked through may well be one for sound.
+            # A script that is too large to search may use Web Audio.
             body = found.body if isinstance(found.body, bytes) else b"AudioContext"
             self.mentions_web_audio |= _WEB_AUDIO.search(body) is not None
         return found
@@ -143,27 +143,27 @@ class PageNetwork:
         found = None if kind == "Document" else self.lookup(url)
         if found is not None and isinstance(found.body, bytes):
             found = found if len(found.body) <= LARGEST_BODY_BYTES else None
-        # Chromium asks for an icon by itself; no page means it.
+        # Chromium requests an icon on its own; it is not a request of the page.
         if found is None and url != PAGE_URL + "favicon.ico":
             self._remember(url)
         return found
 
     def _remember(self, url: str) -> None:
         url = url if len(url) <= 300 else url[:297] + "..."
-        # A page may ask without end.
+        # A page may send any number of requests.
         if len(self.refused) < _REMEMBERED and url not in self.refused:
             self.refused.append(url)
 
 
 def file_resource(path: Path, content_type: str) -> Resource:
-    """Return a file of this machine as an answer; a large one is read as it is sent."""
+    """Return a local file as a response; a large one is read while it is sent."""
     content = FileContent(path)
     is_small = content.size_bytes <= _PIECE_BYTES
     return Resource(path.read_bytes() if is_small else content, content_type)
 
 
 def _range_in(request: Params) -> tuple[int, int | None] | None:
-    """Return the part that a request asks for: its first byte, and the one after its last."""
+    """Return the requested range: its first byte, and the one after its last."""
     told = next((v for k, v in request.get("headers", {}).items() if k.lower() == "range"), "")
     match = _RANGE.fullmatch(told.replace(" ", ""))
     if match is None:
@@ -174,10 +174,10 @@ def _range_in(request: Params) -> tuple[int, int | None] | None:
 def _part_of(
     resource: Resource, asked: tuple[int, int | None] | None, kind: str
 ) -> Resource | None:
-    """Return what is sent of an answer: the part asked for, all of it, or its first piece.
+    """Return the part of a response to send: the requested range, all of it, or a first part.
 
-    Only scripts get a first piece, of what is too large for one message: `fetch` reads on by
-    `runtime/src/large_answers.ts`. Whoever else asks for so much gets None.
+    Only scripts get a first part of a body that is too large for one message: `fetch` reads the
+    rest with `runtime/src/large_answers.ts`. For other requests of such a body, return None.
     """
     body = resource.body
     size = len(body) if isinstance(body, bytes) else body.size_bytes
@@ -209,7 +209,7 @@ def _headers(resource: Resource) -> list[dict[str, str]]:
     headers = {
         "Content-Type": resource.content_type,
         "Access-Control-Allow-Origin": "*",
-        # Before it sends anything but a plain request, the browser asks if it may.
+        # The browser sends a preflight request before any request that is not simple.
         "Access-Control-Allow-Headers": "*",
         "Access-Control-Allow-Methods": "*",
         "Cache-Control": "no-store",
@@ -219,5 +219,5 @@ def _headers(resource: Resource) -> list[dict[str, str]]:
 
 
 def no_resources(_url: str) -> Resource | None:
-    """Know no resources: for pages that bring everything themselves."""
+    """Return no resource: for pages that contain everything they need."""
     return None

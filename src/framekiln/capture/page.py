@@ -1,8 +1,8 @@
-"""One page, driven frame by frame by a clock that is ours.
+"""One page, driven frame by frame by our clock.
 
-Both its clocks stand still while the page loads, so frame 0 is time zero for everything. From then
-on each frame moves both by exactly one frame.
-The page side of the contract is `runtime/src/main.ts`.
+Both of its clocks are stopped while the page loads, so frame 0 is time zero for everything. After
+that, each frame advances both by exactly one frame. `runtime/src/main.ts` is the page side of the
+contract.
 """
 
 import json
@@ -32,7 +32,7 @@ AnyPage = TypeVar("AnyPage", bound="Page")
 
 @dataclass(frozen=True)
 class FrameSize:
-    """A picture's width and height."""
+    """Width and height of a frame."""
 
     width_px: int
     height_px: int
@@ -40,14 +40,14 @@ class FrameSize:
 
 @dataclass(frozen=True)
 class PageFacts:
-    """What the page says about itself; None where it says nothing."""
+    """The properties that the page reports; None where it reports nothing."""
 
     width_px: float | None
     height_px: float | None
     fps: float | None
     duration_ms: float | None
     plan: dict[str, Any] = field(default_factory=dict, compare=False)
-    """All that `__framekiln.plan()` says; `runtime/src/plan.ts` names its fields."""
+    """The result of `__framekiln.plan()`; `runtime/src/plan.ts` defines its fields."""
 
 
 class Page:
@@ -59,7 +59,7 @@ class Page:
         self.size = size
         self.browser = browser
         self.data: str | None = None
-        """The render data that scripts of the page will find: JSON, set before it is loaded."""
+        """The render data for scripts of the page: JSON, set before it is loaded."""
         self._profile = profile
         self._session = PageSession(browser, target=target, session=session)
         self._clock = PageClock(self._session)
@@ -72,11 +72,11 @@ class Page:
         self._has_drawn = False
 
     def reported_problems(self) -> tuple[str, ...]:
-        """Return what the page itself complained of, as its owner is told."""
+        """Return the problems that the page itself reported, as shown to its owner."""
         return self._session.reported_problems()
 
     def mistakes(self) -> dict[str, Any]:
-        """Return what looks like a mistake of its author; `runtime/src/mistakes.ts` names it."""
+        """Return probable mistakes of the author; `runtime/src/mistakes.ts` defines them."""
         found: dict[str, Any] = self.evaluate("__framekiln.mistakes()")
         return found
 
@@ -85,7 +85,7 @@ class Page:
     ) -> PageFacts:
         """Load the document and wait, at time zero, until it is ready to be drawn.
 
-        `has_files` says that files lie beside it, so that relative addresses mean something.
+        `has_files` means that it has local files, so that relative URLs can be resolved.
         """
         self._session.within_s = settle_within_s
         self._session.attach(network)
@@ -100,7 +100,7 @@ class Page:
         settle(self._session, self._clock, within_s=settle_within_s)
         plan = self.evaluate("__framekiln.plan()")
         if not plan.get("mixesSound") and (self._sound.has_begun or network.mentions_web_audio):
-            # Any frame may make a sound, and all that follow hang on it.
+            # Any frame may start audio, and all later frames depend on it.
             plan |= {"mixesSound": True, "isDeclarative": False}
         self._has_tasks = plan["kind"] == "composition" and not plan["isDeclarative"]
         return PageFacts(
@@ -112,11 +112,11 @@ class Page:
         )
 
     def begin(self, fps: Fraction, *, frame_within_s: float) -> None:
-        """Declare that the next frame shown is at time zero."""
+        """Start the film: the next frame shown is at time zero."""
         session, inner = self._session, self._session.inner
         session.within_s = frame_within_s
         if self._clock.tick_us > 0:
-            # What moved while the page held us up goes back to where it started.
+            # Animations that moved while the page delayed readiness are rewound to their start.
             rewind = f"__framekiln.rewind({self._clock.tick_us / 1000})"
             session.evaluate(rewind)
             session.evaluate_inside(inner.contexts(), rewind)
@@ -128,10 +128,10 @@ class Page:
         session.evaluate_inside(inner.take_new(), begin)
 
     def show(self, number: int, at_us: int, *, screenshot: Params | None = None) -> DrawnFrame:
-        """Move both clocks to the frame's time and draw it."""
+        """Advance both clocks to the frame's time and draw it."""
         self._session.activity = f"drawing frame {number}"
         self._sound.advance_to(at_us)
-        # A frame that was added since has a clock that began later: it gets the film's time.
+        # An iframe that was added since has a later clock: it gets the film's time.
         since = f"performance.now() - {at_us / 1000}"
         late = f"__framekiln.begin({{virtualMs: {since}, tickMs: {since}}}, {self._rate})"
         self._session.evaluate_inside(self._session.inner.take_new(), late)
@@ -142,33 +142,33 @@ class Page:
             wait_for_frame_tasks(self._session, self._clock)
             shown = self._draw_again(shown, screenshot=screenshot)
         shown = self._workers.finish(shown, lambda: self._repeat(screenshot=screenshot))
-        # A browser that has just started sometimes has no picture of its first frame.
+        # A new browser sometimes returns no screenshot of its first frame.
         if screenshot is not None and shown.screenshot is None:
             return self._draw_again(shown, screenshot=screenshot)
         return shown
 
     def raise_late_failure(self) -> None:
-        """Raise what a script of the frame drawn last has thrown since."""
+        """Raise errors that scripts of the last frame have thrown since it was drawn."""
         self.evaluate("0")
         self._session.raise_failure()
 
     @property
     def script_sound(self) -> WebAudio:
-        """What its scripts make heard."""
+        """The Web Audio of its scripts."""
         return self._sound
 
     def finish_sound(self, end_us: int) -> list[ContextSound]:
-        """Return what scripts of the page have made heard until the end of the film."""
+        """Return the audio of the page's scripts up to the end of the film."""
         self._session.activity = "rendering the sound of its scripts"
         self._sound.finish(end_us)
         return self._sound.sounds()
 
     def redraw(self, *, screenshot: Params | None = None) -> DrawnFrame:
-        """Draw once more without letting any time pass that a page could notice."""
+        """Draw again without advancing time noticeably for the page."""
         return self._clock.draw_after(CREEP_US, screenshot=screenshot)
 
     def make_transparent(self) -> None:
-        """Let what the page leaves empty be empty in screenshots, too."""
+        """Give screenshots a transparent background."""
         nothing = {"color": {"r": 0, "g": 0, "b": 0, "a": 0}}
         self._session.call("Emulation.setDefaultBackgroundColorOverride", nothing)
 
@@ -177,7 +177,7 @@ class Page:
         return self._session.evaluate(expression)
 
     def close(self) -> None:
-        """End the tab and all it opened or kept; a browser that is gone already is fine."""
+        """Close the tab and everything it opened or stored; the browser may have exited already."""
         self._sound.close()
         with suppress(FramekilnError):
             self._session.forget()
@@ -189,7 +189,7 @@ class Page:
     def _draw_first(
         self, shown: DrawnFrame, at_us: int, *, screenshot: Params | None
     ) -> DrawnFrame:
-        """Draw until the page takes part: a busy Chromium does nothing at all for a while."""
+        """Draw until the page responds: a busy Chromium may not draw at first."""
         deadline = self._session.now_s + self._session.within_s
         while not self.evaluate("__framekiln.hasDrawn()"):
             if self._session.now_s > deadline:
@@ -200,7 +200,7 @@ class Page:
         return shown
 
     def _repeat(self, *, screenshot: Params | None) -> DrawnFrame:
-        """Draw the present frame again, where animations of the page itself stay exact."""
+        """Draw the current frame again, with the page's own animations at their exact time."""
         self.evaluate("__framekiln.repeat()")
         return self._clock.draw_after(TICK_GRID_US, screenshot=screenshot)
 
@@ -217,9 +217,10 @@ def open_page(browser: Browser, size: FrameSize) -> AbstractContextManager[Page]
 
 @contextmanager
 def open_tab(browser: Browser, size: FrameSize, kind: type[AnyPage]) -> Iterator[AnyPage]:
-    """Open an empty tab of that size with begin-frame control, in a profile of its own.
+    """Open an empty tab of that size with begin-frame control, in its own profile.
 
-    The profile keeps strangers apart: cookies, storage, workers and windows end with the page.
+    The profile isolates pages of different owners: cookies, storage, workers and windows end with
+    the page.
     """
     connection = browser.connection
     profile = connection.call("Target.createBrowserContext", session=None, within_s=30)[

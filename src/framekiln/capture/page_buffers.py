@@ -1,8 +1,8 @@
-"""Pixels into a page: written straight into an array of the page, found by a mark in it.
+"""Writes pixels directly into an array of a page, which is found by a mark in it.
 
-A page that wants a picture fills the head of an array with random bytes and names them. Finding the
-array costs some milliseconds once; each picture after that is one memory copy instead of a
-transfer through the debugging protocol. Where it cannot be found the caller sends the bytes.
+A page that needs an image fills the start of an array with random bytes and reports them. Finding
+the array costs some milliseconds once. After that, each image is one memory copy instead of a
+transfer through the debugging protocol. If it cannot be found, the caller sends the bytes.
 """
 
 from typing import Final
@@ -16,14 +16,14 @@ _SHORTEST_MARK_BYTES: Final = 32
 
 
 class PageBuffers:
-    """The arrays of one page that were found so far, by their mark in hex."""
+    """The arrays of one page found so far, by their mark in hex."""
 
     def __init__(self, browser_pid: int) -> None:
         self._browser_pid = browser_pid
         self._blocks: dict[str, Block | None] = {}
 
     def write(self, mark: str | None, pixels: NDArray[np.uint8]) -> bool:
-        """Copy `pixels` into the array with that mark; False when it cannot be reached."""
+        """Copy `pixels` into the array with that mark; return False if it cannot be reached."""
         if mark is None:
             return False
         if mark not in self._blocks:
@@ -39,5 +39,5 @@ class PageBuffers:
         if len(start) < _SHORTEST_MARK_BYTES:
             return None
         found = find_blocks(self._browser_pid, "renderer", start=start, size_bytes=size_bytes)
-        # Two places with the same random bytes: one is a copy, and which one cannot be told.
+        # Two addresses have the same random bytes: one is a copy, and it is unknown which.
         return found[0] if len(found) == 1 else None

@@ -1,7 +1,7 @@
-"""The two clocks of a page, which are ours: frame ticks and virtual time.
+"""The two clocks of a page, both under our control: frame ticks and virtual time.
 
-Frame ticks move CSS, requestAnimationFrame and SMIL; virtual time moves timers, performance.now and
-Date. Both start at the same instant, and neither moves by itself.
+Frame ticks drive CSS, requestAnimationFrame and SMIL; virtual time drives timers, performance.now
+and Date. Both start at the same instant, and neither advances by itself.
 """
 
 import time
@@ -12,21 +12,21 @@ from framekiln.capture.cdp import Params
 from framekiln.capture.page_scripts import EPOCH_MS
 from framekiln.capture.page_session import PageSession
 
-# Chromium does no work at a standstill; so little time nobody can notice.
+# Chromium does no work while time is stopped; this advance is too small to notice.
 CREEP_US: Final = 1
-# Chromium blurs animation times that are not whole tenths of a millisecond with a random secret
-# of the process: frames fall on this grid, so that every run draws the same picture.
+# Chromium adds a random per-process jitter to animation times off a 0.1 ms grid. Frames are aligned
+# to this grid, so that every run draws the same image.
 TICK_GRID_US: Final = 100
 
 
 @dataclass(frozen=True)
 class DrawnFrame:
-    """What came of drawing one frame."""
+    """The result of drawing one frame."""
 
     has_damage: bool
-    """Whether any pixel may differ from the frame before."""
+    """Whether any pixel may differ from the previous frame."""
     screenshot: str | None
-    """Base64 of the picture, if one was asked for."""
+    """Base64 of the screenshot, if one was requested."""
 
 
 class PageClock:
@@ -44,26 +44,26 @@ class PageClock:
 
     @property
     def tick_us(self) -> int:
-        """When the last frame was drawn; 0 before the first."""
+        """The tick of the last frame; 0 before the first."""
         return self._tick_us
 
     def stop(self) -> None:
-        """Freeze virtual time; frame ticks count from the same instant."""
+        """Stop virtual time; frame ticks count from the same instant."""
         policy = {"policy": "pause", "initialVirtualTime": EPOCH_MS / 1000}
         answer = self._session.call("Emulation.setVirtualTimePolicy", policy)
         self._base_us = round(answer["virtualTimeTicksBase"] * 1000)
         self._tick_us = 0
 
     def set_zero(self) -> dict[str, float]:
-        """Count from now on, and return what both clocks show, as the page's runtime reads it."""
+        """Set time zero to now; return both clock values for the page's runtime."""
         self._zero_virtual_us = self._virtual_us
         if self._tick_us > 0:
-            # Frames were drawn while the page held us up: frame 0 needs a tick of its own.
+            # Frames were drawn while the page delayed readiness: frame 0 needs a new tick.
             self._zero_tick_us = self._tick_us + TICK_GRID_US
         return {"virtualMs": self._zero_virtual_us / 1000, "tickMs": self._zero_tick_us / 1000}
 
     def advance(self, by_us: int) -> None:
-        """Let virtual time run on; timers due meanwhile fire, pending requests hold it."""
+        """Advance virtual time; due timers fire, and pending requests pause it."""
         if by_us <= 0:
             return
         seen = self._budgets_expired
@@ -74,16 +74,16 @@ class PageClock:
         self._session.raise_failure()
 
     def advance_to(self, at_us: int) -> None:
-        """Let virtual time run on until so long after zero."""
+        """Advance virtual time to this long after zero."""
         self.advance(self._zero_virtual_us + at_us - self._virtual_us)
 
     def draw_at(self, at_us: int, *, screenshot: Params | None = None) -> DrawnFrame:
-        """Draw the frame of an instant after zero."""
+        """Draw the frame at this time after zero."""
         on_grid_us = round(at_us / TICK_GRID_US) * TICK_GRID_US
         return self._draw(self._zero_tick_us + on_grid_us, screenshot)
 
     def draw_after(self, by_us: int, *, screenshot: Params | None = None) -> DrawnFrame:
-        """Draw once more, so much later than the last time."""
+        """Draw again, this much later than the last frame."""
         return self._draw(self._tick_us + by_us, screenshot)
 
     def _draw(self, tick_us: int, screenshot: Params | None) -> DrawnFrame:
@@ -102,8 +102,8 @@ class PageClock:
 
 
 def _whole_us(us: int) -> float:
-    """Return milliseconds that Chromium, which cuts off fractions, takes for exactly `us`.
+    """Return milliseconds that Chromium, which truncates fractions, converts to exactly `us`.
 
-    Without the half, 33.366 ms became 33365 us, and two frames could fall on one tick.
+    Without the half, 33.366 ms became 33365 us, and two frames could have the same tick.
     """
     return (us + 0.5) / 1000

@@ -1,4 +1,4 @@
-"""Scripts that are put into pages, and what comes out of pages, in words."""
+"""Scripts that are injected into pages, and messages for the errors of pages."""
 
 import json
 from functools import cache
@@ -9,11 +9,11 @@ from typing import Final
 from framekiln.capture.cdp import Params
 from framekiln.capture.network import PAGE_URL, AuthorPosition, as_served
 
-# Fixed, so that a page that shows the date draws the same picture in every run.
+# Fixed, so that a page that shows the date draws the same image in every run.
 EPOCH_MS: Final = 1_735_689_600_000
 _SEED: Final = 20_250_101
 RUNTIME_URL: Final = "framekiln-runtime.js"
-"""What our runtime is called in stacks."""
+"""The name of our runtime in stack traces."""
 _MOST_CHARACTERS: Final = 1000
 _LONGEST_URL: Final = 200
 _STACK_LINE: Final = "    at "
@@ -23,7 +23,7 @@ _STACK_LINE: Final = "    at "
 def runtime_script(
     *, has_files: bool, defines_elements: bool = True, asks_info: bool = False
 ) -> str:
-    """The runtime with its configuration, as one expression that leaves no names behind."""
+    """The runtime with its configuration, as one expression that defines no globals."""
     source = _read("runtime.js")
     config = json.dumps(
         {
@@ -42,35 +42,35 @@ def runtime_script(
 
 @cache
 def worker_script() -> str:
-    """What runs in each worker before its own script."""
+    """The script that runs in each worker before its own."""
     return f"{_read('worker_runtime.js')}\n//# sourceURL={RUNTIME_URL}"
 
 
 def data_script(data: str) -> str:
-    """The script that gives a page its render data, which is JSON, under both of its names."""
-    # Not as a literal: there `__proto__` would be no ordinary name.
+    """The script that defines a page's render data, which is JSON, under both of its names."""
+    # Not as a literal: `__proto__` would not be an ordinary key in it.
     return f"window.RENDER_DATA = window.EF_RENDER_DATA = JSON.parse({json.dumps(data)});"
 
 
 def is_rejection(details: Params) -> bool:
-    """Tell a promise that nobody caught from an error that was thrown."""
+    """Whether an exception is an unhandled promise rejection."""
     return str(details.get("text", "")).startswith("Uncaught (in promise)")
 
 
 def thrown_message(details: Params, author_position: AuthorPosition = as_served) -> str:
-    """Say what a script threw, and where in the author's text."""
+    """Return what a script threw, and where in the author's text."""
     place, thrown = _place(details, author_position), _thrown(details)
     return f"a script of the page threw{place}: {thrown}"
 
 
 def rejection_message(details: Params, author_position: AuthorPosition = as_served) -> str:
-    """Say why a promise was rejected, and where in the author's text."""
+    """Return why a promise was rejected, and where in the author's text."""
     place, thrown = _place(details, author_position), _thrown(details)
     return f"a promise of the page was rejected{place}, and nothing caught it: {thrown}"
 
 
 def console_text(params: Params) -> str:
-    """Say what a script wrote to its console, on one line."""
+    """Return what a script wrote to its console, on one line."""
     parts = [str(a.get("value", a.get("description", ""))) for a in params.get("args", ())]
     return _without_stack(" ".join(parts))[:500]
 
@@ -93,7 +93,7 @@ def _without_stack(text: str) -> str:
 
 
 def _place(details: Params, author_position: AuthorPosition) -> str:
-    """Return where it happened in scripts that are not ours, in words; "" if only in ours."""
+    """Return the position in scripts that are not ours, as text; "" if only in ours."""
     frames = details.get("stackTrace", {}).get("callFrames", ())
     for frame in (details, *frames):
         url = str(frame.get("url", ""))

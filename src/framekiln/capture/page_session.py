@@ -1,6 +1,6 @@
-"""How a page is spoken to, and what it does of its own accord: fail, leave, crash, say something.
+"""The protocol session of a page, and its events: errors, navigation, crashes, console.
 
-Moves no clock. What went wrong while nobody asked is kept, and raised by the next who looks.
+Does not move any clock. Failures between calls are stored, and raised by the next check.
 """
 
 from collections.abc import Callable, Iterable
@@ -32,13 +32,13 @@ _MOST_COMPLAINTS = 20
 
 
 class PageSession:
-    """The line to one tab."""
+    """The protocol session of one tab."""
 
     def __init__(self, browser: Browser, *, target: str, session: str) -> None:
         self.activity = "loading"
-        """What is being done to the page, as an error tells it."""
+        """The current activity, for error messages."""
         self.within_s = 30.0
-        """How long the page may take for one step."""
+        """The time limit of one step of the page."""
         self._console_errors: dict[str, None] = {}
         self._rejections: dict[int, str] = {}
         self._author_position: AuthorPosition = as_served
@@ -53,18 +53,18 @@ class PageSession:
 
     @property
     def now_s(self) -> float:
-        """A clock for what the page may take; it stands still while the page waits for us."""
+        """A clock for the page's time limits; it is stopped while the page waits for us."""
         return self._connection.now_s
 
     def call(self, method: str, params: Params | None = None) -> dict[str, Any]:
-        """Have the page do something, and return its answer."""
+        """Send a command to the page and return its result."""
         try:
             return self._connection.call(method, params, session=self._id, within_s=self.within_s)
         except BrowserTimeout as error:
             raise self._blocked() from error
 
     def post(self, method: str, params: Params, *, worker: str | None = None) -> None:
-        """Have the page, or a worker of it, do something; do not care for the answer."""
+        """Send a command to the page or one of its workers; ignore the result."""
         session = self._id if worker is None else worker
         self._connection.abandon(self._connection.post(method, params, session=session))
 
@@ -79,37 +79,37 @@ class PageSession:
         return result["result"].get("value")
 
     def evaluate_inside(self, contexts: Iterable[str], expression: str) -> None:
-        """Run a script in frames inside the page; one that goes meanwhile is no loss."""
+        """Run a script in frames inside the page; ignore those that are removed meanwhile."""
         for context in contexts:
             with suppress(ProtocolError):
                 self.evaluate(expression, context=context)
 
     def listen(self, event: str, listener: Callable[[Params], None]) -> None:
-        """Be told of an event of the page."""
+        """Register a listener for an event of the page."""
         self._connection.listen(event, self._id, listener)
 
     def wait_until(self, condition: Callable[[], bool]) -> None:
-        """Wait for what a listener will hear."""
+        """Wait for a condition that a listener will set."""
         if not self._connection.pump_until(condition, within_s=self.within_s):
             raise self._blocked()
 
     def attach(self, network: PageNetwork) -> None:
-        """Let the page's requests be answered."""
+        """Start responding to the page's requests."""
         self._author_position = network.author_position
         network.attach(self._connection, self._id)
 
     def raise_failure(self) -> None:
-        """Raise what has gone wrong since the page was opened."""
+        """Raise the failure since the page was opened, if there is one."""
         if self._failure is not None:
             raise self._failure
 
     def reported_problems(self) -> tuple[str, ...]:
-        """Return promises that nobody caught, and errors on the console: the first of each."""
+        """Return unhandled rejections and errors on the console, without duplicates."""
         written = (f"the page wrote to its console: {text}" for text in self._console_errors)
         return (*dict.fromkeys(self._rejections.values()), *written)
 
     def forget(self) -> None:
-        """Hear nothing of the page any more."""
+        """Remove all listeners of the page."""
         self._connection.forget(self._id)
 
     def _blocked(self) -> FramekilnError:
@@ -144,7 +144,7 @@ class PageSession:
             self._failure = PageThrew(thrown_message(details, self._author_position))
 
     def _on_exception_revoked(self, params: Params) -> None:
-        # Somebody caught it after all.
+        # The rejection was handled later.
         self._rejections.pop(params["exceptionId"], None)
 
     def _on_navigation(self, params: Params) -> None:
@@ -165,7 +165,7 @@ class PageSession:
             self._console_errors[console_text(params)] = None
 
     def _on_dialog(self, _params: Params) -> None:
-        # alert() and its like would hold the page until somebody answers.
+        # alert() and similar dialogs would block the page until they are closed.
         self.post("Page.handleJavaScriptDialog", {"accept": False})
 
     def _on_crash(self, _params: Params) -> None:

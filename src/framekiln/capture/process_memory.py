@@ -1,6 +1,7 @@
-"""Memory of Chromium's processes: finding a block by its contents, reading it, writing it.
+"""Memory of Chromium's processes: find a block by its contents, read it, write it.
 
-Chromium is our own child, so the kernel lets us. Nothing here knows what the blocks hold.
+Chromium is our own child process, so the kernel allows access. This module does not know what the
+blocks contain.
 """
 
 import ctypes
@@ -13,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _LARGEST_REGION_BYTES: Final = 512 << 20
-# Blocks of this kind start near the head of their memory region; reading whole ones is slow.
+# Such blocks start near the beginning of their memory region; reading whole regions is slow.
 _SEARCHED_BYTES: Final = 4 << 20
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -25,21 +26,21 @@ class _IoVec(ctypes.Structure):
 
 @dataclass(frozen=True)
 class Block:
-    """A stretch of another process's memory."""
+    """A block of another process's memory."""
 
     pid: int
     address: int
 
     def after(self, size_bytes: int) -> "Block":
-        """Return where it goes on after that many bytes."""
+        """Return the rest of the block after that many bytes."""
         return Block(self.pid, self.address + size_bytes)
 
     def read_into(self, pixels: NDArray[np.uint8]) -> bool:
-        """Copy it here; False when it is not there any more."""
+        """Copy from it; return False if it no longer exists."""
         return _copied(_libc.process_vm_readv, self, pixels) == pixels.nbytes
 
     def write(self, pixels: NDArray[np.uint8]) -> bool:
-        """Copy `pixels` there; False when it is not there any more."""
+        """Copy `pixels` to it; return False if it no longer exists."""
         return _copied(_libc.process_vm_writev, self, pixels) == pixels.nbytes
 
 
@@ -59,7 +60,7 @@ def find_blocks(leader: int, kind: str, *, start: bytes, size_bytes: int) -> lis
 
 
 def _places_of(start: bytes, memory: bytes) -> Iterator[int]:
-    """Yield all of them: the first may be a copy of what is looked for."""
+    """Yield all matches: the first may be a copy of the block."""
     offset = memory.find(start)
     while offset >= 0:
         yield offset
@@ -67,7 +68,7 @@ def _places_of(start: bytes, memory: bytes) -> Iterator[int]:
 
 
 def _copied(call: "ctypes._NamedFuncPointer", block: Block, pixels: NDArray[np.uint8]) -> int:
-    """Return how many bytes were copied; 0 when the kernel refuses."""
+    """Return the number of copied bytes; 0 if the kernel refuses."""
     local = _IoVec(pixels.ctypes.data, pixels.nbytes)
     remote = _IoVec(block.address, pixels.nbytes)
     copied: int = call(

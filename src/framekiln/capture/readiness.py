@@ -1,4 +1,4 @@
-"""Waiting for a page: until it can be drawn at all, and until its work on one frame is done."""
+"""Waits for a page: until it can be drawn, and until its work on one frame is done."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ _NAMED: Final = 10
 
 
 def settle(session: PageSession, clock: PageClock, *, within_s: float) -> None:
-    """Wait until the page waits for nothing any more."""
+    """Wait until the page has nothing pending."""
     deadline = session.now_s + within_s
     quiet_rounds = 0
     while quiet_rounds < 2:
@@ -25,8 +25,8 @@ def settle(session: PageSession, clock: PageClock, *, within_s: float) -> None:
                 f"after {within_s:g} s the page was still waiting for: {', '.join(named)}",
                 waiting_for=named,
             )
-        # Nothing is drawn while loading: animations start with the first frame, so that
-        # one must be frame 0. Only the page's own promise may depend on frames and timers.
+        # Nothing is drawn while loading: animations start with the first drawn frame, which must be
+        # frame 0. Only the page's own promise may depend on frames and timers.
         if pending and all(name.startswith(_MAY_NEED_TIME) for name in pending):
             session.evaluate("__framekiln.step()")
             session.evaluate_inside(session.inner.contexts(), "__framekiln.step()")
@@ -37,7 +37,7 @@ def settle(session: PageSession, clock: PageClock, *, within_s: float) -> None:
 
 
 def wait_for_frame_tasks(session: PageSession, clock: PageClock) -> None:
-    """Wait for the page's own work on this frame; it may need timers of a few milliseconds."""
+    """Wait for the page's own tasks of this frame; they may need timers of a few milliseconds."""
     deadline = session.now_s + session.within_s
     step_us = CREEP_US
     while not session.evaluate("__framekiln.frameDone()"):

@@ -1,9 +1,9 @@
-"""How Chromium is confined: arguments only, nothing is started here.
+"""The sandbox of Chromium: builds arguments only, starts nothing.
 
-Compositions come from strangers. The strongest cage that the machine allows is used, in this
-order: no network and an almost empty file system (bubblewrap) around Chromium's own sandbox;
-bubblewrap alone; Chromium without either, as an unprivileged user. Which one is in force is
-reported by `framekiln doctor` and in every render's record.
+Compositions are untrusted. The strongest sandbox that the machine allows is used, in this order: no
+network and an almost empty file system (bubblewrap) around Chromium's own sandbox; bubblewrap
+alone; Chromium without either, as an unprivileged user. `framekiln doctor` and every render's
+record report which one is in use.
 """
 
 import os
@@ -16,14 +16,14 @@ from typing import Final
 
 
 class Confinement(StrEnum):
-    """The cages, strongest first."""
+    """The kinds of sandboxes, strongest first."""
 
     NAMESPACES_AND_SECCOMP = "bubblewrap+seccomp"
     NAMESPACES = "bubblewrap"
     UNPRIVILEGED_USER = "unprivileged-user"
 
 
-# What Chromium reads: itself, its libraries and fonts. Nothing of /etc but these.
+# Files that Chromium reads: itself, its libraries and fonts. Nothing else of /etc.
 _READABLE: Final = (
     "/usr",
     "/etc/fonts",
@@ -32,13 +32,13 @@ _READABLE: Final = (
     "/var/cache/fontconfig",
     "/usr/local/share/fonts",
 )
-# Nobody else runs under it: as `nobody` a page that broke out could reach the database server.
+# A user id for Chromium only: as `nobody`, a page that escapes could reach the database server.
 STRANGER_ID: Final = 64113
 _LINKS: Final = (("usr/lib", "/lib"), ("usr/lib64", "/lib64"), ("usr/bin", "/bin"))
 
 
 def confined_command(command: list[str], confinement: Confinement, *, profile: Path) -> list[str]:
-    """Return `command` wrapped in the cage; `profile` is the one folder it may write."""
+    """Return `command` wrapped in the sandbox; `profile` is the only writable folder."""
     if confinement is Confinement.UNPRIVILEGED_USER:
         return [*_as_a_stranger(), *command, "--no-sandbox", f"--user-data-dir={profile}"]
     if confinement is Confinement.NAMESPACES:
@@ -48,10 +48,10 @@ def confined_command(command: list[str], confinement: Confinement, *, profile: P
 
 @cache
 def strongest_confinement() -> Confinement:
-    """Try the cages on this machine, once, and return the strongest that opens."""
+    """Return the strongest sandbox that works on this machine; tested once."""
     if shutil.which("bwrap") is None or not _runs([*_bubblewrap(), "/bin/true"]):
         return Confinement.UNPRIVILEGED_USER
-    # Chromium's own sandbox needs user namespaces once more inside the first.
+    # Chromium's own sandbox needs nested user namespaces.
     nested = ["/usr/bin/unshare", "--user", "--map-root-user", "/bin/true"]
     if not _runs([*_bubblewrap(), *nested]):
         return Confinement.NAMESPACES

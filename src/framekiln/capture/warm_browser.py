@@ -1,6 +1,6 @@
-"""A Chromium kept running between pages, and replaced once it is unhealthy.
+"""A Chromium that keeps running between pages, and is replaced when unhealthy.
 
-Used by one thread; that thread must outlive the browser, because the sandbox dies with it.
+Used by one thread, which must outlive the browser, because the sandbox dies with it.
 """
 
 from collections.abc import Iterator
@@ -9,12 +9,12 @@ from typing import Final
 
 from framekiln.capture.browser import Browser, open_browser
 
-# Chromium grows a little with every page; a fresh start costs less than a tenth of a second.
+# Chromium grows a little with every page; a restart takes less than a tenth of a second.
 _PAGES_PER_BROWSER: Final = 100
 
 
 class WarmBrowser:
-    """Gives out its browser, one user at a time."""
+    """Provides its browser to one user at a time."""
 
     def __init__(self) -> None:
         self._open = ExitStack()
@@ -23,7 +23,7 @@ class WarmBrowser:
 
     @contextmanager
     def use(self) -> Iterator[Browser]:
-        """Lend a healthy browser; whatever goes wrong meanwhile ends it."""
+        """Provide a healthy browser; any error closes it."""
         if self._browser is None or not self._browser.is_alive or self._pages_left <= 0:
             self.close()
             self._browser = self._open.enter_context(open_browser())
@@ -36,6 +36,6 @@ class WarmBrowser:
             raise
 
     def close(self) -> None:
-        """End the browser, if there is one."""
+        """Close the browser, if there is one."""
         self._browser = None
         self._open.close()

@@ -1,7 +1,7 @@
-"""The sound that scripts make with Web Audio: let it come as far as the film, and keep it.
+"""Web Audio of scripts: rendered up to the time of the film, and stored.
 
-Chromium renders it in threads of its own, in real time, so the page's clocks wait for it. The page
-side is `runtime/src/web_audio`. Costs nothing until a page makes its first AudioContext.
+Chromium renders it in its own threads in real time, so the page's clocks wait for it. The page side
+is `runtime/src/web_audio`. Costs nothing until a page creates its first AudioContext.
 """
 
 import base64
@@ -17,15 +17,15 @@ from framekiln.capture.page_clock import CREEP_US, PageClock
 from framekiln.capture.page_session import PageSession
 
 _TELL: Final = "__framekilnSound"
-# Scripts learn what was heard, and that a sound has ended, after each step: in slow films, too.
+# Scripts see played audio and `ended` events after each step; also at low frame rates.
 _LONGEST_STEP_US: Final = 40_000
-# What waiting for a step may take of the page's time; the frame itself is drawn on time.
+# The page time that a step may take; the frame itself is drawn on time.
 _MARGIN_US: Final = 50
 _MOST_HELD_BYTES: Final = 4 << 20
 _SAMPLE_BYTES: Final = 8
 _COPIED_BYTES: Final = 1 << 20
 _MOST_SOUNDS: Final = 256
-# As Chromium allows.
+# The range that Chromium allows.
 _RATES_HZ: Final = range(3_000, 768_001)
 _FIRST_PAUSE_S: Final = 0.0002
 _LONGEST_PAUSE_S: Final = 0.02
@@ -33,9 +33,9 @@ _LONGEST_PAUSE_S: Final = 0.02
 
 @dataclass(frozen=True)
 class ContextSound:
-    """What one AudioContext made: float32, two channels in turn, from sample `first` of the film.
+    """The audio of one AudioContext: interleaved stereo float32, from sample `first` of the film.
 
-    `rate_hz` counts the samples; between pieces there is silence.
+    `rate_hz` is the unit of sample positions; gaps between pieces are silent.
     """
 
     rate_hz: int
@@ -43,7 +43,7 @@ class ContextSound:
     _file: IO[bytes] = field(repr=False)
 
     def add(self, place: int, samples: bytes) -> None:
-        """Keep a piece that begins at sample `place` of the film."""
+        """Store a piece that begins at sample `place` of the film."""
         self._file.seek((place - self.first) * _SAMPLE_BYTES)
         self._file.write(samples)
 
@@ -54,7 +54,7 @@ class ContextSound:
             yield piece
 
     def close(self) -> None:
-        """Forget the sound."""
+        """Delete the audio."""
         self._file.close()
 
 
@@ -64,29 +64,29 @@ class WebAudio:
     def __init__(self, session: PageSession, clock: PageClock) -> None:
         self._session = session
         self._clock = clock
-        # The frames of the page that make sound; None is the page itself.
+        # The frames of the page that have audio; None is the page itself.
         self._frames: list[str | None] = []
         self._sounds: dict[tuple[str | None, Any], ContextSound] = {}
         self._warnings: dict[str, None] = {}
         self._at_us = 0
 
     def listen(self) -> None:
-        """Be told when a script makes its first AudioContext; called before the page is loaded."""
+        """Listen for the first AudioContext of a script; call this before the page is loaded."""
         self._session.listen("Runtime.bindingCalled", self._on_begun)
         self._session.call("Runtime.addBinding", {"name": _TELL})
 
     @property
     def has_begun(self) -> bool:
-        """Whether the page has made an AudioContext."""
+        """Whether the page has created an AudioContext."""
         return bool(self._frames)
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is not heard as a script meant it."""
+        """Audio that differs from what a script intended."""
         return tuple(self._warnings)
 
     def advance_to(self, at_us: int) -> None:
-        """Move the page's clock to an instant of the film, with all sound until there."""
+        """Advance the page's clock to a time of the film, and render all audio up to it."""
         while self.has_begun and self._at_us + _LONGEST_STEP_US < at_us:
             step_us = (self._at_us // _LONGEST_STEP_US + 1) * _LONGEST_STEP_US
             self._clock.advance_to(step_us)
@@ -96,16 +96,16 @@ class WebAudio:
         self._clock.advance_to(at_us)
 
     def finish(self, at_us: int) -> None:
-        """Let sound come to the end of the film, at which no script runs any more."""
+        """Render audio to the end of the film; no script runs after that."""
         self._render(at_us)
         self._fetch()
 
     def sounds(self) -> list[ContextSound]:
-        """Return what was heard until now."""
+        """Return the audio so far."""
         return list(self._sounds.values())
 
     def close(self) -> None:
-        """Forget all sound."""
+        """Delete all audio."""
         for sound in self._sounds.values():
             sound.close()
 
@@ -116,7 +116,7 @@ class WebAudio:
         for frame in [*self._frames]:
             self._ask(frame, f"advanceSound({at_us / 1000})")
         deadline = self._session.now_s + self._session.within_s
-        # What Chromium's threads have done reaches the page only when its clock moves.
+        # Results of Chromium's threads reach the page only when its clock advances.
         self._clock.advance(CREEP_US)
         pause_s = _FIRST_PAUSE_S
         while not self._is_done():
@@ -126,7 +126,7 @@ class WebAudio:
                     f" rendered within {self._session.within_s:g} s",
                     waiting_for=["AudioContext"],
                 )
-            # The page's time passes with each look: look less and less often.
+            # Each check advances the page's time, so check less and less often.
             time.sleep(pause_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
             self._clock.advance(CREEP_US)
@@ -149,7 +149,7 @@ class WebAudio:
                 self._keep(frame, piece)
 
     def _keep(self, frame: str | None, piece: dict[str, Any]) -> None:
-        """Keep a piece of sound; scripts may have spoiled what counts its samples."""
+        """Store a piece of audio; scripts may have corrupted its sample positions."""
         context, place, rate_hz = (piece.get(name) for name in ("context", "place", "rateHz"))
         if not (isinstance(rate_hz, int) and isinstance(place, int) and rate_hz in _RATES_HZ):
             raise _miscounted(place, rate_hz)
@@ -170,7 +170,7 @@ class WebAudio:
         try:
             return self._session.evaluate(f"__framekiln.{what}", context=frame)
         except ProtocolError:
-            # A frame inside the page may have gone, with all that would have sounded.
+            # An iframe may have been removed, with all of its audio.
             if frame is None:
                 raise
             self._frames.remove(frame)

@@ -1,4 +1,4 @@
-"""Workers of a page that draw a canvas: each frame is drawn again until their picture is in it.
+"""Workers that draw a canvas: each frame is redrawn until it contains their drawing.
 
 The page's side is `runtime/src/drawing_workers.ts`, that of a worker `runtime/src/worker_main.ts`.
 """
@@ -13,7 +13,7 @@ from framekiln.capture.page_session import PageSession
 
 
 class WorkerDrawings:
-    """Keeps the workers of one page in step with its frames. Owned by its thread."""
+    """Keeps the workers of one page in sync with its frames. Owned by its thread."""
 
     def __init__(self, session: PageSession, clock: PageClock) -> None:
         self._session = session
@@ -22,21 +22,21 @@ class WorkerDrawings:
         self._has_begun = False
 
     def listen(self) -> None:
-        """Have each worker run our script before its own."""
+        """Run our script in each worker before its own."""
         self._session.listen("Target.attachedToTarget", self._on_worker)
         attach = {
             "autoAttach": True,
             "waitForDebuggerOnStart": True,
             "flatten": True,
-            # Chromium stops worklets at their start as well, whatever the filter says: they are
-            # attached to so that they go on.
+            # Chromium also pauses worklets at their start, whatever the filter is: attach to them
+            # so that they resume.
             "filter": [{"type": "worker"}, {"type": "worklet"}],
         }
         self._session.call("Target.setAutoAttach", attach)
 
     def finish(self, shown: DrawnFrame, redraw: Callable[[], DrawnFrame]) -> DrawnFrame:
-        """Draw the present frame again until it shows what workers drew for it."""
-        # Without workers only a canvas that was handed over before frame 0 needs it.
+        """Redraw the current frame until it shows what workers drew for it."""
+        # Without workers, only a canvas transferred before frame 0 needs this.
         if self._has_begun and not self._has_workers:
             return shown
         self._has_begun = True
@@ -44,7 +44,7 @@ class WorkerDrawings:
             return shown
         while drawings := self._wanted():
             for _ in range(drawings):
-                # Chromium tells the page of a new canvas in a task of its own.
+                # Chromium notifies the page of a new canvas in a separate task.
                 self._clock.advance(CREEP_US)
                 again = redraw()
                 shown = DrawnFrame(shown.has_damage or again.has_damage, again.screenshot)
