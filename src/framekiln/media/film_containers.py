@@ -12,13 +12,13 @@ from framekiln.media.encode.codecs import VideoCoding
 
 @dataclass(frozen=True)
 class FilmContainer:
-    """How a film is coded and written."""
+    """How a film is encoded and written."""
 
     media_type: str
     muxer: str
     """FFmpeg's name of the format."""
     video: VideoCoding
-    """How slices are coded until the film is assembled."""
+    """The coding of slices until the film is assembled."""
     audio: AudioCoding
 
 
@@ -28,9 +28,9 @@ FILM_CONTAINERS: Final = {
     "mov": FilmContainer("video/quicktime", "mov", VideoCoding.PRORES, AudioCoding.PCM),
     "gif": FilmContainer("image/gif", "gif", VideoCoding.LOSSLESS, AudioCoding.AAC),
 }
-"""By the ending of their files, which is also their name in requests."""
+"""By file extension, which is also the name in requests."""
 
 
 def film_container(name: str) -> FilmContainer:
-    """Return a container by name; MP4 for a config that asks for a still."""
+    """Return a container by name; MP4 for a config that requests a still image."""
     return FILM_CONTAINERS.get(name, FILM_CONTAINERS["mp4"])

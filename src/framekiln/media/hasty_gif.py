@@ -1,6 +1,6 @@
-"""GIFs for FFmpeg with the times of browsers: a picture of 10 ms lasts 100 (see `frame_times`).
+"""GIFs for FFmpeg with browser timing: a frame of 10 ms lasts 100 ms (see `frame_times`).
 
-Only what FFmpeg reads is changed, never the file.
+Only the data that FFmpeg reads is changed, never the file.
 """
 
 import io
@@ -17,8 +17,8 @@ _USUAL_DELAY: Final = b"\x0a\x00"
 
 
 def unhurried(path: Path) -> "io.BytesIO | mmap.mmap | None":
-    """Return a GIF as it is to be read; None for one without such pictures, and for other files."""
-    # FFmpeg says what is wrong with anything else; and to open a pipe could take for ever.
+    """Return the GIF data to read; None for a GIF without such frames and for other files."""
+    # FFmpeg reports what is wrong with any other path; and opening a pipe could block forever.
     if not path.is_file() or not os.access(path, os.R_OK):
         return None
     with path.open("rb") as file:
@@ -34,7 +34,7 @@ def unhurried(path: Path) -> "io.BytesIO | mmap.mmap | None":
             data = bytearray(path.read_bytes())
             _rewrite(data, delays)
             return io.BytesIO(data)
-        # Costs memory for the pages that are changed, not for the file.
+        # Uses memory only for the changed pages, not for the whole file.
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
     _rewrite(mapped, delays)
     return mapped

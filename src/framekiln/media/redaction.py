@@ -1,9 +1,9 @@
 """Re-encodes a film with regions of its frames covered and spans of its audio muted.
 
-Every picture and every sample is encoded again from what was drawn, so nothing else of the source
-comes along: no other stream, no text, no packet, no picture that an edit list would hide. Pictures
-stand upright and keep their times, and so does sound: both are as far apart as before. Interlaced
-pictures stay so: mixing them with their neighbours would mix in what is hidden there.
+Every frame and every sample is encoded again from the redacted data, so nothing else of the source
+is kept: no other stream, no text, no packet, no frame that an edit list would hide. Frames are
+upright. Frames and audio keep their times, so they stay in sync. Interlaced frames stay interlaced:
+deinterlacing would mix in neighbouring frames and what is hidden there.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -34,33 +34,33 @@ from framekiln.media.tracks.progress import WorkProgress
 from framekiln.media.tracks.track_output import clock_hz, open_video_track
 
 VIDEO_COST: Final = 9
-"""Pictures cost about so many times what one track of sound costs."""
+"""Video costs about this many times as much as one audio track."""
 AUDIO_COST: Final = 1
 
 OnRedactionProgress = Callable[[Fraction], None]
-"""Gets the part of all work that is done, from 0 to 1."""
+"""Receives the fraction of all work that is done, from 0 to 1."""
 
 
 class RedactionProgress:
-    """Counts milliseconds of each part against those of all parts, by what they cost."""
+    """Measures the milliseconds done of all parts, weighted by their cost."""
 
     def __init__(self, tell: OnRedactionProgress, *, length_ms: Fraction, weights: int) -> None:
         self._work = WorkProgress(tell)
-        # Nothing is read beforehand.
+        # There is no reading phase.
         self._work.read(Fraction(1), share=Fraction(0))
         self._length_ms = max(1, round(length_ms))
         self._work.plan(self._length_ms * weights)
         self._at_ms = 0
 
     def advance_to(self, at_ms: Fraction, weight: int) -> None:
-        """The part being made is made up to there; an estimate of its length may be wrong."""
+        """Set the progress of the current part; an estimated duration may be wrong."""
         at = min(self._length_ms, int(at_ms))
         if at > self._at_ms:
             self._work.add((at - self._at_ms) * weight)
             self._at_ms = at
 
     def end_part(self, weight: int) -> None:
-        """All of a part is made, however long it was; the next one begins."""
+        """Finish a part, whatever its duration; the next one begins."""
         self.advance_to(Fraction(self._length_ms), weight)
         self._at_ms = 0
 
@@ -73,7 +73,7 @@ _FASTEST_FPS: Final = 240
 
 @dataclass(frozen=True, eq=False)
 class ShownFrame:
-    """A picture as 4:2:0 planes, to be drawn on in place, and when it is on screen."""
+    """A frame as 4:2:0 planes, to be drawn on in place, and its display time."""
 
     luma: Pixels
     blue: Pixels
@@ -87,7 +87,7 @@ DrawOnFrame = Callable[[ShownFrame], None]
 
 @dataclass(frozen=True)
 class RedactedFilm:
-    """What the new film is; without pictures it has neither sides nor a rate."""
+    """The new film; without video it has neither a size nor a rate."""
 
     width_px: int
     height_px: int
@@ -103,7 +103,7 @@ def redact(
     muted: Sequence[SampleSpan],
     tell: OnRedactionProgress = lambda _: None,
 ) -> RedactedFilm:
-    """Write `source` to `out` as an MP4; its parts lie beside it meanwhile."""
+    """Write `source` to `out` as an MP4; its parts are kept in the same folder meanwhile."""
     facts = probe_media(source)
     parts: list[Path] = []
     fps, size = Fraction(0), (0, 0)
@@ -143,7 +143,7 @@ def _heard(silencing: SpanMuter, done: RedactionProgress) -> ChunkFilter:
 
 
 def _sound_streams(source: Path) -> list[int]:
-    """Return the sound that can be decoded; other sound could not be silenced and is left out."""
+    """Return the audio streams that can be decoded; others could not be muted and are left out."""
     with open_media(source) as container:
         return [each.index for each in container.streams.audio if each.codec_context is not None]
 
@@ -166,7 +166,7 @@ def _write_pictures(source: Path, out: Path, settings: VideoSettings, draw: Draw
 
 @dataclass(frozen=True)
 class _Timed:
-    """A picture, and the ticks from which and until which it is on screen."""
+    """A frame, and the ticks at which its display starts and ends."""
 
     frame: VideoFrame
     start: int
@@ -174,7 +174,7 @@ class _Timed:
 
 
 def _timed(frames: Iterator[VideoFrame], *, frame_ticks: int) -> Iterator[_Timed]:
-    """Yield what is on screen at time zero or later; nobody gets to see the rest."""
+    """Yield the frames shown at time zero or later; the rest is never displayed."""
     before = next(frames, None)
     while before is not None:
         frame = next(frames, None)
@@ -186,7 +186,7 @@ def _timed(frames: Iterator[VideoFrame], *, frame_ticks: int) -> Iterator[_Timed
 
 
 class _Encoder(Closeable):
-    """The new picture track. Pictures of the source are converted, copied, drawn on, encoded."""
+    """The new video track. Source frames are converted, copied, drawn on and encoded."""
 
     def __init__(self, out: Path, settings: VideoSettings, tick_s: Fraction) -> None:
         self._settings, self._tick_s = settings, tick_s
@@ -200,20 +200,20 @@ class _Encoder(Closeable):
         self._stream = stream
 
     def write(self, timed: _Timed, draw: DrawOnFrame) -> None:
-        """Encode one picture as it is drawn on."""
-        # A copy: the decoder's own pictures are what it predicts the next ones from.
+        """Draw on one frame and encode it."""
+        # A copy: the decoder predicts later frames from its own.
         pixels = np.array(self._conversion.to_opaque(timed.frame).to_ndarray(), np.uint8)
         height, width = self._settings.height_px, self._settings.width_px
         luma, chroma = pixels[:height], pixels[height:].reshape(2, height // 2, width // 2)
         tick_ms = self._tick_s * 1000
         draw(ShownFrame(luma, chroma[0], chroma[1], timed.start * tick_ms, timed.end * tick_ms))
-        # Copied: without a copy PyAV takes every height for a multiple of four.
+        # Copied: without a copy PyAV assumes that every height is a multiple of four.
         picture = VideoFrame.from_ndarray(pixels, format="yuv420p")
         picture.pts, picture.time_base = timed.start, self._tick_s
         self._mux(self._stream.encode(picture))
 
     def finish(self) -> None:
-        """Encode what the encoder has kept back."""
+        """Flush the encoder."""
         self._mux(self._stream.encode(None))
 
     def close(self) -> None:

@@ -12,12 +12,12 @@ from typing import Final
 from framekiln.kit.media_kind import MediaKind
 
 HEAD_BYTES: Final = 64 << 10
-"""How much of a file `sniff` wants to see; more is not looked at, less may leave it unsure."""
+"""How much of a file `sniff` needs; more is ignored, less may make the result uncertain."""
 
 
 @dataclass(frozen=True)
 class SniffedType:
-    """What was found. Without `kind` it is nothing we take, though `mime_type` may have a name."""
+    """The result. Without `kind` the type is not supported, though `mime_type` may name it."""
 
     kind: MediaKind | None
     mime_type: str | None
@@ -25,7 +25,7 @@ class SniffedType:
 
 UNKNOWN: Final = SniffedType(None, None)
 
-# Of ISO media files: by their major brand, else by one of the compatible ones.
+# Brands of ISO media files: the major brand first, then the compatible ones.
 _BRANDS: Final = {
     b"qt  ": SniffedType(MediaKind.VIDEO, "video/quicktime"),
     b"M4A ": SniffedType(MediaKind.AUDIO, "audio/mp4"),
@@ -58,7 +58,7 @@ _MAGIC: Final = {
     b"GIF87a": SniffedType(MediaKind.IMAGE, "image/gif"),
     b"GIF89a": SniffedType(MediaKind.IMAGE, "image/gif"),
     b"fLaC": SniffedType(MediaKind.AUDIO, "audio/flac"),
-    # Named only so that a refusal can say what it was.
+    # Named only so that an error message can say what it was.
     b"%PDF-": SniffedType(None, "application/pdf"),
     b"PK\x03\x04": SniffedType(None, "application/zip"),
     b"PK\x05\x06": SniffedType(None, "application/zip"),
@@ -82,7 +82,7 @@ _SRT: Final = re.compile(
 
 
 def sniff(head: bytes) -> SniffedType:
-    """Return what a file is that begins with `head`."""
+    """Return the type of a file that begins with `head`."""
     head = head[:HEAD_BYTES]
     for look in (_iso_media, _matroska, _riff, _ogg, _by_magic, _bare_sound, _text):
         found = look(head)
@@ -98,14 +98,14 @@ def _iso_media(head: bytes) -> SniffedType | None:
         return _BRANDS.get(brands[0]) or _compatible(brands[1:])
     if name == b"styp":
         return SniffedType(None, "video/iso.segment")
-    # QuickTime files of old begin with any box. A size of 1 means that a longer one follows.
+    # Old QuickTime files begin with any box. A size of 1 means that a 64-bit size follows.
     if name in _QUICKTIME_FIRST and (size in (0, 1) or size >= 8):
         return SniffedType(MediaKind.VIDEO, "video/quicktime")
     return None
 
 
 def _compatible(brands: list[bytes]) -> SniffedType:
-    """Decide for a major brand that says little, such as isom or mp42."""
+    """Decide for a generic major brand, such as isom or mp42."""
     is_video = any(brand[:3] in (b"iso", b"mp4", b"avc", b"dby", b"das") for brand in brands)
     known = (_BRANDS[brand] for brand in brands if brand in _BRANDS)
     return _MP4 if is_video else next(known, _MP4)
@@ -114,7 +114,7 @@ def _compatible(brands: list[bytes]) -> SniffedType:
 def _matroska(head: bytes) -> SniffedType | None:
     if not head.startswith(b"\x1a\x45\xdf\xa3"):
         return None
-    # Element 0x4282, the document type: one byte of length, then the word.
+    # Element 0x4282, the document type: one byte of length, then the name.
     at = head.find(b"\x42\x82", 4, 4096)
     if at < 0 or not head[at + 2 : at + 3]:
         return UNKNOWN
@@ -143,13 +143,13 @@ def _by_magic(head: bytes) -> SniffedType | None:
 
 
 def _bare_sound(head: bytes) -> SniffedType | None:
-    """Look for sound without a container, which has no magic, behind its tags."""
+    """Look after any tags for audio without a container, which has no magic number."""
     at = skip_id3(head)
     if at and head[at : at + 4] == b"fLaC":
         return SniffedType(MediaKind.AUDIO, "audio/flac")
     if is_adts(head[at:]):
         return SniffedType(MediaKind.AUDIO, "audio/aac")
-    # Pictures of covers are often larger than what we see: then the tag must do.
+    # Cover images are often larger than the head: then the tag alone decides.
     if is_mp3(head[at:]) or at >= len(head) > 0:
         return SniffedType(MediaKind.AUDIO, "audio/mpeg")
     return None
@@ -180,7 +180,7 @@ def _as_text(head: bytes) -> str:
     try:
         return head.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        # The head may end inside a letter.
+        # The head may end inside a character.
         if error.end < len(head) or len(head) - error.start > 3:
             raise
         return head[: error.start].decode("utf-8-sig")
@@ -214,12 +214,12 @@ _ID3_HEADER_BYTES: Final = 10
 _KBITS_1: Final = (0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320)
 _KBITS_2: Final = (0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160)
 _RATES_HZ: Final = (44_100, 48_000, 32_000)
-# Version bits: by how much rates are divided. 1 is not used.
+# Version bits: the divisor of the rates. 1 is not used.
 _DIVISORS: Final = {0: 4, 2: 2, 3: 1}
 
 
 def skip_id3(head: bytes) -> int:
-    """Return where the sound begins behind an ID3 tag; beyond the head if the tag is longer."""
+    """Return where the audio begins after an ID3 tag; beyond the head if the tag is longer."""
     if head[:3] != b"ID3" or len(head) < _ID3_HEADER_BYTES:
         return 0
     size = 0
@@ -231,7 +231,7 @@ def skip_id3(head: bytes) -> int:
 
 
 def is_mp3(sound: bytes) -> bool:
-    """Tell whether two MPEG layer III frames stand at the start."""
+    """Return whether the data begins with two MPEG layer III frames."""
     # Encoders may leave zeros between the tag and the first frame.
     sound = sound.lstrip(b"\0")
     length = _mp3_frame_bytes(sound)
@@ -239,13 +239,13 @@ def is_mp3(sound: bytes) -> bool:
 
 
 def is_adts(sound: bytes) -> bool:
-    """Tell whether two frames of AAC with ADTS headers stand at the start."""
+    """Return whether the data begins with two AAC frames with ADTS headers."""
     length = _adts_frame_bytes(sound)
     return length > 0 and _adts_frame_bytes(sound[length:]) > 0
 
 
 def _mp3_frame_bytes(sound: bytes) -> int:
-    """Return the length of the frame that begins here, 0 if there is none."""
+    """Return the length of the frame that begins here, or 0."""
     if len(sound) < 4 or sound[0] != 0xFF or sound[1] & 0xE0 != 0xE0:
         return 0
     version, layer = sound[1] >> 3 & 3, sound[1] >> 1 & 3

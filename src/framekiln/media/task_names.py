@@ -1,6 +1,6 @@
-"""The functions of this package that confined children call, by name.
+"""The functions of this package that run in confined children, by name.
 
-Their modules bring FFmpeg's libraries, so whoever starts a child does not import them.
+Their modules import FFmpeg's libraries, so the parent process must not import them.
 """
 
 from typing import Final

@@ -1,6 +1,6 @@
-"""How long each picture of an animated GIF, WebP or PNG lasts, read without decoding any.
+"""The duration of each frame of an animated GIF, WebP or PNG, read without decoding.
 
-Times are those that browsers use: a picture that says it lasts 10 ms or less lasts 100.
+Durations are those that browsers use: a frame of 10 ms or less lasts 100 ms.
 """
 
 import struct
@@ -16,26 +16,26 @@ _USUAL_MS: Final = Fraction(100)
 _PICTURE, _CONTROL, _APPLICATION = b",", b"\xf9", b"\xff"
 _HASTY: Final = b"\x01\x00"
 _LOOPING: Final = ([b"NETSCAPE2.0"], [b"ANIMEXTS1.0"])
-# Four million make a GIF of a gigabyte; a file of tiny parts would be read for ever.
+# A GIF of one gigabyte has about four million; a file of tiny parts would be read forever.
 _MOST_PARTS: Final = 10_000_000
 
 
 class TooManyFrames(ValueError):
-    """The animation has more pictures than are played."""
+    """The animation has more frames than are played."""
 
 
 @dataclass(frozen=True)
 class FrameTimes:
-    """The times of an animation; those of a still are empty."""
+    """The frame times of an animation; empty for a still image."""
 
     frame_ms: tuple[Fraction, ...] = ()
-    """How long each picture lasts, in order."""
+    """Duration of each frame, in order."""
     plays: int | None = None
-    """How often it is played; None is for ever."""
+    """How often it plays; None means forever."""
 
 
 def frame_times(path: Path, mime_type: str, *, most_parts: int = _MOST_PARTS) -> FrameTimes:
-    """Return the times of a picture file of this type; pictures that are cut off do not count."""
+    """Return the frame times of an image file of this type; truncated frames do not count."""
     readers = {"image/gif": _gif, "image/webp": _webp, "image/png": _png}
     read = readers.get(mime_type)
     if read is None:
@@ -47,25 +47,25 @@ def frame_times(path: Path, mime_type: str, *, most_parts: int = _MOST_PARTS) ->
 
 @dataclass
 class _Parts:
-    """A file that is read in parts, of which there may be so many only."""
+    """A file that is read in a limited number of parts."""
 
     file: BinaryIO
     left: int
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes; fewer where the file ends."""
+        """Return the next bytes; fewer at the end of the file."""
         self.left -= 1
         if self.left < 0:
             raise TooManyFrames("the image has too many chunks")
         return self.file.read(size)
 
     def skip(self, size: int) -> None:
-        """Pass bytes, also beyond the end."""
+        """Skip bytes, also beyond the end."""
         self.file.seek(size, 1)
 
 
 def effective_ms(stated_ms: Fraction) -> Fraction:
-    """Return how long a picture is shown that states this time."""
+    """Return how long a frame with this stated duration is shown."""
     return stated_ms if stated_ms > _SHORTEST_MS else _USUAL_MS
 
 
@@ -93,20 +93,21 @@ def _gif(file: _Parts) -> FrameTimes:
 
 
 def hasty_delays(path: Path) -> list[int]:
-    """Return where in a GIF the delays of 10 ms stand, as two bytes; browsers take 100 for them.
+    """Return the positions of the 10 ms delays in a GIF, two bytes each; browsers use 100 ms
+    instead.
 
-    FFmpeg follows browsers for delays of 0, not for these.
+    FFmpeg follows browsers for delays of 0, but not for these.
     """
     with path.open("rb") as file:
         rows = _gif_rows(_Parts(file, _MOST_PARTS))
         controls = (row for row in rows if row.label == _CONTROL and row.blocks)
-        # Before the delay stand the size of the block and its flags.
+        # The block size and its flags come before the delay.
         return [row.at + 2 for row in controls if row.blocks[0][1:3] == _HASTY]
 
 
 @dataclass(frozen=True)
 class _Row:
-    """A row of blocks of a GIF: an extension, or a picture. `at` is where its blocks begin."""
+    """A sequence of GIF blocks: an extension or an image. `at` is where its blocks begin."""
 
     label: bytes
     at: int
@@ -114,7 +115,7 @@ class _Row:
 
 
 def _gif_rows(file: _Parts) -> Iterator[_Row]:
-    """Yield all that a GIF has; a picture that is cut off is not there."""
+    """Yield all sequences of a GIF; a truncated image is left out."""
     _skip_palette(file, file.read(13)[10:11])
     while (mark := file.read(1)) not in (b"", b";"):
         if mark == b"!":
@@ -122,7 +123,7 @@ def _gif_rows(file: _Parts) -> Iterator[_Row]:
             yield _Row(label, at, _gif_blocks(file) or [])
         elif mark == _PICTURE:
             _skip_palette(file, file.read(9)[8:])
-            # Behind the size of its codes.
+            # Skip the LZW minimum code size.
             file.skip(1)
             at = file.file.tell()
             blocks = _gif_blocks(file)
@@ -137,7 +138,7 @@ def _skip_palette(file: _Parts, flags: bytes) -> None:
 
 
 def _gif_blocks(file: _Parts) -> list[bytes] | None:
-    """Pass a row of blocks; return the first two, or None if it is cut off."""
+    """Skip a sequence of blocks; return the first two, or None if it is truncated."""
     first: list[bytes] = []
     while (size := file.read(1)) not in (b"", b"\0"):
         if len(first) < 2:
@@ -148,7 +149,7 @@ def _gif_blocks(file: _Parts) -> list[bytes] | None:
 
 
 def _gif_plays(blocks: list[bytes], plays: int | None) -> int | None:
-    """Read how often it is repeated; 0 is for ever."""
+    """Return the repeat count; 0 in the file means forever."""
     if not blocks or len(blocks[0]) != 3 or blocks[0][0] != 1:
         return plays
     repeats = int.from_bytes(blocks[0][1:], "little")
@@ -190,11 +191,11 @@ def _png(file: _Parts) -> FrameTimes:
 
 
 def _chunks(file: _Parts, form: str, frames: list[Fraction]) -> Iterator[tuple[bytes, int]]:
-    """Yield name and size of each chunk of a RIFF (`<4sI`) or PNG (`>I4s`) file."""
+    """Yield the name and size of each chunk of a RIFF (`<4sI`) or PNG (`>I4s`) file."""
     is_riff = form.startswith("<")
     while len(frames) <= MOST_FRAMES and len(head := file.read(8)) == 8:
         name, size = struct.unpack(form, head) if is_riff else struct.unpack(form, head)[::-1]
         start = file.file.tell()
         yield name, size
-        # Chunks of RIFF are padded to even sizes; those of PNG have a checksum.
+        # RIFF chunks are padded to even sizes; PNG chunks have a checksum.
         file.file.seek(start + size + (size & 1 if is_riff else 4))

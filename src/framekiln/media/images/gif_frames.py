@@ -1,8 +1,8 @@
-"""The pictures of a GIF, put together as browsers do it.
+"""The frames of a GIF, composed as in browsers.
 
-A GIF is drawn part by part on a canvas that is clear at first. Before the next part comes, the last
-one stays, is cleared away, or gives back what was there. Each part is decoded by PIL as a GIF of
-its own: PIL's canvas is filled with a colour where a browser's is clear.
+A GIF is drawn part by part on a canvas that is initially transparent. Before the next part, the
+last one is kept, cleared, or replaced by what was there before. PIL decodes each part as a separate
+GIF, because PIL fills the canvas with a colour where browsers leave it transparent.
 """
 
 import io
@@ -30,7 +30,7 @@ _GIVEN_BACK: Final = 3
 
 @dataclass(frozen=True)
 class _Part:
-    """Where a part lies on the canvas and in the file, and what becomes of it."""
+    """The position of a part on the canvas and in the file, and its disposal method."""
 
     left: int
     top: int
@@ -40,7 +40,7 @@ class _Part:
 
 
 class GifFrames:
-    """All pictures of one file, most cheaply in order."""
+    """All frames of one file; access in order is cheapest."""
 
     def __init__(self, data: bytes) -> None:
         width, height = struct.unpack("<HH", data[6:10])
@@ -53,7 +53,7 @@ class GifFrames:
         self._begin()
 
     def rgba(self, number: int) -> Pixels:
-        """Return one picture: height x width x RGBA, alpha straight."""
+        """Return one frame: height x width x RGBA, straight alpha."""
         if number < self._drawn - 1:
             self._begin()
         while self._drawn <= number:
@@ -80,7 +80,7 @@ class GifFrames:
         self._drawn += 1
 
     def _read(self, data: bytes) -> None:
-        """Find all parts; what is cut off at the end is left out."""
+        """Find all parts; a truncated part at the end is left out."""
         at = 13 + _table_bytes(data[10])
         table = data[13:at]
         flags = data[10]
@@ -117,7 +117,7 @@ class GifFrames:
 
 
 def _decode(file: bytes) -> Pixels:
-    """Return a part; nothing of one that is damaged."""
+    """Return the decoded part; an empty array if it is damaged."""
     try:
         with Image.open(io.BytesIO(file), formats=["GIF"]) as picture:
             return np.asarray(picture.convert("RGBA"), np.uint8)
@@ -130,7 +130,7 @@ def _table_bytes(flags: int) -> int:
 
 
 def _blocks(data: bytes, at: int) -> tuple[int, list[bytes]]:
-    """Return where a row of blocks ends, and the blocks."""
+    """Return where a sequence of blocks ends, and the blocks."""
     blocks = []
     while size := data[at]:
         blocks.append(data[at + 1 : at + 1 + size])

@@ -39,7 +39,7 @@ DECODERS: Final = {
 SVG_TYPE: Final = "image/svg+xml"
 _ORIENTATION_TAG: Final = 0x0112
 _ON_ITS_SIDE: Final = {5, 6, 7, 8}
-# Counter-clockwise; those that are mirrored besides count as they are turned.
+# Counter-clockwise; mirrored orientations count by their rotation.
 _TURNED_DEGREES: Final = {3: 180, 4: 180, 5: 270, 6: 270, 7: 90, 8: 90}
 
 
@@ -60,7 +60,7 @@ class ImageTooLarge(TooLarge):
 
 @dataclass(frozen=True)
 class ImageFacts:
-    """A picture; sides are as it is shown, turned as its camera noted."""
+    """An image; width and height are as displayed, after EXIF orientation."""
 
     width_px: int
     height_px: int
@@ -68,20 +68,20 @@ class ImageFacts:
     has_alpha: bool
     is_animated: bool
     rotation_degrees: int = 0
-    """Counter-clockwise, already applied to the sides."""
+    """Counter-clockwise, already applied to width and height."""
     times: FrameTimes = _STILL
-    """Of an animation whose pictures are decoded here; drawings have none."""
+    """Frame times of an animation that is decoded here; SVG has none."""
 
     @property
     def duration_ms(self) -> Fraction | None:
-        """How long an animation lasts that is played once; None for a still."""
+        """Duration of an animation played once; None for a still image."""
         return sum(self.times.frame_ms, Fraction(0)) or None
 
 
 def image_facts_task(
     args: dict[str, Any], _report: Callable[[dict[str, Any]], None]
 ) -> dict[str, Any]:
-    """Return size and type of the picture at `source`, for `run_confined`."""
+    """Return the size and type of the image at `source`, for `run_confined`."""
     facts = image_facts(Path(args["source"]))
     return {
         "width_px": facts.width_px,
@@ -93,7 +93,7 @@ def image_facts_task(
 
 
 def image_facts(path: Path) -> ImageFacts:
-    """Return what a picture is, or say why it cannot be taken."""
+    """Return the facts of an image, or raise why it is refused."""
     with path.open("rb") as file:
         mime_type = sniff(file.read(HEAD_BYTES)).mime_type
     if mime_type == SVG_TYPE:
@@ -122,7 +122,7 @@ def _svg_facts(path: Path) -> ImageFacts:
 
 
 def _decode(path: Path, mime_type: str) -> ImageFacts:
-    # Given a path, PIL would see the holes of one that is read in parts.
+    # Given a path, PIL would read the unfetched parts of a sparse file.
     with (
         translate_image_errors(),
         path.open("rb") as file,
@@ -149,7 +149,7 @@ def _decode(path: Path, mime_type: str) -> ImageFacts:
 def _times(path: Path, picture: Image.Image, mime_type: str) -> FrameTimes:
     if mime_type != "image/avif":
         return frame_times(path, mime_type)
-    # Its times lie deep in the file: they are told picture by picture.
+    # The times are spread over the file and read frame by frame.
     count = int(getattr(picture, "n_frames", 1))
     if count > MOST_FRAMES:
         raise TooManyFrames(f"the animation has more than {MOST_FRAMES:,} frames")
@@ -163,9 +163,9 @@ def _times(path: Path, picture: Image.Image, mime_type: str) -> FrameTimes:
 
 @contextmanager
 def translate_image_errors() -> Iterator[None]:
-    """Turn what decoders of pictures raise inside the block into errors of ours."""
+    """Convert errors of image decoders inside the block to our own."""
     try:
-        # PIL warns of harmless oddities as well; what matters raises.
+        # PIL also warns about harmless problems; what matters raises an error.
         with warnings.catch_warnings(action="ignore"):
             yield
     except Image.DecompressionBombError as error:
@@ -177,7 +177,7 @@ def translate_image_errors() -> Iterator[None]:
 
 
 def check_size(width_px: int, height_px: int) -> None:
-    """Refuse a picture with more pixels than are decoded."""
+    """Refuse an image with more pixels than the limit."""
     if min(width_px, height_px) < 1:
         raise BrokenImage(f"the image is {width_px}x{height_px} pixels")
     if max(width_px, height_px) > LARGEST_SIDE_PX or width_px * height_px > MOST_PIXELS:

@@ -1,20 +1,21 @@
-"""The size that a picture's header states, read before any decoder sees the file.
+"""The size stated in an image header, read before any decoder sees the file.
 
-A kilobyte can state thirty thousand pixels a side, and a decoder would make room for them first.
+A kilobyte can declare thirty thousand pixels per side, and a decoder would allocate memory for them
+first.
 """
 
 import struct
 from pathlib import Path
 from typing import BinaryIO, Final
 
-# Frame headers of JPEG; C4, C8 and CC among them are something else.
+# Start-of-frame markers of JPEG; C4, C8 and CC have other meanings.
 _JPEG_FRAMES: Final = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
 _JPEG_WITHOUT_LENGTH: Final = {0x01, *range(0xD0, 0xD9)}
 _MOST_SEGMENTS: Final = 10_000
 
 
 def declared_size(path: Path, mime_type: str) -> tuple[int, int] | None:
-    """Return width and height in pixels; None if the header is broken or cut off."""
+    """Return width and height in pixels; None if the header is broken or truncated."""
     with path.open("rb") as file:
         try:
             if mime_type == "image/jpeg":
@@ -65,7 +66,7 @@ def _jpeg(file: BinaryIO) -> tuple[int, int] | None:
 
 
 def _next_marker(file: BinaryIO) -> int:
-    """Return the next marker; any number of fill bytes may stand before it."""
+    """Return the next marker; any number of fill bytes may come before it."""
     (byte,) = struct.unpack("B", file.read(1))
     if byte != 0xFF:
         raise struct.error("no marker")

@@ -1,6 +1,6 @@
-"""Pictures of image files by time, as RGBA: stills, and animations by their own frame times.
+"""Frames of image files by time, as RGBA: still images, and animations by their own frame times.
 
-Turned as their cameras noted. SVG is not decoded here: drawing it is a browser's work.
+EXIF orientation is applied. SVG is not decoded here, because it needs a browser.
 """
 
 from bisect import bisect_right
@@ -25,19 +25,19 @@ Pixels = NDArray[np.uint8]
 
 
 def may_be_animated(data: bytes) -> bool:
-    """Tell by its first bytes whether a file may be an animated picture; cheap for all others."""
+    """Return whether the first bytes may be those of an animated image; cheap for all others."""
     if data.startswith(b"GIF8"):
         return True
     if data.startswith(b"\x89PNG"):
         return b"acTL" in data.partition(b"IDAT")[0]
     if data.startswith(b"RIFF"):
-        # The second of the flags of an extended WebP.
+        # The animation flag of an extended WebP.
         return data[12:16] == b"VP8X" and len(data) > 20 and bool(data[20] & 2)
     return data[4:12] == b"ftypavis"
 
 
 class ImageSource(Closeable):
-    """One image file. Owned by one thread; close it, or `with` it."""
+    """One image file. Owned by one thread; close it, or use `with`."""
 
     def __init__(self, path: Path) -> None:
         self.facts = image_facts(path)
@@ -45,18 +45,19 @@ class ImageSource(Closeable):
         if decoder is None:
             raise BrokenImage("an SVG is drawn by a browser, not decoded")
         with translate_image_errors():
-            # Given a path, PIL would see the holes of one that is read in parts.
+            # Given a path, PIL would read the unfetched parts of a sparse file.
             self._file = path.open("rb")
             self._image = Image.open(self._file, formats=[decoder])
             self._gif = GifFrames(path.read_bytes()) if decoder == "GIF" else None
         self.ends_ms = list(accumulate(self.facts.times.frame_ms))
         """Where each picture of an animation ends, in one run; empty for a still."""
-        # A PNG may have a picture before those of its animation, for viewers that show no others.
+        # A PNG may have a separate image before its animation, for viewers without animation
+        # support.
         self._first = int(bool(self.ends_ms and getattr(self._image, "default_image", False)))
         self._kept: tuple[int, Pixels] | None = None
 
     def close(self) -> None:
-        """Free the file and the picture."""
+        """Free the file and the image."""
         self._image.close()
         self._file.close()
         self._kept = None
@@ -67,13 +68,13 @@ class ImageSource(Closeable):
         return self.facts.width_px, self.facts.height_px
 
     def number_at(self, ms: Fraction) -> int:
-        """Return which picture is on at an instant; animations run for ever."""
+        """Return the number of the frame shown at an instant; animations repeat forever."""
         if not self.ends_ms:
             return 0
         return bisect_right(self.ends_ms, ms % self.ends_ms[-1])
 
     def rgba(self, number: int) -> Pixels:
-        """Return one picture: height x width x RGBA, alpha straight."""
+        """Return one frame: height x width x RGBA, straight alpha."""
         if self._kept is None or self._kept[0] != number:
             with translate_image_errors():
                 self._kept = (number, self._gif.rgba(number) if self._gif else self._seek(number))
@@ -81,6 +82,6 @@ class ImageSource(Closeable):
 
     def _seek(self, number: int) -> Pixels:
         self._image.seek(self._first + number)
-        # Deep pictures and palettes become bytes here.
+        # Images with high bit depth or a palette become 8-bit here.
         turned = ImageOps.exif_transpose(self._image).convert("RGBA")
         return np.asarray(turned, np.uint8)

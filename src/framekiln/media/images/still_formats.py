@@ -15,7 +15,7 @@ class JpegFormat:
 
 @dataclass(frozen=True)
 class PngFormat:
-    """PNG: loses nothing. `compression` 1 is fastest, 100 smallest."""
+    """PNG: lossless. `compression` 1 is fastest, 100 smallest."""
 
     compression: int = 80
     transparency: bool = False
@@ -25,7 +25,7 @@ class PngFormat:
 
     @property
     def zlib_level(self) -> int:
-        """The effort as zlib counts it, 1 to 9."""
+        """The effort on zlib's scale, 1 to 9."""
         return 1 + round((self.compression - 1) * 8 / 99)
 
 

@@ -1,4 +1,4 @@
-"""Single pictures: decoding and encoding image files."""
+"""Still images: decoding and encoding image files."""
 
 import io
 from typing import Final
@@ -34,9 +34,9 @@ class UnreadableImage(FramekilnError):
 
 
 def encode_still(pixels_bgra: Pixels, format_: StillFormat) -> bytes:
-    """Return height x width x BGRA (alpha straight) as an image file.
+    """Return height x width x BGRA (straight alpha) as an image file.
 
-    Without transparency, what shows through is white, as in a browser window.
+    In formats without alpha, transparent areas are white, as in a browser window.
     """
     picture = _picture(pixels_bgra, keeps_alpha=getattr(format_, "transparency", False))
     file = io.BytesIO()
@@ -51,7 +51,7 @@ def encode_still(pixels_bgra: Pixels, format_: StillFormat) -> bytes:
 
 
 def decode_bgra(data: bytes) -> Pixels:
-    """Return the picture as height x width x BGRA."""
+    """Return the image as height x width x BGRA."""
     try:
         with av.open(io.BytesIO(data), "r") as container:
             picture = next(container.decode(video=0))

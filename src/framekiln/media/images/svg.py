@@ -27,7 +27,7 @@ _SVG: Final = "http://www.w3.org/2000/svg"
 _XLINK_HREF: Final = "{http://www.w3.org/1999/xlink}href"
 _XML_BASE: Final = "{http://www.w3.org/XML/1998/namespace}base"
 _EV_PREFIX: Final = "{http://www.w3.org/2001/xml-events}"
-# Whole vocabularies that browsers act upon.
+# Namespaces that browsers act upon.
 _ACTIVE: Final = {
     "http://www.w3.org/1999/xhtml": "HTML",
     "http://www.w3.org/1998/Math/MathML": "MathML",
@@ -43,12 +43,12 @@ _ANIMATIONS: Final = {"animate", "animatetransform", "animatemotion", "animateco
 _NOT_TO_BE_ANIMATED: Final = re.compile(
     r"\s*(?:\w+:)?(href|src|on\w*|style|class)\s*$", re.IGNORECASE
 )
-# Everything else may be read as a style by one browser or another.
+# Any other attribute may be interpreted as a style by some browser.
 _NEVER_STYLE: Final = re.compile(r"(id|class|d|points|data-.*|aria-.*)$")
 
 
 class UnsafeSvg(InvalidInput):
-    """The SVG would run, load or expand; the message names the element and its line."""
+    """The SVG would run scripts, load or expand; the message names the element and its line."""
 
     code = "unsafe_svg"
 
@@ -61,14 +61,14 @@ class BrokenSvg(InvalidInput):
 
 @dataclass(frozen=True)
 class SvgFacts:
-    """A harmless drawing: its size as a browser shows it, and whether it moves by itself."""
+    """A safe SVG: its size as a browser shows it, and whether it is animated."""
 
     size: SvgSize
     is_animated: bool
 
 
 def check_svg(data: bytes) -> SvgFacts:
-    """Return what a drawing is, or raise `UnsafeSvg` or `BrokenSvg`."""
+    """Return the facts of an SVG, or raise `UnsafeSvg` or `BrokenSvg`."""
     if len(data) > LARGEST_BYTES:
         raise UnsafeSvg(f"the SVG has {len(data)} bytes; at most {LARGEST_BYTES} are read")
     checker = _Checker()
@@ -88,7 +88,7 @@ def check_svg(data: bytes) -> SvgFacts:
 
 
 class _Checker:
-    """Takes what the parser finds, in order; keeps only what it needs."""
+    """Handles parser events in order; keeps only the necessary state."""
 
     def __init__(self) -> None:
         self.line: Callable[[], int] = lambda: 0
@@ -181,7 +181,7 @@ class _Checker:
             self._is_animated = True
 
     def _target(self, name: str, attributes: dict[str, str]) -> str | None:
-        """Return the id of what an element draws once more, if it is such an element."""
+        """Return the id that an element draws again, if it does."""
         if name.lower() != "use":
             return None
         return (attributes.get("href") or attributes.get(_XLINK_HREF) or "").strip().lstrip("#")
@@ -201,7 +201,7 @@ class _Checker:
 
 
 def _split(tag: str) -> tuple[str, str]:
-    """Return the vocabulary, empty if there is none, and the bare name."""
+    """Return the namespace, or an empty string, and the local name."""
     if not tag.startswith("{"):
         return "", tag
     vocabulary, _, name = tag[1:].partition("}")

@@ -1,4 +1,4 @@
-"""What styles and attributes of a drawing refer to: only the file itself is harmless."""
+"""Checks what styles and attributes of an SVG refer to: only the file itself is safe."""
 
 import re
 from typing import Final
@@ -8,25 +8,25 @@ _FONT: Final = r"(?:font|application)/(?:x-)?(?:font-)?(?:woff2?|ttf|otf|truetyp
 _EMBEDDED: Final = re.compile(rf"data:(?:{_PICTURE}|{_FONT})\s*(?:;[^,]*)?,", re.IGNORECASE)
 _ESCAPE: Final = re.compile(r"\\(?:([0-9a-fA-F]{1,6})(?:\r\n|[ \t\r\n\f])?|(\r\n|.))", re.DOTALL)
 _COMMENT: Final = re.compile(r"/\*.*?(\*/|$)", re.DOTALL)
-# An address in quotes may go on behind a bracket; how it begins is all that matters.
+# A quoted URL may continue after a bracket; only its beginning matters.
 _REFERENCE: Final = re.compile(r"url\(([^)]*)", re.IGNORECASE)
 _AROUND: Final = " \t\r\n\f\"'"
-# Ways to name a file that need no url().
+# Ways to refer to a file without url().
 _OTHER_WAYS: Final = re.compile(
     r"@import|\b(?:image-set|image|cross-fade|src)\(|javascript:", re.IGNORECASE
 )
 
 
 def is_own_reference(value: str) -> bool:
-    """Tell whether an address stays inside the file: nothing, `#id`, or an embedded picture."""
+    """Return whether a URL stays inside the file: empty, `#id`, or an embedded image."""
     return not value or value.startswith("#") or _EMBEDDED.match(value) is not None
 
 
 def forbidden_in_css(text: str) -> str | None:
-    """Return what in a style leads out of the file, None if nothing does."""
+    """Return the part of a style that refers outside the file, or None."""
     if "(" not in text and "\\" not in text and "@" not in text and ":" not in text:
         return None
-    # Whatever is written with escapes or hidden behind comments counts as written out.
+    # Escapes are decoded and comments removed, so that neither can hide anything.
     for seen in {text, _unescape(text), _unescape(_COMMENT.sub("", text))}:
         found = _find(seen)
         if found is not None:

@@ -1,4 +1,4 @@
-"""The size of a drawing as a browser shows it, from its root's attributes."""
+"""The size of an SVG as a browser shows it, from the attributes of its root."""
 
 import re
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-# What CSS says for a replaced element that tells nothing of its size.
+# The CSS default for a replaced element without a size.
 _WIDTH_PX: Final = Fraction(300)
 _HEIGHT_PX: Final = Fraction(150)
 
@@ -31,14 +31,14 @@ _UNITS_PX: Final = {
 
 @dataclass(frozen=True)
 class SvgSize:
-    """Whole pixels, at least one a side."""
+    """Size in whole pixels, at least 1 x 1."""
 
     width_px: int
     height_px: int
 
 
 def svg_size(root: Mapping[str, str]) -> SvgSize:
-    """Return the size; what is missing follows from the view box, else from CSS."""
+    """Return the size; missing values come from the view box, otherwise from CSS defaults."""
     width, height = _length_px(root.get("width")), _length_px(root.get("height"))
     box = _view_box(root.get("viewBox"))
     if width is None and height is None and box:
@@ -52,7 +52,7 @@ def svg_size(root: Mapping[str, str]) -> SvgSize:
 
 
 def _length_px(text: str | None) -> Fraction | None:
-    """Return a length; None if it is missing, senseless, or a part of something unknown (%)."""
+    """Return a length; None if it is missing, invalid, or relative to something unknown (%)."""
     found = _LENGTH.fullmatch((text or "").strip())
     unit_px = _UNITS_PX.get(found.group(3).lower()) if found else None
     if found is None or unit_px is None:

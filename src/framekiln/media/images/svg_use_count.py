@@ -1,17 +1,17 @@
-"""How many elements a drawing has once its `<use>` elements are drawn.
+"""Counts the elements of an SVG after its `<use>` elements are expanded.
 
-Ten elements that each use the one before ten times draw ten thousand million: a file of a
-kilobyte that stops a browser. Cycles count as infinite.
+Ten elements that each use the previous one ten times draw ten thousand million elements: a file of
+one kilobyte that stops a browser. Cycles count as infinite.
 """
 
 from typing import ClassVar, Final
 
-# No drawing that people make refers through so many others.
+# No real SVG has a longer chain of references.
 _LONGEST_CHAIN: Final = 50
 
 
 class UseCounter:
-    """Follows a document in order; knows afterwards how much it draws."""
+    """Follows a document in order, then counts the elements it draws."""
 
     MOST_DRAWN: ClassVar[int] = 1_000_000
 
@@ -19,26 +19,26 @@ class UseCounter:
         self._elements = 0
         self._targets: list[str] = []
         self._open: list[tuple[str | None, int, int]] = []
-        # By id: how many elements it has with itself, and which of the targets lie in it.
+        # By id: its number of elements, itself included, and the range of targets inside it.
         self._parts: dict[str, tuple[int, int, int]] = {}
         self._drawn: dict[str, int] = {}
 
     def open(self, name: str | None, target: str | None) -> None:
-        """Begin an element with an id, that draws another once more; both may be missing."""
+        """Start an element with an id that draws another element again; both may be missing."""
         self._open.append((name, self._elements, len(self._targets)))
         self._elements += 1
         if target:
             self._targets.append(target)
 
     def close(self) -> None:
-        """End the element that was begun last."""
+        """End the element that was started last."""
         name, elements, targets = self._open.pop()
-        # Of several with one id, browsers take the first.
+        # If several have the same id, browsers use the first.
         if name is not None and name not in self._parts:
             self._parts[name] = (self._elements - elements, targets, len(self._targets))
 
     def is_too_large(self) -> bool:
-        """Tell whether the whole document draws more than `MOST_DRAWN` elements."""
+        """Return whether the whole document draws more than `MOST_DRAWN` elements."""
         total = self._elements
         for target in self._targets:
             total += self._count(target, ())

@@ -1,1 +1,1 @@
-"""ISO base media files (fragmented MP4) read byte by byte: pure Python, knows no codec library."""
+"""ISO base media files (fragmented MP4), parsed in pure Python without a codec library."""

@@ -24,7 +24,7 @@ _I64: Final = struct.Struct(">q")
 
 
 class BoxHeader(NamedTuple):
-    """The header of a box; `size_bytes` includes it, and 0 means to the end of the file."""
+    """The header of a box; `size_bytes` includes the header, and 0 means to the end of the file."""
 
     kind: str
     header_bytes: int
@@ -33,7 +33,7 @@ class BoxHeader(NamedTuple):
 
 @dataclass(frozen=True)
 class Mp4Box:
-    """One box, by its place in `data`."""
+    """One box and its position in `data`."""
 
     data: bytes
     kind: str
@@ -43,26 +43,26 @@ class Mp4Box:
 
     @property
     def size_bytes(self) -> int:
-        """All of it, header included."""
+        """Size including the header."""
         return self.end - self.start
 
     def reader(self) -> "BoxReader":
-        """Return a reader of what stands in the box."""
+        """Return a reader for the contents of the box."""
         return BoxReader(self.data, self.body, self.end, self.kind)
 
     def children(self) -> Iterator["Mp4Box"]:
-        """Yield the boxes in the box."""
+        """Yield the child boxes."""
         return boxes_in(self.data, self.body, self.end)
 
     def find(self, *path: str) -> "Mp4Box | None":
-        """Return the first box down the path of kinds."""
+        """Return the first box at the path of kinds, or None."""
         box: Mp4Box | None = self
         for kind in path:
             box = None if box is None else next((b for b in box.children() if b.kind == kind), None)
         return box
 
     def require(self, *path: str) -> "Mp4Box":
-        """Return the first box down the path; without it the file is unreadable."""
+        """Return the first box at the path; raise `UnreadableMedia` if it is missing."""
         box = self.find(*path)
         if box is None:
             raise UnreadableMedia(f"the MP4 has no {'/'.join((self.kind, *path))} box")
@@ -70,7 +70,7 @@ class Mp4Box:
 
 
 def read_header(data: bytes | bytearray, start: int = 0) -> BoxHeader | None:
-    """Return the header at `start`, or None while too few bytes of it are there."""
+    """Return the header at `start`, or None if its bytes are incomplete."""
     if len(data) - start < SHORT_HEADER_BYTES:
         return None
     size_bytes: int = _U32.unpack_from(data, start)[0]
@@ -87,7 +87,7 @@ def read_header(data: bytes | bytearray, start: int = 0) -> BoxHeader | None:
 
 
 def boxes_in(data: bytes, start: int = 0, end: int | None = None) -> Iterator[Mp4Box]:
-    """Yield the boxes that lie one after the other between two places; they must fill it."""
+    """Yield the consecutive boxes between two positions; they must fill the range."""
     end = len(data) if end is None else end
     while start < end:
         header = read_header(data[start : min(end, start + LONG_HEADER_BYTES)])
@@ -104,23 +104,23 @@ def boxes_in(data: bytes, start: int = 0, end: int | None = None) -> Iterator[Mp
 
 
 class BoxReader:
-    """Reads numbers one after the other, never beyond the end of their box."""
+    """Reads numbers in sequence, never beyond the end of their box."""
 
     def __init__(self, data: bytes, at: int, end: int, kind: str = "") -> None:
         self._data, self._at, self._end, self._kind = data, at, end, kind
 
     @property
     def left_bytes(self) -> int:
-        """How much of the box was not read yet."""
+        """The number of unread bytes in the box."""
         return self._end - self._at
 
     @property
     def at(self) -> int:
-        """Where the next number is read, counted in the whole data."""
+        """The position of the next number in the whole data."""
         return self._at
 
     def version_and_flags(self) -> tuple[int, int]:
-        """Read what every full box begins with."""
+        """Read the version and flags of a full box."""
         word = self.u32()
         return word >> 24, word & 0xFFFFFF
 
@@ -143,16 +143,16 @@ class BoxReader:
         return int(_I64.unpack_from(self._data, self._step(8))[0])
 
     def take(self, count: int) -> bytes:
-        """Read some bytes as they are."""
+        """Read some bytes unchanged."""
         start = self._step(count)
         return self._data[start : start + count]
 
     def skip(self, count: int) -> None:
-        """Leave some bytes out."""
+        """Skip some bytes."""
         self._step(count)
 
     def rest(self) -> bytes:
-        """Read all that is left."""
+        """Read all remaining bytes."""
         return self.take(self.left_bytes)
 
     def _step(self, count: int) -> int:

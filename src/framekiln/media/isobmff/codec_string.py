@@ -1,7 +1,7 @@
-"""Names a coding the way browsers are asked about it (RFC 6381): `avc1.64001f`, `mp4a.40.2`.
+"""Codec strings as browsers use them (RFC 6381): `avc1.64001f`, `mp4a.40.2`.
 
-Read from the box that sets the decoder up, never guessed from the pictures. Where that box is
-missing, the plain name of the sample entry is all there is to say.
+Read from the decoder configuration box, never guessed from the samples. If that box is missing, the
+result is the name of the sample entry alone.
 """
 
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from typing import Final
 
 from framekiln.media.isobmff.boxes import BoxReader, Mp4Box, boxes_in
 
-# MPEG-4 descriptors: the stream, how its decoder is set up, and the set-up itself.
+# MPEG-4 descriptors: the stream, its decoder configuration, and the codec-specific data.
 _STREAM: Final = 3
 _DECODER: Final = 4
 _SETUP: Final = 5
@@ -20,14 +20,14 @@ _LEVEL_1_1: Final = 11
 
 
 def codec_string(entry: Mp4Box, children_at: int) -> str:
-    """Return the name for a sample entry whose inner boxes begin at `children_at`."""
+    """Return the codec string of a sample entry whose child boxes begin at `children_at`."""
     kind = entry.kind
     made = _MAKERS.get(kind)
     if made is None:
         return _PLAIN_NAMES.get(kind, kind.strip())
     setup_kind, make = made
     for box in boxes_in(entry.data, children_at, entry.end):
-        # QuickTime puts the set-up of sound one box deeper.
+        # QuickTime nests the configuration of audio one box deeper.
         inner = box.find(setup_kind) if box.kind == "wave" else box
         if inner is not None and inner.kind == setup_kind:
             return make(kind, inner.reader())
@@ -35,9 +35,9 @@ def codec_string(entry: Mp4Box, children_at: int) -> str:
 
 
 def browser_level(profile_and_level: bytes) -> bytes:
-    """Return profile, constraints and level of H.264 in a form that browsers know.
+    """Return the profile, constraints and level of H.264 in a form that browsers accept.
 
-    Very small pictures have level 1b, which Chromium takes for no level at all: 1.1 includes it.
+    Very small frames have level 1b, which Chromium does not accept as a level: 1.1 includes it.
     """
     *others, level = profile_and_level
     return bytes([*others, _LEVEL_1_1 if level == _LEVEL_1B else level])
@@ -103,7 +103,7 @@ def _mpeg4_sound(kind: str, fields: BoxReader) -> str:
 
 
 def _descriptor(fields: BoxReader, tag: int) -> BoxReader | None:
-    """Return what is in the descriptor that comes next, if it is of the kind asked for."""
+    """Return the contents of the next descriptor if it has the requested tag."""
     if fields.left_bytes < 2 or fields.u8() != tag:
         return None
     length = 0

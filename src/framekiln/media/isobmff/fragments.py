@@ -1,7 +1,7 @@
 """One fragment of a track file: a moof box that lists samples, and the mdat box that holds them.
 
-`read_fragment` checks everything: one track, times, every sample inside the mdat, no byte of
-it unused, and a first sample that can be decoded alone. What passes can be played from there.
+`read_fragment` checks everything: one track, times, every sample inside the mdat, no unused bytes
+in it, and a first sample that can be decoded alone. A verified fragment can be played on its own.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,7 +12,7 @@ from framekiln.media.errors import UnreadableMedia
 from framekiln.media.isobmff.boxes import BoxHeader, BoxReader, Mp4Box, boxes_in
 from framekiln.media.isobmff.track_init import SampleDefaults, TrackInit
 
-# An hour at 24 pictures a second; a count alone can make a reader walk for ever.
+# Enough for an hour at 24 frames per second; an unchecked count can make a reader loop forever.
 MOST_SAMPLES: Final = 100_000
 
 _BASE_OFFSET: Final = 0x1
@@ -34,25 +34,25 @@ _IS_NOT_SYNC: Final = 0x10000
 
 
 class FragmentSample(NamedTuple):
-    """One coded picture or block of sound; `offset` counts from the fragment's first byte."""
+    """One encoded video or audio frame; `offset` counts from the fragment's first byte."""
 
     offset: int
     size_bytes: int
     dts: int
     cts: int
-    """When it is shown, the edit list applied; `dts` is as the fragment says."""
+    """Presentation time with the edit list applied; `dts` is as in the fragment."""
     duration: int
     is_sync: bool
 
     @property
     def end(self) -> int:
-        """The place after its last byte."""
+        """The position after its last byte."""
         return self.offset + self.size_bytes
 
 
 @dataclass(frozen=True)
 class MovieFragment:
-    """A verified fragment. `offset` is its place in the track file."""
+    """A verified fragment. `offset` is its position in the track file."""
 
     offset: int
     size_bytes: int
@@ -60,29 +60,29 @@ class MovieFragment:
 
     @property
     def dts(self) -> int:
-        """When its first sample is decoded."""
+        """Decode time of its first sample."""
         return self.samples[0].dts
 
     @property
     def end_dts(self) -> int:
-        """Before this time the next fragment may not begin."""
+        """The earliest decode time at which the next fragment may begin."""
         return self.samples[-1].dts + self.samples[-1].duration
 
     @property
     def cts(self) -> int:
-        """When the first of it is shown."""
+        """Earliest presentation time."""
         return min(sample.cts for sample in self.samples)
 
     @property
     def end_cts(self) -> int:
-        """When the last of it ends."""
+        """Latest presentation end."""
         return max(sample.cts + sample.duration for sample in self.samples)
 
 
 def read_fragment(init: TrackInit, head: bytes, mdat: BoxHeader, *, offset: int) -> MovieFragment:
-    """Verify a fragment by all of it but its samples, or raise `UnreadableMedia`.
+    """Verify a fragment from everything but its samples, or raise `UnreadableMedia`.
 
-    `head` is what stands before the mdat box; `offset` says where it begins in the track file.
+    `head` is the data before the mdat box; `offset` is its position in the track file.
     """
     where = f"the fragment at byte {offset}"
     try:
@@ -95,7 +95,7 @@ def read_fragment(init: TrackInit, head: bytes, mdat: BoxHeader, *, offset: int)
 
 
 def check_follows(fragment: MovieFragment, previous: MovieFragment | None) -> None:
-    """Refuse a fragment that begins before the one before it ends."""
+    """Refuse a fragment that begins before the previous one ends."""
     if previous is not None and fragment.dts < previous.end_dts:
         raise UnreadableMedia(
             f"the fragment at byte {fragment.offset} begins at {fragment.dts}, before the end of"
@@ -160,7 +160,7 @@ def _decode_time(fields: BoxReader) -> int:
 
 @dataclass(frozen=True)
 class _Run:
-    """A trun box: samples that lie one after the other."""
+    """A trun box: consecutive samples."""
 
     version: int
     flags: int
@@ -208,7 +208,7 @@ class _Run:
 
 
 def _check_places(samples: Sequence[FragmentSample], start: int, mdat_bytes: int) -> None:
-    """Samples must fill the mdat from its first byte to its last, in order."""
+    """Check that samples fill the mdat from its first byte to its last, in order."""
     at = start
     for sample in samples:
         if sample.offset != at:

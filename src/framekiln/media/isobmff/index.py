@@ -1,8 +1,8 @@
 """The fragment index: the position of each segment in a track file.
 
-Players use it to fetch a few seconds of a file. Keyed by track id as text; "-1" is the small
-track for scrubbing. Fragments are grouped to segments of two seconds or more, each beginning with
-a keyframe. `cts` is when a segment is shown, the edit list applied; `dts` is as in the fragment.
+Players use it to fetch a few seconds of a file. The key is the track id as text; "-1" is the scrub
+track. Fragments are grouped into segments of two seconds or more, each beginning with a keyframe.
+`cts` is the presentation time of a segment with the edit list applied; `dts` is as in the fragment.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ Index = dict[str, IndexEntry]
 
 @dataclass(frozen=True)
 class FragmentSpan:
-    """Of a fragment, what an index needs."""
+    """The part of a fragment that an index needs."""
 
     offset: int
     size_bytes: int
@@ -36,7 +36,7 @@ class FragmentSpan:
 
     @classmethod
     def of(cls, fragment: MovieFragment) -> "FragmentSpan":
-        """Forget the samples."""
+        """Return the span of a fragment, without its samples."""
         return cls(
             offset=fragment.offset,
             size_bytes=fragment.size_bytes,
@@ -48,12 +48,12 @@ class FragmentSpan:
 
 
 def index_of_tracks(paths: Mapping[int, Path]) -> Index:
-    """Return the index of track files by track id; each is read and verified whole."""
+    """Return the index of track files by track id; each file is read completely and verified."""
     return {str(track_id): index_entry(track_id, paths[track_id]) for track_id in sorted(paths)}
 
 
 def index_entry(track_id: int, path: Path) -> IndexEntry:
-    """Return what the index says about one track file."""
+    """Return the index entry of one track file."""
     try:
         with TrackFile(path) as file:
             init = file.read_init()
@@ -63,11 +63,11 @@ def index_entry(track_id: int, path: Path) -> IndexEntry:
 
 
 def track_entry(track_id: int, init: TrackInit, spans: Iterable[FragmentSpan]) -> IndexEntry:
-    """Return what the index says about a track of these fragments, which follow each other."""
+    """Return the index entry of a track with these consecutive fragments."""
     spans = list(spans)
     if not spans:
         raise UnreadableMedia("the MP4 has no fragments")
-    # What lies before time zero is cut off by the edit list: nobody gets to see or hear it.
+    # The edit list cuts off everything before time zero, so it is never played.
     start, end = max(0, spans[0].cts), max(span.end_cts for span in spans)
     entry: IndexEntry = {
         "track": track_id,
@@ -92,7 +92,7 @@ def read_init_bytes(path: Path, entry: IndexEntry) -> bytes:
 
 
 def read_segment_bytes(path: Path, entry: IndexEntry, number: int) -> bytes:
-    """Return segment `number`, from 0; it can be played with the init segment before it."""
+    """Return segment `number`, from 0; it can be played after the init segment."""
     return _read(path, entry["segments"][number])
 
 

@@ -1,7 +1,7 @@
-"""Cuts a track file into its init segment and verified fragments, while its bytes arrive.
+"""Splits a track file into its init segment and verified fragments while its bytes arrive.
 
-Fed any pieces; what is whole comes out at once, checked against what came before. Holds at most
-one fragment in memory.
+It accepts chunks of any size. Each complete part is returned at once, checked against the previous
+ones. It holds at most one fragment in memory.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from framekiln.media.isobmff.track_init import TrackInit, parse_init
 # Far more than the moov or moof of one track needs.
 MOST_HEAD_BYTES: Final = 16 << 20
 MOST_FRAGMENT_BYTES: Final = 256 << 20
-# What may stand at the end of a file, and between fragments, without being part of the media.
+# Boxes that may come at the end of a file or between fragments, but are not part of the media.
 TRAILING: Final = {"mfra", "free", "skip", "meta", "udta"}
 
 
@@ -30,7 +30,7 @@ class InitSegment:
 
 @dataclass(frozen=True)
 class FragmentSegment:
-    """One fragment, to be stored as it came."""
+    """One fragment, to be stored unchanged."""
 
     data: bytes
     facts: MovieFragment
@@ -40,7 +40,7 @@ TrackSegment = InitSegment | FragmentSegment
 
 
 class FragmentSplitter:
-    """Give it the init segment and the last fragment already stored to go on from there."""
+    """Splits a stream of bytes. To resume, pass the init segment and the last stored fragment."""
 
     def __init__(
         self, init: TrackInit | None = None, previous: MovieFragment | None = None
@@ -52,7 +52,7 @@ class FragmentSplitter:
         self._kinds: list[str] = []
 
     def feed(self, data: bytes) -> Iterator[TrackSegment]:
-        """Yield what these bytes complete; exhaust it before feeding more."""
+        """Yield the parts that these bytes complete; exhaust it before feeding more."""
         self._waiting += data
         while (header := read_header(self._waiting, self._head_bytes)) is not None:
             self._check_size(header)
@@ -68,7 +68,7 @@ class FragmentSplitter:
                 self._head_bytes = end
 
     def finish(self) -> None:
-        """Tell that no more comes; refuse a file that ends inside a fragment."""
+        """Signal the end of the data; refuse a file that ends inside a fragment."""
         if self._init is None:
             raise UnreadableMedia("the MP4 ended before its moov box")
         is_whole = len(self._waiting) == self._head_bytes

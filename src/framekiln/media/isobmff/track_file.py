@@ -1,7 +1,7 @@
-"""Reads a whole track file from disk: its init segment, then its fragments, one after the other.
+"""Reads a whole track file from disk: its init segment, then its fragments.
 
-Only the lists of samples are read; the samples themselves are stepped over, so a large file costs
-little. Checks the same as `FragmentSplitter`.
+Only the sample tables are read; the samples themselves are skipped, so a large file costs little.
+The checks are those of `FragmentSplitter`.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from framekiln.media.isobmff.track_init import TrackInit, parse_init
 
 
 class TrackFile:
-    """An opened track file; `with` it. Messages begin with the file's name."""
+    """An open track file; use `with`. Error messages begin with the file's name."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -30,7 +30,7 @@ class TrackFile:
         self._file.close()
 
     def read_init(self) -> TrackInit:
-        """Return what the track is."""
+        """Return the parsed init segment."""
         self._file.seek(0)
         head = bytearray()
         while (header := self._next_header(len(head))) is not None:
@@ -42,7 +42,7 @@ class TrackFile:
         raise UnreadableMedia("the MP4 has no moov box before its samples: it is not fragmented")
 
     def fragments(self, init: TrackInit) -> Iterator[MovieFragment]:
-        """Yield every fragment, verified."""
+        """Yield every verified fragment."""
         self._file.seek(init.size_bytes)
         at, head, kinds = init.size_bytes, bytearray(), list[str]()
         previous: MovieFragment | None = None
@@ -62,7 +62,7 @@ class TrackFile:
             raise UnreadableMedia(f"the MP4 ends inside the fragment that begins at byte {at}")
 
     def _next_header(self, at: int) -> BoxHeader | None:
-        """Look at the box that comes next; None at the end of the file."""
+        """Peek at the next box; None at the end of the file."""
         left = self._size_bytes - at
         if left <= 0:
             return None

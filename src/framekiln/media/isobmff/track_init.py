@@ -1,7 +1,7 @@
-"""The first part of a track file: what the track is, before any of its samples (ftyp and moov).
+"""The init segment of a track file (ftyp and moov): the track's parameters before its samples.
 
-Accepts one track of pictures or sound, and an edit list that delays the track or cuts its
-beginning; more is not needed to play fragments, and is refused.
+Accepts one video or audio track, and an edit list that delays the track or cuts its beginning.
+Anything else is not needed to play fragments, and is refused.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _SAMPLE_ENTRY_BYTES: Final = 8
 
 @dataclass(frozen=True)
 class SampleDefaults:
-    """What holds for a sample where its fragment does not say otherwise (trex)."""
+    """Defaults for samples whose fragment does not override them (trex)."""
 
     duration: int
     size_bytes: int
@@ -31,7 +31,7 @@ class SampleDefaults:
 
 @dataclass(frozen=True)
 class VideoParameters:
-    """Coded size of the pictures."""
+    """Coded size of the frames."""
 
     width_px: int
     height_px: int
@@ -39,7 +39,7 @@ class VideoParameters:
 
 @dataclass(frozen=True)
 class AudioParameters:
-    """How the sound is sampled, as the sample entry says it."""
+    """Audio parameters of the sample entry."""
 
     channel_count: int
     sample_rate_hz: int
@@ -55,7 +55,9 @@ class TrackInit:
     """The track's number inside its file, which every fragment repeats."""
     timescale: int
     shift: int
-    """What the edit list takes off each composition time to get the time it is shown."""
+    """Subtracted from each composition time, because of the edit list, to get the presentation
+    time.
+    """
     codec: str
     parameters: VideoParameters | AudioParameters
     defaults: SampleDefaults
@@ -63,7 +65,7 @@ class TrackInit:
 
 
 def parse_init(data: bytes) -> TrackInit:
-    """Return what an init segment says, or raise `UnreadableMedia`."""
+    """Return the contents of an init segment, or raise `UnreadableMedia`."""
     movie = next((box for box in boxes_in(data) if box.kind == "moov"), None)
     if movie is None:
         raise UnreadableMedia("the MP4 has no moov box, which describes its track")

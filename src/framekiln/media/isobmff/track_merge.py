@@ -1,7 +1,7 @@
 """Merges track files into one fragmented MP4 and renumbers their tracks.
 
-Only numbers are changed, in place: samples are neither read nor moved, and every piece keeps its
-size. What goes in was verified when it came; nothing here opens a codec.
+Only numbers are changed, in place: samples are neither read nor moved, and every part keeps its
+size. The input was verified when it arrived; nothing here opens a codec.
 """
 
 import math
@@ -15,18 +15,18 @@ from framekiln.media.isobmff.boxes import Mp4Box, boxes_in, read_header
 
 _U32: Final = struct.Struct(">I")
 _U64: Final = struct.Struct(">Q")
-# Version and flags, which every box with a number begins with.
+# Version and flags at the start of every full box.
 _FULL_BYTES: Final = 4
-# In tkhd, mvhd and the like two times stand before what we look for.
+# In tkhd, mvhd and similar boxes, two times come before the field.
 _TIMES_BYTES: Final = {0: 8, 1: 16}
 _ENTRY_BYTES: Final = {0: 12, 1: 20}
 _WORDS: Final = {0: _U32, 1: _U64}
-# In 32 bits it counts half a day.
+# 32 bits hold half a day of it.
 _FINEST_CLOCK: Final = 100_000
 
 
 def merge_init_segments(inits: Mapping[int, bytes]) -> bytes:
-    """Return one init segment for tracks of these numbers, each given by its own init segment."""
+    """Return one init segment for tracks with these numbers, each given by its own init segment."""
     movies = {number: _movie(data) for number, data in sorted(inits.items())}
     clocks = {number: _timescale(movie.require("mvhd")) for number, movie in movies.items()}
     clock = _common(clocks.values())
@@ -43,7 +43,9 @@ def merge_init_segments(inits: Mapping[int, bytes]) -> bytes:
 
 
 class TrackRenumberer:
-    """Gives a fragment another track number while its bytes pass through; they stay as many."""
+    """Changes the track number of a fragment while its bytes pass through; its size stays the
+    same.
+    """
 
     def __init__(self, number: int, *, sequence: int) -> None:
         self._number, self._sequence = number, sequence
@@ -52,7 +54,7 @@ class TrackRenumberer:
         self._is_through = False
 
     def feed(self, data: bytes) -> bytes:
-        """Return what can be passed on: nothing until all before the samples is here."""
+        """Return bytes to pass on: none until everything before the samples has arrived."""
         if self._is_through:
             return data
         self._waiting += data
@@ -68,7 +70,7 @@ class TrackRenumberer:
         written = bytearray(head)
         for box in boxes_in(head):
             if box.kind == "sidx":
-                # It says where things lie in a file that this is not.
+                # Its positions are wrong in the merged file.
                 written[box.start + 4 : box.start + 8] = b"free"
             if box.kind == "moof":
                 _U32.pack_into(written, box.require("mfhd").body + _FULL_BYTES, self._sequence)
@@ -86,7 +88,7 @@ def _movie(data: bytes) -> Mp4Box:
 
 
 def _common(clocks: Collection[int]) -> int:
-    """Return a clock on which all edits are exact, if they can then be written; else the finest."""
+    """Return a clock on which all edits are exact, if it fits; otherwise the finest one."""
     exact = math.lcm(*clocks)
     return exact if exact <= _FINEST_CLOCK else max(clocks)
 
@@ -113,13 +115,13 @@ def _track(track: Mp4Box, number: int, *, scale: Fraction) -> bytearray:
 
 
 def _forget_duration(written: bytearray, at: int, header: Mp4Box) -> None:
-    """Nobody knows how long it is: fragments say so themselves."""
+    """Clear the duration, which is unknown: fragments state their own."""
     version, _ = header.reader().version_and_flags()
     written[at : at + _WORDS[version].size] = bytes(_WORDS[version].size)
 
 
 def _scale_edits(written: bytearray, edits: Mp4Box, *, at: int, scale: Fraction) -> None:
-    """Edits are as long as the movie's clock says, and that is another one now."""
+    """Scale edit durations, which are in the movie's clock, to the new clock."""
     fields = edits.reader()
     version, _ = fields.version_and_flags()
     word = _WORDS[version]

@@ -1,8 +1,8 @@
-"""What the tracks of a media file are: size as shown, rate, length, sound.
+"""Tracks of a media file: displayed size, frame rate, duration, audio.
 
 For uploads and finished films; `probe_source` handles every kind of source and uses this module.
 Decodes one frame, because headers are wrong about rotation and transparency. Reads all packets only
-where the header does not say how long the file is.
+if the header does not state the duration.
 """
 
 from collections.abc import Callable
@@ -27,23 +27,23 @@ from framekiln.media.decode.frame_properties import has_alpha, orientation_of
 from framekiln.media.decode.video_decoder import VideoDecoder
 from framekiln.media.errors import UnreadableMedia
 
-# Their headers need not hold a length; FFmpeg then guesses it from the bit rate.
+# Their headers may lack a duration; FFmpeg then estimates it from the bit rate.
 _LENGTH_MAY_BE_A_GUESS: Final = {"aac", "mp3", "gif"}
-# A stated length of sound leaves out the encoder's padding: it may be this much shorter than
-# measured. That of a GIF counts pictures that say they last no time as if they did.
+# A stated audio duration excludes the encoder's padding: it may be this much shorter than measured.
+# The duration of a GIF counts frames of zero duration as if they had one.
 _PADDING_MS: Final = 100
 
 
 @dataclass(frozen=True)
 class VideoFacts:
-    """The moving picture. Sides are as shown: turned, with square pixels."""
+    """The video track. Width and height are as displayed: rotated, with square pixels."""
 
     width_px: int
     height_px: int
     rotation_degrees: int
-    """Counter-clockwise, already applied to the sides."""
+    """Counter-clockwise, already applied to width and height."""
     fps: Fraction
-    """Mean rate; 0 if the file does not say."""
+    """Mean rate; 0 if the file does not state it."""
     codec: str
     pix_fmt: str
     has_alpha: bool
@@ -52,7 +52,7 @@ class VideoFacts:
 
 @dataclass(frozen=True)
 class AudioFacts:
-    """The first sound track."""
+    """The first audio track."""
 
     codec: str
     rate_hz: int
@@ -71,10 +71,10 @@ class MediaFacts:
 
 
 def probe_media(path: Path) -> MediaFacts:
-    """Return what a file is, or raise `UnreadableMedia`."""
+    """Return the facts of a file, or raise `UnreadableMedia`."""
     with open_media(path) as container, translate_ffmpeg_errors(path):
         video = video_stream(container)
-        # A track in a codec that nobody here knows has no context at all.
+        # A track with an unknown codec has no context at all.
         audio = next((s for s in container.streams.audio if s.codec_context is not None), None)
         if video is None and audio is None:
             raise UnreadableMedia(f"{path.name}: has neither a video nor an audio track")

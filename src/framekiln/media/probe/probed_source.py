@@ -13,53 +13,53 @@ from framekiln.kit.media_kind import MediaKind
 
 @dataclass(frozen=True, kw_only=True)
 class ProbedSource:
-    """What was found; rates and lengths are exact. None where there is no such thing."""
+    """The facts of a source; rates and durations are exact. None means absent."""
 
     kind: MediaKind
     size_bytes: int
     codec: str | None = None
-    """Of the picture; for files of other kinds, of what they are."""
+    """The codec of the video; for other kinds of files, their format."""
     width_px: float | None = None
-    """As shown: turned, with square pixels. Whole but for Lottie animations."""
+    """As displayed: rotated, with square pixels. Whole except for Lottie animations."""
     height_px: float | None = None
     rotation_degrees: int = 0
-    """Counter-clockwise, already applied to the sides."""
+    """Counter-clockwise, already applied to width and height."""
     has_alpha: bool = False
     duration_s: Fraction | None = None
-    """None for stills and captions."""
+    """None for still images and captions."""
     fps: Fraction | None = None
     frame_ms: tuple[Fraction, ...] = ()
-    """How long each picture of an animated image lasts."""
+    """Duration of each frame of an animated image."""
     plays: int | None = None
-    """How often an animated image says that it is played; None is for ever."""
+    """How often an animated image plays; None means forever."""
     sound_codec: str | None = None
     rate_hz: int | None = None
     channels: int | None = None
 
     @property
     def has_sound(self) -> bool:
-        """Whether anything can be heard."""
+        """Whether it has audio."""
         return self.sound_codec is not None
 
     @property
     def is_moving(self) -> bool:
-        """Whether its picture moves by itself: a video, or an animated image."""
+        """Whether it is a video or an animated image."""
         is_animated = self.kind is MediaKind.IMAGE and self.duration_s is not None
         return self.kind is MediaKind.VIDEO or is_animated
 
     @property
     def bits_per_s(self) -> int | None:
-        """The mean rate of the whole file."""
+        """The mean bit rate of the whole file."""
         return round(8 * self.size_bytes / self.duration_s) if self.duration_s else None
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as plain JSON; fractions are text."""
+        """Return it as plain JSON; fractions are strings."""
         exact = {name: value and str(value) for name, value in self._fractions.items()}
         return {**asdict(self), **exact, "frame_ms": [str(each) for each in self.frame_ms]}
 
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> "ProbedSource":
-        """Read what `to_json` wrote."""
+        """Parse what `to_json` returned."""
         read: dict[str, Any] = {
             name: Fraction(value[name]) for name in _FRACTIONS if value[name] is not None
         }

@@ -1,7 +1,7 @@
-"""Probes a source by its content: kind, size, duration, rate, rotation, transparency, sound, codec.
+"""Probes a source by its content: kind, size, duration, rate, rotation, transparency, audio, codec.
 
-The only module that does so. Plans and metadata run it in a confined child, films and pages on
-their local files. File names and content types are not trusted.
+The only module that does so. Plans and metadata run it in a confined child process, films and pages
+on their local files. File names and content types are not trusted.
 """
 
 import json
@@ -19,18 +19,18 @@ from framekiln.media.probe.probed_source import ProbedSource
 from framekiln.media.sniff import HEAD_BYTES, sniff
 
 LARGEST_LOTTIE_BYTES: Final = 16 << 20
-"""Of pictures, captions and video, the limits stand with what reads them."""
+"""The limits of images, captions and video are in the modules that read them."""
 
 
 def probe_source_task(
     args: dict[str, Any], _report: Callable[[dict[str, Any]], None]
 ) -> dict[str, Any]:
-    """Look at `source`, for `run_confined`."""
+    """Probe `source`, for `run_confined`."""
     return probe_source(Path(args["source"])).to_json()
 
 
 def probe_source(path: Path) -> ProbedSource:
-    """Return what a file is, or raise why it cannot be used."""
+    """Return the facts of a file, or raise why it cannot be used."""
     with path.open("rb") as file:
         found = sniff(file.read(HEAD_BYTES))
     mime_type = found.mime_type or ""

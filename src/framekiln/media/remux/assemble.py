@@ -20,7 +20,7 @@ from framekiln.media.remux.join import TimedPacket, audio_packets, join_mp4
 def assemble(
     slices: Sequence[Path], sound: Path, out: Path, *, container: str, fps: Fraction
 ) -> None:
-    """Write the film to `out`; `container` is a key of `FILM_CONTAINERS`. A GIF has no sound."""
+    """Write the film to `out`; `container` is a key of `FILM_CONTAINERS`. A GIF has no audio."""
     muxer = FILM_CONTAINERS[container].muxer
     if muxer == "mp4":
         join_mp4(slices, sound, out)
@@ -36,7 +36,7 @@ _OURS: Final = {"format_whitelist": "mov,mp4,matroska,webm", "protocol_whitelist
 def join_with_audio(
     slices: Sequence[Path], sound: Path, out: Path, *, muxer: str, fps: Fraction
 ) -> None:
-    """Write the film: the pictures of all slices in order, and the sound beside them."""
+    """Write the film: the video of all slices in order, and the audio."""
     options = {"fflags": "+bitexact"}
     if muxer == "mov":
         options |= {"movflags": "+faststart", "movie_timescale": str(RATE_HZ)}

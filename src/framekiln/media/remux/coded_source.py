@@ -1,8 +1,8 @@
-"""Stretches of a source that stand in a film as they are: coded pictures, copied.
+"""Stream copy: spans of a source whose packets go into a film unchanged.
 
-Only where the source is coded just as our own slices are, with the same parameter sets byte for
-byte, so that what is copied can be joined with what is encoded and players see one stream. Every
-copy is decoded and compared before it is used; who calls encodes instead when it is refused.
+This requires that the source is encoded exactly as our own slices, with the same parameter sets
+byte for byte, so that copied and encoded slices can be joined into one stream. Every copy is
+decoded and compared before it is used; the caller encodes instead if it is refused.
 """
 
 import tempfile
@@ -28,7 +28,8 @@ from framekiln.media.decode.video_decoder import VideoDecoder
 from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout, VideoSettings
 from framekiln.media.errors import UnreadableMedia
 
-# Slices of pictures, notes and delimiters: no parameter sets, which could change what follows.
+# NAL units of slices, SEI, delimiters and filler: no parameter sets, which could change what
+# follows.
 _PLAIN_UNITS: Final = frozenset({1, 5, 6, 9, 12})
 _KEY_UNIT: Final = 5
 
@@ -39,20 +40,20 @@ class _Refused(Exception):
 
 @dataclass(frozen=True)
 class CodedSource:
-    """The coded pictures of a source that is coded as our films are."""
+    """The packets of a source that is encoded as our films are."""
 
     path: Path
     settings: VideoSettings
     tick_s: Fraction
     delay: int
     stamps: tuple[int, ...]
-    """When each is shown, in ticks, in the order of decoding."""
+    """Presentation times in ticks, in decode order."""
     shown: tuple[int, ...]
-    """The same, in the order shown."""
+    """The same, in presentation order."""
 
     @classmethod
     def of(cls, path: Path, settings: VideoSettings) -> "CodedSource | None":
-        """Return a source that may be copied from; None when it is coded in another way."""
+        """Return a source that may be copied from; None if it is encoded differently."""
         try:
             with open_media(path) as container, translate_ffmpeg_errors(path):
                 stream = video_stream(container)
@@ -68,7 +69,7 @@ class CodedSource:
         return cls(path, settings, tick_s, delay, stamps, tuple(sorted(stamps)))
 
     def copy(self, times_s: Sequence[Fraction], out: Path) -> bool:
-        """Write the pictures that are on at these source times, one each; False when it cannot."""
+        """Write the frames at these source times, one each; return False if that is impossible."""
         try:
             span = self._span(times_s)
             with translate_ffmpeg_errors(self.path):
@@ -80,7 +81,7 @@ class CodedSource:
         return True
 
     def _span(self, times_s: Sequence[Fraction]) -> range:
-        """Return which pictures these are, in the order of decoding: nothing less, nothing more."""
+        """Return the range of exactly these frames, in decode order."""
         first = self._number_at(times_s[0])
         wanted = range(first, first + len(times_s))
         if any(
@@ -89,7 +90,7 @@ class CodedSource:
             raise _Refused
         start = self.stamps.index(self.shown[first])
         span = range(start, start + len(times_s))
-        # What comes later in the file is not needed by what comes before it.
+        # Frames outside the range must not be mixed with it in decode order.
         if set(self.stamps[start : span.stop]) != set(self.shown[first : wanted.stop]):
             raise _Refused
         return span
@@ -136,7 +137,9 @@ class CodedSource:
             yield each
 
     def _check(self, times_s: Sequence[Fraction], out: Path) -> None:
-        """Decode the copy; its ends and its middle must be what the source shows at these times."""
+        """Decode the copy; its first, middle and last frame must match the source at these
+        times.
+        """
         width, height = self.settings.width_px, self.settings.height_px
         compared = {0, len(times_s) // 2, len(times_s) - 1}
         count = 0
@@ -158,7 +161,7 @@ class CodedSource:
 
 @lru_cache(maxsize=16)
 def parameter_sets(settings: VideoSettings) -> bytes:
-    """Return how pictures are coded by our encoder, as a slice says it."""
+    """Return the parameter sets of our encoder, as in a slice."""
     with tempfile.TemporaryDirectory(prefix="framekiln-coding-") as folder:
         path = Path(folder) / "one.mp4"
         with FilmEncoder(path, settings, PixelLayout.YUV420P) as encoder:
@@ -201,7 +204,7 @@ def _is_same(frame: VideoFrame, planes: FramePlanes) -> bool:
 
 
 def _units(data: bytes, length_bytes: int) -> Iterator[int]:
-    """Yield the types of the units that a coded picture consists of."""
+    """Yield the types of the NAL units in a packet."""
     place = 0
     while place + length_bytes < len(data):
         size = int.from_bytes(data[place : place + length_bytes], "big")

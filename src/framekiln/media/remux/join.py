@@ -1,8 +1,8 @@
-"""Joins the slices of a film and its sound into one MP4 without re-encoding.
+"""Joins the slices of a film and its audio into one MP4 without re-encoding.
 
-A slice is a plain MP4 whose first frame is at zero. Time stamps are not copied from it but counted
-anew over the whole film, in frames: no rounding, no gap and no drift, however many slices there
-are, also at 30000/1001 frames a second. The same input gives the same bytes.
+A slice is a plain MP4 whose first frame is at zero. Timestamps are not copied from it but counted
+in frames over the whole film: no rounding, no gap and no drift, for any number of slices, also at
+30000/1001 frames per second. The same input gives the same bytes.
 """
 
 import heapq
@@ -22,24 +22,24 @@ from av.video.stream import VideoStream
 from framekiln.media.audio.decoder import RATE_HZ
 from framekiln.media.errors import SlicesDiffer
 
-# They are our own files: nothing else is worth trying.
+# These are our own files, so no other format is tried.
 _OURS: Final = {"format_whitelist": "mov,mp4", "protocol_whitelist": "file"}
 _FASTEST_CLOCK_HZ: Final = (1 << 31) - 1
 
 TimedPacket = tuple[Fraction, "Packet[Any]"]
-"""A packet, and when it is decoded: the order in which packets lie in the file."""
+"""A packet and its decode time, which is the order of packets in the file."""
 
 
 @dataclass(frozen=True)
 class JoinedFilm:
-    """What the film consists of."""
+    """The contents of the film."""
 
     frame_count: int
     fps: Fraction
 
 
 def join_mp4(slices: Sequence[Path], sound: Path | None, out: Path) -> JoinedFilm:
-    """Write the film to `out`: the pictures of all slices in order, and the sound beside them."""
+    """Write the film to `out`: the video of all slices in order, and the audio."""
     if not slices:
         raise ValueError("a film needs at least one slice")
     with (
@@ -59,17 +59,17 @@ def join_mp4(slices: Sequence[Path], sound: Path | None, out: Path) -> JoinedFil
 
 @dataclass(frozen=True)
 class _Track:
-    """What all slices of a film share."""
+    """Properties that all slices of a film share."""
 
-    #: SPS and PPS: how pictures of this size are coded. Those of the first slice serve all.
+    #: SPS and PPS. Those of the first slice serve all.
     parameter_sets: bytes
     frame_s: Fraction
-    #: How many frames are decoded ahead of being shown. B-frames need it, once in a film.
+    #: How many frames are decoded ahead of presentation. B-frames need it, once per film.
     delay: int
 
     @classmethod
     def of(cls, container: InputContainer) -> Self:
-        """Read it from an opened slice, which is at its start again afterwards."""
+        """Read the properties from an open slice, then seek back to its start."""
         stream = container.streams.video[0]
         packet = next(container.demux(stream))
         container.seek(0)
@@ -81,7 +81,7 @@ class _Track:
 
 
 class _Pictures:
-    """The packets of all slices, counted through."""
+    """The packets of all slices, counted continuously."""
 
     def __init__(
         self,
@@ -92,13 +92,13 @@ class _Pictures:
     ) -> None:
         self._slices, self._track, self._first = slices, track, first
         self._stream = film.add_stream_from_template(first.streams.video[0], opaque=True)
-        # Multiples of it are all a film's instants, so the container's clock divides it exactly.
+        # All presentation times are multiples of it, so the container's clock divides it exactly.
         self._stream.time_base = track.frame_s
         self.frame_count = 0
 
     def __iter__(self) -> Iterator[TimedPacket]:
         for number, path in enumerate(self._slices):
-            # The first one is open already, and whoever opened it closes it.
+            # The first slice is already open, and its opener closes it.
             with nullcontext(self._first) if number == 0 else _open(path) as container:
                 stream = container.streams.video[0]
                 self._require_same(stream, path)
@@ -130,7 +130,7 @@ class _Pictures:
 
 
 def audio_packets(sound: InputContainer, film: OutputContainer) -> Iterator[TimedPacket]:
-    """Add a track to the film and yield its packets, each with when it is decoded."""
+    """Add a track to the film and yield its packets with their decode times."""
     source = sound.streams.audio[0]
     stream = film.add_stream_from_template(source, opaque=True)
 
@@ -149,7 +149,7 @@ def _open(path: Path) -> InputContainer:
 
 
 def _options(track: _Track) -> dict[str, str]:
-    # The movie's clock must hit the ends of both tracks, or their edit lists are rounded.
+    # The movie's clock must represent the ends of both tracks exactly, or edit lists are rounded.
     exact_hz = lcm((1 / track.frame_s).numerator, RATE_HZ)
     clock_hz = exact_hz if exact_hz <= _FASTEST_CLOCK_HZ else RATE_HZ
     return {

@@ -1,6 +1,6 @@
 """Muxes track files into one MP4 without re-encoding; packets keep their timestamps.
 
-Nothing is decoded. For programs that want a file and not its tracks.
+Nothing is decoded. For programs that need a single file instead of its tracks.
 """
 
 import heapq
@@ -42,7 +42,7 @@ def mux_mp4(tracks: Sequence[Path], out: Path) -> None:
 
 def _packets(source: InputContainer, target: OutputContainer) -> Iterator[_Timed]:
     stream = source.streams[0]
-    # All streams must be there before the first packet is written.
+    # All streams must exist before the first packet is written.
     copy = target.add_stream_from_template(stream, opaque=True)
     copy.time_base = stream.time_base
 
@@ -57,7 +57,7 @@ def _packets(source: InputContainer, target: OutputContainer) -> Iterator[_Timed
 
 
 def _options(sources: Sequence[InputContainer]) -> dict[str, str]:
-    # Edit lists count by the movie's clock: it must hit the start of every track.
+    # Edit lists use the movie's clock: it must represent the start of every track exactly.
     clocks_hz = [Fraction(source.streams[0].time_base or 1).denominator for source in sources]
     exact_hz = lcm(*clocks_hz)
     pictures_hz = [
@@ -80,7 +80,7 @@ class _MuxedTrack:
     target: Stream
 
     def packets(self) -> "Iterator[tuple[float, int, Packet[Any]]]":
-        """Yield packets with what they are ordered by; nothing but that order is inexact."""
+        """Yield packets with their sort keys; only the sort keys are inexact."""
         for packet in self.container.demux(self.source):
             if packet.size:
                 at = packet.dts if packet.dts is not None else packet.pts or 0
@@ -89,11 +89,11 @@ class _MuxedTrack:
 
 
 def mux_fragmented_mp4(tracks: Sequence[Path], out: Path) -> None:
-    """Write one file with the first track of each of the given ones."""
+    """Write one file with the first track of each input file."""
     with ExitStack() as stack:
         sources = [stack.enter_context(open_media(path)) for path in tracks]
         streams = [container.streams[0] for container in sources]
-        # The clock is that of pictures: sound always counts its own samples.
+        # The clock is that of the video: audio always counts its own samples.
         first = min(streams, key=lambda stream: stream.type != "video")
         hz = clock_hz(first.time_base or Fraction(1, 1000))
         output = stack.enter_context(open_video_track(out, hz, fragment_s=2))

@@ -1,1 +1,1 @@
-"""Segments for players: the renditions of a source, and how each segment is made."""
+"""Segments for players: the renditions of a source, and how to make each segment."""

@@ -1,8 +1,9 @@
 """One audio segment: re-encoded as AAC, or copied packets.
 
-An AAC frame overlaps the one before it, and what an encoder does depends on what it heard. So the
-encoder starts some frames early on a fixed grid of frames, and what it made of those is dropped:
-frames on both sides of a joint, made apart, fit each other. The joint is inaudible.
+An AAC frame overlaps the previous one, and an encoder's output depends on its earlier input. So the
+encoder starts some frames early on a fixed grid of frames, and the output for those is dropped:
+frames on both sides of a segment boundary fit each other although they were encoded separately. The
+boundary is inaudible.
 """
 
 from collections.abc import Iterator
@@ -27,15 +28,15 @@ from framekiln.media.segments.renditions import Rendition
 FRAME_SAMPLES: Final = 1024
 BITS_PER_S: Final = 160_000
 
-# Enough for the encoder to have forgotten where it began; and it looks ahead.
+# Enough that the encoder's output no longer depends on where it started; it also looks ahead.
 _FRAMES_BEFORE: Final = 24
 _FRAMES_AFTER: Final = 3
-# Sound is counted from the source's zero; a seek in the source should not come at every frame.
+# Seek this far before the segment, because a seek may be inexact.
 _COPY_BACK_S: Final = 1
 
 
 def open_audio_encoder() -> AudioCodecContext:
-    """Return an encoder that is ready and knows its configuration."""
+    """Return an open encoder with its configuration."""
     context = av.CodecContext.create("aac", "w")
     assert isinstance(context, AudioCodecContext)
     context.sample_rate, context.layout, context.format = RATE_HZ, "stereo", "fltp"
@@ -47,7 +48,7 @@ def open_audio_encoder() -> AudioCodecContext:
 
 
 def frame_instants(end_s: Fraction) -> list[int]:
-    """Return where frames begin that hold sound up to `end_s`, in samples."""
+    """Return the starts of the frames that hold audio up to `end_s`, in samples."""
     count = max(1, ceil(end_s * RATE_HZ / FRAME_SAMPLES))
     return [FRAME_SAMPLES * n for n in range(count)]
 
@@ -55,7 +56,7 @@ def frame_instants(end_s: Fraction) -> list[int]:
 def encode_audio_segment(
     path: Path, rendition: Rendition, number: int, *, is_primed: bool = False
 ) -> list[CmafSample]:
-    """Return the frames of a segment; `is_primed` adds what the very first one overlaps."""
+    """Return the frames of a segment; `is_primed` adds the frame before the first one."""
     first, end = (bound // FRAME_SAMPLES for bound in rendition.bounds[number - 1 : number + 1])
     begun = max(0, first - _FRAMES_BEFORE)
     context = open_audio_encoder()
@@ -66,8 +67,8 @@ def encode_audio_segment(
         frame.pts = place * FRAME_SAMPLES
         packets += context.encode(frame)
     packets += context.encode(None)
-    # The very first one holds nothing but the overlap of the one after it. Players differ in
-    # whether they know that it is to be skipped: sound would come early or late.
+    # The priming frame holds only the overlap of the frame after it. Players differ in whether they
+    # skip it: audio would be early or late.
     if is_primed and number == 1:
         first -= 1
     wanted = packets[1 + first - begun : 1 + end - begun]
@@ -81,7 +82,7 @@ def encode_audio_segment(
 def copy_audio_segment(
     path: Path, rendition: Rendition, number: int, *, is_primed: bool = False
 ) -> list[CmafSample]:
-    """Return the source's own packets of a segment; `is_primed` as for those encoded anew."""
+    """Return the source's own packets of a segment; `is_primed` as in `encode_audio_segment`."""
     start, end = rendition.bounds[number - 1 : number + 1]
     if is_primed and number == 1:
         start -= FRAME_SAMPLES
@@ -104,7 +105,7 @@ def copy_audio_segment(
 def _blocks(
     path: Path, rendition: Rendition, first: int, end: int
 ) -> Iterator[NDArray[np.float32]]:
-    """Yield the sound in blocks of one frame each; where there is none, silence."""
+    """Yield the audio in blocks of one frame each, with silence in the gaps."""
     start, stop = first * FRAME_SAMPLES, end * FRAME_SAMPLES
     whole: Samples = np.zeros((CHANNELS, stop - start), np.float32)
     exactly = PacketGrid(*rendition.grid).exactly if rendition.grid else None

@@ -1,8 +1,8 @@
-"""Writes CMAF: the header of a track (`init`), and fragments that carry absolute times.
+"""Writes CMAF: the header of a track (`init`), and fragments with absolute times.
 
-Every fragment stands for itself: it begins with a picture that needs no other, its decode times
-begin where it begins, and it names no other fragment. So fragments made apart, in any order and on
-any machine, play as one film. Nothing is encoded or read here.
+Every fragment is independent: it begins with a keyframe, its decode times begin where it begins,
+and it refers to no other fragment. Fragments made separately, in any order and on any machine, play
+as one film. Nothing is encoded or read here.
 """
 
 import struct
@@ -17,7 +17,7 @@ _UNITY_MATRIX: Final = struct.pack(">9I", 0x10000, 0, 0, 0, 0x10000, 0, 0, 0, 0x
 _UNDEFINED_LANGUAGE: Final = 0x55C4
 _BT709: Final = 1
 
-# ISO/IEC 14496-12, 8.8.3.1: what other samples need of this one, and it of them.
+# ISO/IEC 14496-12, 8.8.3.1: dependencies between samples.
 _SYNC: Final = 0x02000000
 _NOT_SYNC: Final = 0x01010000
 
@@ -28,18 +28,18 @@ _TRUN_FLAGS: Final = 0x000001 | 0x000100 | 0x000200 | 0x000400 | 0x000800
 
 @dataclass(frozen=True)
 class CmafVideo:
-    """What the header of a video track says; `avcc` are the codec's parameter sets."""
+    """The header of a video track; `avcc` holds the codec's parameter sets."""
 
     width_px: int
     height_px: int
     avcc: bytes
     is_bt709: bool = False
-    """False leaves the colours to what the stream itself says."""
+    """If False, colours follow from the stream itself."""
 
 
 @dataclass(frozen=True)
 class CmafAudio:
-    """What the header of a sound track says; `config` is the AudioSpecificConfig."""
+    """The header of an audio track; `config` is the AudioSpecificConfig."""
 
     channels: int
     rate_hz: int
@@ -48,7 +48,7 @@ class CmafAudio:
 
 @dataclass(frozen=True)
 class CmafSample:
-    """One coded picture or sound frame; times are in the track's ticks."""
+    """One encoded video or audio frame; times are in the track's ticks."""
 
     data: bytes
     shown: int
@@ -83,15 +83,15 @@ def init_segment(media: CmafVideo | CmafAudio, *, timescale: int, skipped: int =
 def media_segment(
     samples: Sequence[CmafSample], *, start: int, end: int, number: int, delay: int = 0
 ) -> bytes:
-    """Return one fragment from `start` to `end`, of samples in the order of decoding.
+    """Return one fragment from `start` to `end`, of samples in decode order.
 
-    A sample is decoded when the one that is shown in its place is: decode times follow from the
-    instants shown, so they fit those of the neighbours without knowing them. Where pictures are
-    decoded after a later one, all are shown by `delay` later, which the header takes back: there
-    are players that do not bear samples shown before they are decoded.
+    Decode times are the sorted presentation times: each sample is decoded when the sample at its
+    position in presentation order is shown. They fit those of neighbouring fragments without
+    knowing them. With reordered frames, all are shown `delay` later, and the header compensates:
+    some players reject samples that are shown before they are decoded.
 
-    What comes before zero is only decoded, since the sound after it needs that. Decode times have
-    no sign, so it is squeezed into the first ticks.
+    Samples before zero are only decoded, because the audio after them needs that. Decode times are
+    unsigned, so these samples are squeezed into the first ticks.
     """
     shown = sorted(sample.shown for sample in samples)
     decoded = [max(at, place) for place, at in enumerate(shown)]
@@ -107,7 +107,7 @@ def media_segment(
         for sample, at, until in zip(samples, decoded, ends, strict=True)
     )
     assert decoded[0] == start, "a fragment begins with its first sample"
-    # The offset leads past the fragment's header, whose length does not depend on it.
+    # The data offset skips the fragment's header, whose length does not depend on it.
     header = _fragment_header(rows, len(samples), start=start, number=number, offset=0)
     header = _fragment_header(
         rows, len(samples), start=start, number=number, offset=len(header) + 8
@@ -119,17 +119,17 @@ def media_segment(
 
 
 def avc_codec(avcc: bytes) -> str:
-    """Return the name of an H.264 track as players are told it."""
+    """Return the codec string of an H.264 track."""
     return f"avc1.{browser_level(avcc[1:4]).hex()}"
 
 
 def aac_codec(config: bytes) -> str:
-    """Return the name of an AAC track as players are told it."""
+    """Return the codec string of an AAC track."""
     return f"mp4a.40.{config[0] >> 3}"
 
 
 def as_avcc(parameters: bytes) -> bytes:
-    """Return parameter sets as MP4 wants them; an encoder gives them as a byte stream."""
+    """Return parameter sets as MP4 expects them; an encoder returns them as a byte stream."""
     if parameters[:1] == b"\1":
         return parameters
     units = list(_byte_stream_units(parameters))
@@ -140,19 +140,19 @@ def as_avcc(parameters: bytes) -> bytes:
         for count, found in ((0xE0 | len(sps), sps), (len(pps), pps))
     )
     head = b"\1" + sps[0][1:4] + b"\xff" + listed
-    # High profiles name their sampling too: 4:2:0, 8 bits.
+    # High profiles also state their sampling: 4:2:0, 8 bits.
     return head + (b"\xfd\xf8\xf8\0" if sps[0][1] in (100, 110, 122, 144) else b"")
 
 
 def as_length_prefixed(data: bytes) -> bytes:
-    """Return a coded picture with its units counted, as MP4 wants them."""
+    """Return an encoded frame with length-prefixed NAL units, as MP4 expects."""
     return b"".join(_u32(len(unit)) + unit for unit in _byte_stream_units(data))
 
 
 def _byte_stream_units(data: bytes) -> Iterable[bytes]:
-    """Yield the units between start codes."""
+    """Yield the NAL units between start codes."""
     for part in data.split(b"\0\0\1")[1:]:
-        # A start code may have one more zero, which belongs to no unit.
+        # A start code may have an extra zero, which belongs to no unit.
         yield part.rstrip(b"\0")
 
 
@@ -201,12 +201,12 @@ def _movie_header(timescale: int) -> bytes:
 
 
 def _edit(skipped: int) -> bytes:
-    # A duration of zero: to the end, which a fragmented file does not know.
+    # A duration of zero means to the end, which is unknown in a fragmented file.
     return _box(b"edts", _full(b"elst", struct.pack(">IIiHH", 1, 0, skipped, 1, 0)))
 
 
 def _skipped_samples(count: int) -> bytes:
-    """Return how many samples of sound are not to be heard, as music files say it (iTunSMPB)."""
+    """Return the number of audio samples to skip, in the format of music files (iTunSMPB)."""
     numbers = f" 00000000 {count:08X} 00000000 {0:016X}" + 8 * " 00000000"
     value = _box(b"data", _u32(1) + _u32(0) + numbers.encode())
     name = _full(b"mean", b"com.apple.iTunes") + _full(b"name", b"iTunSMPB")

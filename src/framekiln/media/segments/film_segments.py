@@ -1,7 +1,7 @@
-"""Films of our own as CMAF segments, one for each slice, without re-encoding anything.
+"""Our own films as CMAF segments, one per slice, without re-encoding.
 
-A slice that waits to be joined and the same frames in the finished film give the same segment: who
-watches while the film is made notices nothing when it is done. Only for files that we made.
+A slice that waits to be joined and the same frames in the finished film give the same segment, so a
+viewer who watches during the render notices no change when it completes. Only for our own files.
 """
 
 from collections.abc import Iterator, Sequence
@@ -30,7 +30,7 @@ AAC_FRAME: Final = 1024
 
 @dataclass(frozen=True)
 class TrackHeader:
-    """How a track begins; `delay` is how many frames are decoded ahead of being shown."""
+    """The header of a track; `delay` is how many frames are decoded ahead of presentation."""
 
     init: bytes
     codecs: str
@@ -42,14 +42,14 @@ class TrackHeader:
 
 @dataclass(frozen=True)
 class FilmSegment:
-    """One segment, and how long it is shown, in ticks of its track."""
+    """One segment and its duration in ticks of its track."""
 
     data: bytes
     ticks: int
 
 
 def video_header(path: Path, fps: Fraction) -> TrackHeader:
-    """Return the header that serves all segments of a film, from the film or any slice of it."""
+    """Return the header for all segments of a film, from the film or any slice of it."""
     with _open(path) as container:
         context = container.streams.video[0].codec_context
         avcc, delay = bytes(context.extradata or b""), context.reorder_depth
@@ -67,9 +67,10 @@ def video_segments(
     fps: Fraction,
     first_number: int = 0,
 ) -> Iterator[FilmSegment]:
-    """Yield the segments of a file: of a film from its start, or of the one slice that it is.
+    """Yield the segments of a file: of a film from its start, or of a single slice.
 
-    `frame_counts` are those of all slices of the film; `first_number` is the first one here.
+    `frame_counts` are those of all slices of the film; `first_number` is the first slice in this
+    file.
     """
     start = sum(frame_counts[:first_number])
     base = start
@@ -96,7 +97,7 @@ def video_segments(
 
 
 def audio_header(path: Path) -> TrackHeader:
-    """Return the header of a film's sound."""
+    """Return the header of a film's audio."""
     with _open(path) as container:
         stream = container.streams.audio[0]
         config = bytes(stream.codec_context.extradata or b"")
@@ -106,12 +107,14 @@ def audio_header(path: Path) -> TrackHeader:
 
 
 def audio_segments(path: Path, bounds: Sequence[int]) -> Iterator[FilmSegment]:
-    """Yield the sound between bounds, which are whole AAC frames; the last takes what is left."""
+    """Yield the audio between bounds, which are whole AAC frames; the last segment takes the
+    rest.
+    """
     with _open(path) as container:
         samples = [
             CmafSample(bytes(packet), packet.pts, is_sync=True)
             for packet in container.demux(container.streams.audio[0])
-            # What lies before zero only prepares the decoder, and players differ in skipping it.
+            # Packets before zero only prime the decoder, and players differ in skipping them.
             if packet.pts is not None and packet.pts >= 0
         ]
     ends = [*bounds[1:-1], samples[-1].shown + AAC_FRAME]
@@ -123,7 +126,7 @@ def audio_segments(path: Path, bounds: Sequence[int]) -> Iterator[FilmSegment]:
 
 
 def audio_bounds(frame_counts: Sequence[int], *, fps: Fraction, rate_hz: int) -> list[int]:
-    """Return where sound is cut so that it keeps step with slices: at the next AAC frame."""
+    """Return the audio bounds that follow the slices, each rounded up to an AAC frame."""
     bounds, frames = [0], 0
     for count in frame_counts:
         frames += count
@@ -133,7 +136,7 @@ def audio_bounds(frame_counts: Sequence[int], *, fps: Fraction, rate_hz: int) ->
 
 
 def _frames(container: "InputContainer", fps: Fraction) -> Iterator[tuple[int, bytes, bool]]:
-    """Yield each coded picture with its place in the order shown, in the order of decoding."""
+    """Yield each packet with its presentation order, in decode order."""
     for packet in container.demux(container.streams.video[0]):
         if packet.pts is not None:
             shown = packet.pts * packet.time_base * fps
@@ -142,7 +145,7 @@ def _frames(container: "InputContainer", fps: Fraction) -> Iterator[tuple[int, b
 
 
 def _open(path: Path) -> "InputContainer":
-    # The api plans with this module and seldom opens a film.
+    # The api uses this module to plan and rarely opens a film.
     import av  # noqa: PLC0415
 
     return av.open(f"file:{path}", "r", options=dict(_OURS))

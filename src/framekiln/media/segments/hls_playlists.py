@@ -1,4 +1,4 @@
-"""HLS playlists (RFC 8216, version 7), of films and of sources alike. Pure."""
+"""HLS playlists (RFC 8216, version 7) of films and of sources. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ _SOUNDS: Final = "sound"
 
 
 class PlaylistType(StrEnum):
-    """Whether a list of segments is all there will be."""
+    """Whether a list of segments is complete."""
 
     VOD = "VOD"
     EVENT = "EVENT"
@@ -21,7 +21,7 @@ class PlaylistType(StrEnum):
 
 @dataclass(frozen=True)
 class HlsSegment:
-    """One segment and its address."""
+    """One segment and its URI."""
 
     duration_s: Fraction
     uri: str
@@ -29,7 +29,7 @@ class HlsSegment:
 
 @dataclass(frozen=True)
 class HlsVariant:
-    """What players are told before they choose; sound without a picture has no size."""
+    """The properties by which players choose; audio without video has no size."""
 
     uri: str
     codecs: Sequence[str]
@@ -41,14 +41,14 @@ class HlsVariant:
 
 @dataclass(frozen=True)
 class HlsSound:
-    """The sound that plays with every variant."""
+    """The audio that plays with every variant."""
 
     uri: str
     channels: int | None
 
 
 def variant_playlist(variants: Iterable[HlsVariant], sound: HlsSound | None) -> str:
-    """Return the playlist that players begin with."""
+    """Return the master playlist."""
     lines = ["#EXT-X-INDEPENDENT-SEGMENTS"]
     if sound is not None:
         lines.append(
@@ -72,7 +72,7 @@ def segment_playlist(
     playlist_type: PlaylistType,
     is_over: bool = True,
 ) -> str:
-    """Return the list of a track's segments; unless it is over, more will be appended."""
+    """Return the playlist of a track's segments; unless it has ended, more will be appended."""
     lines = [
         f"#EXT-X-TARGETDURATION:{max(1, ceil(target_s))}",
         f"#EXT-X-MEDIA-SEQUENCE:{first_number}",

@@ -1,7 +1,7 @@
 """Probes a source once and plans its renditions: init segments, segment bounds, codecs.
 
-Packets are read, one picture is decoded, encoders are opened to learn their headers; nothing is
-encoded. The same file always gives the same outline.
+It reads packets, decodes one frame and opens encoders to get their headers; nothing is encoded. The
+same file always gives the same outline.
 """
 
 from dataclasses import dataclass
@@ -42,15 +42,15 @@ from framekiln.media.segments.renditions import (
 )
 from framekiln.media.segments.video_segment import open_video_encoder as open_picture_encoder
 
-# An encoder may spend its whole buffer, a second's worth, in any one segment.
+# An encoder may spend its whole buffer, one second's worth, in a single segment.
 _PEAK_OVER_MOST: Final = Fraction(3, 2)
-# Segments of a copy that are hardly longer than ours serve all renditions.
+# If copied segments are hardly longer than ours, all renditions share their bounds.
 _LONGEST_SHARED_S: Final = SEGMENT_S + 2
 
 
 @dataclass(frozen=True)
 class _SharedTiming:
-    """What the encoded renditions of a source share."""
+    """Timing that the encoded renditions of a source share."""
 
     timescale: int
     bounds: tuple[int, ...]
@@ -58,9 +58,9 @@ class _SharedTiming:
 
 
 def make_outline(pictures: Path | None, sound: Path | None) -> Outline:
-    """Return what a source is offered as; its tracks may lie in two files, or in one."""
+    """Return the renditions of a source; its tracks may be in two files, or in one."""
     renditions: list[Rendition] = []
-    # To open a file costs more than to read all its packets; and both may be the same.
+    # Opening a file costs more than reading all its packets; and both may be the same file.
     facts = {path: probe_media(path) for path in {pictures, sound} if path is not None}
     if pictures is not None and (video := facts[pictures].video) is not None:
         renditions += _picture_renditions(pictures, video)
@@ -92,7 +92,7 @@ def _picture_renditions(path: Path, facts: VideoFacts) -> list[Rendition]:
 
 
 def _mean_fps(scan: VideoScan) -> Fraction:
-    """Return the mean rate, which is a broadcast rate if it is as good as one."""
+    """Return the mean rate, or a broadcast rate that is practically equal."""
     mean = Fraction(len(scan.shown) * scan.timescale, scan.end - scan.shown[0])
     for base in (24, 25, 30, 48, 50, 60, 120):
         for rate in (Fraction(base), Fraction(base * 1000, 1001)):
@@ -131,7 +131,7 @@ def _encoded(
 ) -> Rendition:
     most = max_bits_per_s(size, course.fps)
     if main is not None and main.size is not None:
-        # A smaller picture that took more than the source's own would help nobody.
+        # A smaller rendition must not need more bits than the source itself.
         most = min(most, scaled_bits_per_s(main.mean_bits_per_s, of=main.size, size=size))
     encoder = open_picture_encoder(
         name, size, timescale=course.timescale, fps=course.fps, bits_per_s=most
@@ -193,7 +193,7 @@ def _copied_sound(scan: AudioScan) -> Rendition:
 
 
 def _bytes_between(bounds: tuple[int, ...], *, instants: list[int], sizes: list[int]) -> list[int]:
-    """Return how many bytes each segment has."""
+    """Return the size of each segment in bytes."""
     sums = []
     place = 0
     for _, end in pairwise(bounds):

@@ -1,7 +1,7 @@
-"""Reads all packets of a track, once, without decoding: when frames are shown, where to cut.
+"""Reads all packets of a track once, without decoding: presentation times and segment bounds.
 
-Also decides whether the packets themselves can be sent to browsers as they are. Of a source that is
-read where it lies only the tables are fetched, if it has any: then a packet is a time and a size.
+Also decides whether browsers can play the packets unchanged. Of a remote source only the tables are
+fetched, if it has any: then a packet is a time and a size.
 """
 
 from collections.abc import Iterator
@@ -32,42 +32,42 @@ from framekiln.media.tracks.keyframes import is_clean_start
 
 _HEADER: Final = 8
 _LONG_HEADER: Final = 16
-# Others are taken to pieces by what is in them.
+# FFmpeg's parsers need the content of other codecs.
 _KNOWN_BY_TABLES: Final = {"aac", "h264", "hevc", "mjpeg", "prores"}
 _LONGEST_DELAY_S: Final = 1
 _PLAYABLE_PROFILES: Final = {66, 77, 100}
 _PLAYABLE_PIXELS: Final = {"yuv420p", "yuvj420p"}
 _MP4: Final = "mov,mp4,m4a,3gp,3g2,mj2"
 _AAC_FRAME: Final = 1024
-# What an encoder puts before the first sample; more is a film that begins somewhere inside.
+# The encoder delay before the first sample; anything longer is a film that starts midway.
 _LONGEST_PRIMING: Final = 4 * _AAC_FRAME
 _AAC_LC: Final = 2
 _STAMP_ERROR_S: Final = Fraction(3, 2000)
-# Of a packet in a fragment's tables, and its share of the fragment's own header.
+# Size of a packet's entry in a fragment's tables, plus its share of the fragment's header.
 _OVERHEAD_BYTES: Final = 24
 
 
 @dataclass(frozen=True)
 class VideoScan:
-    """The pictures of a track, in the order shown; times are ticks of 1 / timescale.
+    """The frames of a track, in presentation order; times are ticks of 1 / timescale.
 
-    The first is shown from zero, also if it begins later.
+    The first frame is shown from zero, even if it starts later.
     """
 
     timescale: int
     shown: list[int]
     end: int
     keyframes: list[int]
-    """When groups begin, if packets can be copied; else empty."""
+    """When groups begin, if packets can be copied; otherwise empty."""
     group_bytes: list[int]
     delay: int
-    """How long the pictures of a copy are decoded before they can be shown, at most."""
+    """The longest time by which copied frames are decoded before they are shown."""
     parameter_sets: bytes
 
 
 @dataclass(frozen=True)
 class AudioScan:
-    """The sound of a track; `packets` are the ticks of AAC frames if they can be copied."""
+    """The audio of a track; `packets` are the ticks of AAC frames if they can be copied."""
 
     end_s: Fraction
     timescale: int
@@ -76,21 +76,22 @@ class AudioScan:
     config: bytes
     channels: int
     grid: "PacketGrid | None"
-    """Only where stamps are coarser than samples."""
+    """Only if timestamps are coarser than samples."""
 
 
 @dataclass(frozen=True)
 class PacketGrid:
-    """Packets of equal length without a gap: each is heard at an exact instant, whatever its stamp.
+    """Packets of equal duration without gaps: each plays at an exact instant, whatever its
+    timestamp.
 
-    Containers that count milliseconds would let sound jump wherever two parts of it are joined.
+    With millisecond timestamps, audio would otherwise jump wherever two parts are joined.
     """
 
     first_s: Fraction
     packet_s: Fraction
 
     def exactly(self, stamp_s: Fraction) -> Fraction:
-        """Return the instant between two packets that a stamp means; one off the grid stays."""
+        """Return the exact packet boundary for a timestamp; one off the grid stays unchanged."""
         number = round((stamp_s - self.first_s) / self.packet_s)
         instant = self.first_s + number * self.packet_s
         return instant if abs(instant - stamp_s) <= _STAMP_ERROR_S else stamp_s
@@ -98,7 +99,7 @@ class PacketGrid:
 
 @dataclass(frozen=True)
 class _ScannedPacket:
-    """What is remembered of a packet."""
+    """The properties of a packet that are kept."""
 
     pts: int
     duration: int
@@ -124,13 +125,13 @@ def scan_video(path: Path, facts: VideoFacts) -> VideoScan:
                 may_copy = False
             seen.append(_remember(packet))
         ticks = Fraction(stream.time_base or 0)
-    # Negative ones come before time zero: nobody sees them.
+    # Frames before time zero are not shown.
     shown = sorted({each.pts for each in seen if each.pts >= 0})
     if not shown:
         raise UnreadableMedia(f"{path.name}: its video track has no frame after time zero")
     scale = ticks.numerator
     last = max(seen, key=lambda each: each.pts)
-    # Some containers do not say how long the last picture lasts.
+    # Some containers do not state the duration of the last frame.
     end = last.pts + (last.duration or (last.pts - shown[-2] if len(shown) > 1 else 1))
     groups = _closed_groups(seen, ticks) if may_copy and len(shown) == len(seen) else []
     delay = max((_delay(group) for group in groups), default=0)
@@ -148,7 +149,7 @@ def scan_video(path: Path, facts: VideoFacts) -> VideoScan:
 
 
 def scan_audio(path: Path) -> AudioScan:
-    """Read the first sound track."""
+    """Read the first audio track."""
     reader = path.reader() if isinstance(path, RangedPath) else None
     with open_media(path, reader) as container, translate_ffmpeg_errors(path):
         stream = container.streams.audio[0]
@@ -159,7 +160,7 @@ def scan_audio(path: Path) -> AudioScan:
         for packet in _packets(container, stream, reader):
             if packet.pts is None:
                 continue
-            # Samples to be left out belong before time zero, or nobody would know.
+            # Samples to skip must be before time zero, because players would not know about others.
             may_copy = may_copy and (packet.pts < 0 or not packet.has_sidedata("skip_samples"))
             seen.append(_remember(packet))
         ticks = Fraction(stream.time_base or 0)
@@ -184,14 +185,14 @@ def scan_audio(path: Path) -> AudioScan:
 def _packets(
     container: InputContainer, stream: VideoStream | AudioStream, reader: RangedReader | None
 ) -> Iterator["Packet[Any]"]:
-    """Yield all packets of a track, without their content where the tables say enough."""
+    """Yield all packets of a track, without their content if the tables are sufficient."""
     if reader is None or not _has_tables(container, stream, reader):
         yield from container.demux(stream)
         return
     keyframes = {entry.pos for entry in stream.index_entries if entry.is_keyframe}
     reader.is_local_only = True
     for packet in container.demux(stream):
-        # FFmpeg looks for it in what the packet holds.
+        # FFmpeg derives this flag from the content of the packet.
         packet.is_keyframe = packet.pos in keyframes
         yield packet
 
@@ -199,7 +200,7 @@ def _packets(
 def _has_tables(
     container: InputContainer, stream: VideoStream | AudioStream, reader: RangedReader
 ) -> bool:
-    """Tell whether times and sizes of all packets stand in one table: an MP4 without fragments."""
+    """Return whether one table has the times and sizes of all packets: an MP4 without fragments."""
     name = stream.codec_context.codec.canonical_name
     is_plain = name in _KNOWN_BY_TABLES or name.startswith("pcm_")
     if container.format.name != _MP4 or not is_plain:
@@ -211,7 +212,7 @@ def _has_tables(
 
 
 def _outer_boxes(reader: RangedReader) -> Iterator[bytes]:
-    """Yield the types of the outermost boxes, up to the first fragment."""
+    """Yield the types of the top-level boxes, up to the first fragment."""
     at = 0
     while True:
         reader.seek(at)
@@ -228,7 +229,7 @@ def _outer_boxes(reader: RangedReader) -> Iterator[bytes]:
 
 
 def _is_here(packet: "Packet[Any]", reader: RangedReader) -> bool:
-    """Tell whether the bytes of a packet are the source's own, and not made up."""
+    """Return whether the packet's bytes were fetched from the source and are not filler."""
     return packet.pos is not None and reader.has(packet.pos, packet.pos + packet.size)
 
 
@@ -239,7 +240,7 @@ def _remember(packet: "Packet[Any]") -> _ScannedPacket:
 
 
 def _is_playable(stream: VideoStream, parameter_sets: bytes) -> bool:
-    """Tell whether browsers play such a track: H.264, 8 bits, 4:2:0."""
+    """Return whether browsers play such a track: H.264, 8 bits, 4:2:0."""
     context = stream.codec_context
     return (
         context.codec.canonical_name == "h264"
@@ -250,7 +251,7 @@ def _is_playable(stream: VideoStream, parameter_sets: bytes) -> bool:
 
 
 def _is_shown_as_stored(stream: VideoStream, facts: VideoFacts) -> bool:
-    """Tell whether pictures are neither turned nor stretched nor interlaced nor of HDR."""
+    """Return whether frames are neither rotated, stretched, interlaced nor HDR."""
     is_same = (stream.width, stream.height) == (facts.width_px, facts.height_px)
     is_plain = not is_interlaced(stream) and stream.codec_context.color_trc not in HDR_CURVES
     return is_same and is_plain and facts.rotation_degrees == 0
@@ -259,15 +260,15 @@ def _is_shown_as_stored(stream: VideoStream, facts: VideoFacts) -> bool:
 def _is_copyable(packet: "Packet[Any]", *, is_here: bool) -> bool:
     if packet.is_discard or packet.is_corrupt or packet.has_sidedata("new_extradata"):
         return False
-    # Only a picture that forgets all before it may begin a segment. Where it is not fetched yet, it
-    # is looked at when its segment is made.
+    # A segment may begin only with a frame after which no earlier frame is needed. If it has not
+    # been fetched yet, it is checked when its segment is made.
     parameter_sets = packet.stream.codec_context.extradata or b""
     is_checked = packet.is_keyframe and is_here
     return not is_checked or is_clean_start("h264", parameter_sets, bytes(packet))
 
 
 def _closed_groups(seen: list[_ScannedPacket], tick_s: Fraction) -> list[list[_ScannedPacket]]:
-    """Return the packets by keyframe, or nothing if groups overlap or are too long."""
+    """Return the packets grouped by keyframe, or nothing if groups overlap or are too long."""
     groups: list[list[_ScannedPacket]] = []
     for each in seen:
         if each.is_key:
@@ -285,7 +286,7 @@ def _closed_groups(seen: list[_ScannedPacket], tick_s: Fraction) -> list[list[_S
 
 
 def _delay(group: list[_ScannedPacket]) -> int:
-    """Return how late a picture comes that is decoded in the place of an earlier one, at most."""
+    """Return the longest delay between presentation and decode order."""
     shown = [each.pts for each in group]
     return max(at - pts for at, pts in zip(sorted(shown), shown, strict=True))
 
@@ -303,7 +304,7 @@ def _is_plain_aac(stream: AudioStream, config: bytes) -> bool:
 
 
 def _grid(path: Path, stamps_s: list[Fraction]) -> PacketGrid | None:
-    """Return the grid that the packets lie on, as a decoder sees it that begins with the first."""
+    """Return the grid of the packets, as seen by a decoder that starts with the first."""
     heard = list(islice(_first_frames(path), 3))
     if len(heard) < 3:
         return None
@@ -312,7 +313,7 @@ def _grid(path: Path, stamps_s: list[Fraction]) -> PacketGrid | None:
     packet_s = Fraction(packet_samples, rate_hz)
     assert first.pts is not None
     assert first.time_base is not None
-    # The first may be cut in front, by what the encoder put there.
+    # The beginning of the first packet may be cut off as encoder delay.
     begun_s = first.pts * first.time_base - Fraction(packet_samples - first.samples, rate_hz)
     grid = PacketGrid(begun_s - number * packet_s, packet_s)
     expected = (grid.first_s + place * packet_s for place in range(len(stamps_s)))
@@ -321,7 +322,7 @@ def _grid(path: Path, stamps_s: list[Fraction]) -> PacketGrid | None:
 
 
 def _first_frames(path: Path) -> Iterator[tuple[int, AudioFrame]]:
-    """Yield what is decoded of the first packets, with the number of the packet."""
+    """Yield the decoded frames of the first packets, with the packet number."""
     with open_media(path) as container:
         for number, packet in enumerate(container.demux(container.streams.audio[0])):
             for frame in packet.decode():
@@ -330,7 +331,7 @@ def _first_frames(path: Path) -> Iterator[tuple[int, AudioFrame]]:
 
 
 def _follows_evenly(seen: list[_ScannedPacket]) -> bool:
-    """Tell whether frame follows frame, and one begins at time zero."""
+    """Return whether packets follow each other evenly and one begins at time zero."""
     first = seen[0].pts
     if not -_LONGEST_PRIMING <= first <= 0 or first % _AAC_FRAME != 0:
         return False

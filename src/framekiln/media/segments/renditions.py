@@ -16,14 +16,14 @@ MAIN: Final = "high"
 SCRUB: Final = "scrub"
 AUDIO: Final = "audio"
 LARGEST_SHORT_SIDE_PX: Final = 1080
-"""Of what is encoded; a source that is copied may be larger."""
+"""For encoded renditions; a copied source may be larger."""
 STEPS_PX: Final = {"720p": 720, "480p": 480, "360p": 360}
 SCRUB_WIDTH_PX: Final = 320
 
-# The first ones are short, because somebody waits for them.
+# The first segments are short, so that playback starts early.
 FIRST_SEGMENTS_S: Final = (1, 2)
 SEGMENT_S: Final = 4
-# What is left at the end joins the segment before it, if it is shorter than this.
+# A shorter remainder at the end joins the segment before it.
 _SHORTEST_TAIL_S: Final = 1
 _LONG_START_S: Final = 2
 
@@ -33,7 +33,7 @@ _FAST_FPS: Final = 40
 
 @dataclass(frozen=True)
 class RenditionSize:
-    """Sides of a picture, both even."""
+    """Width and height of a frame, both even."""
 
     width_px: int
     height_px: int
@@ -48,32 +48,32 @@ class Rendition:
 
     id: str
     is_copy: bool
-    """The source's own packets, not encoded anew."""
+    """Whether it holds the source's own packets instead of encoded ones."""
     codecs: str
     timescale: int
     bounds: tuple[int, ...]
-    """In ticks; the first is zero, so that players agree on the time whatever they go by."""
+    """In ticks; the first is zero, so that all players agree on the time."""
     init: bytes
     peak_bits_per_s: int
     mean_bits_per_s: int
     delay: int = 0
-    """How much later than decoded pictures are shown in the file, taken back by its header."""
+    """How much later than decoding frames are shown in the file; the header compensates."""
     size: RenditionSize | None = None
     fps: Fraction | None = None
-    """Mean rate of the pictures."""
+    """Mean frame rate."""
     channels: int | None = None
     rate_hz: int | None = None
     grid: tuple[Fraction, Fraction] | None = None
-    """When the first packet of the source is heard, and how long each lasts, if all last alike."""
+    """Time of the source's first packet and the duration of each, if all are equal."""
 
     @property
     def segment_count(self) -> int:
-        """How many segments there are."""
+        """Number of segments."""
         return len(self.bounds) - 1
 
     @property
     def durations_ticks(self) -> list[int]:
-        """How long each segment is shown."""
+        """Duration of each segment."""
         return [after - before for before, after in pairwise(self.bounds)]
 
     def seconds(self, ticks: int) -> Fraction:
@@ -81,7 +81,7 @@ class Rendition:
         return Fraction(ticks, self.timescale)
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON keeps it."""
+        """Return it as JSON."""
         size = self.size and [self.size.width_px, self.size.height_px]
         fps = self.fps and [self.fps.numerator, self.fps.denominator]
         changed = {
@@ -95,7 +95,7 @@ class Rendition:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Return what `to_json` wrote."""
+        """Parse what `to_json` returned."""
         fields = dict(data)
         fields["bounds"] = tuple(fields["bounds"])
         fields["init"] = b64decode(fields["init"])
@@ -113,7 +113,7 @@ class Outline:
     renditions: tuple[Rendition, ...]
 
     def find(self, rendition_id: str) -> Rendition | None:
-        """Return a rendition by its name."""
+        """Return a rendition by its id."""
         return next((each for each in self.renditions if each.id == rendition_id), None)
 
     @property
@@ -123,31 +123,31 @@ class Outline:
 
     @property
     def audio_rendition(self) -> Rendition | None:
-        """The sound, if the source has any."""
+        """The audio rendition, if the source has audio."""
         return self.find(AUDIO)
 
     @property
     def duration_s(self) -> Fraction:
-        """From time zero to the end of whatever lasts longest."""
+        """From time zero to the end of the longest rendition."""
         return max(each.seconds(each.bounds[-1]) for each in self.renditions)
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON keeps it."""
+        """Return it as JSON."""
         return {"renditions": [each.to_json() for each in self.renditions]}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Return what `to_json` wrote."""
+        """Parse what `to_json` returned."""
         return cls(tuple(Rendition.from_json(each) for each in data["renditions"]))
 
 
 def main_size(width_px: int, height_px: int) -> RenditionSize:
-    """Return how large the main rendition is when it has to be encoded."""
+    """Return the size of the main rendition if it has to be encoded."""
     return _fitted(width_px, height_px, LARGEST_SHORT_SIDE_PX)
 
 
 def smaller_sizes(width_px: int, height_px: int, main: RenditionSize) -> dict[str, RenditionSize]:
-    """Return the smaller video renditions by name, the one for scrubbing last."""
+    """Return the smaller video renditions by name, the scrub rendition last."""
     short_px = min(main.width_px, main.height_px)
     sizes = {
         name: _fitted(width_px, height_px, side_px)
@@ -159,13 +159,13 @@ def smaller_sizes(width_px: int, height_px: int, main: RenditionSize) -> dict[st
 
 
 def max_bits_per_s(size: RenditionSize, fps: Fraction) -> int:
-    """Return how much an encoded rendition may need; small pictures need more for each pixel."""
+    """Return the maximum bit rate of an encoded rendition; small frames need more per pixel."""
     bits = round(_FULL_HD_BITS_PER_S * (1.5 if fps > _FAST_FPS else 1))
     return scaled_bits_per_s(bits, of=_FULL_HD, size=size)
 
 
 def scaled_bits_per_s(bits_per_s: int, *, of: RenditionSize, size: RenditionSize) -> int:
-    """Return what a smaller picture needs where one of the size `of` needs so much."""
+    """Return the bit rate of a smaller frame if one of the size `of` has `bits_per_s`."""
     share = (size.width_px * size.height_px) / (of.width_px * of.height_px)
     kilobits: float = bits_per_s * share**0.75 / 1000
     return max(100_000, round(kilobits) * 1000)
@@ -187,9 +187,9 @@ def segment_bounds(instants: Sequence[int], end: int, *, timescale: int) -> tupl
 def with_short_start(
     bounds: tuple[int, ...], instants: Sequence[int], *, timescale: int
 ) -> tuple[int, ...]:
-    """Return bounds, of which the first segment is cut into shorter ones if it is long.
+    """Return bounds with the first segment cut into shorter ones if it is long.
 
-    A copy can begin only where its source has keyframes; what is encoded need not wait for them.
+    A copy can begin only at keyframes of its source; encoded segments need not.
     """
     end = bounds[1]
     if end - bounds[0] <= _LONG_START_S * timescale:
@@ -201,12 +201,12 @@ def with_short_start(
 
 
 def longest_segment(bounds: Sequence[int]) -> int:
-    """Return the length of the longest segment."""
+    """Return the duration of the longest segment."""
     return max(after - before for before, after in pairwise(bounds))
 
 
 def with_measured_bits(rendition: Rendition, segment_bytes: Sequence[int]) -> Rendition:
-    """Return the rendition with the rates that its segments really have."""
+    """Return the rendition with the measured bit rates of its segments."""
     durations_s = [rendition.seconds(ticks) for ticks in rendition.durations_ticks]
     peak = max(8 * size / seconds for size, seconds in zip(segment_bytes, durations_s, strict=True))
     mean = 8 * sum(segment_bytes) / sum(durations_s)
@@ -223,6 +223,6 @@ def _scaled(width_px: int, height_px: int, factor: Fraction) -> RenditionSize:
 
 
 def _even(side_px: Fraction) -> int:
-    # Odd sides lose a row: one more would have to be made up.
+    # Odd sizes lose a row or column: an extra one would have to be invented.
     whole = int(side_px) if side_px.denominator == 1 else round(side_px / 2) * 2
     return max(2, whole // 2 * 2)

@@ -1,7 +1,7 @@
 """Makes one segment of a rendition, with its absolute times.
 
 The cost of a segment is its own duration and the distance from the previous keyframe. The two tasks
-run in a confined child.
+run in a confined child process.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ def make_segment(
 ) -> bytes:
     """Return segment `number`, from 1, without the track's header; `path` has the track.
 
-    `is_primed` is for Chromium: sound is exact from the first sample. Other players would hear it
+    `is_primed` is for Chromium: audio is exact from the first sample. Other players would play it
     late; without it the first frame is faded in.
     """
     if rendition.id == AUDIO:
@@ -40,7 +40,7 @@ def make_segment(
 
 
 def outline_task(args: Mapping[str, Any], report: Report) -> dict[str, Any]:
-    """Look at the files named in `pictures` and `sound`; each may be null."""
+    """Probe the files named in `pictures` and `sound`; each may be null."""
     pictures, sound = (Path(args[kind]) if args[kind] else None for kind in ("pictures", "sound"))
     return make_outline(pictures, sound).to_json()
 

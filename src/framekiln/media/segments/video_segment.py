@@ -1,7 +1,7 @@
 """One video segment: re-encoded at a size, or copied packets.
 
 All segments of a rendition are encoded with the same settings, so one header serves them all,
-whoever makes them and in whatever order. No picture refers beyond its segment.
+whichever process makes them and in any order. No frame refers beyond its segment.
 """
 
 from collections.abc import Iterator
@@ -30,11 +30,11 @@ from framekiln.media.tracks.keyframes import is_clean_start
 
 _BT709: Final = 1
 _LIMITED_RANGE: Final = 1
-# Part of what decides the bytes, so it may not follow the machine's cores.
+# The bytes depend on it, so it must not follow the number of cores.
 _ENCODER_THREADS: Final = 2
 _KEYFRAME_EVERY_S: Final = 2
 _SCRUB_KEYFRAME_EVERY: Final = 10
-# Two cores keep up with larger ones only if less care is taken.
+# Two cores keep up with larger frames only at a faster preset.
 _LARGEST_SLOW_PIXELS: Final = 1280 * 720
 _USUAL_FPS: Final = Fraction(30)
 _STEPS_BACK_S: Final = (0, 1, 12)
@@ -43,7 +43,7 @@ _STEPS_BACK_S: Final = (0, 1, 12)
 def open_video_encoder(
     rendition_id: str, size: RenditionSize, *, timescale: int, fps: Fraction, bits_per_s: int
 ) -> VideoCodecContext:
-    """Return an encoder that is ready and knows its parameter sets."""
+    """Return an open encoder with its parameter sets."""
     context = av.CodecContext.create("libx264", "w")
     assert isinstance(context, VideoCodecContext)
     rate = fps or _USUAL_FPS
@@ -61,7 +61,7 @@ def open_video_encoder(
     context.options = {
         "preset": "superfast" if is_large else "veryfast",
         "profile": "high",
-        # Pictures are decoded as they are shown: no player has to know of a delay.
+        # Frames are decoded in presentation order, so players need not handle a delay.
         "bf": "0",
         "crf": "28" if is_scrub else "24" if is_large else "22",
         "maxrate": str(bits_per_s),
@@ -72,7 +72,7 @@ def open_video_encoder(
 
 
 def encode_video_segment(path: Path, rendition: Rendition, number: int) -> list[CmafSample]:
-    """Return the pictures of a segment, in the order of decoding."""
+    """Return the encoded frames of a segment, in decode order."""
     assert rendition.size is not None
     context = open_video_encoder(
         rendition.id,
@@ -107,14 +107,14 @@ def copy_video_segment(path: Path, rendition: Rendition, number: int) -> list[Cm
                 break
             if not samples and isinstance(path, RangedPath):
                 _check_start(packet, path)
-            # The very first is shown from zero, also if it begins later.
+            # The very first frame is shown from zero, even if it starts later.
             at = packet.pts * scale if samples else start
             samples.append(CmafSample(bytes(packet), at, packet.is_keyframe))
     return samples
 
 
 def _check_start(packet: "Packet[VideoStream]", path: RangedPath) -> None:
-    """Refuse a keyframe that needs pictures before it: nobody has looked at it until now."""
+    """Refuse a keyframe that needs earlier frames: it is checked here for the first time."""
     parameter_sets = packet.stream.codec_context.extradata or b""
     if not is_clean_start("h264", parameter_sets, bytes(packet)):
         raise UnreadableMedia(
@@ -145,9 +145,9 @@ def _packets_from(
 
 
 def _frames_between(path: Path, rendition: Rendition, number: int) -> Iterator[VideoFrame]:
-    """Yield the pictures of a segment, sized, turned and stamped; the first at its very start.
+    """Yield the frames of a segment, scaled, rotated and timestamped; the first at its very start.
 
-    Where a picture cannot be decoded the one before it stays, so segments never leave a gap.
+    If a frame cannot be decoded, the previous one stays, so segments never have a gap.
     """
     start, end = rendition.bounds[number - 1 : number + 1]
     assert rendition.size is not None
@@ -176,7 +176,7 @@ def _frames_between(path: Path, rendition: Rendition, number: int) -> Iterator[V
 
 
 class _Converter:
-    """Makes decoded pictures ready for the encoder."""
+    """Prepares decoded frames for the encoder."""
 
     def __init__(self, size: RenditionSize) -> None:
         self._size = size
@@ -185,11 +185,11 @@ class _Converter:
 
     def convert(self, frame: VideoFrame, at: int, timescale: int) -> VideoFrame:
         if self._orientation is None:
-            # All pictures of a track stand alike.
+            # All frames of a track have the same orientation.
             self._orientation = orientation_of(frame)
         turned = _turned(self._sized(frame, self._orientation), self._orientation)
         turned.pts, turned.time_base = at, Fraction(1, timescale)
-        # The source's choice of keyframes is not ours.
+        # The source's keyframes must not become ours.
         turned.pict_type = PictureType.NONE
         return turned
 

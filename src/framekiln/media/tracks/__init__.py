@@ -1,1 +1,1 @@
-"""Splits an upload into track files and an index: copied where possible, else re-encoded."""
+"""Splits an upload into track files and an index: copied where possible, otherwise re-encoded."""

@@ -1,7 +1,6 @@
-"""Encodes one sound track of a file as AAC-LC, 48 kHz stereo, in a track file.
+"""Encodes one audio track of a file as AAC-LC, 48 kHz stereo, in a track file.
 
-Each sample plays at the time it has in the source; what is silent there for a while is silence
-here.
+Each sample plays at its source time; gaps become silence.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,7 +26,7 @@ _SILENCE_SAMPLES: Final = RATE_HZ
 _ENDLESS: Final = 1 << 62
 
 ChunkFilter = Callable[[AudioChunk], AudioChunk]
-"""Returns other sound of the same length for the same place."""
+"""Returns other audio of the same length at the same position."""
 
 
 def encode_audio_track(
@@ -40,7 +39,7 @@ def encode_audio_track(
 ) -> None:
     """Write the track with stream index `index` to `out`; `tick` is called for each block.
 
-    The encoder gets to hear only what `change` has made of the sound.
+    The encoder receives only the output of `change`.
     """
     with open_media(path) as container, translate_ffmpeg_errors(path):
         stream = container.streams[index]
@@ -69,7 +68,7 @@ def _counted(stretches: Iterator[AudioChunk], tick: Callable[[], None]) -> Itera
 
 
 def _without_gaps(stretches: Iterator[AudioChunk]) -> Iterator[AudioChunk]:
-    """Yield sound and the silence between it, from time zero or later, never overlapping."""
+    """Yield audio and the silence between it, from time zero or later, without overlap."""
     end: int | None = None
     for stretch in stretches:
         heard = stretch.cut(max(0, end or 0), _ENDLESS)
@@ -84,7 +83,7 @@ def _without_gaps(stretches: Iterator[AudioChunk]) -> Iterator[AudioChunk]:
 
 
 class _Encoder:
-    """Takes blocks of any length that follow each other."""
+    """Encodes consecutive blocks of any length."""
 
     def __init__(self, output: OutputContainer, first: int) -> None:
         self._output, self._next = output, first
@@ -96,7 +95,7 @@ class _Encoder:
         self._rest: Samples = np.zeros((CHANNELS, 0), np.float32)
 
     def write(self, block: Samples) -> None:
-        """Encode the whole frames there are."""
+        """Encode all complete frames."""
         samples = np.concatenate([self._rest, block], axis=1)
         whole = samples.shape[1] - samples.shape[1] % _FRAME_SAMPLES
         for start in range(0, whole, _FRAME_SAMPLES):
@@ -104,7 +103,7 @@ class _Encoder:
         self._rest = samples[:, whole:]
 
     def finish(self) -> None:
-        """Encode what is left."""
+        """Encode the remaining samples."""
         if self._rest.shape[1]:
             self._encode(self._rest)
         self._output.mux(self._stream.encode(None))

@@ -12,7 +12,7 @@ from framekiln.media.isobmff.boxes import LONG_HEADER_BYTES, read_header
 
 _FIRST_BOXES: Final = {"ftyp", "moov", "mdat", "free", "skip", "wide", "pnot", "styp"}
 _TELLING_BOXES: Final = {"moov", "moof", "mdat"}
-# After so many fragments the file is certainly no download that was cut off.
+# A file with this many fragments is certainly not a truncated download.
 _MOST_BOXES: Final = 100_000
 
 _EBML: Final = b"\x1a\x45\xdf\xa3"
@@ -21,7 +21,7 @@ _LONGEST_NUMBER_BYTES: Final = 8
 
 
 def check_complete(path: Path) -> None:
-    """Refuse a file of which the end is missing."""
+    """Refuse a file whose end is missing."""
     size_bytes = path.stat().st_size
     if size_bytes == 0:
         raise UnreadableMedia(f"{path.name}: the file is empty")
@@ -48,7 +48,7 @@ def _missing_of_mp4(file: BinaryIO, size_bytes: int) -> str | None:
         length = header.size_bytes or size_bytes - at
         has_index = has_index or header.kind == "moov"
         if at + length > size_bytes:
-            # Junk at the end of a file claims anything; what holds media is taken at its word.
+            # Trailing garbage can declare any size; only boxes that hold media are trusted.
             if header.kind not in _TELLING_BOXES:
                 break
             return (
@@ -75,7 +75,7 @@ def _missing_of_matroska(file: BinaryIO, size_bytes: int) -> str | None:
 
 
 def _read_number(file: BinaryIO) -> int | None:
-    """Read one of Matroska's numbers; None if it says "not known", or is none at all."""
+    """Read a Matroska number; None if it is "unknown" or invalid."""
     first = file.read(1)
     if not first or first == b"\0":
         return None

@@ -1,6 +1,6 @@
 """Decides which tracks are copied, and why others have to be re-encoded.
 
-A track is copied when every current browser plays its coding and each keyframe is a clean start.
+A track is copied if every current browser plays its codec and each keyframe is a clean start.
 """
 
 from fractions import Fraction
@@ -14,7 +14,7 @@ from framekiln.media.decode.deinterlace import is_interlaced_order
 from framekiln.media.decode.frame_properties import HDR_CURVES
 from framekiln.media.tracks.packet_tally import PacketTally
 
-# The usual 250 pictures at film rate are 10.4 s.
+# The usual 250 frames at 24 frames per second are 10.4 s.
 LONGEST_GROUP_S: Final = Fraction(21, 2)
 
 _PIXELS: Final = {
@@ -26,7 +26,7 @@ _AAC_LC: Final = "LC"
 
 
 def is_interlaced(stream: VideoStream) -> bool:
-    """Tell whether pictures consist of two fields that were taken one after the other."""
+    """Return whether frames consist of two fields from different instants."""
     return is_interlaced_order(stream.codec_context.field_order)
 
 
@@ -54,7 +54,7 @@ def video_obstacle(stream: VideoStream, tally: PacketTally) -> str | None:
 
 
 def audio_obstacle(stream: AudioStream, tally: PacketTally) -> str | None:
-    """Return why a sound track cannot be copied; None if it can."""
+    """Return why an audio track cannot be copied; None if it can."""
     if tally.codec == "opus":
         return tally.trouble
     if tally.codec != "aac":

@@ -1,7 +1,8 @@
-"""Tells whether a keyframe is a clean random access point: no later frame refers to an earlier one.
+"""Checks whether a keyframe is a clean random access point: no later frame refers to an earlier
+one.
 
-Containers mark more pictures as keyframes than that. Where a group is open, pictures after the
-keyframe need those before it, and a player that seeks there fails.
+Containers mark more frames as keyframes than that. In an open group, frames after the keyframe need
+frames before it, and a player that seeks there fails.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,7 +15,7 @@ _AV1_FRAME_OBUS: Final = (3, 6)
 
 
 def is_clean_start(codec: str, extradata: bytes, packet: bytes) -> bool:
-    """Tell it for a packet of a codec that can be copied; of others nothing is known."""
+    """Return whether a packet of a copyable codec is a clean start; False for other codecs."""
     look = _LOOKS.get(codec)
     return look is not None and look(extradata, packet)
 
@@ -27,7 +28,7 @@ def _is_h264_idr(extradata: bytes, packet: bytes) -> bool:
 
 
 def _units(packet: bytes, length_bytes: int) -> Iterator[int]:
-    """Yield the kinds of the units, each after its length."""
+    """Yield the types of length-prefixed NAL units."""
     at = 0
     while at + length_bytes < len(packet):
         length = int.from_bytes(packet[at : at + length_bytes])
@@ -36,7 +37,7 @@ def _units(packet: bytes, length_bytes: int) -> Iterator[int]:
 
 
 def _annex_b_units(packet: bytes) -> Iterator[int]:
-    """Yield the kinds of the units, each after a mark of three bytes."""
+    """Yield the types of NAL units after three-byte start codes."""
     at = packet.find(b"\0\0\1")
     while 0 <= at < len(packet) - 3:
         yield packet[at + 3] & 0x1F
@@ -44,14 +45,14 @@ def _annex_b_units(packet: bytes) -> Iterator[int]:
 
 
 def _is_vp9_key(_: bytes, packet: bytes) -> bool:
-    # Marker 10, profile 0, not a repetition, of kind 0: a key picture forgets all others.
+    # Marker 10, profile 0, not a repeated frame, type 0: a keyframe resets all references.
     return bool(packet) and packet[0] & 0b1111_1100 == 0b1000_0000
 
 
 def _is_av1_key(_: bytes, packet: bytes) -> bool:
     for kind, body in _av1_units(packet):
         if kind in _AV1_FRAME_OBUS:
-            # Not a repetition, of kind 0, shown at once.
+            # Not a repeated frame, type 0, shown immediately.
             return bool(body) and body[0] >> 4 == 0b0001
     return False
 

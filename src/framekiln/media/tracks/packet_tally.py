@@ -1,7 +1,7 @@
-"""Reads all packets of a file once, without decoding: what its tracks hold, whether it is whole.
+"""Reads all packets of a file once, without decoding, and checks that the file is complete.
 
-Says nothing about how pictures look; a file that is cut off, damaged or encrypted is refused here,
-with the place.
+It does not check how frames look. A truncated, damaged or encrypted file is refused here, with the
+position.
 """
 
 from collections.abc import Callable
@@ -21,17 +21,17 @@ from framekiln.media.tracks.completeness import check_complete
 from framekiln.media.tracks.keyframes import is_clean_start
 
 LONGEST_S: Final = 24 * 3600
-# A stated length is a guess in these; in others it may be a little off, but not by this much.
+# In these, a stated duration is an estimate; in others it may be slightly off, but not this much.
 _LENGTH_MAY_BE_A_GUESS: Final = {"aac", "mp3"}
 _MISSING_S: Final = 1
 _MISSING_PART: Final = Fraction(1, 50)
-# Before a picture is shown first, this many may have to be decoded.
+# This many frames may be decoded before the first one is shown.
 _DEEPEST_REORDER: Final = 16
 
 
 @dataclass
 class PacketTally:
-    """What the packets of one track say, counted while they pass."""
+    """Statistics of the packets of one track."""
 
     codec: str
     extradata: bytes
@@ -42,15 +42,15 @@ class PacketTally:
     end: int = 0
     longest_group: int = 0
     is_clean: bool = True
-    """Whether every keyframe is one from which decoding can start."""
+    """Whether decoding can start at every keyframe."""
     trouble: str | None = None
-    """Why the packets cannot be kept as they are, if so."""
+    """Why the packets cannot be copied, if so."""
     _key_dts: int | None = None
     _last_dts: int | None = None
     _undated: int = field(default=0)
 
     def add(self, packet: "Packet[Any]") -> None:
-        """Count a packet in."""
+        """Count a packet."""
         self.count += 1
         self.size_bytes += packet.size
         self._note_times(packet)
@@ -93,7 +93,9 @@ class PacketTally:
 
 
 def tally_packets(path: Path, report: Callable[[Fraction], None]) -> dict[int, PacketTally]:
-    """Return what is in each track with packets, by stream index; `report` gets the part read."""
+    """Return the tally of each track with packets, by stream index; `report` gets the fraction
+    read.
+    """
     check_complete(path)
     size_bytes = path.stat().st_size
     with open_media(path) as container, translate_ffmpeg_errors(path):

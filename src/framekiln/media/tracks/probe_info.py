@@ -1,6 +1,6 @@
-"""Describes a track file in the words of ffprobe, which callers know: one stream object.
+"""Describes a track file as ffprobe does: one stream object.
 
-Numbers and texts are mixed as ffprobe mixes them: rates, times and `bit_rate` are texts.
+Numbers and strings are mixed as in ffprobe: rates, times and `bit_rate` are strings.
 """
 
 from fractions import Fraction
@@ -18,7 +18,7 @@ _UNKNOWN_PROFILE: Final = "unknown"
 
 
 def probe_info(path: Path, entry: IndexEntry) -> dict[str, Any]:
-    """Return it for a track file with its entry in the index."""
+    """Return the stream object of a track file with its index entry."""
     duration_s = Fraction(entry["duration"], entry["timescale"])
     with open_media(path) as container, translate_ffmpeg_errors(path):
         stream = container.streams[0]

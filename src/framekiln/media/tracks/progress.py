@@ -8,7 +8,9 @@ _STEP: Final = Fraction(1, 200)
 
 
 class WorkProgress:
-    """Parts of 1, never falling; `report` hears of each half per cent, and of the end."""
+    """A fraction of 1 that never decreases; `report` is called at each half per cent and at the
+    end.
+    """
 
     def __init__(self, report: Callable[[Fraction], None]) -> None:
         self._report = report
@@ -18,21 +20,21 @@ class WorkProgress:
         self._total, self._done = 0, 0
 
     def read(self, part: Fraction, *, share: Fraction) -> None:
-        """Note how much was read; all of the reading is `share` of the work."""
+        """Set the fraction read; reading is `share` of all work."""
         self._reading, self._reading_share = part, share
         self._tell()
 
     def plan(self, total: int) -> None:
-        """Say how many units of work are left after reading."""
+        """Set the number of work units after reading."""
         self._reading, self._total = Fraction(1), max(1, total)
 
     def add(self, units: int) -> None:
-        """Count units as done; never more than were planned."""
+        """Count units as done, at most as many as planned."""
         self._done = min(self._total, self._done + units)
         self._tell()
 
     def finish(self) -> None:
-        """Tell that all is done, once and last."""
+        """Report the end, once."""
         self._report(Fraction(1))
 
     def _tell(self) -> None:

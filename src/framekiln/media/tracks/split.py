@@ -34,7 +34,7 @@ TRACKS_FOLDER: Final = "tracks"
 
 # All packets are read once before the work begins.
 _READING_SHARE: Final = Fraction(1, 50)
-# Packets may be this much shorter together than a header says, without anything missing.
+# Packets may be this much shorter in total than the header states, without missing data.
 _PADDING_MS: Final = 100
 
 Report = Callable[[Fraction], None]
@@ -57,7 +57,7 @@ class ProcessedTrack:
 
 @dataclass(frozen=True)
 class ProcessedVideo:
-    """What was made. Sides are as shown; a sound file has none."""
+    """The result. Width and height are as displayed; an audio file has none."""
 
     width_px: int | None
     height_px: int | None
@@ -68,7 +68,7 @@ class ProcessedVideo:
 
 
 def track_path(folder: Path, track_id: int) -> Path:
-    """Return where a track file is written; the scrub track has id -1."""
+    """Return the path of a track file; the scrub track has id -1."""
     return folder / TRACKS_FOLDER / f"{track_id}.mp4"
 
 
@@ -77,9 +77,8 @@ def process_video(
 ) -> ProcessedVideo:
     """Write the track files and the index of `source` into `folder`.
 
-    Without `has_overview` there is no track for scrubbing and no thumbnail. `report` gets the part
-    of the work that is done, growing, and 1 at the end. Raises `UnreadableMedia` with what is wrong
-    with the file.
+    Without `has_overview` there is no scrub track and no thumbnails. `report` gets the fraction of
+    the work that is done, increasing, and 1 at the end. Raises `UnreadableMedia` with the reason.
     """
     done = WorkProgress(report)
     tallies = tally_packets(source, lambda part: done.read(part, share=_READING_SHARE))
@@ -106,7 +105,7 @@ def process_video(
 
 
 def split_task(args: dict[str, Any], report: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """Run `process_video` for `run_confined`: `source` and `folder` in, what was made out."""
+    """Run `process_video` for `run_confined` with `source` and `folder`; returns its result."""
     processed = process_video(
         Path(args["source"]),
         Path(args["folder"]),
@@ -116,13 +115,13 @@ def split_task(args: dict[str, Any], report: Callable[[dict[str, Any]], None]) -
 
 
 def _duration_ms(stated_ms: Fraction, tallies: Iterable[PacketTally]) -> Fraction:
-    """Believe the file, unless it promises more than there is."""
+    """Return the stated duration, unless the packets are shorter."""
     measured_ms = max(tally.end_s for tally in tallies) * 1000
     return measured_ms if stated_ms - measured_ms > _PADDING_MS else stated_ms
 
 
 class _TrackFiles:
-    """The track files of one source, on their way."""
+    """The track files of one source while they are made."""
 
     def __init__(self, source: Path, folder: Path, done: WorkProgress) -> None:
         self._source, self._folder, self._done = source, folder, done
@@ -132,7 +131,7 @@ class _TrackFiles:
     def make_video(
         self, job: PlannedTrack, facts: MediaFacts, video: VideoFacts, *, has_overview: bool
     ) -> ProcessedTrack | None:
-        """Make the track of pictures, thumbnails and the track for scrubbing, which is returned."""
+        """Make the video track, the thumbnails and the scrub track, which is returned."""
         job = self._copy(job)
         orders: list[VideoTrackSpec] = []
         units = 0
@@ -159,7 +158,7 @@ class _TrackFiles:
         return self._describe(SCRUB_TRACK_ID, "small pictures for scrubbing", None)
 
     def make_sound(self, job: PlannedTrack) -> None:
-        """Make one track of sound."""
+        """Make one audio track."""
         job = self._copy(job)
         if job.reason is not None:
             encode_audio_track(
@@ -171,12 +170,12 @@ class _TrackFiles:
         self.tracks.append(self._describe(job.track_id, job.reason, job.language))
 
     def write_index(self) -> None:
-        """Write the index of all tracks made."""
+        """Write the index of all tracks."""
         text = json.dumps(dict(sorted(self._index.items())), separators=(",", ":"))
         (self._folder / INDEX_NAME).write_text(text, encoding="utf-8")
 
     def _copy(self, job: PlannedTrack) -> PlannedTrack:
-        """Copy the track if that is planned; return the job as it then stands."""
+        """Copy the track if planned; return the updated job."""
         if job.reason is not None:
             return job
         out = track_path(self._folder, job.track_id)
@@ -184,7 +183,7 @@ class _TrackFiles:
             copy_track(self._source, job.stream_index, out, tick=lambda: self._done.add(1))
             count = index_entry(job.track_id, out)["sample_count"]
         except UnreadableMedia as error:
-            # The file was read whole before, so it is the copy that does not fit into an MP4.
+            # The whole file was read before, so only the copy can have failed.
             return job.reencode_reason(f"its packets do not fit into an MP4 ({error.message})")
         if count != job.packet_count:
             raise UnreadableMedia(

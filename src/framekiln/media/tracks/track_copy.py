@@ -1,6 +1,6 @@
-"""Copies the packets of one track into a track file, each at the time it has in the source.
+"""Copies the packets of one track into a track file, each at its source time.
 
-Nothing is decoded. Where a container counts milliseconds, sound is placed to the sample again.
+Nothing is decoded. If a container counts milliseconds, audio times are restored to the sample.
 """
 
 from collections.abc import Callable, Iterator
@@ -18,7 +18,7 @@ from av.video.stream import VideoStream
 from framekiln.media.container import open_media, timeline_shift, translate_ffmpeg_errors
 from framekiln.media.tracks.track_output import clock_hz, open_audio_track, open_video_track
 
-# Containers that count milliseconds misplace packets by up to one; a real gap is longer.
+# Containers with millisecond timestamps misplace packets by up to 1 ms; a real gap is longer.
 _JITTER_S: Final = Fraction(1, 500)
 
 _Packets = Iterator["Packet[Any]"]
@@ -54,7 +54,7 @@ def _packets(container: InputContainer, stream: Stream) -> _Packets:
 
 
 def _without_headers(packets: _Packets, stream: AudioStream) -> _Packets:
-    """Take off what every packet of a bare AAC stream begins with; MP4 says it once, in front."""
+    """Strip the ADTS header from every packet of a raw AAC stream; MP4 states it once."""
     if stream.container.format.name != "aac":
         yield from packets
         return
@@ -64,7 +64,7 @@ def _without_headers(packets: _Packets, stream: AudioStream) -> _Packets:
 
 
 def _dated(packets: _Packets) -> _Packets:
-    """Say when the first packets are decoded, where the container leaves that open."""
+    """Set the decode times of the first packets if the container omits them."""
     undated: list[Packet[Any]] = []
     for packet in packets:
         if packet.dts is None:
@@ -76,14 +76,14 @@ def _dated(packets: _Packets) -> _Packets:
             yield early
         undated.clear()
         yield packet
-    # A film of so few pictures that none was dated: they lie in the order they are shown.
+    # A film so short that no packet has a decode time: they are in presentation order.
     for early in undated:
         early.dts = early.pts
         yield early
 
 
 def _to_the_sample(packets: _Packets, stream: AudioStream) -> _Packets:
-    """Count times in samples; where stamps are too coarse, go on from the packet before."""
+    """Convert times to samples; if timestamps are too coarse, continue from the previous packet."""
     sample_s = Fraction(1, stream.rate)
     is_exact = (sample_s / Fraction(stream.time_base or 1)).denominator == 1
     shift = timeline_shift(stream)
@@ -104,5 +104,5 @@ def _to_the_sample(packets: _Packets, stream: AudioStream) -> _Packets:
 
 
 def _frame_samples(stream: AudioStream) -> int:
-    """How many samples every packet holds; 0 where packets differ."""
+    """Samples per packet; 0 if packets differ."""
     return stream.frame_size if stream.codec_context.codec.canonical_name == "aac" else 0

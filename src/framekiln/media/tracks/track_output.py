@@ -1,8 +1,8 @@
-"""Opens a track file for writing: one track, fragmented MP4, its times as given.
+"""Opens a track file for writing: one track, fragmented MP4, with timestamps unchanged.
 
-Muxers like to move a track so that it begins at zero, each track by another amount. Here every
-packet keeps its time: what is decoded ahead, or starts late, is said in an edit list. The same
-packets give the same bytes.
+Muxers tend to move each track so that it begins at zero, each by a different amount. Here every
+packet keeps its time: an edit list states what is decoded ahead or starts late. The same packets
+give the same bytes.
 """
 
 from fractions import Fraction
@@ -12,7 +12,7 @@ from typing import Final
 import av
 from av.container import OutputContainer
 
-# Finer clocks leave no room for a sample of a minute in the 32 bits of its length.
+# With finer clocks, a sample of one minute would not fit into its 32-bit duration.
 _FINEST_HZ: Final = 50_000_000
 _COARSEST_HZ: Final = 10_000
 _ROUND_HZ: Final = 1_000_000
@@ -37,7 +37,9 @@ def clock_hz(time_base: Fraction) -> int:
 
 
 def open_video_track(out: Path, hz: int, *, fragment_s: int = 0) -> OutputContainer:
-    """Open a file whose fragments begin at keyframes: at each, or at the first after a time."""
+    """Open a file whose fragments begin at keyframes: at each, or at the first after
+    `fragment_s`.
+    """
     return _open(
         out,
         {
@@ -50,7 +52,7 @@ def open_video_track(out: Path, hz: int, *, fragment_s: int = 0) -> OutputContai
 
 
 def open_audio_track(out: Path, rate_hz: int, *, fragment_s: int = 2) -> OutputContainer:
-    """Open a file whose fragments all have about the same length; its clock counts samples."""
+    """Open a file with fragments of about equal duration; its clock counts samples."""
     return _open(
         out,
         {

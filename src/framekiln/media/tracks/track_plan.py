@@ -15,7 +15,7 @@ from framekiln.media.isobmff.track_init import TrackType
 from framekiln.media.tracks.copy_rules import audio_obstacle, video_obstacle
 from framekiln.media.tracks.packet_tally import PacketTally
 
-# Work, in units of one copied packet, as measured: decoding costs more, encoding most.
+# Measured work in units of one copied packet: decoding costs more, encoding most.
 _SCRUB_UNITS: Final = 50
 _PICTURE_UNITS: Final = 400
 _SOUND_UNITS: Final = 10
@@ -23,7 +23,7 @@ _SOUND_UNITS: Final = 10
 
 @dataclass(frozen=True)
 class PlannedTrack:
-    """One track to be made. `reason` says why it is re-encoded; None if it is copied."""
+    """One track to make. `reason` says why it is re-encoded; None if it is copied."""
 
     stream_index: int
     type: TrackType
@@ -33,24 +33,24 @@ class PlannedTrack:
 
     @property
     def track_id(self) -> int:
-        """The number callers know it by."""
+        """The track number in the API."""
         return self.stream_index + 1
 
     @property
     def packet_units(self) -> int:
-        """The work of one packet, besides what scrubbing costs."""
+        """The work of one packet, without scrubbing."""
         if self.reason is None:
             return 1
         return _PICTURE_UNITS if self.type == "video" else _SOUND_UNITS
 
     @property
     def scrub_units(self) -> int:
-        """The work of one picture for scrubbing."""
+        """The work of one frame of the scrub track."""
         return _SCRUB_UNITS if self.type == "video" else 0
 
     @property
     def units(self) -> int:
-        """All the work."""
+        """The total work."""
         return self.packet_count * (self.packet_units + self.scrub_units)
 
     def reencode_reason(self, reason: str) -> "PlannedTrack":
@@ -69,7 +69,7 @@ class SkippedTrack:
 
 @dataclass(frozen=True)
 class TrackPlan:
-    """At most one track of pictures, any number of sound, at least one of all."""
+    """At most one video track and any number of audio tracks, at least one in total."""
 
     video: PlannedTrack | None
     sounds: tuple[PlannedTrack, ...]
@@ -77,12 +77,12 @@ class TrackPlan:
 
     @property
     def planned_tracks(self) -> tuple[PlannedTrack, ...]:
-        """All tracks to be made."""
+        """All tracks to make."""
         return self.sounds if self.video is None else (self.video, *self.sounds)
 
 
 def plan_tracks(path: Path, tallies: dict[int, PacketTally]) -> TrackPlan:
-    """Look at every track; refuse a file of which nothing remains."""
+    """Plan every track; refuse a file without any usable track."""
     with open_media(path) as container, translate_ffmpeg_errors(path):
         moving = video_stream(container)
         jobs: list[PlannedTrack] = []

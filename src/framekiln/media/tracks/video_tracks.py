@@ -1,8 +1,9 @@
-"""Encodes the pictures of a file as H.264 that every browser plays: whole, and small for scrubbing.
+"""Encodes the video of a file as H.264 that every browser plays: full size, and small for
+scrubbing.
 
-The file is decoded once for both, and for whoever else wants to see its pictures. They are upright,
-progressive, opaque, BT.709 in 8 bit 4:2:0 with square pixels, and each is shown at the very time it
-has in the source, at whatever rate they come.
+The file is decoded once for both, and for the optional viewer. Frames are upright, progressive,
+opaque, BT.709 in 8-bit 4:2:0 with square pixels, and each keeps its exact source time, at any frame
+rate.
 """
 
 from collections.abc import Callable
@@ -34,35 +35,35 @@ _CRF: Final = 20
 _KEYFRAME_EVERY_S: Final = 2
 _USUAL_FPS: Final = Fraction(30)
 _FASTEST_FPS: Final = 240
-# Two cores keep up with larger ones only if less care is taken; they stay as good, and grow.
+# Two cores keep up with larger frames only at a faster preset; quality stays, size grows.
 _LARGEST_SLOW_PIXELS: Final = 1280 * 720
-# From here on each pixel is made of so many that the plain mean of them is as good as any other.
+# From this scale on, each pixel averages so many that a plain mean is as good as any filter.
 _MEAN_FROM: Final = 2
 
 OnDecodedFrame = Callable[[VideoFrame, Fraction], None]
-"""Is shown every picture upright, as decoded, and how long the ticks of its time stamp are."""
+"""Called with every decoded, upright frame and the duration of its timestamp's ticks."""
 
 
 @dataclass(frozen=True)
 class VideoTrackSpec:
-    """What one H.264 track is to be. Sides are even."""
+    """Specification of one H.264 track. Width and height are even."""
 
     out: Path
     width_px: int
     height_px: int
     crf: int = _CRF
     group: int | None = None
-    """Pictures between keyframes; None for a keyframe every two seconds, however many that are."""
+    """Frames between keyframes; None for a keyframe every two seconds."""
     fragment_s: int = 0
 
     @classmethod
     def full_size(cls, out: Path, width_px: int, height_px: int) -> Self:
-        """As large as the source is shown."""
+        """The displayed size of the source."""
         return cls(out, _even(width_px), _even(height_px))
 
     @classmethod
     def scrub(cls, out: Path, width_px: int, height_px: int) -> Self:
-        """Small and quick to wind through, for a source shown in the given size."""
+        """Small and fast to seek, for a source displayed at the given size."""
         height = round(Fraction(SCRUB_WIDTH_PX * height_px, width_px))
         return cls(
             out,
@@ -76,7 +77,7 @@ class VideoTrackSpec:
 
 @dataclass(frozen=True)
 class VideoTrackSource:
-    """The file, and what was found out about its pictures."""
+    """The file and the facts of its video."""
 
     path: Path
     fps: Fraction
@@ -89,7 +90,7 @@ def encode_video_tracks(
     tick: Callable[[], None],
     viewer: OnDecodedFrame | None = None,
 ) -> None:
-    """Write every track ordered; `tick` is called for each picture decoded."""
+    """Write every requested track; `tick` is called for each decoded frame."""
     is_rough = all(order.width_px <= SCRUB_WIDTH_PX for order in orders)
     with VideoDecoder(source.path, is_rough=is_rough) as decoder:
         encoders: list[_Encoder] = []
@@ -111,7 +112,7 @@ def encode_video_tracks(
 
 
 class _Encoder(Closeable):
-    """One track on its way."""
+    """One track while it is encoded."""
 
     def __init__(
         self, order: VideoTrackSpec, source: VideoTrackSource, tick_s: Fraction, first: VideoFrame
@@ -129,14 +130,14 @@ class _Encoder(Closeable):
         self._stream = stream
 
     def write(self, frame: VideoFrame) -> None:
-        """Encode one picture at its time."""
+        """Encode one frame at its time."""
         picture = self._conversion.to_opaque(frame)
         picture.pts, picture.time_base = frame.pts, self._tick_s
         picture.pict_type = self._type_for((frame.pts or 0) * self._tick_s)
         self._mux(self._stream.encode(picture))
 
     def finish(self) -> None:
-        """Encode what the encoder has kept back."""
+        """Flush the encoder."""
         self._mux(self._stream.encode(None))
 
     def close(self) -> None:
