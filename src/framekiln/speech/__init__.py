@@ -1,4 +1,5 @@
 """Speech to text with word times, on this machine and without network.
 
-Samples in, a `Transcript` out. Knows no file, no organization and no job; never decodes media.
+Takes samples and returns a `Transcript`. It knows no files, organizations or jobs, and never
+decodes media.
 """

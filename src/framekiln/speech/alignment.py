@@ -1,4 +1,4 @@
-"""Times of tokens, from the attention of the decoder. Pure.
+"""Token times from the attention of the decoder. Pure.
 
 Dynamic time warping finds the cheapest monotonic path through all tokens and all time steps.
 """
@@ -23,7 +23,9 @@ def token_times_ms(weights: NDArray[np.float32]) -> list[int]:
 
 
 def _sharpen(weights: NDArray[np.float32]) -> Floats:
-    """Return tokens x steps: how much more a token looks somewhere than others do."""
+    """Return tokens x steps: how much more attention a token pays to a step than other tokens
+    do.
+    """
     looks = np.asarray(weights, np.float64)
     looks = looks / np.maximum(looks.sum(axis=-1, keepdims=True), 1e-9)
     spread = looks.std(axis=-2, keepdims=True)

@@ -9,7 +9,7 @@ from framekiln.speech.model import Transcript, TranscriptSegment, Word
 
 
 def to_document(transcript: Transcript) -> dict[str, Any]:
-    """Return everything that is known, times in milliseconds."""
+    """Return the whole transcript as JSON, times in milliseconds."""
     return {
         "language": transcript.language,
         "engine": transcript.engine,
@@ -19,7 +19,7 @@ def to_document(transcript: Transcript) -> dict[str, Any]:
 
 
 def from_document(document: dict[str, Any]) -> Transcript:
-    """Return the transcript that `to_document` was given."""
+    """Parse what `to_document` returned."""
     segments = (
         TranscriptSegment(
             start_ms=segment["start_ms"],
@@ -32,14 +32,16 @@ def from_document(document: dict[str, Any]) -> Transcript:
     return Transcript(
         document["language"],
         tuple(segments),
-        # Older ones do not say.
+        # Older documents lack the field.
         engine=document.get("engine"),
         warnings=tuple(document.get("warnings", ())),
     )
 
 
 def to_page_captions(transcript: Transcript) -> dict[str, Any]:
-    """Return the captions that pages read: segments and words side by side, times in seconds."""
+    """Return the captions that pages read: parallel lists of segments and words, times in
+    seconds.
+    """
     return {
         "segments": [_in_seconds(segment) for segment in transcript.segments],
         "word_segments": [_in_seconds(word) for word in transcript.words],
@@ -52,7 +54,7 @@ def to_json(transcript: Transcript) -> str:
 
 
 def to_vtt(transcript: Transcript, *, word_times: bool = False) -> str:
-    """Return a WebVTT file; with `word_times`, each word but a cue's first has its stamp."""
+    """Return a WebVTT file; with `word_times`, each word except a cue's first has a timestamp."""
     blocks = ["WEBVTT"]
     for cue in make_cues(transcript):
         times = f"{_clock(cue.start_ms, '.')} --> {_clock(cue.end_ms, '.')}"
@@ -66,7 +68,7 @@ def to_srt(transcript: Transcript) -> str:
     blocks = []
     for number, cue in enumerate(make_cues(transcript), start=1):
         times = f"{_clock(cue.start_ms, ',')} --> {_clock(cue.end_ms, ',')}"
-        # SubRip has no escapes, and an arrow in a text would read as times.
+        # SubRip has no escapes, and an arrow in the text would be parsed as times.
         lines = [text.replace("-->", "->") for text in cue.texts()]
         blocks.append("\n".join([str(number), times, *lines]) + "\n")
     return "\n".join(blocks)
@@ -98,7 +100,7 @@ def _in_seconds(spoken: TranscriptSegment | Word) -> dict[str, Any]:
 
 
 def _stamped(cue: Cue) -> list[str]:
-    """Return the lines of a cue with the time of each word in front of it."""
+    """Return the lines of a cue with the time of each word before it."""
     lines = []
     latest_ms = cue.start_ms
     for text, line in zip(cue.texts(), cue.lines, strict=True):

@@ -13,9 +13,9 @@ from framekiln.speech.pinned_models import WHISPERS
 EngineKind = Literal["whisper", "moonshine", "pocketsphinx"]
 
 ENGINE_KINDS: Final[tuple[EngineKind, ...]] = get_args(EngineKind)
-"""From the best to the last resort."""
+"""From best to last resort."""
 
-# Only the largest Whisper models know it.
+# Only the largest Whisper models support it.
 _CANTONESE: Final = "yue"
 
 
@@ -31,7 +31,7 @@ class SpeechSettings:
 
     @classmethod
     def of(cls, settings: Settings) -> "SpeechSettings":
-        """Return what the settings of the service say."""
+        """Return the speech settings of the service."""
         return cls(
             folders=models_folders(settings.speech_models, settings.data),
             model=settings.speech_model,
@@ -47,7 +47,7 @@ class SpeechSettings:
 
     @property
     def languages(self) -> frozenset[str]:
-        """What the best of them knows, also on a machine that has no model."""
+        """The languages of the best engine, also on a machine without its model."""
         if self.kinds[0] != "whisper":
             return ENGLISH
         if self.model in WHISPERS:
@@ -55,14 +55,16 @@ class SpeechSettings:
         return _languages_of(Path(self.model).expanduser())
 
     def name_of(self, kind: EngineKind) -> str:
-        """Return the name that transcripts bear, such as `whisper-base`."""
+        """Return the engine name in transcripts, such as `whisper-base`."""
         if kind == "moonshine":
             return "moonshine-tiny"
         return f"whisper-{Path(self.model).name}" if kind == "whisper" else kind
 
 
 def _languages_of(folder: Path) -> frozenset[str]:
-    """Return what a model of one's own knows; where its folder is not, the worker has to say."""
+    """Return the languages of a custom model; if its folder is not on this machine, the worker
+    decides.
+    """
     try:
         settings = json.loads((folder / "generation_config.json").read_text("utf-8"))
         return frozenset(name.strip("<|>") for name in settings["lang_to_id"])

@@ -45,7 +45,7 @@ def make_cues(transcript: Transcript) -> list[Cue]:
 
 
 def columns(text: str) -> int:
-    """Return how wide a text is; ideographs take two columns."""
+    """Return the width of a text in columns; ideographs take two."""
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
@@ -68,7 +68,7 @@ def _is_full(words: list[Word], language: str | None) -> bool:
 
 
 def _ends(cue: list[Word], following: Word, language: str | None) -> bool:
-    """Tell whether this is a good place to stop: a pause, or a sentence that fills a line."""
+    """Return whether a cue should end here: a pause, or a sentence that fills a line."""
     if following.start_ms - cue[-1].end_ms >= _PAUSE_MS:
         return True
     return cue[-1].text.endswith(_SENTENCE_ENDS) and _width(cue, language) >= LINE_COLUMNS // 2
@@ -79,7 +79,7 @@ def _width(words: list[Word], language: str | None) -> int:
 
 
 def _wrap(words: list[Word], language: str | None) -> Iterator[tuple[Word, ...]]:
-    """Yield lines that are about equally long; only a longer word makes a longer line."""
+    """Yield lines of about equal length; only a longer word makes a longer line."""
     whole = _width(words, language)
     goal = LINE_COLUMNS if whole > LINES * LINE_COLUMNS else -(-whole // -(-whole // LINE_COLUMNS))
     line: list[Word] = []
@@ -93,7 +93,7 @@ def _wrap(words: list[Word], language: str | None) -> Iterator[tuple[Word, ...]]
 
 
 def _long_enough(cues: list[Cue]) -> Iterator[Cue]:
-    """Let short cues stand a little longer, until the next comes."""
+    """Extend short cues a little, up to the start of the next."""
     for place, cue in enumerate(cues):
         wanted_ms = max(cue.end_ms, cue.start_ms + _SHORTEST_MS)
         following = cues[place + 1 : place + 2]

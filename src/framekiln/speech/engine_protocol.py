@@ -19,7 +19,7 @@ class VoicedSamples:
 
 @dataclass(frozen=True)
 class RecognizedWindow:
-    """The segments of a window, with times of the sound."""
+    """The segments of a window, with times relative to the audio."""
 
     language: str
     segments: tuple[tuple[Word, ...], ...]
@@ -35,31 +35,31 @@ class RecognitionEngine(Protocol):
 
     @property
     def name(self) -> str:
-        """What its transcripts say they were made by."""
+        """The engine name in transcripts."""
 
     @property
     def languages(self) -> frozenset[str]:
-        """The codes of the languages it knows."""
+        """The codes of the supported languages."""
 
     @property
     def window_ms(self) -> int:
-        """How much speech it hears best at once, at most."""
+        """The longest span of speech that it recognizes well at once."""
 
     @property
     def early_ms(self) -> int:
-        """How much too early its words are, as measured on speech that others had aligned."""
+        """How much too early its word times are, measured on independently aligned speech."""
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the likeliest language of a window; an engine with one language says that."""
+        """Return the most likely language of a window; an engine with one language returns that."""
 
     def recognize(
         self, sound: VoicedSamples, window: SpeechWindow, language: str | None
     ) -> RecognizedWindow:
-        """Return what is said in a window."""
+        """Return the speech in a window."""
 
 
 def place_words(words: Sequence[Word], window: SpeechWindow) -> tuple[Word, ...]:
-    """Return words of a window with the times of the sound."""
+    """Return the words of a window with times relative to the audio."""
     moved = []
     for word in words:
         place = window.to_source(word.start_ms, word.end_ms)
@@ -68,12 +68,12 @@ def place_words(words: Sequence[Word], window: SpeechWindow) -> tuple[Word, ...]
 
 
 def voiced_ms(voice: Sequence[SpeechSpan], start_ms: int, end_ms: int) -> int:
-    """Return how long somebody speaks in a stretch of the sound."""
+    """Return the duration of speech within a span of the audio."""
     return sum(max(0, min(end_ms, span.end_ms) - max(start_ms, span.start_ms)) for span in voice)
 
 
 def split_window(window: SpeechWindow, samples: Samples) -> tuple[SpeechWindow, SpeechWindow]:
-    """Cut a window in two where it is quietest, not too near to its ends."""
+    """Split a window in two where it is quietest, not too close to its ends."""
     quarter_ms = window.duration_ms // 4
     cut_ms = quietest_ms(window.cut(samples), quarter_ms, window.duration_ms - quarter_ms)
     return window.split(cut_ms)

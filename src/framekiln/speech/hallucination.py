@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from typing import Final
 
 LEAST_LOG_PROBABILITY: Final = -1.0
-"""On average over the tokens; below it, the text is tried again."""
+"""Mean over the tokens; below it, decoding is retried."""
 LARGEST_COMPRESSION: Final = 2.4
-"""Text that shrinks more than this says the same thing again and again."""
+"""Text that compresses better than this is repetitive."""
 HOPELESS_LOG_PROBABILITY: Final = -1.5
-"""Below it, a text is thrown away when no other try is better."""
+"""Below it, a text is discarded if no other attempt is better."""
 LIKELY_SILENCE: Final = 0.6
 
 _LOOP_TOKENS: Final = 24
@@ -18,13 +18,13 @@ _LONGEST_TURN: Final = 12
 
 
 def compression_ratio(text: str) -> float:
-    """Return how many times smaller the text gets."""
+    """Return how many times smaller the compressed text is."""
     data = text.encode()
     return len(data) / len(zlib.compress(data)) if data else 1.0
 
 
 def is_looping(tokens: Sequence[int]) -> bool:
-    """Tell whether text tokens end in one turn of phrase, over and over."""
+    """Return whether text tokens end in the same phrase repeated."""
     for length in range(1, _LONGEST_TURN + 1):
         turns = max(_LOOP_TURNS, -(-_LOOP_TOKENS // length))
         tail = list(tokens[-turns * length :])
@@ -34,14 +34,14 @@ def is_looping(tokens: Sequence[int]) -> bool:
 
 
 def is_believable(text: str, log_probability: float) -> bool:
-    """Tell whether a text can be taken at the first try."""
+    """Return whether a text is plausible enough to accept at the first attempt."""
     return (
         log_probability >= LEAST_LOG_PROBABILITY and compression_ratio(text) <= LARGEST_COMPRESSION
     )
 
 
 def is_hallucinated(log_probability: float, no_speech: float) -> bool:
-    """Tell whether the text is what the recognizer says when there is nothing to hear."""
+    """Return whether the text is probably hallucinated because there is no speech."""
     if log_probability < HOPELESS_LOG_PROBABILITY:
         return True
     return no_speech > LIKELY_SILENCE and log_probability < LEAST_LOG_PROBABILITY

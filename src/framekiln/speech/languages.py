@@ -1,4 +1,4 @@
-"""Language codes: which ones a speech engine knows, and how a caller's code is parsed. Pure.
+"""Language codes: which ones a speech engine supports, and how a caller's code is parsed. Pure.
 
 Needs no model, so that the api can refuse a request.
 """
@@ -17,7 +17,7 @@ _WHISPER: Final = (
 )
 WHISPER_LANGUAGES: Final = frozenset(_WHISPER.split())
 
-# The codes of today, or of another list, for what the models call otherwise.
+# Current codes, or codes from another list, for which the models have other codes.
 _SAME: Final = {
     "cmn": "zh",
     "fil": "tl",
@@ -36,7 +36,7 @@ def plain_code(language: str) -> str:
 
 
 def check_language(language: str, known: Collection[str]) -> str:
-    """Return the engine's own code for a language; refuse what it does not know."""
+    """Return the engine's own code for a language; refuse an unsupported one."""
     code = plain_code(language)
     if code in known:
         return code

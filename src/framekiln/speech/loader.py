@@ -29,7 +29,7 @@ class SkippedEngine:
 
     @property
     def reason(self) -> str:
-        """Why, in words for anybody."""
+        """The reason, without internal details."""
         state = "damaged" if isinstance(self.error, SpeechModelDamaged) else "not installed"
         return f"{self.name} is {state} ({self.error.code})"
 
@@ -44,7 +44,7 @@ class LocatedEngine:
 
 
 def locate_engine(kind: EngineKind, settings: SpeechSettings) -> LocatedEngine:
-    """Return an engine's checked files; raise when they are missing or damaged."""
+    """Return the verified files of an engine; raise if they are missing or damaged."""
     name = settings.name_of(kind)
     if kind == "whisper":
         return LocatedEngine(kind, name, find_whisper(settings.model, settings.folders))
@@ -55,9 +55,9 @@ def locate_engine(kind: EngineKind, settings: SpeechSettings) -> LocatedEngine:
 
 
 def candidate_engines(settings: SpeechSettings) -> Iterator[LocatedEngine | SkippedEngine]:
-    """Yield the engines that may be used, best first: those that are there, and why others not.
+    """Yield the allowed engines, best first: the available ones, and why others are not.
 
-    A setting that names no model at all is a mistake: that is raised.
+    A setting that names a model that does not exist is an error and raises.
     """
     for kind in settings.kinds:
         try:
@@ -77,7 +77,7 @@ def locate_voice_model(settings: SpeechSettings) -> Path | SkippedEngine:
 
 
 def no_engine_error(passed: list[SkippedEngine]) -> FramekilnError:
-    """Return the error that no engine can be used, or the one of the only one that was wanted."""
+    """Return the error for no usable engine, or the specific one if only one engine was allowed."""
     if len(passed) == 1:
         return passed[0].error
     reasons = "; ".join(f"{each.name}: {each.error.message}" for each in passed)
@@ -104,7 +104,7 @@ class LoadedEngine:
 
 
 def load_engine(settings: SpeechSettings) -> LoadedEngine:
-    """Load the best engine there is; what is used in its stead is logged and told."""
+    """Load the best available engine; a fallback is logged and added to the warnings."""
     passed: list[SkippedEngine] = []
     gate, warnings = _open_gate(settings)
     for found in candidate_engines(settings):

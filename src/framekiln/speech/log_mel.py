@@ -1,4 +1,4 @@
-"""The log-mel spectrogram, the input of the recognizer: a hundred frames a second. Pure."""
+"""The log-mel spectrogram, the input of the recognizer: a hundred frames per second. Pure."""
 
 from functools import cache
 from typing import Final
@@ -14,7 +14,7 @@ FRAMES: Final = WINDOW_S * 100
 
 _FFT_SAMPLES: Final = 400
 _HOP_SAMPLES: Final = 160
-# Slaney's scale: even steps of pitch up to 1 kHz, logarithmic above.
+# Slaney's scale: linear up to 1 kHz, logarithmic above.
 _HZ_PER_MEL: Final = 200 / 3
 _EDGE_HZ: Final = 1000.0
 _EDGE_MEL: Final = _EDGE_HZ / _HZ_PER_MEL
@@ -24,7 +24,7 @@ Floats = NDArray[np.float32]
 
 
 def log_mel(samples: Samples, *, bands: int) -> Floats:
-    """Return `bands` x 3000 features of at most 30 s; what is missing is silence."""
+    """Return `bands` x 3000 features of at most 30 s; shorter input is padded with silence."""
     heard = np.zeros(WINDOW_SAMPLES, np.float32)
     heard[: len(samples)] = samples[:WINDOW_SAMPLES]
     padded = np.pad(heard, _FFT_SAMPLES // 2, mode="reflect")
@@ -38,7 +38,7 @@ def log_mel(samples: Samples, *, bands: int) -> Floats:
 
 @cache
 def mel_filters(bands: int) -> Floats:
-    """Return one triangle over the 201 frequencies for each band, all of equal area."""
+    """Return one triangular filter over the 201 frequencies for each band, all of equal area."""
     frequencies_hz = np.linspace(0, SAMPLE_HZ / 2, _FFT_SAMPLES // 2 + 1)
     edges_hz = _hz(np.linspace(0, _mel(SAMPLE_HZ / 2), bands + 2))
     widths_hz = np.diff(edges_hz)

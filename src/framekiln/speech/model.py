@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 SAMPLE_HZ: Final = 16_000
 
-# Text, since most who know what was said need no numpy.
+# A string, because most importers of this module do not need numpy.
 Samples: TypeAlias = "NDArray[np.float32]"
 """One channel at 16 kHz, -1 to 1."""
 
@@ -29,13 +29,13 @@ class Word:
 
     @property
     def middle_ms(self) -> int:
-        """The instant that decides to which slice the word belongs."""
+        """The instant that decides which slice the word belongs to."""
         return (self.start_ms + self.end_ms) // 2
 
 
 @dataclass(frozen=True)
 class TranscriptSegment:
-    """Words that were spoken together; begins with the first and ends with the last of them."""
+    """Words spoken together; begins with the first word and ends with the last."""
 
     start_ms: int
     end_ms: int
@@ -62,11 +62,11 @@ class Transcript:
 
     @property
     def text(self) -> str:
-        """Everything that was said, as one line."""
+        """The whole text, as one line."""
         return join_texts([segment.text for segment in self.segments], self.language)
 
     def between(self, start_ms: int, end_ms: int) -> "Transcript":
-        """Return the words whose middle lies in the stretch, in segments cut accordingly."""
+        """Return the words whose middle is within the span, in segments cut accordingly."""
         kept = []
         for segment in self.segments:
             words = [word for word in segment.words if start_ms <= word.middle_ms < end_ms]
@@ -75,18 +75,18 @@ class Transcript:
         return replace(self, segments=tuple(kept))
 
     def shifted(self, by_ms: int) -> "Transcript":
-        """Return the same, said `by_ms` later."""
+        """Return the transcript with all times `by_ms` later."""
         return replace(self, segments=tuple(_shift(segment, by_ms) for segment in self.segments))
 
 
 def make_segment(words: list[Word], language: str | None) -> TranscriptSegment:
-    """Return the segment of some words, which are at least one."""
+    """Return the segment of one or more words."""
     text = join_texts([word.text for word in words], language)
     return TranscriptSegment(words[0].start_ms, words[-1].end_ms, text, tuple(words))
 
 
 def join_texts(texts: list[str], language: str | None) -> str:
-    """Put words or segments together the way the language is written."""
+    """Join words or segments as the language is written."""
     if language not in SPACELESS:
         return " ".join(text for text in texts if text)
     joined = ""
@@ -98,9 +98,9 @@ def join_texts(texts: list[str], language: str | None) -> str:
 
 
 def join_slices(slices: list[Transcript]) -> Transcript:
-    """Return one transcript of neighbouring slices; the language is that of most words.
+    """Return one transcript of consecutive slices; the language is that of most words.
 
-    Workers may have had different engines: then all are named.
+    Workers may have used different engines: then all are named.
     """
     spoken: dict[str, int] = {}
     for part in slices:
@@ -119,7 +119,7 @@ def join_slices(slices: list[Transcript]) -> Transcript:
 
 
 def is_latin(letter: str) -> bool:
-    """Tell letters and digits that are written with spaces between words."""
+    """Return whether a letter or digit is written with spaces between words."""
     return letter.isalnum() and (letter.isascii() or name(letter, "").startswith("LATIN"))
 
 

@@ -1,6 +1,6 @@
-"""Finds the speech models on this machine, and checks that they are the pinned ones.
+"""Finds the speech models on this machine, and verifies that they are the pinned ones.
 
-Never downloads anything: `scripts/fetch_speech_models.py` does, once, when setting up.
+Never downloads anything: `scripts/fetch_speech_models.py` does that once, during setup.
 """
 
 import hashlib
@@ -13,12 +13,12 @@ from framekiln.speech.pinned_models import MOONSHINE, SILERO, WHISPERS, PinnedMo
 
 
 def installed_models_folder() -> Path:
-    """Return the folder beside the installation that setting up fills."""
+    """Return the models folder of the installation, which setup fills."""
     return Path(sys.prefix) / "share" / "framekiln" / "models"
 
 
 def models_folders(chosen: Path | None, data: Path) -> tuple[Path, ...]:
-    """Return where to look, in order: the folder that is set, or the usual two."""
+    """Return the folders to search, in order: the configured folder, or the two defaults."""
     return (
         (chosen.expanduser(),)
         if chosen is not None
@@ -27,7 +27,7 @@ def models_folders(chosen: Path | None, data: Path) -> tuple[Path, ...]:
 
 
 def find_whisper(name: str, folders: Sequence[Path]) -> Path:
-    """Return the checked folder of a pinned model, or a folder of one's own, given as a path."""
+    """Return the verified folder of a pinned model, or a custom model's folder, given as a path."""
     if name in WHISPERS:
         return _find(WHISPERS[name], folders)
     own = Path(name).expanduser()
@@ -40,12 +40,12 @@ def find_whisper(name: str, folders: Sequence[Path]) -> Path:
 
 
 def find_moonshine(folders: Sequence[Path]) -> Path:
-    """Return the checked folder of the smaller model that knows English only."""
+    """Return the verified folder of the smaller, English-only model."""
     return _find(MOONSHINE, folders)
 
 
 def find_voice(folders: Sequence[Path]) -> Path:
-    """Return the checked file of the voice detector."""
+    """Return the verified file of the voice detector."""
     return _find(SILERO, folders) / SILERO.files[0].name
 
 
@@ -63,7 +63,7 @@ def _find(model: PinnedModel, folders: Sequence[Path]) -> Path:
 
 
 def check_model_files(model: PinnedModel, folder: Path) -> None:
-    """Refuse a folder in which a file is missing or not the pinned one, byte for byte."""
+    """Refuse a folder in which a file is missing or differs from the pinned one."""
     for file in model.files:
         path = folder / file.name
         if not path.is_file():

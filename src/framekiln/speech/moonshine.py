@@ -1,6 +1,6 @@
 """The Moonshine networks: a window of English in, text pieces with their probabilities out.
 
-Its cost grows with the length of the sound, not with that of a window. It gives no times.
+The cost grows with the duration of the audio, not with that of a window. There are no word times.
 """
 
 import base64
@@ -19,10 +19,10 @@ from framekiln.speech.networks import Array, Network
 _PAST: Final = "past_key_values"
 _BEGIN: Final = 1
 _END: Final = 2
-# As many as its makers allow; nobody speaks faster.
+# The limit of the model's authors; no one speaks faster.
 _TOKENS_A_SECOND: Final = 6.5
 _SHORTEST_SAMPLES: Final = SAMPLE_HZ // 2
-# In the script, the words are one base64 text, and this is `<unk>`, the first of them.
+# In the script, the vocabulary is one base64 string; this is `<unk>`, its first word.
 _WORDS: Final = re.compile(rb"PHVuaz4K[A-Za-z0-9+/]+=*")
 _BYTE: Final = re.compile(r"<0x([0-9A-F]{2})>")
 _SPACE: Final = "\u2581"
@@ -38,7 +38,7 @@ class TextPiece:
 
 @dataclass(frozen=True)
 class MoonshineOutput:
-    """The text of a window; `is_loop` when it began to repeat itself."""
+    """The text of a window; `is_loop` if it started to repeat itself."""
 
     pieces: tuple[TextPiece, ...]
     log_probability: float
@@ -46,7 +46,7 @@ class MoonshineOutput:
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole text."""
         return b"".join(piece.text for piece in self.pieces).decode("utf-8", errors="replace")
 
 
@@ -63,7 +63,7 @@ class Moonshine:
         ]
 
     def recognize(self, samples: Samples) -> MoonshineOutput:
-        """Return the likeliest text of a window, token by token."""
+        """Return the most likely text of a window, token by token."""
         padded = np.pad(samples, (0, max(0, _SHORTEST_SAMPLES - len(samples))))
         features = {"input_values": padded[None].astype(np.float32)}
         heard = self._encoder.run(["last_hidden_state"], features)[0]
@@ -96,7 +96,7 @@ class Moonshine:
             "encoder_hidden_states": heard,
             "use_cache_branch": np.array([not is_first]),
         }
-        # What it remembers of the sound stays the same after the first step.
+        # The cached encoder state stays the same after the first step.
         names = [name for name in self._remembered if is_first or ".encoder." not in name]
         logits, *kept = self._decoder.run(["logits", *names], feeds)
         past = (name.replace("present", _PAST, 1) for name in names)
@@ -110,12 +110,12 @@ class Moonshine:
 
 
 def read_pieces(path: Path) -> tuple[bytes, ...]:
-    """Return the bytes that each token stands for, out of the makers' script."""
+    """Return the bytes of each token, read from the authors' script."""
     found = _WORDS.search(path.read_bytes())
     if found is None:
         raise SpeechModelDamaged(f"{path} has no vocabulary")
     words = base64.b64decode(found[0]).decode("utf-8").split("\n")
-    # The first three are marks.
+    # The first three are special tokens.
     return (b"", b"", b"", *map(_bytes_of, words[3:]))
 
 

@@ -1,7 +1,7 @@
 """The Moonshine engine: English only, less than half of Whisper's size and time.
 
-It gives no times. Where pocketsphinx is installed, it aligns the words with the sound; other words
-are distributed over the speech by their lengths.
+It has no word times. If pocketsphinx is installed, it aligns the words with the audio; the
+remaining words are distributed over the speech by their length.
 """
 
 from pathlib import Path
@@ -44,13 +44,13 @@ class MoonshineEngine:
         self._aligns = sphinx.is_installed()
 
     def detect_language(self, samples: Samples) -> str:
-        """Return English, whatever is spoken."""
+        """Return English in any case."""
         return _LANGUAGE
 
     def recognize(
         self, sound: VoicedSamples, window: SpeechWindow, language: str | None
     ) -> RecognizedWindow:
-        """Return what is said in a window; one that says nothing believable is heard in halves."""
+        """Return the speech in a window; if nothing is plausible, recognize it in two halves."""
         samples = window.cut(sound.samples)
         uttered = self._moonshine.recognize(samples)
         if not uttered.is_loop and hallucination.is_believable(
@@ -94,7 +94,7 @@ class MoonshineEngine:
 
 
 def group_pieces(pieces: tuple[TextPiece, ...]) -> list[tuple[str, float]]:
-    """Return words and their probabilities; marks that stand alone belong to the word before."""
+    """Return words and their probabilities; separate punctuation belongs to the word before it."""
     words: list[tuple[bytes, list[float]]] = []
     for piece in pieces:
         if not words or piece.text.startswith(b" "):
@@ -123,7 +123,7 @@ def split_sentences(words: tuple[Word, ...]) -> list[tuple[Word, ...]]:
 
 
 def _voice_in(window: SpeechWindow, sound: VoicedSamples) -> list[SpeechSpan]:
-    """Return where in a window somebody speaks, in the times of the window."""
+    """Return the spans of speech in a window, relative to the window."""
     voice, before_ms = [], 0
     for piece in window.pieces:
         for span in sound.voice:

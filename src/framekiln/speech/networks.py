@@ -1,4 +1,4 @@
-"""The port to onnxruntime: neural networks from files, run on the processor."""
+"""The only module that uses onnxruntime: runs neural networks from files on the CPU."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True)
 class NetworkPort:
-    """An input or output; sizes that vary are not numbers."""
+    """An input or output; variable dimensions are not numbers."""
 
     name: str
     shape: tuple[int | str | None, ...]
@@ -25,19 +25,20 @@ class Network:
     """One network; the same input gives the same output. Safe to run from several threads."""
 
     def __init__(self, path: Path, *, threads: int) -> None:
-        # A worker that may have to listen does not yet need the runtime.
+        # A worker that may get speech jobs does not need the runtime yet.
         import onnxruntime  # type: ignore[import-untyped, unused-ignore]  # noqa: PLC0415
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
-        # Warnings about the graph are nobody's business here; errors are raised anyway.
+        # Warnings about the graph do not matter here; errors are raised anyway.
         options.log_severity_level = 3
-        # Give memory back between windows: half of the peak.
+        # Release memory between windows: this halves the peak.
         options.enable_cpu_mem_arena = False
-        # Idle threads would burn the cores that renders need.
+        # Idle threads would use up the cores that renders need.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        # Else tables of 8-bit weights would be unpacked again for every token: half the time.
+        # Otherwise 8-bit weights would be unpacked again for every token, which takes twice the
+        # time.
         options.add_session_config_entry("session.disable_quant_qdq", "1")
         try:
             self._session = onnxruntime.InferenceSession(

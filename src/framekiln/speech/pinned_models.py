@@ -1,8 +1,8 @@
 """The pinned models: their packages, and the digest of every file.
 
 The networks are OpenAI's Whisper (MIT) in ONNX form with 8-bit weights, Moonshine tiny for English
-(MIT, from its makers) and Silero's voice detector (MIT). Most packages were made by third
-parties, hence every file is pinned.
+(MIT, from its authors) and Silero's voice detector (MIT). Third parties made most of the packages,
+so every file is pinned.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class PinnedFile:
-    """One file: where it goes in the model's folder, where it is in the package."""
+    """One file: its path in the model's folder and in the package."""
 
     name: str
     packed: str
@@ -20,7 +20,7 @@ class PinnedFile:
 
 @dataclass(frozen=True)
 class PinnedModel:
-    """A model and the npm package that carries it; `integrity` is that of the whole archive."""
+    """A model and the npm package that contains it; `integrity` is that of the whole archive."""
 
     name: str
     package: str
@@ -75,7 +75,7 @@ SILERO: Final = PinnedModel(
     ),
 )
 
-# Its words are in the makers' own script, and nowhere else in the package.
+# Its vocabulary is in the authors' own script, and nowhere else in the package.
 MOONSHINE: Final = PinnedModel(
     "moonshine",
     "@moonshine-ai/moonshine-js",

@@ -1,4 +1,4 @@
-"""The port to pocketsphinx: recognition and alignment, in a child process."""
+"""The only module that uses pocketsphinx: recognition and alignment, in a child process."""
 
 import importlib.util
 import json
@@ -14,19 +14,19 @@ from framekiln.kit.processes import with_parent_death_signal
 from framekiln.speech.errors import SpeechEngineFailed, SpeechModelMissing
 from framekiln.speech.model import Samples, Word
 
-# A window is half a minute, and the child is not much slower than that.
+# A window is half a minute, and the child is not much slower than real time.
 _TIMEOUT_S: Final = 600.0
 _CHILD: Final = "framekiln.speech.sphinx_child"
 _FULL_SCALE: Final = 32_767
 
 
 def is_installed() -> bool:
-    """Tell whether pocketsphinx, which carries its model, is there."""
+    """Return whether pocketsphinx, which includes its model, is installed."""
     return importlib.util.find_spec("pocketsphinx") is not None
 
 
 def require_installed() -> None:
-    """Raise when it is not."""
+    """Raise if it is not installed."""
     if not is_installed():
         raise SpeechModelMissing(
             "pocketsphinx is not installed; there are wheels for Python 3.11 and 3.13:"
@@ -35,12 +35,12 @@ def require_installed() -> None:
 
 
 def recognize(samples: Samples) -> list[Word]:
-    """Return the words of a window, with times from its beginning."""
+    """Return the words of a window, with times relative to its start."""
     return _ask({}, samples)
 
 
 def align(samples: Samples, texts: Sequence[str]) -> list[Word]:
-    """Return when words that are known are said: all, the first so many, or none of them."""
+    """Return the times of known words: of all, of the first ones, or of none."""
     found = _ask({"align": list(texts)}, samples)
     return [
         Word(text, word.start_ms, word.end_ms, word.probability)

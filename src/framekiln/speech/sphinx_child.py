@@ -1,7 +1,7 @@
 """The child process of pocketsphinx: a request and samples in, words out.
 
-It holds the interpreter lock during recognition, and one sound influences the next: so it runs in a
-separate process, a new one for each window. Never imported by the service.
+Recognition holds the interpreter lock, and one input influences the next. It therefore runs in a
+separate process, a new one for each window. The service never imports this module.
 """
 
 import json
@@ -13,10 +13,10 @@ import pocketsphinx  # type: ignore[import-untyped, import-not-found, unused-ign
 
 FRAME_MS: Final = 10
 
-# Silence, coughs and the like; and `(2)`, which of several ways to say a word it was.
+# Silence, noises and similar; and `(2)`, the number of a pronunciation variant.
 _NO_WORD: Final = ("<", "[", "(", "+")
 _WAY: Final = re.compile(r"\(\d+\)$")
-# How words sound that the dictionary lacks. Far from good, yet enough to find them in a sound.
+# Pronunciations of words that the dictionary lacks. Inaccurate, but enough to align them.
 _SOUNDS: Final = {
     **{"a": "AE", "b": "B", "c": "K", "d": "D", "e": "EH", "f": "F", "g": "G", "h": "HH"},
     **{"i": "IH", "j": "JH", "k": "K", "l": "L", "m": "M", "n": "N", "o": "AA", "p": "P"},
@@ -38,13 +38,13 @@ def main() -> None:
 
 
 def recognize(pcm: bytes) -> list[dict[str, Any]]:
-    """Return the words that are heard."""
-    # Its second pass makes nothing better, and costs time.
+    """Return the recognized words."""
+    # The second pass does not improve the result, and costs time.
     return _heard(pocketsphinx.Decoder(loglevel="FATAL", fwdflat=False), pcm)
 
 
 def align(pcm: bytes, words: list[str]) -> list[dict[str, Any]]:
-    """Return when known words are said: all of them, or the first so many, or none."""
+    """Return the times of known words: of all, of the first ones, or of none."""
     decoder = pocketsphinx.Decoder(lm=None, loglevel="FATAL", beam=1e-80, wbeam=1e-60, pbeam=1e-80)
     keys = [re.sub(r"[^a-z0-9']", "", word.lower()).strip("'") or "uh" for word in words]
     for key in keys:

@@ -11,7 +11,7 @@ from framekiln.speech.model import Samples, Word
 from framekiln.speech.windows import WINDOW_MS, SpeechWindow
 
 _LANGUAGE: Final = "en"
-# It writes no full stops: a pause ends a segment.
+# It writes no full stops, so a pause ends a segment.
 _PAUSE_MS: Final = 300
 
 
@@ -27,19 +27,19 @@ class SphinxEngine:
         self.name = name
 
     def detect_language(self, samples: Samples) -> str:
-        """Return English, whatever is spoken."""
+        """Return English in any case."""
         return _LANGUAGE
 
     def recognize(
         self, sound: VoicedSamples, window: SpeechWindow, language: str | None
     ) -> RecognizedWindow:
-        """Return what it makes of a window."""
+        """Return the speech in a window."""
         words = place_words(sphinx.recognize(window.cut(sound.samples)), window)
         return RecognizedWindow(_LANGUAGE, tuple(split_at_pauses(words)))
 
 
 def split_at_pauses(words: Sequence[Word]) -> list[tuple[Word, ...]]:
-    """Return runs of words without a pause between them."""
+    """Return groups of words without a pause between them."""
     if not words:
         return []
     runs = [[words[0]]]

@@ -1,6 +1,6 @@
-"""Decodes tokens from audio features: greedy, then by sampling until the text is plausible.
+"""Decodes tokens from audio features: greedily, then by sampling until the text is plausible.
 
-The random generator is seeded: the same sound gives the same text.
+The random generator is seeded: the same audio gives the same text.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from framekiln.speech.whisper_tokens import TIMESTAMP_MS, WhisperTokens
 
 TEMPERATURES: Final = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
-# The decoder has room for 448, prompt included.
+# The decoder holds 448 tokens, including the prompt.
 _MOST_TOKENS: Final = 430
 _LATEST_FIRST_MS: Final = 1000
 _SEED: Final = 20_250_101
@@ -24,7 +24,7 @@ _SEED: Final = 20_250_101
 
 @dataclass(frozen=True)
 class DecodedTokens:
-    """Tokens of one window, including times; empty when no text is plausible."""
+    """Tokens of one window, including timestamps; empty if no text is plausible."""
 
     tokens: tuple[int, ...]
     log_probability: float
@@ -38,14 +38,14 @@ class _Attempt:
 
 
 def detect_language(whisper: Whisper, heard: Array) -> str:
-    """Return the likeliest language of a window."""
+    """Return the most likely language of a window."""
     tokens = whisper.tokens
     logits = whisper.start(heard, [tokens.start]).logits[-1]
     return max(tokens.languages, key=lambda code: float(logits[tokens.languages[code]]))
 
 
 def decode_tokens(whisper: Whisper, heard: Array, language: str) -> DecodedTokens:
-    """Return what was said in a window."""
+    """Return the decoded tokens of a window."""
     tokens = whisper.tokens
     tried: list[_Attempt] = []
     no_speech = 0.0
@@ -62,7 +62,7 @@ def decode_tokens(whisper: Whisper, heard: Array, language: str) -> DecodedToken
 
 
 def _best(tokens: WhisperTokens, tried: list[_Attempt]) -> _Attempt | None:
-    """Return the likeliest attempt that does not say one thing over and over."""
+    """Return the most likely attempt that does not repeat itself."""
     sound = [
         attempt
         for attempt in tried
@@ -101,15 +101,15 @@ def _attempt(
 def _choose(log_probabilities: Logits, temperature: float, chance: np.random.Generator) -> int:
     if temperature == 0:
         return int(log_probabilities.argmax())
-    # The largest of the logits with Gumbel noise is a draw from the softmax.
+    # The maximum of the logits plus Gumbel noise is a sample of the softmax.
     noise = chance.gumbel(size=log_probabilities.shape)
     return int((log_probabilities / temperature + noise).argmax())
 
 
 def mask_forbidden(tokens: WhisperTokens, said: Sequence[int], logits: Logits) -> Logits:
-    """Return the logits with everything forbidden that may not follow.
+    """Return the logits with all invalid next tokens masked.
 
-    Times come in pairs around text, never go back, and begin the window.
+    Timestamps come in pairs around text, never decrease, and start the window.
     """
     logits = logits.copy()
     first_time = tokens.first_timestamp
@@ -137,7 +137,7 @@ def _pair_times(tokens: WhisperTokens, said: Sequence[int], logits: Logits) -> N
     elif after_time:
         logits[: tokens.end] = -np.inf
     times = [token for token in said if token >= first_time]
-    # A stretch of text lasts at least one step, a pause may last none.
+    # A text lasts at least one step; a pause may be empty.
     earliest = times[-1] if after_time and not after_pair else times[-1] + 1
     logits[first_time:earliest] = -np.inf
 

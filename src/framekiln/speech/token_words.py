@@ -1,7 +1,7 @@
 """Groups tokens into words. Pure.
 
-In most languages a word begins with a space. Where none are written, each run of whole letters
-that one or more tokens make is a word. Punctuation belongs to the word it touches.
+In most languages a word begins with a space. In languages without spaces, each run of complete
+characters from one or more tokens is a word. Punctuation belongs to the word it touches.
 """
 
 from collections.abc import Sequence
@@ -37,12 +37,12 @@ def group_words(tokens: WhisperTokens, text: Sequence[int], language: str) -> li
             words.append(piece)
     merged = _merge_punctuation(words)
     stripped = [TokenWord(word.text.strip(), word.first, word.end) for word in merged]
-    # Notes of music and the like are said by nobody.
+    # Music notes and similar symbols are not speech.
     return [word for word in stripped if _is_word(word.text)]
 
 
 def _whole_letters(tokens: WhisperTokens, text: Sequence[int]) -> list[TokenWord]:
-    """Return the shortest stretches of tokens that hold no half letters."""
+    """Return the shortest runs of tokens that contain no partial characters."""
     pieces = []
     first = 0
     for end in range(1, len(text) + 1):
@@ -58,12 +58,12 @@ def _begins_word(piece: str, before: str, language: str) -> bool:
         return True
     if language not in SPACELESS or not piece or not before:
         return False
-    # Words and numbers in Latin letters are written as elsewhere.
+    # Words and numbers in Latin letters are written as in other languages.
     return not (is_latin(piece[0]) and is_latin(before[-1]))
 
 
 def _merge_punctuation(words: list[TokenWord]) -> list[TokenWord]:
-    """Give what opens to the word behind it, and all other marks to the one before."""
+    """Attach opening marks to the next word, and all other marks to the previous one."""
     merged: list[TokenWord] = []
     for word in words:
         if merged and _is_opening(merged[-1].text):

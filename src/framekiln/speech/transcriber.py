@@ -1,7 +1,7 @@
-"""Transcribes sound: `Transcriber`, the entry point of this package.
+"""Transcribes audio: `Transcriber`, the entry point of this package.
 
-It blocks and uses the processor; call it from a thread. Memory does not grow with the length of the
-sound, except for the sound itself: pass long sounds as slices, or as a function that reads them.
+It blocks and uses the CPU; call it from a thread. Memory does not grow with the duration, except
+for the samples themselves: pass long audio as slices, or as a function that reads it.
 """
 
 from collections.abc import Callable
@@ -28,27 +28,27 @@ from framekiln.speech.windows import pack_windows, quietest_ms
 from framekiln.speech.word_times import correct_times
 
 MARGIN_MS: Final = 3000
-"""How much sound a slice needs on either side, where the source has it."""
+"""How much audio a slice needs on either side, if the source has it."""
 REACH_MS: Final = 2000
-"""How far from the border of a slice its words may end, so that no word is cut in two."""
+"""How far outside a slice its words may end, so that no word is cut in two."""
 SLICE_MS: Final = 22_000
-"""Slices of this length fill one window of the recognizer with their margins, and no second."""
+"""Slices of this length, with their margins, fill exactly one window of the recognizer."""
 
-# Beyond a border, so that a word is never heard from its middle on.
+# Context beyond a border, so that recognition never starts in the middle of a word.
 _CONTEXT_MS: Final = MARGIN_MS - REACH_MS
 _LONG_SLICE_MS: Final = 5 * SLICE_MS
 _SHORT_PAUSE_MS: Final = 100
 _PER_MS: Final = SAMPLE_HZ // 1000
 
 OnProgress = Callable[[float], None]
-"""Told the share that is done, 0 to 1."""
+"""Called with the fraction that is done, 0 to 1."""
 ReadSamples = Callable[[int, int], Samples]
-"""Returns the samples from one millisecond to another."""
+"""Returns the samples between two times in milliseconds."""
 
 
 @dataclass(frozen=True)
 class SpeechSlice:
-    """A part of a longer sound, and the length of the context around it."""
+    """A part of longer audio, and the length of the context around it."""
 
     start_ms: int
     end_ms: int
@@ -57,12 +57,12 @@ class SpeechSlice:
 
     @property
     def first_ms(self) -> int:
-        """The instant of the first sample."""
+        """The time of the first sample."""
         return self.start_ms - self.lead_ms
 
 
 def slice_with_margins(start_ms: int, end_ms: int, *, duration_ms: int) -> SpeechSlice:
-    """Return a slice of a sound with the margins it needs."""
+    """Return a slice of the audio with the margins it needs."""
     end_ms = min(end_ms, duration_ms)
     lead_ms, tail_ms = min(MARGIN_MS, start_ms), min(MARGIN_MS, duration_ms - end_ms)
     return SpeechSlice(start_ms, end_ms, lead_ms=lead_ms, tail_ms=tail_ms)
@@ -86,7 +86,7 @@ class Transcriber:
         return cls(load_engine(settings), settings)
 
     def check_language(self, language: str) -> str:
-        """Return the engine's code for a language; raise if it has none."""
+        """Return the engine's code for a language; raise if it is unsupported."""
         known, code = self._listener.languages, plain_code(language)
         if self._is_fallback and code not in known and code in self._settings.languages:
             wanted = self._settings.name_of(self._settings.kinds[0])
@@ -98,7 +98,7 @@ class Transcriber:
         return check_language(language, known)
 
     def detect_language(self, samples: Samples) -> str | None:
-        """Return the language of the first half minute of speech; None if nobody speaks."""
+        """Return the language of the first half minute of speech; None if there is no speech."""
         spans = speech_spans(self._gate.detect(samples))
         windows = pack_windows(spans, samples, window_ms=self._listener.window_ms)
         if not windows:
@@ -112,7 +112,9 @@ class Transcriber:
         *,
         on_progress: OnProgress | None = None,
     ) -> Transcript:
-        """Return what is said; without a language, that of the first words is taken for all."""
+        """Return the transcript; without a language, the one detected first is used for
+        everything.
+        """
         samples = np.ascontiguousarray(samples, np.float32)
         chosen = self.check_language(language) if language else self._language
         probabilities = self._gate.detect(samples)
@@ -136,11 +138,11 @@ class Transcriber:
     def transcribe_slice(
         self, samples: Samples, part: SpeechSlice, language: str | None = None
     ) -> Transcript:
-        """Return the words of one slice of a longer sound, with times of the whole.
+        """Return the words of one slice of longer audio, with times relative to the whole.
 
-        Slices are made apart, yet no word may be lost or doubled where they meet. So both sides
-        move the border to the same place: the quietest one within `REACH_MS`, found in samples
-        that both have. A slice thus may hold words from up to that far outside.
+        Slices are transcribed separately, yet no word may be lost or duplicated where they meet. So
+        both sides move the border to the same place: the quietest one within `REACH_MS`, found in
+        samples that both have. A slice may therefore hold words from up to that far outside.
         """
         samples = np.ascontiguousarray(samples, np.float32)
         duration_ms = len(samples) // _PER_MS
@@ -162,7 +164,9 @@ class Transcriber:
         *,
         on_progress: OnProgress | None = None,
     ) -> Transcript:
-        """Return what is said in a sound of any length, two minutes of it in memory at a time."""
+        """Return the transcript of audio of any duration, with two minutes of it in memory at a
+        time.
+        """
         done: list[Transcript] = []
         for start_ms in range(0, duration_ms, _LONG_SLICE_MS):
             part = slice_with_margins(start_ms, start_ms + _LONG_SLICE_MS, duration_ms=duration_ms)

@@ -23,7 +23,7 @@ Probabilities = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class SpeechSpan:
-    """A span of sound, in milliseconds from the start of the samples."""
+    """A span of audio, in milliseconds from the start of the samples."""
 
     start_ms: int
     end_ms: int
@@ -38,18 +38,18 @@ class VoiceActivityDetector(Protocol):
     """Finds the spans that may have speech; only these are transcribed."""
 
     def detect(self, samples: Samples) -> Probabilities:
-        """Return how likely there is a voice in each 32 ms."""
+        """Return the probability of a voice in each 32 ms."""
 
 
 class SileroDetector:
     """The network, loaded once."""
 
     def __init__(self, path: Path) -> None:
-        # A tiny recurrent network: more threads only wait for each other.
+        # A tiny recurrent network: more threads would only wait for each other.
         self._network = Network(path, threads=1)
 
     def detect(self, samples: Samples) -> Probabilities:
-        """Return how likely there is a voice in each 32 ms."""
+        """Return the probability of a voice in each 32 ms."""
         count = -(-len(samples) // FRAME_SAMPLES)
         padded = np.zeros(_CONTEXT_SAMPLES + count * FRAME_SAMPLES, np.float32)
         padded[_CONTEXT_SAMPLES : _CONTEXT_SAMPLES + len(samples)] = samples
@@ -68,7 +68,7 @@ class SileroDetector:
 def speech_spans(
     probabilities: Probabilities, *, least_ms: int = 200, pause_ms: int = 300
 ) -> list[SpeechSpan]:
-    """Return where somebody speaks for at least `least_ms`, across pauses up to `pause_ms`."""
+    """Return the spans with speech of at least `least_ms`, across pauses up to `pause_ms`."""
     spans: list[SpeechSpan] = []
     for span in _runs(probabilities):
         if spans and span.start_ms - spans[-1].end_ms <= pause_ms:
@@ -79,7 +79,7 @@ def speech_spans(
 
 
 def _runs(probabilities: Probabilities) -> list[SpeechSpan]:
-    """Return runs that begin with a clear voice and last while there is some."""
+    """Return runs that begin with a clear voice and continue while there is some voice."""
     runs: list[SpeechSpan] = []
     began: int | None = None
     for frame, probability in enumerate(probabilities):
@@ -94,18 +94,18 @@ def _runs(probabilities: Probabilities) -> list[SpeechSpan]:
 
 
 _QUIET_SHARE: Final = 10
-# In a noisy room speech is hardly louder than the rest. What is let through in vain costs time
-# and is refused later; what is kept back is lost.
+# In a noisy room, speech is hardly louder than the background. False positives cost time and are
+# rejected later; false negatives are lost.
 _ABOVE_DB: Final = 3.0
 _SURELY_ABOVE_DB: Final = 6.0
 _SILENCE_DB: Final = -55.0
 
 
 class LoudnessDetector:
-    """Treats loud sound as speech."""
+    """Treats loud audio as speech."""
 
     def detect(self, samples: Samples) -> Probabilities:
-        """Return, for each 32 ms, 0 where it is quiet, 1 where it is loud, and what is between."""
+        """Return a value from 0 (quiet) to 1 (loud) for each 32 ms."""
         count = -(-len(samples) // FRAME_SAMPLES)
         if not count:
             return np.zeros(0, np.float32)

@@ -1,6 +1,6 @@
-"""The Whisper networks: sound to features, features and text so far to the next token.
+"""The Whisper networks: audio to features, features and previous text to the next token.
 
-Knows nothing of words, languages of callers, or the plausibility of a text.
+It knows nothing about words, language codes of callers, or the plausibility of a text.
 """
 
 import json
@@ -36,7 +36,7 @@ class DecoderState:
 
 @dataclass(frozen=True)
 class Attention:
-    """The attention of the decoder to the sound for a known text."""
+    """The attention of the decoder to the audio for a known text."""
 
     weights: NDArray[np.float32]
     """Alignment heads x tokens x steps of 20 ms."""
@@ -59,29 +59,29 @@ class Whisper:
         ]
 
     def encode(self, samples: Samples) -> Array:
-        """Return the features of a window of at most 30 s; costs the same for any length."""
+        """Return the features of a window of at most 30 s; the cost is the same for any length."""
         features = log_mel(samples, bands=self._bands)[None]
         return self._encoder.run(["last_hidden_state"], {"input_features": features})[0]
 
     def start(self, heard: Array, prompt: list[int]) -> DecoderState:
-        """Put the prompt before the decoder."""
+        """Run the decoder on the prompt."""
         feeds = self._feeds(heard, prompt) | self._no_memory()
         logits, *memory = self._decoder.run(["logits", *self._remembered], feeds)
         kept = zip(map(_as_past, self._remembered), memory, strict=True)
         return DecoderState(_exact(logits), dict(kept))
 
     def advance(self, heard: Array, token: int, step: DecoderState) -> DecoderState:
-        """Put one more token before the decoder."""
+        """Run the decoder on one more token."""
         feeds = self._feeds(heard, [token]) | step.memory
         feeds["use_cache_branch"] = np.array([True])
         names = [name for name in self._remembered if ".encoder." not in name]
         logits, *memory = self._decoder.run(["logits", *names], feeds)
-        # What it remembers of the sound stays the same.
+        # The cached encoder state stays the same.
         kept = zip(map(_as_past, names), memory, strict=True)
         return DecoderState(_exact(logits), step.memory | dict(kept))
 
     def attend(self, heard: Array, text: list[int]) -> Attention:
-        """Put a whole text before the decoder and see where it looks."""
+        """Run the decoder on a whole text and return its attention."""
         layers = sorted({layer for layer, _ in self._heads})
         names = [f"cross_attentions.{layer}" for layer in layers]
         feeds = self._feeds(heard, text) | self._no_memory()
@@ -113,7 +113,7 @@ def _exact(logits: Array) -> Logits:
 
 
 def _bands(folder: Path) -> int:
-    """Return how many bands of pitch the model hears; only the largest do not hear 80."""
+    """Return the number of mel bands of the model; all but the largest use 80."""
     path = folder / "preprocessor_config.json"
     return int(json.loads(path.read_text("utf-8"))["feature_size"]) if path.exists() else 80
 
@@ -126,7 +126,7 @@ def _first_of(folder: Path, names: tuple[str, ...]) -> Path:
 
 
 def _alignment_heads(folder: Path) -> list[tuple[int, int]]:
-    """Return which attention heads follow the sound: layer and number."""
+    """Return the attention heads that follow the audio: layer and number."""
     path = folder / "generation_config.json"
     try:
         heads = json.loads(path.read_text("utf-8"))["alignment_heads"]

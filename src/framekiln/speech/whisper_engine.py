@@ -1,7 +1,7 @@
-"""The Whisper engine: decodes a window again when text is missing.
+"""The Whisper engine: decodes a window again if text is missing.
 
-The recognizer sometimes skips a whole sentence, most often where the speaker changes. The
-alignment then stretches a word over it. Such a window is decoded again in two halves.
+The recognizer sometimes skips a whole sentence, most often where the speaker changes. The alignment
+then stretches a word over it. Such a window is decoded again in two halves.
 """
 
 from itertools import pairwise
@@ -29,7 +29,7 @@ class WhisperEngine:
     """The default engine: many languages, with detection."""
 
     window_ms: Final = WINDOW_MS
-    # The path through the attention runs ahead of the voice.
+    # The path through the attention is ahead of the voice.
     early_ms: Final = 50
 
     def __init__(self, folder: Path, *, name: str, threads: int) -> None:
@@ -38,13 +38,13 @@ class WhisperEngine:
         self.languages = frozenset(self._whisper.tokens.languages)
 
     def detect_language(self, samples: Samples) -> str:
-        """Return the likeliest language of a window."""
+        """Return the most likely language of a window."""
         return detect_language(self._whisper, self._whisper.encode(samples))
 
     def recognize(
         self, sound: VoicedSamples, window: SpeechWindow, language: str | None
     ) -> RecognizedWindow:
-        """Return what is said in a window; without a language, find out which it is."""
+        """Return the speech in a window; without a language, detect it."""
         heard = recognize_window(self._whisper, window.cut(sound.samples), language)
         first = RecognizedWindow(
             heard.language, tuple(place_words(words, window) for words in heard.segments)
@@ -62,7 +62,7 @@ class WhisperEngine:
 
 
 def _lacks_words(words: list[Word], window: SpeechWindow, sound: VoicedSamples) -> bool:
-    """Tell whether somebody speaks longer than any word lasts without another word."""
+    """Return whether there is speech for longer than any word lasts without another word."""
     starts_ms = [window.pieces[0].start_ms, *(word.start_ms for word in words[1:])]
     edges_ms = [*starts_ms, window.pieces[-1].end_ms]
     return any(

@@ -1,6 +1,6 @@
 """The vocabulary of the recognizer: token numbers to text, and special tokens.
 
-Text is byte-level BPE: a token is a run of bytes, so a letter may be spread over several.
+Text is byte-level BPE: a token is a run of bytes, so a character may span several tokens.
 """
 
 import json
@@ -35,28 +35,28 @@ class WhisperTokens:
 
     @property
     def no_speech(self) -> int:
-        """What the model would say instead of any text when it hears nobody."""
+        """The token for no speech."""
         return self.no_timestamps - 1
 
     def is_text(self, token: int) -> bool:
-        """Tell text from times and marks."""
+        """Return whether a token is text, not a timestamp or special token."""
         return token < self.end
 
     def decode(self, tokens: Sequence[int]) -> str:
-        """Return the text of tokens; what is only part of a letter becomes U+FFFD."""
+        """Return the text of tokens; partial characters become U+FFFD."""
         return self.decode_bytes(tokens).decode("utf-8", errors="replace")
 
     def decode_bytes(self, tokens: Sequence[int]) -> bytes:
-        """Return the bytes of the tokens that are text."""
+        """Return the bytes of the text tokens."""
         return b"".join(self.pieces[token] for token in tokens if self.is_text(token))
 
     def prompt(self, language: str) -> list[int]:
-        """Return what text in this language is to follow on."""
+        """Return the prompt for text in this language."""
         return [self.start, self.languages[language], self.transcribe]
 
 
 def read_tokens(folder: Path) -> WhisperTokens:
-    """Read the tables of a model folder."""
+    """Read the vocabulary files of a model folder."""
     try:
         vocabulary = json.loads((folder / "vocab.json").read_text("utf-8"))
         settings = json.loads((folder / "generation_config.json").read_text("utf-8"))
@@ -71,7 +71,7 @@ def _make_tokens(vocabulary: dict[str, int], settings: dict[str, Any]) -> Whispe
     end = int(settings["eos_token_id"])
     pieces = [b""] * end
     for text, token in vocabulary.items():
-        # Some models list their marks here too; those are no text.
+        # Some models list their special tokens here too; those are not text.
         if token < end:
             pieces[token] = bytes(_byte_of()[letter] for letter in text)
     languages = {name.strip("<|>"): token for name, token in settings["lang_to_id"].items()}
@@ -89,9 +89,9 @@ def _make_tokens(vocabulary: dict[str, int], settings: dict[str, Any]) -> Whispe
 
 @cache
 def _byte_of() -> dict[str, int]:
-    """Return which byte each letter of the vocabulary stands for.
+    """Return the byte of each character in the vocabulary.
 
-    Bytes that print stand for themselves; the others were given the letters from U+0100 on.
+    Printable bytes represent themselves; the others use characters from U+0100 on.
     """
     printing = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
     table = {chr(byte): byte for byte in printing}

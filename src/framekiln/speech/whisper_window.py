@@ -23,7 +23,7 @@ class WindowWords:
 
 
 def recognize_window(whisper: Whisper, samples: Samples, language: str | None) -> WindowWords:
-    """Return the words of a window, by segment; without a language, find out which it is."""
+    """Return the words of a window, by segment; without a language, detect it."""
     features = whisper.encode(samples)
     language = language or detect_language(whisper, features)
     said = decode_tokens(whisper, features, language)
@@ -36,7 +36,7 @@ def recognize_window(whisper: Whisper, samples: Samples, language: str | None) -
 
 
 def _segments(tokens: WhisperTokens, said: Sequence[int]) -> Iterator[list[int]]:
-    """Yield the text tokens between times."""
+    """Yield the text tokens between timestamps."""
     group: list[int] = []
     for token in said:
         if tokens.is_text(token):
@@ -56,7 +56,7 @@ def _timed_words(
     attention = whisper.attend(features, [*prompt, *text, tokens.end])
     first = len(prompt)
     steps = max(2, samples // (STEP_MS * 16))
-    # The row that leads to a token looks where that token is said.
+    # The row that predicts a token attends to where that token is spoken.
     times_ms = token_times_ms(attention.weights[:, first - 1 : -1, :steps])
     probabilities = _probabilities(attention, text, first)
     timed = []
@@ -81,7 +81,9 @@ def _probabilities(attention: Attention, text: list[int], first: int) -> list[fl
 def _distribute(
     timed: list[tuple[TokenWord, Word]], lengths: list[int]
 ) -> Iterator[tuple[Word, ...]]:
-    """Yield the words of each segment; one across a border belongs to where it begins."""
+    """Yield the words of each segment; a word across a border belongs to the segment it begins
+    in.
+    """
     end, place = 0, 0
     for length in lengths:
         end += length

@@ -1,6 +1,6 @@
 """Packs speech into windows, without long pauses. Pure.
 
-The recognizer costs the same for a full window as for one word, so windows are filled up.
+The recognizer costs the same for a full window as for one word, so windows are filled.
 """
 
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from framekiln.speech.voice_activity import SpeechSpan
 
 WINDOW_MS: Final = 28_000
 
-# Soft beginnings of words are easily taken for noise; the recognizer does not mind silence.
+# Soft word onsets are easily mistaken for noise; extra silence does no harm.
 _LEAD_MS: Final = 700
 _TAIL_MS: Final = 500
 _LOOK_BACK_MS: Final = 8_000
@@ -24,22 +24,22 @@ _PER_MS: Final = SAMPLE_HZ // 1000
 
 @dataclass(frozen=True)
 class SpeechWindow:
-    """Spans of the sound in sequence, together no longer than a window."""
+    """Consecutive spans of the audio, together no longer than a window."""
 
     pieces: tuple[SpeechSpan, ...]
 
     @property
     def duration_ms(self) -> int:
-        """How long all pieces are together."""
+        """Total duration of all spans."""
         return sum(piece.duration_ms for piece in self.pieces)
 
     def cut(self, samples: Samples) -> Samples:
-        """Return the samples of the pieces."""
+        """Return the samples of the spans."""
         parts = [samples[p.start_ms * _PER_MS : p.end_ms * _PER_MS] for p in self.pieces]
         return np.concatenate(parts)
 
     def to_source(self, start_ms: int, end_ms: int) -> SpeechSpan:
-        """Return where a stretch of the window lies in the sound; it never spans a cut."""
+        """Return the position in the audio of a span of the window; it never crosses a cut."""
         middle_ms, before_ms = (start_ms + end_ms) // 2, 0
         for piece in self.pieces:
             if middle_ms < before_ms + piece.duration_ms:
@@ -52,7 +52,7 @@ class SpeechWindow:
         return SpeechSpan(start, max(start, min(end_ms + shift_ms, piece.end_ms)))
 
     def split(self, at_ms: int) -> "tuple[SpeechWindow, SpeechWindow]":
-        """Return what is before and what is behind an instant of the window, both not empty."""
+        """Return the parts before and after an instant of the window, neither empty."""
         left: list[SpeechSpan] = []
         right: list[SpeechSpan] = []
         for piece in self.pieces:
@@ -68,7 +68,7 @@ class SpeechWindow:
 def pack_windows(
     spans: list[SpeechSpan], samples: Samples, *, window_ms: int = WINDOW_MS
 ) -> list[SpeechWindow]:
-    """Return windows that hold all spans, each with a little of what is around it."""
+    """Return windows that cover all spans, each with some padding."""
     windows: list[SpeechWindow] = []
     pieces: list[SpeechSpan] = []
     padded = _pad(spans, len(samples) // _PER_MS)
@@ -81,7 +81,7 @@ def pack_windows(
 
 
 def quietest_ms(samples: Samples, start_ms: int, end_ms: int) -> int:
-    """Return the middle of the quietest 300 ms; of several alike, the most central."""
+    """Return the middle of the quietest 300 ms; of several equal ones, the most central."""
     step_ms = 10
     heard = samples[start_ms * _PER_MS : end_ms * _PER_MS]
     steps = len(heard) // (step_ms * _PER_MS)
@@ -91,7 +91,7 @@ def quietest_ms(samples: Samples, start_ms: int, end_ms: int) -> int:
     powers = np.square(heard[: steps * step_ms * _PER_MS], dtype=np.float64)
     powers = powers.reshape(steps, -1).sum(axis=1)
     sums = np.convolve(powers, np.ones(width), "valid")
-    # Whole decibels: what differs by less is equally quiet.
+    # Whole decibels: smaller differences count as equally quiet.
     loudness = np.round(10 * np.log10(sums / (_QUIET_MS * _PER_MS) + 1e-8))
     centre = np.abs(np.arange(len(sums)) - (len(sums) - 1) / 2)
     best = np.lexsort((centre, loudness))[0]
@@ -99,7 +99,7 @@ def quietest_ms(samples: Samples, start_ms: int, end_ms: int) -> int:
 
 
 def _pad(spans: list[SpeechSpan], duration_ms: int) -> list[SpeechSpan]:
-    """Widen spans a little, and join those that then touch."""
+    """Widen spans slightly, and join those that then touch."""
     wide: list[SpeechSpan] = []
     for span in spans:
         start_ms = max(0, span.start_ms - _LEAD_MS)
@@ -112,7 +112,7 @@ def _pad(spans: list[SpeechSpan], duration_ms: int) -> list[SpeechSpan]:
 
 
 def _split_long(spans: list[SpeechSpan], samples: Samples, *, window_ms: int) -> list[SpeechSpan]:
-    """Cut spans that no window holds where they are quietest."""
+    """Split spans that are longer than a window where they are quietest."""
     short: list[SpeechSpan] = []
     for span in spans:
         rest = span

@@ -18,16 +18,16 @@ _SOFT_MS: Final = 40
 def correct_times(
     words: Sequence[Word], voice: Sequence[SpeechSpan], *, end_ms: int, ahead_ms: int = 0
 ) -> list[Word]:
-    """Return the words one after the other, each where there is a voice, none beyond the end.
+    """Return the words in sequence, each within speech, none beyond the end.
 
-    They are `ahead_ms` too early, and moved by that first.
+    They are `ahead_ms` too early and are shifted by that first.
     """
     moved = (_into_voice(_later(word, ahead_ms), voice) for word in words)
     return in_order(list(moved), end_ms=end_ms)
 
 
 def in_order(words: Sequence[Word], *, end_ms: int) -> list[Word]:
-    """Return words that never go back and never overlap."""
+    """Return words with times that never decrease and never overlap."""
     ordered: list[Word] = []
     latest_ms = end_ms - SHORTEST_WORD_MS * len(words)
     earliest_ms = 0
@@ -45,7 +45,7 @@ def _later(word: Word, by_ms: int) -> Word:
 
 
 def _into_voice(word: Word, voice: Sequence[SpeechSpan]) -> Word:
-    """Return the word without the pause before or behind it, which the path counts as part."""
+    """Return the word without the pauses around it, which the alignment includes."""
     best: SpeechSpan | None = None
     first = bisect_left(voice, word.start_ms - _SOFT_MS, key=lambda span: span.end_ms)
     for span in islice(voice, first, None):
@@ -60,12 +60,12 @@ def _into_voice(word: Word, voice: Sequence[SpeechSpan]) -> Word:
     return replace(word, start_ms=best.start_ms, end_ms=best.end_ms)
 
 
-# Short words take longer than their letters say.
+# Short words take longer than their number of letters suggests.
 _PAUSE_LETTERS: Final = 1.5
 
 
 def spread_words(texts: Sequence[str], voice: Sequence[SpeechSpan]) -> list[SpeechSpan]:
-    """Return a stretch for each word, one after the other, all of them inside the voice."""
+    """Return consecutive spans, one for each word, all within speech."""
     weights = [sum(letter.isalnum() for letter in text) + _PAUSE_LETTERS for text in texts]
     voiced_ms = sum(span.duration_ms for span in voice)
     stretches, before = [], 0.0
@@ -78,7 +78,7 @@ def spread_words(texts: Sequence[str], voice: Sequence[SpeechSpan]) -> list[Spee
 
 
 def _place(voice: Sequence[SpeechSpan], start_ms: int, end_ms: int) -> SpeechSpan:
-    """Return where a stretch of the voice lies in the sound; what spans a pause ends before it."""
+    """Return the position in the audio of a span of speech; one across a pause ends before it."""
     for span in voice:
         if start_ms < span.duration_ms:
             first_ms = span.start_ms + start_ms
