@@ -1,4 +1,4 @@
-"""Parses `url`: a file or a render of this service, or a web address. Pure."""
+"""Parses `url`: a file or a render of this service, or a URL on the web. Pure."""
 
 import re
 from typing import Final
@@ -9,13 +9,13 @@ from framekiln.playback.errors import SourceAddressInvalid
 
 MAX_ADDRESS_CHARS: Final = 8192
 _FILE_SCHEME: Final = "file-id:"
-# Any host: behind a proxy we do not know our own.
+# Any host: behind a proxy the service does not know its own.
 _FILE_PATH: Final = re.compile(r"/api/v1/files/([0-9a-fA-F-]{36})(?:/|$)")
 _RENDER_PATH: Final = re.compile(r"/api/v1/renders/([0-9a-fA-F-]{36})[./]mp4$")
 
 
 def file_id_in(url: str) -> FileId | None:
-    """Return which file an address names; None if it leads elsewhere."""
+    """Return the file that a URL names; None if it names something else."""
     if url.startswith(_FILE_SCHEME):
         found = parse_uuid(url.removeprefix(_FILE_SCHEME))
         if found is None:
@@ -29,19 +29,19 @@ def file_id_in(url: str) -> FileId | None:
 
 
 def render_id_in(url: str) -> RenderId | None:
-    """Return which render an address names; None if it leads elsewhere."""
+    """Return the render that a URL names; None if it names something else."""
     match = _RENDER_PATH.match(_path_of(url))
     found = parse_uuid(match[1]) if match else None
     return RenderId(found) if found else None
 
 
 def address_of(file_id: FileId) -> str:
-    """Return the shortest address of a file."""
+    """Return the shortest URL of a file."""
     return f"{_FILE_SCHEME}{file_id}"
 
 
 def check_web_address(url: str) -> None:
-    """Refuse what could never be fetched; the fetcher has the last word on the rest."""
+    """Refuse URLs that can never be fetched; the fetcher checks the rest."""
     if len(url) > MAX_ADDRESS_CHARS or not url.isprintable():
         raise SourceAddressInvalid(
             f"url: must have at most {MAX_ADDRESS_CHARS} printable characters", field="url"

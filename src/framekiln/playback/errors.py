@@ -1,4 +1,4 @@
-"""What can go wrong with playback."""
+"""Errors of playback."""
 
 from framekiln.kit.errors import Blame, InvalidInput, NotFound, Unavailable
 
@@ -22,14 +22,14 @@ class InitNotFound(NotFound):
 
 
 class SourceAddressInvalid(InvalidInput):
-    """`url` is neither an https address nor a file of this service."""
+    """`url` is neither an https URL nor a file of this service."""
 
     code = "source_address_invalid"
 
 
 class MediaNotReady(Unavailable):
-    """The segment is not ready yet; try again soon."""
+    """The segment is not ready yet; retry soon."""
 
     code = "media_not_ready"
-    # Nobody's: its words may be told.
+    # No one's fault: the message may be shown.
     blame = Blame.CALLER

@@ -1,7 +1,7 @@
 """Job handlers of playback: probe a source, make a segment. Each may run twice, or concurrently.
 
-All decoding happens in confined children. Errors are recorded for the waiting request; a later
-request starts a new attempt, so the queue itself retries nothing.
+All decoding happens in confined child processes. Errors are recorded for the waiting request; a
+later request starts a new attempt, so the queue itself does not retry.
 """
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
@@ -61,7 +61,7 @@ class ProbeSource:
     clock: Clock
 
     async def __call__(self, job: JobContext) -> None:
-        """Find out what a source is offered as."""
+        """Probe a source and record its renditions."""
         source_id = SourceId(UUID(job.args["source_id"]))
         work, is_ahead = f"playback:{source_id}", _is_ahead(job)
         if not is_ahead and self.worker.priority.promote(work):
@@ -125,7 +125,7 @@ class MakeSegment:
     clock: Clock
 
     async def __call__(self, job: JobContext) -> None:
-        """Make a segment, unless it is there or somebody is at it."""
+        """Make a segment, unless it exists or another worker is making it."""
         source_id = SourceId(UUID(job.args["source_id"]))
         name = SegmentName(job.args["rendition"], job.args["number"])
         work = f"playback:{source_id}:{name.rendition_id}:{name.number}"
@@ -146,7 +146,7 @@ class MakeSegment:
                 await self._make(source, rendition, name, brake=brake)
                 await self._record(source_id, name, None)
                 if await _find(self.database, source_id) is None:
-                    # Removed in the meantime, with everything that was there.
+                    # The source was removed in the meantime, with all its segments.
                     await self.blobs.delete(segment_key(source, name))
 
     async def _make(
@@ -195,7 +195,7 @@ async def _recording(record: Record) -> AsyncIterator[None]:
 
 
 def _is_ahead(job: JobContext) -> bool:
-    """Tell whether nobody waits for it; jobs of older versions do not say."""
+    """Return whether no request waits for it; jobs of older versions do not say."""
     return bool(job.args.get("is_ahead"))
 
 
@@ -205,7 +205,7 @@ async def _find(database: Database, source_id: SourceId) -> PlaybackSource | Non
 
 
 def _used(tracks: SourceTracks, outline: Outline) -> SourceTracks:
-    """Return where tracks lie, without those that are not there."""
+    """Return the tracks of a source, without those that the outline does not use."""
     return SourceTracks(
         tracks.pictures_key if outline.video_renditions else None,
         tracks.sound_key if outline.audio_rendition else None,

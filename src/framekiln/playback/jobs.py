@@ -8,18 +8,18 @@ from framekiln.playback.model import PlaybackSource, SegmentName
 PROBE_SOURCE: Final = "playback.look"
 MAKE_SEGMENT: Final = "playback.segment"
 QUEUE: Final = "playback"
-# Places of its own: nobody who waits finds them taken by what nobody has asked for.
+# A separate queue, so that background work never takes the slots of requested work.
 AHEAD_QUEUE: Final = "ahead"
 
-# Somebody waits for what was asked for; what comes next is made in the meantime, nearest first.
+# Requested segments come first; the following ones are made in the meantime, nearest first.
 _PROBE_PRIORITY: Final = 20
 _REQUESTED_PRIORITY: Final = 10
-# Nobody has even opened it.
+# The lowest priority: the source has not been opened yet.
 _PREPROBE_PRIORITY: Final = -100
 
 
 def probe_job(source: PlaybackSource, *, is_ahead: bool = False) -> NewJob:
-    """Return the job that finds out what a source is; `is_ahead` if nobody waits for it."""
+    """Return the job that probes a source; `is_ahead` if no request waits for it."""
     key = f"{PROBE_SOURCE}:{source.id}"
     return NewJob(
         kind=PROBE_SOURCE,
@@ -31,9 +31,9 @@ def probe_job(source: PlaybackSource, *, is_ahead: bool = False) -> NewJob:
 
 
 def segment_job(source: PlaybackSource, name: SegmentName, *, ahead: int = 0) -> NewJob:
-    """Return the job that makes a segment, `ahead` segments before it is asked for.
+    """Return the job that makes a segment, `ahead` segments before it is requested.
 
-    One that is asked for is queued even if it already waits as one that is not.
+    A requested segment is queued even if it already waits as background work.
     """
     key = f"{MAKE_SEGMENT}:{source.id}:{name.rendition_id}:{name.number}"
     return NewJob(

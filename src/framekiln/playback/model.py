@@ -14,7 +14,7 @@ SourceId = NewType("SourceId", UUID)
 
 
 class SourceStatus(StrEnum):
-    """The status of a source; it changes once, from looking to one of the others."""
+    """The status of a source; it changes once, from the initial status to one of the others."""
 
     LOOKING = "looking"
     READY = "ready"
@@ -40,14 +40,14 @@ class PlaybackSource:
     tracks: SourceTracks
     outline: Outline | None
     failure: Mapping[str, Any] | None
-    """An error as `describe_error` writes it."""
+    """An error in the format of `describe_error`."""
     created_at: datetime
     changed_at: datetime
     expires_at: datetime | None
     used_at: datetime
 
     def key_of(self, rendition_id: str) -> str:
-        """Return which blob a rendition is made from."""
+        """Return the key of the blob from which a rendition is made."""
         key = self.tracks.sound_key if rendition_id == AUDIO else self.tracks.pictures_key
         assert key is not None, "there is a rendition only if there is a track"
         return key
@@ -55,7 +55,7 @@ class PlaybackSource:
 
 @dataclass(frozen=True)
 class SegmentName:
-    """Which segment of a source; the first is number 1."""
+    """The rendition and number of a segment; the first is number 1."""
 
     rendition_id: str
     number: int
@@ -70,20 +70,17 @@ class MadeSegment:
     failure: Mapping[str, Any] | None
 
 
-# Players look for the first words of these messages, and stay quiet.
-
-
 def topic(source_id: SourceId) -> str:
-    """Return what waits for changes of a source listen for."""
+    """Return the notification topic for changes of a source."""
     return f"playback:{source_id}"
 
 
 def source_prefix(organization: OrganizationId, source: SourceId) -> str:
-    """Return where everything that was made of a source is kept."""
+    """Return the key prefix of all blobs made from a source."""
     return f"org/{organization}/playback/{source}"
 
 
 def segment_key(source: PlaybackSource, name: SegmentName) -> str:
-    """Return where a segment is kept."""
+    """Return the blob key of a segment."""
     prefix = source_prefix(source.organization_id, source.id)
     return f"{prefix}/{name.rendition_id}/{name.number}.m4s"

@@ -1,7 +1,7 @@
 """Playback of local sources for a page during its render: files of its bundle, and fetched ones.
 
-The page uses the routes of the API and gets what players get: manifests and segments, or an index
-and tracks. Nothing is stored or shared: everything is made on demand and lives as long as the
+The page uses the routes of the API and gets the same as players: manifests and segments, or an
+index and tracks. Nothing is stored or shared: everything is made on demand and lives as long as the
 render.
 """
 
@@ -45,21 +45,21 @@ class PagePlayer:
         self._split: dict[Path, Path] = {}
 
     def play(self, path: str, query: Query, source: LocalAsset) -> Resource | None:
-        """Return what lies at a path of the interface for a source; None if nothing does."""
+        """Return the resource at an API path for a source; None if there is none."""
         if (found := _ROUTES.find(path)) is None:
             return None
         route, parts = found
         return route(self, source.path, query, *parts)
 
     def manifest(self, source: Path, query: Query) -> Resource:
-        """Return what the source is offered as; its addresses lead back to the page's own host."""
+        """Return the manifest of the source; its URLs lead back to the page's own host."""
         links = ManifestLinks(query["url"])
         public_url = PAGE_URL.rstrip("/")
         told = json_manifest.json_manifest(self._outline(source), links, public_url=public_url)
         return Resource(json.dumps(told).encode(), _JSON)
 
     def init(self, source: Path, _query: Query, rendition: str, extension: str) -> Resource:
-        """Return the header of a rendition."""
+        """Return the init segment of a rendition."""
         return Resource(find_init(self._outline(source), rendition, extension), SELF_CONTAINED_TYPE)
 
     def segment(
@@ -75,7 +75,7 @@ class PagePlayer:
         return Resource(data, SEGMENT_TYPE)
 
     def index(self, source: Path, _query: Query) -> Resource:
-        """Return where what lies in the tracks."""
+        """Return the fragment index of the tracks."""
         return Resource((self._tracks(source) / INDEX_NAME).read_bytes(), _JSON)
 
     def track(self, source: Path, query: Query) -> Resource:
@@ -92,7 +92,7 @@ class PagePlayer:
         return self._outlines[source]
 
     def _tracks(self, source: Path) -> Path:
-        """Return the folder with the tracks of a source, and make them the first time."""
+        """Return the folder with the tracks of a source; make them on first use."""
         if source not in self._split:
             folder = self._folder / f"tracks-{len(self._split)}"
             process_video(source, folder, report=lambda _part: None, has_overview=False)
@@ -101,12 +101,12 @@ class PagePlayer:
 
 
 class PlayerWithoutService(NoService, PagePlayer):
-    """For renders without a service: plays only sources by address."""
+    """For renders without a service: plays only sources by URL."""
 
     play = PagePlayer.play
 
 
-# A header has the form of a segment, too, so it comes first.
+# The path of an init segment also matches that of a segment, so it comes first.
 _ROUTES: Final[PageRoutes[Callable[..., Resource]]] = PageRoutes(
     (r"transcode/manifest\.json", PagePlayer.manifest),
     (r"transcode/*/init\.*", PagePlayer.init),

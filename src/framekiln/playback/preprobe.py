@@ -1,6 +1,7 @@
 """Probes uploaded videos when they become ready, so that the first manifest need not wait.
 
-Only workers use it: files know nothing of players. A missed file is probed for its first player.
+Only workers use it: `files` does not know about playback. A missed file is probed when it is first
+played.
 """
 
 from dataclasses import dataclass
@@ -20,11 +21,11 @@ class ProbeWhenReady:
     playback: Playback
 
     async def __call__(self, job: JobContext) -> None:
-        """Do the job; what it raises is raised."""
+        """Run the job and let its errors pass."""
         await self.handle(job)
         owner, file_id = (UUID(job.args[key]) for key in ("organization_id", "file_id"))
         try:
             await self.playback.preprobe(OrganizationId(owner), FileId(file_id))
         except FramekilnError:
-            # It is not ready after all, or gone: nobody is told so by us.
+            # The file is not ready after all, or was deleted: this is not an error here.
             return

@@ -21,7 +21,7 @@ class _BackgroundWork:
 
 
 class PriorityGate:
-    """For one event loop; work is identified by name."""
+    """Priorities for one event loop; work is identified by name."""
 
     def __init__(self) -> None:
         self._awaited = 0
@@ -29,7 +29,7 @@ class PriorityGate:
 
     @contextmanager
     def requested(self) -> Iterator[None]:
-        """Do in the block what somebody waits for."""
+        """Run the block as requested work."""
         self._count(1)
         try:
             yield
@@ -38,7 +38,7 @@ class PriorityGate:
 
     @asynccontextmanager
     async def background(self, work: str) -> AsyncIterator[PauseSwitch]:
-        """Do in the block what nobody waits for; the brake is to be on whatever takes long."""
+        """Run the block as background work; apply the switch to everything that takes long."""
         mine = _BackgroundWork()
         self._ahead[work] = mine
         self._settle()
@@ -53,7 +53,7 @@ class PriorityGate:
 
     @asynccontextmanager
     async def admit(self, work: str, *, is_ahead: bool) -> AsyncIterator[PauseSwitch]:
-        """Do in the block what somebody waits for, or nobody."""
+        """Run the block as requested or background work."""
         if is_ahead:
             async with self.background(work) as brake:
                 yield brake
@@ -62,7 +62,7 @@ class PriorityGate:
                 yield PauseSwitch()
 
     def promote(self, work: str) -> bool:
-        """Tell whether this is being made ahead; if so it is waited for from now on."""
+        """Return whether this is running in the background; if so, it becomes requested work."""
         found = self._ahead.get(work)
         if found is None:
             return False

@@ -1,4 +1,4 @@
-"""Parses the names of init segments and segments in addresses. Pure."""
+"""Parses the names of init segments and segments in URLs. Pure."""
 
 from typing import Final
 
@@ -8,12 +8,12 @@ from framekiln.playback.model import SegmentName
 
 SEGMENT_TYPE: Final = "video/iso.segment"
 SELF_CONTAINED_TYPE: Final = "video/mp4"
-# All of them are MP4; some clients insist on an ending.
+# All of them are MP4; some clients require a certain extension.
 EXTENSIONS: Final = ("m4s", "mp4", "webm")
 
 
 def find_init(outline: Outline, rendition_id: str, extension: str) -> bytes:
-    """Return the header of a rendition."""
+    """Return the init segment of a rendition."""
     found = outline.find(rendition_id)
     if found is None or extension not in EXTENSIONS:
         offered = ", ".join(each.id for each in outline.renditions)
@@ -22,7 +22,7 @@ def find_init(outline: Outline, rendition_id: str, extension: str) -> bytes:
 
 
 def find_rendition(outline: Outline, rendition_id: str) -> Rendition:
-    """Return a rendition by its name."""
+    """Return a rendition by its id."""
     found = outline.find(rendition_id)
     if found is None:
         offered = ", ".join(each.id for each in outline.renditions)
@@ -40,12 +40,12 @@ def check_segment(rendition: Rendition, name: SegmentName) -> None:
 
 
 def parse_segment_name(rendition_id: str, number: str, extension: str) -> SegmentName:
-    """Return which segment is asked for; whether there is one is known to `Playback.segment`."""
+    """Return the requested segment; `Playback.segment` checks whether it exists."""
     if not (number.isascii() and number.isdigit()) or extension not in EXTENSIONS:
         raise PlaybackSegmentNotFound("Media segment not found: segments are numbered from 1")
     return SegmentName(rendition_id, int(number[:9]))
 
 
 def is_self_contained(extension: str) -> bool:
-    """Tell whether segments with this ending come with their header, playable by themselves."""
+    """Return whether segments with this extension include their init segment."""
     return extension == "mp4"

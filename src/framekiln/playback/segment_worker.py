@@ -40,7 +40,7 @@ class SegmentWorker:
     async def run_task(
         self, task: SourceTask, *, brake: PauseSwitch
     ) -> AsyncIterator[tuple[dict[str, Any], Path]]:
-        """Have a task done; yield its answer and the folder with what it wrote, for the block."""
+        """Run a task; yield its result and its output folder, which lasts as long as the block."""
         with tempfile.TemporaryDirectory(dir=self.sandbox.room.work) as folder:
             order = ConfinedOrder(task.name, task.args, task.limits, Path(folder), task.sources)
             answer = await run_warm(self.sandbox, order, brake=brake)
@@ -49,7 +49,7 @@ class SegmentWorker:
 
 @asynccontextmanager
 async def open_segment_worker(blobs: BlobStore) -> AsyncIterator[SegmentWorker]:
-    """Keep everything at hand; it goes away with the worker."""
+    """Open all resources; they are freed with the worker."""
     with open_sandbox_folders() as room:
         async with open_warm_sandbox(room, [TASKS_MODULE]) as warm:
             yield SegmentWorker(SourceFiles(blobs, room.sources), warm)

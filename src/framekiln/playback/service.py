@@ -44,7 +44,7 @@ _REMOVED_AT_A_TIME: Final = 100
 
 
 class Playback:
-    """Sources by their address, and their segments by name."""
+    """Sources by URL, and their segments by name."""
 
     def __init__(  # noqa: PLR0913 - each is one thing it needs
         self,
@@ -71,7 +71,7 @@ class Playback:
     async def open(
         self, organization_id: OrganizationId, url: str
     ) -> tuple[PlaybackSource, Outline]:
-        """Return what `url` is offered as; the first time, a worker looks at it."""
+        """Return the source of `url` and its renditions; the first time, a worker probes it."""
         source = await self._sources.find_or_add(organization_id, url)
         if source.outline is None:
             source = await wait_until_made(
@@ -85,15 +85,15 @@ class Playback:
         return source, source.outline
 
     async def preprobe(self, organization_id: OrganizationId, file_id: FileId) -> None:
-        """Have a file looked at that somebody may play, after all that somebody waits for."""
+        """Queue the probe of a file that may be played, with the lowest priority."""
         await self._sources.find_or_add(organization_id, address_of(file_id), is_ahead=True)
 
     async def segment(self, source: PlaybackSource, name: SegmentName) -> str:
-        """Return the blob key of a segment; it is made if nobody has done so before."""
+        """Return the blob key of a segment; it is made if it does not exist."""
         assert source.outline is not None
         check_segment(find_rendition(source.outline, name.rendition_id), name)
         missing = await self._missing(source, name)
-        # All at once, so that whoever waits has nothing to wait for afterwards.
+        # All at once, so that the next requests need not wait.
         await self._request_segments(source, name, missing)
         if name.number in missing:
             await wait_until_made(
@@ -105,9 +105,9 @@ class Playback:
         return segment_key(source, name)
 
     async def prepare_start(self, source: PlaybackSource, outline: Outline) -> None:
-        """Have those first segments made that cost little and will be asked for.
+        """Queue the first segments that are cheap and will be requested.
 
-        Pictures that are encoded are left until a player says in which size it wants them.
+        Encoded video is not made until a player requests a size.
         """
         for rendition in (outline.renditions[0], outline.audio_rendition):
             if rendition is not None and (rendition.is_copy or rendition.id == AUDIO):
@@ -117,7 +117,9 @@ class Playback:
                 )
 
     async def remove_unused(self) -> int:
-        """Remove what was made of sources that are gone or that nobody plays; return how many."""
+        """Remove everything made from sources that are deleted or unused; return the number of
+        sources.
+        """
         now = self._clock.now()
         async with self._database.connection() as connection:
             unused = await store.list_unused(
@@ -133,7 +135,7 @@ class Playback:
         gone = [source for source in unchecked if not await self._has_tracks(source)]
         removed = {source.id: source for source in (*unused, *gone)}
         for source in removed.values():
-            # The bytes first: if we die in between, the next round does it again.
+            # Delete the blobs first: after a crash in between, the next run repeats it.
             await self._blobs.delete_prefix(source_prefix(source.organization_id, source.id))
             async with self._database.transaction() as connection:
                 await store.delete(connection, source.id)
@@ -142,9 +144,9 @@ class Playback:
     async def _missing(
         self, source: PlaybackSource, name: SegmentName, *, ahead: int = SEGMENTS_AHEAD
     ) -> list[int]:
-        """Return which are not there, of a segment and those after it; raise if it cannot be made.
+        """Return the missing ones of a segment and those after it; raise if it cannot be made.
 
-        What could not be made before it was asked for is left until somebody asks.
+        A segment that failed as background work is not retried until it is requested.
         """
         assert source.outline is not None
         rendition = find_rendition(source.outline, name.rendition_id)
@@ -161,7 +163,7 @@ class Playback:
     async def _request_segments(
         self, source: PlaybackSource, name: SegmentName, missing: list[int]
     ) -> None:
-        """Ask the workers for the segment, and for those after it, as far as they are missing."""
+        """Queue the segment and those after it, as far as they are missing."""
         if not missing:
             return
         async with self._database.transaction() as connection:
@@ -171,7 +173,7 @@ class Playback:
                 await self._jobs.defer(connection, job)
 
     async def _is_made(self, source: PlaybackSource, name: SegmentName) -> bool | None:
-        """Return True or None; raise why a segment could not be made a moment ago."""
+        """Return True or None; raise the error if the segment failed a moment ago."""
         async with self._database.connection() as connection:
             made = await store.find_segments(
                 connection, source.id, name.rendition_id, [name.number]
@@ -179,7 +181,7 @@ class Playback:
         return self._is_good(made[0]) or None if made else None
 
     def _is_good(self, made: MadeSegment) -> bool:
-        """Tell whether a segment is there; raise why it could not be made a moment ago."""
+        """Return whether a segment exists; raise the error if it failed a moment ago."""
         if made.failure is None:
             return True
         if self._clock.now() - made.made_at < FAILURES_LAST:
@@ -194,7 +196,7 @@ class Playback:
 
 
 _RETRY_AFTER_S: Final = 2
-# A lost notification costs this much.
+# The delay after a lost notification.
 _LOOK_EVERY_S: Final = 2.0
 
 Found = TypeVar("Found")
@@ -207,7 +209,7 @@ async def wait_until_made(
     *,
     within_s: float,
 ) -> Found:
-    """Return what `look` finds, as soon as it does, or raise `MediaNotReady`."""
+    """Return the result of `look` as soon as there is one, or raise `MediaNotReady`."""
     give_up_at = time.monotonic() + within_s
     async with notifications.follow(topic(source_id)) as follower:
         while (found := await look()) is None:

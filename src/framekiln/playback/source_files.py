@@ -29,7 +29,7 @@ class _Kept:
 
 
 class SourceFiles:
-    """Caches them in its own folder."""
+    """Caches sources in its own folder."""
 
     def __init__(self, blobs: BlobStore, folder: Path, *, most_bytes: int = MOST_BYTES) -> None:
         self._blobs = blobs
@@ -39,7 +39,7 @@ class SourceFiles:
 
     @asynccontextmanager
     async def local(self, key: str) -> AsyncIterator[Path]:
-        """Give the path of a blob's content, which stays during the block; only to be read."""
+        """Yield the path of a blob's content, which is read-only and stays during the block."""
         kept = self._kept.setdefault(key, _Kept(self._folder / uuid4().hex))
         self._kept.move_to_end(key)
         kept.users += 1
@@ -57,7 +57,7 @@ class SourceFiles:
         kept.size_bytes = kept.path.stat().st_size
 
     def _make_room(self) -> None:
-        """Remove what was used longest ago, until the rest fits."""
+        """Remove the least recently used sources until the rest fits."""
         total = sum(kept.size_bytes for kept in self._kept.values())
         for key, kept in list(self._kept.items()):
             if kept.users or (total <= self._most_bytes and kept.size_bytes):

@@ -1,4 +1,4 @@
-"""Finds the source of an address, or adds it and has it probed."""
+"""Finds the source of a URL, or adds it and queues its probe."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -22,13 +22,13 @@ from framekiln.renders.model import Render
 from framekiln.renders.output import container_of
 from framekiln.renders.service import Renders
 
-# A player that asks again at once gets the same answer; one that waits, a new try.
+# A player that retries at once gets the same error; later, a new attempt.
 FAILURES_LAST: Final = timedelta(seconds=10)
 _TOUCH_EVERY: Final = timedelta(minutes=5)
 
 
 class PlaybackSources:
-    """The sources of all organizations, by address."""
+    """The sources of all organizations, by URL."""
 
     def __init__(
         self, database: Database, *, files: Files, renders: Renders, jobs: JobQueue, clock: Clock
@@ -42,7 +42,7 @@ class PlaybackSources:
     async def find_or_add(
         self, organization_id: OrganizationId, url: str, *, is_ahead: bool = False
     ) -> PlaybackSource:
-        """Return the source behind `url`, which a worker looks at if nobody has done so."""
+        """Return the source of `url`; a worker probes it if none has done so."""
         ours = await self._own_source(organization_id, url)
         address = ours.address if ours else url
         now = self._clock.now()
@@ -63,7 +63,7 @@ class PlaybackSources:
         return found
 
     async def probed(self, source_id: SourceId) -> PlaybackSource | None:
-        """Return a source that is ready, None as long as it is not; raise why it never will be."""
+        """Return a source that is ready, or None while it is not; raise the error if it failed."""
         async with self._database.connection() as connection:
             source = await store.find(connection, source_id)
         if source is None or source.status is SourceStatus.LOOKING:
@@ -73,7 +73,7 @@ class PlaybackSources:
         return source
 
     async def note_use(self, source: PlaybackSource) -> None:
-        """Keep what was made of a source for another while."""
+        """Note that a source is in use, so that its segments are kept."""
         now = self._clock.now()
         if now - source.used_at <= _TOUCH_EVERY:
             return
@@ -81,7 +81,7 @@ class PlaybackSources:
             await store.touch(connection, source.id, now=now)
 
     async def _own_source(self, organization_id: OrganizationId, url: str) -> "_OwnSource | None":
-        """Return what of ours an address names; None if it is to be fetched from the web."""
+        """Return our own source that a URL names; None if it must be fetched from the web."""
         file_id, render_id = file_id_in(url), render_id_in(url)
         if file_id is not None:
             return await self._file(organization_id, file_id)
@@ -112,7 +112,7 @@ class PlaybackSources:
                 f"url: file {file.id} is of type {file.type}; only videos can be played",
                 field="url",
             )
-        # A file whose content was replaced is another source.
+        # A file with replaced content is a different source.
         return _OwnSource(f"file-id:{file.id}@{file.completed_at}", file)
 
     async def _tracks_of(self, content: File | Render) -> SourceTracks:
@@ -133,7 +133,7 @@ class PlaybackSources:
 
 @dataclass(frozen=True)
 class _OwnSource:
-    """A file or a render that is played, and the address that it has as a source."""
+    """A file or a render, and its address as a source."""
 
     address: str
     content: File | Render

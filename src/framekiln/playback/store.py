@@ -1,4 +1,4 @@
-"""The SQL of playback: sources, and which of their segments are made."""
+"""The SQL of playback: sources, and their segments."""
 
 import hashlib
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from framekiln.playback.model import (
 async def find_newest(
     connection: Connection, organization_id: OrganizationId, address: str, *, now: datetime
 ) -> PlaybackSource | None:
-    """Return the newest source of an address that has not expired, whatever its state."""
+    """Return the newest source of an address that has not expired, in any status."""
     cursor = await connection.execute(
         """
         SELECT * FROM playback_source
@@ -48,7 +48,7 @@ async def find(connection: Connection, source_id: SourceId) -> PlaybackSource | 
 async def lock_address(
     connection: Connection, organization_id: OrganizationId, address: str
 ) -> None:
-    """Let one transaction at a time add a source of this address."""
+    """Lock an address, so that only one transaction at a time adds a source for it."""
     await connection.execute(
         "SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))",
         (f"playback:{organization_id}:{address}",),
@@ -56,7 +56,7 @@ async def lock_address(
 
 
 async def insert(connection: Connection, source: PlaybackSource) -> None:
-    """Add a source that is to be looked at."""
+    """Insert a source that is to be probed."""
     await connection.execute(
         """
         INSERT INTO playback_source (id, organization_id, address, address_sha256, status,
@@ -89,7 +89,7 @@ async def set_ready(
     expires_at: datetime | None,
     now: datetime,
 ) -> bool:
-    """Record what a source is; False if it is not waited for any more."""
+    """Record the outline of a source; return False if it is no longer awaited."""
     cursor = await connection.execute(
         """
         UPDATE playback_source SET status = 'ready', outline = %s, pictures_key = %s,
@@ -131,7 +131,7 @@ async def touch(connection: Connection, source_id: SourceId, *, now: datetime) -
 async def find_segments(
     connection: Connection, source_id: SourceId, rendition_id: str, numbers: Sequence[int]
 ) -> list[MadeSegment]:
-    """Return those of the segments that somebody has made, or failed to."""
+    """Return the existing records of the segments, made or failed."""
     cursor = await connection.execute(
         """
         SELECT number, made_at, failure FROM playback_segment
@@ -150,7 +150,7 @@ async def put_segment(
     failure: Mapping[str, Any] | None,
     now: datetime,
 ) -> None:
-    """Record that a segment is stored, or why not; what is stored stays."""
+    """Record that a segment is stored, or its error; a stored segment stays."""
     await connection.execute(
         """
         INSERT INTO playback_segment (source_id, rendition, number, made_at, failure)
@@ -172,7 +172,7 @@ async def put_segment(
 async def list_unused(
     connection: Connection, *, unused_since: datetime, expired_before: datetime, limit: int
 ) -> list[PlaybackSource]:
-    """Return sources that nobody has played for long, or whose bytes have expired."""
+    """Return sources that have not been played for long, or whose content has expired."""
     cursor = await connection.execute(
         """
         SELECT * FROM playback_source WHERE used_at < %s OR expires_at < %s
@@ -186,7 +186,7 @@ async def list_unused(
 async def take_unchecked(
     connection: Connection, *, checked_before: datetime, now: datetime, limit: int
 ) -> list[PlaybackSource]:
-    """Return ready sources whose tracks nobody has looked for lately, and note that we do."""
+    """Return ready sources whose tracks were not checked lately, and mark them as checked."""
     cursor = await connection.execute(
         """
         UPDATE playback_source SET checked_at = %s WHERE id IN (
@@ -200,7 +200,7 @@ async def take_unchecked(
 
 
 async def delete(connection: Connection, source_id: SourceId) -> None:
-    """Forget a source and its segments."""
+    """Delete a source and its segments."""
     await connection.execute("DELETE FROM playback_source WHERE id = %s", (source_id,))
 
 

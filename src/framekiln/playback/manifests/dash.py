@@ -56,7 +56,7 @@ def _representation(rendition: Rendition, links: ManifestLinks) -> str:
             ' schemeIdUri="urn:mpeg:dash:23003:3:audio_channel_configuration:2011"'
             f' value="{rendition.channels}"/>'
         )
-    # `$` begins a placeholder; the query has none, since it is percent-encoded.
+    # `$` starts a placeholder; the query contains none, because it is percent-encoded.
     init = quoteattr(links.from_manifest(rendition.id, "init.m4s"))
     media = quoteattr(links.from_manifest(rendition.id, "$Number$.m4s"))
     return (
@@ -69,7 +69,7 @@ def _representation(rendition: Rendition, links: ManifestLinks) -> str:
 
 
 def _timeline(rendition: Rendition) -> str:
-    """Return the durations, equal ones in a row counted."""
+    """Return the durations, with runs of equal ones combined."""
     entries = []
     start = ' t="0"'
     for ticks, run in groupby(rendition.durations_ticks):

@@ -15,9 +15,9 @@ PLAYLIST = "playlist.m3u8"
 
 
 def multivariant_playlist(outline: Outline, links: ManifestLinks) -> str:
-    """Return the playlist that players begin with.
+    """Return the multivariant playlist.
 
-    The rendition for scrubbing is left out: a slow line would make players choose it.
+    The scrub rendition is left out: players on a slow connection would choose it.
     """
     pictures = [each for each in outline.video_renditions if each.id != SCRUB]
     sound = outline.audio_rendition
@@ -33,7 +33,7 @@ def multivariant_playlist(outline: Outline, links: ManifestLinks) -> str:
 
 
 def media_playlist(rendition: Rendition, links: ManifestLinks) -> str:
-    """Return the list of a rendition's segments."""
+    """Return the media playlist of a rendition."""
     durations_s = [rendition.seconds(ticks) for ticks in rendition.durations_ticks]
     return segment_playlist(
         [

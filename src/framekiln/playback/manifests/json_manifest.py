@@ -1,4 +1,4 @@
-"""The JSON manifest, for players that ask for it: durations, and templates of addresses."""
+"""The JSON manifest, for players that request it: durations, and URL templates."""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -13,7 +13,7 @@ _LATENCY_MS: Final = 1000
 
 
 def json_manifest(outline: Outline, links: ManifestLinks, *, public_url: str) -> dict[str, Any]:
-    """Return the manifest; the main rendition is the first of the video ones."""
+    """Return the manifest; the main rendition is the first video rendition."""
     main = outline.renditions[0]
     scrub = outline.find(SCRUB)
     return {
@@ -61,7 +61,7 @@ def _sound(rendition: Rendition) -> dict[str, Any]:
 
 
 def _common(rendition: Rendition, container: str) -> dict[str, Any]:
-    # From the bounds, so that a player that adds durations up does not drift.
+    # Computed from the bounds, so that a player that adds durations does not drift.
     bounds_ms = [_ms(rendition.seconds(bound)) for bound in rendition.bounds]
     return {
         "id": rendition.id,
@@ -76,7 +76,7 @@ def _common(rendition: Rendition, container: str) -> dict[str, Any]:
 
 
 def _profile_and_level(codecs: str) -> tuple[str, str]:
-    """Return both as people write them, from `avc1.PPCCLL`."""
+    """Return both in their usual notation, from `avc1.PPCCLL`."""
     numbers = bytes.fromhex(codecs.partition(".")[2])
     names = {66: "Baseline", 77: "Main", 100: "High"}
     return names.get(numbers[0], str(numbers[0])), f"{numbers[2] // 10}.{numbers[2] % 10}"

@@ -1,9 +1,8 @@
-"""The addresses inside manifests. Pure.
+"""The URLs inside manifests. Pure.
 
-Every address repeats the query of the manifest: the source, so that one token is valid for all
-addresses, and the media token, for players that cannot send headers. Playlists have relative
-addresses, which work behind any proxy. The JSON manifest has absolute ones, because its reader has
-no base.
+Every URL repeats the query of the manifest: the source, so that one token is valid for all URLs,
+and the media token, for players that cannot send headers. Playlists have relative URLs, which work
+behind any proxy. The JSON manifest has absolute ones, because its reader has no base URL.
 """
 
 from dataclasses import dataclass
@@ -14,27 +13,27 @@ ROUTE = "/api/v1/transcode"
 
 @dataclass(frozen=True)
 class ManifestLinks:
-    """Addresses for one source, as seen from the manifest."""
+    """URLs for one source, relative to the manifest."""
 
     url: str
     media_token: str | None = None
 
     @property
     def query(self) -> str:
-        """What stands behind the question mark."""
+        """The part after the question mark."""
         pairs = [("url", self.url)]
         if self.media_token:
             pairs.append(("media_token", self.media_token))
         return urlencode(pairs, quote_via=quote, safe="")
 
     def in_rendition(self, name: str) -> str:
-        """Return a relative address, seen from a playlist of the same rendition."""
+        """Return a URL relative to a playlist of the same rendition."""
         return f"{name}?{self.query}"
 
     def from_manifest(self, rendition_id: str, name: str) -> str:
-        """Return a relative address, seen from a manifest of the whole source."""
+        """Return a URL relative to a manifest of the whole source."""
         return f"{rendition_id}/{name}?{self.query}"
 
     def absolute(self, public_url: str, path: str) -> str:
-        """Return an absolute address; braces in `path` are kept."""
+        """Return an absolute URL; braces in `path` are kept."""
         return f"{public_url}{ROUTE}/{path}?{self.query}"
