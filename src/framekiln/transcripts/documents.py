@@ -9,12 +9,12 @@ from framekiln.speech.model import Transcript
 from framekiln.storage.blob_store import BlobStore
 from framekiln.transcripts.model import Transcription, TranscriptionStatus
 
-# In the record of a file it is spelled in another way, as its readers know it (spec 2.9).
+# The record of a file spells it differently (spec 2.9).
 _COMPLETED: Final = "completed"
 
 
 def transcription_document(transcription: Transcription) -> dict[str, Any]:
-    """Return all that is known."""
+    """Return the transcription as JSON."""
     failure = transcription.failure
     completed_at, failed_at = transcription.completed_at, transcription.failed_at
     return {
@@ -35,14 +35,14 @@ def transcription_document(transcription: Transcription) -> dict[str, Any]:
 
 
 def transcription_document_for_file(transcription: Transcription) -> dict[str, Any]:
-    """Return the same, but that `complete` is called `completed`."""
+    """Return the same, but with `completed` instead of `complete`."""
     is_complete = transcription.status is TranscriptionStatus.COMPLETE
     status = _COMPLETED if is_complete else str(transcription.status)
     return {**transcription_document(transcription), "status": status}
 
 
 def page_captions(transcript: Transcript) -> dict[str, Any]:
-    """Return `segments` and `word_segments`, what is spoken, who heard it, and that it is all."""
+    """Return `segments` and `word_segments`, the language, the engine, and that it is complete."""
     return {
         **to_page_captions(transcript),
         "language": transcript.language,
@@ -52,5 +52,5 @@ def page_captions(transcript: Transcript) -> dict[str, Any]:
 
 
 async def read_transcript(blobs: BlobStore, key: str) -> Transcript:
-    """Return what was kept under a key."""
+    """Return the transcript stored under a key."""
     return from_document(json.loads(await blobs.get(key)))

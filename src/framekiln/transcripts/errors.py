@@ -16,7 +16,7 @@ class TranscriptionNotComplete(Conflict):
 
 
 class NoAudioTrack(InvalidInput):
-    """The file has no sound."""
+    """The file has no audio."""
 
     code = "no_audio_track"
 

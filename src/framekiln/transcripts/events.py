@@ -6,7 +6,7 @@ from framekiln.kit.clock import iso
 from framekiln.transcripts.model import Transcription, TranscriptionStatus
 from framekiln.webhooks.model import Event
 
-# Preparing the sound is nobody's business.
+# Preparation sends no event.
 _TOPICS: Final = {
     TranscriptionStatus.CREATED: "transcription.created",
     TranscriptionStatus.TRANSCRIBING: "transcription.transcribing",
@@ -16,7 +16,7 @@ _TOPICS: Final = {
 
 
 def event_of(transcription: Transcription) -> Event:
-    """Return the event that it has come to the state it is in."""
+    """Return the event for the current status."""
     return Event(
         organization_id=transcription.organization_id,
         api_key_id=transcription.api_key_id,

@@ -1,7 +1,7 @@
-"""Job handlers of transcriptions: prepare the sound, transcribe each slice, join the results.
+"""Job handlers of transcriptions: prepare the audio, transcribe each slice, join the results.
 
-The sound is decoded once, in a confined child, and its language detected. It is stored as one blob
-of raw samples until the end: each slice reads its own bytes, so that nothing is decoded twice.
+The audio is decoded once, in a confined child process, and its language detected. It is stored as
+one blob of raw samples until the end: each slice reads its own bytes, so nothing is decoded twice.
 """
 
 from contextlib import AbstractAsyncContextManager
@@ -43,7 +43,8 @@ _LIMITS: Final = ResourceLimits(
     file_bytes=(LONGEST_S + 60) * SAMPLE_HZ * SAMPLE_BYTES,
     wall_s=3600,
 )
-# The language is that of the first words; ten minutes without any, and each slice finds its own.
+# The language is that of the first speech; after ten minutes without any, each slice detects its
+# own.
 _LISTEN_MS: Final = 120_000
 _LISTEN_AT_MOST_MS: Final = 600_000
 
@@ -58,7 +59,7 @@ class PrepareAudio:
     recognizer: Recognizer
 
     async def __call__(self, job: JobContext) -> None:
-        """Make the sound ready to be heard, and have its slices heard."""
+        """Decode the audio and queue its slices."""
         named = TranscriptionRef.of(job)
         async with fail_transcription_on_last_attempt(self.work, self.blobs, job):
             taken = await self.work.take_audio(named.transcription_id)
@@ -76,11 +77,11 @@ class PrepareAudio:
             await self.blobs.delete(key)
 
     async def _decode(self, transcription: Transcription, place: Workplace) -> int:
-        """Write the samples and return how long they are."""
+        """Write the samples and return their duration."""
         file = await self.files.get(transcription.organization_id, transcription.file_id)
         stream_index = 0
         if file.has_source:
-            # Its track may have been encoded anew, and sound different to a recognizer.
+            # The track file may have been re-encoded, which could change the result.
             await self.files.fetch_source(file, place.source)
             stream_index = transcription.track_id - 1
         else:
@@ -97,7 +98,7 @@ class PrepareAudio:
     async def _language(
         self, transcription: Transcription, path: Path, whole_ms: int
     ) -> str | None:
-        """Return the language that was asked for or set, else the one that is spoken first."""
+        """Return the requested or configured language, otherwise the first one spoken."""
         chosen = transcription.asked_language or self.recognizer.settings.language
         if chosen is not None:
             return await self.recognizer.check_language(chosen)
@@ -118,7 +119,7 @@ class TranscriptionRef:
 
     @classmethod
     def of(cls, job: JobContext) -> "TranscriptionRef":
-        """Read the arguments of a job."""
+        """Parse the arguments of a job."""
         return cls(
             TranscriptionId(UUID(job.args["transcription_id"])),
             OrganizationId(UUID(job.args["organization_id"])),
@@ -127,14 +128,14 @@ class TranscriptionRef:
 
     @property
     def prefix(self) -> str:
-        """Where everything of it is kept."""
+        """The key prefix of its blobs."""
         return transcription_prefix(self.organization_id, self.file_id, self.transcription_id)
 
 
 def fail_transcription_on_last_attempt(
     work: TranscriptWorker, blobs: BlobStore, job: JobContext
 ) -> AbstractAsyncContextManager[None]:
-    """Fail it when its job fails for good; while the queue tries again it goes on."""
+    """Mark it failed when its job fails for good, but not while the queue still retries."""
     named = TranscriptionRef.of(job)
 
     async def fail(failure: Failure) -> None:
@@ -153,7 +154,7 @@ class TranscribeSlice:
     recognizer: Recognizer
 
     async def __call__(self, job: JobContext) -> None:
-        """Write down what is said in a slice."""
+        """Transcribe a slice."""
         named = TranscriptionRef.of(job)
         async with fail_transcription_on_last_attempt(self.work, self.blobs, job):
             taken = await self.work.take_slice(named.transcription_id, int(job.args["number"]))
@@ -180,7 +181,7 @@ class JoinTranscript:
     blobs: BlobStore
 
     async def __call__(self, job: JobContext) -> None:
-        """Make one transcript of all slices, record it, and clear the parts away."""
+        """Join the transcripts of all slices, record the result, and delete the parts."""
         named = TranscriptionRef.of(job)
         async with fail_transcription_on_last_attempt(self.work, self.blobs, job):
             found = await self.work.finished_slices(named.transcription_id)
@@ -195,12 +196,12 @@ class JoinTranscript:
             ):
                 await self.blobs.delete_prefix(parts_prefix(transcription))
             elif not await self.work.is_complete(transcription.id):
-                # Deleted with its file, or failed, and we have stored something since.
+                # Deleted with its file, or failed, and blobs have been stored since.
                 await self.blobs.delete_prefix(named.prefix)
 
 
 def slice_of(transcription: Transcription, number: int) -> SpeechSlice:
-    """Return a slice of the sound, with the margins that hearing it needs."""
+    """Return a slice of the audio with its margins."""
     start_ms = number * transcription.work_slice_ms
     return slice_with_margins(
         start_ms, start_ms + transcription.work_slice_ms, duration_ms=transcription.duration_ms

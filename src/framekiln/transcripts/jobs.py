@@ -1,4 +1,4 @@
-"""The jobs of a transcription: prepare its sound, transcribe each slice, join the results.
+"""The jobs of a transcription: prepare its audio, transcribe each slice, join the results.
 
 The number of a slice is its priority: a long recording does not delay a short clip, because the
 first slices of all transcriptions come before the later ones of any.
@@ -14,17 +14,17 @@ TRANSCRIBE_SLICE: Final = "transcript.slice"
 JOIN: Final = "transcript.join"
 SPEECH_QUEUE: Final = "speech"
 
-# What ends one comes before what begins another.
+# Finish one transcription before starting another.
 _JOIN_PRIORITY: Final = 10
 
 
 def prepare_job(transcription: Transcription) -> NewJob:
-    """Return the job that decodes the sound and cuts it into slices."""
+    """Return the job that decodes the audio and cuts it into slices."""
     return NewJob(kind=PREPARE, args=_args(transcription), queue=SPEECH_QUEUE)
 
 
 def slice_job(transcription: Transcription, number: int) -> NewJob:
-    """Return the job that hears one slice."""
+    """Return the job that transcribes one slice."""
     return NewJob(
         kind=TRANSCRIBE_SLICE,
         args={**_args(transcription), "number": number},
@@ -34,7 +34,7 @@ def slice_job(transcription: Transcription, number: int) -> NewJob:
 
 
 def join_job(transcription: Transcription) -> NewJob:
-    """Return the job that makes one transcript of all slices."""
+    """Return the job that joins the transcripts of all slices."""
     return NewJob(kind=JOIN, args=_args(transcription), queue=SPEECH_QUEUE, priority=_JOIN_PRIORITY)
 
 

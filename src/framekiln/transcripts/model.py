@@ -12,9 +12,9 @@ from framekiln.kit.ids import ApiKeyId, FileId, OrganizationId, TranscriptionId,
 from framekiln.transcripts.errors import TranscriptionNotFound
 
 WORK_SLICE_MS: Final = 22_000
-"""How much sound one job hears, and how long a fragment is: what the recognizer takes at once.
+"""Duration of the audio of one job and of a fragment: what the recognizer takes at once.
 
-The recognizer's own number, written again: this module must not load it.
+It repeats the recognizer's own number, because this module must not load it.
 """
 
 
@@ -29,12 +29,13 @@ class TranscriptionStatus(StrEnum):
 
     @property
     def is_terminal(self) -> bool:
-        """Whether nothing more will happen to it."""
+        """Whether the status is final."""
         return self in (TranscriptionStatus.COMPLETE, TranscriptionStatus.FAILED)
 
 
 _S = TranscriptionStatus
-# The one table of allowed changes. A worker prepares the sound (`pending`), then slices are heard.
+# The only table of allowed transitions. A worker prepares the audio (`pending`), then slices are
+# transcribed.
 CHANGES: dict[TranscriptionStatus, frozenset[TranscriptionStatus]] = {
     _S.CREATED: frozenset({_S.PENDING, _S.FAILED}),
     _S.PENDING: frozenset({_S.PENDING, _S.TRANSCRIBING, _S.COMPLETE, _S.FAILED}),
@@ -45,7 +46,7 @@ CHANGES: dict[TranscriptionStatus, frozenset[TranscriptionStatus]] = {
 
 
 def states_before(after: TranscriptionStatus) -> list[str]:
-    """Return the states from which `after` may be entered, for the guard of an update."""
+    """Return the statuses from which `after` may be entered, for the guard of an update."""
     return [str(state) for state, changes in CHANGES.items() if after in changes]
 
 
@@ -88,20 +89,20 @@ class Transcription:
     transcript_key: str | None
     failure: Failure | None
     engine: str | None
-    """What made it, such as `whisper-base`; None until it is complete."""
+    """The engine, such as `whisper-base`; None until it is complete."""
     warnings: tuple[str, ...]
-    """What its readers must know: that another engine made it than was wanted, and why."""
+    """Notes on quality: which fallback engine made it, and why."""
     created_at: datetime
     completed_at: datetime | None
     failed_at: datetime | None
 
     @property
     def slice_count(self) -> int:
-        """How many slices its sound has, once it was decoded."""
+        """Number of slices, once the audio is decoded."""
         return -(-self.duration_ms // self.work_slice_ms)
 
     def satisfies(self, language: str | None) -> bool:
-        """Tell whether whoever asks for this language, or for any, need not have it made anew."""
+        """Return whether it answers a request for this language, or for any."""
         if self.status is TranscriptionStatus.FAILED:
             return False
         return language is None or language in (self.asked_language, self.language)
@@ -126,46 +127,46 @@ class TranscriptionProgress:
 
 
 def topic(transcription: TranscriptionId) -> str:
-    """Return what followers of a transcription's progress listen for."""
+    """Return the notification topic for a transcription's progress."""
     return f"transcription:{transcription}"
 
 
 def transcription_prefix(
     organization: OrganizationId, file: FileId, transcription: TranscriptionId
 ) -> str:
-    """Return where everything of a transcription is kept: with its file, and it goes with it."""
+    """Return the key prefix of a transcription: below its file, so they are deleted together."""
     return f"{file_prefix(organization, file)}/transcriptions/{transcription}"
 
 
 def prefix_of(transcription: Transcription) -> str:
-    """Return where everything of this transcription is kept."""
+    """Return the key prefix of this transcription."""
     return transcription_prefix(
         transcription.organization_id, transcription.file_id, transcription.id
     )
 
 
 def samples_key(transcription: Transcription, *, fence: int) -> str:
-    """Return where the decoded sound is kept while slices need it."""
+    """Return the blob key of the decoded audio while slices need it."""
     return f"{parts_prefix(transcription)}/samples-{fence}.s16"
 
 
 def slice_key(transcription: Transcription, number: int, *, fence: int) -> str:
-    """Return where the transcript of a slice is kept until all are there."""
+    """Return the blob key of a slice's transcript until all are complete."""
     return f"{parts_prefix(transcription)}/slice-{number}-{fence}.json"
 
 
 def parts_prefix(transcription: Transcription) -> str:
-    """Return where everything is kept that goes when the transcription is complete."""
+    """Return the key prefix of everything that is deleted on completion."""
     return f"{prefix_of(transcription)}/parts"
 
 
 def transcript_key(transcription: Transcription) -> str:
-    """Return where the whole transcript is kept."""
+    """Return the blob key of the whole transcript."""
     return f"{prefix_of(transcription)}/transcript.json"
 
 
 def transcription_id_of(text: str) -> TranscriptionId:
-    """Return the transcription's id in an address."""
+    """Parse the transcription id in a URL."""
     found = parse_uuid(text)
     if found is None:
         raise TranscriptionNotFound(f"there is no transcription {text[:100]!r}: ids are UUIDs")
@@ -173,7 +174,7 @@ def transcription_id_of(text: str) -> TranscriptionId:
 
 
 def fragment_number_of(text: str) -> int:
-    """Return the number of a fragment in an address."""
+    """Parse the fragment number in a URL."""
     if not re.fullmatch(r"[0-9]{1,9}", text):
         raise TranscriptionNotFound(
             f"there is no fragment {text[:100]!r}: fragments are numbered from 0"

@@ -1,4 +1,4 @@
-"""The speech engine of this process: loaded when first needed, used by its own threads.
+"""The speech engine of this process: loaded on first use, with its own threads.
 
 The number of concurrent recognitions depends on the cores and the configured threads.
 """
@@ -31,21 +31,21 @@ class Recognizer:
         self._speech: Transcriber | None = None
 
     async def close(self) -> None:
-        """Wait for what is being heard; nothing else is begun."""
+        """Wait for running recognitions; start no others."""
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
 
     async def check_language(self, language: str) -> str:
-        """Return the engine's code for a language; raise if it has none."""
+        """Return the engine's code for a language; raise if it is unsupported."""
         return await self._run(lambda speech: speech.check_language(language))
 
     async def detect_language(self, samples: Samples) -> str | None:
-        """Return what is spoken; None if nobody speaks."""
+        """Return the spoken language; None if there is no speech."""
         return await self._run(lambda speech: speech.detect_language(samples))
 
     async def transcribe_slice(
         self, samples: Samples, part: SpeechSlice, language: str | None
     ) -> Transcript:
-        """Return what is said in one slice, with the times of the whole sound."""
+        """Return the transcript of one slice, with times relative to the whole audio."""
         return await self._run(lambda speech: speech.transcribe_slice(samples, part, language))
 
     async def _run(self, step: Callable[[Transcriber], Result]) -> Result:

@@ -1,4 +1,4 @@
-"""Decoded sound between jobs: raw samples in a blob, read in spans."""
+"""Decoded audio between jobs: raw samples in a blob, read in spans."""
 
 from pathlib import Path
 from typing import Final
@@ -15,18 +15,18 @@ _FULL_SCALE: Final = np.float32(32_768)
 
 
 def duration_ms(sample_count: int) -> int:
-    """Return how long so many samples are, in whole milliseconds."""
+    """Return the duration of this many samples, in whole milliseconds."""
     return sample_count // _PER_MS
 
 
 def read_local(path: Path, start_ms: int, end_ms: int) -> Samples:
-    """Return a stretch of sound from a file."""
+    """Return a span of audio from a file."""
     count, offset = (end_ms - start_ms) * _PER_MS, start_ms * _PER_MS * SAMPLE_BYTES
     return _as_floats(np.fromfile(path, "<i2", count=count, offset=offset))
 
 
 async def read_slice(blobs: BlobStore, key: str, part: SpeechSlice) -> Samples:
-    """Return the sound of a slice and of its margins."""
+    """Return the audio of a slice with its margins."""
     start, end = (ms * _PER_MS * SAMPLE_BYTES for ms in (part.first_ms, part.end_ms + part.tail_ms))
     read = bytearray()
     async for chunk in blobs.stream(key, start=start, end=end):

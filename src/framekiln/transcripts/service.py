@@ -64,10 +64,11 @@ class Transcripts:
         self._languages = languages
 
     async def start(self, caller: Caller, ask: TranscriptionRequest) -> tuple[Transcription, bool]:
-        """Have a track transcribed, or find where that stands; say whether it is new.
+        """Start the transcription of a track, or return the existing one; also return whether it is
+        new.
 
-        One that failed, or was made for another language than is asked for, is made anew. A
-        language that the speech engine does not know is refused here, before anybody listens.
+        A transcription that failed, or was made for another language, is made again. A language
+        that the speech engine does not support is refused here, before any work starts.
         """
         language = check_language(ask.language, self._languages) if ask.language else None
         organization_id = caller.organization.id
@@ -76,7 +77,7 @@ class Transcripts:
         tracks = await self._files.tracks(organization_id, file.id)
         track = choose_track(file.id, tracks, ask.track_id)
         async with self._database.transaction() as connection:
-            # Whoever else asks for the same waits here, and so does a deletion.
+            # Concurrent requests for the same file wait here, and so does a deletion.
             if await lock_file(connection, organization_id, file.id) is None:
                 raise file_not_found(file.id)
             found = await store.find_newest(
@@ -109,7 +110,9 @@ class Transcripts:
     async def newest(
         self, organization_id: OrganizationId, file_id: FileId, *, complete_first: bool = False
     ) -> Transcription:
-        """Return the newest transcription of a file; an older one that is complete may go first."""
+        """Return the newest transcription of a file; `complete_first` prefers an older complete
+        one.
+        """
         await self._files.get(organization_id, file_id)
         async with self._database.connection() as connection:
             found = await store.find_newest(
@@ -141,20 +144,20 @@ class Transcripts:
             )
 
     async def transcript(self, transcription: Transcription) -> Transcript:
-        """Return all that is said; raise while that is not known."""
+        """Return the whole transcript; raise if it is not complete."""
         await self._check_file(transcription)
         if transcription.transcript_key is None:
             raise _not_complete(transcription, "it has no text")
         return await read_transcript(self._blobs, transcription.transcript_key)
 
     async def fragment(self, transcription: Transcription, number: int) -> Transcript:
-        """Return what is said in slice `number`; it may be there long before the whole is."""
+        """Return the transcript of slice `number`, which may be available before the whole is."""
         start_ms = number * transcription.work_slice_ms
         heard = await self._around(transcription, number)
         return heard.between(start_ms, start_ms + transcription.work_slice_ms)
 
     async def for_file(self, organization_id: OrganizationId, file_id: FileId) -> Transcript:
-        """Return what is said in a file, or raise why that is not known."""
+        """Return the transcript of a file, or raise why there is none."""
         found = await self.newest(organization_id, file_id, complete_first=True)
         return await self.transcript(found)
 
@@ -164,7 +167,7 @@ class Transcripts:
         return json.dumps(page_captions(said)).encode()
 
     async def progress(self, transcription_id: TranscriptionId) -> TranscriptionProgress:
-        """Return how far a transcription is."""
+        """Return the progress of a transcription."""
         async with self._database.connection() as connection:
             progress = await store.find_progress(connection, transcription_id)
         if progress is None:
@@ -173,12 +176,12 @@ class Transcripts:
 
     @asynccontextmanager
     async def follow(self, transcription_id: TranscriptionId) -> AsyncIterator[Follower]:
-        """Be woken whenever a transcription's progress or state changes."""
+        """Yield a follower that wakes whenever a transcription's progress or status changes."""
         async with self._notifications.follow(topic(transcription_id)) as follower:
             yield follower
 
     async def _around(self, transcription: Transcription, number: int) -> Transcript:
-        """Return what is known of a slice and its neighbours: words may lie across a border."""
+        """Return the transcript of a slice and its neighbours, because words may cross a border."""
         if transcription.status is TranscriptionStatus.COMPLETE:
             return await self.transcript(transcription)
         await self._check_file(transcription)
@@ -191,13 +194,13 @@ class Transcripts:
         try:
             parts = [await read_transcript(self._blobs, key) for key in keys if key is not None]
         except BlobNotFound:
-            # It was completed just now, and the parts were cleared away.
+            # It was completed just now, and the parts were deleted.
             again = await self.get(transcription.organization_id, transcription.id)
             return await self.transcript(again)
         return join_slices(parts)
 
     async def _check_file(self, transcription: Transcription) -> None:
-        """Raise when the file has expired: what is said in it goes with it."""
+        """Raise if the file has expired, because its transcript expires with it."""
         file = await self._files.get(transcription.organization_id, transcription.file_id)
         self._files.check_readable(file)
 
@@ -221,7 +224,7 @@ def _not_complete(transcription: Transcription, so: str) -> TranscriptionNotComp
 
 
 def choose_track(file_id: FileId, tracks: Sequence[Track], wanted: int | None) -> Track:
-    """Return the track that was asked for, or the first sound; raise if that is no sound."""
+    """Return the requested track, or the first audio track; raise if it is not an audio track."""
     sounds = [track for track in tracks if track.type == "audio" and track.is_complete]
     if not sounds:
         raise NoAudioTrack(f"file {file_id} has no audio track to transcribe")

@@ -17,7 +17,7 @@ class TakenSpeechSlice:
 
 
 async def insert(connection: Connection, transcription_id: TranscriptionId, count: int) -> None:
-    """Add the slices of a sound that has just been decoded."""
+    """Insert the slices of newly decoded audio."""
     await connection.execute(
         """
         INSERT INTO transcription_slice (transcription_id, number)
@@ -30,7 +30,7 @@ async def insert(connection: Connection, transcription_id: TranscriptionId, coun
 async def take(
     connection: Connection, transcription_id: TranscriptionId, number: int
 ) -> int | None:
-    """Become the one worker of a slice that is not done; return our fence."""
+    """Take a slice that is not done, for one worker; return the fence."""
     cursor = await connection.execute(
         """
         UPDATE transcription_slice SET fence = fence + 1
@@ -43,9 +43,9 @@ async def take(
 
 
 async def finish(connection: Connection, taken: TakenSpeechSlice, *, blob_key: str) -> bool:
-    """Record a finished slice; False when another worker has it by now.
+    """Record a finished slice; return False if another worker has taken it since.
 
-    It may be recorded twice, when the answer to the first try was lost with the database.
+    It may be recorded twice, if the response to the first attempt was lost with the connection.
     """
     cursor = await connection.execute(
         """
@@ -70,7 +70,9 @@ async def keys(
     first: int = 0,
     last: int | None = None,
 ) -> list[str | None]:
-    """Return where the slices from `first` to `last` are, in order; None for one not done."""
+    """Return the blob keys of the slices from `first` to `last`, in order; None for one not
+    done.
+    """
     cursor = await connection.execute(
         """
         SELECT blob_key FROM transcription_slice
@@ -84,7 +86,7 @@ async def keys(
 
 
 async def count_unfinished(connection: Connection, transcription_id: TranscriptionId) -> int:
-    """Return how many slices are still to be heard."""
+    """Return the number of slices that are not done."""
     cursor = await connection.execute(
         """
         SELECT count(*) AS n FROM transcription_slice

@@ -27,7 +27,7 @@ async def insert(
     api_key_id: ApiKeyId | None,
     now: datetime,
 ) -> Transcription:
-    """Add a transcription in its first state."""
+    """Insert a transcription in its first status."""
     cursor = await connection.execute(
         """
         INSERT INTO transcription (id, organization_id, api_key_id, file_id, track_id, status,
@@ -122,7 +122,7 @@ async def list_newest(
 async def find_any(
     connection: Connection, transcription_id: TranscriptionId
 ) -> Transcription | None:
-    """Return a transcription, for its worker."""
+    """Return a transcription, for workers."""
     cursor = await connection.execute(
         "SELECT * FROM transcription WHERE id = %s", (transcription_id,)
     )
@@ -131,7 +131,7 @@ async def find_any(
 
 
 async def lock(connection: Connection, transcription_id: TranscriptionId) -> Transcription | None:
-    """Return a transcription and keep all others from changing it until the transaction ends."""
+    """Return a transcription and lock its row until the transaction ends."""
     cursor = await connection.execute(
         "SELECT * FROM transcription WHERE id = %s FOR UPDATE", (transcription_id,)
     )
@@ -140,7 +140,7 @@ async def lock(connection: Connection, transcription_id: TranscriptionId) -> Tra
 
 
 async def take(connection: Connection, transcription_id: TranscriptionId) -> int | None:
-    """Become the one worker that prepares the sound; return our fence."""
+    """Take the preparation of the audio, for one worker; return the fence."""
     cursor = await connection.execute(
         """
         UPDATE transcription SET fence = fence + 1, status = 'pending'
@@ -161,7 +161,7 @@ async def set_prepared(
     duration_ms: int,
     language: str | None,
 ) -> Transcription | None:
-    """Record the decoded sound; None when it is not ours to do so."""
+    """Record the decoded audio; return None if another worker has taken it since."""
     cursor = await connection.execute(
         """
         UPDATE transcription SET samples_key = %(samples_key)s, duration_ms = %(duration_ms)s,
@@ -184,7 +184,7 @@ async def set_prepared(
 async def set_transcribing(
     connection: Connection, transcription_id: TranscriptionId
 ) -> Transcription | None:
-    """Its first slice is taken; None when it was so before."""
+    """Record that the first slice is taken; return None if it already was."""
     cursor = await connection.execute(
         "UPDATE transcription SET status = 'transcribing' WHERE id = %s AND status = ANY(%s)"
         " RETURNING *",
@@ -202,7 +202,7 @@ async def complete(
     said: Transcript,
     now: datetime,
 ) -> Transcription | None:
-    """Record where the transcript is and who made it; None when it has ended already."""
+    """Record the transcript's key and engine; return None if it has already ended."""
     cursor = await connection.execute(
         """
         UPDATE transcription SET status = 'complete', completed_at = %(now)s, samples_key = NULL,
@@ -228,7 +228,7 @@ async def complete(
 async def fail(
     connection: Connection, transcription_id: TranscriptionId, failure: Failure, *, now: datetime
 ) -> Transcription | None:
-    """Record why it failed; None when it has ended already."""
+    """Record the failure; return None if it has already ended."""
     cursor = await connection.execute(
         """
         UPDATE transcription SET status = 'failed', failed_at = %(now)s, samples_key = NULL,
@@ -251,7 +251,7 @@ async def fail(
 async def find_progress(
     connection: Connection, transcription_id: TranscriptionId
 ) -> TranscriptionProgress | None:
-    """Return how far a transcription is."""
+    """Return the progress of a transcription."""
     cursor = await connection.execute(
         """
         SELECT status, samples_key IS NOT NULL AS is_prepared, error_code, error_message,

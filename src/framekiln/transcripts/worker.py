@@ -1,4 +1,4 @@
-"""What workers do with transcriptions, from created to complete or failed.
+"""The operations of workers on transcriptions, from created to complete or failed.
 
 Each method is one transaction under the transcription's row lock, so its workers never race.
 """
@@ -26,12 +26,12 @@ from framekiln.transcripts.slice_store import TakenSpeechSlice
 from framekiln.webhooks.outbox import Outbox
 
 MAX_TAKES: Final = 5
-"""A sound, or a slice of it, that took this many workers down with it is poison."""
+"""Audio, or a slice of it, that crashed this many workers is not tried again."""
 
 
 @dataclass(frozen=True)
 class TakenAudio:
-    """A transcription that one worker has taken to prepare its sound."""
+    """A transcription that one worker has taken to prepare its audio."""
 
     transcription: Transcription
     fence: int
@@ -39,7 +39,7 @@ class TakenAudio:
 
 @dataclass(frozen=True)
 class PreparedAudio:
-    """The decoded sound: its blob, its duration, and its speech."""
+    """The decoded audio: its blob, its duration, and its speech."""
 
     samples_key: str
     duration_ms: int
@@ -56,7 +56,7 @@ class TranscriptWorker:
         self._clock = clock
 
     async def take_audio(self, transcription_id: TranscriptionId) -> TakenAudio | None:
-        """Become the one worker that prepares; None when there is nothing to prepare."""
+        """Take the preparation, for one worker; return None if there is nothing to prepare."""
         async with self._locked(transcription_id) as (connection, transcription):
             fence = await store.take(connection, transcription_id)
         if transcription is None or fence is None:
@@ -68,7 +68,7 @@ class TranscriptWorker:
         return TakenAudio(transcription, fence)
 
     async def save_audio(self, taken: TakenAudio, sound: PreparedAudio) -> bool:
-        """Keep the decoded sound and have its slices heard; False when it is not ours any more."""
+        """Record the decoded audio and queue its slices; return False if it is no longer ours."""
         transcription_id = taken.transcription.id
         async with self._locked(transcription_id) as (connection, _):
             prepared = await store.set_prepared(
@@ -84,14 +84,14 @@ class TranscriptWorker:
             count = prepared.slice_count
             await slice_store.insert(connection, transcription_id, count)
             jobs = [slice_job(prepared, number) for number in range(count)]
-            # In a sound of less than a millisecond there is nothing to hear.
+            # Audio shorter than a millisecond has no slices.
             await self._jobs.defer_many(connection, jobs or [join_job(prepared)])
             return True
 
     async def take_slice(
         self, transcription_id: TranscriptionId, number: int
     ) -> TakenSpeechSlice | None:
-        """Become the one worker of a slice; None when nobody wants it any more."""
+        """Take a slice, for one worker; return None if it is no longer needed."""
         async with self._locked(transcription_id) as (connection, transcription):
             if transcription is None or transcription.status.is_terminal:
                 return None
@@ -107,7 +107,7 @@ class TranscriptWorker:
         return TakenSpeechSlice(transcription, number, fence)
 
     async def finish_slice(self, taken: TakenSpeechSlice, *, blob_key: str) -> bool:
-        """Record what was heard; the last slice has all joined. False: nobody wants it."""
+        """Record a slice; the last one queues the join. Return False if it is no longer needed."""
         transcription_id = taken.transcription.id
         async with self._locked(transcription_id) as (connection, transcription):
             if transcription is None or transcription.status.is_terminal:
@@ -121,7 +121,7 @@ class TranscriptWorker:
     async def finished_slices(
         self, transcription_id: TranscriptionId
     ) -> tuple[Transcription, list[str]] | None:
-        """Return a transcription and where its slices are; None when it needs no joining."""
+        """Return a transcription and the keys of its slices; None if it needs no joining."""
         async with self._database.connection() as connection:
             transcription = await store.find_any(connection, transcription_id)
             if transcription is None or transcription.status.is_terminal:
@@ -132,7 +132,7 @@ class TranscriptWorker:
     async def complete(
         self, transcription: Transcription, *, transcript_key: str, said: Transcript
     ) -> bool:
-        """End it well; False when it has ended already. Raises when its file has expired."""
+        """Complete it; return False if it has already ended. Raises if its file has expired."""
         owner, now = transcription.organization_id, self._clock.now()
         async with self._locked(transcription.id) as (connection, _):
             file = await find_file(connection, owner, transcription.file_id)
@@ -152,13 +152,13 @@ class TranscriptWorker:
             return ended is not None
 
     async def is_complete(self, transcription_id: TranscriptionId) -> bool:
-        """Whether it is there and ended well."""
+        """Whether it exists and is complete."""
         async with self._database.connection() as connection:
             found = await store.find_any(connection, transcription_id)
         return found is not None and found.status is TranscriptionStatus.COMPLETE
 
     async def fail(self, transcription_id: TranscriptionId, failure: Failure) -> bool:
-        """End it badly; False when it has ended already."""
+        """Mark it failed; return False if it has already ended."""
         async with self._locked(transcription_id) as (connection, _):
             ended = await store.fail(connection, transcription_id, failure, now=self._clock.now())
             if ended is not None:
@@ -169,7 +169,7 @@ class TranscriptWorker:
     async def _locked(
         self, transcription_id: TranscriptionId
     ) -> AsyncIterator[tuple[Connection, Transcription | None]]:
-        """Hold the transcription's row; followers hear of whatever changed."""
+        """Lock the transcription's row; notify followers of changes."""
         async with self._database.transaction() as connection:
             yield connection, await store.lock(connection, transcription_id)
             await notify(connection, topic(transcription_id))
