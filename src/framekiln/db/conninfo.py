@@ -5,7 +5,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from framekiln.kit.errors import InvalidInput
 
-# A peer that vanished without a word is noticed within half a minute instead of hours.
+# A peer that disappeared silently is detected within half a minute instead of hours.
 DEFAULTS: dict[str, str | int | None] = {
     "application_name": "framekiln",
     "connect_timeout": 5,
@@ -23,7 +23,7 @@ class DatabaseUrlInvalid(InvalidInput):
 
 
 def complete_conninfo(conninfo: str) -> str:
-    """Return the same address with our defaults where it says nothing."""
+    """Return the same conninfo with our defaults for what it omits."""
     try:
         given = conninfo_to_dict(conninfo)
     except psycopg.ProgrammingError as error:

@@ -1,8 +1,9 @@
 """The embedded Postgres: a private cluster in the data folder, reached over a unix socket only.
 
-Prepares the cluster and says how to start it; a supervisor starts and watches it. Never touches
-a cluster of the system, never runs as root, never listens on a network address. The
-caller of `prepare` owns the data folder (see `kit/folder_lock`): other servers on it are stopped.
+This module prepares the cluster and returns the command that starts it; a supervisor runs it. It
+never touches a cluster of the system, never runs as root, and never listens on a network address.
+The caller of `prepare` owns the data folder (see `kit/folder_lock`): other servers on it are
+stopped.
 """
 
 import asyncio
@@ -25,12 +26,12 @@ from framekiln.kit.processes import processes_in_folder
 
 OLDEST_MAJOR = 15
 NAME = "framekiln"
-"""Of the database and of its user."""
+"""Name of the database and of its user."""
 
-# sun_path holds 108 bytes with its end; the server appends "/.s.PGSQL.5432".
+# sun_path holds 108 bytes with the terminator; the server appends "/.s.PGSQL.5432".
 _SOCKET_FOLDER_LIMIT_BYTES = 107 - len("/.s.PGSQL.5432.lock")
 _POLL_S = 0.05
-# What a leftover server is told, and how many seconds it has to follow.
+# The signals sent to a leftover server, and the seconds it has to exit.
 _ORDERS_TO_END = ((signal.SIGINT, 5), (signal.SIGQUIT, 3), (signal.SIGKILL, 2))
 _SERVER_SETTINGS = {
     "listen_addresses": "",
@@ -73,11 +74,11 @@ class EmbeddedPostgres:
 
     @property
     def conninfo(self) -> str:
-        """The address of the database, as a URL."""
+        """The conninfo of the database, as a URL."""
         return f"postgresql://{NAME}@/{NAME}?host={quote(str(self._sockets), safe='')}"
 
     def exists(self) -> bool:
-        """Tell whether the cluster was made; changes nothing."""
+        """Return whether the cluster exists; changes nothing."""
         try:
             return self._cluster.exists()
         except PermissionError as error:
@@ -87,7 +88,7 @@ class EmbeddedPostgres:
             ) from error
 
     async def prepare(self) -> None:
-        """Make ready to start: folders, a cluster when there is none, nobody else on it."""
+        """Prepare the start: create folders and a missing cluster, stop other servers on it."""
         account = choose_account(self._cluster)
         await asyncio.to_thread(self._make_folders, account)
         self._account = await able_to_reach(account, self._folder)
@@ -97,14 +98,16 @@ class EmbeddedPostgres:
         await self._end_leftovers()
 
     def command(self) -> tuple[str, ...]:
-        """Return what starts the server in the foreground; SIGINT stops it quickly and cleanly."""
+        """Return the command that runs the server in the foreground; SIGINT stops it quickly and
+        cleanly.
+        """
         settings = {**_SERVER_SETTINGS, "unix_socket_directories": str(self._sockets)}
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         postgres = str(self._binaries() / "postgres")
         return (*self._prefix(), postgres, "-D", str(self._cluster), *options)
 
     async def wait_ready(self, timeout_s: float) -> None:
-        """Return when queries are answered; raise when that takes longer than `timeout_s`."""
+        """Wait until queries succeed; raise after `timeout_s`."""
         try:
             async with asyncio.timeout(timeout_s):
                 while True:
@@ -117,7 +120,7 @@ class EmbeddedPostgres:
             ) from error
 
     def leave(self) -> None:
-        """Remove what lies outside the data folder, once the server has ended."""
+        """Remove everything outside the data folder, after the server has exited."""
         if not self._sockets.is_relative_to(self._folder):
             shutil.rmtree(self._sockets, ignore_errors=True)
 
@@ -125,7 +128,7 @@ class EmbeddedPostgres:
         try:
             for path in (self._folder, self._sockets):
                 path.mkdir(mode=0o700, exist_ok=True)
-                # Under /tmp somebody else could have made it first, or put a link there.
+                # Under /tmp another user could have created it first, or put a link there.
                 if path.is_symlink() or path.stat().st_uid not in (os.geteuid(), account.uid):
                     raise PostgresFailed(f"{path} belongs to another user; remove it")
                 account.own(path)
@@ -135,14 +138,16 @@ class EmbeddedPostgres:
             ) from error
 
     async def _create_cluster(self) -> None:
-        """Make the cluster beside its place, so that it appears whole or not at all."""
+        """Create the cluster in a temporary folder and rename it, so that it appears whole or not
+        at all.
+        """
         staging = self._folder / "data.new"
         await asyncio.to_thread(shutil.rmtree, staging, ignore_errors=True)
         binaries = self._binaries()
         await self._run(
             str(binaries / "initdb"),
             *("-D", str(staging), "-U", NAME, "-E", "UTF8", "--locale=C.UTF-8"),
-            # Whoever can open the socket's folder is let in; over TCP nobody would be.
+            # Access to the socket's folder grants access to the database; TCP is rejected.
             *("--data-checksums", "--auth-local=trust", "--auth-host=reject"),
         )
         await self._run(
@@ -167,17 +172,18 @@ class EmbeddedPostgres:
             raise PostgresFailed(f"{Path(argv[0]).name} failed in {self._folder}: {reason}")
 
     async def _end_leftovers(self) -> None:
-        """End a server that outlived its supervisor, then drop its pid file.
+        """Stop a server that outlived its supervisor, then remove its pid file.
 
-        The file alone proves nothing: after a reboot its number may be anybody's, and Postgres
-        would refuse to start. Its processes are those that work inside the cluster's folder.
+        The file alone proves nothing: after a reboot its pid may belong to any process, and
+        Postgres would refuse to start. The server's processes are those that run inside the
+        cluster's folder.
         """
         for order, patience_s in _ORDERS_TO_END:
             left = self._processes()
             if not left:
                 break
             first = self._postmaster_pid()
-            # The postmaster passes orders on; without it each process gets its own.
+            # The postmaster forwards signals; without it each process gets its own.
             _send(order, [first] if first in left and order != signal.SIGKILL else left)
             await self._wait_gone(patience_s)
         if left := self._processes():
@@ -200,7 +206,7 @@ class EmbeddedPostgres:
         return int(lines[0]) if lines and lines[0].strip().isdigit() else 0
 
     async def _answers(self) -> bool:
-        # The server writes its state on line 8. Asking it earlier would only fill its log.
+        # The server writes its state on line 8. Earlier connections would only fill its log.
         lines = self._pid_file_lines()
         if len(lines) < 8 or lines[7].strip() != "ready":
             return False
@@ -222,7 +228,7 @@ class EmbeddedPostgres:
         return self._account.prefix
 
     def _binaries(self) -> Path:
-        """Return the folder of the programs that fit the cluster, or the newest for a new one."""
+        """Return the binaries that match the cluster, or the newest for a new one."""
         installed = installed_servers()
         if not installed:
             raise PostgresMissing(
@@ -243,7 +249,7 @@ class EmbeddedPostgres:
 
 
 def installed_servers() -> dict[int, Path]:
-    """Return the folder of programs of every usable Postgres here, by major version."""
+    """Return the binaries folder of every usable Postgres on this machine, by major version."""
     found = {
         int(folder.parent.name): folder
         for folder in Path("/usr/lib/postgresql").glob("*/bin")
@@ -258,10 +264,10 @@ def installed_servers() -> dict[int, Path]:
 
 
 def socket_folder(folder: Path) -> Path:
-    """Return where the socket of the cluster in `folder` lies; the same answer in every process.
+    """Return the socket folder of the cluster in `folder`; the same in every process.
 
-    A path too long for a socket, or with signs the setting would need quoted, is replaced by a
-    short one outside. Root uses /run, where nobody else can make it first.
+    A path too long for a socket, or with characters that need quoting, is replaced by a short one
+    elsewhere. Root uses /run, where no other user can create it first.
     """
     inside = folder / "run"
     text = str(inside)

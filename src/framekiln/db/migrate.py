@@ -1,9 +1,9 @@
 """Applies the migrations of this version: numbered files in `migrations`.
 
-A migration is `NNNN_what.sql` (plain SQL) or, where SQL must be computed, `NNNN_what.py`. One
-that was released is never edited: a change is a new file. Each is applied and recorded in one
-transaction, and the whole run holds an advisory lock that ends with its connection, so two
-processes may start at once and one killed half-way leaves nothing behind.
+A migration is `NNNN_what.sql` (plain SQL) or, where SQL must be computed, `NNNN_what.py`. A
+released migration is never edited: a change is a new file. Each is applied and recorded in one
+transaction. The whole run holds an advisory lock that ends with its connection, so two processes
+may start at once, and one killed half-way leaves nothing behind.
 """
 
 from collections.abc import Iterator
@@ -20,9 +20,9 @@ from framekiln.db.pool import DatabaseUnavailable
 from framekiln.kit.errors import FramekilnError
 
 FOLDER = Path(__file__).parent / "migrations"
-LOCK_KEY = 0x6672616D656B696C  # "framekil": any number, as long as it never changes
+LOCK_KEY = 0x6672616D656B696C  # "framekil": arbitrary, but must never change
 CLIENT_CHECK_EVERY_MS = 1000
-# yoyo's own name and columns: it must find in it what earlier versions applied.
+# yoyo's own name and columns, so that it finds what earlier versions applied.
 _TABLE: Final = "_yoyo_migration"
 
 log = structlog.get_logger(__name__)
@@ -35,8 +35,8 @@ class MigrationFailed(FramekilnError):
 
 
 def migrate(conninfo: str) -> list[str]:
-    """Apply what is missing and return the names, in the order they were applied."""
-    # Asked first: most processes find nothing to do, and need not import what does it.
+    """Apply missing migrations and return their names in order."""
+    # Checked first: most processes have nothing to apply and need not import yoyo.
     return _apply_missing(conninfo) if pending(conninfo) else []
 
 
@@ -62,7 +62,7 @@ def _apply_missing(conninfo: str) -> list[str]:
     with _connecting():
         opened = open_backend(complete_conninfo(conninfo), table=_TABLE)
     with opened as backend:
-        # Else the server would finish a dead client's statement, and hold the lock until then.
+        # Otherwise the server would finish a dead client's statement, and hold the lock until then.
         backend.execute(f"SET client_connection_check_interval = {CLIENT_CHECK_EVERY_MS}")
         backend.execute(f"SELECT pg_advisory_lock({LOCK_KEY})")
         missing = backend.missing_from(FOLDER)

@@ -1,7 +1,7 @@
 """LISTEN and NOTIFY: after a notification, a follower reads its row again.
 
-A notification carries no state, only a topic ("render:<id>"), so that a lost or doubled one
-does no harm: after every reconnect all followers are woken.
+A notification carries no state, only a topic ("render:<id>"), so a lost or duplicate one does no
+harm: after every reconnect all followers are woken.
 """
 
 import asyncio
@@ -39,13 +39,13 @@ class Follower:
         self._woken = asyncio.Event()
 
     def wake(self) -> None:
-        """Remember that something changed."""
+        """Record a change."""
         self._woken.set()
 
     async def wait(self, timeout_s: float) -> bool:
-        """Return True as soon as something was notified since the last True, else False.
+        """Return True as soon as there is a notification since the last True, otherwise False.
 
-        What comes while the caller reads the row is kept for the next wait.
+        A notification that arrives while the caller reads the row is kept for the next wait.
         """
         try:
             async with asyncio.timeout(timeout_s):
@@ -66,7 +66,7 @@ class Notifications:
         self._task: asyncio.Task[NoReturn] | None = None
 
     async def open(self) -> None:
-        """Start listening; raise `DatabaseUnavailable` when nobody answers in time."""
+        """Start listening; raise `DatabaseUnavailable` if the server does not respond in time."""
         self._listening.clear()
         self._task = asyncio.create_task(
             listen(
@@ -97,7 +97,7 @@ class Notifications:
 
     @asynccontextmanager
     async def follow(self, topic: str) -> AsyncIterator[Follower]:
-        """Give a follower of `topic`: enter first, then read the row, then wait."""
+        """Yield a follower of `topic`: enter first, then read the row, then wait."""
         follower = Follower()
         self._followers[topic].add(follower)
         try:
@@ -127,9 +127,9 @@ async def listen(
     on_listening: Callable[[], None],
     on_notify: OnNotify,
 ) -> NoReturn:
-    """Listen until cancelled, reconnecting for ever.
+    """Listen until cancelled, reconnecting forever.
 
-    `on_listening` is called each time listening (re)starts: before it, notifications were lost.
+    `on_listening` is called each time listening (re)starts: earlier notifications were lost.
     """
     conninfo = complete_conninfo(conninfo)
     names = [sql.SQL("LISTEN {}").format(sql.Identifier(channel)) for channel in channels]
@@ -151,5 +151,5 @@ async def _receive(connection: psycopg.AsyncConnection, on_notify: OnNotify) -> 
     while True:
         async for notification in connection.notifies(timeout=PING_EVERY_S):
             await on_notify(notification)
-        # Silence may also mean that the other side is gone: ask.
+        # Silence may also mean that the connection is dead, so check it.
         await connection.execute("SELECT 1")

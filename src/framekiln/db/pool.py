@@ -1,7 +1,7 @@
 """The connection pool: transactions for changes, plain connections for reads.
 
-It survives a restart of PostgreSQL. A caller gets a working connection, or
-`DatabaseUnavailable` within a few seconds; statements are never repeated.
+It survives a restart of PostgreSQL. A caller gets a working connection, or `DatabaseUnavailable`
+within a few seconds; statements are never retried.
 """
 
 import asyncio
@@ -23,11 +23,11 @@ Connection = psycopg.AsyncConnection[DictRow]
 ACQUIRE_TIMEOUT_S = 5.0
 OPEN_TIMEOUT_S = 5.0
 READY_TIMEOUT_S = 2.0
-# Short on purpose: the pool backs off ever longer while it retries by itself, and starts
-# afresh with the next caller once it has given up.
+# Short on purpose: the pool backs off longer and longer while it retries by itself, and starts over
+# with the next caller once it has given up.
 RECONNECT_TIMEOUT_S = 3.0
-# A server that dies hangs up, and is known to be gone without asking; one that lost its network
-# does not.
+# A server that dies closes the connection, which is detected without a query; one that lost its
+# network does not.
 _ASKED_AGAIN_AFTER_S = 1.0
 
 
@@ -39,11 +39,11 @@ class DatabaseUnavailable(Unavailable):
 
 class _PooledConnection(psycopg.AsyncConnection[DictRow]):
     worked_at = -math.inf
-    """When it was last given back in order, by the monotonic clock."""
+    """When it was last returned in working order, by the monotonic clock."""
 
 
 class Database:
-    """A pool of at most `max_connections`; rows come as dictionaries."""
+    """A pool of at most `max_connections`; rows are dictionaries."""
 
     def __init__(self, conninfo: str, *, max_connections: int = 8) -> None:
         self._conninfo = complete_conninfo(conninfo)
@@ -51,7 +51,7 @@ class Database:
         self._pool: AsyncConnectionPool[_PooledConnection] | None = None
 
     async def open(self) -> None:
-        """Connect; raise `DatabaseUnavailable` when nobody answers in time."""
+        """Connect; raise `DatabaseUnavailable` if the server does not respond in time."""
         pool = AsyncConnectionPool[_PooledConnection](
             self._conninfo,
             connection_class=_PooledConnection,
@@ -84,7 +84,7 @@ class Database:
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
-        """Give a connection on which each statement commits by itself: for reads."""
+        """Yield a connection on which each statement commits by itself: for reads."""
         if self._pool is None:
             raise DatabaseUnavailable("The database pool is not open.")
         pool = self._pool
@@ -103,12 +103,12 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Connection]:
-        """Give a connection inside BEGIN..COMMIT; an exception rolls back."""
+        """Yield a connection inside BEGIN..COMMIT; an exception rolls back."""
         async with self.connection() as connection, connection.transaction():
             yield connection
 
     async def is_ready(self) -> bool:
-        """Whether a query is answered at once; never raises."""
+        """Whether a query succeeds at once; never raises."""
         try:
             async with asyncio.timeout(READY_TIMEOUT_S), self.connection() as connection:
                 await connection.execute("SELECT 1")
@@ -118,15 +118,17 @@ class Database:
 
 
 async def _read_times_in_utc(connection: _PooledConnection) -> None:
-    """Have times read in UTC, whatever the server is set to: they are written as they are read."""
+    """Return times in UTC, whatever the server's setting, so that they are written as they are
+    read.
+    """
     await connection.execute("SET TIME ZONE 'UTC'")
 
 
 async def _acquire(pool: AsyncConnectionPool[_PooledConnection]) -> _PooledConnection:
-    """Return a connection that just answered.
+    """Return a connection that has just responded.
 
-    The pool's own check pauses longer after each dead connection, so a full pool would not
-    get past a restarted server in time. There are at most `max_size` dead ones: no pause.
+    The pool's own check pauses longer after each dead connection, so a full pool would not recover
+    from a restarted server in time. There are at most `max_size` dead ones, so this does not pause.
     """
     give_up_at = time.monotonic() + ACQUIRE_TIMEOUT_S
     while True:
@@ -166,10 +168,10 @@ async def _take(
 
 @contextmanager
 def _no_lost_cancellation() -> Iterator[None]:
-    """Raise the cancellation that the block was sent but did not raise.
+    """Raise the cancellation that the block received but did not raise.
 
-    The pool waits with `asyncio.wait_for`, which on Python 3.11 drops a cancellation that comes
-    together with what it waits for. Whoever cancelled the task would wait for it for ever.
+    The pool waits with `asyncio.wait_for`, which on Python 3.11 drops a cancellation that arrives
+    together with the awaited result. The canceller would wait for the task forever.
     """
     task = asyncio.current_task()
     assert task is not None
@@ -180,13 +182,15 @@ def _no_lost_cancellation() -> Iterator[None]:
 
 
 def _has_just_worked(connection: _PooledConnection) -> bool:
-    """Whether asking it would tell nothing new."""
+    """Whether it worked so recently that a check is unnecessary."""
     is_recent = time.monotonic() - connection.worked_at < _ASKED_AGAIN_AFTER_S
     return is_recent and not connection.closed and _is_silent(connection.fileno())
 
 
 def _is_silent(socket: int) -> bool:
-    """Whether nothing came in: whoever dies hangs up, and nobody speaks without being asked."""
+    """Whether the socket has no data: a server that dies closes it, and otherwise sends only
+    responses.
+    """
     poll = select.poll()
     poll.register(socket, select.POLLIN | select.POLLRDHUP)
     return not poll.poll(0)
@@ -199,7 +203,7 @@ def _is_lost(connection: Connection, error: psycopg.OperationalError) -> bool:
 
 
 def _with_causes(error: BaseException | None) -> Iterator[BaseException]:
-    # Among many statements, the server's last words are hidden behind a complaint of the driver.
+    # In a pipeline of statements, the driver's error hides the server's last message.
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__

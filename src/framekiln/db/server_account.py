@@ -1,7 +1,7 @@
-"""The user of the embedded Postgres. It refuses to run as root, so root runs it as another user.
+"""The user of the embedded Postgres, which refuses to run as root.
 
-Permissions of other folders are never changed: where that user cannot reach the data
-folder, it gets the one capability needed to walk there.
+Root therefore runs it as another user. Permissions of other folders are never changed: if that user
+cannot reach the data folder, it gets the one capability needed to traverse it.
 """
 
 import asyncio
@@ -34,18 +34,20 @@ class ServerAccount:
 
     @property
     def is_ours(self) -> bool:
-        """Whether commands run as the user we are already."""
+        """Whether commands run as the current user."""
         return self.uid == os.geteuid()
 
     def own(self, path: Path) -> None:
-        """Give `path` to this user, for nobody else to enter."""
+        """Make this user the owner of `path`, with no access for others."""
         if not self.is_ours:
             os.chown(path, self.uid, self.gid)
         path.chmod(0o700)
 
 
 def choose_account(cluster: Path) -> ServerAccount:
-    """Return the owner of an existing cluster, else ourselves, else a user that root can lend."""
+    """Return the owner of an existing cluster, else the current user, else a user that root can
+    use.
+    """
     owner = cluster.stat() if cluster.exists() else None
     if os.geteuid() != 0:
         if owner and owner.st_uid != os.geteuid():
@@ -66,13 +68,13 @@ def choose_account(cluster: Path) -> ServerAccount:
 
 
 async def able_to_reach(account: ServerAccount, folder: Path) -> ServerAccount:
-    """Return the account with the words that make it able to use `folder`."""
+    """Return the account with the command prefix that lets it use `folder`."""
     if account.is_ours:
         return account
     setpriv = shutil.which("setpriv")
     if setpriv is None:
         raise NoServerAccount("setpriv is missing: apt-get install -y util-linux")
-    # A change of user clears the parent-death signal, so it is set again in the same breath.
+    # A change of user clears the parent-death signal, so it is set again in the same command.
     become = (
         setpriv,
         *(f"--reuid={account.uid}", f"--regid={account.gid}", "--clear-groups"),

@@ -1,4 +1,4 @@
-"""The port to yoyo, which applies migrations; imported only when there are any.
+"""The only module that uses yoyo, which applies migrations; imported only if there are any.
 
 Most processes have nothing to apply, and yoyo is slow to import.
 """
@@ -17,7 +17,7 @@ class Backend(PostgresqlPsycopgBackend):  # type: ignore[misc]  # yoyo has no ty
     """yoyo's own backend, made safe against a kill at any time."""
 
     def lock(self, timeout: float = 10) -> nullcontext[None]:
-        """Take no lock: yoyo's is a row, which a killed process would leave behind."""
+        """Take no lock: yoyo's lock is a row, which a killed process would leave behind."""
         return nullcontext()
 
     def apply_one(self, migration: Any, force: bool = False, mark: bool = True) -> None:
@@ -27,13 +27,13 @@ class Backend(PostgresqlPsycopgBackend):  # type: ignore[misc]  # yoyo has no ty
             self.mark_one(migration, log=False)
 
     def missing_from(self, folder: Path) -> list[Any]:
-        """Return the migrations in `folder` that were not applied yet, in their order."""
+        """Return the migrations in `folder` that are not applied yet, in order."""
         return list(self.to_apply(read_migrations(str(folder))))
 
 
 def open_backend(conninfo: str, *, table: str) -> Backend:
     """Connect; `table` is where applied migrations are recorded."""
-    # Everything libpq understands goes through `args`: sockets and several hosts included.
+    # All libpq parameters go through `args`, including sockets and several hosts.
     arguments = conninfo_to_dict(conninfo)
     uri = DatabaseURI(
         scheme="postgresql+psycopg",

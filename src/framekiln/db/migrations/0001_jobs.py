@@ -1,9 +1,9 @@
 """The tables and functions of the job queue, as the installed Procrastinate ships them.
 
-Upgrade rule: this step installs the newest schema and notes, as the comment of its main table,
-the newest migration file of the package that it contains. When a new Procrastinate brings more
-migration files, add a migration here that runs those newer than the note and updates it; on a
-fresh database it then finds nothing to do. A contract test fails until that is done.
+Upgrade rule: this migration installs the newest schema and records, as the comment of its main
+table, the newest migration file of the package that it contains. When a new Procrastinate brings
+more migration files, add a migration here that runs those newer than the recorded one and updates
+it; on a fresh database it then has nothing to do. A contract test fails until that is done.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from yoyo import step
 
 
 def install(connection: psycopg.Connection[Any]) -> None:
-    """Create the schema and note its version."""
+    """Create the schema and record its version."""
     newest = max(path.stem for path in Path(SchemaManager.get_migrations_path()).glob("*.sql"))
     connection.execute(SchemaManager.get_schema())
     connection.execute(
