@@ -1,8 +1,8 @@
-"""Blobs by key, in a folder or in a bucket: the one module that knows obstore.
+"""Blobs by key, in a folder or in a bucket: the only module that uses obstore.
 
-A write appears whole or not at all: a process that dies in the middle leaves no visible key.
-The domains know the type and owner of a blob, not this module. Nothing here holds a
-whole blob in memory, except `get` and `put`, whose caller asks for that.
+A write appears whole or not at all: a process that dies during a write leaves no visible key. The
+domains know the type and owner of a blob, not this module. Only `get` and `put` hold a whole blob
+in memory.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # obstore has these names for type checkers only
 _READ_BYTES: Final = 256 * 1024
 _PART_BYTES: Final = 8 * 1024 * 1024
 _STREAM_PART_BYTES: Final = 16 * 1024 * 1024
-"""Larger, because the length is not known beforehand and S3 takes 10,000 parts at most."""
+"""Larger, because the length is not known beforehand and S3 allows at most 10,000 parts."""
 _PARTS_AT_MOST: Final = 9_000
 _PARTS_IN_FLIGHT: Final = 3
 _LIST_PAGE: Final = 1_000
@@ -43,7 +43,7 @@ _NEVER_A_KEY: Final = "readiness-probe"
 
 @dataclass(frozen=True)
 class BlobInfo:
-    """What the store knows about a blob; `etag` is opaque and changes with the content."""
+    """Metadata of a blob; `etag` is opaque and changes with the content."""
 
     key: str
     size_bytes: int
@@ -59,7 +59,7 @@ class BlobStore:
         self._folder = folder
 
     async def put(self, key: str, data: bytes) -> None:
-        """Store `data`, replacing what was there."""
+        """Store `data`, replacing existing content."""
         check_key(key)
         with _writing(key):
             await obstore.put_async(
@@ -71,9 +71,9 @@ class BlobStore:
             )
 
     async def put_file(self, key: str, path: Path) -> None:
-        """Store the content of a local file, replacing what was there."""
+        """Store the content of a local file, replacing existing content."""
         check_key(key)
-        # Asked first, so that a missing local file is not taken for trouble with the store.
+        # Checked first, so that a missing local file is not mistaken for an error of the store.
         size_bytes = (await asyncio.to_thread(path.stat)).st_size
         with _writing(key):
             await obstore.put_async(
@@ -85,7 +85,9 @@ class BlobStore:
             )
 
     async def put_stream(self, key: str, chunks: AsyncIterator[bytes]) -> None:
-        """Store what `chunks` yields. If it raises, that error is passed on and nothing is kept."""
+        """Store the output of `chunks`. If it raises, that error is passed on and nothing is
+        stored.
+        """
         check_key(key)
         source = _TrackedSource(chunks)
         try:
@@ -103,7 +105,9 @@ class BlobStore:
             raise
 
     async def create(self, key: str, data: bytes) -> bool:
-        """Store `data` unless the key exists; say whether it was stored. Atomic between writers."""
+        """Store `data` unless the key exists; return whether it was stored. Atomic between
+        writers.
+        """
         check_key(key)
         with _writing(key):
             try:
@@ -113,7 +117,7 @@ class BlobStore:
         return True
 
     async def copy(self, key: str, to_key: str) -> None:
-        """Store what is under a key under another, too; either may go without the other."""
+        """Copy a blob to another key; each can then be deleted independently."""
         check_key(key)
         check_key(to_key)
         with _reading(key, doing="copy"):
@@ -133,10 +137,10 @@ class BlobStore:
                 await write(chunk)
 
     async def get_to_read(self, key: str, path: Path) -> None:
-        """Have the content at a local path, to be read and nothing else, by any user.
+        """Provide the content at a local path, read-only, for any user.
 
-        It is the blob itself under a second name where that can be, so it costs no time and stays
-        when the blob is deleted; else a copy. Never in a folder that a confined child may change.
+        If possible it is a hard link to the blob, which costs no time and survives the blob's
+        deletion; otherwise a copy. Never use it in a folder that a confined child may change.
         """
         check_key(key)
         if self._folder is not None and await asyncio.to_thread(_link, self._folder / key, path):
@@ -145,7 +149,7 @@ class BlobStore:
         await asyncio.to_thread(path.chmod, READABLE_BY_ALL)
 
     async def info(self, key: str) -> BlobInfo | None:
-        """Return what is known about the blob, or None when there is none."""
+        """Return the metadata of the blob, or None if it does not exist."""
         check_key(key)
         try:
             with _reading(key):
@@ -158,7 +162,7 @@ class BlobStore:
     ) -> AsyncGenerator[bytes, None]:
         """Yield the bytes from `start` up to, not including, `end`, in chunks.
 
-        What lies past the blob's end is left out, so such a range yields less, or nothing.
+        A range past the blob's end yields fewer bytes, or none.
         """
         check_key(key)
         if start < 0 or (end is not None and end < start):
@@ -171,13 +175,15 @@ class BlobStore:
                 yield bytes(chunk)
 
     async def delete(self, key: str) -> None:
-        """Remove the blob; removing one that is not there is no error."""
+        """Delete the blob; deleting a missing one is not an error."""
         check_key(key)
         with suppress(BlobNotFound), _reading(key, doing="delete"):
             await obstore.delete_async(self._store, key)
 
     async def delete_prefix(self, prefix: str) -> int:
-        """Remove every blob under `prefix` (whole parts: `a/b` is not over `a/bc`); count them."""
+        """Delete every blob under `prefix` (whole parts: `a/b` does not match `a/bc`); return the
+        count.
+        """
         folder = check_prefix(prefix)
         count = 0
         while keys := await self._first_keys(folder):
@@ -194,11 +200,11 @@ class BlobStore:
                     yield _info(meta)
 
     async def is_ready(self) -> bool:
-        """Say whether the store can be reached now, within a few seconds."""
+        """Return whether the store can be reached now, within a few seconds."""
         try:
             async with asyncio.timeout(_READY_WITHIN_S):
                 if self._folder is not None:
-                    # An absent folder lists as empty, so it is asked for directly.
+                    # A missing folder lists as empty, so it is checked directly.
                     return await asyncio.to_thread(_is_usable, self._folder)
                 await obstore.list(self._store, _NEVER_A_KEY).collect_async()
         except (TimeoutError, BaseError, OSError):
@@ -206,7 +212,7 @@ class BlobStore:
         return True
 
     async def _open_range(self, key: str, start: int, end: int | None) -> "GetResult | None":
-        """Open the range, or return None when no byte of the blob lies in it."""
+        """Open the range, or return None if it contains no byte of the blob."""
         if start == 0 and end is None:
             return await obstore.get_async(self._store, key)
         if start == end:
@@ -216,7 +222,7 @@ class BlobStore:
         try:
             return await obstore.get_async(self._store, key, options=options)
         except GenericError:
-            # Stores answer a range past the end with an error no different from others.
+            # Stores report a range past the end like any other error.
             meta = await obstore.head_async(self._store, key)
             if start >= meta["size"]:
                 return None
@@ -233,7 +239,7 @@ class BlobStore:
             with _reading(keys[0], doing="delete"):
                 await obstore.delete_async(self._store, keys)
         except BlobNotFound:
-            # Somebody else deletes here too, and the batch stopped at the first one missing.
+            # Another process also deletes here, and the batch stopped at the first missing key.
             for key in keys:
                 await self.delete(key)
 
@@ -244,11 +250,11 @@ def memory_blob_store() -> BlobStore:
 
 
 def open_blob_store(url: str | None, *, folder: Path) -> BlobStore:
-    """Open the store at `url`, or the local `folder` when there is none.
+    """Open the store at `url`, or the local `folder` if `url` is None.
 
     `url` is a folder's path, `s3://bucket/prefix`, `gs://bucket/prefix` or `az://container/prefix`.
-    Credentials come from the environment variables each provider documents (AWS_*, GOOGLE_*,
-    AZURE_*). AWS_ENDPOINT_URL leads to other servers that speak S3, over http if it says so.
+    Credentials come from the environment variables that each provider documents (AWS_*, GOOGLE_*,
+    AZURE_*). AWS_ENDPOINT_URL selects another S3-compatible server, over http if it says so.
     """
     if not url:
         return _open_folder(folder)
@@ -280,20 +286,20 @@ def _client() -> "ClientConfig":
     return {
         "allow_http": endpoint.lower().startswith("http://"),
         "connect_timeout": timedelta(seconds=5),
-        # Covers one part going up, too: 8 MiB in two minutes is a slow line.
+        # Also covers the upload of one part: 8 MiB in two minutes is a slow connection.
         "read_timeout": timedelta(minutes=2),
-        # Of a whole answer: the default of 30 s would cut off everyone who downloads slowly.
+        # For a whole response: the default of 30 s would cut off slow downloads.
         "timeout": timedelta(days=1),
     }
 
 
 def _retries() -> "RetryConfig":
-    # Jobs try again by themselves; a request should not wait for minutes before it fails.
+    # Jobs are retried anyway; a request should not wait for minutes before it fails.
     return {"max_retries": 4, "retry_timeout": timedelta(seconds=60)}
 
 
 class _TrackedSource:
-    """Passes chunks on, and records errors of their source, which are not the store's own."""
+    """Passes chunks on, and records errors of their source, which are not errors of the store."""
 
     def __init__(self, chunks: AsyncIterator[bytes]) -> None:
         self._chunks = chunks
@@ -327,7 +333,7 @@ def _writing(key: str) -> Iterator[None]:
     try:
         yield
     except (BaseError, OSError) as error:
-        # Also FileNotFoundError: that is how a missing bucket shows on a write.
+        # Includes FileNotFoundError, which a write raises for a missing bucket.
         raise _unavailable("write", key, error) from error
 
 
@@ -342,9 +348,9 @@ def _first_line(error: Exception) -> str:
 
 
 def _link(blob: Path, path: Path) -> bool:
-    """Give a file a second name, in place of what had it; False where that cannot be.
+    """Hard-link a file to `path`, replacing what is there; return False if that is impossible.
 
-    It cannot be on another file system, and its mode is that of the blob, which stays as it is.
+    It is impossible across file systems. The link has the mode of the blob, which stays unchanged.
     """
     part = path.with_name(f"{path.name}.{uuid4().hex}.part")
     try:
@@ -354,10 +360,10 @@ def _link(blob: Path, path: Path) -> bool:
         os.link(blob, part)
         part.replace(path)
     except OSError:
-        # Whatever it is, reading the blob tells it better.
+        # Reading the blob gives a better error.
         return False
     finally:
-        # Still there if both are names of one file: then replacing does nothing.
+        # Still present if both are names of one file: then replacing does nothing.
         part.unlink(missing_ok=True)
     return True
 
@@ -377,11 +383,11 @@ def _info(meta: "ObjectMeta") -> BlobInfo:
 
 @asynccontextmanager
 async def delete_unless_recorded(blobs: BlobStore, key: str) -> AsyncIterator[None]:
-    """Around the transaction that records a blob: take the blob away again if it fails."""
+    """Wrap the transaction that records a blob: delete the blob if it fails."""
     try:
         yield
     except Unavailable:
-        # It may be recorded all the same, and only the answer was lost: then the blob is needed.
+        # It may be recorded all the same, if only the response was lost: then the blob is needed.
         raise
     except Exception:
         await blobs.delete(key)

@@ -16,7 +16,7 @@ class BlobKeyInvalid(InvalidInput):
 
 
 class StorageUrlInvalid(InvalidInput):
-    """The storage address is not a supported kind of address."""
+    """The storage URL is not of a supported kind."""
 
     code = "storage_url_invalid"
 

@@ -11,13 +11,13 @@ from framekiln.storage.errors import BlobKeyInvalid
 
 _PART: Final = re.compile(r"[A-Za-z0-9._=+@,-]+")
 _PART_LIMIT: Final = 200
-"""File systems stop at 255 bytes, and a write in progress adds a suffix of its own."""
+"""File systems allow 255 bytes, and a write in progress adds its own suffix."""
 _KEY_LIMIT: Final = 1000
-"""S3 stops at 1024 bytes, and the store's own prefix comes on top."""
+"""S3 allows 1024 bytes, and the store's own prefix is added."""
 
 
 def check_key(key: str) -> str:
-    """Return `key` if it is acceptable."""
+    """Return `key` if it is valid."""
     if len(key) > _KEY_LIMIT:
         raise BlobKeyInvalid(
             f"Blob key has {len(key)} characters; at most {_KEY_LIMIT} are allowed."
@@ -30,7 +30,7 @@ def check_key(key: str) -> str:
 
 
 def check_prefix(prefix: str) -> str:
-    """Return `prefix` without its closing slash, if it is acceptable."""
+    """Return `prefix` without its trailing slash, if it is valid."""
     return check_key(prefix.removesuffix("/"))
 
 
