@@ -1,5 +1,5 @@
-"""Colour conversion and blending of 8-bit pictures: the same bytes on every processor.
+"""Colour conversion and blending of 8-bit images: the same bytes on every processor.
 
-`conversion` and `blend` are what others call. They use `kernel.c` where that was built, and
-`plain` elsewhere; both give the same bytes. Knows no file, no codec and no frame.
+`conversion` and `blend` are the interface. They use `kernel.c` if it was built, and `numpy_kernel`
+otherwise; both give the same bytes. Knows no files, codecs or frames.
 """

@@ -1,6 +1,6 @@
-"""Lays planes of bytes over each other, natively where `kernel.c` was built, else in numpy.
+"""Blends planes of bytes, natively if `kernel.c` was built, otherwise in numpy.
 
-Alpha of 255 covers all, 0 nothing. Arrays are rows of bytes; rows may lie apart.
+Alpha 255 is opaque, 0 transparent. Arrays are rows of bytes; rows may have padding between them.
 """
 
 from typing import Final
@@ -14,7 +14,7 @@ Plane = NDArray[np.uint8]
 
 WEIGHT_BITS: Final = 16
 _ONE: Final = 1 << WEIGHT_BITS
-# So many times a byte still fits into 32 bits, twice.
+# This many times a byte still fits into 32 bits, twice.
 _LARGEST_WEIGHT: Final = 60.0
 
 
@@ -30,7 +30,7 @@ def premultiply(plane: Plane, alpha: Plane) -> Plane:
 
 
 def over(plane: Plane, alpha: Plane, below: Plane) -> None:
-    """Lay a plane that is multiplied by its alpha over another one, in place."""
+    """Blend a premultiplied plane over another one, in place."""
     library = native.library()
     if library is None:
         below[...] = numpy_kernel.over(plane, alpha, below)
@@ -42,7 +42,7 @@ def over(plane: Plane, alpha: Plane, below: Plane) -> None:
 def weighted_sum(
     one: Plane, one_weight: float, other: Plane, other_weight: float, out: Plane | None = None
 ) -> Plane:
-    """Return the sum of both, each times its weight; `out` may be one of them."""
+    """Return the weighted sum of both; `out` may be one of them."""
     weights = (_fixed(one_weight), _fixed(other_weight))
     made = np.empty(one.shape, np.uint8) if out is None else out
     library = native.library()
@@ -58,7 +58,7 @@ def weighted_sum(
 
 
 def unpremultiply(plane: Plane, alpha: Plane, *, nothing: int) -> Plane:
-    """Return the plane divided by alpha; where that is zero, `nothing`."""
+    """Return the plane divided by alpha; `nothing` where alpha is zero."""
     library = native.library()
     if library is None:
         return numpy_kernel.unpremultiply(plane, alpha, nothing)

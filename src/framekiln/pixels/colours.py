@@ -1,7 +1,7 @@
-"""What the numbers of a picture mean, and the weights of every conversion that follow from it.
+"""Colour spaces of planes, and the weights of every conversion between them.
 
-Weights are worked out in fractions and rounded once, to `FRACTION_BITS` bits. The sum
-of all their errors is below a five-thousandth of a level.
+Weights are computed as fractions and rounded once, to `FRACTION_BITS` bits. The sum of all their
+errors is below a five-thousandth of a level.
 """
 
 from dataclasses import dataclass
@@ -48,12 +48,12 @@ class Colours:
 
     @property
     def luma_levels(self) -> int:
-        """How many levels black and white are apart."""
+        """Number of levels between black and white."""
         return 255 if self.is_full_range else 219
 
     @property
     def chroma_levels(self) -> int:
-        """How many levels the ends of chroma are apart."""
+        """Number of levels between the ends of chroma."""
         return 255 if self.is_full_range else 224
 
     @property
@@ -63,11 +63,11 @@ class Colours:
 
 
 BT709_LIMITED: Final = Colours(Matrix.BT709)
-"""What our films are made of: BT.709, limited range."""
+"""The colours of our films: BT.709, limited range."""
 
 
 class RgbWeights(NamedTuple):
-    """From planes to red, green and blue; offsets have half a level in them, for rounding."""
+    """From planes to red, green and blue; offsets include half a level for rounding."""
 
     luma: int
     offset_red: int
@@ -80,7 +80,7 @@ class RgbWeights(NamedTuple):
 
 
 class PlaneWeights(NamedTuple):
-    """From planes of one meaning to planes of another; offsets have half a level in them."""
+    """From planes of one colour space to another; offsets include half a level for rounding."""
 
     luma: int
     luma_blue: int
@@ -95,7 +95,7 @@ class PlaneWeights(NamedTuple):
 
 
 class RgbShares(NamedTuple):
-    """How much of luma, blue and red difference there is in red, green and blue; exact."""
+    """The shares of luma, blue and red difference in red, green and blue; exact."""
 
     luma: Fraction
     red_red: Fraction
@@ -106,7 +106,7 @@ class RgbShares(NamedTuple):
 
 @cache
 def rgb_shares(colours: Colours) -> RgbShares:
-    """Return what one level of each plane adds to red, green and blue of 0 to 255."""
+    """Return how much one level of each plane adds to red, green and blue of 0 to 255."""
     matrix, per_chroma = colours.matrix, Fraction(255, colours.chroma_levels)
     red, blue = 2 * (1 - matrix.red) * per_chroma, 2 * (1 - matrix.blue) * per_chroma
     return RgbShares(
@@ -136,7 +136,7 @@ def rgb_weights(colours: Colours) -> RgbWeights:
 
 
 class PlaneShares(NamedTuple):
-    """How much of each plane there is in each plane of another meaning; exact."""
+    """The share of each plane in each plane of another colour space; exact."""
 
     luma: Fraction
     luma_blue: Fraction
@@ -149,9 +149,9 @@ class PlaneShares(NamedTuple):
 
 @cache
 def plane_shares(given: Colours, wanted: Colours) -> PlaneShares:
-    """Return what one level of each given plane adds to each wanted plane."""
+    """Return how much one level of each given plane adds to each wanted plane."""
     source, target = rgb_shares(given), wanted.matrix
-    # Through red, green and blue of 0 to 255, none of them cut off.
+    # Through red, green and blue of 0 to 255, without clipping.
     blue = (
         target.green * source.green_blue + target.blue * source.blue_blue,
         source.blue_blue,
@@ -178,7 +178,7 @@ def plane_shares(given: Colours, wanted: Colours) -> PlaneShares:
 
 @cache
 def plane_weights(given: Colours, wanted: Colours) -> PlaneWeights:
-    """Return the weights for planes of another meaning."""
+    """Return the weights for planes of another colour space."""
     shares = plane_shares(given, wanted)
     half = Fraction(1, 2)
     of_blue, of_red = shares.blue_blue + shares.blue_red, shares.red_blue + shares.red_red

@@ -1,7 +1,7 @@
-"""Converts the colours of 8-bit pictures, natively where `kernel.c` was built, else in numpy.
+"""Converts the colours of 8-bit images, natively if `kernel.c` was built, otherwise in numpy.
 
-Arrays are rows of bytes; rows may lie apart, but the bytes of a row lie together. Sides may be
-odd: planes of half the size then have one row or column more than half.
+Arrays are rows of bytes; rows may have padding between them, but each row is contiguous. Width and
+height may be odd: planes of half the size are then rounded up.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class Planes:
 
     @classmethod
     def empty(cls, width_px: int, height_px: int) -> "Planes":
-        """Return 4:2:0 planes to be written to."""
+        """Return uninitialized 4:2:0 planes."""
         half = ((height_px + 1) // 2, (width_px + 1) // 2)
         return cls(
             np.empty((height_px, width_px), np.uint8),
@@ -35,17 +35,17 @@ class Planes:
 
     @property
     def all(self) -> tuple[Pixels, Pixels, Pixels]:
-        """The three of them."""
+        """The three planes."""
         return self.luma, self.blue, self.red
 
 
 def is_native() -> bool:
-    """Tell whether the fast way is used; both give the same bytes."""
+    """Return whether the native kernel is used; both give the same bytes."""
     return native.library() is not None
 
 
 def bgra_to_yuv420(bgra: Pixels, out: Planes) -> None:
-    """Write height x width x BGRA as BT.709 of limited range; alpha is passed over."""
+    """Write height x width x BGRA as BT.709 of limited range; alpha is ignored."""
     library = native.library()
     if library is None:
         _write(numpy_kernel.rgb_to_yuv420(bgra[..., 2::-1]), out)
@@ -55,7 +55,7 @@ def bgra_to_yuv420(bgra: Pixels, out: Planes) -> None:
 
 
 def rgba_to_yuv420(rgba: Pixels, out: Planes) -> None:
-    """Write height x width x RGBA as BT.709 of limited range; alpha is passed over."""
+    """Write height x width x RGBA as BT.709 of limited range; alpha is ignored."""
     library = native.library()
     if library is None:
         _write(numpy_kernel.rgb_to_yuv420(rgba[..., :3]), out)
@@ -65,9 +65,9 @@ def rgba_to_yuv420(rgba: Pixels, out: Planes) -> None:
 
 
 def premultiplied_to_yuv420(rgba: Pixels, out: Planes) -> Pixels:
-    """Write RGBA whose colours are multiplied by alpha, and return alpha for chroma.
+    """Write premultiplied RGBA, and return the alpha of chroma.
 
-    The planes are multiplied by alpha as well, their offsets of 16 and 128 included.
+    The planes are premultiplied as well, including their offsets of 16 and 128.
     """
     library = native.library()
     if library is None:
@@ -104,7 +104,7 @@ def yuv_to_rgba(
 
 
 def convert_planes(planes: Planes, given: Colours, wanted: Colours, out: Planes) -> None:
-    """Write 4:2:0 planes as such of another matrix or range; `out` may be the same."""
+    """Write 4:2:0 planes in another matrix or range; `out` may be the same."""
     weights, library = plane_weights(given, wanted), native.library()
     if library is None:
         _write(numpy_kernel.yuv420_to_yuv420(planes.all, weights), out)

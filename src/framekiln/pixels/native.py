@@ -1,6 +1,6 @@
-"""The library built of `kernel.c`, if there is one for this machine.
+"""The library built from `kernel.c`, if there is one for this machine.
 
-`FRAMEKILN_NATIVE=0` in the environment leaves it alone, to compare with the plain way.
+`FRAMEKILN_NATIVE=0` in the environment disables it, for comparison with numpy.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ SWITCH: Final = "FRAMEKILN_NATIVE"
 
 
 class NativePlane(ctypes.Structure):
-    """Where rows of bytes lie, and how far apart."""
+    """The address of rows of bytes, and their stride."""
 
     _fields_ = (("data", ctypes.c_void_p), ("stride", ctypes.c_ssize_t))
 
@@ -27,7 +27,7 @@ NO_PLANE: Final = NativePlane(None, 0)
 
 @cache
 def library() -> ctypes.CDLL | None:
-    """Return the library; None where it was not built or cannot be used."""
+    """Return the library; None if it was not built or cannot be loaded."""
     if os.environ.get(SWITCH) == "0":
         return None
     try:
@@ -58,12 +58,12 @@ def library() -> ctypes.CDLL | None:
 
 
 def native_plane(rows: NDArray[np.uint8]) -> NativePlane:
-    """Return where an array of rows lies; the array must outlive the call it is used in."""
+    """Return the address of an array of rows; the array must outlive the call it is used in."""
     assert rows.strides[-1] == 1, "the bytes of a row lie together"
     assert rows.ndim == 2 or rows.strides[1] == rows.shape[2], "and so do its pixels"
     return NativePlane(rows.ctypes.data, rows.strides[0])
 
 
 def native_weights(weights: tuple[int, ...]) -> Any:
-    """Return weights as the kernel reads them."""
+    """Return weights in the kernel's format."""
     return (ctypes.c_int32 * len(weights))(*weights)

@@ -1,6 +1,6 @@
-"""The conversions of `kernel.c` in numpy: what it falls back to, and what it is compared with.
+"""The conversions of `kernel.c` in numpy: its fallback and its reference in tests.
 
-Every formula stands here as it is meant. Written to be read, not to be fast.
+It states every formula directly. Written to be read, not to be fast.
 """
 
 from typing import TypeVar
@@ -16,7 +16,7 @@ _Numbers = NDArray[np.int64]
 
 
 def luma_of(red: _Numbers, green: _Numbers, blue: _Numbers, alpha: _Numbers | int) -> Pixels:
-    """Return luma in BT.709, limited range; colours are multiplied by alpha."""
+    """Return luma in BT.709, limited range; colours are premultiplied."""
     # 16 a/255 + 219/255 (0.2126 R + 0.7152 G + 0.0722 B)
     weighted = 1063 * red + 3576 * green + 361 * blue
     return _rounded(219 * weighted + 80_000 * alpha, 1_275_000)
@@ -37,13 +37,13 @@ def red_of(red: _Numbers, green: _Numbers, blue: _Numbers, alpha: _Numbers | int
 
 
 def rgb_to_yuv420(rgb: Pixels) -> tuple[Pixels, Pixels, Pixels]:
-    """Return the planes of red, green and blue, opaque."""
+    """Return the planes of opaque red, green and blue."""
     planes = _yuv420(rgb.astype(np.int64), None)
     return planes[0], planes[1], planes[2]
 
 
 def premultiplied_to_yuv420(rgba: Pixels) -> tuple[Pixels, Pixels, Pixels, Pixels]:
-    """Return the planes, multiplied by alpha, and alpha for chroma."""
+    """Return the premultiplied planes, and the alpha of chroma."""
     numbers = rgba.astype(np.int64)
     alpha = numbers[..., 3]
     planes = _yuv420(numbers[..., :3], alpha)
@@ -60,7 +60,7 @@ def _yuv420(rgb: _Numbers, alpha: _Numbers | None) -> tuple[Pixels, Pixels, Pixe
 def yuv_to_rgba(
     planes: tuple[Pixels, Pixels, Pixels], alpha: Pixels | None, weights: RgbWeights
 ) -> Pixels:
-    """Return red, green, blue and alpha; each chroma sample counts for all pixels of its square."""
+    """Return red, green, blue and alpha; each chroma sample applies to all pixels of its square."""
     height, width = planes[0].shape
     luma, blue, red = (_spread(plane, height, width).astype(np.int64) for plane in planes)
     bright = weights.luma * luma
@@ -77,7 +77,7 @@ def yuv_to_rgba(
 def yuv420_to_yuv420(
     planes: tuple[Pixels, Pixels, Pixels], weights: PlaneWeights
 ) -> tuple[Pixels, Pixels, Pixels]:
-    """Return planes of another meaning. Chroma depends on chroma alone: grey stays grey."""
+    """Return planes of another colour space. Chroma depends on chroma alone: grey stays grey."""
     luma, blue, red = (plane.astype(np.int64) for plane in planes)
     shift = weights.luma_blue * blue + weights.luma_red * red + weights.luma_offset
     return (
@@ -99,14 +99,14 @@ def _cut(fixed: _Numbers) -> Pixels:
 
 
 def _sums(values: _Numbers) -> _Numbers:
-    """Return the sum of each square of four; an odd row or column at the end counts twice."""
+    """Return the sum of each square of four; an odd last row or column counts twice."""
     height, width = values.shape
     even = np.pad(values, ((0, height % 2), (0, width % 2)), "edge")
     return even[::2, ::2] + even[::2, 1::2] + even[1::2, ::2] + even[1::2, 1::2]
 
 
 def _spread(plane: NDArray[Number], height: int, width: int) -> NDArray[Number]:
-    """Return a plane of half the size in whole size: each sample is there for its square."""
+    """Return a plane of half the size at full size: each sample is repeated over its square."""
     if plane.shape[0] < height:
         plane = plane.repeat(2, axis=0)[:height]
     return plane.repeat(2, axis=1)[:, :width] if plane.shape[1] < width else plane
@@ -118,20 +118,20 @@ def premultiply(plane: Pixels, alpha: Pixels) -> Pixels:
 
 
 def over(plane: Pixels, alpha: Pixels, below: Pixels) -> Pixels:
-    """Return a plane that is multiplied by its alpha, laid over another one."""
+    """Return a premultiplied plane blended over another one."""
     total: _Numbers = plane.astype(np.int64) + premultiply(below, 255 - alpha)
     return np.minimum(total, 255).astype(np.uint8)
 
 
 def weighted_sum(one: Pixels, one_weight: int, other: Pixels, other_weight: int) -> Pixels:
-    """Return the sum of both; weights have 16 bits behind the point."""
+    """Return the sum of both; weights have 16 fractional bits."""
     total = one.astype(np.int64) * one_weight + other.astype(np.int64) * other_weight
     whole: _Numbers = np.clip((total + (1 << 15)) >> 16, 0, 255)
     return whole.astype(np.uint8)
 
 
 def unpremultiply(plane: Pixels, alpha: Pixels, nothing: int) -> Pixels:
-    """Return the plane divided by alpha, rounded to nearest; where that is zero, `nothing`."""
+    """Return the plane divided by alpha, rounded to nearest; `nothing` where alpha is zero."""
     parts = np.maximum(alpha, 1).astype(np.int64)
     whole = (2 * 255 * plane.astype(np.int64) + parts) // (2 * parts)
     return np.where(alpha > 0, np.minimum(whole, 255), nothing).astype(np.uint8)
