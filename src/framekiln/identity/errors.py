@@ -28,7 +28,7 @@ class SessionEnded(Unauthenticated):
 
 
 class TokenInvalid(Unauthenticated):
-    """Not a valid token: malformed, changed, of another kind, or signed by another service."""
+    """The token is invalid: malformed, modified, of another kind, or signed by another service."""
 
 
 class TokenExpired(Unauthenticated):
@@ -52,7 +52,7 @@ class TooManyAttempts(RateLimited):
 
 
 class UnsignableUrl(InvalidInput):
-    """An address that no token can be made for, because it is ambiguous."""
+    """A URL that no token can be made for, because it is ambiguous."""
 
     code = "unsignable_url"
 
@@ -94,7 +94,7 @@ class KeyIdTaken(Conflict):
 
 
 class InvalidEmail(InvalidInput):
-    """Not an e-mail address."""
+    """The text is not an e-mail address."""
 
     code = "invalid_email"
 

@@ -20,24 +20,24 @@ SECRET_CHARS = 43
 KEY_ID_CHARS = 16
 MAX_KEY_CHARS = 255
 
-# Printable ASCII without spaces: what survives an HTTP header unchanged.
+# Printable ASCII without spaces: these characters pass through HTTP headers unchanged.
 KEY_PATTERN = re.compile(r"ef_([!-^`-~]+)_([!-~]+)")
 
 
 class KeyParts(NamedTuple):
-    """The two halves of a key's text."""
+    """The two parts of a key's text."""
 
     secret: str
     key_id: str
 
 
 def make_key() -> str:
-    """Return a new key's text, never seen before."""
+    """Return the text of a new random key."""
     return f"ef_{_random_text(SECRET_CHARS)}_{_random_text(KEY_ID_CHARS)}"
 
 
 def parse_key(text: str) -> KeyParts | None:
-    """Return the halves of `text`, or None when it does not have the shape of a key."""
+    """Return the parts of `text`, or None if it does not have the format of a key."""
     if len(text) > MAX_KEY_CHARS:
         return None
     match = KEY_PATTERN.fullmatch(text)
@@ -45,7 +45,7 @@ def parse_key(text: str) -> KeyParts | None:
 
 
 def hash_key(text: str) -> str:
-    """Return what is stored of a key."""
+    """Return the hash of a key, which is stored."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 

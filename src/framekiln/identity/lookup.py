@@ -9,7 +9,7 @@ from framekiln.kit.ids import ApiKeyId, OrganizationId
 async def find_initiator(
     connection: Connection, organization_id: OrganizationId, api_key_id: ApiKeyId | None
 ) -> Caller | None:
-    """Return on whose behalf work goes on, also after their key was revoked."""
+    """Return the caller that work belongs to, even if its key was revoked since."""
     if api_key_id is not None:
         found = await store.find_key_by_id(connection, api_key_id)
         if found is not None:

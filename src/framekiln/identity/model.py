@@ -36,7 +36,7 @@ class ApiKey:
     key_id: str
     created_at: datetime
     last_used_at: datetime | None
-    """Coarse: moves at most once a minute."""
+    """Coarse: updated at most once a minute."""
     revoked_at: datetime | None
 
 
@@ -68,7 +68,7 @@ class Caller:
 
     @property
     def api_key_id(self) -> ApiKeyId | None:
-        """The key that what is made now belongs to; users have none."""
+        """The key that owns newly created resources; None for users."""
         return self.api_key.id if self.api_key else None
 
 

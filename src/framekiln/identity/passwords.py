@@ -1,7 +1,7 @@
 """Passwords: generated, validated, hashed and compared. Never stored, never logged.
 
-Hashing is slow and takes 64 MiB on purpose, so it runs in a thread and only a few at a time: a
-flood of logins makes logins wait, not everything else.
+Hashing is slow and takes 64 MiB on purpose. It runs in a thread, with a limit of concurrent runs:
+many logins delay each other, but nothing else.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class Passwords:
         self._line = asyncio.Semaphore(AT_ONCE)
 
     async def hash(self, password: str) -> str:
-        """Return what is stored of a password; raise `InvalidPassword` for a useless one."""
+        """Return the hash of a password; raise `InvalidPassword` for an invalid one."""
         checked = _checked(password)
         async with self._line:
             return await asyncio.to_thread(self._hasher.hash, checked)

@@ -46,21 +46,21 @@ class CallerCache:
     _checked: dict[str, tuple[datetime, Caller]] = field(default_factory=dict)
 
     def get(self, key_hash: str, *, now: datetime) -> Caller | None:
-        """Return the caller, unless the check is too old or lies in the future."""
+        """Return the caller, unless the check is too old or in the future."""
         checked_at, caller = self._checked.get(key_hash, (None, None))
-        # A clock that was set back must not prolong anybody's life.
+        # A clock that was set back must not extend the lifetime of an entry.
         if checked_at is None or not checked_at <= now < checked_at + CACHE_FOR:
             return None
         return caller
 
     def put(self, key_hash: str, caller: Caller, *, now: datetime) -> None:
-        """Remember a caller; when full, begin anew rather than grow."""
+        """Cache a caller; a full cache is emptied instead of growing."""
         if len(self._checked) >= CACHE_SIZE:
             self._checked.clear()
         self._checked[key_hash] = (now, caller)
 
     def clear(self) -> None:
-        """Forget everybody."""
+        """Remove all entries."""
         self._checked.clear()
 
 
@@ -73,7 +73,7 @@ class Identity:
         self._recent = CallerCache()
 
     async def authenticate(self, key_text: str | None) -> Caller:
-        """Return who holds this key, or raise `Unauthenticated` saying what is wrong with it."""
+        """Return the owner of this key, or raise `Unauthenticated` with the reason."""
         if not key_text:
             raise KeyMissing("no API key: send the header `Authorization: Bearer <API key>`")
         parts = parse_key(key_text)
@@ -91,7 +91,7 @@ class Identity:
         return caller
 
     async def find_caller(self, api_key_id: ApiKeyId) -> Caller:
-        """Return who holds a key that a token of ours names; it must still work."""
+        """Return the owner of a key named in one of our tokens; the key must still be valid."""
         async with self._database.connection() as connection:
             found = await store.find_key_by_id(connection, api_key_id)
         if found is None or found.key.revoked_at is not None:
@@ -109,7 +109,7 @@ class Identity:
         return organization
 
     async def list_organizations(self) -> list[Organization]:
-        """Return all, oldest first."""
+        """Return all organizations, oldest first."""
         async with self._database.connection() as connection:
             return await store.list_organizations(connection)
 
@@ -123,17 +123,17 @@ class Identity:
         return changed
 
     async def create_key(self, organization_id: OrganizationId, name: str) -> IssuedKey:
-        """Issue a key; its text is in the answer and nowhere else."""
+        """Create a key; its text is only in the returned value."""
         async with self._database.transaction() as connection:
             if await store.find_organization(connection, organization_id) is None:
                 raise _no_organization(organization_id)
             return await self._issue(connection, organization_id, name)
 
     async def issue_temporary_key(self, organization_id: OrganizationId, name: str) -> IssuedKey:
-        """Issue a key for a short while; whoever asked revokes it.
+        """Create a key for a short time; the caller revokes it.
 
-        Takes the place of a revoked one of that name, with a secret of its own: however often
-        this is done, there are no more keys than were lent at one time.
+        It reuses the row of a revoked key of that name, with a new secret. There are therefore
+        never more rows than keys in use at the same time.
         """
         text = make_key()
         new = self._new_key(organization_id, name, text)
@@ -144,14 +144,14 @@ class Identity:
         return IssuedKey(text=text, key=reused or new)
 
     async def list_keys(self, organization_id: OrganizationId) -> list[ApiKey]:
-        """Return an organization's keys, oldest first, revoked ones too."""
+        """Return an organization's keys, oldest first, including revoked ones."""
         async with self._database.connection() as connection:
             if await store.find_organization(connection, organization_id) is None:
                 raise _no_organization(organization_id)
             return await store.list_keys(connection, organization_id)
 
     async def revoke_key(self, key_id: str) -> ApiKey:
-        """Stop the key with this public key id; stopping it again changes nothing."""
+        """Revoke the key with this public key id; repeating it has no effect."""
         async with self._database.transaction() as connection:
             revoked = await store.revoke_key(connection, key_id, now=self._clock.now())
         if revoked is None:
@@ -160,10 +160,10 @@ class Identity:
         return revoked
 
     async def ensure_default(self, api_key: str | None) -> IssuedKey | None:
-        """Make the first start usable; safe to call on every start, from many processes at once.
+        """Prepare the first start; safe to call on every start, from many processes at once.
 
         Without `api_key`, an empty database gets the default organization and its first key, which
-        is returned to be printed once. With it, that very key works afterwards in the default
+        is returned to be printed once. With it, that key is valid afterwards in the default
         organization, whatever was there before.
         """
         if api_key is not None and parse_key(api_key) is None:

@@ -39,7 +39,7 @@ class Sessions:
         self._recent = CallerCache()
 
     async def log_in(self, email: str, password: str) -> IssuedSession:
-        """Begin a session in the user's first organization, or raise `LoginFailed`."""
+        """Start a session in the user's first organization, or raise `LoginFailed`."""
         address = normalize_email(email)
         found = await self._find_user(address) if address else None
         is_right = await self._passwords.matches(found.password_hash if found else None, password)
@@ -48,7 +48,7 @@ class Sessions:
         return await self._begin(found)
 
     async def authenticate(self, text: str | None) -> Caller:
-        """Return who is logged in by this text, or raise `Unauthenticated`."""
+        """Return the user logged in with this text, or raise `Unauthenticated`."""
         if not text:
             raise SessionMissing("no session: POST /login first")
         if len(text) > MAX_TOKEN_CHARS:
@@ -67,13 +67,13 @@ class Sessions:
         return caller
 
     async def log_out(self, text: str) -> None:
-        """End a session; ending it again changes nothing."""
+        """End a session; repeating it has no effect."""
         async with self._database.transaction() as connection:
             await user_store.delete_session(connection, hash_key(text))
         self._recent.clear()
 
     async def remove_expired(self) -> int:
-        """Delete sessions that are over; return how many there were."""
+        """Delete expired sessions; return their number."""
         async with self._database.transaction() as connection:
             return await user_store.delete_expired(
                 connection, now=self._clock.now(), window=ATTEMPTS_WINDOW

@@ -1,4 +1,4 @@
-"""SQL of organizations and API keys. Decides nothing; the caller owns the transaction."""
+"""SQL of organizations and API keys. Makes no decisions; the caller owns the transaction."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from framekiln.kit.ids import ApiKeyId, OrganizationId
 
 Row = Mapping[str, Any]
 
-# Any number will do, as long as nothing else in the database takes the same one.
+# An arbitrary number, unique among the advisory locks of the database.
 DEFAULT_LOCK = 0x6B696C6E01
 
 SELECT_KEY: Final = """
@@ -32,12 +32,12 @@ class StoredApiKey:
 
 
 async def lock_default(connection: Connection) -> None:
-    """Let one transaction at a time look for, and make, the default organization."""
+    """Serialize transactions that look for, and create, the default organization."""
     await connection.execute("SELECT pg_advisory_xact_lock(%s)", [DEFAULT_LOCK])
 
 
 async def insert_organization(connection: Connection, organization: Organization) -> bool:
-    """Add an organization; False when its name is taken."""
+    """Add an organization; False if its name is taken."""
     cursor = await connection.execute(
         """
         INSERT INTO organization (id, name, pipelines_enabled, created_at)
@@ -50,7 +50,7 @@ async def insert_organization(connection: Connection, organization: Organization
 
 
 async def list_organizations(connection: Connection) -> list[Organization]:
-    """Return all, oldest first."""
+    """Return all organizations, oldest first."""
     cursor = await connection.execute(
         "SELECT id, name, pipelines_enabled, created_at FROM organization ORDER BY created_at, id"
     )
@@ -60,7 +60,7 @@ async def list_organizations(connection: Connection) -> list[Organization]:
 async def find_organization(
     connection: Connection, organization_id: OrganizationId
 ) -> Organization | None:
-    """Return one by id."""
+    """Return an organization by its id."""
     cursor = await connection.execute(
         "SELECT id, name, pipelines_enabled, created_at FROM organization WHERE id = %s",
         [organization_id],
@@ -70,7 +70,7 @@ async def find_organization(
 
 
 async def find_organization_by_name(connection: Connection, name: str) -> Organization | None:
-    """Return one by its unique name."""
+    """Return an organization by its unique name."""
     cursor = await connection.execute(
         "SELECT id, name, pipelines_enabled, created_at FROM organization WHERE name = %s", [name]
     )
@@ -81,7 +81,7 @@ async def find_organization_by_name(connection: Connection, name: str) -> Organi
 async def set_pipelines(
     connection: Connection, organization_id: OrganizationId, *, enabled: bool
 ) -> Organization | None:
-    """Switch pipelines on or off; None when there is no such organization."""
+    """Switch pipelines on or off; None if there is no such organization."""
     cursor = await connection.execute(
         """
         UPDATE organization SET pipelines_enabled = %s WHERE id = %s
@@ -94,7 +94,7 @@ async def set_pipelines(
 
 
 async def insert_key(connection: Connection, key: ApiKey, key_hash: str) -> None:
-    """Add a key whose key id is new."""
+    """Add a key with a new key id."""
     await connection.execute(
         """
         INSERT INTO api_key (id, organization_id, name, key_id, key_hash, created_at)
@@ -105,9 +105,9 @@ async def insert_key(connection: Connection, key: ApiKey, key_hash: str) -> None
 
 
 async def put_key(connection: Connection, key: ApiKey, key_hash: str) -> bool:
-    """Add a key or make the one with its key id equal to it, working again.
+    """Add a key, or replace the one with its key id and make it valid again.
 
-    False when another organization's key has that key id; nothing is changed then.
+    Return False, without any change, if another organization's key has that key id.
     """
     cursor = await connection.execute(
         """
@@ -122,9 +122,9 @@ async def put_key(connection: Connection, key: ApiKey, key_hash: str) -> bool:
 
 
 async def reuse_revoked_key(connection: Connection, key: ApiKey, key_hash: str) -> ApiKey | None:
-    """Let a revoked key with the name of `key` work again, with its text; None if there is none.
+    """Make a revoked key with the name of `key` valid again, with its text; None if there is none.
 
-    The row stays, and all that refers to it. Two who look at the same time find two rows.
+    The row and all references to it are kept. Concurrent callers get different rows.
     """
     cursor = await connection.execute(
         """
@@ -156,7 +156,7 @@ async def find_key_by_id(connection: Connection, api_key_id: ApiKeyId) -> Stored
 
 
 async def list_keys(connection: Connection, organization_id: OrganizationId) -> list[ApiKey]:
-    """Return an organization's keys, oldest first, revoked ones too."""
+    """Return an organization's keys, oldest first, including revoked ones."""
     cursor = await connection.execute(
         """
         SELECT id, organization_id, name, key_id, created_at, last_used_at, revoked_at
@@ -170,7 +170,7 @@ async def list_keys(connection: Connection, organization_id: OrganizationId) -> 
 async def touch_key(
     connection: Connection, key: ApiKeyId, *, now: datetime, every: timedelta
 ) -> None:
-    """Move `last_used_at` to now, unless somebody did so less than `every` ago."""
+    """Set `last_used_at` to now, unless it was set less than `every` ago."""
     await connection.execute(
         """
         UPDATE api_key SET last_used_at = %(now)s
@@ -181,7 +181,7 @@ async def touch_key(
 
 
 async def revoke_key(connection: Connection, key_id: str, *, now: datetime) -> ApiKey | None:
-    """Stop a key; the first revocation's time stays. None when there is no such key."""
+    """Revoke a key; the time of the first revocation is kept. None if there is no such key."""
     cursor = await connection.execute(
         """
         UPDATE api_key SET revoked_at = COALESCE(revoked_at, %s) WHERE key_id = %s

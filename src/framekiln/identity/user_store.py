@@ -1,4 +1,4 @@
-"""SQL of users, memberships, sessions and login attempts. Decides nothing."""
+"""SQL of users, memberships, sessions and login attempts. Makes no decisions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from framekiln.kit.ids import OrganizationId, UserId
 
 Row = Mapping[str, Any]
 
-# Any number will do, as long as nothing else in the database takes the same one.
+# An arbitrary number, unique among the advisory locks of the database.
 FIRST_USER_LOCK = 0x6B696C6E03
 MAX_COUNTED_ATTEMPTS = 1_000_000
 
@@ -42,7 +42,7 @@ class LoginAttempts:
 
 
 async def lock_first_user(connection: Connection) -> None:
-    """Let one transaction at a time look for, and make, the first user."""
+    """Serialize transactions that look for, and create, the first user."""
     await connection.execute("SELECT pg_advisory_xact_lock(%s)", [FIRST_USER_LOCK])
 
 
@@ -53,7 +53,7 @@ async def has_users(connection: Connection) -> bool:
 
 
 async def insert_user(connection: Connection, user: User, password_hash: str) -> bool:
-    """Add a user; False when the address is taken."""
+    """Add a user; False if the e-mail address is taken."""
     cursor = await connection.execute(
         """
         INSERT INTO user_account (id, email, password_hash, created_at)
@@ -68,7 +68,7 @@ async def insert_user(connection: Connection, user: User, password_hash: str) ->
 async def insert_membership(
     connection: Connection, user: User, organization_id: OrganizationId, *, role: Role
 ) -> None:
-    """Put a new user into an organization."""
+    """Add a new user to an organization."""
     await connection.execute(
         """
         INSERT INTO membership (user_id, organization_id, role, created_at)
@@ -90,7 +90,7 @@ async def find_user(connection: Connection, email: str) -> StoredUser | None:
 
 
 async def list_members(connection: Connection) -> list[Member]:
-    """Return all users in all their organizations, oldest first."""
+    """Return all users with all their organizations, oldest first."""
     cursor = await connection.execute(
         """
         SELECT u.id AS user_id, u.email, u.created_at AS user_created_at, m.role,
@@ -116,7 +116,7 @@ async def set_password(connection: Connection, user_id: UserId, password_hash: s
 
 
 async def delete_user(connection: Connection, email: str) -> User | None:
-    """Remove a user with memberships and sessions; None when there is no such user."""
+    """Delete a user with memberships and sessions; None if there is no such user."""
     cursor = await connection.execute(
         """
         DELETE FROM user_account WHERE email = %s
@@ -151,9 +151,10 @@ async def insert_session(
     now: datetime,
     expires_at: datetime,
 ) -> bool:
-    """Begin a session; False when the password was changed since it was compared.
+    """Start a session; False if the password was changed since it was checked.
 
-    The lock on the user makes a change of password, which ends all sessions, see this one.
+    The lock on the user makes sure that a concurrent change of the password, which ends all
+    sessions, sees this one.
     """
     cursor = await connection.execute(
         """
@@ -196,7 +197,7 @@ async def find_session(
 
 
 async def extend_session(connection: Connection, token_hash: str, *, expires_at: datetime) -> None:
-    """Let a session live longer, never shorter."""
+    """Extend a session; never shortens it."""
     await connection.execute(
         """
         UPDATE login_session SET expires_at = %(expires_at)s
@@ -214,7 +215,7 @@ async def delete_session(connection: Connection, token_hash: str) -> None:
 async def count_login_attempt(
     connection: Connection, email: str, *, now: datetime, window: timedelta
 ) -> LoginAttempts:
-    """Count one more try of an address; after `window` the count begins anew."""
+    """Count a login attempt for an address; after `window` the count restarts."""
     cursor = await connection.execute(
         """
         INSERT INTO login_attempt (email, attempts, since) VALUES (%(email)s, 1, %(now)s)
@@ -233,12 +234,12 @@ async def count_login_attempt(
 
 
 async def reset_login_attempts(connection: Connection, email: str) -> None:
-    """Count from nothing again."""
+    """Reset the count."""
     await connection.execute("DELETE FROM login_attempt WHERE email = %s", [email])
 
 
 async def delete_expired(connection: Connection, *, now: datetime, window: timedelta) -> int:
-    """Remove sessions that are over, and old counts; return how many sessions."""
+    """Delete expired sessions and old counts; return the number of sessions."""
     cursor = await connection.execute("DELETE FROM login_session WHERE expires_at <= %s", [now])
     await connection.execute("DELETE FROM login_attempt WHERE since <= %s", [now - window])
     return cursor.rowcount

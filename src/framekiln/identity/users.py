@@ -38,7 +38,7 @@ class Users:
         role: Role = Role.MEMBER,
         password: str | None = None,
     ) -> IssuedUser:
-        """Add a user to an organization; without a password one is made up."""
+        """Add a user to an organization; without a password, one is generated."""
         require_email(email)
         async with self._database.transaction() as connection:
             if await find_organization(connection, organization_id) is None:
@@ -50,12 +50,12 @@ class Users:
         return issued
 
     async def list_members(self) -> list[Member]:
-        """Return all users in all their organizations, oldest first."""
+        """Return all users with all their organizations, oldest first."""
         async with self._database.connection() as connection:
             return await user_store.list_members(connection)
 
     async def set_password(self, email: str, password: str | None = None) -> IssuedUser:
-        """Replace a user's password and end all their sessions; without one it is made up."""
+        """Replace a user's password and end all their sessions; without one, it is generated."""
         text = password if password is not None else make_password()
         password_hash = await self._passwords.hash(text)
         async with self._database.transaction() as connection:
@@ -67,7 +67,7 @@ class Users:
         return IssuedUser(found.user, text)
 
     async def delete(self, email: str) -> User:
-        """Remove a user and end all their sessions; what the organization has stays."""
+        """Delete a user and end all their sessions; data of the organization is kept."""
         async with self._database.transaction() as connection:
             deleted = await user_store.delete_user(connection, require_email(email))
         if deleted is None:
@@ -75,9 +75,9 @@ class Users:
         return deleted
 
     async def ensure_first(self) -> IssuedUser | None:
-        """Make the first start usable; safe to call on every start, from many processes at once.
+        """Prepare the first start; safe to call on every start, from many processes at once.
 
-        When there is no user, the owner of the default organization (else of the oldest) is made
+        If there is no user, the owner of the default organization (else of the oldest) is created
         and returned with the password, to be printed once.
         """
         async with self._database.transaction() as connection:
@@ -102,14 +102,14 @@ class Users:
 
 
 def normalize_email(text: str) -> str | None:
-    """Return an address in the form it is stored in, or None when it is none."""
+    """Return an address in its stored form, or None if it is invalid."""
     trimmed = text.strip().lower()
     is_sane = len(trimmed) <= MAX_EMAIL_CHARS and trimmed.isprintable()
     return trimmed if is_sane and EMAIL.fullmatch(trimmed) else None
 
 
 def require_email(text: str) -> str:
-    """Return an address in the form it is stored in, or raise `InvalidEmail`."""
+    """Return an address in its stored form, or raise `InvalidEmail`."""
     email = normalize_email(text)
     if email is None:
         raise InvalidEmail("an e-mail address must look like name@host", field="email")

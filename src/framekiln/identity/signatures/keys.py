@@ -11,7 +11,7 @@ SECRET_BYTES = 32
 
 @dataclass(frozen=True)
 class SigningKey:
-    """One secret under its public id, the `kid` of a token."""
+    """One secret with its public id, the `kid` of a token."""
 
     id: str
     secret: bytes = field(repr=False)
@@ -21,11 +21,11 @@ class SigningKeys(Protocol):
     """All secrets: one signs, all verify."""
 
     async def current(self) -> SigningKey:
-        """Return the one that signs."""
+        """Return the secret that signs."""
         ...
 
     async def find(self, key_id: str) -> SigningKey | None:
-        """Return the one that a token names."""
+        """Return the secret that a token names."""
         ...
 
 
@@ -43,7 +43,7 @@ class ConfiguredSigningKeys:
         return self._first
 
     async def find(self, key_id: str) -> SigningKey | None:
-        """Return the one that a token names."""
+        """Return the secret that a token names."""
         return self._by_id.get(key_id)
 
 
@@ -53,5 +53,5 @@ def make_signing_key() -> SigningKey:
 
 
 def _named(secret: bytes) -> SigningKey:
-    # From the secret itself, so that every process gives it the same name.
+    # Derived from the secret, so that every process computes the same id.
     return SigningKey(hashlib.sha256(b"framekiln signing key\0" + secret).hexdigest()[:16], secret)

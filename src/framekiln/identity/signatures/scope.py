@@ -1,7 +1,7 @@
-"""The scope of a token: a path, everything below it, and query values. Pure; knows no signature.
+"""The scope of a token: a path, everything below it, and query values. Pure.
 
-Paths are compared as the router sees them, decoded once and cut at slashes. An ambiguous
-one (dot segments, empty segments, backslashes) is never signed and never covered. The origin is not
+Paths are compared as the router sees them, decoded once and split at slashes. An ambiguous path
+(dot segments, empty segments, backslashes) is never signed and never covered. The origin is not
 compared: behind a proxy the service does not know its own.
 """
 
@@ -37,15 +37,15 @@ class Scope:
     segments: Segments
     params: Mapping[str, Sequence[str]]
     is_wide: bool = False
-    """Whether everything below the path is covered, whatever the path is."""
+    """Whether everything below the path is covered, for any path."""
 
     @property
     def path(self) -> str:
-        """The path, percent-encoded in one way."""
+        """The path in canonical percent-encoding."""
         return quote("/" + "/".join(self.segments))
 
     def mismatch(self, asked: RequestTarget) -> str | None:
-        """Return why a request to read is not covered, or None when it is."""
+        """Return why a read request is not covered, or None if it is."""
         found = split_path(asked.path)
         if found != self.segments and not (
             self._has_below and found is not None and _is_below(found, self.segments)
@@ -68,7 +68,7 @@ class Scope:
 
     @property
     def is_for_uploads(self) -> bool:
-        """Whether it was signed to send something: an upload path, or a whole collection."""
+        """Whether it was signed for uploads: an upload path, or a whole collection."""
         is_upload = self.segments[:2] == API and self.segments[-1] == UPLOAD
         return is_upload or self._is_collection
 
@@ -78,10 +78,10 @@ class Scope:
 
     @property
     def _has_below(self) -> bool:
-        """Whether paths below are covered: unless it is wide, only those below one thing.
+        """Whether paths below are covered: unless it is wide, only those below one resource.
 
-        Players have any address signed that a page names. A token that they got for `/` or
-        `/api/v1/files` must not open everything to whoever wrote the page.
+        Players sign any URL that a page contains. A token for `/` or `/api/v1/files` must not give
+        the author of the page access to everything.
         """
         if self.is_wide:
             return True
@@ -93,14 +93,14 @@ class Scope:
 
     def _other_params(self, asked: RequestTarget) -> str | None:
         for name, values in self.params.items():
-            # All of them: a second value could be the one that the route takes.
+            # All values: the route could use the second one.
             if [value for key, value in asked.query if key == name] != list(values):
                 return f"it was signed for another `{name}`"
         return None
 
 
 def read_scope(url: str, params: Mapping[str, str] | None = None) -> Scope:
-    """Return what a token for this address covers; `params` replace values in its query."""
+    """Return the scope of a token for this URL; `params` replace values in its query."""
     if len(url) > MAX_URL_CHARS or not url.isprintable() or " " in url or "\\" in url:
         raise _unsignable(
             f"must have at most {MAX_URL_CHARS} characters, no space and no backslash"
@@ -122,7 +122,7 @@ def read_scope(url: str, params: Mapping[str, str] | None = None) -> Scope:
 
 
 def split_path(path: str) -> Segments | None:
-    """Return the segments of a decoded path, or None when it can be read in two ways."""
+    """Return the segments of a decoded path, or None if it is ambiguous."""
     if not path.startswith("/") or "\\" in path:
         return None
     segments = tuple(path[1:].removesuffix("/").split("/")) if path != "/" else ()

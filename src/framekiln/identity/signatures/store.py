@@ -1,21 +1,21 @@
-"""SQL of the secrets that sign tokens. Decides nothing; the caller owns the transaction."""
+"""SQL of the secrets that sign tokens. Makes no decisions; the caller owns the transaction."""
 
 from datetime import datetime
 
 from framekiln.db.pool import Connection
 from framekiln.identity.signatures.keys import SigningKey
 
-# Any number will do, as long as nothing else in the database takes the same one.
+# An arbitrary number, unique among the advisory locks of the database.
 FIRST_KEY_LOCK = 0x6B696C6E02
 
 
 async def lock_first_key(connection: Connection) -> None:
-    """Let one transaction at a time look for, and make, the first secret."""
+    """Serialize transactions that look for, and create, the first secret."""
     await connection.execute("SELECT pg_advisory_xact_lock(%s)", [FIRST_KEY_LOCK])
 
 
 async def list_signing_keys(connection: Connection) -> list[SigningKey]:
-    """Return all, newest first."""
+    """Return all secrets, newest first."""
     cursor = await connection.execute(
         "SELECT id, secret FROM signing_key ORDER BY created_at DESC, id"
     )

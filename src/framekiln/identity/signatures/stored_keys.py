@@ -26,14 +26,14 @@ class StoredSigningKeys:
         self._looking = asyncio.Lock()
 
     async def current(self) -> SigningKey:
-        """Return the newest, made now if there is none yet."""
+        """Return the newest; created now if there is none yet."""
         if not self._known:
             async with self._looking:
                 self._known = self._known or await self._read_or_make()
         return self._known[0]
 
     async def find(self, key_id: str) -> SigningKey | None:
-        """Return the one that a token names."""
+        """Return the secret that a token names."""
         found = self._find_known(key_id)
         if found is not None:
             return found

@@ -1,7 +1,7 @@
 """URL tokens and media tokens: JWTs for some media and a limited time, without an API key.
 
-Both are HMAC-signed and name their organization; their audiences keep one from being taken for the
-other. They are not stored, so they cannot be revoked; they expire soon.
+Both are HMAC-signed and name their organization. Their audiences differ, so that one is not
+accepted as the other. They are not stored and cannot be revoked, but expire soon.
 """
 
 from collections.abc import Mapping
@@ -20,7 +20,7 @@ from framekiln.kit.ids import ApiKeyId, OrganizationId
 
 URL_TOKEN_LIFETIME: Final = timedelta(hours=1)
 MEDIA_TOKEN_LIFETIME: Final = timedelta(hours=4)
-"""The longest a media token may live."""
+"""The longest lifetime of a media token."""
 
 ISSUER: Final = "framekiln"
 URL_AUDIENCE: Final = "framekiln:url"
@@ -28,7 +28,7 @@ MEDIA_AUDIENCE: Final = "framekiln:media"
 ALGORITHM: Final = "HS256"
 MAX_TOKEN_CHARS: Final = 48 * 1024
 
-# Time is checked by us, against the one clock.
+# We check times ourselves, with our clock.
 CHECKS: Final[Any] = {
     "require": ["iss", "aud", "iat", "exp", "org", "url"],
     "verify_exp": False,
@@ -47,7 +47,7 @@ class _Claims:
 
 
 class AccessTokens:
-    """Signs and reads both kinds of tokens."""
+    """Signs and verifies both kinds of tokens."""
 
     def __init__(self, keys: SigningKeys, clock: Clock) -> None:
         self._keys = keys
@@ -61,11 +61,11 @@ class AccessTokens:
         *,
         signed_by: ApiKeyId | None = None,
     ) -> str:
-        """Return a URL token for an address; raise `UnsignableUrl` when it is ambiguous.
+        """Return a URL token for a URL; raise `UnsignableUrl` if it is ambiguous.
 
-        `signed_by` is the API key that signs an address of ours. Then the token covers everything
-        below the address, and uploads in the key's name if the address is one to upload to.
-        Without it the token covers what lies below one thing, and only reads.
+        `signed_by` is the API key that signs a URL of this service. In that case the token covers
+        everything below the URL, and uploads on behalf of the key if the URL is one for uploads.
+        Without it, the token covers everything below one resource, for reading only.
         """
         scope = read_scope(url, params)
         claims = {"url": scope.path, "params": scope.params, "org": str(organization_id)}
@@ -78,7 +78,7 @@ class AccessTokens:
     async def sign_media(
         self, organization_id: OrganizationId, path_prefix: str, expires_at: datetime
     ) -> str:
-        """Return a media token for one thing's path, such as /api/v1/files/<id>, and all below."""
+        """Return a media token for a resource's path, such as /api/v1/files/<id>, and all below."""
         scope = read_scope(path_prefix)
         if expires_at > self._clock.now() + MEDIA_TOKEN_LIFETIME:
             raise ValueError(f"a media token is valid for at most {MEDIA_TOKEN_LIFETIME}")
@@ -86,7 +86,7 @@ class AccessTokens:
         return await self._sign(claims, MEDIA_AUDIENCE, expires_at=expires_at)
 
     async def read_url(self, token: str, asked: RequestTarget) -> OrganizationId:
-        """Return whose media a URL token opens at this address, or raise `Unauthenticated`."""
+        """Return the organization of a URL token valid for this URL, or raise `Unauthenticated`."""
         return await self._read(token, asked, audience=URL_AUDIENCE, name="URL token")
 
     async def read_media(self, token: str, asked: RequestTarget) -> OrganizationId:
@@ -94,7 +94,7 @@ class AccessTokens:
         return await self._read(token, asked, audience=MEDIA_AUDIENCE, name="media token")
 
     async def read_upload(self, token: str, asked: RequestTarget) -> ApiKeyId:
-        """Return the key in whose name a URL token uploads here, or raise `Unauthenticated`."""
+        """Return the key on whose behalf a URL token uploads here, or raise `Unauthenticated`."""
         claims = await self._claims(token, audience=URL_AUDIENCE, name="URL token")
         if claims.api_key_id is None or not claims.scope.is_for_uploads:
             raise TokenElsewhere(
