@@ -1,4 +1,4 @@
-"""A small client of the HTTP API, which the command line uses too. Knows no database."""
+"""A small client of the HTTP API, also used by the command line. Needs no database."""
 
 from framekiln.client.client import Client
 

@@ -17,7 +17,10 @@ from framekiln.client.webhooks import RemoteWebhooks
 
 
 class Client:
-    """`Client("http://127.0.0.1:8080", key).files.upload(path)`; `options` are `Connection`'s."""
+    """`Client("http:
+
+    127.0.0.1:8080", key).files.upload(path)`; `options`: `ServiceConnection`.
+    """
 
     def __init__(self, base_url: str, api_key: str, **options: Any) -> None:
         self.base_url = base_url
@@ -39,5 +42,5 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Let go of open connections."""
+        """Close open connections."""
         self._connection.close()

@@ -11,7 +11,7 @@ import httpx
 from framekiln.client.errors import EndedBadly, ServiceRefused, ServiceUnreachable
 
 RETRY_WITHIN_S: Final = 120.0
-"""So long a request is tried again before it is given up."""
+"""How long a request is retried."""
 _FIRST_PAUSE_S: Final = 0.2
 _LONGEST_PAUSE_S: Final = 5.0
 _TIMEOUT: Final = httpx.Timeout(60.0, connect=10.0)
@@ -43,22 +43,22 @@ class ServiceConnection:
         )
 
     def close(self) -> None:
-        """Let go of open connections."""
+        """Close open connections."""
         self._http.close()
 
     def request(self, method: str, path: str, **request: Any) -> httpx.Response:
-        """Send a request until it is answered: only for what may be done twice."""
+        """Send a request and retry until there is a response: only for idempotent requests."""
         for patience in self.retries():
             with patience:
                 return self.request_once(method, path, **request)
         raise AssertionError("the last retry raises")
 
     def request_json(self, method: str, path: str, **request: Any) -> Json:
-        """Do the same and return the JSON of the answer."""
+        """Send a request with retries and return the JSON of the response."""
         return json_object(self.request(method, path, **request))
 
     def request_once(self, method: str, path: str, **request: Any) -> httpx.Response:
-        """Send a request; raises `ServiceUnreachable` where trying again may help."""
+        """Send a request; raises `ServiceUnreachable` if a retry may help."""
         with _translate_transport_errors(self._http.base_url):
             answer = self._http.request(method, path, **request)
         raise_for_error(answer)
@@ -66,7 +66,7 @@ class ServiceConnection:
 
     @contextmanager
     def stream(self, path: str) -> Iterator[httpx.Response]:
-        """GET a path and yield the answer before its body is read."""
+        """GET a path and yield the response before its body is read."""
         with (
             _translate_transport_errors(self._http.base_url),
             self._http.stream("GET", path) as answer,
@@ -77,13 +77,14 @@ class ServiceConnection:
             yield answer
 
     def sleep(self, seconds: float) -> None:
-        """Wait before something is asked again."""
+        """Wait before the next request."""
         self._sleep(seconds)
 
     def retries(self) -> Iterator["Retry"]:
-        """Yield until something works, with longer and longer pauses, or patience ends.
+        """Yield until something works, with increasing pauses, or the time limit is reached.
 
-        Use each one as a block: it takes in `ServiceUnreachable`. `worked` begins anew.
+        Use each one as a block: it suppresses `ServiceUnreachable`. `worked` restarts the time
+        limit.
         """
         patience = Retry(self._patience_s, self._sleep)
         while True:
@@ -116,7 +117,7 @@ class Retry:
 
 
 def require_running(base_url: str) -> None:
-    """Raise `ServiceUnreachable` at once when nobody is there."""
+    """Raise `ServiceUnreachable` immediately if the service does not respond."""
     connection = ServiceConnection(base_url, None)
     try:
         connection.request_once("GET", "/healthz")
@@ -125,7 +126,7 @@ def require_running(base_url: str) -> None:
 
 
 def json_object(answer: httpx.Response) -> Json:
-    """Return the object in an answer; anything else is not our service."""
+    """Return the object in a response; anything else is not from our service."""
     try:
         found = answer.json()
     except ValueError:
@@ -140,7 +141,7 @@ def json_object(answer: httpx.Response) -> Json:
 
 
 def raise_for_error(answer: httpx.Response) -> None:
-    """Raise what the service says is wrong."""
+    """Raise the error in a response."""
     if answer.is_success:
         return
     told = _error_body(answer)
@@ -160,7 +161,7 @@ def _error_body(answer: httpx.Response) -> Json:
 
 
 def _issues(told: Json) -> str:
-    """Return all that is wrong with a request, where the service says it item by item."""
+    """Return all issues of a request, if the service lists them."""
     found = told.get("issues")
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         return ""
@@ -179,7 +180,7 @@ def _translate_transport_errors(base_url: httpx.URL) -> Iterator[None]:
 
 
 def iter_items(connection: ServiceConnection, path: str, name: str, **query: Any) -> Iterator[Json]:
-    """Yield what is listed under `name`, page after page; queries that are None are left out."""
+    """Yield the items listed under `name` on all pages; queries that are None are left out."""
     asked = {key: value for key, value in query.items() if value is not None}
     while True:
         page = connection.request_json("GET", path, params=asked)
@@ -193,7 +194,7 @@ OnFraction = Callable[[float], None]
 
 
 def follow_progress(connection: ServiceConnection, path: str, on_fraction: OnFraction) -> None:
-    """Return when the stream says `complete`; raises `EndedBadly` with what its `error` says."""
+    """Return when the stream reports `complete`; raises `EndedBadly` with the reason on `error`."""
     for patience in connection.retries():
         with patience, connection.stream(path) as answer:
             for name, data in _events(answer):

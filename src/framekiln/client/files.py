@@ -30,11 +30,11 @@ _IMAGES: Final = {".jpg", ".jpeg", ".png", ".gif", ".webp", ".svg"}
 _CAPTIONS: Final = {".vtt", ".srt", ".json"}
 
 OnRegistered = Callable[[str], None]
-"""Gets the id of the file before anything is sent; by it a stream can be continued."""
+"""Gets the id of the file before anything is sent; a stream can be resumed with it."""
 
 
 def guess_type(path: Path) -> str:
-    """Guess by its name what a file is; sound is a video without pictures."""
+    """Guess the type of a file by its name; audio is a video without frames."""
     ending = path.suffix.lower()
     if ending in _IMAGES:
         return "image"
@@ -48,11 +48,11 @@ class RemoteFiles:
         self._connection = connection
 
     def get(self, file_id: str) -> RemoteFile:
-        """Return what is known of a file."""
+        """Return a file."""
         return RemoteFile.of(self._connection.request_json("GET", f"{_FILES}/{file_id}"))
 
     def by_md5(self, md5: str) -> RemoteFile | None:
-        """Return the newest file with that sum, if there is one."""
+        """Return the newest file with this MD5, if there is one."""
         try:
             return RemoteFile.of(self._connection.request_json("GET", f"{_FILES}/md5/{md5}"))
         except ServiceRefused as error:
@@ -61,7 +61,7 @@ class RemoteFiles:
             raise
 
     def delete(self, file_id: str) -> None:
-        """Remove a file and all that belongs to it."""
+        """Delete a file and all that belongs to it."""
         self._connection.request("DELETE", f"{_FILES}/{file_id}")
 
     def upload(
@@ -73,9 +73,9 @@ class RemoteFiles:
         expires_at: str | None = None,
         on_begun: OnRegistered = lambda _: None,
     ) -> RemoteFile:
-        """Upload a local file, or the rest of it if it was begun before; return it as it is then.
+        """Upload a local file, or the rest of an earlier upload; return the file afterwards.
 
-        A file that the service has already is not sent again.
+        A file that the service already has is not sent again.
         """
         body = {
             "filename": path.name,
@@ -84,7 +84,7 @@ class RemoteFiles:
             "md5": file_md5(path),
             "expires_at": expires_at,
         }
-        # Asked for twice, it is the same file: its sum tells.
+        # Idempotent: the service finds the file again by its MD5.
         created = RemoteFile.of(self._connection.request_json("POST", _FILES, json=body))
         on_begun(created.id)
         send_file(self._connection, f"{_FILES}/{created.id}/upload", path, on_progress)
@@ -99,7 +99,7 @@ class RemoteFiles:
         expires_at: str | None = None,
         on_begun: OnRegistered = lambda _: None,
     ) -> RemoteFile:
-        """Send a local video as fragments and seal it; with `file_id` go on where it stopped."""
+        """Upload a local video as fragments and seal it; with `file_id`, resume the upload."""
         file_size(path)
         with TemporaryDirectory(prefix="framekiln-stream-") as folder:
             tracks = split_video(path, Path(folder))
@@ -112,14 +112,14 @@ class RemoteFiles:
         return self.get(stream["id"])
 
     def wait_ready(self, file_id: str, on_fraction: OnFraction = lambda _: None) -> RemoteFile:
-        """Return a file when it is ready, or raise `EndedBadly` with the reason why it is not."""
+        """Return a file when it is ready, or raise `EndedBadly` with the reason."""
         follow_progress(self._connection, f"{_FILES}/{file_id}/progress", on_fraction)
         return self.get(file_id)
 
     def namespaces(self, file_id: str) -> Iterator[Json]:
-        """Yield which namespaces pipelines have written about a file, and who wrote last."""
+        """Yield the namespaces that pipelines have written for a file, and their last writers."""
         return iter_items(self._connection, f"{_FILES}/{file_id}/metadata", "namespaces")
 
     def metadata(self, file_id: str, namespace: str) -> Iterator[Json]:
-        """Yield `window` and `output` of what was last written to a namespace, in order."""
+        """Yield `window` and `output` of the latest entries of a namespace, in order."""
         return iter_items(self._connection, f"{_FILES}/{file_id}/metadata/{namespace}", "outputs")

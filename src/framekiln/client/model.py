@@ -8,7 +8,7 @@ from typing import Any, Final, Self
 def json_field(
     name: str = "", *, read: Callable[[Any], Any] | None = None, default: Any = MISSING
 ) -> Any:
-    """Return a field that the service calls differently, or that is made by `read`."""
+    """Return a field with another name in the response, or one that `read` converts."""
     return field(default=default, metadata={"name": name, "read": read})
 
 
@@ -17,11 +17,11 @@ class RemoteObject:
     """The base of all values. A field with a default may be missing from the response."""
 
     told: Mapping[str, Any] = field(repr=False, compare=False)
-    """All of it."""
+    """The whole response."""
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Self:
-        """Read an answer."""
+        """Parse a response."""
         own = (each for each in fields(cls) if each.name != "told")
         return cls(told=told, **{each.name: _value(each, told) for each in own})
 
@@ -98,7 +98,7 @@ class RemoteVersion(RemoteObject):
 
     @property
     def needs(self) -> dict[str, list[str]]:
-        """Which steps each step comes after."""
+        """The steps that each step follows."""
         return {key: list(step["needs"]) for key, step in self.definition["steps"].items()}
 
 
@@ -131,7 +131,7 @@ def _steps(told: list[Mapping[str, Any]]) -> tuple[RemoteStep, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteRun(RemoteObject):
-    """A run of a pipeline over a file; each step comes after those it needs."""
+    """A run of a pipeline on a file; each step follows those it needs."""
 
     id: str
     status: str
@@ -143,20 +143,20 @@ class RemoteRun(RemoteObject):
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more happens by itself."""
+        """Whether it has a final status."""
         return self.status not in _UNENDED
 
 
 @dataclass(frozen=True, kw_only=True)
 class RemoteBatch(RemoteObject):
-    """One pipeline over many files."""
+    """One pipeline on many files."""
 
     id: str
     status: str
 
     @classmethod
     def of(cls, told: Mapping[str, Any]) -> Self:
-        """Read an answer, which may have everything once more under `batch`."""
+        """Parse a response, which may contain everything again under `batch`."""
         return super().of(told.get("batch", told))
 
 
@@ -194,6 +194,6 @@ class RemoteDelivery(RemoteObject):
 
     @property
     def last_error(self) -> str | None:
-        """What went wrong when it was last sent, if anything did."""
+        """The error of the last attempt, if there was one."""
         last = self.told["last_attempt"]
         return last["error"] if last else None

@@ -26,8 +26,8 @@ class RemotePipelines:
         self._connection = connection
 
     def create(self, name: str, definition: Mapping[str, Any]) -> RemotePipeline:
-        """Make a pipeline with its first version; `warnings` in it say what may not be meant."""
-        # Not patiently: a second try would find its own name taken.
+        """Create a pipeline with its first version; see its `warnings`."""
+        # Without retries: a second attempt would find its own name taken.
         body = {"name": name, "definition": definition}
         answer = self._connection.request_once("POST", _PIPELINES, json=body)
         return RemotePipeline.of(json_object(answer))
@@ -40,7 +40,7 @@ class RemotePipelines:
 
     def list(self, *, include_archived: bool = False) -> Iterator[RemotePipeline]:
         """Yield pipelines, newest first."""
-        # Not always said: a flag that is off is no part of the address.
+        # Omitted if false: a flag that is off is not part of the query.
         archived = "true" if include_archived else None
         query = {"limit": _LARGEST_PAGE, "include_archived": archived}
         return map(
@@ -48,7 +48,7 @@ class RemotePipelines:
         )
 
     def find(self, name_or_id: str) -> RemotePipeline:
-        """Return the pipeline with that id, or the one in use that is called so."""
+        """Return the pipeline with this id, or the active one with this name."""
         if parse_uuid(name_or_id) is not None:
             return self.get(name_or_id)
         for pipeline in self.list():
@@ -59,16 +59,16 @@ class RemotePipelines:
         )
 
     def archive(self, pipeline_id: str) -> RemotePipeline:
-        """Let a pipeline take no new versions and runs; twice is harmless."""
+        """Archive a pipeline: it accepts no new versions and runs. Idempotent."""
         path = f"{_PIPELINES}/{pipeline_id}/archive"
         return RemotePipeline.of(self._connection.request_json("POST", path))
 
     def create_version(
         self, pipeline_id: str, definition: Mapping[str, Any]
     ) -> tuple[RemoteVersion, bool]:
-        """Return the version with that definition, and whether it is new.
+        """Return the version with this definition, and whether it is new.
 
-        `warnings` in it say what may not be meant.
+        See its `warnings`.
         """
         told = self._connection.request_json(
             "POST", f"{_PIPELINES}/{pipeline_id}/versions", json={"definition": definition}
@@ -92,7 +92,7 @@ _FIRST_PAUSE_S: Final = 0.25
 _LONGEST_PAUSE_S: Final = 2.0
 
 OnRun = Callable[[RemoteRun], None]
-"""Gets a run each time it was looked at."""
+"""Called with a run each time it was fetched."""
 
 
 class RemoteRuns:
@@ -104,9 +104,9 @@ class RemoteRuns:
     def create(
         self, pipeline_id: str, file_id: str, *, idempotency_key: str | None = None, **more: Any
     ) -> tuple[RemoteRun, bool]:
-        """Begin a run, and return it and whether it is new; `more` are `version`, `external_id`.
+        """Start a run, and return it and whether it is new; `more` are `version`, `external_id`.
 
-        With a key of the caller's own, the same call again returns the same run.
+        With a key of the caller, the same call again returns the same run.
         """
         body = {"pipeline_id": pipeline_id, "file_id": file_id, **more}
         told = self._connection.request_json(
@@ -119,22 +119,22 @@ class RemoteRuns:
         return RemoteRun.of(self._connection.request_json("GET", f"{_RUNS}/{run_id}"))
 
     def list(self, **query: Any) -> Iterator[RemoteRun]:
-        """Yield runs, newest first; `status`, `pipeline_id`, `file_id`, `batch_id` choose some."""
+        """Yield runs, newest first; filter by `status`, `pipeline_id`, `file_id`, `batch_id`."""
         return map(RemoteRun.of, iter_items(self._connection, _RUNS, "runs", **query))
 
     def cancel(self, run_id: str) -> RemoteRun:
-        """Stop a run; twice is harmless."""
+        """Cancel a run. Idempotent."""
         return RemoteRun.of(self._connection.request_json("POST", f"{_RUNS}/{run_id}/cancel"))
 
     def retry(self, run_id: str) -> RemoteRun:
-        """Begin again where a run failed or was stopped."""
-        # Not patiently: once begun again, it cannot be.
+        """Continue a run that failed or was cancelled."""
+        # Without retries: a run that was continued already cannot be continued again.
         return RemoteRun.of(
             json_object(self._connection.request_once("POST", f"{_RUNS}/{run_id}/retry"))
         )
 
     def wait(self, run_id: str, on_run: OnRun = lambda _: None) -> RemoteRun:
-        """Return a run when it has ended, in whichever way."""
+        """Return a run when it has ended, with any status."""
         pause_s = _FIRST_PAUSE_S
         before = None
         while True:
@@ -142,7 +142,7 @@ class RemoteRuns:
             on_run(run)
             if run.has_ended:
                 return run
-            # Where something happens, more will soon.
+            # After a change, more changes are likely soon.
             pause_s = _FIRST_PAUSE_S if run != before else min(1.5 * pause_s, _LONGEST_PAUSE_S)
             before = run
             self._connection.sleep(pause_s)
@@ -153,7 +153,7 @@ class RemoteRuns:
 
 
 def idempotency_headers(idempotency_key: str | None) -> dict[str, str]:
-    """Return the header by which a request may be sent twice and is done once."""
+    """Return the header that makes a request idempotent."""
     return {"Idempotency-Key": idempotency_key or str(new_uuid())}
 
 
@@ -174,7 +174,7 @@ class RemoteBatches:
         idempotency_key: str | None = None,
         **more: Any,
     ) -> tuple[RemoteBatch, bool]:
-        """Run a pipeline over files; return the batch and whether it is new.
+        """Run a pipeline on files; return the batch and whether it is new.
 
         `more` are `max_in_flight` and `version`.
         """
@@ -185,7 +185,7 @@ class RemoteBatches:
         return RemoteBatch.of(told["batch"]), told["created"]
 
     def get(self, batch_id: str) -> RemoteBatch:
-        """Return a batch with how its runs stand."""
+        """Return a batch with the states of its runs."""
         return RemoteBatch.of(self._connection.request_json("GET", f"{_BATCHES}/{batch_id}"))
 
     def list(self) -> Iterator[RemoteBatch]:
@@ -197,13 +197,13 @@ _REVIEWS: Final = "/api/v1/pipeline-reviews"
 
 
 class RemoteReviews:
-    """The review tasks of an organization. Repeating a decision changes nothing."""
+    """The review tasks of an organization. Repeating a decision has no effect."""
 
     def __init__(self, connection: ServiceConnection) -> None:
         self._connection = connection
 
     def get(self, review_id: str) -> RemoteReview:
-        """Return a task and what was decided."""
+        """Return a task and its decision."""
         return RemoteReview.of(self._connection.request_json("GET", f"{_REVIEWS}/{review_id}"))
 
     def list(
@@ -214,13 +214,13 @@ class RemoteReviews:
         return map(RemoteReview.of, found)
 
     def approve(self, review_id: str, patch: Mapping[str, Any] | None = None) -> RemoteReview:
-        """Let a run go on; `patch` has corrected `annotations`, and `reviewed_kinds`."""
+        """Let a run continue; `patch` has corrected `annotations`, and `reviewed_kinds`."""
         body = {} if patch is None else {"metadata_patch": patch}
         path = f"{_REVIEWS}/{review_id}/approve"
         return RemoteReview.of(self._connection.request_json("POST", path, json=body))
 
     def reject(self, review_id: str, reason: str | None = None) -> RemoteReview:
-        """Let a run end here."""
+        """End a run."""
         body = {} if reason is None else {"reason": reason}
         path = f"{_REVIEWS}/{review_id}/reject"
         return RemoteReview.of(self._connection.request_json("POST", path, json=body))
@@ -238,9 +238,9 @@ class RemoteEndpoints:
     def create(self, url: str, **settings: Any) -> RemoteEndpoint:
         """Register a service; `settings` are those of POST /api/v1/pipeline-endpoints.
 
-        The answer has the secret that signs requests to it, this once.
+        Only this response has the secret that signs requests to it.
         """
-        # Not patiently: a second try could register it twice.
+        # Without retries: a second attempt could register it twice.
         body = {"url": url, **settings}
         answer = self._connection.request_once("POST", _ENDPOINTS, json=body)
         return RemoteEndpoint.of(json_object(answer))
@@ -258,6 +258,6 @@ class RemoteEndpoints:
         return map(RemoteEndpoint.of, found)
 
     def archive(self, endpoint_id: str) -> RemoteEndpoint:
-        """Have nothing new sent to an endpoint; twice is harmless."""
+        """Archive an endpoint: no new requests are sent to it. Idempotent."""
         path = f"{_ENDPOINTS}/{endpoint_id}/archive"
         return RemoteEndpoint.of(self._connection.request_json("POST", path))

@@ -18,19 +18,19 @@ class RemoteRenders:
         self._connection = connection
 
     def create(self, *, data: Mapping[str, Any] | None = None, **body: Any) -> RemoteRender:
-        """Ask for a render; the fields are those of POST /api/v1/renders.
+        """Create a render; the fields are those of POST /api/v1/renders.
 
-        `data` is what the page finds as `window.EF_RENDER_DATA`.
+        `data` is available to the page as `window.EF_RENDER_DATA`.
         """
         if data is not None:
             body["data"] = dict(data)
-        # Not patiently: a second try could make a second render.
+        # Without retries: a second attempt could create a second render.
         return RemoteRender.of(
             json_object(self._connection.request_once("POST", _RENDERS, json=body))
         )
 
     def get(self, render_id: str) -> RemoteRender:
-        """Return what is known of a render."""
+        """Return a render."""
         return RemoteRender.of(self._connection.request_json("GET", f"{_RENDERS}/{render_id}"))
 
     def wait(self, render_id: str, on_fraction: OnFraction = lambda _: None) -> RemoteRender:
@@ -39,7 +39,7 @@ class RemoteRenders:
         return self.get(render_id)
 
     def download(self, render_id: str, path: Path) -> None:
-        """Write the output to a local file, which appears whole or not at all."""
+        """Write the output to a local file, which appears complete or not at all."""
         for patience in self._connection.retries():
             with patience:
                 self._download(f"{_RENDERS}/{render_id}.mp4", path)

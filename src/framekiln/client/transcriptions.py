@@ -17,13 +17,13 @@ class RemoteTranscriptions:
         self._connection = connection
 
     def create(self, file_id: str, track_id: int | None = None) -> RemoteTranscription:
-        """Have a track of a file transcribed, by default the first sound; twice is harmless."""
+        """Transcribe a track of a file, by default the first audio track. Idempotent."""
         body = {} if track_id is None else {"trackId": track_id}
         path = f"/api/v1/files/{file_id}/transcribe"
         return RemoteTranscription.of(self._connection.request_json("POST", path, json=body))
 
     def get(self, transcription_id: str) -> RemoteTranscription:
-        """Return what is known of a transcription."""
+        """Return a transcription."""
         told = self._connection.request_json("GET", f"{_TRANSCRIPTIONS}/{transcription_id}")
         return RemoteTranscription.of(told)
 
@@ -37,5 +37,5 @@ class RemoteTranscriptions:
         return self.get(transcription_id)
 
     def text(self, transcription_id: str, form: TextForm = "vtt") -> str:
-        """Return what was said, as WebVTT, SubRip or JSON."""
+        """Return the text as WebVTT, SubRip or JSON."""
         return self._connection.request("GET", f"{_TRANSCRIPTIONS}/{transcription_id}.{form}").text

@@ -45,7 +45,7 @@ class LocalTrack:
 
     @property
     def size_bytes(self) -> int:
-        """All of it."""
+        """Its total size."""
         return self.init.size_bytes + sum(each.size_bytes for each in self.fragments)
 
     def chained_digest(self, fragment_count: int) -> bytes:
@@ -56,16 +56,16 @@ class LocalTrack:
         return so_far
 
     def read(self, piece: LocalFragment) -> bytes:
-        """Return the bytes of a piece."""
+        """Return the bytes of a fragment."""
         with self.path.open("rb") as file:
             file.seek(piece.offset)
             return file.read(piece.size_bytes)
 
 
 def split_video(path: Path, folder: Path) -> list[LocalTrack]:
-    """Write the tracks of a video into `folder`; raises `NotStreamable` where copying will not do.
+    """Write the tracks of a video to `folder`; raises `NotStreamable` if they cannot be copied.
 
-    What is no readable video at all raises `UnreadableMedia`.
+    A file that is not a readable video raises `UnreadableMedia`.
     """
     plan = plan_tracks(path, tally_packets(path, lambda _: None))
     if len(plan.planned_tracks) > MAX_TRACKS:
@@ -109,11 +109,11 @@ def _not_streamable(path: Path, reason: str) -> NotStreamable:
 CHUNK_BYTES: Final = 8 << 20
 
 OnBytes = Callable[[int, int], None]
-"""Gets how many bytes are there, and how many there will be."""
+"""Gets the number of bytes sent so far, and the total."""
 
 
 def file_md5(path: Path) -> str:
-    """Return the sum of a local file, by which the service knows it again."""
+    """Return the MD5 of a local file, by which the service finds it again."""
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False))
@@ -123,7 +123,7 @@ def file_md5(path: Path) -> str:
 
 
 def file_size(path: Path) -> int:
-    """Return how large a local file is; an empty one cannot be uploaded."""
+    """Return the size of a local file; an empty one cannot be uploaded."""
     try:
         size_bytes = path.stat().st_size
     except OSError as error:
@@ -134,11 +134,11 @@ def file_size(path: Path) -> int:
 
 
 def send_file(connection: ServiceConnection, address: str, path: Path, on_bytes: OnBytes) -> Json:
-    """Send what is missing of a file to its upload address; return the last answer."""
+    """Send the missing bytes of a file to its upload URL; return the last response."""
     size_bytes = file_size(path)
     with path.open("rb") as file:
         for patience in connection.retries():
-            # Whatever broke, the service knows best how much it has.
+            # After any error, the service knows how much it has received.
             with patience:
                 state = json_object(connection.request_once("GET", address))
                 while not state["complete"]:
@@ -155,7 +155,7 @@ def send_file(connection: ServiceConnection, address: str, path: Path, on_bytes:
 def _send_chunk(
     connection: ServiceConnection, address: str, file: BinaryIO, next_byte: int, size_bytes: int
 ) -> Json:
-    # All bytes may be there and yet not be put together: the last one asks for that.
+    # All bytes may be uploaded but not joined: sending the last byte again triggers that.
     start = min(next_byte, size_bytes - 1)
     file.seek(start)
     data = file.read(min(CHUNK_BYTES, size_bytes - start))
@@ -178,7 +178,7 @@ def begin_stream(
         "tracks": [{"track_id": track.track_id, "type": track.type} for track in tracks],
         "expires_at": expires_at,
     }
-    # Not patiently: a second try could begin a second stream.
+    # Without retries: a second attempt could start a second stream.
     answer: Json = connection.request_once("POST", "/api/v1/files/stream", json=body).json()
     return answer
 
@@ -186,7 +186,7 @@ def begin_stream(
 def send_stream(
     connection: ServiceConnection, stream: Json, tracks: Sequence[LocalTrack], on_bytes: OnBytes
 ) -> Json:
-    """Send what is missing of a stream, and seal it; return what is said of the file then."""
+    """Send the missing fragments of a stream, and seal it; return the file's state."""
     address = f"/api/v1/files/{stream['id']}/stream"
     there = {each["track_id"]: each for each in stream["tracks"]}
     _check_same(stream, there, tracks)
@@ -211,7 +211,7 @@ def send_stream(
 def fragments_by_time(
     tracks: Sequence[LocalTrack], first: Mapping[int, int]
 ) -> Iterator[tuple[LocalTrack, int]]:
-    """Yield the fragments of all tracks from given numbers on, in the order of time."""
+    """Yield the fragments of all tracks from the given numbers on, in order of time."""
     flows = (
         [
             (track.fragments[number].start_s, track.track_id, number)
@@ -227,7 +227,7 @@ def fragments_by_time(
 def _check_same(
     stream: Json, there: Mapping[int, Mapping[str, Any]], tracks: Sequence[LocalTrack]
 ) -> None:
-    """Refuse to go on with another video than the stream began with."""
+    """Raise if the video is not the one that the stream was started with."""
     is_same = {(track.track_id, track.type) for track in tracks} == {
         (each["track_id"], each["type"]) for each in there.values()
     } and all(_is_same(there[track.track_id], track) for track in tracks)

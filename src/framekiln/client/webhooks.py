@@ -21,18 +21,18 @@ class RemoteWebhooks:
     def create(
         self, url: str, events: Iterable[str], *, scope: WebhookScope = "api_key"
     ) -> RemoteWebhook:
-        """Have an address told of events, by default of things made with this client's key.
+        """Register a URL for events, by default of resources made with this client's key.
 
-        The answer has the secret that signs what is sent, this once.
+        Only this response has the secret that signs the events.
         """
-        # Not patiently: a second try could add it twice.
+        # Without retries: a second attempt could add it twice.
         body = {"url": url, "events": [*events], "scope": scope}
         return RemoteWebhook.of(
             json_object(self._connection.request_once("POST", _WEBHOOKS, json=body))
         )
 
     def get(self, webhook_id: str) -> RemoteWebhook:
-        """Return where a webhook leads, what it wants, and whether it works."""
+        """Return the URL, the topics and the state of a webhook."""
         return RemoteWebhook.of(self._connection.request_json("GET", f"{_WEBHOOKS}/{webhook_id}"))
 
     def list(self) -> Iterator[RemoteWebhook]:
@@ -42,36 +42,36 @@ class RemoteWebhooks:
     def update(
         self, webhook_id: str, *, url: str | None = None, events: Iterable[str] | None = None
     ) -> RemoteWebhook:
-        """Change where it leads, what it wants, or both."""
+        """Change the URL, the topics, or both."""
         asked: dict[str, Any] = {"url": url, "events": None if events is None else [*events]}
         body = {key: value for key, value in asked.items() if value is not None}
         path = f"{_WEBHOOKS}/{webhook_id}"
         return RemoteWebhook.of(self._connection.request_json("PATCH", path, json=body))
 
     def delete(self, webhook_id: str) -> None:
-        """Remove a webhook, its log, and what was still to be sent."""
-        # Not patiently: once it is gone, a second try finds nothing.
+        """Delete a webhook, its log, and its pending deliveries."""
+        # Without retries: after a deletion, a second attempt gets an error.
         self._connection.request_once("DELETE", f"{_WEBHOOKS}/{webhook_id}")
 
     def rotate_secret(self, webhook_id: str) -> RemoteWebhook:
-        """Return it with a new secret, shown this once; for a day the old one signs, too."""
-        # Not patiently: the secret of a first try would be lost.
+        """Return it with a new secret, shown only once; the old one also signs for a day."""
+        # Without retries: the secret of the first attempt would be lost.
         answer = self._connection.request_once("POST", f"{_WEBHOOKS}/{webhook_id}/rotate-secret")
         return RemoteWebhook.of(json_object(answer))
 
     def rotate_callback_secret(self) -> str:
-        """Return a new secret for the callbacks of videos, shown this once."""
+        """Return a new secret for the callbacks of videos, shown only once."""
         answer = self._connection.request_once("POST", f"{_WEBHOOKS}/callback-secret")
         return str(json_object(answer)["secret"])
 
     def resume(self, webhook_id: str) -> RemoteWebhook:
-        """Send again what has waited; harmless when it was not paused."""
+        """Resume a paused webhook and send pending events; no effect if it was not paused."""
         path = f"{_WEBHOOKS}/{webhook_id}/resume"
         return RemoteWebhook.of(self._connection.request_json("POST", path))
 
     def test(self, topic: str = "webhook.test") -> str:
-        """Send a made-up event to all webhooks of the key that want it; return what is said."""
-        # Not patiently: a second try would be a second event.
+        """Send a sample event to all matching webhooks of the key; return the response."""
+        # Without retries: a second attempt would be a second event.
         answer = self._connection.request_once(
             "POST", "/api/v1/test_webhook", json={"topic": topic}
         )
@@ -82,7 +82,7 @@ class RemoteWebhooks:
         yield from self._connection.request_json("GET", "/api/v1/webhook-topics")["topics"]
 
     def deliveries(self, webhook_id: str) -> Iterator[RemoteDelivery]:
-        """Yield what was sent to a webhook, newest first."""
+        """Yield the deliveries to a webhook, newest first."""
         found = iter_items(self._connection, f"{_WEBHOOKS}/{webhook_id}/deliveries", "deliveries")
         return map(RemoteDelivery.of, found)
 
@@ -93,6 +93,6 @@ class RemoteWebhooks:
         )
 
     def redeliver(self, delivery_id: str) -> RemoteDelivery:
-        """Send the same event once more; return the new delivery."""
+        """Send the same event again; return the new delivery."""
         answer = self._connection.request_once("POST", f"{_DELIVERIES}/{delivery_id}/redeliver")
         return RemoteDelivery.of(json_object(answer))
