@@ -18,7 +18,7 @@ app = typer.Typer(
 
 def _show_version(is_wanted: bool) -> None:
     if is_wanted:
-        # Slow to import, and wanted by nobody else.
+        # Slow to import, and used only here.
         from importlib.metadata import version  # noqa: PLC0415
 
         typer.echo(f"framekiln {version('framekiln')}")

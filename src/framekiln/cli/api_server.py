@@ -10,16 +10,16 @@ from fastapi import FastAPI
 from framekiln.cli.signals import END_WITHIN_S, on_stop_signal
 from framekiln.settings import Settings
 
-# Open progress streams would hold the door for as long as renders take.
+# Open progress streams would delay the shutdown for as long as renders take.
 _LAST_ANSWERS_WITHIN_S = 5
 
 
 class ApiServer(uvicorn.Server):
-    """uvicorn without its signal handling, which would skip the clean-up of the service."""
+    """uvicorn without its signal handling, which would skip the cleanup of the service."""
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Let our own handler end the server."""
+        """Let our own handler stop the server."""
         on_stop_signal(self._end, end_within_s=END_WITHIN_S)
         yield
 
@@ -28,7 +28,7 @@ class ApiServer(uvicorn.Server):
 
 
 async def serve_app(app: FastAPI, settings: Settings) -> None:
-    """Answer requests until asked to end."""
+    """Serve requests until a stop signal."""
     config = uvicorn.Config(
         app,
         host=settings.host,

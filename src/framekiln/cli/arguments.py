@@ -19,7 +19,7 @@ DefinitionOption = Annotated[
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file, or on standard input when it is called `-`."""
+    """Return the JSON object in a file, or on standard input if its name is `-`."""
     try:
         text = sys.stdin.read() if str(path) == "-" else path.read_text("utf-8")
         found = json.loads(text)
@@ -31,7 +31,7 @@ def read_json(path: Path) -> dict[str, Any]:
 
 
 def resolve_file_id(client: Client, id_or_path: str, *, quiet: bool) -> str:
-    """Return the id of a file on the service; a local file is uploaded, if it is not there yet."""
+    """Return the id of a file on the service; a local file is uploaded if necessary."""
     if parse_uuid(id_or_path) is not None:
         return id_or_path
     path = Path(id_or_path)

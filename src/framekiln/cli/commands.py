@@ -1,4 +1,4 @@
-"""Commands are imported when they are run: rendering a page needs no database driver.
+"""Imports commands when they are run: rendering a page needs no database driver.
 
 The list of commands is shown without importing any, so their help texts are repeated here.
 """
@@ -17,9 +17,9 @@ class CommandEntry(NamedTuple):
     """The module of a command, and its help text."""
 
     target: str
-    """A function is a command of its own; `app` is a group of commands."""
+    """A function is a single command; `app` is a group of commands."""
     help: str
-    """The same as the command says itself; a test compares them."""
+    """Equal to the help text of the command itself; a test compares them."""
 
 
 COMMANDS: Final = {
@@ -59,13 +59,13 @@ class LazyCommandGroup(ErrorReportingGroup):
 
     def __init__(self, **attributes: Any) -> None:
         super().__init__(**attributes)
-        # What the list of commands shows of each; these cannot be run.
+        # For the list of commands only; these cannot be run.
         self.commands = {
             name: TyperCommand(name, help=listed.help) for name, listed in COMMANDS.items()
         }
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Import the command that is to be run."""
+        """Import the command to run."""
         name, listed, rest = super().resolve_command(ctx, args)
         return name, load_command(name) if name and listed else None, rest
 

@@ -33,7 +33,7 @@ class Composition:
 
 
 def read_composition(named: Path, *, scratch: Path) -> Composition:
-    """Return what lies there; `-` is standard input, and a bundle is unpacked in `scratch`."""
+    """Return the composition; `-` is standard input, and a bundle is unpacked in `scratch`."""
     if str(named) == "-":
         return Composition(_decoded(named, sys.stdin.buffer.read()), None)
     page = named / "index.html" if named.is_dir() else named
@@ -95,7 +95,7 @@ def _unpack_zip(archive: Path, folder: Path) -> None:
                 raise BundleTooLarge(f"the bundle unpacks to more than {MAX_UNPACKED_BYTES} bytes")
             for entry in entries:
                 _unpack_entry(packed, entry, folder)
-    # The third is for a file with a password, the last for a way of packing nobody knows.
+    # RuntimeError means a password, NotImplementedError an unknown compression method.
     except (zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError, OSError) as error:
         raise BadBundle(f"the bundle is not a readable ZIP: {error}") from error
     if not (folder / "index.html").is_file():
@@ -116,6 +116,6 @@ def _unpack_entry(packed: zipfile.ZipFile, entry: zipfile.ZipInfo, folder: Path)
         target.mkdir(parents=True, exist_ok=True)
         return
     target.parent.mkdir(parents=True, exist_ok=True)
-    # zipfile itself ends where the entry says that it does.
+    # zipfile itself stops at the size in the entry.
     with packed.open(entry) as content, target.open("xb") as file:
         shutil.copyfileobj(content, file)

@@ -1,8 +1,8 @@
 """The settings and the database of a command.
 
-The database is DATABASE_URL's; else that of a running `framekiln serve` on the same data folder;
-else the embedded one, started for the duration of the command. Only `serve` and `migrate` create
-one: an empty database would give wrong answers to every command.
+The database is that of DATABASE_URL; else that of a running `framekiln serve` on the same data
+folder; else the embedded one, started for the duration of the command. Only `serve` and `migrate`
+create one: with an empty database, every command would give wrong results.
 """
 
 import asyncio
@@ -26,7 +26,7 @@ from framekiln.settings import Settings
 if TYPE_CHECKING:
     from framekiln.services import Services
 
-# It writes what it has in memory first. pg_ctl waits as long.
+# It writes its memory to disk first. pg_ctl waits as long.
 _DATABASE_ENDS_WITHIN_S = 60
 _FIRST_START_WITHIN_S = 60
 _RUNNING_ANSWERS_WITHIN_S = 5
@@ -58,14 +58,14 @@ class DatabaseServer:
 
     conninfo: str
     is_private: bool
-    """Whether nobody else uses it while the command runs."""
+    """Whether only this command uses it."""
 
 
 @asynccontextmanager
 async def open_server(
     settings: Settings, *, may_create: bool = False
 ) -> AsyncIterator[DatabaseServer]:
-    """Yield the database server, whatever state its schema is in."""
+    """Yield the database server, whatever the state of its schema is."""
     if settings.database_url:
         yield DatabaseServer(settings.database_url, is_private=False)
         return
@@ -88,7 +88,7 @@ async def open_server(
 
 @asynccontextmanager
 async def open_conninfo(settings: Settings) -> AsyncIterator[str]:
-    """Yield the address of a database that answers and is up to date."""
+    """Yield the connection string of a reachable database that is up to date."""
     async with open_server(settings) as server:
         if server.is_private:
             await asyncio.to_thread(migrate, server.conninfo)
@@ -100,7 +100,7 @@ async def open_conninfo(settings: Settings) -> AsyncIterator[str]:
 @asynccontextmanager
 async def open_services(settings: Settings) -> AsyncIterator["Services"]:
     """Yield the application on the command's database."""
-    # All domains together take longest to load; whoever only needs a database does without.
+    # All domains together are slow to import; commands that only need a database avoid that.
     from framekiln.services import Services  # noqa: PLC0415
 
     async with open_conninfo(settings) as conninfo, Services.open(settings, conninfo) as services:
@@ -113,7 +113,7 @@ def embedded_postgres(settings: Settings) -> EmbeddedPostgres:
 
 
 async def start_postgres(supervisor: Supervisor, postgres: EmbeddedPostgres) -> None:
-    """Start the embedded server under the supervisor and wait until it answers."""
+    """Start the embedded server under the supervisor and wait until it is ready."""
     await postgres.prepare()
     program = Program(
         "postgres",
@@ -129,8 +129,8 @@ async def start_postgres(supervisor: Supervisor, postgres: EmbeddedPostgres) -> 
 
 
 def write_to_stderr(name: str, line: str) -> None:
-    """Write one line of a child, or of the supervisor, under its name."""
-    # A terminal that was closed is no reason to stop reading what children write.
+    """Write one line of a child, or of the supervisor, with its name."""
+    # A closed terminal must not stop us from reading the output of children.
     with suppress(OSError):
         typer.echo(f"{name:<14}| {line}", err=True)
 

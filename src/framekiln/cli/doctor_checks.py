@@ -1,4 +1,4 @@
-"""The checks of `framekiln doctor`. Each is read only, and names a remedy."""
+"""The checks of `framekiln doctor`. Each is read-only, and suggests a fix."""
 
 import asyncio
 import os
@@ -83,7 +83,7 @@ _SCRIPTS = (
 
 
 def check_machine() -> Iterator[CheckResult]:
-    """Check what is installed and what the kernel allows."""
+    """Check installed programs and kernel features."""
     for tool in _TOOLS:
         yield check_tool(tool)
     yield check_postgres()
@@ -96,7 +96,7 @@ def check_machine() -> Iterator[CheckResult]:
 
 
 async def check_settings(settings: Settings) -> list[CheckResult]:
-    """Check what the settings name: data folder, port, database, speech engine."""
+    """Check the settings: data folder, port, database, speech engine."""
     is_serving = await asyncio.to_thread(_is_serving, settings)
     is_answering = await asyncio.to_thread(is_service_at, settings.host, settings.port)
     return [
@@ -109,7 +109,7 @@ async def check_settings(settings: Settings) -> list[CheckResult]:
 
 
 def check_tool(tool: RequiredProgram) -> CheckResult:
-    """Look for a program and ask its version."""
+    """Check for a program and its version."""
     path = next(filter(None, map(shutil.which, tool.programs)), None)
     name = tool.programs[0]
     if path is None:
@@ -119,7 +119,7 @@ def check_tool(tool: RequiredProgram) -> CheckResult:
 
 
 def check_postgres() -> CheckResult:
-    """Look for a Postgres of a usable version."""
+    """Check for a supported version of PostgreSQL."""
     majors = sorted(installed_servers())
     if majors:
         return CheckResult("postgresql", CheckState.OK, ", ".join(map(str, majors)))
@@ -128,13 +128,13 @@ def check_postgres() -> CheckResult:
 
 
 def check_font(name: str, pattern: str, package: str) -> CheckResult:
-    """Look for a font that has the letters of a script."""
+    """Check for a font with the letters of a script."""
     fix = f"{_INSTALL} {package}"
     if shutil.which("fc-list") is None:
         return CheckResult(
             f"font: {name}", CheckState.WARN, "fc-list is missing", f"{_INSTALL} fontconfig"
         )
-    # DejaVu has a few Arabic letters, but not their forms: that is no Arabic font.
+    # DejaVu has a few Arabic letters, but not their forms: it is not an Arabic font.
     families = {line for line in _run("fc-list", pattern, "family").splitlines() if line}
     wanted = sorted(family for family in families if not family.startswith("DejaVu"))
     if not wanted:
@@ -145,7 +145,7 @@ def check_font(name: str, pattern: str, package: str) -> CheckResult:
 
 
 def check_confinement() -> CheckResult:
-    """Try how far Chromium can be locked in."""
+    """Check which sandbox is available for Chromium."""
     strongest = strongest_confinement()
     if strongest is Confinement.UNPRIVILEGED_USER:
         return CheckResult(
@@ -158,7 +158,7 @@ def check_confinement() -> CheckResult:
 
 
 def check_media_confinement() -> CheckResult:
-    """Try how far the readers of uploaded media can be locked in."""
+    """Check which sandbox is available for the readers of uploaded media."""
     held = describe_confinement()
     if held.startswith("bubblewrap"):
         return CheckResult("media sandbox", CheckState.OK, held)
@@ -167,7 +167,7 @@ def check_media_confinement() -> CheckResult:
 
 
 def check_user_namespaces() -> CheckResult:
-    """Try to make a user namespace without being root."""
+    """Check whether user namespaces can be created without root."""
     name = "unprivileged user namespaces"
     unshare = ["unshare", "--user", "--map-root-user", "true"]
     if os.geteuid() == 0:
@@ -190,7 +190,7 @@ def check_user_namespaces() -> CheckResult:
 
 
 def check_memory_reading() -> CheckResult:
-    """Try to read the memory of a child, as the fast frame grabber does."""
+    """Check whether the memory of a child can be read, as the fast frame grabber does."""
     name = "process_vm_readv"
     if _can_read_child():
         return CheckResult(name, CheckState.OK, "permitted")
@@ -204,7 +204,7 @@ def check_memory_reading() -> CheckResult:
 
 
 def check_data_folder(folder: Path) -> CheckResult:
-    """Look whether data can be written, and how much."""
+    """Check whether the data folder is writable, and its free space."""
     existing = next(path for path in (folder, *folder.parents) if path.exists())
     if not os.access(existing, os.W_OK | os.X_OK):
         fix = "set FRAMEKILN_DATA to a folder of yours"
@@ -219,7 +219,7 @@ def check_data_folder(folder: Path) -> CheckResult:
 
 
 def check_port(settings: Settings, *, is_serving: bool, is_answering: bool) -> CheckResult:
-    """Look whether we could listen, or do already."""
+    """Check whether the port is free, or used by our service."""
     address = f"{settings.host}:{settings.port}"
     if is_answering:
         whose = "this service" if is_serving else "a Framekiln service with another data folder"
@@ -235,7 +235,7 @@ def check_port(settings: Settings, *, is_serving: bool, is_answering: bool) -> C
 async def check_database(
     settings: Settings, *, is_serving: bool, is_answering: bool
 ) -> CheckResult:
-    """Ask the database, when there should be one."""
+    """Check the connection to the database, if there should be one."""
     if settings.database_url is None and not is_serving:
         return _idle_database(settings, is_answering=is_answering)
     conninfo = settings.database_url or embedded_postgres(settings).conninfo
@@ -265,7 +265,7 @@ def _idle_database(settings: Settings, *, is_answering: bool) -> CheckResult:
 
 
 def check_speech(settings: SpeechSettings) -> CheckResult:
-    """Look which speech engine will be used, and why no better one."""
+    """Check which speech engine will be used, and why not a better one."""
     name = "speech engine"
     passed: list[SkippedEngine] = []
     try:
@@ -293,7 +293,7 @@ def _speech_found(found: LocatedEngine, passed: list[SkippedEngine], *, fix: str
 
 
 def check_voice(settings: SpeechSettings) -> CheckResult:
-    """Look for the voice detector, which tells speech from noise."""
+    """Check for the voice detector, which separates speech from noise."""
     found = locate_voice_model(settings)
     if isinstance(found, SkippedEngine):
         detail = f"{found.reason}; what is loud is taken for speech"
@@ -304,7 +304,7 @@ def check_voice(settings: SpeechSettings) -> CheckResult:
 def _fix(passed: list[SkippedEngine], settings: SpeechSettings) -> str:
     if all(each.name == "pocketsphinx" for each in passed):
         return "pip install pocketsphinx"
-    # A folder that is set is the only one that is looked into.
+    # If a folder is set, only that one is searched.
     return _FETCH_SPEECH + (f" --into {settings.folders[0]}" if len(settings.folders) == 1 else "")
 
 

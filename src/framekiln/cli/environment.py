@@ -1,4 +1,4 @@
-"""The settings of a command, read from the environment; needs nothing that is slow to import."""
+"""The settings of a command, read from the environment; fast to import."""
 
 from pydantic import ValidationError
 
@@ -14,7 +14,7 @@ class InvalidSetting(InvalidInput):
 
 
 def load_settings() -> Settings:
-    """Read the environment and set up the logs."""
+    """Read the environment and configure logging."""
     try:
         settings = Settings()
     except ValidationError as error:

@@ -28,7 +28,7 @@ def create(
 
     async def run() -> IssuedKey:
         async with open_services(load_settings()) as services:
-            # Before the first start there is no organization yet, and the first key is this one.
+            # Before the first start there is no organization yet, and this is the first key.
             first = await services.identity.ensure_default(None)
             if first and org == DEFAULT_ORGANIZATION:
                 return first

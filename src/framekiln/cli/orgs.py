@@ -63,7 +63,7 @@ def disable_pipelines(organization: OrganizationArgument, as_json: JsonFlag = Fa
 
 
 async def find_organization(identity: Identity, name_or_id: str) -> Organization:
-    """Return the organization that is called or numbered so."""
+    """Return the organization with this name or id."""
     wanted = parse_uuid(name_or_id)
     for organization in await identity.list_organizations():
         if organization.name == name_or_id or organization.id == wanted:

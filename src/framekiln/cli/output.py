@@ -1,7 +1,7 @@
 """The output of commands: results on standard output, everything else on standard error.
 
-A known error is one line, with `--json` an object like those of the HTTP API; tracebacks are shown
-only with `--debug`.
+A known error is one line, or with `--json` an object like those of the HTTP API. Tracebacks are
+shown only with `--debug`.
 """
 
 import json
@@ -34,7 +34,7 @@ class ErrorReportingGroup(TyperGroup):
     wants_json = False
 
     def main(self, args: Sequence[str] | None = None, **extra: Any) -> Any:  # type: ignore[override]
-        """Run the command line; words that it does not know end with exit code 2."""
+        """Run the command line; unknown arguments end with exit code 2."""
         words = sys.argv[1:] if args is None else list(args)
         self.wants_json = "--json" in words
         is_alone = extra.pop("standalone_mode", True)
@@ -89,7 +89,7 @@ class ErrorReportingGroup(TyperGroup):
 
 
 def _usage_problem(error: typer.TyperException) -> str:
-    """Say what is wrong, and which option was perhaps meant."""
+    """Return the error message, with a suggestion for a similar option."""
     options: Sequence[str] = getattr(error, "possibilities", None) or ()
     if options:
         return f"{error.message}. Did you mean {' or '.join(options)}?"
@@ -98,7 +98,7 @@ def _usage_problem(error: typer.TyperException) -> str:
 
 
 def wants_traceback() -> bool:
-    """Whether errors are to be shown whole."""
+    """Whether tracebacks are shown."""
     return os.environ.get("FRAMEKILN_DEBUG", "0") not in ("", "0")
 
 
@@ -108,18 +108,18 @@ def write_line(text: str) -> None:
 
 
 def write_json(value: Any, *, err: bool = False) -> None:
-    """Write the whole result, or what went wrong, as one JSON document on one line."""
+    """Write the whole result, or the error, as one JSON document on one line."""
     typer.echo(json.dumps(value, default=_json_text, ensure_ascii=False), err=err)
 
 
 def write_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """Write rows under their column names; cells are plain text, never markup."""
-    # Every command imports this module, and few write a table.
+    # Every command imports this module, but few write a table.
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
     console = Console(file=sys.stdout)
-    # Piped to another program, a row must not be folded to the width of no terminal.
+    # Rows that are piped to another program must not be wrapped.
     if not console.is_terminal:
         console.width = 1000
     table = Table(box=None, pad_edge=False, header_style="bold")

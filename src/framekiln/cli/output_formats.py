@@ -23,7 +23,7 @@ class UnknownFormat(InvalidInput):
 
 
 def format_of(output: Path) -> str:
-    """Return the format that an output's ending means, or raise which there are."""
+    """Return the format for an output's extension, or raise an error that lists all formats."""
     ending = output.suffix.lower().removeprefix(".")
     if ending not in (*FILMS, *STILLS):
         raise UnknownFormat(
@@ -34,7 +34,7 @@ def format_of(output: Path) -> str:
 
 
 def still_format(name: str, *, is_transparent: bool) -> StillFormat | None:
-    """Return how a still is encoded; None for films."""
+    """Return the encoding of a still; None for films."""
     if is_transparent and name not in ("png", "webp"):
         raise InvalidInput("--transparent works only for stills: .png or .webp")
     match name:
@@ -48,7 +48,7 @@ def still_format(name: str, *, is_transparent: bool) -> StillFormat | None:
 
 
 def read_time(text: str) -> int:
-    """Return the milliseconds of `--at`: a number of them, or one with its unit, as in 1.5s."""
+    """Return the milliseconds of `--at`: a number, or a number with its unit, as in 1.5s."""
     match = _TIME.fullmatch(text.strip())
     at_ms = round(Fraction(match[1]) * _UNITS_MS[match[2]]) if match else -1
     if not 0 <= at_ms <= MAX_DURATION_MS:

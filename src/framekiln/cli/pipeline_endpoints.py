@@ -67,7 +67,7 @@ def archive(endpoint: EndpointId, as_json: JsonFlag = False) -> None:
 
 
 def read_headers(lines: list[str]) -> dict[str, str]:
-    """Return headers that are written as `Name: value`."""
+    """Return headers given as `Name: value`."""
     headers = {}
     for line in lines:
         name, colon, value = line.partition(":")

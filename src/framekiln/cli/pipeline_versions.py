@@ -57,7 +57,7 @@ def create(
 
 
 def show_warnings(warnings: Iterable[Mapping[str, str]]) -> None:
-    """Write what may not be meant in a definition to standard error."""
+    """Write the warnings about a definition to standard error."""
     for each in warnings:
         typer.echo(f"warning: {each['path']}: {each['message']}", err=True)
 

@@ -34,7 +34,7 @@ def list_all(
 def get(pipeline: PipelineArgument, as_json: JsonFlag = False) -> None:
     """Show a pipeline and the steps of its latest version."""
     with open_client() as client:
-        # What a list tells of a pipeline is not all.
+        # Items of a list do not have all fields of a pipeline.
         found = client.pipelines.get(client.pipelines.find(pipeline).id)
     _show(found, as_json=as_json)
     if not as_json:

@@ -11,7 +11,7 @@ from framekiln.kit.errors import Unavailable
 
 _ANSWER_WITHIN_S: Final = 10
 _LONGEST_ANSWER_BYTES: Final = 4096
-# What no other program answers to /readyz; see `api/health.py`.
+# The keys in our response to /readyz, unlike that of any other program; see `api/health.py`.
 _OUR_CHECKS: Final = {"database", "storage"}
 
 
@@ -23,13 +23,13 @@ class PortUnavailable(Unavailable):
 
 
 def require_free_port(host: str, port: int) -> None:
-    """Raise, saying why, when nobody could listen at this address now."""
+    """Raise, with the reason, if it is not possible to listen on this address."""
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
         with socket.socket(family, kind, protocol) as probe:
-            # As the server does: connections that are just closing are no obstacle.
+            # Like the server, ignore connections that are closing.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind(address)
             probe.listen()
@@ -38,13 +38,13 @@ def require_free_port(host: str, port: int) -> None:
 
 
 def local_url(host: str, port: int) -> str:
-    """Return an address at which this machine reaches a server listening on `host`."""
+    """Return a URL at which this machine reaches a server that listens on `host`."""
     reachable = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104
     return f"http://[{reachable}]:{port}" if ":" in reachable else f"http://{reachable}:{port}"
 
 
 def is_service_at(host: str, port: int) -> bool:
-    """Tell whether a Framekiln service answers at this address."""
+    """Whether a Framekiln service responds at this URL."""
     reachable = urlsplit(local_url(host, port)).hostname
     assert reachable is not None, "a host was given"
     connection = HTTPConnection(reachable, port, timeout=_ANSWER_WITHIN_S)

@@ -1,7 +1,7 @@
 """The parts of the service as separate commands, for many machines: api, worker, migrate.
 
-Each part is imported by its own command only: together they take longer to load than most
-commands take to run.
+Only its own command imports each part: importing all of them takes longer than most commands take
+to run.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ async def _worker(settings: Settings, queues: list[str], concurrency: int) -> No
 
 
 def parse_queues(text: str) -> list[str]:
-    """Return the names in `text`, in their order, each once."""
+    """Return the names in `text`, in order, without duplicates."""
     names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     unknown = [name for name in names if name not in QUEUES]
     if unknown or not names:

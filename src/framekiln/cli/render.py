@@ -35,7 +35,7 @@ from framekiln.settings import Settings
 from framekiln.timeline import exact_rate
 
 Side = Annotated[int | None, typer.Option(min=2, max=MAX_SIDE_PX, help="Pixels.")]
-# How messages of the engine name fields of a request, but not attributes of a page.
+# Replaces names of request fields in messages of the engine, but not attributes of a page.
 _OPTIONS = (
     (re.compile(r"(?<![\w-])duration_ms(?!\w)"), "--duration-ms"),
     (re.compile(r"ask for width and height"), "give --width and --height"),
@@ -82,7 +82,7 @@ def render(
 ) -> None:
     """Render a page, folder or bundle; options override the page."""
     settings = load_settings()
-    # A polite end is an interruption like Ctrl-C, so that nothing unfinished stays behind.
+    # SIGTERM is handled like Ctrl-C, so that no incomplete files are left.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     if "-" == str(composition) == str(data_file):
         raise InvalidInput("standard input is either the page or the data, not both")

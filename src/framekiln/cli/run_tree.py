@@ -23,7 +23,7 @@ _UNTOLD: Final = "dim"
 
 
 def draw_run(run: RemoteRun, needs: Mapping[str, Sequence[str]], now: datetime) -> Tree:
-    """Return the tree; steps that need several others name those they are not below."""
+    """Return the tree; a step that needs several others lists those it is not below."""
     root = Tree(Text.assemble(f"run {run.id}  ", (run.status, _style(run.status))))
     branches: dict[str, Tree] = {}
     for step in run.steps:
@@ -34,7 +34,7 @@ def draw_run(run: RemoteRun, needs: Mapping[str, Sequence[str]], now: datetime) 
 
 
 def describe_step(step: RemoteStep, also_needs: Sequence[str], now: datetime) -> Text:
-    """Return one line: what it is, how it stands, how often it was tried, how long it took."""
+    """Return one line: the step, its status, its attempts and its duration."""
     line = Text.assemble(
         f"{step.key} ", (f"{step.type}  ", "dim"), (step.status, _style(step.status))
     )
@@ -51,7 +51,7 @@ def describe_step(step: RemoteStep, also_needs: Sequence[str], now: datetime) ->
 
 
 def duration_of(step: RemoteStep, now: datetime) -> str | None:
-    """Return how long a step took, or has taken until now, in words."""
+    """Return the duration of a step so far, as text."""
     if step.started_at is None or (step.completed_at is None and step.status == "ready"):
         return None
     ended = datetime.fromisoformat(step.completed_at) if step.completed_at else now

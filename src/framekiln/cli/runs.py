@@ -16,7 +16,7 @@ from framekiln.client.model import RemoteRun
 from framekiln.kit.clock import SystemClock
 
 EXIT_CODES: Final = {"failed": 1, "filtered": 3, "cancelled": 4}
-"""By the status in which a run has ended; every other is no failure."""
+"""By the final status of a run; all others are not failures."""
 
 app = typer.Typer(help="Runs of pipelines.", no_args_is_help=True, add_completion=False)
 
@@ -44,7 +44,7 @@ def create(
     more = {"version": version, "external_id": external_id}
     given = {key: value for key, value in more.items() if value is not None}
     with open_client() as client:
-        # Found first: nothing need be uploaded for a pipeline that is not there.
+        # Checked first: nothing needs to be uploaded for a pipeline that does not exist.
         pipeline_id = client.pipelines.find(pipeline).id
         file_id = resolve_file_id(client, file, quiet=as_json)
         run, _ = client.runs.create(pipeline_id, file_id, idempotency_key=idempotency_key, **given)
@@ -122,7 +122,7 @@ def outputs(
 
 
 def show_when_done(client: Client, run: RemoteRun, *, watch: bool, as_json: bool) -> None:
-    """Show a run, when it has ended if it is watched; the exit code is about that end then."""
+    """Show a run; if it is watched, wait for its end and exit with the code of its status."""
     if not watch:
         _show(run, as_json=as_json)
         return
@@ -132,14 +132,14 @@ def show_when_done(client: Client, run: RemoteRun, *, watch: bool, as_json: bool
 
 
 def _watch(client: Client, run: RemoteRun) -> RemoteRun:
-    """Draw a run again and again on standard error, until it has ended."""
+    """Draw a run repeatedly on standard error, until it has ended."""
     needs, clock, console = _needs(client, run), SystemClock(), Console(stderr=True)
     with Live(console=console, auto_refresh=False) as live:
         ended = client.runs.wait(
             run.id, lambda found: live.update(draw_run(found, needs, clock.now()), refresh=True)
         )
     if not console.is_terminal:
-        # Into a file the last picture is written alone, and without an end of its line.
+        # In a file, only the last state is written, without a newline at its end.
         console.print()
     return ended
 

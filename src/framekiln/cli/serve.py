@@ -1,9 +1,8 @@
 """`framekiln serve`: the whole service on one machine, in one terminal.
 
-Order: own the data folder, database, migrations, first key and user, api and workers, ready,
-greeting.
-On a signal it stops everything that it started. It does no work of the service itself, so of the
-domains it imports only identity.
+Order: lock the data folder, database, migrations, first key and user, api and workers, readiness,
+startup message. On a signal it stops everything that it started. It does no work of the service
+itself, so identity is the only domain that it imports.
 """
 
 import asyncio
@@ -87,7 +86,7 @@ async def _start_database(settings: Settings, supervisor: Supervisor) -> str:
 
 
 def _check_for_children(settings: Settings) -> None:
-    """Raise here what every child would fail with, once instead of three times each."""
+    """Raise errors that every child would have, once instead of three times for each."""
     open_blob_store(settings.storage_url, folder=settings.data / "blobs")
     if settings.fetch_ca_file is not None:
         ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(settings.fetch_ca_file)
@@ -96,7 +95,7 @@ def _check_for_children(settings: Settings) -> None:
 async def _first_access(
     settings: Settings, conninfo: str
 ) -> tuple[IssuedKey | None, IssuedUser | None]:
-    """Make the first key and the first user, where there are none."""
+    """Create the first key and the first user, if there are none."""
     clock, database = SystemClock(), Database(conninfo)
     await database.open()
     try:
@@ -138,13 +137,13 @@ def child_programs(settings: Settings, environment: dict[str, str]) -> list[Prog
 
 
 def child_environment(settings: Settings, conninfo: str) -> dict[str, str]:
-    """Return what children must see beyond our own environment."""
+    """Return the variables that children need in addition to our environment."""
     environment = {
         "DATABASE_URL": conninfo,
         "FRAMEKILN_DATA": str(settings.data),
         "PYTHONUNBUFFERED": "1",
     }
-    # A child writes into our pipe and cannot see the terminal behind it.
+    # A child writes to our pipe and cannot detect the terminal behind it.
     if settings.log_format == "auto" and sys.stderr.isatty():
         environment["FRAMEKILN_LOG_FORMAT"] = "console"
     return environment
@@ -152,7 +151,7 @@ def child_environment(settings: Settings, conninfo: str) -> dict[str, str]:
 
 def _sink(settings: Settings) -> LineSink:
     if settings.log_format == "json":
-        # Lines are for a machine: a prefix would spoil them.
+        # The lines are for programs: a prefix would break them.
         return lambda _name, line: typer.echo(line, err=True)
     return write_to_stderr
 
@@ -174,7 +173,7 @@ async def _wait_ready(url: str) -> None:
 
 
 async def _status_of(url: str, path: str) -> int:
-    """Ask for `path` and return the status; a client library would take longer to import."""
+    """Request `path` and return the status; a client library would take longer to import."""
     address = urlsplit(url)
     reader, writer = await asyncio.open_connection(address.hostname, address.port)
     try:

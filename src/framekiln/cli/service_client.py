@@ -15,8 +15,8 @@ _KEY_NAME = "the command line, while a command runs"
 
 @contextmanager
 def open_client() -> Iterator[Client]:
-    """Yield a client of the service; says at once when nobody is there."""
-    # A polite end is an interruption like Ctrl-C, so that a key made for us does not stay.
+    """Yield a client of the service; fails immediately if the service does not respond."""
+    # SIGTERM is handled like Ctrl-C, so that a temporary key is revoked.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     settings = load_settings()
     require_running(settings.public_url)
@@ -26,17 +26,17 @@ def open_client() -> Iterator[Client]:
 
 @contextmanager
 def _key(settings: Settings) -> Iterator[str]:
-    """Yield the key of the environment, or one of the local data folder for as long as we run.
+    """Yield the key of the environment, or a temporary one of the local data folder.
 
-    That one is lent: it works only meanwhile, its secret is written nowhere, and the next command
-    takes its row. A row of its own for each command would fill the list of keys; removing the row
-    would tear it out from under jobs that were begun with it and still record whose they are; and
-    a secret in the data folder would be sent to whatever host FRAMEKILN_BASE_URL names.
+    A temporary key is valid only during the command, its secret is not stored, and the next command
+    reuses its row. A new row for each command would fill the list of keys. Deleting the row would
+    break jobs that were started with it and still refer to it. A secret in the data folder would be
+    sent to whatever host FRAMEKILN_BASE_URL names.
     """
     if settings.api_key:
         yield settings.api_key
         return
-    # They bring the database along, which a client of another machine does not need.
+    # These import the database, which a client of another machine does not need.
     from framekiln.cli.database import DatabaseMissing, open_services  # noqa: PLC0415
     from framekiln.cli.orgs import find_organization  # noqa: PLC0415
     from framekiln.identity.model import IssuedKey  # noqa: PLC0415

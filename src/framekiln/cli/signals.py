@@ -7,13 +7,14 @@ from typing import Any
 
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 END_WITHIN_S = 30
-"""For the parts of the service: orphaned, nobody would end them for good."""
+"""For the parts of the service: no other process would kill them if they were orphaned."""
 
 
 def on_stop_signal(react: Callable[[signal.Signals], None], *, end_within_s: int = 0) -> None:
-    """Call `react` in the running loop, with the signal, whenever we are asked to end.
+    """Call `react` in the running loop, with the signal, on every stop signal.
 
-    With `end_within_s` the kernel ends us when we do not: whoever asked may be gone.
+    With `end_within_s`, the kernel kills us if we do not exit in time, because the sender of the
+    signal may be gone.
     """
     loop = asyncio.get_running_loop()
 
@@ -22,7 +23,7 @@ def on_stop_signal(react: Callable[[signal.Signals], None], *, end_within_s: int
         react(number)
 
     for number in STOP_SIGNALS:
-        # Started with nohup, a closed terminal is no request.
+        # With nohup, a closed terminal is not a request to stop.
         if number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
             continue
         loop.add_signal_handler(number, end, number)
@@ -36,8 +37,8 @@ async def run_until_signal(
 ) -> None:
     """Run `work` to its end, or cancel it at the first signal.
 
-    Another Ctrl-C (SIGINT) calls `insist`: a person waits. Other signals come twice by themselves,
-    from make and from service managers, and then mean nothing more.
+    A second Ctrl-C (SIGINT) calls `insist`, because a person is waiting. Make and service managers
+    may send other signals twice, so repetitions of those are ignored.
     """
     task = asyncio.create_task(work)
     asked = False

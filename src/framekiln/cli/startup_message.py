@@ -1,4 +1,4 @@
-"""The startup message of `framekiln serve`: address, first key and login, a first render."""
+"""The startup message of `framekiln serve`: URL, first key and login, an example render."""
 
 import json
 import shlex
@@ -8,7 +8,7 @@ from typing import Any, Final
 from framekiln.identity.model import IssuedUser
 from framekiln.settings import Settings
 
-# No single quotes: it stands between them in a shell command.
+# Without single quotes, because it is quoted with them in a shell command.
 EXAMPLE_PAGE: Final = (
     "<style>body{margin:0;background:#10141f}div{width:120px;height:120px;background:#ff7a18;"
     "border-radius:24px;animation:move 2s linear}"
@@ -33,7 +33,7 @@ class StartupMessage:
     issued_user: IssuedUser | None = None
 
     def as_text(self) -> str:
-        """Return it for a person."""
+        """Return the message for people."""
         url = self.settings.public_url
         lines = ["", f"Framekiln is ready at {url}", *self._key_lines()]
         lines += self._user_lines()
@@ -42,7 +42,7 @@ class StartupMessage:
         return "\n".join(lines)
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for a program."""
+        """Return the message for programs."""
         url = self.settings.public_url
         return {
             "url": url,
@@ -75,7 +75,7 @@ class StartupMessage:
 
 
 def example_render_command(url: str, *, key: str) -> str:
-    """Return one line for a shell that renders a page, follows it, and leaves out.mp4."""
+    """Return a shell command that renders a page, follows its progress, and writes out.mp4."""
     authorization = f'-H "Authorization: Bearer {key}"'
     renders = shlex.quote(f"{url}/api/v1/renders")
     body = shlex.quote(json.dumps(EXAMPLE_RENDER, separators=(",", ":")))

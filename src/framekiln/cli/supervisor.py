@@ -1,6 +1,7 @@
 """Keeps a set of child processes running: starts them in order, restarts dead ones, stops all.
 
-Knows no child by name. Leaving the `async with` block stops every child, the last started first.
+Independent of what the children are. At the end of the `async with` block every child is stopped,
+the last started first.
 """
 
 import asyncio
@@ -43,17 +44,17 @@ class RestartPolicy:
     healthy_after_s: float = 30
     """A child that ran this long starts over with the first delay."""
     deaths_while_starting: int = 3
-    """So many deaths before it was ready mean that it will not come up."""
+    """After this many exits before it was ready, starting it has failed."""
 
     def delay_s(self, deaths_in_a_row: int) -> float:
-        """Return the pause after the n-th death in a row, counted from 1."""
-        # The exponent is capped: 2**1024 is more than a float holds.
+        """Return the delay after the n-th exit in a row, counted from 1."""
+        # The exponent is capped: 2**1024 is too large for a float.
         doublings = min(deaths_in_a_row - 1, 60)
         return float(min(self.longest_delay_s, self.first_delay_s * 2**doublings))
 
 
 RESTART_AT_ONCE = RestartPolicy(first_delay_s=0.05)
-"""For what others cannot work without."""
+"""For programs that others depend on."""
 
 
 class ManagedProcess:
@@ -72,7 +73,7 @@ class ManagedProcess:
 
 
 class Supervisor:
-    """Owner of child processes."""
+    """The owner of child processes."""
 
     def __init__(self, *, sink: LineSink, policy: RestartPolicy | None = None) -> None:
         self._sink = sink
@@ -113,7 +114,7 @@ class Supervisor:
         return ward
 
     async def wait_until_ready(self, ward: ManagedProcess, ready: Awaitable[None]) -> None:
-        """Wait for `ready`, but no longer than the child shows any sign of coming up."""
+        """Wait for `ready`, unless the child repeatedly exits before."""
         asked = asyncio.ensure_future(ready)
         gave_up = asyncio.create_task(ward.gave_up.wait())
         try:
@@ -130,17 +131,17 @@ class Supervisor:
             await asyncio.gather(asked, gave_up, return_exceptions=True)
 
     def add_cleanup(self, clean_up: Callable[[], None]) -> None:
-        """Call `clean_up` once every child has ended."""
+        """Call `clean_up` after every child has exited."""
         self._when_stopped.append(clean_up)
 
     def kill_children(self) -> None:
-        """End children without asking, but for those that may not be hurried."""
+        """Kill children, except for those that need a clean stop."""
         for ward in self._processes:
             if ward.child and not ward.program.needs_clean_stop:
                 ward.child.kill()
 
     async def stop(self) -> None:
-        """End every child, the last started first, and whatever they left behind."""
+        """Stop every child, the last started first, and kill their orphans."""
         if self._reaper:
             self._reaper.cancel()
         for ward in reversed(self._processes):
@@ -182,7 +183,7 @@ class Supervisor:
             await self._restart(ward, code, deaths_in_a_row)
 
     async def _restart(self, ward: ManagedProcess, code: int, deaths_in_a_row: int) -> None:
-        """Start the ward again after its pause, until a process exists."""
+        """Restart the process after its delay, until it has started."""
         while ward.child is None:
             pause_s = ward.policy.delay_s(deaths_in_a_row)
             self._log(
@@ -202,10 +203,10 @@ class Supervisor:
             ward.gave_up.set()
 
     async def _reap(self) -> None:
-        """Let go of what children of children leave behind, for as long as we run."""
+        """Reap orphaned processes of children, as long as we run."""
         while True:
             await asyncio.sleep(_REAP_EVERY_S)
-            # What is just being started is not known yet, and no orphan.
+            # A child that is being started is not known yet, and not an orphan.
             if self._starting == 0:
                 reap_orphans(self._known())
 
@@ -218,7 +219,7 @@ class Supervisor:
 
 
 def describe_exit(code: int) -> str:
-    """Return how a process ended, in words."""
+    """Return how a process ended, as text."""
     if code >= 0:
         return f"exit code {code}"
     try:

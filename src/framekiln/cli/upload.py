@@ -66,7 +66,7 @@ class RunStarter:
 
     def __init__(self, client: Client, pipeline: str | None) -> None:
         self._client = client
-        # Found first: nothing need be uploaded for a pipeline that is not there.
+        # Checked first: nothing needs to be uploaded for a pipeline that does not exist.
         self._pipeline_id = None if pipeline is None else client.pipelines.find(pipeline).id
         self.run: RemoteRun | None = None
 

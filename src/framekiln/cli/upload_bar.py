@@ -16,11 +16,11 @@ class UploadBar:
         self._task = progress.add_task("uploading", total=None)
 
     def show_bytes(self, done: int, total: int) -> None:
-        """Show how much has arrived."""
+        """Show the number of uploaded bytes."""
         self._progress.update(self._task, completed=done, total=total)
 
     def show_fraction(self, fraction: float) -> None:
-        """Show how far the service is with it."""
+        """Show the progress of processing."""
         total: Any = self._progress.tasks[self._task].total or 1
         self._progress.update(
             self._task, description="processing", completed=fraction * total, total=total
@@ -33,7 +33,7 @@ class UploadBar:
 
 @contextmanager
 def upload_bar(quiet: bool) -> Iterator[UploadBar]:
-    """Yield a bar that is there for as long as the block runs."""
+    """Yield a bar that is shown during the block."""
     columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
     console = Console(stderr=True)
     with Progress(*columns, TransferSpeedColumn(), console=console, disable=quiet) as progress:

@@ -57,7 +57,7 @@ def create(
     if not event:
         raise InvalidInput("give at least one --event: framekiln webhooks topics lists them")
     with open_client() as client:
-        # What is done at the command line has a key of its own, which nobody else uses.
+        # Commands may have a temporary key of their own, so the default scope is the organization.
         scope: WebhookScope = "api_key" if own_key else "organization"
         _show(client.webhooks.create(url, event, scope=scope), as_json=as_json)
 
