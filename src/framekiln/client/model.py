@@ -76,7 +76,7 @@ class RemotePipeline(RemoteObject):
     latest_version: int
     archived_at: str | None
     warnings: tuple[Mapping[str, str], ...] = json_field(read=tuple, default=())
-    """What may not be meant in its definition: `path`, `code`, `message`; told when it is new."""
+    """Warnings about its definition: `path`, `code`, `message`; only after its creation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +88,7 @@ class RemoteVersion(RemoteObject):
     digest: str
     created_at: str
     warnings: tuple[Mapping[str, str], ...] = json_field(read=tuple, default=())
-    """What may not be meant in the definition: `path`, `code`, `message`; told when it is sent."""
+    """Warnings about the definition: `path`, `code`, `message`; only after its creation."""
 
     @property
     def definition(self) -> Mapping[str, Any]:

@@ -49,7 +49,7 @@ class LocalTrack:
         return self.init.size_bytes + sum(each.size_bytes for each in self.fragments)
 
     def chained_digest(self, fragment_count: int) -> bytes:
-        """Return the sum of the init segment and the first fragments, as the service makes it."""
+        """Return the chained digest of init segment and first fragments, as the service does."""
         so_far = self.init.sha256
         for fragment in self.fragments[:fragment_count]:
             so_far = hashlib.sha256(so_far + fragment.sha256).digest()

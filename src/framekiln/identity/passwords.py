@@ -35,7 +35,7 @@ class Passwords:
             return await asyncio.to_thread(self._hasher.hash, checked)
 
     async def matches(self, password_hash: str | None, password: str) -> bool:
-        """Tell whether it is the password; without a hash, say no after just as much work."""
+        """Whether it is the password; without a hash, return False after the same work."""
         async with self._line:
             return await asyncio.to_thread(self._compare, password_hash, password)
 

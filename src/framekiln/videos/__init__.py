@@ -1,1 +1,1 @@
-"""Videos and templates of v2: layer configs that become films through renders."""
+"""Videos and templates of v2: layer configs that renders turn into films."""

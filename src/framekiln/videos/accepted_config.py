@@ -42,7 +42,7 @@ class AcceptedConfig:
 
 
 def accept_config(asked: VideoRequest) -> AcceptedConfig:
-    """Return what is to be made, or raise `InvalidConfig`. Slow for large configs: in a thread."""
+    """Return the accepted config, or raise `InvalidConfig`. Slow if it is large: use a thread."""
     value = parse_config(asked.config)
     assert isinstance(value, Mapping)
     if asked.metadata is not None:
@@ -64,14 +64,14 @@ def accept_config(asked: VideoRequest) -> AcceptedConfig:
 
 
 def output_format(extension: Extension) -> OutputFormat:
-    """Return the format of a render for an extension."""
+    """Return the render's output format for an extension."""
     return _STILLS.get(extension) or FilmFormat(extension.value)
 
 
 def as_still_config(
     accepted: AcceptedConfig, extension: Extension, *, time_s: Any
 ) -> AcceptedConfig:
-    """Return the same config as one picture of it."""
+    """Return the same config with one image as its output."""
     read = replace(
         accepted.read, config=replace(accepted.config, extension=extension, time_s=time_s)
     )
@@ -80,7 +80,7 @@ def as_still_config(
 
 
 def with_source_addresses(config: object, addresses: Mapping[str, str]) -> object:
-    """Return a config whose layers have the files that were sent beside it, by layer id."""
+    """Return a config whose layers use the files uploaded with it, by layer id."""
     if not addresses:
         return config
     value = parse_config(config)

@@ -10,7 +10,7 @@ class VideoNotFound(NotFound):
 
 
 class VideoNotReady(Conflict):
-    """Its content was requested before it was ready."""
+    """The video was requested before it was ready."""
 
     code = "video_not_ready"
 
@@ -22,13 +22,13 @@ class NotAFilm(Conflict):
 
 
 class HlsSegmentNotFound(NotFound):
-    """The film has no such segment, or not yet."""
+    """The film does not have this segment, or does not have it yet."""
 
     code = "segment_not_found"
 
 
 class FrameFailed(CompositionFailed):
-    """The config cannot be drawn; `reason` is the code of what stopped it."""
+    """The config cannot be drawn; `reason` is the code of the failure."""
 
     code = "frame_failed"
 

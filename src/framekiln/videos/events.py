@@ -28,12 +28,12 @@ class VideoEvents:
     callbacks: Callbacks
 
     async def record_created(self, connection: Connection, video: Video) -> None:
-        """Say that a video was asked for; one whose film is there already is ready too."""
+        """Record that a video was created; if its film exists already, also that it is ready."""
         await self._record(connection, video, _CREATED)
         await self._record_end(connection, video)
 
     async def on_render_changed(self, connection: Connection, render: Render) -> None:
-        """Hear of a render's change of state, and say so of every video that it makes."""
+        """Record an event for every video of a render that has ended."""
         if render.status in _ENDINGS:
             for record in await store.find_by_render(connection, render.id):
                 await self._record_end(connection, Video(record, render))
@@ -61,7 +61,7 @@ class VideoEvents:
 
 
 def event_data(video: Video, *, base_url: str) -> dict[str, Any]:
-    """Return a video as receivers of events see it."""
+    """Return a video in the format of events."""
     address = f"{base_url}/v2/videos/{video.id}"
     return {
         "id": video.id,

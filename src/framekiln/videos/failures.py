@@ -1,7 +1,7 @@
-"""Why a video failed, with the layer at fault. Pure.
+"""Failures of videos, with the layer that caused them. Pure.
 
-A failure that comes from a config begins with the path of the field, `layers.2.file: ...`; the
-layer is then found in the stored config.
+A failure caused by a config begins with the path of the field, `layers.2.file: ...`. The layer is
+then found in the stored config.
 """
 
 import re
@@ -25,7 +25,7 @@ class VideoFailure:
 
 
 def video_failure(video: Video) -> VideoFailure | None:
-    """Return why a video failed; None when it has not."""
+    """Return why a video failed; None if it has not."""
     failure = video.render.failure
     if failure is None:
         return None
@@ -35,7 +35,7 @@ def video_failure(video: Video) -> VideoFailure | None:
 
 
 def leading_path(message: str) -> str | None:
-    """Return the path that a message begins with."""
+    """Return the path at the start of a message."""
     found = _PATH.match(message)
     return found[1] if found else None
 

@@ -16,7 +16,7 @@ _RED_AND_BLUE_SWAPPED: Final = [2, 1, 0, 3]
 def extract_frame(
     path: Path, time_s: Fraction, size: tuple[int, int], format_: StillFormat
 ) -> bytes:
-    """Return what a film shows at an instant, in a size and a format."""
+    """Return the frame of a film at an instant, in a size and a format."""
     with FrameSource(path, width_px=size[0], height_px=size[1]) as pictures:
         pixels = pictures.rgba_at(time_s * 1000)
     if not getattr(format_, "transparency", False):
@@ -25,7 +25,7 @@ def extract_frame(
 
 
 def _on_black(rgba: Pixels) -> Pixels:
-    """Return a picture as it looks in a film without alpha."""
+    """Return an image as it looks in a film without alpha."""
     alpha = rgba[..., 3:].astype(np.uint16)
     colours = (rgba[..., :3] * alpha + 127) // 255
     return np.dstack([colours.astype(np.uint8), np.full_like(rgba[..., 3], 255)])

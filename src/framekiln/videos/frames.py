@@ -1,6 +1,6 @@
 """Single frames: of finished videos from their film, of others from a still of the config.
 
-Workers make a still like any render, with the same compositor; this module waits for it, and
+Workers make a still like any render, with the same compositor. This module waits for the still, and
 deletes it after the response.
 """
 
@@ -39,7 +39,7 @@ _THUMBNAIL_AT_S: Final = 1
 
 @dataclass(frozen=True)
 class EncodedFrame:
-    """One picture, encoded."""
+    """One encoded image."""
 
     data: bytes
     media_type: str
@@ -62,7 +62,7 @@ class Frames:
     blobs: BlobStore
 
     async def from_film(self, video: Video, asked: FrameRequest) -> EncodedFrame:
-        """Return the picture that a finished film shows at an instant."""
+        """Return the frame of a finished film at an instant."""
         made = video.render.result
         assert made is not None, "it is a finished one"
         if asked.time_s * 1000 > made.duration_ms:
@@ -74,7 +74,7 @@ class Frames:
         return EncodedFrame(data, media_type_of(format_))
 
     async def thumbnail(self, video: Video) -> bytes:
-        """Return a small JPEG of a finished video; it is made once."""
+        """Return a small JPEG of a finished video; it is cached."""
         render, made = video.render, video.render.result
         assert made is not None, "it is a finished one"
         key = f"{render_prefix(render.organization_id, render.id)}/thumbnail.jpg"
@@ -92,7 +92,7 @@ class Frames:
         return data
 
     async def from_video(self, caller: Caller, video: Video, asked: FrameRequest) -> EncodedFrame:
-        """Return a picture of a video that is not made yet."""
+        """Return a frame of a video that is not finished yet."""
         read = await asyncio.to_thread(read_stored_config, video.record.config)
         new = NewVideo(video.record.config, video.record.digest, {}, ())
         return await self.from_config(
@@ -102,7 +102,7 @@ class Frames:
     async def from_config(
         self, caller: Caller, accepted: AcceptedConfig, asked: FrameRequest
     ) -> EncodedFrame:
-        """Return a picture of a config, drawn as its film would be."""
+        """Return a frame of a config, as it would be in its film."""
         duration_s = accepted.config.duration_s
         if duration_s is not None and asked.time_s > duration_s:
             raise _out_of_film(round(duration_s * 1000))
@@ -141,7 +141,7 @@ class Frames:
     async def _picture(
         self, render: Render, time_s: Fraction, size: tuple[int, int], format_: StillFormat
     ) -> bytes:
-        # Seldom asked for, and it brings the libraries of FFmpeg.
+        # Rarely used, and it imports the libraries of FFmpeg.
         from framekiln.videos.film_frame import extract_frame  # noqa: PLC0415
 
         assert render.result is not None
@@ -159,7 +159,7 @@ def _out_of_film(duration_ms: int) -> InvalidInput:
 
 
 def _failed(failure: Failure) -> FrameFailed | InvalidConfig:
-    """Return what stopped the still; a fault of the config is told as one."""
+    """Return the error of a still; an error in the config becomes `InvalidConfig`."""
     path = leading_path(failure.message)
     if path is None:
         return FrameFailed(failure.message, reason=failure.code)

@@ -17,7 +17,7 @@ class ExpectedMedia(StrEnum):
 
 
 def describe_source(found: ProbedSource, looked_as: ExpectedMedia) -> dict[str, Any]:
-    """Return what is known; seconds and bits per second. Raises if it is something else."""
+    """Return the facts, in seconds and bits per second. Raises if it is of another type."""
     _require_kind(found, looked_as)
     if looked_as is ExpectedMedia.AUDIO:
         return {
@@ -49,7 +49,7 @@ def _number(value: Any, digits: int) -> float | None:
 
 
 def _require_kind(found: ProbedSource, looked_as: ExpectedMedia) -> None:
-    """Raise unless it is what it is taken for; pictures that move are videos too."""
+    """Raise unless it is of the expected type; animated images also count as videos."""
     holds, wanted = {
         ExpectedMedia.AUDIO: (found.has_sound, "has no sound"),
         ExpectedMedia.IMAGE: (found.kind is MediaKind.IMAGE, "is not an image"),

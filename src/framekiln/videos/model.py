@@ -15,13 +15,13 @@ Json = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class VideoRequest:
-    """A request for a video; nothing in it is validated."""
+    """A request for a video; nothing in it is validated yet."""
 
     config: object
     metadata: object = None
-    """What stands beside the config; it wins over what stands in it."""
+    """Metadata given next to the config; it overrides that in the config."""
     uploads: Mapping[str, str] = field(default_factory=dict)
-    """Addresses of sources that came with the request, by layer."""
+    """URLs of sources that were uploaded with the request, by layer."""
     template_id: TemplateId | None = None
     is_filled_template: bool = False
 
@@ -67,26 +67,26 @@ class Video:
 
     @property
     def is_ready(self) -> bool:
-        """Whether it can be fetched."""
+        """Whether it can be downloaded."""
         return self.render.status is RenderStatus.COMPLETE
 
     @property
     def is_failed(self) -> bool:
-        """Whether it cannot be made."""
+        """Whether it has failed."""
         return self.render.status is RenderStatus.FAILED
 
     @property
     def is_film(self) -> bool:
-        """Whether it moves; a config may also ask for one picture."""
+        """Whether it is a film; a config may also request one image."""
         return isinstance(self.render.request.output, FilmFormat)
 
     @property
     def is_streamable(self) -> bool:
-        """Whether it can be watched as HLS, which other films than MP4 cannot."""
+        """Whether it can be played as HLS, which only MP4 films can."""
         return self.render.request.output == MP4
 
     @property
     def filename(self) -> str:
-        """What it is called by whoever saves it."""
+        """Its name for downloads."""
         name = self.record.config.get("filename")
         return str(name) if name else f"{self.id}.{self.record.config['extension']}"

@@ -20,7 +20,7 @@ class PageNumberRequest:
 
     @property
     def offset(self) -> int:
-        """How many items lie before the page."""
+        """The number of items before the page."""
         return (self.page - 1) * self.per_page
 
 
@@ -39,10 +39,10 @@ class ListPage(Generic[Item]):
 
     @property
     def first_item(self) -> int | None:
-        """The place of the page's first item in the whole list, from 1."""
+        """The number of the page's first item in the whole list, from 1."""
         return self.request.offset + 1 if self.items else None
 
     @property
     def last_item(self) -> int | None:
-        """The place of the page's last item."""
+        """The number of the page's last item."""
         return self.request.offset + len(self.items) if self.items else None

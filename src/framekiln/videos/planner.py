@@ -36,7 +36,7 @@ class Planner:
     sources: SourceFinder
 
     async def plan(self, organization_id: OrganizationId, accepted: AcceptedConfig) -> Json:
-        """Return the plan; raises `InvalidConfig` for what could not be made."""
+        """Return the plan; raises `InvalidConfig` for a config that cannot be rendered."""
         found = await self.sources.probe_all(organization_id, accepted.config)
         return await asyncio.to_thread(_described, accepted, found)
 
@@ -90,7 +90,7 @@ def _layer(layer: ResolvedLayer) -> Json:
 
 
 def _box(layer: ResolvedLayer) -> Json | None:
-    """Return where a layer is when it is first seen, and where its corners come to lie then."""
+    """Return the box of a layer when it is first visible, and its transformed corners."""
     value = layer.layer
     if not isinstance(value, VisualLayer) or layer.first_frame >= layer.end_frame:
         return None
@@ -137,13 +137,13 @@ def _source(found: ProbedSource | UnusableSource) -> Mapping[str, Any]:
 
 
 def seconds(time_s: Fraction) -> float:
-    """Return a time for the wire, to the microsecond."""
+    """Return a time for the response, rounded to microseconds."""
     return round(float(time_s), 6)
 
 
 def pixels(number: float) -> float | None:
-    """Return a length for the wire, to the thousandth of a pixel; None if it is endless."""
+    """Return a length for the response, rounded to 1/1000 pixel; None if it is infinite."""
     if not isfinite(number):
         return None
-    # Adding zero takes the sign from a zero.
+    # Adding zero removes the sign of a negative zero.
     return round(number, 3) + 0.0

@@ -14,10 +14,10 @@ _ID: Final = re.compile(rf"[A-Za-z0-9]{{{LENGTH}}}")
 
 
 def new_public_id() -> str:
-    """Return a fresh id: one in 8 * 10^17."""
+    """Return a new random id, one of 8 * 10^17."""
     return "".join(secrets.choice(_LETTERS) for _ in range(LENGTH))
 
 
 def is_public_id(text: str) -> bool:
-    """Tell whether a text could be an id at all."""
+    """Whether a text has the format of an id."""
     return _ID.fullmatch(text) is not None

@@ -36,14 +36,14 @@ class Videos:
         self._clock = clock
 
     async def create(self, caller: Caller, asked: VideoRequest) -> Video:
-        """Make a video; what was made before in the same words is not made again."""
+        """Create a video; if an equal one is complete, its render is shared."""
         accepted = await self.validate(asked)
         await self._check_callback(accepted)
         again = await self._find_equal(caller.organization.id, accepted)
         return again or await self._make(caller, accepted)
 
     async def validate(self, asked: VideoRequest) -> AcceptedConfig:
-        """Return what would be made, or raise what is wrong with it; store nothing."""
+        """Return what would be rendered, or raise its errors; store nothing."""
         return await asyncio.to_thread(accept_config, asked)
 
     async def _check_callback(self, accepted: AcceptedConfig) -> None:
@@ -62,7 +62,7 @@ class Videos:
         return Video(record, render)
 
     async def get_ready(self, organization_id: OrganizationId, video_id: str) -> Video:
-        """Return a video that can be fetched, or raise `VideoNotReady`."""
+        """Return a finished video, or raise `VideoNotReady`."""
         video = await self.get(organization_id, video_id)
         if not video.is_ready:
             raise video_not_ready(video)
@@ -71,7 +71,7 @@ class Videos:
     async def list(
         self, organization_id: OrganizationId, asked: PageNumberRequest
     ) -> ListPage[Video]:
-        """Return a page of the organization's videos, the newest first."""
+        """Return a page of the organization's videos, newest first."""
         async with self._database.connection() as connection:
             total = await store.count(connection, organization_id)
             records = await store.list_page(connection, organization_id, asked)
@@ -85,11 +85,11 @@ class Videos:
         return ListPage(videos, asked, total)
 
     async def delete(self, organization_id: OrganizationId, video_id: str) -> None:
-        """Remove a video, and its render if no other video has it; one being made is stopped."""
+        """Delete a video, and its render if no other video uses it; a running render is stopped."""
         video = await self.get(organization_id, video_id)
         is_over = False
         async with self._database.transaction() as connection:
-            # Under the lock: nobody may begin to share a render that is going away.
+            # Under the lock, so that no new video can share a render that is being deleted.
             await lock_render(connection, video.render.id)
             if not await store.delete(connection, video.id):
                 raise _no_video(video_id)
@@ -116,7 +116,7 @@ class Videos:
     async def _find_equal(
         self, organization_id: OrganizationId, accepted: AcceptedConfig
     ) -> Video | None:
-        """Return a new video of a render that was made of the very same things, if there is one."""
+        """Return a new video that shares the render of an equal one, if there is one."""
         if has_html_layers(accepted.config):
             return None
         async with self._database.transaction() as connection:
@@ -145,7 +145,7 @@ class Videos:
     async def _find(
         self, connection: Connection, organization_id: OrganizationId, video_id: str
     ) -> VideoRecord:
-        # Anything else cannot even be compared: PostgreSQL takes no U+0000.
+        # Other texts cannot even be compared: PostgreSQL rejects U+0000.
         if is_public_id(video_id):
             record = await store.find(connection, organization_id, VideoId(video_id))
             if record is not None:
@@ -162,20 +162,20 @@ class _RenderSources:
     now: datetime
 
     async def are_unchanged(self, addresses: set[str]) -> bool:
-        """Tell whether the bytes that the render saw are those another one would get now."""
+        """Whether another render would get the same bytes that this one used."""
         for address in sorted(addresses):
             asset = await find_asset(
                 self.connection, self.render.organization_id, address, now=self.now
             )
-            # One that was fetched while the render ran may have been fetched twice, and differ;
-            # then the worker compares bytes, and copies the film if nothing has changed.
+            # A source that was fetched during the render may have been fetched twice, and differ.
+            # In that case the worker compares bytes, and copies the film if nothing has changed.
             if asset is None or asset.created_at > self.render.created_at:
                 return False
         return True
 
 
 def video_not_ready(video: Video) -> VideoNotReady:
-    """Return what whoever asks too early is told."""
+    """Return the error for a video that is not finished."""
     failure = video.render.failure
     if failure is not None:
         return VideoNotReady(f"video {video.id} failed: {failure.message}", status="failed")
@@ -187,7 +187,7 @@ def _no_video(video_id: str) -> VideoNotFound:
 
 
 def source_addresses(config: LayerConfig) -> set[str]:
-    """Return the address of each source and font."""
+    """Return the URL of each source and font."""
     found = {address for layer in every_layer(config.layers) for address in addresses_of(layer)}
     return found | {font.src for font in config.fonts}
 

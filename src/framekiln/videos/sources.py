@@ -32,20 +32,20 @@ from framekiln.storage.blob_store import BlobStore
 _LIMITS: Final = ResourceLimits(
     cpu_s=60, memory_bytes=1 << 30, file_bytes=MAX_ASSET_BYTES, wall_s=60
 )
-# Each is a download and then a process.
+# Each of them is a download and then a process.
 _AT_A_TIME: Final = 3
 _ALL_WITHIN_S: Final = 120.0
 
 
 @dataclass(frozen=True)
 class ProbedSources:
-    """The facts of the sources of a config, by address."""
+    """The facts of the sources of a config, by URL."""
 
     probed: Mapping[str, ProbedSource | UnusableSource]
 
     @property
     def media(self) -> dict[str, SourceFacts | UnusableSource]:
-        """The same, as a timeline is resolved with."""
+        """The same, in the form that `resolve` needs."""
         return {address: timeline_facts(found) for address, found in self.probed.items()}
 
 
@@ -59,7 +59,7 @@ class SourceFinder:
     async def probe_all(
         self, organization_id: OrganizationId, config: LayerConfig
     ) -> ProbedSources:
-        """Return what every source of a config is."""
+        """Return the facts of every source of a config."""
         wanted = dict.fromkeys(
             address for layer in every_layer(config.layers) for address in addresses_of(layer)
         )
@@ -83,7 +83,7 @@ class SourceFinder:
         return ProbedSources(dict(zip(wanted, found, strict=True)))
 
     async def probe(self, organization_id: OrganizationId, address: str) -> ProbedSource:
-        """Return what one source is, or raise why it cannot be fetched or used."""
+        """Return the facts of one source, or raise why it cannot be fetched or used."""
         asset = await self.ingest.get(organization_id, address)
         with open_workplace("probe") as place:
             await self.blobs.get_to_read(asset.blob_key, place.source)
@@ -98,7 +98,7 @@ class SourceFinder:
 
 
 async def probe_file(path: Path) -> ProbedSource:
-    """Return what a local file is. Its folder is its own, and is handed to the child."""
+    """Return the facts of a local file, which is alone in its folder; the child gets the folder."""
     told = await run_confined(
         PROBE_SOURCE_TASK, {"source": path.name}, limits=_LIMITS, folder=path.parent
     )
@@ -106,11 +106,11 @@ async def probe_file(path: Path) -> ProbedSource:
 
 
 def source_error_code(error: FramekilnError) -> str:
-    """Return whether a source could not be fetched, or could not be used."""
+    """Return the code of a source that could not be fetched, or could not be used."""
     is_away = isinstance(error, RemoteFailed | FetchRefused | FetchTooLarge)
     return UNREACHABLE if is_away else UNSUPPORTED
 
 
 def is_source_at_fault(error: FramekilnError) -> bool:
-    """Tell whether the source is to blame: also for a decoder that fell over it."""
+    """Whether the source caused the error; also if it crashed a decoder."""
     return error.blame is not Blame.US or isinstance(error, ConfinedFailed)

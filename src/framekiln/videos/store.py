@@ -19,7 +19,7 @@ Row = dict[str, Any]
 async def insert(
     connection: Connection, video_id: VideoId, new: NewVideo, *, render: Render, now: datetime
 ) -> VideoRecord | None:
-    """Add a video of a render; None when the id is taken."""
+    """Add a video of a render; None if the id is taken."""
     cursor = await connection.execute(
         """
         INSERT INTO video (id, organization_id, api_key_id, render_id, template_id, config,
@@ -60,7 +60,7 @@ async def find(
 async def list_page(
     connection: Connection, organization_id: OrganizationId, asked: PageNumberRequest
 ) -> Sequence[VideoRecord]:
-    """Return the videos of a page, the newest first."""
+    """Return the videos of a page, newest first."""
     cursor = await connection.execute(
         """
         SELECT * FROM video WHERE organization_id = %s
@@ -72,7 +72,7 @@ async def list_page(
 
 
 async def count(connection: Connection, organization_id: OrganizationId) -> int:
-    """Return how many videos the organization has."""
+    """Return the number of videos of the organization."""
     cursor = await connection.execute(
         "SELECT count(*) AS n FROM video WHERE organization_id = %s", (organization_id,)
     )
@@ -84,7 +84,7 @@ async def count(connection: Connection, organization_id: OrganizationId) -> int:
 async def find_complete_by_digest(
     connection: Connection, organization_id: OrganizationId, digest: str
 ) -> VideoRecord | None:
-    """Return the newest finished video with that digest whose render stays."""
+    """Return the newest finished video with this digest whose render is kept."""
     cursor = await connection.execute(
         """
         SELECT video.* FROM video JOIN render ON render.id = video.render_id
@@ -99,13 +99,13 @@ async def find_complete_by_digest(
 
 
 async def delete(connection: Connection, video_id: VideoId) -> bool:
-    """Forget a video; False when it was gone already."""
+    """Delete a video; False if it did not exist."""
     cursor = await connection.execute("DELETE FROM video WHERE id = %s", (video_id,))
     return cursor.rowcount == 1
 
 
 async def is_render_used(connection: Connection, render_id: RenderId) -> bool:
-    """Tell whether any video is made by the render."""
+    """Whether any video uses the render."""
     cursor = await connection.execute(
         "SELECT 1 FROM video WHERE render_id = %s LIMIT 1", (render_id,)
     )
@@ -113,7 +113,7 @@ async def is_render_used(connection: Connection, render_id: RenderId) -> bool:
 
 
 async def find_by_render(connection: Connection, render_id: RenderId) -> Sequence[VideoRecord]:
-    """Return the videos that a render makes, of whatever organization: for what tells of it."""
+    """Return the videos of a render, of any organization: for events."""
     cursor = await connection.execute(
         "SELECT * FROM video WHERE render_id = %s ORDER BY created_at, id", (render_id,)
     )

@@ -1,6 +1,6 @@
 """Sources that are uploaded with a request: stored for a day, like downloaded ones.
 
-Their addresses are internal; renders find them among the downloaded sources.
+Their URLs are internal; renders find them among the downloaded sources.
 """
 
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ class UploadedSource:
 
 
 def new_upload_address() -> str:
-    """Return an address for a source that is about to be kept."""
+    """Return a URL for a source that is about to be stored."""
     return f"{SCHEME}{new_uuid()}"
 
 
@@ -37,7 +37,7 @@ class UploadedSources:
     async def store(
         self, organization_id: OrganizationId, upload: UploadedSource, *, address: str
     ) -> None:
-        """Store a file under an address from `new_upload_address`."""
+        """Store a file under a URL from `new_upload_address`."""
         await self.ingest.store(
             organization_id,
             address,

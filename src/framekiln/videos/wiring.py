@@ -42,7 +42,7 @@ class VideoServices:
         events: VideoEvents,
         clock: Clock,
     ) -> "VideoServices":
-        """Put everything together."""
+        """Build all services."""
         videos = Videos(database, renders=renders, events=events, clock=clock)
         sources = SourceFinder(ingest, blobs)
         remote = RemoteChecks(sources, resolve_by_system)

@@ -54,7 +54,7 @@ class Scope:
         return self._other_params(asked)
 
     def upload_mismatch(self, asked: RequestTarget) -> str | None:
-        """Return why an upload is not covered: only very exactly signed paths cover any."""
+        """Return why an upload is not covered; only upload paths and collections cover any."""
         found = split_path(asked.path)
         is_in_collection = (
             self._is_collection

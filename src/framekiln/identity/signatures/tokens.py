@@ -86,11 +86,11 @@ class AccessTokens:
         return await self._sign(claims, MEDIA_AUDIENCE, expires_at=expires_at)
 
     async def read_url(self, token: str, asked: RequestTarget) -> OrganizationId:
-        """Return the organization of a URL token valid for this URL, or raise `Unauthenticated`."""
+        """Return the organization of a URL token for this request, or raise `Unauthenticated`."""
         return await self._read(token, asked, audience=URL_AUDIENCE, name="URL token")
 
     async def read_media(self, token: str, asked: RequestTarget) -> OrganizationId:
-        """Return whose media a media token opens at this address, or raise `Unauthenticated`."""
+        """Return the organization of a media token for this request, or raise `Unauthenticated`."""
         return await self._read(token, asked, audience=MEDIA_AUDIENCE, name="media token")
 
     async def read_upload(self, token: str, asked: RequestTarget) -> ApiKeyId:

@@ -1,1 +1,1 @@
-"""Watching a video as HLS, also while it is being made."""
+"""Videos as HLS, also while they are being rendered."""

@@ -1,4 +1,4 @@
-"""A track of a film cut into segments: one blob of bytes, and an index of what lies where."""
+"""A track of a film cut into segments: one blob of bytes, and an index of byte ranges."""
 
 import json
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from framekiln.media.segments.film_segments import FilmSegment, TrackHeader
 
 @dataclass(frozen=True)
 class HlsPackage:
-    """The index. The header comes first, then segment after segment."""
+    """The index. The header comes first, followed by all segments."""
 
     codecs: str
     timescale: int
@@ -41,7 +41,7 @@ class HlsPackage:
         )
 
     def byte_range(self, number: int) -> tuple[int, int] | None:
-        """Return where a segment's bytes begin and end; None when there is no such segment."""
+        """Return the byte range of a segment; None if there is no such segment."""
         if not 0 <= number < len(self.segment_bytes):
             return None
         start = self.init_bytes + sum(self.segment_bytes[:number])
@@ -49,7 +49,7 @@ class HlsPackage:
 
     @property
     def peak_bits_per_s(self) -> int:
-        """The rate of the segment that has the most bytes for its time."""
+        """The bit rate of the segment with the highest rate."""
         rates = (
             8 * size * self.timescale / ticks
             for size, ticks in zip(self.segment_bytes, self.segment_ticks, strict=True)
@@ -57,12 +57,12 @@ class HlsPackage:
         return round(max(rates, default=0))
 
     def to_json(self) -> bytes:
-        """Return it as it is stored."""
+        """Return the index in its stored format."""
         return json.dumps(asdict(self)).encode()
 
     @classmethod
     def from_json(cls, data: bytes) -> Self:
-        """Read what `to_json` wrote."""
+        """Read the output of `to_json`."""
         fields = json.loads(data)
         for name in ("segment_bytes", "segment_ticks"):
             fields[name] = tuple(fields[name])

@@ -1,4 +1,4 @@
-"""The HLS playlists of a film that may still be growing. Pure."""
+"""The HLS playlists of a film that may still grow. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ TRACKS: Final = (PICTURE, SOUND)
 
 @dataclass(frozen=True)
 class FilmStreams:
-    """What players are told before they choose."""
+    """The properties of the streams in the main playlist."""
 
     picture_codecs: str
     sound_codecs: str
@@ -32,7 +32,7 @@ class FilmStreams:
 
 
 def main_playlist(film: FilmStreams, *, query: str = "") -> str:
-    """Return the playlist that players begin with; `query` goes with every address."""
+    """Return the main playlist; `query` is added to every URL."""
     variant = HlsVariant(
         uri=f"stream/{PICTURE}.m3u8{query}",
         codecs=(film.picture_codecs, film.sound_codecs),
@@ -51,9 +51,9 @@ def media_playlist(
     is_over: bool,
     query: str = "",
 ) -> str:
-    """Return the list of a track's segments; unless it is over, more will be appended.
+    """Return the list of a track's segments; more are appended until it is complete.
 
-    It is of type EVENT to its end: a playlist that is being watched may not change its type.
+    It is of type EVENT to its end: a playlist in use may not change its type.
     """
     segments = [
         HlsSegment(duration_s, f"{track}/{number}.m4s{query}")

@@ -1,7 +1,7 @@
-"""Watching a video, also while it is being made.
+"""Playback of a video, also while it is being rendered.
 
-While slices come in, their segments are made of them as they are asked for; the film's own are
-cut once, when it is done, and kept beside it. Both are the same bytes under the same addresses.
+During the render, segments are made from finished slices on request. The segments of the finished
+film are cut once and stored with it. Both have the same bytes and the same URLs.
 """
 
 import asyncio
@@ -45,13 +45,13 @@ _OVERHEAD: Final = Fraction(11, 10)
 
 @dataclass(frozen=True)
 class _PlayableFilm:
-    """A film as far as it can be watched: whole slices from its start."""
+    """The playable part of a film: complete slices from its start."""
 
     render: Render
     plan: FilmPlan
     frame_counts: tuple[int, ...]
     slices: tuple[FinishedSlice, ...]
-    """Those that can be watched while it is made; empty when it is over."""
+    """The playable slices during the render; empty when it has ended."""
 
     @property
     def is_complete(self) -> bool:
@@ -69,7 +69,7 @@ class _PlayableFilm:
         if track == PICTURE:
             return [count / self.fps for count in self.frame_counts[: self.count]]
         bounds = audio_bounds(self.frame_counts, fps=self.fps, rate_hz=SOUND_RATE_HZ)
-        # A last slice of a moment may have its sound in the segment before it.
+        # The audio of a very short last slice may be in the previous segment.
         return [
             Fraction(end - start, SOUND_RATE_HZ)
             for start, end in pairwise(bounds[: self.count + 1])
@@ -91,7 +91,7 @@ class HlsStreams:
     blobs: BlobStore
 
     async def main_playlist(self, video: Video, *, query: str = "") -> str:
-        """Return the playlist that players begin with."""
+        """Return the main playlist."""
         film = await self._playable(video)
         sound = await self._sound(film)
         if film.is_complete:
@@ -129,7 +129,7 @@ class HlsStreams:
         return await self._of_slice(film, 0, lambda path: video_header(path, film.fps).init)
 
     async def segment(self, video: Video, track: str, number: int) -> bytes:
-        """Return a segment of a track, from 0."""
+        """Return a segment of a track, counted from 0."""
         film = await self._playable(video)
         if not 0 <= number < len(film.durations_s(track)):
             raise HlsSegmentNotFound(f"video {video.id} has no segment {number}, or not yet")
@@ -147,7 +147,7 @@ class HlsStreams:
         return await self._of_slice(film, number, make)
 
     async def _playable(self, video: Video) -> _PlayableFilm:
-        """Return what can be watched, or raise `VideoNotReady`."""
+        """Return the playable part, or raise `VideoNotReady`."""
         render = video.render
         if not video.is_streamable:
             raise NotAFilm(
@@ -168,7 +168,7 @@ class HlsStreams:
         return _PlayableFilm(render, plan, counts, first)
 
     async def _first_slice(self, film: _PlayableFilm) -> tuple[str, tuple[int, int], int]:
-        """Return codecs, size and rate of the first slice."""
+        """Return codecs, size and frame rate of the first slice."""
 
         def look(path: Path) -> tuple[str, tuple[int, int], int]:
             header = video_header(path, film.fps)
@@ -198,7 +198,7 @@ class HlsStreams:
     async def _package(
         self, film: _PlayableFilm, track: str, source: str, pack: Callable[[Path, Path], HlsPackage]
     ) -> HlsPackage:
-        """Return the index of a track, cutting it first if nobody has."""
+        """Return the index of a track; cut and store its segments first if necessary."""
         key = _package_key(film.render, track, source)
         try:
             return HlsPackage.from_json(await self.blobs.get(f"{key}.json"))
@@ -209,7 +209,7 @@ class HlsStreams:
             await self.blobs.get_to_read(source, path)
             made = await asyncio.to_thread(pack, path, out)
             await self.blobs.put_file(key, out)
-            # Last: whoever finds the index finds what it tells of.
+            # The index is stored last, so that its segments always exist.
             await self.blobs.put(f"{key}.json", made.to_json())
         return made
 
@@ -238,6 +238,6 @@ class HlsStreams:
 
 
 def _package_key(render: Render, track: str, source: str) -> str:
-    """Return where a track's segments are kept; another attempt's output has other ones."""
+    """Return the blob key of a track's segments; it differs between attempts."""
     name = source.rsplit("/", 1)[-1].partition(".")[0]
     return f"{render_prefix(render.organization_id, render.id)}/stream/{track}-{name}"

@@ -1,4 +1,4 @@
-"""A template: the stored one, and a new one."""
+"""Templates: stored and new ones."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -30,7 +30,7 @@ class RemoteChecks:
     resolve: Resolve
 
     async def require(self, organization_id: OrganizationId, checks: Sequence[RemoteCheck]) -> None:
-        """Raise `InvalidData` unless all of them hold."""
+        """Raise `InvalidData` unless all checks pass."""
         places = asyncio.Semaphore(_AT_A_TIME)
 
         async def ask(check: RemoteCheck) -> ConfigFinding | None:
@@ -45,7 +45,7 @@ class RemoteChecks:
             raise InvalidData(issues)
 
     async def _active_url(self, check: RemoteCheck) -> ConfigFinding | None:
-        """Look for a definite no; a resolver that is slow or away is not one."""
+        """Report only hosts that certainly do not exist, not slow or failing resolvers."""
         host = urlsplit(check.url).hostname or ""
         if host == "localhost" or _is_address(host):
             return None

@@ -56,7 +56,7 @@ class Templates:
         self._clock = clock
 
     async def create(self, caller: Caller, new: NewTemplate) -> CreatedTemplate:
-        """Check a template, with its own default values, and keep it."""
+        """Validate a template, with its own default values, and store it."""
         read = await asyncio.to_thread(read_template, new.config, new.inputs, new.default_values)
         kept = replace(
             new,
@@ -85,25 +85,25 @@ class Templates:
     async def list(
         self, organization_id: OrganizationId, asked: PageNumberRequest
     ) -> ListPage[StoredTemplate]:
-        """Return a page of the organization's templates, the newest first."""
+        """Return a page of the organization's templates, newest first."""
         async with self._database.connection() as connection:
             total = await store.count(connection, organization_id)
             templates = await store.list_page(connection, organization_id, asked)
         return ListPage(templates, asked, total)
 
     async def delete(self, organization_id: OrganizationId, template_id: str) -> None:
-        """Remove a template; the videos made of it stay."""
+        """Delete a template; videos made from it are kept."""
         template = await self.get(organization_id, template_id)
         async with self._database.transaction() as connection:
             await store.delete(connection, organization_id, template.id)
 
     async def schema(self, organization_id: OrganizationId, template_id: str) -> dict[str, Any]:
-        """Return what data a template takes, as JSON Schema."""
+        """Return the JSON Schema of a template's data."""
         template = await self.get(organization_id, template_id)
         return await asyncio.to_thread(lambda: template_schema(_opened(template)))
 
     async def render(self, caller: Caller, template_id: str, data: object) -> RenderedTemplate:
-        """Fill a template with data and make the video; nothing is made if any rule fails."""
+        """Fill a template with data and create the video; nothing is created if any rule fails."""
         template = await self.get(caller.organization.id, template_id)
         filled = await asyncio.to_thread(_filled, template, data)
         await self._remote.require(caller.organization.id, filled.remote)

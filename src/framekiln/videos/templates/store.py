@@ -24,7 +24,7 @@ async def insert(
     caller: Caller,
     now: datetime,
 ) -> StoredTemplate | None:
-    """Add a template; None when the id is taken."""
+    """Add a template; None if the id is taken."""
     cursor = await connection.execute(
         """
         INSERT INTO template (id, organization_id, api_key_id, name, config, inputs,
@@ -64,7 +64,7 @@ async def find(
 async def list_page(
     connection: Connection, organization_id: OrganizationId, asked: PageNumberRequest
 ) -> Sequence[StoredTemplate]:
-    """Return the templates of a page, the newest first."""
+    """Return the templates of a page, newest first."""
     cursor = await connection.execute(
         """
         SELECT * FROM template WHERE organization_id = %s
@@ -76,7 +76,7 @@ async def list_page(
 
 
 async def count(connection: Connection, organization_id: OrganizationId) -> int:
-    """Return how many templates the organization has."""
+    """Return the number of templates of the organization."""
     cursor = await connection.execute(
         "SELECT count(*) AS n FROM template WHERE organization_id = %s", (organization_id,)
     )
@@ -88,7 +88,7 @@ async def count(connection: Connection, organization_id: OrganizationId) -> int:
 async def delete(
     connection: Connection, organization_id: OrganizationId, template_id: TemplateId
 ) -> bool:
-    """Forget a template; False when there was none."""
+    """Delete a template; False if it did not exist."""
     cursor = await connection.execute(
         "DELETE FROM template WHERE id = %s AND organization_id = %s",
         (template_id, organization_id),
