@@ -14,7 +14,7 @@ _PRIVATE_4: Final = tuple(
         "10.0.0.0/8",  # private
         "100.64.0.0/10",  # carrier-grade NAT; some clouds keep their metadata here
         "127.0.0.0/8",  # loopback
-        "168.63.129.16/32",  # looks public, is the host of every Azure machine
+        "168.63.129.16/32",  # looks public, but is the host of every Azure machine
         "169.254.0.0/16",  # link-local; most clouds keep their metadata here
         "172.16.0.0/12",  # private
         "192.0.0.0/24",  # protocol assignments
@@ -29,8 +29,8 @@ _PRIVATE_4: Final = tuple(
     )
 )
 
-# All that is not in here is refused unseen: loopback, private, link-local, multicast, and the
-# forms that carry an IPv4 address inside (mapped, compatible, NAT64).
+# Everything outside this range is refused: loopback, private, link-local, multicast, and the forms
+# that contain an IPv4 address (mapped, compatible, NAT64).
 _GLOBAL_6: Final = IPv6Network("2000::/3")
 _PRIVATE_6: Final = tuple(
     IPv6Network(text)
@@ -44,7 +44,7 @@ _PRIVATE_6: Final = tuple(
 
 
 def is_public(address: str) -> bool:
-    """Say whether `address` is a public one; what is no plain address is not."""
+    """Return whether `address` is public; anything other than a plain address is not."""
     try:
         if ":" in address:
             return _is_public_6(IPv6Address(address))
@@ -54,7 +54,7 @@ def is_public(address: str) -> bool:
 
 
 def _is_public_6(address: IPv6Address) -> bool:
-    # A scope names one of our own network cards, so such an address is local.
+    # A scope names one of our own network interfaces, so such an address is local.
     if address.scope_id is not None or address not in _GLOBAL_6:
         return False
     return not any(address in network for network in _PRIVATE_6)

@@ -8,7 +8,7 @@ from typing import Final
 
 from framekiln.kit.ids import new_uuid
 
-# For what confined children read, who may be another user; their folder keeps others out.
+# For files that confined children read, possibly as another user; their folder keeps others out.
 READABLE_BY_ALL: Final = 0o644
 
 Write = Callable[[bytes], Awaitable[object]]
@@ -16,9 +16,9 @@ Write = Callable[[bytes], Awaitable[object]]
 
 @asynccontextmanager
 async def atomic_file(path: Path) -> AsyncIterator[Write]:
-    """Yield a function that appends bytes; `path` is there, complete, once the block has ended.
+    """Yield a function that appends bytes; `path` is complete once the block has ended.
 
-    If the block raises, what was at `path` before stays as it was.
+    If the block raises, the previous content of `path` stays unchanged.
     """
     part = path.with_name(f"{path.name}.{new_uuid().hex}.part")
     try:

@@ -1,4 +1,4 @@
-"""The one JSON form that digests are made of: sorted keys, no spaces, UTF-8, finite numbers."""
+"""The canonical JSON form for digests: sorted keys, no spaces, UTF-8, finite numbers."""
 
 import hashlib
 import json

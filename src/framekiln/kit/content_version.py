@@ -1,4 +1,4 @@
-"""The version of the content at an address, so that parts fetched separately fit together."""
+"""The version of the content at a URL, so that parts fetched separately fit together."""
 
 import re
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ _CONTENT_RANGE: Final = re.compile(r"bytes ([0-9]{1,15})-([0-9]{1,15})/([0-9]{1,
 
 
 class SourceChanged(RemoteFailed):
-    """The content at an address changed since the first read."""
+    """The content at a URL changed since the first read."""
 
     code = "source_changed"
     retryable = False
@@ -28,17 +28,17 @@ class ContentVersion:
 
     @property
     def is_certain(self) -> bool:
-        """Whether a change would be noticed; a size alone says too little."""
+        """Whether a change would be detected; a size alone is not enough."""
         return bool(self.etag or self.modified)
 
     @property
     def condition(self) -> str | None:
-        """What `If-Range` may be asked with: no weak tag."""
+        """The value for `If-Range`; never a weak tag."""
         is_strong = self.etag is not None and not self.etag.startswith("W/")
         return self.etag if is_strong else self.modified
 
     def check(self, found: "ContentVersion | None", host: str) -> None:
-        """Raise `SourceChanged` unless that is what was found."""
+        """Raise `SourceChanged` unless `found` is the same version."""
         if found != self:
             raise SourceChanged(
                 f"{host}: the source changed while a film was made from it, so its parts do not"
@@ -49,7 +49,9 @@ class ContentVersion:
 
 
 def version_of_part(status: int, headers: Mapping[str, str], start: int) -> ContentVersion | None:
-    """Return what a part is of; None if the answer is not the part that begins at `start`."""
+    """Return the version of a partial response; None if it is not the part that begins at
+    `start`.
+    """
     told = _CONTENT_RANGE.fullmatch(headers.get("content-range", "").strip())
     if status != _PARTIAL or told is None or int(told[1]) != start:
         return None

@@ -27,7 +27,7 @@ class ExceedsMaxRetention(InvalidInput):
 
 
 def parse_expiry(value: object, *, now: datetime) -> datetime | None:
-    """Return the instant meant by `expires_at`; None means for ever."""
+    """Return the time given by `expires_at`; None means forever."""
     if value is None:
         return None
     instant = _parse(value)
@@ -46,7 +46,7 @@ def _parse(value: object) -> datetime:
         if not isinstance(value, str) or "T" not in value.upper():
             raise ValueError
         instant = datetime.fromisoformat(value)
-        # A date without a zone is UTC: that is how we write ours.
+        # A time without a zone is UTC, as in our own output.
         return instant.astimezone(UTC) if instant.tzinfo else instant.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         raise InvalidDatetime(

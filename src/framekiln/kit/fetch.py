@@ -1,8 +1,8 @@
-"""The guarded fetcher: every request to an address from a caller goes through it.
+"""The guarded fetcher: every request to a URL from a caller goes through it.
 
-Only https, only to public addresses; each redirect is checked like a first request; size and
-total time are capped while reading. Hosts on the allow list may be private, speak plain http and
-use any port. Proxies and credentials from the environment are never used.
+Only https, only to public addresses. Each redirect is checked like a first request. Size and total
+time are limited while reading. Hosts on the allow list may be private, use plain http and any port.
+Proxies and credentials from the environment are never used.
 """
 
 import asyncio
@@ -34,32 +34,32 @@ Sink = Callable[[bytes], None]
 _CONNECT_WITHIN_S: Final = 10.0
 _CHUNK_BYTES: Final = 256 * 1024
 _OWN_HEADERS: Final = frozenset({"connection", "content-length", "host", "transfer-encoding"})
-"""Headers that frame or route a message; a caller that sets them could smuggle another."""
+"""Headers that frame or route a message; a caller that sets them could smuggle another request."""
 _WORTH_RETRYING: Final = frozenset({408, 425, 429})
 _NO_SUCH_PART: Final = 416
 
 
 class FetchFailed(RemoteFailed):
-    """The server could not be reached, was too slow, or answered with an error."""
+    """The server could not be reached, was too slow, or returned an error."""
 
     code = "fetch_failed"
 
 
 class FetchFailedPermanently(FetchFailed):
-    """The server answered with an error that a retry would not change."""
+    """The server returned an error that a retry would not change."""
 
     retryable = False
 
 
 class FetchTooLarge(TooLarge):
-    """The answer is larger than the stated limit."""
+    """The response is larger than the stated limit."""
 
     code = "fetch_too_large"
 
 
 @dataclass(frozen=True)
 class Fetched:
-    """A finished download; `url` is the address after redirects."""
+    """A finished download; `url` is the URL after redirects."""
 
     url: str
     content_type: str | None
@@ -69,7 +69,7 @@ class Fetched:
 
 @dataclass(frozen=True)
 class FetchedPart:
-    """A part of the content at an address, and its version."""
+    """A part of the content at a URL, and its version."""
 
     content: bytes
     version: ContentVersion
@@ -78,7 +78,7 @@ class FetchedPart:
 
 @dataclass(frozen=True)
 class FetchedResponse:
-    """The answer to a single request, whatever its status; header names are lower-case."""
+    """The response to a single request, with any status; header names are lower-case."""
 
     status: int
     headers: Mapping[str, str]
@@ -101,8 +101,8 @@ class GuardedFetcher:
     ) -> None:
         self._rules = FetchRules(allow)
         self._resolve = resolve
-        # Reading all authorities takes long, and many processes never ask anybody. A file of the
-        # operator is read at once, so that a wrong one is told at the start.
+        # Loading all authorities is slow, and many processes never send a request. An operator's
+        # file is read at once, so that a wrong one is reported at startup.
         self._ssl = None if ca_file is None else _trusting(ca_file)
 
     async def download(
@@ -114,7 +114,7 @@ class GuardedFetcher:
         within_s: float,
         max_redirects: int = 3,
     ) -> Fetched:
-        """Hand the content at `url` to `sink`; a file appears whole or not at all."""
+        """Pass the content at `url` to `sink`; a file appears whole or not at all."""
         async with (
             _guarding(url, within_s),
             self._client(within_s) as client,
@@ -138,10 +138,10 @@ class GuardedFetcher:
         within_s: float,
         max_redirects: int = 3,
     ) -> FetchedPart | None:
-        """Return the bytes from `start` up to, not including, `end`, or to the content's own end.
+        """Return the bytes from `start` up to, not including, `end`, or to the end of the content.
 
-        None if the server sends no parts. With `version`, raises `SourceChanged` if the content is
-        another one by now.
+        None if the server does not support ranges. With `version`, raises `SourceChanged` if the
+        content has changed since.
         """
         headers = {"range": f"bytes={start}-{end - 1}"}
         if version is not None and version.condition:
@@ -173,7 +173,7 @@ class GuardedFetcher:
         within_s: float,
         max_response_bytes: int,
     ) -> FetchedResponse:
-        """Send one request and return the answer; redirects are answers, not followed."""
+        """Send one request and return the response; redirects are returned, not followed."""
         _check_headers(headers, url)
         body = bytearray()
         async with (
@@ -193,10 +193,10 @@ class GuardedFetcher:
         within_s: float,
         keep_bytes: int,
     ) -> FetchedResponse:
-        """Send a message and return the answer, of its text only the first `keep_bytes`.
+        """Send a POST request and return the response with at most `keep_bytes` of its body.
 
-        For those who care about the status alone: what follows is not read, and neither its size
-        nor its encoding is an error. Redirects are answers, not followed.
+        For callers that need only the status: the rest is not read, and neither its size nor its
+        encoding is an error. Redirects are returned, not followed.
         """
         _check_headers(headers, url)
         kept = bytearray()
@@ -212,7 +212,7 @@ class GuardedFetcher:
         return FetchedResponse(response.status_code, dict(response.headers), bytes(kept))
 
     async def check(self, url: str, *, within_s: float = _CONNECT_WITHIN_S) -> None:
-        """Raise `FetchRefused` if nothing may be asked of `url` as things are; send nothing.
+        """Raise `FetchRefused` if a request to `url` is currently forbidden; send nothing.
 
         A name without an address passes: it may have one by the time it is needed.
         """
@@ -232,7 +232,7 @@ class GuardedFetcher:
             trust_env=False,
             follow_redirects=False,
             timeout=httpx.Timeout(within_s, connect=min(within_s, _CONNECT_WITHIN_S)),
-            # Compressed answers would make the size cap meaningless.
+            # Compressed responses would make the size limit meaningless.
             headers={"accept-encoding": "identity", "user-agent": "framekiln"},
         )
 
@@ -247,7 +247,7 @@ def _trusting(ca_file: Path | None) -> ssl.SSLContext:
 
 @asynccontextmanager
 async def _guarding(url: str, within_s: float) -> AsyncIterator[None]:
-    """Cap the total time, and translate what goes wrong on the way."""
+    """Limit the total time, and translate errors."""
     host = _host_in(url)
     try:
         async with asyncio.timeout(within_s):
@@ -270,12 +270,13 @@ async def _following(
     max_redirects: int,
     headers: Mapping[str, str] | None = None,
 ) -> AsyncIterator[httpx.Response]:
-    """Ask, and ask where redirects lead, until there is content or an end to it."""
+    """Send the request and follow redirects until there is content or an error."""
     target = httpx.URL(url)
     for _ in range(max_redirects + 1):
         async with client.stream("GET", target, headers=headers) as response:
             if not response.has_redirect_location:
-                # A part of nothing, for one: whoever asks for the whole is told what is wrong.
+                # For example a part of an empty file: a request for the whole file reports what is
+                # wrong.
                 if headers is None or response.status_code != _NO_SUCH_PART:
                     _check_status(response)
                 yield response
@@ -302,7 +303,7 @@ def _in_place(sink: Sink) -> Write:
 
 
 async def _deliver(response: httpx.Response, write: Write, max_bytes: int) -> int:
-    """Write the body as it was sent, at most `max_bytes` of it; return its size."""
+    """Write the body as sent, at most `max_bytes` of it; return its size."""
     host = host_of(response.url)
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in {"", "identity"}:

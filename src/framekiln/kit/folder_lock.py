@@ -1,4 +1,4 @@
-"""One owner at a time for a data folder: a lock that the kernel drops when its holder dies."""
+"""A single owner for a data folder: a lock that the kernel releases when its holder dies."""
 
 import contextlib
 import fcntl
@@ -23,9 +23,9 @@ class FolderNotWritable(Unavailable):
 
 
 def make_folder(folder: Path) -> None:
-    """Make the data folder when it is missing; an existing one is never changed.
+    """Create the data folder if it is missing; an existing one is never changed.
 
-    Root's folder may be entered (not listed) by others, since its database runs as another user.
+    Other users may enter (not list) root's folder, because its database runs as another user.
     """
     mode = 0o711 if os.geteuid() == 0 else 0o700
     try:
@@ -42,7 +42,7 @@ def make_folder(folder: Path) -> None:
 
 @contextlib.contextmanager
 def lock_folder(folder: Path) -> Iterator[None]:
-    """Own `folder` for the duration, or raise `FolderInUse` at once."""
+    """Lock `folder` for the block, or raise `FolderInUse` at once."""
     make_folder(folder)
     path = folder / "serve.lock"
     try:

@@ -1,8 +1,8 @@
 """Connections that go only where the rules allow: the lower half of the guarded fetcher.
 
-A name is resolved once and the connection goes to the very address that was checked, so a
-DNS answer that changes between check and use has no effect. Built on the extension points of httpx
-(a transport) and httpcore (a network backend); it follows no redirect and reads no environment.
+A name is resolved once, and the connection goes to exactly the address that was checked, so a DNS
+response that changes between check and use has no effect. Built on the extension points of httpx (a
+transport) and httpcore (a network backend); it follows no redirect and reads no environment.
 """
 
 import asyncio
@@ -21,7 +21,7 @@ from framekiln.kit.errors import InvalidInput
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 
 _PORTS: Final = frozenset({80, 443})
-# What resolvers say when a name does not exist; everything else may be different in a minute.
+# Resolver errors for a name that does not exist; all other errors may be temporary.
 _NO_SUCH_HOST: Final = {socket.EAI_NONAME, socket.EAI_NODATA}
 
 
@@ -35,19 +35,19 @@ class FetchRefused(InvalidInput):
 
 
 async def resolve_by_system(host: str, port: int) -> Sequence[str]:
-    """Return the addresses of `host`, as the machine's resolver gives them."""
+    """Return the addresses of `host` from the machine's resolver."""
     loop = asyncio.get_running_loop()
     answers = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return tuple(dict.fromkeys(str(answer[4][0]) for answer in answers))
 
 
 def is_no_such_host(error: OSError) -> bool:
-    """Tell whether a `Resolve` raised this because there is no such host."""
+    """Return whether a `Resolve` raised this because the host does not exist."""
     return isinstance(error, socket.gaierror) and error.errno in _NO_SUCH_HOST
 
 
 def host_of(url: httpx.URL) -> str:
-    """Return the host as it goes over the wire: lower-case, ASCII, no brackets."""
+    """Return the host as sent over the wire: lower-case, ASCII, no brackets."""
     return url.raw_host.decode("ascii")
 
 
@@ -56,18 +56,18 @@ def _port_of(url: httpx.URL) -> int:
 
 
 class FetchRules:
-    """The rules that depend on the address alone."""
+    """The rules that depend on the URL alone."""
 
     def __init__(self, allow: frozenset[str]) -> None:
         self._allow = allow
 
     def allows(self, host: str, port: int) -> bool:
-        """Say whether the operator named this host."""
+        """Return whether the operator allowed this host."""
         shown = f"[{host}]" if ":" in host else host
         return not self._allow.isdisjoint({host, shown, f"{shown}:{port}"})
 
     def check(self, url: httpx.URL) -> None:
-        """Refuse addresses that are not to be asked, before anything is sent."""
+        """Refuse forbidden URLs before anything is sent."""
         host = host_of(url)
         port = _port_of(url)
         if url.scheme not in {"http", "https"} or not host:
@@ -95,7 +95,7 @@ class FetchRules:
 
 
 def _no_http(host: str, port: int) -> str:
-    # Names without a dot are known in a private network only.
+    # Names without a dot exist only in private networks.
     is_private = not is_public(host) if _is_address(host) else "." not in host
     if is_private:
         return f"{host} is not a public host. {_to_allow(host, port)}"
@@ -114,7 +114,7 @@ def _is_address(host: str) -> bool:
 
 
 class _CheckedConnections(httpcore.AsyncNetworkBackend):
-    """Resolves, checks, and connects to what was checked. TLS keeps the host's name."""
+    """Resolves, checks, and connects to the checked address. TLS uses the host's name."""
 
     def __init__(self, rules: FetchRules, resolve: Resolve) -> None:
         self._rules = rules
@@ -124,7 +124,7 @@ class _CheckedConnections(httpcore.AsyncNetworkBackend):
     async def connect_tcp(
         self, host: str, port: int, *args: Any, **options: Any
     ) -> httpcore.AsyncNetworkStream:
-        """Connect to the first address of `host` that answers, if all are permitted."""
+        """Connect to the first address of `host` that responds, if all are permitted."""
         failure: Exception = httpcore.ConnectError("the name has no address")
         for address in await _addresses(self._rules, self._resolve, host=host, port=port):
             try:
@@ -135,7 +135,7 @@ class _CheckedConnections(httpcore.AsyncNetworkBackend):
 
 
 async def checked_addresses(rules: FetchRules, resolve: Resolve, url: httpx.URL) -> Sequence[str]:
-    """Return where a connection to `url` may go, or refuse it."""
+    """Return the permitted addresses for a connection to `url`, or refuse it."""
     return await _addresses(rules, resolve, host=host_of(url), port=_port_of(url))
 
 
@@ -148,7 +148,7 @@ async def _addresses(rules: FetchRules, resolve: Resolve, *, host: str, port: in
         raise httpcore.ConnectError(f"the name does not resolve: {error}") from error
     if rules.allows(host, port):
         return addresses
-    # One private answer among public ones is refused too: the next answer might lead with it.
+    # One private address among public ones is refused too: the next response might list it first.
     private = [address for address in addresses if not is_public(address)]
     if private:
         raise FetchRefused(
@@ -160,7 +160,9 @@ async def _addresses(rules: FetchRules, resolve: Resolve, *, host: str, port: in
 
 
 class GuardedTransport(httpx.AsyncBaseTransport):
-    """httpx on top of checked connections; the rules see every request, redirects included."""
+    """httpx on top of checked connections; the rules apply to every request, including
+    redirects.
+    """
 
     def __init__(self, rules: FetchRules, resolve: Resolve, context: ssl.SSLContext) -> None:
         self._rules = rules
@@ -169,7 +171,7 @@ class GuardedTransport(httpx.AsyncBaseTransport):
         )
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        """Check, send, and return the answer with its body still to be read."""
+        """Check and send the request; return the response with its body unread."""
         self._rules.check(request.url)
         assert isinstance(request.stream, httpx.AsyncByteStream)
         answer = await self._pool.handle_async_request(

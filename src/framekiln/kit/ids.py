@@ -12,12 +12,12 @@ UserId = NewType("UserId", UUID)
 
 
 def new_uuid() -> UUID:
-    """Return a fresh random identifier."""
+    """Return a new random identifier."""
     return uuid4()
 
 
 def parse_uuid(text: str) -> UUID | None:
-    """Return the identifier written in `text`, or None when it is not one."""
+    """Return the identifier in `text`, or None if it is invalid."""
     try:
         return UUID(text)
     except ValueError:

@@ -29,7 +29,7 @@ SECRET_FIELDS = frozenset(
         "x-webhook-signature",
     }
 )
-# The key id stays readable: it is public, and the first thing one wants to know.
+# The key id stays readable: it is public, and needed first in any investigation.
 API_KEY_TEXT = re.compile(r"\bef_[^\s_]+_")
 BEARER_TEXT = re.compile(r"(?i)\b(bearer\s+)(?!ef_)[^\s\"',]+")
 URL_PASSWORD = re.compile(r"(?<=://)([^\s/:@]*):[^\s/@]+@")
@@ -37,7 +37,9 @@ QUERY_TOKEN = re.compile(r"(?i)([?&](?:media_)?token=)[^\s&\"']+")
 
 
 def configure_logs(log_format: str = "auto", *, stream: TextIO | None = None) -> None:
-    """Send every log line to `stream` (standard error) as `auto`, `json` or `console` says."""
+    """Send every log line to `stream` (standard error) in the format `auto`, `json` or
+    `console`.
+    """
     stream = stream or sys.stderr
     is_console = log_format == "console" or (log_format == "auto" and stream.isatty())
     shared: list[Processor] = [
@@ -72,12 +74,12 @@ def configure_logs(log_format: str = "auto", *, stream: TextIO | None = None) ->
 
 
 def hide_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    """Replace what must not be read: whole fields by their name, keys and tokens inside text."""
+    """Replace secrets: whole fields by their name, keys and tokens inside text."""
     return {name: _hidden(name, value) for name, value in event.items()}
 
 
 def _drop_color_message(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    # Uvicorn says its lines twice, the second time with colours in them.
+    # Uvicorn adds each message a second time, with colours.
     event.pop("color_message", None)
     return event
 
@@ -111,11 +113,11 @@ def _renderer(*, is_console: bool, colors: bool) -> Processor:
 
 
 def _quiet_libraries() -> None:
-    # We write our own access line; httpx writes whole addresses, tokens included.
+    # We write our own access log; httpx logs whole URLs, including tokens.
     logging.getLogger("uvicorn.access").disabled = True
     for name in ("httpx", "httpcore", "procrastinate", "yoyo"):
         logging.getLogger(name).setLevel(logging.WARNING)
-    # The server's own lines go through our handler too.
+    # The server's own lines also go through our handler.
     for name in ("uvicorn", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.handlers = []

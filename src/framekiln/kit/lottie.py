@@ -1,21 +1,21 @@
-"""Size, rate and length of a Lottie animation, from its JSON. Pure."""
+"""Size, frame rate and duration of a Lottie animation, from its JSON. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-# Beyond it nothing can be drawn or awaited, and fractions would grow without need.
+# Larger values cannot be drawn or played, and fractions would grow needlessly.
 _LARGEST: Final = 10**9
 
 
 class NotLottie(ValueError):
-    """The value is not a Lottie animation; the text names the field and the remedy."""
+    """The value is not a Lottie animation; the message names the field and the remedy."""
 
 
 @dataclass(frozen=True)
 class LottieFacts:
-    """Exact: 29.97 frames a second are 2997/100."""
+    """Exact facts: 29.97 frames per second are 2997/100."""
 
     width_px: float
     height_px: float
@@ -50,7 +50,7 @@ def _number(animation: Mapping[str, object], name: str) -> Fraction:
     value = animation.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise NotLottie(f"{name} must be a number above 0")
-    # Not-a-number is not within the bounds either.
+    # NaN is not within the bounds either.
     if not -_LARGEST <= value <= _LARGEST:
         raise NotLottie(f"{name} must be at most {_LARGEST}")
     return Fraction(str(value))

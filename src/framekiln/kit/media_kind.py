@@ -4,11 +4,11 @@ from enum import StrEnum
 
 
 class MediaKind(StrEnum):
-    """The kind of a media file. Sound is a kind here, though sound files have the type video."""
+    """The kind of a media file. Audio is a kind here, though audio files have the type video."""
 
     VIDEO = "video"
     AUDIO = "audio"
     IMAGE = "image"
-    """Stills, drawings, and pictures that move without sound: GIF, WebP, APNG, AVIF."""
+    """Still images, SVG, and animations without audio: GIF, WebP, APNG, AVIF."""
     CAPTION = "caption"
     LOTTIE = "lottie"

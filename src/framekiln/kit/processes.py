@@ -1,7 +1,7 @@
 """Child processes that cannot outlive the parent: started in their own session, stopped as a group.
 
 Linux only. The kernel signals every child when its parent dies, even by `kill -9`, and orphans of a
-dead child are adopted, killed and reaped. Knows nothing of what children do.
+dead child are adopted, killed and reaped. It knows nothing about the programs themselves.
 """
 
 import asyncio
@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 LineSink = Callable[[str, str], None]
-"""Takes the child's name and one line that it wrote, without the line end."""
+"""Receives the child's name and one line of its output, without the line end."""
 
 MARK = "FRAMEKILN_CHILD"
-"""In the environment of a child and of all its descendants: which child they belong to."""
+"""In the environment of a child and all its descendants: the child they belong to."""
 
 _starts = itertools.count(1)
 _PR_SET_CHILD_SUBREAPER = 36
@@ -35,11 +35,11 @@ class Program:
     environment: Mapping[str, str] | None = None
     """Added to our own environment."""
     folder: str | None = None
-    """Where to run it; ours when not said."""
+    """The working folder; by default ours."""
     stop_signal: signal.Signals = signal.SIGTERM
     stop_timeout_s: float = 10
     needs_clean_stop: bool = False
-    """Whether it ends in its own time, however impatient somebody is: it would leave a mess."""
+    """Whether it must always be allowed to exit by itself, because a kill would leave a mess."""
 
 
 class ChildProcess:
@@ -60,8 +60,8 @@ class ChildProcess:
 
     @classmethod
     async def start(cls, program: Program, sink: LineSink) -> "ChildProcess":
-        """Start the program; what it writes goes to `sink`, line by line."""
-        # A pipe of our own: asyncio takes a process for running as long as anybody, be it a
+        """Start the program; its output goes to `sink`, line by line."""
+        # A separate pipe: asyncio considers a process running as long as any process, even a
         # forgotten grandchild, holds one of its pipes.
         readable, writable = os.pipe()
         mark = f"{os.getpid()}-{next(_starts)}"
@@ -82,17 +82,17 @@ class ChildProcess:
 
     @property
     def pid(self) -> int:
-        """The process id, also of the group."""
+        """The process id, which is also that of the group."""
         return self._process.pid
 
     async def wait(self) -> int:
-        """Wait for the end and return the exit code, negative for a signal.
+        """Wait for the exit and return the exit code, negative for a signal.
 
-        What the child left in its group ends with it, so its output is complete afterwards.
+        Processes left in the child's group are killed, so its output is complete afterwards.
         """
         code = await self._process.wait()
         self.kill()
-        # An escaped grandchild may hold the pipe open; it is no reason to wait.
+        # An escaped grandchild may hold the pipe open; do not wait for it.
         await asyncio.wait([self._output], timeout=0.5)
         self._output.cancel()
         return code
@@ -103,12 +103,12 @@ class ChildProcess:
             self._process.send_signal(self.program.stop_signal)
 
     def kill(self) -> None:
-        """End the whole group at once."""
+        """Kill the whole group at once."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
     async def stop(self) -> None:
-        """Ask the program to end, and end it when it does not."""
+        """Ask the program to exit, and kill it if it does not."""
         self.ask_to_end()
         try:
             async with asyncio.timeout(self.program.stop_timeout_s):
@@ -138,7 +138,7 @@ async def _pass_lines(readable: int, name: str, sink: LineSink) -> None:
 
 
 def with_parent_death_signal(argv: Sequence[str], death_signal: signal.Signals) -> tuple[str, ...]:
-    """Return the command that also gets `death_signal` when we end, however we end."""
+    """Return a command that also gets `death_signal` when this process ends, for any reason."""
     setpriv = shutil.which("setpriv")
     if setpriv is None:
         return tuple(argv)
@@ -146,24 +146,24 @@ def with_parent_death_signal(argv: Sequence[str], death_signal: signal.Signals) 
 
 
 def inherit_orphans(inherits: bool = True) -> None:
-    """Make the orphans of our children our own, instead of the first process's.
+    """Adopt the orphans of our children, instead of leaving them to process 1.
 
-    That process may not even reap: in a bare container it is some program, not an init.
+    Process 1 may not even reap: in a bare container it may be any program, not an init.
     """
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(inherits), 0, 0, 0)
 
 
 def reap_orphans(known: Collection[int]) -> None:
-    """Let go of those of our children, beyond the `known`, that have ended."""
+    """Reap our exited children other than the `known` ones."""
     for pid in foreign_children():
         if pid not in known:
             _reap(pid)
 
 
 def end_orphans(known: Collection[int], *, mark: str | None = None) -> list[int]:
-    """Kill and reap our children beyond the `known`; return those not gone yet.
+    """Kill and reap our children other than the `known` ones; return those still running.
 
-    With a mark, only what the child of that mark left behind.
+    With a mark, only those that the child with that mark left behind.
     """
     left = []
     for pid in foreign_children():
@@ -177,7 +177,7 @@ def end_orphans(known: Collection[int], *, mark: str | None = None) -> list[int]
 
 
 def processes_in_folder(folder: Path, *, name: str) -> list[int]:
-    """Return the processes called `name` that work in `folder`; zombies do not count."""
+    """Return the processes named `name` that run in `folder`; zombies do not count."""
     found = []
     for pid in _all_pids():
         process = Path(f"/proc/{pid}")
@@ -189,15 +189,15 @@ def processes_in_folder(folder: Path, *, name: str) -> list[int]:
 
 
 def foreign_children() -> list[int]:
-    """Return our children that live in another session than we: ours by start or inheritance.
+    """Return our children, started or adopted, that are in another session.
 
-    Programs that some other code of this process runs, and waits for, are not among them.
+    Programs that other code of this process runs and waits for are not included.
     """
     found = []
     us, our_session = os.getpid(), os.getsid(0)
     for pid in _all_pids():
         with contextlib.suppress(OSError):
-            # The name in parentheses may itself hold blanks and parentheses.
+            # The name in parentheses may itself contain spaces and parentheses.
             fields = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2]
             _, parent, _, session, *_ = fields.split()
             if int(parent) == us and int(session) != our_session:

@@ -1,7 +1,7 @@
 """Remote files that are read like local ones: only the parts that are read are fetched.
 
-A `RangedPath` is the path of a sparse copy. `open` and the read methods of `Path` return the
-bytes of the original: missing blocks are fetched first, and kept. Several threads may read at once.
+A `RangedPath` is the path of a sparse copy. `open` and the read methods of `Path` return the bytes
+of the original: missing blocks are fetched first, and kept. Several threads may read at once.
 Another program that opens the path would see holes: `media/container.py` gives FFmpeg a reader
 instead.
 """
@@ -16,19 +16,19 @@ from typing import IO, Any, Final
 
 BLOCK_BYTES: Final = 256 << 10
 MOST_AHEAD: Final = 16
-"""Blocks that are fetched in one go by whoever reads on and on: 4 MiB."""
+"""Blocks fetched at once for a sequential reader: 4 MiB."""
 
 GetPart = Callable[[int, int], bytes]
-"""Fetches the bytes from one place up to, not including, another; may block."""
+"""Fetches the bytes from one position up to, not including, another; may block."""
 
 
 class RangedPath(PosixPath):
-    """Made by `ranged_path`. Paths derived from it are ordinary ones."""
+    """Created by `ranged_path`. Paths derived from it are ordinary ones."""
 
     blocks: "SparseCopy | None" = None
 
     def open(self, mode: str = "r", *args: Any, **options: Any) -> IO[Any]:  # type: ignore[override]
-        """Open it for reading as it is at its origin."""
+        """Open the original for reading."""
         if self.blocks is None:
             return super().open(mode, *args, **options)
         if mode != "rb":
@@ -36,13 +36,13 @@ class RangedPath(PosixPath):
         return io.BufferedReader(RangedReader(self.blocks), BLOCK_BYTES)
 
     def reader(self) -> "RangedReader":
-        """Return what fetches as it reads; for FFmpeg."""
+        """Return a reader that fetches missing blocks; for FFmpeg."""
         assert self.blocks is not None
         return RangedReader(self.blocks)
 
 
 def ranged_path(path: Path, blocks: "SparseCopy") -> RangedPath:
-    """Return the path of a sparse copy, to be read by way of its blocks."""
+    """Return the path of a sparse copy, which is read through its blocks."""
     ranged = RangedPath(path)
     ranged.blocks = blocks
     return ranged
@@ -54,7 +54,7 @@ class SparseCopy:
     def __init__(self, path: Path, size_bytes: int, get: GetPart) -> None:
         self.size_bytes = size_bytes
         self._get = get
-        # A file that was there before may have other names: it is left, never changed.
+        # An existing file may have other hard links: it is unlinked, never changed.
         path.unlink(missing_ok=True)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         weakref.finalize(self, os.close, self._file)
@@ -63,15 +63,15 @@ class SparseCopy:
         self._lock = threading.Lock()
 
     def put(self, start: int, data: bytes) -> None:
-        """Keep bytes that begin with a block, and end with one or with the file."""
+        """Store bytes that begin at a block and end at a block or the end of the file."""
         os.pwrite(self._file, data, start)
         first, end = start // BLOCK_BYTES, -(-(start + len(data)) // BLOCK_BYTES)
         self._have[first:end] = b"\1" * (end - first)
 
     def read(self, start: int, count: int, *, ahead: int) -> bytes:
-        """Return bytes from `start` on, at least one unless it is the end.
+        """Return bytes from `start` on, at least one except at the end.
 
-        Of what is missing, `ahead` blocks are fetched at once.
+        If blocks are missing, `ahead` of them are fetched at once.
         """
         count = min(count, self.size_bytes - start)
         if count <= 0:
@@ -86,7 +86,7 @@ class SparseCopy:
         return os.pread(self._file, min(count, end * BLOCK_BYTES - start), start)
 
     def has(self, start: int, end: int) -> bool:
-        """Tell whether all bytes from `start` up to, not including, `end` are there."""
+        """Return whether all bytes from `start` up to, not including, `end` are present."""
         return all(self._have[start // BLOCK_BYTES : -(-end // BLOCK_BYTES)])
 
     def _fetch(self, first: int, ahead: int) -> None:
@@ -112,19 +112,19 @@ class RangedReader(io.RawIOBase):
         """Whether what is missing is read as zeros, and not fetched."""
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def tell(self) -> int:
-        """Return where it stands."""
+        """Return the position."""
         return self._at
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """Go to a place."""
+        """Set the position."""
         base = {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._blocks.size_bytes}
         self._at = max(0, base[whence] + offset)
         return self._at
@@ -138,7 +138,7 @@ class RangedReader(io.RawIOBase):
         return data
 
     def has(self, start: int, end: int) -> bool:
-        """Tell whether bytes are there without being fetched."""
+        """Return whether bytes are present without a fetch."""
         return self._blocks.has(start, end)
 
     def readinto(self, buffer: Any) -> int:
@@ -159,6 +159,6 @@ class RangedReader(io.RawIOBase):
         return blocks.read(at, size, ahead=self._ahead)
 
     def _reads_on(self, at: int) -> bool:
-        """Tell whether this miss comes soon after what the last one has fetched."""
+        """Return whether this miss follows closely after the last fetch."""
         passed = at - self._missed_at
         return self._missed_at >= 0 and 0 <= passed <= (self._ahead + 1) * BLOCK_BYTES

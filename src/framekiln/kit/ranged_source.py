@@ -1,7 +1,7 @@
 """Opens a remote source so that only the parts that are read are fetched.
 
-Where that is not safe (a server without ranges, or without version identifiers) or not useful
-(small files), there is no ranged source: fetch the whole file.
+If that is not safe (a server without ranges, or without version identifiers) or not useful (small
+files), there is no ranged source: fetch the whole file.
 """
 
 import time
@@ -18,7 +18,7 @@ SMALL_BYTES: Final = 8 << 20
 _BEGINNING_BYTES: Final = 4 * BLOCK_BYTES
 
 Run = Callable[[Coroutine[Any, Any, bytes]], bytes]
-"""Has a coroutine run to its end, for a thread that reads."""
+"""Runs a coroutine to completion, for a reading thread."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class SourceParts:
     content_type: str | None = None
 
     async def get(self, start: int, end: int) -> bytes | None:
-        """Return a part; None if the server sends none."""
+        """Return a part; None if the server does not support ranges."""
         begun_s = time.monotonic()
         if self.left_s <= 0:
             raise FetchFailed(f"{self.url[:200]}: reading it took too long in total.")
@@ -57,7 +57,7 @@ class SourceParts:
         return part.content
 
     async def get_all(self, start: int, end: int) -> bytes:
-        """Return a part of a source that is known to come in parts."""
+        """Return a part of a source that is known to support ranges."""
         part = await self.get(start, end)
         assert part is not None, "a version was given, so this would have been a change"
         return part
@@ -66,9 +66,9 @@ class SourceParts:
 async def open_ranged(
     parts: SourceParts, path: Path, *, run: Run, max_bytes: int, is_pinned: bool = False
 ) -> RangedSource | None:
-    """Return the source, its sparse copy at `path`; None if it must be fetched whole.
+    """Return the source, with its sparse copy at `path`; None if it must be fetched whole.
 
-    `is_pinned` says that the version of `parts` is the one that is wanted and no other.
+    With `is_pinned`, only the version of `parts` is accepted.
     """
     beginning = await parts.get(0, _BEGINNING_BYTES)
     version = parts.version

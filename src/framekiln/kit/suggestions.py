@@ -4,13 +4,13 @@ from collections.abc import Iterable
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str | None:
-    """Return the question to ask about an unknown name, or None when no known one is near."""
+    """Return a suggestion for an unknown name, or None if no known name is near."""
     near = nearest_name(name, known)
     return f"did you mean {near}?" if near else None
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name fewest single-letter edits away, or None when none is near."""
+    """Return the known name with the fewest single-letter edits, or None if none is near."""
     wanted = name.lower()[:100]
     if len(wanted) < 2:
         return None

@@ -1,8 +1,8 @@
 """The confined child: restricts itself, calls one function, and sends its result.
 
-Started as `python -m` by `started`, with its order at standard input, or forked by `zygote`. Its
-messages go to a separate pipe, one JSON object per line: {"report": ...} any number of times,
-then {"result": ...} or {"error": ...}. Imports little: every start pays for it.
+Started as `python -m` by `spawned_child`, with its order on standard input, or forked by `zygote`.
+Its messages go to a separate pipe, one JSON object per line: {"report": ...} any number of times,
+then {"result": ...} or {"error": ...}. It imports little, because every start pays for it.
 """
 
 import ctypes
@@ -29,7 +29,7 @@ _PR_SET_DUMPABLE: Final = 4
 
 
 def main() -> None:
-    """Carry out the order that waits at standard input."""
+    """Run the order on standard input."""
     if sys.argv[1] == "probe":
         sys.stdout.write("\n".join(probe()))
         return
@@ -40,15 +40,15 @@ def main() -> None:
 def carry_out(
     order: dict[str, Any], channel: int, *, parent: int, is_alone: bool = True
 ) -> NoReturn:
-    """Lock this very process in, do what is ordered, tell how it went, and end.
+    """Restrict this process, run the order, send the result, and exit.
 
-    One that is not alone in its cage does nothing unless it is kept apart from the others.
+    A child that shares its sandbox runs nothing unless it is isolated from the other children.
     """
     os.chdir(order["folder"])
     if not _lock_in(order, parent) and not is_alone:
         os._exit(1)
     _write_all(channel, _answer(order, channel))
-    # Whatever the function left running has no say any more.
+    # Exit without waiting for anything the function left running.
     os._exit(0)
 
 
@@ -73,12 +73,12 @@ def _find(task: str) -> Task:
 
 
 def _lock_in(order: dict[str, Any], parent: int) -> bool:
-    """Put everything on; return whether all of it held."""
+    """Apply all restrictions; return whether all of them succeeded."""
     apply_limits(ResourceLimits(**order["limits"]))
     os.nice(nice_increment())
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-    # A limit of zero does not hold back a core dump that goes to a program.
+    # A core size limit of zero does not stop a core dump that is piped to a program.
     libc.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     walls = order["landlock"]
     is_kept_in = False
@@ -90,7 +90,7 @@ def _lock_in(order: dict[str, Any], parent: int) -> bool:
 
 
 def probe() -> list[str]:
-    """Put everything on and return the names of what held."""
+    """Apply all restrictions and return the names of those that succeeded."""
     worn = [f"user {os.geteuid()}"]
     if restrict_paths([Path(sys.prefix)], []):
         worn.append("landlock")

@@ -30,7 +30,7 @@ class ConfinedKilled(CompositionFailed):
 
 
 def describe_error(error: BaseException) -> dict[str, Any]:
-    """Return an error as the child tells it."""
+    """Return an error in the child's message format."""
     limit = _limit_behind(error)
     if limit is not None:
         return {"limit": limit}
@@ -45,7 +45,7 @@ def describe_error(error: BaseException) -> dict[str, Any]:
 
 
 def rebuild_error(told: dict[str, Any], task: str) -> FramekilnError:
-    """Return the error that a child has told; `limit` is left to whoever knows the limits."""
+    """Return the error that a child reported; the caller fills in `limit`."""
     message = str(told.get("message", ""))[:_LONGEST_MESSAGE_CHARS]
     kind = _our_class(told.get("module"), told.get("name"))
     details = told.get("details")
@@ -71,7 +71,7 @@ def _our_class(module: object, name: object) -> type[FramekilnError] | None:
 
 
 def _limit_behind(error: BaseException) -> str | None:
-    """Return the limit that an error comes from, though others may have been raised from it."""
+    """Return the limit that caused an error, directly or through a chain of exceptions."""
     for cause in _causes(error):
         if isinstance(cause, MemoryError):
             return "memory_bytes"

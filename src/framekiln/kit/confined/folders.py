@@ -21,7 +21,7 @@ _UNSHARING: Final = threading.Lock()
 
 
 def check_own(folder: Path) -> None:
-    """Raise if a file in a child's folder has another name elsewhere: the child may change it."""
+    """Raise if a file in a child's folder has another hard link: the child could change it."""
     for entry, _ in _everything(folder):
         if entry.is_file(follow_symlinks=False) and entry.stat().st_nlink > 1:
             raise ConfinedFailed(
@@ -31,10 +31,10 @@ def check_own(folder: Path) -> None:
 
 
 def unshare(paths: Iterable[Path]) -> None:
-    """Make copies of files that have another name elsewhere.
+    """Replace files that have other hard links with copies.
 
-    Landlock alone does not keep a child of the same user from changing their modes and times, nor,
-    in older kernels, from cutting them off. Only one at a time: a child that was just given a copy
+    Landlock alone does not stop a child of the same user from changing their modes and times, or,
+    in older kernels, from truncating them. Only one at a time: a child that was just given a copy
     would lose it to the next.
     """
     with _UNSHARING:
@@ -46,7 +46,7 @@ def unshare(paths: Iterable[Path]) -> None:
 
 
 def hand_over(view: VisibleFiles) -> None:
-    """Make the folder, and what is in it, the child's; check that it can read the rest."""
+    """Give the folder and its contents to the child; check that it can read the rest."""
     for path in view.readable:
         if not path.stat().st_mode & stat.S_IROTH:
             raise ConfinedFailed(
@@ -59,7 +59,7 @@ def hand_over(view: VisibleFiles) -> None:
 
 
 def take_back(folder: Path, *, has_owner: bool) -> list[str]:
-    """Make everything ours again; remove what is no file or folder, and return its names."""
+    """Take ownership of everything; remove all but files and folders, and return their names."""
     strange = []
     if has_owner:
         os.chown(folder, os.geteuid(), os.getegid())
@@ -67,7 +67,7 @@ def take_back(folder: Path, *, has_owner: bool) -> list[str]:
         is_folder = entry.is_dir(follow_symlinks=False)
         if is_folder and depth == _DEEPEST:
             strange.append(f"{entry.name}/...")
-            # It knows no depth at which it gives up, as Python does.
+            # Unlike Python, `rm` has no depth limit.
             subprocess.run(["rm", "-rf", "--", entry.path], check=True)
         elif not is_folder and not entry.is_file(follow_symlinks=False):
             strange.append(entry.name)
@@ -78,7 +78,7 @@ def take_back(folder: Path, *, has_owner: bool) -> list[str]:
 
 
 def _everything(folder: Path, depth: int = 0) -> "Iterator[tuple[os.DirEntry[str], int]]":
-    """Yield what is in a folder, with how deep it lies; folders before what is in them."""
+    """Yield the entries of a folder with their depth; folders before their contents."""
     with os.scandir(folder) as entries:
         found = list(entries)
     for entry in found:

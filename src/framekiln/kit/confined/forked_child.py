@@ -1,4 +1,4 @@
-"""A child that a zygote forks, which waits in a sandbox with everything imported."""
+"""A child forked by a zygote, which waits in a sandbox with everything imported."""
 
 import array
 import asyncio
@@ -48,7 +48,7 @@ class ZygoteHandle:
 
     @classmethod
     async def start(cls, cage: Sandbox, view: VisibleFiles, modules: Sequence[str]) -> Self:
-        """Return a zygote that has imported everything."""
+        """Start a zygote and wait until it has imported everything."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         ours.setblocking(False)
         is_alone = "1" if cage.isolation is Isolation.NONE else "0"
@@ -76,11 +76,11 @@ class ZygoteHandle:
 
     @property
     def is_gone(self) -> bool:
-        """Whether it has ended."""
+        """Whether it has exited."""
         return self._control.fileno() < 0
 
     async def close(self) -> None:
-        """End it; nothing that it has forked is left."""
+        """End it, with all its children."""
         self._close_socket()
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -88,7 +88,7 @@ class ZygoteHandle:
 
     @asynccontextmanager
     async def forked(self, order: ConfinedOrder) -> AsyncIterator[ConfinedChild]:
-        """Yield the running child; afterwards it is gone."""
+        """Yield the running child; afterwards it has exited."""
         self.orders += 1
         number = self.orders
         end: asyncio.Future[int] = asyncio.get_running_loop().create_future()
@@ -107,12 +107,12 @@ class ZygoteHandle:
                 listening.cancel()
 
     def send_signal(self, number: int, sent: signal.Signals) -> None:
-        """Have a signal sent to a child, if it is still there."""
+        """Send a signal to a child, if it still runs."""
         if number in self._ends:
             self._send({"signal": [number, int(sent)]})
 
     async def _finish(self, child: "_ForkedChild") -> None:
-        # One that ended by itself, and not well, has crashed.
+        # A child that ended by a signal that was not ours has crashed.
         crashed = child.end.done() and child.end.result() < 0
         self.has_crashed = self.has_crashed or crashed
         child.signal(signal.SIGKILL)
@@ -154,7 +154,7 @@ class ZygoteHandle:
             end.set_result(code)
 
     def _close_socket(self) -> None:
-        """Without the socket the zygote ends, and with it all that it has forked."""
+        """Close the socket, which ends the zygote and all its children."""
         if self.is_gone:
             return
         asyncio.get_running_loop().remove_reader(self._control.fileno())

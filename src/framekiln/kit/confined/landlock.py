@@ -1,7 +1,7 @@
-"""Restricts this process to some folders with Landlock, where the kernel has it.
+"""Restricts this process to some folders with Landlock, if the kernel supports it.
 
-Needs no privileges, so it works where namespaces are forbidden, in most containers. Applies to this
-process and its children, and cannot be undone.
+It needs no privileges, so it works where namespaces are forbidden, as in most containers. It
+applies to this process and its children, and cannot be undone.
 """
 
 import ctypes
@@ -22,7 +22,8 @@ _TRUNCATE: Final = 1 << 14
 _IOCTL_DEVICE: Final = 1 << 15
 _READ: Final = _EXECUTE | _READ_FILE | _READ_FOLDER
 _OF_FILES: Final = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEVICE
-# Version: how many kinds of access it knows. Making devices, sockets and pipes is never granted.
+# Version: the number of access rights it supports. Creating devices, sockets and pipes is never
+# granted.
 _KINDS: Final = {1: 13, 2: 14, 3: 15, 4: 15}
 _MOST_KINDS: Final = 16
 _MAKES: Final = (1 << 7) | (1 << 8)
@@ -32,7 +33,7 @@ _CHANGE: Final = _WRITE_FILE | _MAKES | _REMOVES | _TRUNCATE | _REFER
 
 
 def restrict_paths(readable: Iterable[Path], writable: Iterable[Path]) -> bool:
-    """Forbid all of the file system but these; return False where that is not possible."""
+    """Forbid all of the file system except these; return False if that is not possible."""
     libc = ctypes.CDLL(None, use_errno=True)
     version = libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _WHICH_VERSION)
     if version < 1:
@@ -54,7 +55,7 @@ def restrict_paths(readable: Iterable[Path], writable: Iterable[Path]) -> bool:
 
 
 def _allow(libc: ctypes.CDLL, ruleset: int, path: Path, access: int) -> None:
-    # What is not there, or out of reach, needs no rule.
+    # A path that is missing or unreachable needs no rule.
     with suppress(FileNotFoundError, PermissionError):
         opened = os.open(path, os.O_PATH | os.O_CLOEXEC)
         try:

@@ -25,11 +25,11 @@ class ConfinedOrder:
 
     @property
     def package(self) -> str:
-        """The package that has the task."""
+        """The package that contains the task."""
         return self.task.partition(".")[0]
 
     def view(self) -> VisibleFiles:
-        """Return what the child gets to see."""
+        """Return the files that are visible to the child."""
         packages = dict.fromkeys(("framekiln", self.package))
         readable = tuple(path.absolute() for path in self.readable)
         return VisibleFiles(self.folder.absolute(), readable, tuple(packages))

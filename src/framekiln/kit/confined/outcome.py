@@ -1,7 +1,7 @@
 """Reads the messages of a child and validates them; the child is untrusted.
 
-Every line is bounded and checked; the first violation ends the run. Starting and
-stopping the child is the task of `ConfinedChild`.
+Every line is bounded and checked; the first violation ends the run. `ConfinedChild` starts and
+stops the child.
 """
 
 import asyncio
@@ -23,7 +23,7 @@ _LONGEST_LINE_BYTES: Final = 8 << 20
 _MOST_TOLD_BYTES: Final = 64 << 20
 _COMPLAINT_BYTES: Final = 4096
 _CHUNK_BYTES: Final = 64 << 10
-# Between the end of what a child tells and its own end.
+# Time between the child's last message and its exit.
 _LEAVING_S: Final = 5
 _LIMIT_OF_SIGNAL: Final = {signal.SIGXCPU: "cpu_s", signal.SIGXFSZ: "file_bytes"}
 
@@ -38,24 +38,25 @@ class ConfinedChild:
     output: bytes = field(default=b"", kw_only=True)
 
     async def collect_output(self, stream: asyncio.StreamReader) -> None:
-        """Keep the last of what it says."""
+        """Keep the last part of its output."""
         while chunk := await stream.read(_CHUNK_BYTES):
             self.output = (self.output + chunk)[-_COMPLAINT_BYTES:]
 
     def signal(self, number: signal.Signals) -> None:
-        """Send a signal to it and to all that it may have started."""
+        """Send a signal to it and to all processes it may have started."""
         raise NotImplementedError
 
     async def wait(self) -> int:
-        """Return how it ended: a signal is negative, or 128 more."""
+        """Return its exit code: for a signal, negative or 128 plus the number."""
         raise NotImplementedError
 
 
 @asynccontextmanager
 async def open_pipe() -> AsyncIterator[tuple[asyncio.StreamReader, Any]]:
-    """Yield the reading end as a stream, and the writing end as a file to hand on.
+    """Yield the read end as a stream, and the write end as a file to pass on.
 
-    A pipe of our own: asyncio takes a process for running as long as one of its pipes is open.
+    A separate pipe, because asyncio considers a process running as long as one of its pipes is
+    open.
     """
     readable, writable = os.pipe()
     stream = asyncio.StreamReader(limit=_CHUNK_BYTES)
@@ -72,7 +73,7 @@ async def open_pipe() -> AsyncIterator[tuple[asyncio.StreamReader, Any]]:
 async def outcome(
     child: ConfinedChild, order: ConfinedOrder, *, on_report: OnReport | None, brake: PauseSwitch
 ) -> dict[str, Any]:
-    """Return what the child answers, or raise how it failed."""
+    """Return the child's result, or raise its error."""
     try:
         async with asyncio.timeout(order.limits.wall_s) as clock:
             with brake.control(child.signal, clock):
@@ -100,7 +101,7 @@ async def outcome(
 async def _listen(
     child: ConfinedChild, order: ConfinedOrder, on_report: OnReport | None
 ) -> dict[str, Any] | None:
-    """Pass reports on, until the child tells how it ended, or tells nothing any more."""
+    """Pass reports on until the child sends its result or closes the pipe."""
     async for line in _lines(child.messages, order):
         told = _parse(line, order)
         if "report" not in told:
@@ -139,14 +140,14 @@ def _refuse_constant(name: str) -> NoReturn:
 
 
 async def _raise_end(child: ConfinedChild, order: ConfinedOrder) -> NoReturn:
-    """Raise for a child that has ended, or closed its pipe, without an answer."""
+    """Raise for a child that exited, or closed its pipe, without a result."""
     try:
         async with asyncio.timeout(_LEAVING_S):
             code = await child.wait()
     except TimeoutError:
         raise ConfinedFailed(f"{order.task} closed the pipe before its result") from None
     await _log_end(child, order)
-    # Bubblewrap passes a signal on as shells do.
+    # Bubblewrap reports a signal as shells do.
     number = -code if code < 0 else code - 128
     if number not in set(signal.Signals):
         raise ConfinedFailed(f"{order.task} exited without a result (exit code {code})")
@@ -176,7 +177,7 @@ def _raise_limit(order: ConfinedOrder, limit: str) -> NoReturn:
 
 
 async def _log_end(child: ConfinedChild, order: ConfinedOrder) -> None:
-    # What it wrote last may still be on its way to us.
+    # Its last output may not have arrived yet.
     await asyncio.sleep(0.05)
     log.warning(
         "confined.child_failed",

@@ -1,6 +1,6 @@
 """Pauses and resumes a running child, so that urgent work can run first.
 
-While it is paused it uses no processor, and its wall clock stops.
+While it is paused it uses no CPU, and its wall clock stops.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ class PauseSwitch:
         self._left_s: float | None = None
 
     def pause(self) -> None:
-        """Let the child stand still, at once or as soon as it is there."""
+        """Pause the child, now or as soon as it starts."""
         if self._is_pulled:
             return
         self._is_pulled = True
@@ -37,7 +37,7 @@ class PauseSwitch:
             self._stop(self._child)
 
     def resume(self) -> None:
-        """Let the child go on."""
+        """Resume the child."""
         if not self._is_pulled:
             return
         self._is_pulled = False
@@ -48,7 +48,7 @@ class PauseSwitch:
 
     @contextmanager
     def control(self, send: Send, clock: asyncio.Timeout) -> Iterator[None]:
-        """Have a child under the brake."""
+        """Attach the switch to a child for the block."""
         self._child = _PausableChild(send, clock)
         if self._is_pulled:
             self._stop(self._child)

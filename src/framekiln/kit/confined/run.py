@@ -1,8 +1,8 @@
-"""Runs one function in a confined child process and returns what it returned.
+"""Runs one function in a confined child process and returns its result.
 
-The parent's side: starts a child in a sandbox, or forks one in a warm sandbox, validates its
-messages (`outcome`), and checks the files in the folder before they are used. After a run, however
-it ended, none of its processes is left.
+This is the parent's side: it starts a child in a sandbox, or forks one in a warm sandbox, validates
+its messages (`outcome`), and checks the files in the folder before they are used. After a run, in
+any case, none of its processes is left.
 """
 
 import asyncio
@@ -32,10 +32,10 @@ async def run_confined(
     readable: Sequence[Path] = (),
     on_report: OnReport | None = None,
 ) -> dict[str, Any]:
-    """Call `function(args, report)` in a child and return its answer; both are JSON.
+    """Call `function(args, report)` in a child and return its result; both are JSON.
 
-    The child sees `folder`, which it may change, and `readable`; no other file of ours, no
-    network, and it can start no process. Our own errors come out as they are.
+    The child sees `folder`, which it may change, and `readable`; no other files of ours and no
+    network, and it cannot start processes. A `FramekilnError` of the task is raised unchanged.
     """
     cage = await asyncio.to_thread(strongest_sandbox)
     order = ConfinedOrder(task, args, limits, folder, tuple(readable))
@@ -43,7 +43,7 @@ async def run_confined(
 
 
 def describe_confinement() -> str:
-    """Say how children are confined on this machine, and why not better."""
+    """Return a description of how children are confined on this machine, and why not better."""
     return strongest_sandbox().description
 
 
@@ -54,7 +54,7 @@ async def run_in_sandbox(
     *,
     brake: PauseSwitch | None = None,
 ) -> dict[str, Any]:
-    """Carry out an order in a cage that is made for it."""
+    """Run an order in a new sandbox."""
     running = _Running(order, on_report, brake or PauseSwitch())
     return await running.through(cage, spawned_child(cage, order))
 
@@ -66,7 +66,7 @@ async def run_warm(
     *,
     brake: PauseSwitch | None = None,
 ) -> dict[str, Any]:
-    """Carry out an order in a cage that is open already; where that cannot be, in a new one."""
+    """Run an order in an open warm sandbox; if that is not possible, in a new one."""
     running = _Running(order, on_report, brake or PauseSwitch())
     return await running.through(warm.cage, warm.child(order))
 
@@ -82,7 +82,7 @@ class _Running:
     async def through(
         self, cage: Sandbox, child: AbstractAsyncContextManager[ConfinedChild]
     ) -> dict[str, Any]:
-        """Give the child its folder, hear it out, and take the folder back."""
+        """Hand the folder over, wait for the result, and take the folder back."""
         view = self.order.view()
         await asyncio.to_thread(check_own, view.folder)
         is_stranger = runs_unprivileged(cage.isolation, view)

@@ -1,9 +1,9 @@
 """Sandboxes for child processes: command lines, and which of them this machine supports.
 
-Strongest first: namespaces without network and with an almost empty file system (bubblewrap),
-under an unprivileged user; else Landlock for files, with an unprivileged user where the service
-has the right to change users. In all of them the child blocks risky system calls (`seccomp`)
-and has limits (`limits`). This module does not know the task of the child.
+Strongest first: namespaces without network and with an almost empty file system (bubblewrap), under
+an unprivileged user; otherwise Landlock for files, with an unprivileged user if the service has the
+right to change users. In all of them the child blocks risky system calls (`seccomp`) and has limits
+(`limits`). This module does not know the task of the child.
 """
 
 import os
@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-# Nobody else runs under it, so nothing else can be reached by it.
+# No other process uses this id, so it gives access to nothing else.
 UNPRIVILEGED_ID: Final = 64114
 _PROBE: Final = ("framekiln.kit.confined.child", "probe")
 _SYSTEM: Final = ("/usr", "/etc/ld.so.cache", "/etc/alternatives")
@@ -31,15 +31,15 @@ class Isolation(StrEnum):
     """The kind of isolation of a child."""
 
     NAMESPACES_AND_USER = "namespaces and a user of its own"
-    """Only root can make them; the child is not root, nor mapped to root."""
+    """Only root can create them; the child is not root, nor mapped to root."""
     NAMESPACES = "namespaces"
     NONE = "none"
-    """Landlock, which the child puts on itself, if there is any."""
+    """Only Landlock, which the child applies to itself, if available."""
 
 
 @dataclass(frozen=True)
 class Sandbox:
-    """The strongest sandbox of this machine; `description` is for people, with the reason."""
+    """The strongest sandbox of this machine; `description` explains the choice."""
 
     isolation: Isolation
     description: str
@@ -54,19 +54,19 @@ class VisibleFiles:
     packages: tuple[str, ...] = ("framekiln",)
 
     def package_folders(self) -> list[Path]:
-        """Return where the code lies that the child imports."""
+        """Return the folders of the code that the child imports."""
         places = [spec.submodule_search_locations for p in self.packages if (spec := find_spec(p))]
         return [Path(place[0]) for place in places if place]
 
     def code(self) -> list[Path]:
-        """Return what Python needs, and our code."""
+        """Return the paths of Python and of our code."""
         prefixes = {Path(p) for p in (sys.prefix, sys.exec_prefix, sys.base_prefix)}
         return [*sorted(prefixes), *self.package_folders()]
 
 
 def child_command(walls: Isolation, view: VisibleFiles, module: tuple[str, ...]) -> list[str]:
-    """Return the whole command line of a child that runs a module, with its arguments."""
-    # Neither the folder it stands in nor its home is a place to import from.
+    """Return the command line of a child that runs a module, with its arguments."""
+    # Import nothing from the current folder or the home folder.
     python = [sys.executable, "-P", "-s", "-m", *module]
     stranger = [
         "setpriv",
@@ -86,7 +86,7 @@ def child_command(walls: Isolation, view: VisibleFiles, module: tuple[str, ...])
 
 
 def runs_unprivileged(walls: Isolation, view: VisibleFiles) -> bool:
-    """Tell whether the child is another user than we, who needs to be let into its folder."""
+    """Return whether the child runs as another user, who needs access to its folder."""
     if walls is not Isolation.NONE:
         return walls is Isolation.NAMESPACES_AND_USER
     reached = [*view.code(), view.folder, *view.readable]
@@ -94,7 +94,7 @@ def runs_unprivileged(walls: Isolation, view: VisibleFiles) -> bool:
 
 
 def child_environment(view: VisibleFiles) -> dict[str, str]:
-    """Return the child's whole environment; ours holds secrets."""
+    """Return the child's complete environment; ours contains secrets."""
     kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH",) if name in os.environ}
     return {
         **kept,
@@ -104,7 +104,7 @@ def child_environment(view: VisibleFiles) -> dict[str, str]:
         "TMPDIR": str(view.folder),
         "PYTHONPATH": os.pathsep.join(str(place.parent) for place in view.package_folders()),
         "PYTHONDONTWRITEBYTECODE": "1",
-        # Threads of ours are for decoding; each arena and each thread of others takes memory.
+        # Threads are reserved for decoding; each arena and each extra thread takes memory.
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
         "MALLOC_ARENA_MAX": "2",
@@ -112,14 +112,14 @@ def child_environment(view: VisibleFiles) -> dict[str, str]:
 
 
 def landlock_paths(view: VisibleFiles) -> list[Path]:
-    """Return what may be read where there are no namespaces."""
+    """Return the readable paths for Landlock when there are no namespaces."""
     system = [Path(path) for path in (*_SYSTEM, *_OUTSIDE_USR, *_DEVICES)]
     return [*system, *view.code(), *view.readable]
 
 
 @cache
 def strongest_sandbox() -> Sandbox:
-    """Try the cages on this machine, once, and return the strongest that opens."""
+    """Try the sandboxes of this machine, once, and return the strongest that works."""
     reasons: list[str] = []
     for walls in _possible_walls():
         try:
@@ -143,7 +143,7 @@ def _possible_walls() -> Iterator[Isolation]:
 
 
 def _try(walls: Isolation) -> list[str]:
-    """Start a child that only says what it could put on itself."""
+    """Start a child that only reports which restrictions succeeded."""
     with tempfile.TemporaryDirectory() as folder:
         view = VisibleFiles(Path(folder))
         if runs_unprivileged(walls, view):
@@ -187,7 +187,7 @@ def _bubblewrap(view: VisibleFiles, *, has_user_namespace: bool) -> list[str]:
             str(UNPRIVILEGED_ID),
         ]
     else:
-        # For setpriv, which gives them up.
+        # For setpriv, which drops them.
         arguments += ["--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID"]
     for system in _SYSTEM:
         arguments += ["--ro-bind-try", system, system]
@@ -198,17 +198,17 @@ def _bubblewrap(view: VisibleFiles, *, has_user_namespace: bool) -> list[str]:
             arguments += ["--ro-bind-try", str(place), str(place)]
     arguments += ["--dev", "/dev", "--remount-ro", "/dev"]
     shown = [*view.code(), *view.readable]
-    # Bubblewrap would make the folders above for itself alone.
+    # Bubblewrap would create the parent folders with access for itself alone.
     for above in sorted({parent for path in (*shown, view.folder) for parent in path.parents}):
         arguments += ["--perms", "0755", "--dir", str(above)]
     for path in shown:
         arguments += ["--ro-bind", str(path), str(path)]
     folder = str(view.folder)
-    # Memory in disguise otherwise: the root is kept in memory.
+    # The root is a tmpfs: if it were writable, the child could use it as extra memory.
     arguments += ["--bind", folder, folder, "--remount-ro", "/", "--chdir", "/"]
     return arguments
 
 
 def _is_open_to_all(path: Path) -> bool:
-    """Tell whether any user can get to a path (not: what they may do there)."""
+    """Return whether any user can reach a path (not what they may do there)."""
     return all(parent.stat().st_mode & 0o001 for parent in path.resolve().parents)

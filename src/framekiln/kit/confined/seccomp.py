@@ -1,6 +1,6 @@
 """Blocks system calls that decoders do not need: programs, sockets, other processes.
 
-A deny list, in the kernel's filter language: forbidden calls fail with EPERM. New threads are
+It is a deny list in the kernel's filter language: forbidden calls fail with EPERM. New threads are
 allowed, new processes are not. It applies to all threads started later and cannot be undone.
 """
 
@@ -21,7 +21,7 @@ _JUMP_IF_EQUAL: Final = 0x15
 _JUMP_IF_AT_LEAST: Final = 0x35
 _JUMP_IF_ANY_BIT: Final = 0x45
 _RETURN: Final = 0x06
-# Offsets in struct seccomp_data; arguments are 64 bits wide, little end first.
+# Offsets in struct seccomp_data; arguments are 64 bits wide, little-endian.
 _NUMBER, _ARCHITECTURE, _FIRST_ARGUMENT = 0, 4, 16
 
 _ALLOW: Final = 0x7FFF0000
@@ -122,7 +122,7 @@ _MACHINES: Final = {
 
 
 def forbid_risky_calls() -> bool:
-    """Put this process under the filter; return False where the machine has no such thing."""
+    """Apply the filter to this process; return False if the machine does not support it."""
     machine = _MACHINES.get(platform.machine())
     if machine is None:
         return False
@@ -150,10 +150,10 @@ def _program(machine: _Machine) -> list[bytes]:
     ]
     for number in sorted(numbers):
         program += _if_called(number, [_instruction(_RETURN, _FAIL | errno.EPERM)])
-    # Its flags lie in memory, where no filter can look. The C library then falls back to clone.
+    # Its flags are in memory, which a filter cannot read. The C library then falls back to clone.
     program += _if_called(_CLONE3, [_instruction(_RETURN, _FAIL | errno.ENOSYS)])
     program += _if_called(machine.clone, _allowed_if(_JUMP_IF_ANY_BIT, _CLONE_THREAD))
-    # abort() sends itself a signal.
+    # abort() sends a signal to its own process.
     program += _if_called(machine.tgkill, _allowed_if(_JUMP_IF_EQUAL, os.getpid()))
     program += _if_called(machine.prlimit, _allowed_if(_JUMP_IF_EQUAL, 0))
     return [*program, _instruction(_RETURN, _ALLOW)]
@@ -164,7 +164,7 @@ def _if_called(number: int, then: list[bytes]) -> list[bytes]:
 
 
 def _allowed_if(jump: int, value: int) -> list[bytes]:
-    """Decide by the first argument."""
+    """Return instructions that decide by the first argument."""
     return [
         _instruction(_LOAD, _FIRST_ARGUMENT),
         _instruction(jump, value, yes=1),

@@ -1,4 +1,4 @@
-"""A child that is started for one order, in its own sandbox."""
+"""A child started for one order, in its own sandbox."""
 
 import asyncio
 import os
@@ -32,7 +32,7 @@ class _StartedChild(ConfinedChild):
 async def start_process(
     command: list[str], environment: dict[str, str], *, stdin: Any, output: Any, passed: int
 ) -> asyncio.subprocess.Process:
-    """Start a command with a session of its own and none of our files but those given."""
+    """Start a command in its own session, with only the given files open."""
     return await asyncio.create_subprocess_exec(
         *command,
         stdin=stdin,
@@ -48,7 +48,7 @@ async def start_process(
 
 @asynccontextmanager
 async def spawned_child(cage: Sandbox, order: ConfinedOrder) -> AsyncIterator[ConfinedChild]:
-    """Yield the running child; afterwards it is gone, with all that it may have started."""
+    """Yield the running child; afterwards it has exited, with everything it may have started."""
     view = order.view()
     async with open_pipe() as (told, told_end), open_pipe() as (complained, complaint_end):
         with order_file(order, has_landlock=cage.isolation is Isolation.NONE) as words:

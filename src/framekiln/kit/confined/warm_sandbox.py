@@ -1,9 +1,9 @@
 """A sandbox that stays open with a zygote process, which forks a child for each order.
 
-That saves a start of Python and all imports. The process is new for each order, so nothing leaks
-from one file to the next; a zygote whose child crashed is not used again, because the crash may
-have revealed its memory layout. Orders that do not fit, and all orders where Landlock and seccomp
-cannot separate processes, get their own sandbox (`spawned_child`).
+This saves the start of Python and all imports. Each order gets a new process, so nothing leaks from
+one file to the next. A zygote whose child crashed is not used again, because the crash may have
+revealed its memory layout. Orders that do not fit, and all orders if Landlock and seccomp cannot
+separate processes, get their own sandbox (`spawned_child`).
 """
 
 import asyncio
@@ -25,7 +25,7 @@ from framekiln.kit.confined.spawned_child import spawned_child
 
 _MOST_ORDERS: Final = 500
 _MOST_FAILURES: Final = 3
-# Can be entered by name, not listed: names are long and random.
+# Can be entered by name but not listed: names are long and random.
 _ENTER_ONLY: Final = 0o711
 
 log = structlog.get_logger(__name__)
@@ -39,15 +39,15 @@ class SandboxFolders:
     sources: Path
 
     def holds(self, order: ConfinedOrder) -> bool:
-        """Tell whether all that an order names lies in here."""
+        """Return whether all paths of an order are in these folders."""
         folder, readable = order.folder.absolute(), (p.absolute() for p in order.readable)
         return folder.parent == self.work and all(p.parent == self.sources for p in readable)
 
 
 @contextmanager
 def open_sandbox_folders() -> Iterator[SandboxFolders]:
-    """Make the folders of a warm cage; they are removed with all that is in them."""
-    # Nobody outside gets through the folder above them.
+    """Create the folders of a warm sandbox; they are removed afterwards with their contents."""
+    # The parent folder keeps other users out.
     with tempfile.TemporaryDirectory(prefix="framekiln-room-") as place:
         room = SandboxFolders(Path(place, "work"), Path(place, "sources"))
         for folder in (room.work, room.sources):
@@ -57,7 +57,7 @@ def open_sandbox_folders() -> Iterator[SandboxFolders]:
 
 
 class WarmSandbox:
-    """For one event loop. `modules` are imported in advance."""
+    """A warm sandbox for one event loop. `modules` are imported in advance."""
 
     def __init__(self, cage: Sandbox, room: SandboxFolders, modules: Sequence[str]) -> None:
         self.cage = cage
@@ -71,11 +71,11 @@ class WarmSandbox:
         self._retired: set[ZygoteHandle] = set()
 
     async def warm_up(self) -> bool:
-        """Have a zygote ready; return False where there is none to be had."""
+        """Start a zygote if needed; return False if that is not possible."""
         return await self._fresh_zygote() is not None
 
     async def close(self) -> None:
-        """End the zygotes and all that they have forked."""
+        """End the zygotes and all their children."""
         zygotes = {*self._retired, *([self._zygote] if self._zygote else [])}
         self._zygote = None
         for zygote in zygotes:
@@ -83,7 +83,7 @@ class WarmSandbox:
 
     @asynccontextmanager
     async def child(self, order: ConfinedOrder) -> AsyncIterator[ConfinedChild]:
-        """Yield a child at work; afterwards it is gone."""
+        """Yield a running child; afterwards it has exited."""
         fits = self.room.holds(order) and order.package in self._view.packages
         zygote = await self._fresh_zygote() if fits else None
         if zygote is None:
@@ -115,7 +115,7 @@ class WarmSandbox:
             return None
 
     async def _look_after(self, zygote: ZygoteHandle) -> None:
-        """End a zygote that has done its share as soon as nobody needs it."""
+        """Retire a zygote that crashed or is used up; end a retired one without users."""
         if zygote is self._zygote and (zygote.has_crashed or zygote.orders >= _MOST_ORDERS):
             await self._retire(zygote)
         elif zygote in self._retired and not zygote.users:
@@ -134,7 +134,7 @@ class WarmSandbox:
 async def open_warm_sandbox(
     room: SandboxFolders, modules: Sequence[str]
 ) -> AsyncIterator[WarmSandbox]:
-    """Keep the strongest cage of this machine open; it becomes warm meanwhile."""
+    """Keep the strongest sandbox of this machine open; it warms up in the background."""
     warm = WarmSandbox(await asyncio.to_thread(strongest_sandbox), room, modules)
     warming = asyncio.create_task(warm.warm_up())
     try:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-# Can be entered by name, not listed: the source's name is long and random.
+# Can be entered by name but not listed: the source's name is long and random.
 _ENTER_ONLY: Final = 0o711
 
 
@@ -25,10 +25,10 @@ class Workplace:
 
 @contextmanager
 def open_workplace(job: str) -> Iterator[Workplace]:
-    """Make the folders; they are removed with all that is in them."""
+    """Create the folders; they are removed afterwards with their contents."""
     with tempfile.TemporaryDirectory(prefix=f"framekiln-{job}-") as name:
         place = Path(name)
-        # The child may be another user.
+        # The child may run as another user.
         place.chmod(_ENTER_ONLY)
         folder = place / "work"
         folder.mkdir(mode=0o700)

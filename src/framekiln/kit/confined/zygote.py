@@ -1,8 +1,8 @@
 """The zygote of a warm sandbox: imports the modules of tasks, then forks a process for each order.
 
 It opens no untrusted file itself. Its children restrict themselves as any child does (`child`), and
-by Landlock to their own folder and sources, since all of them share the sandbox. Orders and signals
-come over one socket, which also reports the exit of each process; three files come with an order:
+by Landlock to their own folder and sources, because they all share the sandbox. Orders and signals
+arrive over one socket, which also reports the exit of each process. Three files come with an order:
 its arguments, the pipe for messages, and standard error. When the socket closes, everything exits.
 """
 
@@ -32,11 +32,11 @@ def main() -> None:
     """Serve the socket named by the first argument; the others are modules to import."""
     with socket.socket(fileno=int(sys.argv[1])) as control:
         if int(sys.argv[2]):
-            # Without namespaces nobody else ends us with our parent.
+            # Without namespaces, nothing else ends this process with its parent.
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
         for module in sys.argv[3:]:
             importlib.import_module(module)
-        # What is there now stays as it is: no process copies it just to look at it.
+        # Freeze existing objects, so that garbage collection in a child does not copy their pages.
         gc.collect()
         gc.freeze()
         _say(control, {"ready": _has_bars()})
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 class _Zygote:
-    """One thread, one loop: so that a fork copies no inconsistent state of another thread."""
+    """A single thread and loop, so that a fork copies no inconsistent state of another thread."""
 
     def __init__(self, control: socket.socket) -> None:
         self._control = control
@@ -103,7 +103,7 @@ class _Zygote:
 
 
 def _become_child(files: list[int], parent: int) -> NoReturn:
-    """Carry out an order in the process just forked, with no file but its own."""
+    """Run an order in the newly forked process, with only its own files open."""
     try:
         words, channel, complaints = files
         with os.fdopen(words, "rb", closefd=False) as file:
@@ -117,12 +117,12 @@ def _become_child(files: list[int], parent: int) -> NoReturn:
     except BaseException:
         traceback.print_exc()
     finally:
-        # Never back into the loop, which is not this process's.
+        # Never return to the loop, which belongs to the parent.
         os._exit(1)
 
 
 def _has_bars() -> bool:
-    """Tell whether what is forked can be kept apart, by putting everything on a process."""
+    """Return whether forked children can be isolated, by applying all restrictions to a process."""
     pid = os.fork()
     if pid == 0:
         os._exit(0 if set(probe()) >= _BARS else 1)
@@ -130,7 +130,7 @@ def _has_bars() -> bool:
 
 
 def _say(control: socket.socket, words: dict[str, Any]) -> None:
-    # Whoever is gone needs no answer; the loop ends by itself.
+    # If the parent is gone, it needs no report; the loop ends by itself.
     with suppress(OSError):
         control.send(json.dumps(words).encode())
 
