@@ -98,9 +98,7 @@ class EmbeddedPostgres:
         await self._end_leftovers()
 
     def command(self) -> tuple[str, ...]:
-        """Return the command that runs the server in the foreground; SIGINT stops it quickly and
-        cleanly.
-        """
+        """Return the command that runs the server in the foreground; SIGINT stops it cleanly."""
         settings = {**_SERVER_SETTINGS, "unix_socket_directories": str(self._sockets)}
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         postgres = str(self._binaries() / "postgres")
@@ -138,9 +136,7 @@ class EmbeddedPostgres:
             ) from error
 
     async def _create_cluster(self) -> None:
-        """Create the cluster in a temporary folder and rename it, so that it appears whole or not
-        at all.
-        """
+        """Create the cluster under another name, so that it appears whole or not at all."""
         staging = self._folder / "data.new"
         await asyncio.to_thread(shutil.rmtree, staging, ignore_errors=True)
         binaries = self._binaries()

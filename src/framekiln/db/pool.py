@@ -118,9 +118,7 @@ class Database:
 
 
 async def _read_times_in_utc(connection: _PooledConnection) -> None:
-    """Return times in UTC, whatever the server's setting, so that they are written as they are
-    read.
-    """
+    """Read times in UTC, whatever the server's setting, so that they are written alike."""
     await connection.execute("SET TIME ZONE 'UTC'")
 
 
@@ -188,9 +186,7 @@ def _has_just_worked(connection: _PooledConnection) -> bool:
 
 
 def _is_silent(socket: int) -> bool:
-    """Whether the socket has no data: a server that dies closes it, and otherwise sends only
-    responses.
-    """
+    """Whether the socket has no data; a server that dies closes it, which counts as data."""
     poll = select.poll()
     poll.register(socket, select.POLLIN | select.POLLRDHUP)
     return not poll.poll(0)

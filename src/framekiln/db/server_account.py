@@ -45,9 +45,7 @@ class ServerAccount:
 
 
 def choose_account(cluster: Path) -> ServerAccount:
-    """Return the owner of an existing cluster, else the current user, else a user that root can
-    use.
-    """
+    """Return the owner of an existing cluster, else the current user, else one for root."""
     owner = cluster.stat() if cluster.exists() else None
     if os.geteuid() != 0:
         if owner and owner.st_uid != os.geteuid():

@@ -49,9 +49,7 @@ class ContentVersion:
 
 
 def version_of_part(status: int, headers: Mapping[str, str], start: int) -> ContentVersion | None:
-    """Return the version of a partial response; None if it is not the part that begins at
-    `start`.
-    """
+    """Return the version of a part; None if the response is not the part that begins at `start`."""
     told = _CONTENT_RANGE.fullmatch(headers.get("content-range", "").strip())
     if status != _PARTIAL or told is None or int(told[1]) != start:
         return None

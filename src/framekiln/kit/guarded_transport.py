@@ -160,9 +160,7 @@ async def _addresses(rules: FetchRules, resolve: Resolve, *, host: str, port: in
 
 
 class GuardedTransport(httpx.AsyncBaseTransport):
-    """httpx on top of checked connections; the rules apply to every request, including
-    redirects.
-    """
+    """httpx on top of checked connections; the rules apply to every request and redirect."""
 
     def __init__(self, rules: FetchRules, resolve: Resolve, context: ssl.SSLContext) -> None:
         self._rules = rules

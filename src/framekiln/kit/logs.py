@@ -37,9 +37,7 @@ QUERY_TOKEN = re.compile(r"(?i)([?&](?:media_)?token=)[^\s&\"']+")
 
 
 def configure_logs(log_format: str = "auto", *, stream: TextIO | None = None) -> None:
-    """Send every log line to `stream` (standard error) in the format `auto`, `json` or
-    `console`.
-    """
+    """Send every log line to `stream` (standard error) as `auto`, `json` or `console`."""
     stream = stream or sys.stderr
     is_console = log_format == "console" or (log_format == "auto" and stream.isatty())
     shared: list[Processor] = [

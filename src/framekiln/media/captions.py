@@ -53,9 +53,7 @@ class CaptionTrack:
 
 
 def read_captions(data: bytes) -> CaptionTrack:
-    """Return the captions of a WebVTT or SubRip file; the first line decides which of the two it
-    is.
-    """
+    """Return the captions of a WebVTT or SubRip file; its first line decides which it is."""
     lines = _decode(data).splitlines()
     is_vtt = bool(lines) and re.match(r"^WEBVTT(\s|$)", lines[0]) is not None
     cues = list(_vtt_cues(lines) if is_vtt else _srt_cues(lines))

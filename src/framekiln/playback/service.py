@@ -117,9 +117,7 @@ class Playback:
                 )
 
     async def remove_unused(self) -> int:
-        """Remove everything made from sources that are deleted or unused; return the number of
-        sources.
-        """
+        """Remove all data of sources that are deleted or unused; return how many there were."""
         now = self._clock.now()
         async with self._database.connection() as connection:
             unused = await store.list_unused(

@@ -23,9 +23,7 @@ def token_times_ms(weights: NDArray[np.float32]) -> list[int]:
 
 
 def _sharpen(weights: NDArray[np.float32]) -> Floats:
-    """Return tokens x steps: how much more attention a token pays to a step than other tokens
-    do.
-    """
+    """Return tokens x steps: how much more a token attends to a step than other tokens do."""
     looks = np.asarray(weights, np.float64)
     looks = looks / np.maximum(looks.sum(axis=-1, keepdims=True), 1e-9)
     spread = looks.std(axis=-2, keepdims=True)

@@ -39,9 +39,7 @@ def from_document(document: dict[str, Any]) -> Transcript:
 
 
 def to_page_captions(transcript: Transcript) -> dict[str, Any]:
-    """Return the captions that pages read: parallel lists of segments and words, times in
-    seconds.
-    """
+    """Return the captions that pages read: lists of segments and words, times in seconds."""
     return {
         "segments": [_in_seconds(segment) for segment in transcript.segments],
         "word_segments": [_in_seconds(word) for word in transcript.words],

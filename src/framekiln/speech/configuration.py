@@ -62,9 +62,7 @@ class SpeechSettings:
 
 
 def _languages_of(folder: Path) -> frozenset[str]:
-    """Return the languages of a custom model; if its folder is not on this machine, the worker
-    decides.
-    """
+    """Return the languages of a custom model; if its folder is missing, the worker decides."""
     try:
         settings = json.loads((folder / "generation_config.json").read_text("utf-8"))
         return frozenset(name.strip("<|>") for name in settings["lang_to_id"])

@@ -112,9 +112,7 @@ class Transcriber:
         *,
         on_progress: OnProgress | None = None,
     ) -> Transcript:
-        """Return the transcript; without a language, the one detected first is used for
-        everything.
-        """
+        """Return the transcript; without a language, the first one detected is used throughout."""
         samples = np.ascontiguousarray(samples, np.float32)
         chosen = self.check_language(language) if language else self._language
         probabilities = self._gate.detect(samples)
@@ -164,9 +162,7 @@ class Transcriber:
         *,
         on_progress: OnProgress | None = None,
     ) -> Transcript:
-        """Return the transcript of audio of any duration, with two minutes of it in memory at a
-        time.
-        """
+        """Return the transcript of audio of any duration, two minutes of it in memory at a time."""
         done: list[Transcript] = []
         for start_ms in range(0, duration_ms, _LONG_SLICE_MS):
             part = slice_with_margins(start_ms, start_ms + _LONG_SLICE_MS, duration_ms=duration_ms)

@@ -81,9 +81,7 @@ def _probabilities(attention: Attention, text: list[int], first: int) -> list[fl
 def _distribute(
     timed: list[tuple[TokenWord, Word]], lengths: list[int]
 ) -> Iterator[tuple[Word, ...]]:
-    """Yield the words of each segment; a word across a border belongs to the segment it begins
-    in.
-    """
+    """Yield the words of each segment; a word across a border belongs to where it begins."""
     end, place = 0, 0
     for length in lengths:
         end += length

@@ -85,9 +85,7 @@ class BlobStore:
             )
 
     async def put_stream(self, key: str, chunks: AsyncIterator[bytes]) -> None:
-        """Store the output of `chunks`. If it raises, that error is passed on and nothing is
-        stored.
-        """
+        """Store the output of `chunks`. If it raises, the error passes and nothing is stored."""
         check_key(key)
         source = _TrackedSource(chunks)
         try:
@@ -105,9 +103,7 @@ class BlobStore:
             raise
 
     async def create(self, key: str, data: bytes) -> bool:
-        """Store `data` unless the key exists; return whether it was stored. Atomic between
-        writers.
-        """
+        """Store `data` unless the key exists; return whether it was new. Atomic between writers."""
         check_key(key)
         with _writing(key):
             try:
@@ -181,9 +177,7 @@ class BlobStore:
             await obstore.delete_async(self._store, key)
 
     async def delete_prefix(self, prefix: str) -> int:
-        """Delete every blob under `prefix` (whole parts: `a/b` does not match `a/bc`); return the
-        count.
-        """
+        """Delete every blob under `prefix` (`a/b` does not match `a/bc`); return the count."""
         folder = check_prefix(prefix)
         count = 0
         while keys := await self._first_keys(folder):

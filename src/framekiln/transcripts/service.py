@@ -64,8 +64,7 @@ class Transcripts:
         self._languages = languages
 
     async def start(self, caller: Caller, ask: TranscriptionRequest) -> tuple[Transcription, bool]:
-        """Start the transcription of a track, or return the existing one; also return whether it is
-        new.
+        """Start the transcription of a track, or return the existing one, and whether it is new.
 
         A transcription that failed, or was made for another language, is made again. A language
         that the speech engine does not support is refused here, before any work starts.
@@ -110,9 +109,7 @@ class Transcripts:
     async def newest(
         self, organization_id: OrganizationId, file_id: FileId, *, complete_first: bool = False
     ) -> Transcription:
-        """Return the newest transcription of a file; `complete_first` prefers an older complete
-        one.
-        """
+        """Return the newest transcription of a file; optionally prefer an older complete one."""
         await self._files.get(organization_id, file_id)
         async with self._database.connection() as connection:
             found = await store.find_newest(

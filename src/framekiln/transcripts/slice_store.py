@@ -70,9 +70,7 @@ async def keys(
     first: int = 0,
     last: int | None = None,
 ) -> list[str | None]:
-    """Return the blob keys of the slices from `first` to `last`, in order; None for one not
-    done.
-    """
+    """Return the blob keys of the slices from `first` to `last`, in order; None if not done."""
     cursor = await connection.execute(
         """
         SELECT blob_key FROM transcription_slice

@@ -34,9 +34,7 @@ class Mastering:
     has_limiter: bool = True
     """Without a limiter, samples over full scale are clipped."""
     is_true_peak: bool = False
-    """Whether the limiter also considers levels between samples, with a ceiling 1 dB below full
-    scale.
-    """
+    """Whether to limit levels between samples too, with a ceiling 1 dB below full scale."""
 
     def limiter(self) -> "Limiter | None":
         """Return a new limiter, or None if there is none."""

@@ -59,9 +59,7 @@ def _at(
 
 
 def _weights(speed: float) -> NDArray[np.float32]:
-    """Return the weights of the samples around a position, for each position between two
-    samples.
-    """
+    """Return the weights of the samples around each position between two samples."""
     reach = int(np.ceil(_SIDE * speed))
     shares = np.arange(_PHASES + 1)[:, None] / _PHASES
     distance = np.arange(-reach + 1, reach + 1) - shares

@@ -87,9 +87,7 @@ def _without_gaps(heard: Iterator[AudioChunk]) -> Iterator[Samples]:
 
 
 def _blocks(pieces: Iterator[Samples]) -> Iterator[Samples]:
-    """Yield the same samples in blocks of at least a second, because each block has a fixed
-    cost.
-    """
+    """Yield the same samples in blocks of at least a second, as each has a fixed cost."""
     waiting: list[Samples] = []
     for piece in pieces:
         waiting.append(piece)

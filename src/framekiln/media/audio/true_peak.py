@@ -23,9 +23,7 @@ class PeakMeter:
 
     levels_of: Callable[[Samples], Levels]
     overshoot: float
-    """No level exceeds the highest sample by more than this factor, so most audio needs no closer
-    look.
-    """
+    """No level exceeds the highest sample by more than this factor."""
 
 
 def _between(share: float) -> NDArray[np.float32]:

@@ -24,9 +24,7 @@ class FrameRotator(FilterChain):
 def upright_frames(
     decoder: VideoDecoder, tick: Callable[[], None] = lambda: None
 ) -> Iterator[VideoFrame]:
-    """Yield all remaining frames in increasing order of time; `tick` is called for each frame
-    read.
-    """
+    """Yield all remaining frames in order of time; `tick` is called for each frame read."""
     frame = decoder.read()
     if frame is None:
         return

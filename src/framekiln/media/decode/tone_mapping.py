@@ -128,9 +128,7 @@ _LIGHTS: Final[dict[TransferCurve, Callable[[NDArray[np.float64]], NDArray[np.fl
 
 
 def _ratio(nits: NDArray[np.float64], peak_nits: int) -> NDArray[np.float64]:
-    """Return the factor that keeps light below white: BT.2390 without its black level
-    adjustment.
-    """
+    """Return the factor that keeps light below white: BT.2390 without its black adjustment."""
     peak, white = _pq_signal(np.array([peak_nits, WHITE_NITS], float))
     level = np.minimum(_pq_signal(nits) / peak, 1)
     top = white / peak

@@ -55,9 +55,7 @@ class TrackInit:
     """The track's number inside its file, which every fragment repeats."""
     timescale: int
     shift: int
-    """Subtracted from each composition time, because of the edit list, to get the presentation
-    time.
-    """
+    """Subtracted from composition times, by the edit list, to get presentation times."""
     codec: str
     parameters: VideoParameters | AudioParameters
     defaults: SampleDefaults

@@ -43,9 +43,7 @@ def merge_init_segments(inits: Mapping[int, bytes]) -> bytes:
 
 
 class TrackRenumberer:
-    """Changes the track number of a fragment while its bytes pass through; its size stays the
-    same.
-    """
+    """Changes the track number of a fragment as its bytes pass through; its size stays."""
 
     def __init__(self, number: int, *, sequence: int) -> None:
         self._number, self._sequence = number, sequence

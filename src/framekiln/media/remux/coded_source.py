@@ -137,9 +137,7 @@ class CodedSource:
             yield each
 
     def _check(self, times_s: Sequence[Fraction], out: Path) -> None:
-        """Decode the copy; its first, middle and last frame must match the source at these
-        times.
-        """
+        """Decode the copy; its first, middle and last frame must match those of the source."""
         width, height = self.settings.width_px, self.settings.height_px
         compared = {0, len(times_s) // 2, len(times_s) - 1}
         count = 0

@@ -107,9 +107,7 @@ def audio_header(path: Path) -> TrackHeader:
 
 
 def audio_segments(path: Path, bounds: Sequence[int]) -> Iterator[FilmSegment]:
-    """Yield the audio between bounds, which are whole AAC frames; the last segment takes the
-    rest.
-    """
+    """Yield the audio between bounds, which are whole AAC frames; the last takes the rest."""
     with _open(path) as container:
         samples = [
             CmafSample(bytes(packet), packet.pts, is_sync=True)

@@ -81,8 +81,7 @@ class AudioScan:
 
 @dataclass(frozen=True)
 class PacketGrid:
-    """Packets of equal duration without gaps: each plays at an exact instant, whatever its
-    timestamp.
+    """Packets of equal duration without gaps: each plays at an exact time, despite its timestamp.
 
     With millisecond timestamps, audio would otherwise jump wherever two parts are joined.
     """

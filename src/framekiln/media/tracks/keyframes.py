@@ -1,5 +1,4 @@
-"""Checks whether a keyframe is a clean random access point: no later frame refers to an earlier
-one.
+"""Checks whether a keyframe is a clean start: no later frame refers to an earlier one.
 
 Containers mark more frames as keyframes than that. In an open group, frames after the keyframe need
 frames before it, and a player that seeks there fails.

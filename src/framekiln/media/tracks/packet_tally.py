@@ -93,9 +93,7 @@ class PacketTally:
 
 
 def tally_packets(path: Path, report: Callable[[Fraction], None]) -> dict[int, PacketTally]:
-    """Return the tally of each track with packets, by stream index; `report` gets the fraction
-    read.
-    """
+    """Return the tally of each track with packets, by index; `report` gets the fraction read."""
     check_complete(path)
     size_bytes = path.stat().st_size
     with open_media(path) as container, translate_ffmpeg_errors(path):

@@ -8,9 +8,7 @@ _STEP: Final = Fraction(1, 200)
 
 
 class WorkProgress:
-    """A fraction of 1 that never decreases; `report` is called at each half per cent and at the
-    end.
-    """
+    """A fraction of 1 that never decreases; reported at each half per cent and at the end."""
 
     def __init__(self, report: Callable[[Fraction], None]) -> None:
         self._report = report

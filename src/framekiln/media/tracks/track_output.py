@@ -37,9 +37,7 @@ def clock_hz(time_base: Fraction) -> int:
 
 
 def open_video_track(out: Path, hz: int, *, fragment_s: int = 0) -> OutputContainer:
-    """Open a file whose fragments begin at keyframes: at each, or at the first after
-    `fragment_s`.
-    """
+    """Open a file whose fragments begin at keyframes: each, or the first after `fragment_s`."""
     return _open(
         out,
         {

@@ -1,5 +1,4 @@
-"""Encodes the video of a file as H.264 that every browser plays: full size, and small for
-scrubbing.
+"""Encodes the video of a file as H.264 for every browser: full size, and small for scrubbing.
 
 The file is decoded once for both, and for the optional viewer. Frames are upright, progressive,
 opaque, BT.709 in 8-bit 4:2:0 with square pixels, and each keeps its exact source time, at any frame
