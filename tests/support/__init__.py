@@ -1,1 +1,1 @@
-"""Makes and measures media, and stands in for the outside world. Holds no tests itself."""
+"""Makes and measures media, and replaces external servers. Contains no tests."""

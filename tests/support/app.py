@@ -1,7 +1,7 @@
-"""The whole application in this process: real PostgreSQL, real blobs, and workers if wanted.
+"""The whole application in this process: real PostgreSQL, real blobs, and optional workers.
 
-Requests go over ASGI; `AppHarness.get_in_parts` sees each write of a response by
-itself, as a slow network may deliver it.
+Requests go over ASGI; `AppHarness.get_in_parts` shows each write of a response separately, as a
+slow network may deliver it.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ BASE_URL = "http://kiln.test"
 
 @dataclass(frozen=True)
 class StreamedAnswer:
-    """An answer, write by write."""
+    """A response, write by write."""
 
     status: int
     headers: dict[str, str]
@@ -35,7 +35,7 @@ class StreamedAnswer:
 
 
 class AppHarness:
-    """The application, and one organization's way into it."""
+    """The application, and the client of one organization."""
 
     def __init__(self, services: Services, app: FastAPI, *, key: str) -> None:
         self.services = services
@@ -48,11 +48,11 @@ class AppHarness:
         )
 
     async def other_organization(self) -> "AppHarness":
-        """The same application, seen by another organization."""
+        """The same application with the client of another organization."""
         return AppHarness(self.services, self.asgi, key=await new_key(self.services))
 
     async def get_in_parts(self, path: str, parts: list[bytes] | None = None) -> StreamedAnswer:
-        """GET a path and return the answer as it was written; `parts` has what came so far."""
+        """GET a path and return the response as it was written; `parts` has the writes so far."""
         started: dict[str, Any] = {}
         parts = [] if parts is None else parts
         asked = iter([{"type": "http.request", "body": b"", "more_body": False}])
@@ -95,28 +95,28 @@ class AppHarness:
         return str(created.json()["id"])
 
     async def info(self, render_id: str) -> dict[str, Any]:
-        """Return what the API says of a render."""
+        """Return a render as the API shows it."""
         found: dict[str, Any] = (await self.client.get(f"/api/v1/renders/{render_id}")).json()
         return found
 
     async def wait_ended(self, render_id: str) -> dict[str, Any]:
-        """Return a render when it has ended."""
+        """Wait for the end of a render and return it."""
         await self.get_in_parts(f"/api/v1/renders/{render_id}/progress")
         info = await self.info(render_id)
         assert info["status"] in ("complete", "failed")
         return info
 
     async def render(self, html: str, **asked: Any) -> dict[str, Any]:
-        """Create a render and return it when it has ended."""
+        """Create a render, wait for its end and return it."""
         return await self.wait_ended(await self.create(html=html, **asked))
 
     async def output(self, info: dict[str, Any]) -> bytes:
-        """Return the output of a render that went well."""
+        """Return the output of a successful render."""
         assert info["status"] == "complete", info["error"]
         return (await self.client.get(info["download_url"])).content
 
     async def count_stored(self) -> tuple[int, int]:
-        """Return how many renders there are, and how many blobs."""
+        """Return the number of renders and the number of blobs."""
         async with self.services.database.connection() as connection:
             cursor = await connection.execute("SELECT count(*) AS n FROM render")
             row = await cursor.fetchone()
@@ -140,7 +140,7 @@ async def open_app(
     workers: int = 0,
     **changes: Any,
 ) -> AsyncIterator[AppHarness]:
-    """Run the application on a database of its own; `changes` are settings."""
+    """Run the application on its own database; `changes` are settings."""
     name = f"test_{uuid4().hex}"
     conninfo = postgres.create_database(name, template=template)
     settings = Settings(data=folder, base_url=BASE_URL, settle_timeout_s=int(TIMEOUT_S), **changes)
@@ -157,7 +157,7 @@ async def open_app(
 
 @asynccontextmanager
 async def running_workers(services: Services, *, workers: int = 1) -> AsyncIterator[None]:
-    """Let workers, each with a browser of its own, do all jobs of renders; then stop them."""
+    """Run workers, each with its own browser, for all jobs of renders; then stop them."""
     async with AsyncExitStack() as stack:
         for _ in range(workers):
             await stack.enter_async_context(_one_working(services))

@@ -1,4 +1,4 @@
-"""An ordinary browser tab: real time, real network, as somebody who watches a page has it."""
+"""An ordinary browser tab with real time and real network, like that of a viewer."""
 
 import json
 import os
@@ -26,7 +26,7 @@ FLAGS = (
 
 
 class BrowserTab:
-    """One page; scripts run in it and give back what their promise resolves to."""
+    """One page; scripts run in it and return the value of their promise."""
 
     def __init__(self, connection: CdpConnection) -> None:
         self._connection = connection
@@ -62,7 +62,7 @@ class BrowserTab:
 
 @contextmanager
 def open_tab(profile: Path) -> Iterator[BrowserTab]:
-    """Start a browser with an empty profile, and end it however the block is left."""
+    """Start a browser with an empty profile, and stop it when the block ends."""
     to_read, to_write = os.pipe()
     from_read, from_write = os.pipe()
     place = f'exec 3<&{to_read} 4>&{from_write}; exec "$@"'

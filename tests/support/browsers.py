@@ -1,7 +1,6 @@
 """One Chromium for all tests of a process; a dead one is replaced.
 
-Pages are isolated from each other by a browser context each. A test that harms browsers opens its
-own.
+Each page has its own browser context. A test that damages browsers opens its own.
 """
 
 from contextlib import ExitStack
@@ -10,20 +9,20 @@ from framekiln.capture.browser import Browser, open_browser
 
 
 class SharedBrowser:
-    """Opens a Chromium when somebody first needs one."""
+    """Opens a Chromium on first use."""
 
     def __init__(self) -> None:
         self._stack = ExitStack()
         self._browser: Browser | None = None
 
     def get(self) -> Browser:
-        """Return a Chromium that runs."""
+        """Return a running Chromium."""
         if self._browser is None or not self._browser.is_alive:
             self.close()
             self._browser = self._stack.enter_context(open_browser())
         return self._browser
 
     def close(self) -> None:
-        """End it; the next `get` opens another one."""
+        """Close it; the next `get` opens another one."""
         self._browser = None
         self._stack.close()

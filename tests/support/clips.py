@@ -1,8 +1,8 @@
-"""Makes flash-and-beep clips: on every full second one white frame, and a beep that starts with it.
+"""Makes flash-and-beep clips: a white frame and a beep at every full second.
 
-Every frame carries its number as a frame code, so what comes out of a pipeline can be checked
-frame by frame. The number is the frame's place on the even grid of `fps`, also in a clip of
-variable rate, which leaves places out: a frame's time is always its number / fps.
+Every frame contains its number as a frame code, so that the output of a pipeline can be checked
+frame by frame. The number is the frame's position on the even grid of `fps`, also in a clip with a
+variable rate, which skips positions: a frame's time is always its number / fps.
 """
 
 from dataclasses import dataclass
@@ -35,29 +35,29 @@ STILL_ENCODERS = {
 
 @dataclass(frozen=True)
 class Clip:
-    """What a clip is to be like. The container follows from the file name's ending."""
+    """The properties of a clip. The file extension selects the container."""
 
     fps: Fraction = Fraction(30)
     width: int = 320
     height: int = 240
     duration_s: Fraction = Fraction(2)
-    #: FFmpeg's names; None leaves the track out.
+    #: FFmpeg's names; None omits the track.
     video_codec: str | None = "libx264"
     audio_codec: str | None = "aac"
     b_frames: int = 0
     keyframe_every: int = 30
     sample_rate_hz: int = 48_000
     channels: int = 2
-    #: Counter-clockwise, written as metadata; the coded pictures stay upright.
+    #: Counter-clockwise, written as metadata; the coded frames are upright.
     rotation_degrees: int = 0
     variable_rate: bool = False
-    #: How much later than its flash each beep starts; negative for earlier.
+    #: The delay of each beep relative to its flash; may be negative.
     beep_delay_ms: int = 0
     faststart: bool = True
 
     @property
     def frame_numbers(self) -> list[int]:
-        """Numbers of the frames the clip has, in order."""
+        """The numbers of the frames in the clip, in order."""
         numbers = range(ceil(self.duration_s * self.fps))
         if not self.variable_rate:
             return list(numbers)
@@ -66,12 +66,12 @@ class Clip:
 
     @property
     def flash_numbers(self) -> set[int]:
-        """Numbers of the white frames: the first frame at or after each full second."""
+        """The numbers of the white frames: the first frame at or after each full second."""
         return {ceil(second * self.fps) for second in range(ceil(self.duration_s))}
 
 
 def make_clip(path: Path, clip: Clip | None = None) -> Path:
-    """Write a clip and return where it is."""
+    """Write a clip and return its path."""
     clip = clip or Clip()
     options = (
         {"movflags": "+faststart"} if clip.faststart and path.suffix in (".mp4", ".mov") else {}
@@ -82,7 +82,7 @@ def make_clip(path: Path, clip: Clip | None = None) -> Path:
             tracks.append(_PictureTrack(container, clip))
         if clip.audio_codec:
             tracks.append(_SoundTrack(container, clip))
-        # A second of one, then a second of the other: the file is interleaved as players like it.
+        # A second of one track, then a second of the other: interleaved for players.
         for second in range(ceil(clip.duration_s)):
             for track in tracks:
                 track.write_until(second + 1)
@@ -92,7 +92,7 @@ def make_clip(path: Path, clip: Clip | None = None) -> Path:
 
 
 def pad_pictures(clip: Path, out: Path, *, by_bytes: int) -> Path:
-    """Write an H.264 clip anew, each picture larger by filler, which decoders pass over."""
+    """Rewrite an H.264 clip with larger frames, by filler data that decoders skip."""
     unit = b"\x0c" + b"\xff" * by_bytes + b"\x80"
     filler = len(unit).to_bytes(4) + unit
     with av.open(clip) as source, av.open(out, "w") as padded:
@@ -110,12 +110,12 @@ def pad_pictures(clip: Path, out: Path, *, by_bytes: int) -> Path:
 
 
 def make_still(path: Path, n: int = 0, *, width: int = 320, height: int = 240) -> Path:
-    """Write frame code `n` as one PNG, JPEG or WebP picture, by the file name's ending."""
+    """Write frame code `n` as one PNG, JPEG or WebP image, by the file extension."""
     return write_picture(path, draw_frame_code(n, width, height))
 
 
 def write_picture(path: Path, pixels: Picture) -> Path:
-    """Write RGB or RGBA pixels as a PNG, JPEG or WebP picture; PNG and WebP lose nothing."""
+    """Write RGB or RGBA pixels as a PNG, JPEG or WebP image; PNG and WebP are lossless."""
     encoder, pixel_format = STILL_ENCODERS[path.suffix]
     has_alpha = pixels.shape[2] == 4
     if encoder == "png" and has_alpha:
@@ -136,7 +136,7 @@ def write_picture(path: Path, pixels: Picture) -> Path:
 
 
 def beep_track(clip: Clip) -> NDArray[np.float32]:
-    """Return the clip's sound, one row per channel."""
+    """Return the clip's audio, one row per channel."""
     rate = clip.sample_rate_hz
     sound = np.zeros(round(clip.duration_s * rate), np.float32)
     time_s = np.arange(round(BEEP_S * rate)) / rate

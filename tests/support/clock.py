@@ -1,10 +1,10 @@
-"""A clock that stands still until a test moves it."""
+"""A clock that only tests advance."""
 
 from datetime import UTC, datetime, timedelta
 
 
 class SettableClock:
-    """Fits `framekiln.kit.clock.Clock`; starts at a fixed instant so that tests repeat exactly."""
+    """Implements `framekiln.kit.clock.Clock`; starts at a fixed time for repeatable tests."""
 
     def __init__(self, instant: datetime = datetime(2030, 1, 1, tzinfo=UTC)) -> None:
         self._instant = _in_utc(instant)
@@ -16,7 +16,7 @@ class SettableClock:
         self._instant = _in_utc(instant)
 
     def advance(self, step: timedelta) -> datetime:
-        """Move by `step` (backwards when negative) and return the new instant."""
+        """Advance by `step` (backwards if negative) and return the new time."""
         self._instant += step
         return self._instant
 

@@ -1,4 +1,4 @@
-"""Shows compositions of text and sound at given times, with a renderer that has the answers."""
+"""Shows compositions of text and audio at given times, with a host that responds to them."""
 
 import base64
 import json
@@ -32,7 +32,7 @@ class LoadedPage:
         page.begin(FPS, frame_within_s=TIMEOUT_S)
 
     def at(self, ms: float, expression: str) -> Any:
-        """Show the frame at that time, if it is not shown already, and evaluate in it."""
+        """Show the frame at that time, unless it is shown, and evaluate an expression in it."""
         number = round(ms * FPS / 1000)
         if number != self._shown:
             self._show(number, None)
@@ -47,12 +47,12 @@ class LoadedPage:
 
     def _show(self, number: int, screenshot: dict[str, Any] | None) -> DrawnFrame:
         shown = self.page.show(number, round(number * 1_000_000 / FPS), screenshot=screenshot)
-        # Now and then the first frame of a page is not drawn at all, and its scripts do not run.
+        # Sometimes the first frame of a page is not drawn at all, and its scripts do not run.
         return shown if shown.has_damage else self.page.redraw(screenshot=screenshot)
 
 
 class AnsweringHost:
-    """Answers what compositions ask the renderer for, and remembers the questions."""
+    """Responds to requests of compositions to the renderer, and records them."""
 
     def __init__(self) -> None:
         self.captions: object = {}
@@ -89,7 +89,7 @@ Load = Callable[[str], LoadedPage]
 
 @contextmanager
 def loader(browser: Browser, host: AnsweringHost) -> Iterator[Load]:
-    """Give a function that loads a composition and stands before its first frame."""
+    """Yield a function that loads a composition, ready for its first frame."""
     with ExitStack() as stack:
 
         def load(html: str) -> LoadedPage:
@@ -102,5 +102,5 @@ def loader(browser: Browser, host: AnsweringHost) -> Iterator[Load]:
 
 
 def scene(inner: str, attributes: str = 'mode="fixed" duration="4s"') -> str:
-    """Put elements into a composition that knows the animation `fade`."""
+    """Put elements into a composition with the animation `fade`."""
     return f"{FADE}<ef-timegroup id=root {attributes}>{inner}</ef-timegroup>"

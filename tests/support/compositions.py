@@ -1,7 +1,7 @@
-"""Shows compositions in a real Chromium, with media that exist only as numbers.
+"""Shows compositions in a real Chromium, with synthetic media.
 
-The frames of every video are frame codes at 30 fps: what a picture shows says which source frame
-was asked for.
+The frames of every video are frame codes at 30 fps: an image shows which source frame was
+requested.
 """
 
 import base64
@@ -57,13 +57,13 @@ MEDIA = {CLIP: _VIDEO, STORED: _VIDEO, SONG: _SOUND}
 
 @dataclass
 class PageMediaHost:
-    """Answers what a page asks its renderer, and remembers which frames it asked for."""
+    """Responds to requests of a page to its renderer, and records the requested frames."""
 
     asked: list[tuple[int, int, int]] = field(default_factory=list)
-    """Source frame, width and height of each."""
+    """Source frame, width and height of each request."""
 
     def answer(self, url: str) -> Resource | None:
-        """Answer one request, as `PageNetwork` wants it."""
+        """Respond to one request, as a `Lookup` of `PageNetwork`."""
         parts = urlsplit(url)
         query = {name: values[0] for name, values in parse_qs(parts.query).items()}
         if parts.path == "/__framekiln/media":
@@ -78,7 +78,7 @@ class PageMediaHost:
 
     def _frame(self, query: dict[str, str]) -> Resource:
         width, height = int(query["width"]), int(query["height"])
-        # Half a millisecond of grace, as files whose times are whole milliseconds need it.
+        # A tolerance of half a millisecond, for files whose times are whole milliseconds.
         number = int((float(query["ms"]) + 0.5) * FPS / 1000)
         self.asked.append((number, width, height))
         opaque = np.full((height, width), 255, np.uint8)
@@ -96,30 +96,30 @@ def _facts(key: str) -> Resource:
 
 @dataclass(frozen=True)
 class LoadedComposition:
-    """A composition that stands ready to be shown."""
+    """A loaded composition."""
 
     page: Page
     facts: PageFacts
     host: PageMediaHost
 
     def frame(self, number: int) -> Picture:
-        """Show a frame and return its picture."""
+        """Show a frame and return its image."""
         at_us = round(number * 1_000_000 / FPS)
         shown = self.page.show(number, at_us, screenshot={"format": "png"})
-        # Chromium now and then gives no picture of the first frame of a new process.
+        # Chromium sometimes returns no screenshot of the first frame of a new process.
         return self._again() if shown.screenshot is None else _picture(shown.screenshot)
 
     def code(self, number: int) -> int | None:
-        """Show a frame and return the source frame that fills it."""
+        """Show a frame and return the number of the source frame in it."""
         return read_frame_code(self.frame(number))
 
     def at(self, number: int, expression: str) -> Any:
-        """Show a frame and return what the page then says."""
+        """Show a frame and evaluate an expression in the page."""
         self.page.show(number, round(number * 1_000_000 / FPS))
         return self.page.evaluate(expression)
 
     def finished(self) -> Picture:
-        """Wait for what the frame's own tasks started, and return the picture they made."""
+        """Wait for the frame's own tasks, and return the resulting image."""
         rounds = 0
         while not self.page.evaluate("__framekiln.frameDone()"):
             rounds += 1
@@ -137,7 +137,7 @@ class LoadedComposition:
 def load_composition(
     browser: Browser, html: str, *, size: FrameSize | None = None
 ) -> Iterator[LoadedComposition]:
-    """Load a composition and stand before its first frame."""
+    """Load a composition, ready for its first frame."""
     host = PageMediaHost()
     document = Resource(as_document(html).text.encode(), "text/html; charset=utf-8")
     with open_page(browser, size or FrameSize(320, 240)) as page:

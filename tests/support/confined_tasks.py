@@ -1,4 +1,4 @@
-"""Functions that are run in a confined child: honest ones, and those of an attacker."""
+"""Functions that run in a confined child: legitimate ones, and those of an attacker."""
 
 import ctypes
 import os
@@ -26,7 +26,7 @@ def add(args: dict[str, Any], report: Report) -> dict[str, Any]:
 
 
 def report_access(args: dict[str, Any], _report: Report) -> dict[str, Any]:
-    """Try everything a decoder has no business with; tell what worked."""
+    """Try everything that a decoder must not do; report what worked."""
     worked = []
     for name, attempt in _attempts(args).items():
         try:
@@ -62,7 +62,7 @@ def _attempts(args: dict[str, Any]) -> dict[str, Callable[[], object]]:
 
 
 def _find(path: Path) -> None:
-    """Come upon a path by looking into the folder above it."""
+    """Find a path by listing its parent folder."""
     if path not in path.parent.iterdir():
         raise FileNotFoundError(path)
 
@@ -73,7 +73,7 @@ def _fork() -> None:
 
 
 def remember(args: dict[str, Any], _report: Report) -> dict[str, Any]:
-    """Keep a value where another task of the same process would find it."""
+    """Store a value where another task of the same process would find it."""
     before = _kept[-1] if _kept else None
     _kept.append(args["value"])
     return {"before": before}
@@ -94,7 +94,7 @@ def read(args: dict[str, Any], _report: Report) -> dict[str, Any]:
 
 
 def harm(args: dict[str, Any], _report: Report) -> dict[str, Any]:
-    """Try all that changes a file; tell what its text was before."""
+    """Try everything that changes a file; return its text before that."""
     path = Path(args["path"])
     text = path.read_text()
     for attempt in (

@@ -1,6 +1,6 @@
-"""count_tracks: how many tracks of a type the steps before it found. A type that only tests have.
+"""count_tracks: counts tracks of a type in earlier steps. A step type for tests only.
 
-It is written as every type is: one module, with nothing of it anywhere else.
+It is written like every step type: in one module, without changes elsewhere.
 """
 
 from collections.abc import Iterable, Mapping
@@ -27,13 +27,13 @@ class CountTracksSettings(StepSettings):
 
 
 class CountTracksStep(StepType):
-    """Counts in the outputs before it."""
+    """Counts in the outputs of earlier steps."""
 
     name = "count_tracks"
     settings = CountTracksSettings
 
     def check(self, step: Step, steps: TypedGraph, place: Location) -> None:
-        """Report a step with nothing before it to count in."""
+        """Report a step without earlier steps to count in."""
         if not step.needs:
             (place / "needs").report(IssueCode.EMPTY)
 
@@ -45,11 +45,11 @@ class CountTracksStep(StepType):
             yield DefinitionWarning(f"steps.{key}.with.maximum", "small", "one is counted at most")
 
     def queue(self, media: MediaState) -> str:
-        """Return the queue that the type does not have by default."""
+        """Return a queue other than the type's default."""
         return STEPS_QUEUE
 
     def open_runner(self, services: StepServices) -> "CountTracksRunner":
-        """Return what runs count_tracks steps."""
+        """Return the runner of count_tracks steps."""
         return CountTracksRunner()
 
 
@@ -60,7 +60,7 @@ class CountTracksRunner:
     """Runs count_tracks steps."""
 
     async def run(self, work: StepWork) -> StepOutput:
-        """Return how many there are."""
+        """Return the count."""
         settings = work.step.settings
         assert isinstance(settings, CountTracksSettings)
         found = [

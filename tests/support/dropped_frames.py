@@ -1,4 +1,4 @@
-"""A Chromium so busy that it lets frames fall: it answers at once, and has drawn nothing."""
+"""A busy Chromium that drops frames: it responds immediately, but draws nothing."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from framekiln.capture.browser import Browser
 
 @contextmanager
 def dropping_frames(browser: Browser, count: int) -> Iterator[None]:
-    """Let the next `count` frames fall; all of them must have been asked for by the end."""
+    """Drop the next `count` frames; all of them must have been requested by the end."""
     call, left = browser.connection.call, count
 
     def busy(method: str, *args: Any, **kwargs: Any) -> dict[str, Any]:

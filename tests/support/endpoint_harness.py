@@ -1,7 +1,7 @@
-"""Endpoint steps over a real application, with endpoints that speak TLS on the loopback.
+"""Endpoint steps in a real application, with TLS endpoints on the loopback interface.
 
-The test itself sends what is due (`Desk.send`), with a clock that it moves, so that it sees every
-state in between; only tests of many workers let workers run by themselves.
+The test itself sends due requests (`EndpointHarness.send_due`), with a clock that it advances, so
+that it sees every intermediate state. Only tests of many workers run workers.
 """
 
 import asyncio
@@ -38,7 +38,7 @@ DONE = Answer(200, json.dumps(OUTPUT).encode())
 
 
 class TlsReceiver(Receiver):
-    """A receiver that can prove that it is 127.0.0.1."""
+    """A receiver with a certificate for 127.0.0.1."""
 
     def __init__(self, certificate: Path) -> None:
         super().__init__()
@@ -53,7 +53,7 @@ class TlsReceiver(Receiver):
 
 
 def make_certificate(folder: Path) -> Path:
-    """Make a certificate for the loopback address, and its key beside it."""
+    """Create a certificate for the loopback address, and its key in the same folder."""
     command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2"
     names = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
     files = ["-keyout", str(folder / "key.pem"), "-out", str(folder / "cert.pem")]
@@ -64,7 +64,7 @@ def make_certificate(folder: Path) -> Path:
 def attempt_handler(
     services: Services, line: PipelineHarness | None = None, *, keys_in: Database | None = None
 ) -> SendAttempt:
-    """Return what sends attempts; those of a line go by its clock."""
+    """Return the handler of attempts; with a harness, it uses the harness's clock."""
     pipelines = line.services if line else services.pipelines
     clock = line.clock if line else services.clock
     tokens = AccessTokens(StoredSigningKeys(keys_in or services.database, clock), clock)
@@ -88,21 +88,21 @@ class EndpointHarness:
         self.loop = asyncio.get_running_loop()
         transport = httpx.ASGITransport(pipelines.app.asgi)
         self.anonymous = httpx.AsyncClient(transport=transport, base_url=BASE_URL)
-        """Somebody without an API key."""
+        """A client without an API key."""
 
     async def create_endpoint(self, url: str, **settings: Any) -> Any:
         """Register an endpoint."""
         return await self.pipelines.create("pipeline-endpoints", {"url": url, **settings})
 
     async def clear(self) -> None:
-        """Forget what earlier tests left, and go back to the present: verifiers look at theirs."""
+        """Remove the state of earlier tests, and set the clock to now: verifiers use theirs."""
         await self.take_jobs()
         await self.pipelines.run_sql("UPDATE pipeline_attempt SET state = 'done'")
         await self.pipelines.run_sql("DELETE FROM pipeline_change")
         self.pipelines.clock.set(SystemClock().now())
 
     async def add_file(self) -> str:
-        """Put a file there, as if its original had been uploaded."""
+        """Add a file, as if its original had been uploaded."""
         file_id = await self.pipelines.add_file()
         await self.pipelines.run_sql(
             "UPDATE file SET has_source = true, completed_at = now() WHERE id = %s", file_id
@@ -110,14 +110,14 @@ class EndpointHarness:
         return file_id
 
     async def store(self, file_id: str, name: str, content: bytes) -> None:
-        """Keep a blob of a file."""
+        """Store a blob of a file."""
         services = self.pipelines.app.services
         caller = await services.identity.authenticate(self.pipelines.app.key)
         key = f"org/{caller.organization.id}/files/{file_id}/{name}"
         await services.blobs.put(key, content)
 
     async def start_run(self, endpoint: Mapping[str, Any], **more: Any) -> Any:
-        """Begin a run of a pipeline that only asks this endpoint."""
+        """Start a run of a pipeline with a single step for this endpoint."""
         settings = {"endpoint_id": endpoint["id"]}
         pipeline = await self.pipelines.create_pipeline(
             {"steps": {"ask": step("endpoint", with_=settings)}}
@@ -127,7 +127,7 @@ class EndpointHarness:
         )
 
     async def take_jobs(self) -> list[dict[str, Any]]:
-        """Take all waiting jobs that send out of the queue, as workers do."""
+        """Remove all waiting send jobs from the queue, as workers do."""
         return await self.pipelines.run_sql(
             """
             DELETE FROM procrastinate_jobs
@@ -136,11 +136,11 @@ class EndpointHarness:
         )
 
     async def run_job(self, job: Mapping[str, Any]) -> None:
-        """Do a job, perhaps for a second time."""
+        """Run a job; it may have run before."""
         await self.handler(JobContext(job["id"], "pipeline.send", job["args"], attempt=1))
 
     async def send_due(self) -> int:
-        """Send all that is due; return how much that was."""
+        """Send all due requests; return their number."""
         jobs = await self.take_jobs()
         await asyncio.gather(*(self.run_job(job) for job in jobs))
         return len(jobs)
@@ -161,7 +161,7 @@ class EndpointHarness:
         return found
 
     async def get_output(self, run: Mapping[str, Any]) -> Any:
-        """Return what the step left."""
+        """Return the output of the step."""
         page = await self.pipelines.get(f"pipeline-runs/{run['id']}/outputs/ask")
         return page["outputs"][0]["output"]
 
@@ -170,7 +170,7 @@ class EndpointHarness:
         return await self.anonymous.post(url, json=body)
 
     def call_back_from_thread(self, url: str, body: Any) -> httpx.Response:
-        """Do the same while a receiver answers."""
+        """Do the same from the thread of a receiver."""
         future = asyncio.run_coroutine_threadsafe(self.call_back(url, body), self.loop)
         return future.result(TIMEOUT_S)
 
@@ -208,14 +208,14 @@ def _add_routes(app: AppHarness) -> None:
 
 
 def request_json(request: ReceivedRequest) -> Any:
-    """Return what a request says."""
+    """Return the JSON body of a request."""
     return json.loads(request.body)
 
 
 async def start_accepted_run(
     endpoints: EndpointHarness, endpoint_receiver: TlsReceiver, **settings: Any
 ) -> tuple[Any, str]:
-    """Return a run whose endpoint has accepted the work, and the address to call back."""
+    """Return a run whose endpoint has accepted the work, and its callback URL."""
     endpoint_receiver.answer_next(Answer(202))
     run = await endpoints.start_run(
         await endpoints.create_endpoint(endpoint_receiver.url(), **settings)
@@ -227,7 +227,7 @@ async def start_accepted_run(
 async def kill_during_request(
     endpoints: EndpointHarness, endpoint_receiver: TlsReceiver, job: dict[str, Any]
 ) -> None:
-    """Do a job until the endpoint has the request, and then no further."""
+    """Run a job until the endpoint has received the request, then cancel it."""
     endpoint_receiver.answer(NO_ANSWER)
     before = len(endpoint_receiver.requests)
     task = asyncio.create_task(endpoints.run_job(job))

@@ -1,4 +1,4 @@
-"""What an endpoint was sent and has to do, in a file that outlives it."""
+"""The requests and pending work of an endpoint, in a file that outlives it."""
 
 import sqlite3
 from collections import defaultdict
@@ -16,13 +16,13 @@ CREATE TABLE IF NOT EXISTS request (
 CREATE TABLE IF NOT EXISTS work (key TEXT PRIMARY KEY, callback_url TEXT, is_done INTEGER);
 CREATE TABLE IF NOT EXISTS callback (key TEXT, what TEXT, status INTEGER);
 """
-# A killed process loses nothing by it; only a machine without power would.
+# A killed process loses no data this way; only a power failure would.
 _QUICKLY = "PRAGMA journal_mode = WAL; PRAGMA synchronous = OFF; PRAGMA busy_timeout = 30000;"
 
 
 @dataclass(frozen=True)
 class AcceptedWork:
-    """Something that was accepted and has to be called back for."""
+    """Accepted work that needs a callback."""
 
     key: str
     callback_url: str
@@ -38,7 +38,7 @@ class EndpointLog:
             notes.executescript(_TABLES)
 
     def log_request(self, path: str, body: Mapping[str, Any], message_id: str, now: int) -> None:
-        """Note what came, and how many were being answered at that moment."""
+        """Record a request, and the number of concurrent requests at that moment."""
         place = (path, body["pipeline_run_id"], body["step_key"], body["attempt"])
         self._write(
             "INSERT INTO request VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -46,26 +46,26 @@ class EndpointLog:
         )
 
     def accept(self, work: AcceptedWork) -> bool:
-        """Note what has to be done; False when it was known."""
+        """Record accepted work; return False if it was recorded already."""
         return self._write(
             "INSERT OR IGNORE INTO work VALUES (?, ?, 0)", (work.key, work.callback_url)
         )
 
     def log_callback(self, key: str, what: str, status: int) -> None:
-        """Note what the service said to a callback."""
+        """Record the service's response to a callback."""
         self._write("INSERT INTO callback VALUES (?, ?, ?)", (key, what, status))
 
     def finish(self, key: str) -> None:
-        """Note that nothing is left to be done."""
+        """Record that the work is done."""
         self._write("UPDATE work SET is_done = 1 WHERE key = ?", (key,))
 
     def unfinished(self) -> list[AcceptedWork]:
-        """Return what was accepted and not done."""
+        """Return accepted work that is not done."""
         rows = self._read("SELECT key, callback_url FROM work WHERE is_done = 0")
         return [AcceptedWork(*row) for row in rows]
 
     def keys_by_attempt(self) -> dict[tuple[Any, ...], set[str]]:
-        """Return by which keys each attempt was known, in bodies and headers alike."""
+        """Return the keys of each attempt, from bodies and headers."""
         found: dict[tuple[Any, ...], set[str]] = defaultdict(set)
         asked = "SELECT run_id, step_key, attempt, key, message_id FROM request"
         for *attempt, key, message_id in self._read(asked):
@@ -73,15 +73,15 @@ class EndpointLog:
         return found
 
     def request_count(self) -> int:
-        """Return how often it was asked."""
+        """Return the number of requests."""
         return int(self._read("SELECT count(*) FROM request")[0][0])
 
     def max_concurrency(self) -> dict[str, int]:
-        """Return the most requests that were being answered at a time, by path."""
+        """Return the highest number of concurrent requests, by path."""
         return dict(self._read("SELECT path, max(at_a_time) FROM request GROUP BY path"))
 
     def callback_counts(self) -> dict[str, int]:
-        """Return how often callbacks were answered how."""
+        """Return the number of callbacks by kind and response status."""
         asked = "SELECT what || ' ' || status, count(*) FROM callback GROUP BY 1 ORDER BY 1"
         return dict(self._read(asked))
 

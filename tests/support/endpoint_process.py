@@ -1,4 +1,4 @@
-"""Starts `noting_endpoint`, kills it and has it there again, as a supervisor has a real one."""
+"""Starts, kills and restarts `endpoint_server`, like the supervisor of a real endpoint."""
 
 import random
 import socket
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 
 
 class EndpointProcess:
-    """The endpoint, whichever process it is at the moment."""
+    """The endpoint; its process changes with each restart."""
 
     def __init__(self, folder: Path) -> None:
         self.port = _quiet_port()
@@ -28,13 +28,13 @@ class EndpointProcess:
         return f"http://127.0.0.1:{self.port}{path}"
 
     def kill(self) -> None:
-        """kill -9, and start it again at once, on the same port and with the same notes."""
+        """Send SIGKILL, and restart it immediately, on the same port and with the same log."""
         self._process.kill()
         self._process.wait()
         self._process = self._start()
 
     def close(self) -> None:
-        """End it for good."""
+        """Stop it."""
         self._process.kill()
         self._process.wait()
 
@@ -54,7 +54,7 @@ class EndpointProcess:
 
 
 def _quiet_port() -> int:
-    """Return a free port that the system gives to nobody else while the endpoint is away."""
+    """Return a free port that the system assigns to no other process while the endpoint is down."""
     while True:
         port = random.randrange(20_000, 32_000)
         with socket.socket() as trying, suppress(OSError):
@@ -64,7 +64,7 @@ def _quiet_port() -> int:
 
 @contextmanager
 def running_endpoint(folder: Path) -> Iterator[EndpointProcess]:
-    """Have the endpoint there, with its notes in a folder."""
+    """Run the endpoint, with its log in a folder."""
     endpoint = EndpointProcess(folder)
     try:
         yield endpoint

@@ -1,11 +1,11 @@
-"""An endpoint that may be killed at any moment: what it was sent is noted in a file.
+"""An endpoint that may be killed at any time: its requests are recorded in a file.
 
     python -m tests.support.endpoint_server NOTES PORT
 
-`/at-once` answers with its output. `/later` answers 202, shows a sign of life and calls back until
-it is heard; what it had not done when it was killed it does when it is there again. Both are slow,
-always find the same, and hang up on some first attempts. Only first ones: a step that is never
-answered fails, and rightly so. Python's own library only, so that it is there again at once.
+`/at-once` responds with its output. `/later` responds with 202, sends a heartbeat, and calls back
+until the service responds. After a restart it continues unfinished work. Both are slow, always
+return the same output, and drop the connection of some first attempts. Only of first ones, because
+a step that never gets a response fails. Uses the standard library only, for a fast start.
 """
 
 import json
@@ -25,7 +25,7 @@ from tests.support.endpoint_log import AcceptedWork, EndpointLog
 
 AT_ONCE, LATER = "/at-once", "/later"
 CALM = "calm"
-"""The `external_id` of a run that is always answered."""
+"""The `external_id` of a run whose requests are never dropped."""
 BOX = {"x": 0.1, "y": 0.1, "w": 0.5, "h": 0.5}
 FOUND = {
     "metadata": {"seen": True},
@@ -43,7 +43,7 @@ _opener = build_opener(ProxyHandler({}))
 
 
 class EndpointServer:
-    """What is done with requests."""
+    """Handles requests."""
 
     def __init__(self, notes: EndpointLog) -> None:
         self._notes = notes
@@ -53,7 +53,7 @@ class EndpointServer:
             self._begin(work)
 
     def take(self, path: str, body: dict[str, Any], message_id: str) -> bytes | None:
-        """Return the output, nothing if it comes later, or None to hang up."""
+        """Return the output, an empty body if it comes later, or None to drop the connection."""
         with self._lock:
             self._now[path] += 1
             self._notes.log_request(path, body, message_id, self._now[path])
@@ -83,12 +83,12 @@ class EndpointServer:
 def _is_dropped(body: dict[str, Any]) -> bool:
     if body["attempt"] > 1 or body["external_id"] == CALM:
         return False
-    # Not at random: the next process must not decide anew.
+    # Not random: after a restart, the decision must be the same.
     return crc32(body["idempotency_key"].encode()) % _DROP_ONE_IN == 0
 
 
 def _post_with_retries(url: str, body: dict[str, Any]) -> int:
-    """Call back, again and again while nobody is there; return the status of the answer."""
+    """Call back, with retries while the service does not respond; return the status."""
     headers = {"Content-Type": "application/json"}
     while True:
         request = Request(url, json.dumps(body).encode(), headers, method="POST")
@@ -118,14 +118,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(output)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Write nothing: the notes have it all."""
+        """Write nothing: the log file has everything."""
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Stay quiet: workers are killed while they wait for an answer."""
+        """Ignore errors: workers are killed while they wait for a response."""
 
 
 def main() -> None:

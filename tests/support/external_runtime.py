@@ -1,8 +1,8 @@
-"""A bundle that brings a runtime for its elements: a stand-in of our own, as small as it can be.
+"""A bundle with its own runtime for its elements: a minimal replacement for real ones.
 
-It behaves as such bundles do: it defines its elements itself, looks for the renderer's bridge,
-draws the frame it is told (here: a frame code), paints the number on the bottom row of the window,
-and delivers its sound with the last frame: a beep at every whole second.
+It behaves like such bundles: it defines its elements itself, looks for the renderer's bridge, draws
+the requested frame (here: a frame code), paints the frame number on the bottom row of the window,
+and delivers its audio with the last frame: a beep at every full second.
 """
 
 import json
@@ -167,7 +167,7 @@ USUAL: dict[str, Any] = {
 
 
 def write_bundle(folder: Path, **own: Any) -> Site:
-    """Write the bundle; `own` says how it differs from `USUAL`. Its codes count 10 a second."""
+    """Write the bundle; `own` overrides `USUAL`. Its frame codes advance 10 per second."""
     (folder / "assets").mkdir(parents=True)
     (folder / "index.html").write_text(html())
     config = f"const own = {json.dumps(USUAL | own)};\n"

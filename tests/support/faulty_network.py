@@ -1,4 +1,4 @@
-"""A network line that counts what goes up it, and where trouble happens at chosen bytes."""
+"""A network proxy that counts sent bytes, and has faults at chosen byte counts."""
 
 import socket
 import threading
@@ -12,7 +12,7 @@ PIECE_BYTES = 64 << 10
 
 @dataclass(frozen=True)
 class NetworkFault:
-    """What happens when so many bytes have gone up; True from `happen` cuts the connection."""
+    """A fault after this many sent bytes; if `happen` returns True, the connection is cut."""
 
     at_byte: int
     name: str
@@ -21,7 +21,7 @@ class NetworkFault:
 
 @dataclass
 class FaultyNetwork:
-    """Passes connections on to a port of this machine; `with` it."""
+    """Forwards connections to a local port; a context manager."""
 
     port: int
     faults: list[NetworkFault]
@@ -40,7 +40,7 @@ class FaultyNetwork:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # Wakes the thread that accepts, which closing alone does not.
+        # Wakes the accepting thread; closing the socket alone does not.
         self._listening.shutdown(socket.SHUT_RDWR)
         self._listening.close()
 
@@ -72,7 +72,7 @@ class FaultyNetwork:
             _end(there)
 
     def _count(self, size: int) -> bool:
-        """Count bytes, let happen what is due, and return whether the connection is cut."""
+        """Count bytes, trigger a due fault, and return whether to cut the connection."""
         with self._lock:
             self.sent_bytes += size
             if not self.faults or self.sent_bytes < self.faults[0].at_byte:

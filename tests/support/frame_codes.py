@@ -1,8 +1,8 @@
-"""The number of a frame, written in its picture as a grid of coloured cells.
+"""Frame codes: the number of a frame, drawn as a grid of coloured cells.
 
-Cells are an eighth of the picture wide and high, their colours are corners of the RGB cube: the
-number survives scaling, 4:2:0 and lossy codecs, while a mix of two frames reads as nothing.
-`frame_code_page` is the same picture drawn by a page, frame n at page time n / fps.
+Cells are an eighth of the image wide and high, and their colours are corners of the RGB cube. The
+number survives scaling, 4:2:0 and lossy codecs, while a mix of two frames is unreadable.
+`frame_code_page` is the same image drawn by a page, frame n at page time n / fps.
 """
 
 import json
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Rgb = tuple[int, int, int]
 Picture = NDArray[np.uint8]
 
-# No black or white, so that an empty page or a flash is never a digit.
+# Without black and white, so that an empty page or a flash is never a digit.
 PALETTE: tuple[Rgb, ...] = (
     (255, 0, 0),
     (0, 255, 0),
@@ -28,18 +28,18 @@ PALETTE: tuple[Rgb, ...] = (
 BASE = len(PALETTE)
 GRID = 4
 DIGITS = GRID * GRID - 2
-# The grid stands in the middle half of the picture, two eighths from each edge.
+# The grid is in the middle half of the image, two eighths from each edge.
 EIGHTHS = 8
 MARGIN_EIGHTHS = 2
 BACKGROUND: Rgb = (0, 0, 0)
 FLASH: Rgb = (255, 255, 255)
-# Half-way between two palette colours is 127 off; codecs and a wrong matrix stay well below this.
+# The middle of two palette colours is 127 off; errors of codecs and of a wrong matrix are smaller.
 TOLERANCE = 80
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell in pixels of a given picture; the far edges are exclusive."""
+    """One cell in pixels of an image; right and bottom are exclusive."""
 
     left: int
     top: int
@@ -47,7 +47,7 @@ class Cell:
     bottom: int
 
     def core(self) -> tuple[slice, slice]:
-        """Rows and columns of the middle, away from edges that a codec smears."""
+        """Rows and columns of its centre, away from edges that codecs blur."""
         inset_x = (self.right - self.left) // 4
         inset_y = (self.bottom - self.top) // 4
         return (
@@ -57,7 +57,7 @@ class Cell:
 
 
 def cell_digits(n: int) -> list[int]:
-    """Return the palette index of each cell: digits, lowest first, then two check sums."""
+    """Return the palette index of each cell: digits, lowest first, then two checksums."""
     if not 0 <= n < BASE**DIGITS:
         message = f"frame number {n} does not fit a code; use 0 to {BASE**DIGITS - 1}"
         raise ValueError(message)
@@ -66,7 +66,7 @@ def cell_digits(n: int) -> list[int]:
 
 
 def cells_of(width: int, height: int) -> list[Cell]:
-    """Return the cells of a picture, row by row."""
+    """Return the cells of an image, row by row."""
     columns = [round(width * (MARGIN_EIGHTHS + i) / EIGHTHS) for i in range(GRID + 1)]
     rows = [round(height * (MARGIN_EIGHTHS + i) / EIGHTHS) for i in range(GRID + 1)]
     return [
@@ -76,7 +76,7 @@ def cells_of(width: int, height: int) -> list[Cell]:
 
 
 def draw_frame_code(n: int, width: int, height: int, *, flash: bool = False) -> Picture:
-    """Return the picture of frame `n`; a flash whitens everything around the code."""
+    """Return the image of frame `n`; a flash whitens everything around the code."""
     picture = np.full((height, width, 3), FLASH if flash else BACKGROUND, np.uint8)
     for cell, digit in zip(cells_of(width, height), cell_digits(n), strict=True):
         picture[cell.top : cell.bottom, cell.left : cell.right] = PALETTE[digit]
@@ -84,7 +84,7 @@ def draw_frame_code(n: int, width: int, height: int, *, flash: bool = False) -> 
 
 
 def read_frame_code(rgb: Picture) -> int | None:
-    """Return the frame number in a picture, or None when there is none to trust."""
+    """Return the frame number in an image, or None if there is no valid one."""
     height, width = rgb.shape[:2]
     found = [_nearest_digit(rgb[cell.core()]) for cell in cells_of(width, height)]
     cells = [digit for digit in found if digit is not None]
@@ -97,7 +97,7 @@ def read_frame_code(rgb: Picture) -> int | None:
 
 
 def _check_sums(digits: list[int]) -> list[int]:
-    # The constants keep a picture of one single colour from being a valid code.
+    # The constants make sure that an image of one single colour is not a valid code.
     plain = 1 + sum(digits)
     weighted = 2 + sum(place * digit for place, digit in enumerate(digits, start=1))
     return [plain % BASE, weighted % BASE]
@@ -113,7 +113,7 @@ def _nearest_digit(core: Picture) -> int | None:
 
 
 class PageDriver(StrEnum):
-    """What moves a frame code page from one frame to the next."""
+    """The mechanism that advances a frame code page to the next frame."""
 
     CSS = "css"
     WAAPI = "waapi"
@@ -126,11 +126,11 @@ class PageDriver(StrEnum):
 
 
 def frame_code_page(driver: PageDriver, fps: Fraction, *, frame_count: int) -> str:
-    """Return a whole HTML page that draws the number of its current frame.
+    """Return a complete HTML page that draws the number of its current frame.
 
-    The number changes half-way between two frame times, so a page asked at n / fps is as far from
-    a change as it can be. Page time is taken as it comes: no driver corrects a clock that did not
-    start at zero. CSS and WAAPI pages stay on their last frame after `frame_count` frames.
+    The number changes half-way between two frame times, so that at n / fps a change is as far away
+    as possible. Page time is used unchanged: no driver corrects a clock that did not start at zero.
+    CSS and WAAPI pages stay on their last frame after `frame_count` frames.
     """
     if driver is PageDriver.CSS:
         style, script = _keyframe_rules(fps, frame_count), ""
@@ -146,7 +146,7 @@ def _css_colour(rgb: Rgb) -> str:
 
 
 def _keyframe_rules(fps: Fraction, frame_count: int) -> str:
-    """Return one stepped animation per cell, with a stop wherever its colour changes."""
+    """Return one stepped animation per cell, with a keyframe at each change of its colour."""
     codes = [cell_digits(n) for n in range(frame_count)]
     duration_s = float(frame_count / fps)
     half_frame_s = float(1 / fps / 2)
@@ -278,8 +278,8 @@ cells.forEach((cell, i) => {
   cell.animate(stops, { duration: code.frameCount * frameMs, delay: -frameMs / 2, fill: "both" });
 });
 """,
-    # Browsers cut the delay down to whole milliseconds, so a timer comes 2 to 3 ms early: after
-    # the change half-way between frames up to 120 fps, before the frame is shown.
+    # Browsers truncate the delay to whole milliseconds, so a timer fires 2 to 3 ms early: after the
+    # change half-way between frames up to 120 fps, and before the frame is shown.
     PageDriver.TIMEOUT: """
 const earlyMs = 2;
 (function tick() {
@@ -289,7 +289,7 @@ const earlyMs = 2;
   setTimeout(tick, (n + 1) * 1000 * code.fpsDen / code.fpsNum - earlyMs - nowMs);
 })();
 """,
-    # The shortest interval browsers allow for long, and under half a frame up to 120 fps.
+    # The shortest interval that browsers allow permanently; less than half a frame up to 120 fps.
     PageDriver.INTERVAL: """
 show(0);
 setInterval(() => show(frameAt(performance.now())), 4);

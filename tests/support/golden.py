@@ -1,7 +1,7 @@
-"""Compositions with golden pictures: what a folder of tests/e2e/renders asks for and holds.
+"""Compositions with golden images: the contents of a folder of tests/e2e/renders.
 
-A folder has `composition.html`, `expect.toml` and one golden picture for each time that the
-latter names. Goldens are written by scripts/make_goldens.py, never by a test.
+A folder has `composition.html`, `expect.toml` and one golden image for each time in `expect.toml`.
+scripts/make_goldens.py writes goldens; tests never do.
 """
 
 import tomllib
@@ -26,15 +26,15 @@ from tests.support.timeouts import FILM_LIMITS
 
 FOLDER = Path(__file__).parents[1] / "e2e" / "renders"
 GOLDEN_QUALITY = 95
-# A golden of a still is made smaller than the picture itself.
+# The golden of a still is smaller than the image itself.
 LARGEST_GOLDEN_PX = 480
-# Likeness of whole pictures does not see one wrong word: tiles do.
+# The similarity of whole images misses a single wrong word; tiles do not.
 TILE_PX = 16
 
 
 @dataclass(frozen=True)
 class Level:
-    """How loud a stretch of the film is to be; 0 is silence."""
+    """The expected loudness of a part of the film; 0 is silence."""
 
     from_ms: int
     to_ms: int
@@ -43,7 +43,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Expectation:
-    """What the render of a composition must be like."""
+    """The expected properties of a composition's render."""
 
     width_px: int
     height_px: int
@@ -53,13 +53,13 @@ class Expectation:
     pictures_ms: tuple[int, ...]
     ssim: float
     tile_difference: float
-    #: None when the sound has no beeps to be counted.
+    #: None if the audio has no beeps to count.
     beeps_ms: tuple[int, ...] | None
     levels: tuple[Level, ...]
 
     @classmethod
     def read(cls, path: Path) -> "Expectation":
-        """Read `expect.toml`; a film that says nothing of its sound is to be silent."""
+        """Read `expect.toml`; a film without expected audio must be silent."""
         said: dict[str, Any] = tomllib.loads(path.read_text("utf-8"))
         pictures, sound = said["pictures"], said.get("sound", {})
         duration_ms = said.get("duration_ms", 0)
@@ -99,24 +99,24 @@ class GoldenComposition:
         return self.folder / f"{at_ms:05}ms.jpg"
 
     def golden(self, at_ms: int) -> Picture:
-        """Return the golden picture of a time."""
+        """Return the golden image of a time."""
         with Image.open(self.golden_path(at_ms)) as image:
             return np.asarray(image.convert("RGB"))
 
     def write_golden(self, at_ms: int, picture: Picture) -> None:
-        """Make a picture the golden one of its time."""
+        """Write the golden image of a time."""
         image = Image.fromarray(picture)
         image.save(self.golden_path(at_ms), quality=GOLDEN_QUALITY, subsampling=0, optimize=True)
 
 
 def compositions() -> list[GoldenComposition]:
-    """Return every composition there is, by name."""
+    """Return every composition, by name."""
     return [GoldenComposition(path.parent) for path in sorted(FOLDER.glob("*/composition.html"))]
 
 
 @dataclass(frozen=True)
 class RenderedComposition:
-    """What came of a composition: an MP4, or a PNG when it is to be a still."""
+    """The render of a composition: an MP4, or a PNG for a still."""
 
     composition: GoldenComposition
     path: Path
@@ -128,7 +128,7 @@ class RenderedComposition:
 
     @cached_property
     def pictures(self) -> dict[int, Picture]:
-        """The pictures at the times of the goldens, as large as goldens are."""
+        """The images at the times of the goldens, in their size."""
         times_ms = self.composition.expected.pictures_ms
         if not self.is_film:
             return {at_ms: _reduced(decode_still(self.path)[..., :3]) for at_ms in times_ms}
@@ -140,7 +140,7 @@ class RenderedComposition:
 def render(
     composition: GoldenComposition, browser: Browser, folder: Path, *, assets: Assets
 ) -> RenderedComposition:
-    """Render a composition as it asks to be."""
+    """Render a composition with its own settings."""
     html = composition.html
     if composition.expected.fps is None:
         (at_ms,) = composition.expected.pictures_ms
@@ -155,19 +155,19 @@ def render(
 
 @dataclass(frozen=True)
 class Similarity:
-    """How like two pictures are: on the whole, and where they differ most."""
+    """The similarity of two images: overall, and where they differ most."""
 
     ssim: float
     tile_difference: float
 
 
 def compare(a: Picture, b: Picture) -> Similarity:
-    """Compare two pictures of one size."""
+    """Compare two images of one size."""
     return Similarity(ssim=ssim(a, b), tile_difference=_worst_tile(a, b))
 
 
 def _worst_tile(a: Picture, b: Picture) -> float:
-    """Return the largest mean difference of a colour channel in any square of the pictures."""
+    """Return the largest mean difference of a colour channel in any tile of the images."""
     apart = np.abs(a.astype(np.int16) - b.astype(np.int16))
     rows, columns = (np.arange(0, side, TILE_PX) for side in apart.shape[:2])
     sums = np.add.reduceat(np.add.reduceat(apart, rows, axis=0), columns, axis=1)

@@ -1,4 +1,4 @@
-"""Media for the golden videos: a real clip and a real voice, and drawings made by arithmetic."""
+"""Media for the golden videos: a real clip, a real voice, and computed drawings."""
 
 import json
 import shutil
@@ -36,7 +36,7 @@ an ill disposed young man
 
 
 def video_makers() -> dict[str, Maker]:
-    """Return what writes each file, by name."""
+    """Return the functions that write each file, by name."""
     stock = stock_makers()
     photo = partial(partial, write_photo, scale=3)
     return {
@@ -57,7 +57,7 @@ def video_makers() -> dict[str, Maker]:
 
 
 def presenter(number: int = 0) -> Picture:
-    """Somebody in front of a green wall that is not lit evenly; moves 4 pixels a frame."""
+    """A person in front of an unevenly lit green wall; moves 4 pixels per frame."""
     width, height = PRESENTER_PX
     ys, xs = np.mgrid[:height, :width].astype(float)
     light = 0.75 + 0.25 * xs / width
@@ -75,7 +75,7 @@ def _presenting(path: Path) -> None:
 
 
 def write_film(path: Path, pictures: list[Picture]) -> None:
-    """Write pictures as a nearly lossless film, thirty in a second."""
+    """Write frames as a nearly lossless film at 30 fps."""
     with av.open(path, "w") as film:
         stream = film.add_stream("libx264", rate=30, options={"crf": "8", "preset": "veryfast"})
         assert isinstance(stream, VideoStream)
@@ -88,7 +88,7 @@ def write_film(path: Path, pictures: list[Picture]) -> None:
 
 
 def _mug(path: Path) -> None:
-    """A mug on nothing: drawn four times as large, then made smaller."""
+    """A mug on a transparent background: drawn at four times the size, then reduced."""
     image = Image.new("RGBA", (1200, 1200))
     draw = ImageDraw.Draw(image)
     draw.ellipse((700, 380, 1080, 860), outline=(200, 60, 50, 255), width=90)
@@ -100,7 +100,7 @@ def _mug(path: Path) -> None:
 
 
 def _star(path: Path) -> None:
-    """A star that turns, on nothing: twelve pictures, a tenth of a second each."""
+    """A rotating star on a transparent background: twelve frames, a tenth of a second each."""
     frames = []
     for number in range(12):
         image = Image.new("P", (120, 120), 0)

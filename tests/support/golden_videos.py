@@ -1,8 +1,8 @@
-"""Golden videos: what a folder of tests/e2e/videos asks for and holds.
+"""Golden videos: the contents of a folder of tests/e2e/videos.
 
-A folder has `config.json`, as somebody would post it, or `template.json` with `data.json`; a sheet
-of frames and the loudness of each tenth of a second. Both are written by scripts/make_goldens.py,
-never by a test.
+A folder has `config.json`, as a user would post it, or `template.json` with `data.json`; a sheet of
+frames, and the loudness of each tenth of a second. scripts/make_goldens.py writes the last two;
+tests never do.
 """
 
 import json
@@ -32,7 +32,7 @@ COLUMNS, ROWS = 3, 2
 LONGEST_CELL_PX = 240
 QUALITY = 93
 STRETCH_S = Fraction(1, 10)
-# What encoders may differ in: a share of the loudness, and noise where it is nearly silent.
+# Allowed differences of encoders: a fraction of the loudness, and noise near silence.
 LOUDER, NOISE = 0.05, 0.003
 
 
@@ -48,7 +48,7 @@ class GoldenVideo:
 
     @property
     def config_path(self) -> Path:
-        """What is posted: a config, or a template."""
+        """The request body: a config, or a template."""
         path = self.folder / "config.json"
         return path if path.exists() else self.folder / "template.json"
 
@@ -62,7 +62,7 @@ class GoldenVideo:
 
     @cached_property
     def config(self) -> LayerConfig:
-        """The config, read without a single warning."""
+        """The config, parsed without any warning."""
         posted = json.loads(self.config_path.read_text("utf-8"))
         if self.config_path.name == "config.json":
             return _without_warnings(read_config(posted))
@@ -85,7 +85,7 @@ class GoldenVideo:
         return levels
 
     def write(self, filmed: "RenderedVideo") -> None:
-        """Make what was filmed the golden of this folder."""
+        """Write the goldens of this folder."""
         image = Image.fromarray(filmed.sheet)
         image.save(self.sheet_path, quality=QUALITY, subsampling=0, optimize=True)
         self.levels_path.write_text(json.dumps(filmed.levels) + "\n", "utf-8")
@@ -98,14 +98,14 @@ def _without_warnings(read: Any) -> LayerConfig:
 
 
 def golden_videos() -> list[GoldenVideo]:
-    """Return every folder that has something to post, by name."""
+    """Return every folder with a request body, by name."""
     found = [*FOLDER.glob("*/config.json"), *FOLDER.glob("*/template.json")]
     return [GoldenVideo(folder) for folder in sorted(path.parent for path in found)]
 
 
 @dataclass(frozen=True)
 class RenderedVideo:
-    """A video that was made of a folder's config."""
+    """The video of a folder's config."""
 
     video: GoldenVideo
     path: Path
@@ -113,7 +113,7 @@ class RenderedVideo:
 
     @cached_property
     def sheet(self) -> Picture:
-        """Frames evenly spread over the film, row by row, each as large as a cell."""
+        """Frames at regular times of the film, row by row, each in the size of a cell."""
         count = COLUMNS * ROWS
         frames = decode_frames(self.path)
         numbers = [len(frames) * (2 * n + 1) // (2 * count) for n in range(count)]
@@ -123,7 +123,7 @@ class RenderedVideo:
 
     @cached_property
     def levels(self) -> list[float]:
-        """How loud each tenth of a second is."""
+        """The loudness of each tenth of a second."""
         sound = decode_audio(self.path)
         length = int(STRETCH_S * sound.rate_hz)
         starts = range(0, len(sound.mono) - length + 1, length)
@@ -138,7 +138,7 @@ def cells(sheet: Picture) -> Mapping[int, Picture]:
 
 
 def sounds_alike(levels: list[float], golden: list[float]) -> bool:
-    """Tell whether two sounds are as long and everywhere as loud as each other."""
+    """Whether two audio tracks have the same length and the same loudness everywhere."""
     if len(levels) != len(golden):
         return False
     pairs = zip(levels, golden, strict=True)
@@ -148,7 +148,7 @@ def sounds_alike(levels: list[float], golden: list[float]) -> bool:
 def film_video(
     video: GoldenVideo, browser: Browser, folder: Path, *, assets: Assets
 ) -> RenderedVideo:
-    """Make the film of a folder's config."""
+    """Render the film of a folder's config."""
     path = folder / f"{video.name}.mp4"
     order = FilmOrder(layers=video.config, assets=assets)
     film = make_film(order, browser, path, limits=FILM_LIMITS)

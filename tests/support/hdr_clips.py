@@ -1,6 +1,6 @@
-"""Clips whose light is known: patches of colours in nits, coded as PQ or HLG in BT.2020.
+"""Clips of known light: patches of colours in nits, encoded as PQ or HLG in BT.2020.
 
-The curves are written here once more, from the standards, in double precision.
+The transfer functions are implemented again here, from the standards, in double precision.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ def pq_signal(nits: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def hlg_signal(nits: NDArray[np.float64]) -> NDArray[np.float64]:
-    """BT.2100 for a screen of 1000 nits: light back to the scene, then coded."""
+    """BT.2100 for a display of 1000 nits: inverse OOTF to scene light, then encoded."""
     shown = nits / 1000
     luminance = (shown * (0.2627, 0.6780, 0.0593)).sum(axis=-1, keepdims=True)
     scene = shown * np.maximum(luminance, 1e-9) ** (1 / 1.2 - 1)
@@ -47,7 +47,7 @@ def codes_of(signal: NDArray[np.float64]) -> NDArray[np.uint16]:
 
 
 def picture_of(codes: NDArray[np.uint16]) -> av.VideoFrame:
-    """Return three planes of one size as a 4:2:0 picture; of each four chroma codes one is kept."""
+    """Return three planes of one size as a 4:2:0 picture; one of four chroma values is kept."""
     height, width = codes.shape[1:]
     frame = av.VideoFrame(width, height, "yuv420p10le")
     for plane, values in zip(frame.planes, (codes[0], *codes[1:, ::2, ::2]), strict=True):
@@ -58,7 +58,7 @@ def picture_of(codes: NDArray[np.uint16]) -> av.VideoFrame:
 
 
 def make_patches(path: Path, patches: Sequence[Nits], curve: str, *, mastered: str = "") -> Path:
-    """Write half a second of squares side by side, without loss; `mastered` is for x265."""
+    """Write half a second of squares side by side, lossless; `mastered` is for x265."""
     nits = np.repeat(np.array([patches], float), PATCH_PX, axis=0).repeat(PATCH_PX, axis=1)
     codes = codes_of(pq_signal(nits) if curve == "pq" else hlg_signal(nits))
     settings = (
@@ -79,7 +79,7 @@ def make_patches(path: Path, patches: Sequence[Nits], curve: str, *, mastered: s
 
 
 def patch_centres(rgb: NDArray[np.uint8], count: int) -> NDArray[np.int64]:
-    """Return the mean colour in the middle of each square of a picture of any size."""
+    """Return the mean colour in the middle of each square of an image of any size."""
     height, width = rgb.shape[:2]
     step = width / count
     return np.array(

@@ -1,6 +1,6 @@
-"""How hypothesis runs here: its examples may take as long as the machine needs.
+"""The profile of hypothesis: its examples have no deadline.
 
-Loaded by importing it, before any test module.
+Importing it loads the profile; import it before any test module.
 """
 
 from hypothesis import HealthCheck, settings

@@ -1,4 +1,4 @@
-"""Handlers, workers and waiting, for tests of jobs on a real PostgreSQL."""
+"""Handlers, workers and waits, for tests of jobs on a real PostgreSQL."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -17,7 +17,7 @@ def job(kind: str = "note", *, dedupe_key: str | None = None, **args: object) ->
 
 
 class RecordingHandler:
-    """A handler that notes what it ran."""
+    """A handler that records its runs."""
 
     def __init__(self) -> None:
         self.runs: list[JobContext] = []
@@ -109,16 +109,16 @@ async def wait_until(is_true: Callable[[], Awaitable[bool]]) -> None:
 
 
 async def worker_ids(database: Database) -> list[int]:
-    """Return which workers there are, living or dead."""
+    """Return the ids of all workers, alive or dead."""
     async with database.connection() as connection:
         cursor = await connection.execute("SELECT id FROM procrastinate_workers")
         return [row["id"] for row in await cursor.fetchall()]
 
 
 async def expire_heartbeats(database: Database, workers: list[int]) -> None:
-    """Let workers look as if nothing had been heard of them for an hour.
+    """Make workers look as if their last heartbeat was an hour ago.
 
-    Who still lives is heard again with its next heartbeat.
+    Workers that are alive recover with their next heartbeat.
     """
     async with database.connection() as connection:
         await connection.execute(
@@ -129,11 +129,11 @@ async def expire_heartbeats(database: Database, workers: list[int]) -> None:
 
 
 async def sweep_dead(queue: JobQueue, database: Database, dead: list[int]) -> int:
-    """Sweep these workers, and nobody who lives; return how many jobs were given back.
+    """Sweep these workers, but none that is alive; return the number of requeued jobs.
 
-    Swept is who has not been heard of since the server was started: however late heartbeats are on
-    this machine, those of the living came after that. What the server still does for a process that
-    was killed may hide its jobs for a moment, so ask until they were found.
+    The sweep takes workers without a heartbeat since the server was started: however late
+    heartbeats are on this machine, those of living workers are newer. The server may still hide
+    jobs of a killed process for a moment, so repeat this until they are found.
     """
     await expire_heartbeats(database, dead)
     async with database.connection() as connection:

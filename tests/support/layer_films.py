@@ -1,4 +1,4 @@
-"""Makes films of layer configs, from media that tests have on disk, and looks at their frames."""
+"""Makes films of layer configs, from local test media, and returns their frames."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,7 +23,7 @@ from tests.support.timeouts import FILM_LIMITS
 
 
 def config_of(*layers: dict[str, Any], **top: Any) -> dict[str, Any]:
-    """Return a small config; seconds, 30 frames each."""
+    """Return a small config; times are seconds, with 30 frames each."""
     return {
         "dimensions": {"width": 320, "height": 240},
         "duration": 2,
@@ -34,7 +34,7 @@ def config_of(*layers: dict[str, Any], **top: Any) -> dict[str, Any]:
 
 @dataclass
 class LayerFilm:
-    """A config on stage, frame by frame."""
+    """An opened config, frame by frame."""
 
     renderer: LayerRenderer
     _scene: Scene = field(init=False)
@@ -45,16 +45,16 @@ class LayerFilm:
         self._scene = Scene(size.width_px, size.height_px, background=background)
 
     def frame(self, number: int) -> Picture:
-        """Return a frame as RGB, drawn over the one asked for before."""
+        """Return a frame as RGB, drawn over the previously requested one."""
         self._scene.show(self.renderer.layer_stack.scene_items(number))
         return rgba_of(self._scene.picture)[..., :3].copy()
 
     def changed(self, number: int) -> bool:
-        """Tell whether a frame differs from the one asked for before."""
+        """Whether a frame differs from the previously requested one."""
         return self._scene.show(self.renderer.layer_stack.scene_items(number))
 
     def code(self, number: int, *, box: tuple[int, int, int, int] | None = None) -> int | None:
-        """Return which source frame is seen: in the whole frame, or in a box of it."""
+        """Return the number of the visible source frame: in the whole frame, or in a box of it."""
         picture = self.frame(number)
         if box is not None:
             left, top, width, height = box
@@ -66,14 +66,14 @@ class LayerFilm:
 def open_layer_film(
     config: dict[str, Any], browser: Browser | None, assets: Assets
 ) -> Iterator[LayerFilm]:
-    """Open a config; without a browser, for those that must not need one."""
+    """Open a config; without a browser, for configs that must not need one."""
     order = FilmOrder(layers=read_config(config).config, assets=assets)
     with open_layer_renderer(order, browser, FILM_LIMITS) as stage:  # type: ignore[arg-type]
         yield LayerFilm(stage)
 
 
 def film_of(config: dict[str, Any], browser: Browser, assets: Assets, path: Path) -> Path:
-    """Make the whole film, pictures and sound."""
+    """Make the whole film, video and audio."""
     order = FilmOrder(layers=read_config(config).config, assets=assets)
     make_film(order, browser, path, limits=FILM_LIMITS)
     return path

@@ -1,4 +1,4 @@
-"""Media for films of layers, made by arithmetic, and the layers that show them."""
+"""Computed media for films of layers, and the layers that show them."""
 
 import wave
 from collections.abc import Callable
@@ -66,7 +66,7 @@ def glass(path: Path) -> None:
 
 
 def layer_media(folder: Path) -> LocalAssets:
-    """Return the files, each made when it is first asked for."""
+    """Return the files; each is made on first use."""
     makers: dict[str, Callable[[Path], object]] = {
         "clip.mp4": partial(make_clip, clip=Clip()),
         "ntsc.mp4": partial(make_clip, clip=Clip(fps=Fraction(30000, 1001))),

@@ -1,7 +1,7 @@
-"""The same picture as a layer config and as a page: what the oracle tests share.
+"""The same image as a layer config and as a page: shared by the oracle tests.
 
 A page shows media as Chromium draws them. Frames of videos are decoded here, one by one, and put
-into pages as pictures, so nothing of the engine under test decides which frame is meant.
+into pages as images, so that the engine under test does not choose the frame.
 """
 
 import base64
@@ -36,7 +36,7 @@ PHOTO, LOGO, CLIP, TURNS, SAID = (
 )
 ALIKE = 0.98
 FPS = 30
-# The excerpt: three seconds, 25 frames each, in which nearly everything moves.
+# The excerpt: three seconds at 25 fps, in which nearly everything moves.
 CLIP_FPS, CLIP_FRAMES, CLIP_SIZE = 25, 75, (480, 270)
 GIF_MS = (100, 200, 300)
 BACKGROUND = "#204060"
@@ -58,9 +58,9 @@ A caption that is far too long for one line
 
 @dataclass(frozen=True)
 class OracleCase:
-    """A config, and the page that must look like it; seconds at which both are looked at.
+    """A config, and the page that must look like it; compared at these seconds.
 
-    `html` may be a function of the film's frame number: then each time has a page of its own.
+    `html` may be a function of the film's frame number: then each time has its own page.
     """
 
     layers: list[dict[str, Any]]
@@ -71,7 +71,7 @@ class OracleCase:
 
 
 def assert_alike(case: OracleCase, browser: Browser, assets: LocalAssets) -> None:
-    """Draw both ways and compare."""
+    """Draw both and compare them."""
     config = config_of(*case.layers, backgroundColor=BACKGROUND, **case.top)
     numbers = [round(at_s * FPS) for at_s in case.at_s]
     with open_layer_film(config, browser, assets) as film:
@@ -87,7 +87,7 @@ def assert_alike(case: OracleCase, browser: Browser, assets: LocalAssets) -> Non
 def page_frames(
     case: OracleCase, browser: Browser, assets: LocalAssets, numbers: list[int]
 ) -> list[Picture]:
-    """Return what the page shows in those frames."""
+    """Return the page in those frames."""
     if isinstance(case.html, str):
         return _filmed(case.html, case.css, browser, assets, numbers)
     return [_filmed(case.html(n), case.css, browser, assets, [n])[0] for n in numbers]
@@ -122,18 +122,18 @@ def video(**more: Any) -> dict[str, Any]:
 
 
 def text(words: str, **style: Any) -> dict[str, Any]:
-    """A text layer; `place` has the fields beside `text`."""
+    """A text layer; `place` has the other fields besides `text`."""
     place = style.pop("place", {})
     return {"type": "text", "text": {"text": words, **style}, **place}
 
 
 def at(left: float, top: float, more: str = "", *, file: str = PHOTO) -> str:
-    """A picture of a page, with its corner there."""
+    """An image in a page, with its corner at this position."""
     return f'<img src="{file}" style="position:absolute;left:{left}px;top:{top}px;{more}">'
 
 
 def clip_frame(source_s: float) -> str:
-    """The address of the excerpt's frame that is on at an instant."""
+    """The URL of the excerpt's frame at an instant."""
     number = int(Fraction(str(round(source_s, 6))) * CLIP_FPS)
     return f"{MEDIA_ORIGIN}clip/{number}.png"
 
@@ -147,12 +147,12 @@ def keyframes(kind: str, *points: tuple[float, float], easing: str | None = None
 
 
 def moving(*rules: str, timing: str = "linear") -> str:
-    """Styles that animate every picture of a page for two seconds."""
+    """Styles that animate every image of a page for two seconds."""
     return f"img{{animation:m 2s {timing} both}}@keyframes m{{{' '.join(rules)}}}"
 
 
 def oracle_media(folder: Path) -> LocalAssets:
-    """Return the media of the cases, each made when it is first asked for."""
+    """Return the media of the cases; each is made on first use."""
     frames = cache(lambda: [frame.rgb for frame in decode_frames(folder / "clip.mp4")])
 
     def write_frame(path: Path, number: int) -> None:
@@ -199,7 +199,7 @@ def _photo(path: Path) -> None:
 
 
 def _logo(path: Path) -> None:
-    """A ring with a soft edge on nothing, of 80 x 80 pixels."""
+    """A ring with a soft edge on a transparent background, of 80 x 80 pixels."""
     ys, xs = np.mgrid[:80, :80] + 0.5
     distance = np.abs(np.hypot(xs - 40, ys - 40) - 28)
     alpha = np.clip(9 - distance, 0, 1) * 255
@@ -208,7 +208,7 @@ def _logo(path: Path) -> None:
 
 
 def _turn(number: int) -> Image.Image:
-    """A bar on a flat ground, in colours that a palette of 256 holds, of 96 x 96 pixels."""
+    """A bar on a plain background, in colours of a 256-colour palette, of 96 x 96 pixels."""
     ys, xs = np.mgrid[:96, :96] - 47.5
     turn = np.pi * number / len(GIF_MS)
     is_bar = np.abs(xs * np.sin(turn) - ys * np.cos(turn)) < 10

@@ -1,7 +1,7 @@
-"""Libraries that people put into their pages, as `npm ci` brought them to tests/e2e/libraries.
+"""Libraries that are common in pages, as installed by `npm ci` in tests/e2e/libraries.
 
-A page names one with `<script data-library="gsap"></script>` and gets its text in that place,
-since pages have no network. What is loaded as a module comes by address: see `module_makers`.
+A page names one with `<script data-library="gsap"></script>` and gets its text there, since pages
+have no network. Modules are loaded by URL: see `module_makers`.
 """
 
 import re
@@ -31,11 +31,11 @@ def with_libraries(html: str) -> str:
 
 
 def module_makers() -> dict[str, Maker]:
-    """Return what writes each module, by its path among the media of a test."""
+    """Return the functions that write each module, by its path among the media of a test."""
     return {f"npm/{name}": partial(shutil.copyfile, FOLDER / name) for name in MODULES}
 
 
 @cache
 def _script(name: str) -> str:
-    # The only sequence that would end the element around it.
+    # The only sequence that would end the script element.
     return (FOLDER / SCRIPTS[name]).read_text("utf-8").replace("</script", "<\\/script")

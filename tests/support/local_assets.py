@@ -1,6 +1,6 @@
-"""Assets that tests have on disk, known under addresses that no network has.
+"""Assets in local files, with URLs that do not exist on any network.
 
-A file is made when it is asked for the first time and kept for the others.
+A file is made on first use and kept.
 """
 
 import mimetypes
@@ -12,18 +12,21 @@ from framekiln.kit.errors import InvalidInput
 
 MEDIA_ORIGIN = "https://media.test/"
 Maker = Callable[[Path], object]
-"""Writes the file whose path it is given."""
+"""Writes the file at the given path."""
 
 
 class LocalAssets:
-    """Answers for `https://media.test/<name>` with the file that the maker of `name` writes."""
+    """Responds to `https:
+
+    media.test/<name>` with the file that the maker of `name` writes.
+    """
 
     def __init__(self, folder: Path, makers: Mapping[str, Maker]) -> None:
         self._folder = folder
         self._makers = makers
 
     def fetch(self, url: str) -> LocalAsset:
-        """Return the file, made now if it is not there yet."""
+        """Return the file; it is made now if it does not exist yet."""
         name = url.removeprefix(MEDIA_ORIGIN)
         if name not in self._makers:
             raise InvalidInput(f"{url} is not among the media of this test")

@@ -1,7 +1,7 @@
-"""Looks at pictures and video files: exact frame times, true colours, likeness, what a file is.
+"""Measures images and video files: exact frame times, colours, similarity, file properties.
 
-Decodes with FFmpeg's libraries but measures with its own arithmetic, and knows nothing of the
-code under test but the conversion to RGB, which has tests of its own for every colour.
+Decodes with FFmpeg's libraries but measures with its own arithmetic. Of the code under test it uses
+only the conversion to RGB, which has its own tests for every colour.
 """
 
 import struct
@@ -32,7 +32,7 @@ SSIM_TAPS /= SSIM_TAPS.sum()
 
 @dataclass(frozen=True)
 class DecodedFrame:
-    """One picture as it is stored (rotation not applied) and when it is to be shown."""
+    """One stored frame (rotation not applied) and its presentation time."""
 
     pts: Fraction
     rgb: Picture
@@ -40,7 +40,7 @@ class DecodedFrame:
 
 @dataclass(frozen=True)
 class MeasuredVideo:
-    """The first video track, measured from its packets where a header could lie."""
+    """The first video track, measured from its packets where a header could be wrong."""
 
     codec: str
     profile: str | None
@@ -74,7 +74,7 @@ class MeasuredAudio:
 
 @dataclass(frozen=True)
 class MeasuredFile:
-    """What a media file is."""
+    """The properties of a media file."""
 
     duration_s: Fraction
     video: MeasuredVideo | None
@@ -84,7 +84,7 @@ class MeasuredFile:
 
 
 def iter_frames(path: Path) -> Iterator[DecodedFrame]:
-    """Yield every picture of a video or still file, in the order shown."""
+    """Yield every frame of a video or image file, in presentation order."""
     with av.open(path) as container:
         stream = container.streams.video[0]
         for frame in container.decode(stream):
@@ -93,25 +93,25 @@ def iter_frames(path: Path) -> Iterator[DecodedFrame]:
 
 
 def decode_frames(path: Path) -> list[DecodedFrame]:
-    """Return every picture of a video or still file, in the order shown."""
+    """Return every frame of a video or image file, in presentation order."""
     return list(iter_frames(path))
 
 
 def packets_of(path: Path) -> list[bytes]:
-    """Return the coded pictures of a film, in the order of decoding."""
+    """Return the packets of a film, in decoding order."""
     with av.open(str(path)) as container:
         return [bytes(packet) for packet in container.demux(video=0) if packet.size]
 
 
 def decode_still(path: Path) -> Picture:
-    """Return the first picture of a file as RGBA, to look at its transparency."""
+    """Return the first frame of a file as RGBA, to check its alpha."""
     with av.open(path) as container:
         stream = container.streams.video[0]
         return _pixels(next(container.decode(stream)), 4, stream.codec.name)
 
 
 def colour_at(rgb: Picture, x: int, y: int, *, radius: int = 2) -> tuple[int, int, int]:
-    """Return the mean colour of the square around a point, cut at the picture's edges."""
+    """Return the mean colour of the square around a point, cropped at the image's edges."""
     rows = slice(max(0, y - radius), y + radius + 1)
     columns = slice(max(0, x - radius), x + radius + 1)
     red, green, blue = rgb[rows, columns, :3].reshape(-1, 3).mean(axis=0).round()
@@ -119,14 +119,14 @@ def colour_at(rgb: Picture, x: int, y: int, *, radius: int = 2) -> tuple[int, in
 
 
 def psnr(a: Picture, b: Picture) -> float:
-    """Return the peak signal-to-noise ratio in dB; infinite for equal pictures."""
+    """Return the peak signal-to-noise ratio in dB; infinite for equal images."""
     _require_same_shape(a, b)
     mean_square = float(np.mean((a.astype(np.float64) - b.astype(np.float64)) ** 2))
     return inf if mean_square == 0 else 10 * log10(255**2 / mean_square)
 
 
 def ssim(a: Picture, b: Picture) -> float:
-    """Return the mean structural similarity of luma, 1 for equal pictures.
+    """Return the mean structural similarity of luma, 1 for equal images.
 
     Gaussian window of 11 taps, sigma 1.5, K 0.01 and 0.03, no padding.
     """
@@ -147,7 +147,7 @@ def ssim(a: Picture, b: Picture) -> float:
 
 
 def measure_file(path: Path) -> MeasuredFile:
-    """Return what a file is; reads all its packets but decodes only the first picture."""
+    """Return the properties of a file; reads all its packets but decodes only the first frame."""
     with av.open(path) as container:
         times = _packet_times(container)
         has_video = bool(container.streams.video)
@@ -181,7 +181,7 @@ def _packet_times(container: InputContainer) -> Times:
 
 
 def _first_picture(path: Path) -> av.VideoFrame:
-    # Opened anew: a still picture cannot be wound back after its packets were read.
+    # Opened again: a still image cannot be rewound after its packets were read.
     with av.open(path) as container:
         return next(container.decode(video=0))
 
@@ -213,7 +213,7 @@ def _video_facts(container: InputContainer, times: Times, first: av.VideoFrame) 
 def _audio_facts(container: InputContainer, times: Times) -> MeasuredAudio:
     stream = container.streams.audio[0]
     spans = times[stream.index]
-    # Encoder delay sits before zero and is cut off in playing.
+    # Encoder delay is before zero and is removed in playback.
     start_s = max(Fraction(0), spans[0][0])
     return MeasuredAudio(
         codec=stream.codec_context.codec.canonical_name,
@@ -231,7 +231,7 @@ def _mean_rate(starts: list[Fraction], declared: Fraction) -> Fraction:
 
 
 def _is_even(starts: list[Fraction], fps: Fraction, *, tick: Fraction) -> bool:
-    """Tell whether every frame is within one tick of the container's clock of an even beat."""
+    """Whether every frame is within one tick of the container's clock of a constant rate."""
     return all(abs(start - starts[0] - n / fps) <= tick for n, start in enumerate(starts) if n)
 
 
@@ -269,11 +269,11 @@ def _pixels(frame: av.VideoFrame, channels: int, codec: str) -> Picture:
 
 
 def rgba_of(frame: av.VideoFrame, colours: Colours) -> Picture:
-    """Return a picture of any layout but RGB as RGBA; its numbers mean what is said."""
+    """Return a frame of any format except RGB as RGBA, by its own colour tags."""
     halves = next((each for each in ("444", "422") if each in frame.format.name), "420")
     alpha = any(component.is_alpha for component in frame.format.components)
     levels = ColorRange.JPEG if colours.is_full_range else ColorRange.MPEG
-    # Repacks what is not 8-bit planes yet; one matrix on both sides, so colours stay.
+    # Repacks other formats to 8-bit planes; the same matrix on both sides keeps colours.
     planar = frame.reformat(
         format=f"yuv{'a' if alpha else ''}{halves}p",
         src_colorspace=Colorspace.ITU709,
@@ -294,7 +294,7 @@ def rgba_of(frame: av.VideoFrame, colours: Colours) -> Picture:
 
 
 def _colours(frame: av.VideoFrame, codec: str) -> Colours:
-    # Untagged: still formats are BT.601 by definition, video by the custom of players.
+    # Untagged: image formats are BT.601 by definition, video by the convention of players.
     is_601 = codec in STILL_CODECS or frame.height < 720
     usual = Matrix.BT601 if is_601 else Matrix.BT709
     is_full = frame.color_range == ColorRange.JPEG or frame.format.name.startswith("yuvj")

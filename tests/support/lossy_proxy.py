@@ -1,4 +1,4 @@
-"""A network between us and PostgreSQL that swallows an answer."""
+"""A proxy to PostgreSQL that drops a response."""
 
 import asyncio
 from pathlib import Path
@@ -8,9 +8,9 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 
 class LossyProxy:
-    """A proxy to the server that hangs up instead of passing on one answer.
+    """A proxy that closes the connection instead of forwarding one response.
 
-    The first statement that contains `lost` is carried out, but nobody is told.
+    The first statement that contains `lost` is executed, but the client gets no response.
     """
 
     def __init__(self, conninfo: str, folder: Path, lost: bytes) -> None:

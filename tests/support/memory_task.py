@@ -1,4 +1,4 @@
-"""Runs another task and reports how much memory the process took at its highest."""
+"""Runs another task and reports the peak memory of the process."""
 
 import importlib
 import resource

@@ -1,11 +1,11 @@
-"""Builds ISO base media files byte by byte, right or wrong in any place, without a muxer."""
+"""Builds ISO base media files byte by byte, valid or invalid, without a muxer."""
 
 import struct
 from dataclasses import dataclass, field
 
 SYNC, NOT_SYNC = 0x2000000, 0x1010000
 AVCC = bytes([1, 0x64, 0x00, 0x1F, 0xFF, 0xE0, 0])
-# AAC-LC in the descriptors of MPEG-4: stream, decoder, its set-up of two bytes.
+# AAC-LC in MPEG-4 descriptors: stream, decoder, its configuration of two bytes.
 ESDS = bytes([0, 0, 0, 0, 3, 22, 0, 1, 0, 4, 17, 0x40, 0x15, *[0] * 11, 5, 2, 0x11, 0x90])
 
 
@@ -21,13 +21,13 @@ def full_box(kind: str, flags: int, *parts: bytes, version: int = 0) -> bytes:
 
 
 def numbers(*values: int) -> bytes:
-    """Return 32-bit numbers one after the other; negative ones as they are stored."""
+    """Return 32-bit numbers one after the other; negative ones in two's complement."""
     return b"".join(struct.pack(">i" if value < 0 else ">I", value) for value in values)
 
 
 @dataclass(frozen=True)
 class BoxTrack:
-    """What an init segment is to say."""
+    """The content of an init segment."""
 
     timescale: int = 1000
     movie_timescale: int = 600
@@ -40,12 +40,12 @@ class BoxTrack:
 
 
 def video_entry(kind: str, *inner: bytes, width: int = 640, height: int = 360) -> bytes:
-    """Return the sample entry of pictures."""
+    """Return the sample entry of video."""
     return box(kind, bytes(24), struct.pack(">HH", width, height), bytes(50), *inner)
 
 
 def sound_entry(kind: str, *inner: bytes, channels: int = 2, rate_hz: int = 48_000) -> bytes:
-    """Return the sample entry of sound."""
+    """Return the sample entry of audio."""
     shape = struct.pack(">HHII", channels, 16, 0, rate_hz << 16)
     return box(kind, bytes(16), shape, *inner)
 
@@ -95,7 +95,7 @@ class SampleRun:
     samples: tuple[tuple[int, int, int, int], ...] = ((40, 10, SYNC, 0),)
     number: int = 1
     header_flags: int = 0x20000
-    #: What the count says, where it lies.
+    #: The declared number of samples, if it is wrong.
     count: int | None = None
     data_offset: int | None = None
     mdat_bytes: int | None = None

@@ -1,4 +1,4 @@
-"""Pipelines over a real application: definitions, files that need no upload, and a settable clock.
+"""Pipelines in a real application: definitions, files without uploads, and a settable clock.
 
 Tests advance the runs of `PipelineHarness` themselves, so that they see every state.
 """
@@ -29,7 +29,7 @@ API = "/api/v1"
 
 
 def step(kind: str, *needs: str, **more: Any) -> dict[str, Any]:
-    """Return a step of a definition; `with_` stands for its `with`."""
+    """Return a step of a definition; `with_` is its `with`."""
     if "with_" in more:
         more["with"] = more.pop("with_")
     return {"type": kind, "needs": list(needs), **more}
@@ -40,7 +40,7 @@ PROBE = {"steps": {"look": step("probe")}}
 
 @dataclass
 class ScriptedRunner:
-    """A runner that does as it is told, and notes what it was given."""
+    """A runner with scripted results, which records its inputs."""
 
     results: list[StepOutput | Waiting | Exception] = field(default_factory=list)
     calls: list[StepWork] = field(default_factory=list)
@@ -54,7 +54,7 @@ class ScriptedRunner:
 
 
 class PipelineHarness:
-    """One organization's pipelines, with a clock and runners of the test's own."""
+    """One organization's pipelines, with a clock and runners of the test."""
 
     def __init__(
         self, app: AppHarness, *, runners: Runners, step_types: StepTypes = STEP_TYPES
@@ -79,18 +79,18 @@ class PipelineHarness:
         app.asgi.state.services = _ServicesWithPipelines(around, self.services)
 
     async def get(self, path: str, **query: Any) -> Any:
-        """GET something that is there."""
+        """GET a resource that exists."""
         answer = await self.app.client.get(f"{API}/{path}", params=query)
         assert answer.status_code == 200, answer.text
         return answer.json()
 
     async def post(self, path: str, body: Any = None, **headers: str) -> httpx.Response:
-        """POST something."""
+        """POST a body."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         return await self.app.client.post(f"{API}/{path}", json=body or {}, headers=named)
 
     async def create(self, path: str, body: Any = None, **headers: str) -> Any:
-        """POST something that is accepted."""
+        """POST a body that must be accepted."""
         answer = await self.post(path, body, **headers)
         assert answer.status_code in (200, 201), answer.text
         return answer.json()
@@ -101,7 +101,7 @@ class PipelineHarness:
         return str(made["id"])
 
     async def add_file(self, *, status: str = "ready", kind: str = "video") -> str:
-        """Put a file there, as if it had been uploaded, with a sound and a video track."""
+        """Add a file, as if it had been uploaded, with an audio and a video track."""
         file_id = str(uuid4())
         organization = await self.app.client.get(f"{API}/organization")
         async with self.app.services.database.transaction() as connection:
@@ -128,7 +128,7 @@ class PipelineHarness:
         return file_id
 
     async def set_file_status(self, file_id: str, status: str) -> None:
-        """Let a file stand differently, as its worker would."""
+        """Set the status of a file, as its worker would."""
         await self.run_sql(
             "UPDATE file SET status = %s, error_code = 'x', error_message = 'bad' WHERE id = %s",
             status,
@@ -136,23 +136,23 @@ class PipelineHarness:
         )
 
     async def start_run(self, pipeline_id: str, file_id: str | None = None, **more: Any) -> Any:
-        """Begin a run and return it."""
+        """Start a run and return it."""
         file_id = file_id or await self.add_file()
         body = {"pipeline_id": pipeline_id, "file_id": file_id, **more}
         return await self.create("pipeline-runs", body)
 
     async def get_run(self, run: Mapping[str, Any]) -> Any:
-        """Return a run as it stands now."""
+        """Return the current state of a run."""
         return await self.get(f"pipeline-runs/{run['id']}")
 
     async def statuses(self, run: Mapping[str, Any]) -> dict[str, str]:
-        """Return how a run and its steps stand; the run is under an empty key."""
+        """Return the statuses of a run and its steps; the run has an empty key."""
         shown = await self.get_run(run)
         steps = {each["step_key"]: each["status"] for each in shown["steps"]}
         return {"": shown["status"], **steps}
 
     async def take_jobs(self) -> list[dict[str, Any]]:
-        """Take all waiting jobs for steps out of the queue, as workers do."""
+        """Remove all waiting step jobs from the queue, as workers do."""
         return await self.run_sql(
             """
             DELETE FROM procrastinate_jobs
@@ -161,7 +161,7 @@ class PipelineHarness:
         )
 
     async def requeue(self, jobs: list[dict[str, Any]]) -> None:
-        """Put jobs back that nobody has done."""
+        """Put jobs that were not run back into the queue."""
         for job in jobs:
             await self.run_sql(
                 """
@@ -173,11 +173,11 @@ class PipelineHarness:
             )
 
     async def run_job(self, job: Mapping[str, Any]) -> None:
-        """Do a job, perhaps for a second time."""
+        """Run a job; it may have run before."""
         await self.handler(JobContext(job["id"], "pipeline.step", job["args"], attempt=1))
 
     async def run_all_jobs(self) -> int:
-        """Do all waiting jobs, and those that follow; return how many there were."""
+        """Run all waiting jobs, and those that follow; return their number."""
         count = 0
         while jobs := await self.take_jobs():
             for job in jobs:
@@ -186,7 +186,7 @@ class PipelineHarness:
         return count
 
     async def tick(self) -> None:
-        """Do what a control worker does all the time."""
+        """Do the periodic work of a control worker."""
         await self.services.tick()
 
     async def run_sql(self, statement: str, *values: Any) -> list[dict[str, Any]]:
@@ -197,7 +197,7 @@ class PipelineHarness:
 
 
 class _ServicesWithPipelines:
-    """The services of an application, but for its pipelines."""
+    """The services of an application, with other pipelines."""
 
     def __init__(self, services: Any, pipelines: PipelineServices) -> None:
         self._services = services

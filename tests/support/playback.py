@@ -1,4 +1,4 @@
-"""The application with a worker for players, and a server elsewhere that has clips to play."""
+"""The application with a playback worker, and an external server with clips to play."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
@@ -22,7 +22,7 @@ CONCURRENCY = 2
 
 
 class ClipServer(Receiver):
-    """Somebody's server: sends the files it was given, by name."""
+    """An external server: sends its files by name."""
 
     def __init__(self, files: Mapping[str, Path]) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class ClipServer(Receiver):
 
 
 class PlayerClient:
-    """Asks for one source, as somebody of an organization."""
+    """Requests one source, as a member of an organization."""
 
     def __init__(self, app: AppHarness, url: str) -> None:
         self.kiln = app
@@ -70,7 +70,7 @@ class PlayerClient:
         renditions = manifest["videoRenditions"] + manifest["audioRenditions"]
         count = next(len(r["segmentDurationsMs"]) for r in renditions if r["id"] == rendition)
         parts = [await self.bytes(f"{rendition}/init.m4s")]
-        # Backwards: no segment may depend on one before it.
+        # Backwards: no segment may depend on an earlier one.
         segments = [await self.bytes(f"{rendition}/{n}.m4s") for n in range(count, 0, -1)]
         await asyncio.to_thread(path.write_bytes, b"".join([*parts, *reversed(segments)]))
         return path
@@ -80,7 +80,7 @@ class PlayerClient:
 async def open_playback_app(
     postgres: PostgresServer, folder: Path, server: Receiver, *, template: str
 ) -> AsyncIterator[AppHarness]:
-    """Run the application and one worker for players; `server` may be fetched from."""
+    """Run the application and one playback worker; `server` may be fetched from."""
     allowed = frozenset({f"127.0.0.1:{server.port}"})
     async with (
         open_app(postgres, folder, template=template, fetch_allow=allowed) as app,
@@ -91,7 +91,7 @@ async def open_playback_app(
 
 @asynccontextmanager
 async def running_playback_worker(services: Services) -> AsyncIterator[None]:
-    """Let a worker make what players ask for; then stop it."""
+    """Run a worker for playback requests; then stop it."""
     task = asyncio.create_task(run_worker(services, queues=["playback"], concurrency=CONCURRENCY))
     try:
         yield

@@ -1,8 +1,8 @@
-"""Bundles whose runtime plays media, of the service behind it and of their own: stand-ins of ours.
+"""Bundles whose runtime plays media of the service and their own: replacements for real ones.
 
-They take videos to pieces and decode them themselves, as such bundles do: one by its file id, with
-index and track, others by address, with manifest, header and segments. In frame n they draw what
-each shows then side by side.
+They demux and decode videos themselves, like such bundles: one by its file id, with index and
+track, others by URL, with manifest, header and segments. In frame n they draw the current frame of
+each, side by side.
 """
 
 import io
@@ -15,7 +15,7 @@ from typing import Any
 from framekiln.engine.site import Site
 
 WIDTH, HEIGHT = 1280, 240
-"""Of the film: four pictures of 320 by 240."""
+"""Of the film: four images of 320 by 240."""
 
 DECODING = """
 function* boxes(view, start = 0, end = view.byteLength) {
@@ -312,7 +312,7 @@ _PAGE = """<!doctype html><meta charset="utf-8"><style>body {{ margin: 0 }}</sty
 
 
 def packed_player(files: Mapping[str, bytes], **own: Any) -> bytes:
-    """Return the bundle, with files beside its page and told what to play, as it is uploaded."""
+    """Return the bundle as it is uploaded, with its media files and settings."""
     script = DECODING + _ASKING + _PLAYING
     page = _PAGE.format(width=WIDTH, height=HEIGHT, own=json.dumps(own), script=script).encode()
     return packed({**files, "index.html": page})
@@ -330,9 +330,9 @@ def packed(files: Mapping[str, bytes]) -> bytes:
 
 
 def one_source_page(src: str, *, by: str = "address", from_ms: int = 0, length_ms: int) -> str:
-    """Return a page of 320 by 240 that plays a stretch of one source, with its sound.
+    """Return a page of 320 by 240 that plays a part of one source, with its audio.
 
-    By its file id, `src` is the id, and only pictures are played.
+    By its file id, `src` is the id, and only video is played.
     """
     own = {"src": src, "by": by, "fromMs": from_ms, "lengthMs": length_ms}
     script = DECODING + _ASKING + _OWN_FILES
@@ -340,7 +340,7 @@ def one_source_page(src: str, *, by: str = "address", from_ms: int = 0, length_m
 
 
 def one_source_site(folder: Path, page: str) -> Site:
-    """Return the bundle of such a page; further files may be put into its folder."""
+    """Return the bundle of such a page; further files may be added to its folder."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "index.html").write_text(page)
     return Site(folder)

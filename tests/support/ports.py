@@ -1,9 +1,9 @@
-"""Ports for servers that listen later, and for addresses where nobody may ever listen.
+"""Ports for servers that listen later, and for addresses on which nothing may listen.
 
-A port that the kernel chose and got back may be anybody's a moment later: of another server, or of
-the near end of a connection. A service needs half a minute on a busy machine until it listens; a
-test would take another service's answers for its own, and be refused when that one ends. These
-ports lie below those that the kernel chooses from, and each is locked as long as it is in use.
+A port that the kernel chose and got back may be used a moment later, by another server or by the
+local end of a connection. A service needs half a minute on a busy machine until it listens. A test
+could take another service's responses for its own, and be refused when that one ends. These ports
+are below those that the kernel chooses from, and each is locked while it is in use.
 """
 
 import fcntl
@@ -21,7 +21,7 @@ _CHOSEN_BY_THE_KERNEL: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 
 
 class ReservedPort:
-    """A port of 127.0.0.1 that is free; no other test gets it as long as this object lives."""
+    """A free port of 127.0.0.1; no other test gets it during the lifetime of this object."""
 
     def __init__(self) -> None:
         folder = Path(tempfile.gettempdir()) / f"framekiln-ports-{os.getuid()}"

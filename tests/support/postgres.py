@@ -1,6 +1,6 @@
-"""A private PostgreSQL cluster in a temporary folder, for tests that want a real database.
+"""A private PostgreSQL cluster in a temporary folder, for tests with a real database.
 
-It listens on a unix socket only, and runs as an unprivileged user when the tests run as root
+It listens on a unix socket only, and runs as an unprivileged user if the tests run as root
 (PostgreSQL refuses root). It never touches a server that it did not start itself.
 """
 
@@ -21,16 +21,16 @@ from tests.support.timeouts import TIMEOUT_S
 
 UNPRIVILEGED = "nobody"
 POLL_S = 0.02
-# Only the machine's death could lose data with these off, and then the test is over anyway.
-# synchronous_commit stays on: without it kill() would lose what was just committed.
+# With these off, only a crash of the machine could lose data, which would end the test anyway.
+# synchronous_commit stays on: without it, kill() would lose recent commits.
 SPEED_SETTINGS = ("fsync=off", "full_page_writes=off")
 
 
 class PostgresServer:
-    """One cluster: made by the first start(), gone after remove()."""
+    """One cluster: created by the first start(), deleted by remove()."""
 
     def __init__(self) -> None:
-        # Directly under the system's folder: pytest's own folders are closed to other users.
+        # Directly in the system's folder: other users cannot access pytest's own folders.
         self.folder = Path(tempfile.mkdtemp(prefix="framekiln-pg-"))
         self.folder.chmod(0o711)
         self._data = self.folder / "data"
@@ -48,7 +48,7 @@ class PostgresServer:
         return self._conninfo("postgres")
 
     def start(self) -> None:
-        """Start the server, making the cluster first when there is none; return when it answers."""
+        """Start the server, after creating the cluster if necessary; return when it responds."""
         if not self._data.exists():
             self._make_cluster()
         settings = (f"unix_socket_directories={self.folder}", "listen_addresses=", *SPEED_SETTINGS)
@@ -64,7 +64,7 @@ class PostgresServer:
         self._wait_until_ready()
 
     def stop(self) -> None:
-        """Shut the server down: connections are cut, data is written."""
+        """Shut the server down: connections are closed, data is written."""
         if self._process is None:
             return
         self._process.send_signal(signal.SIGINT)
@@ -72,7 +72,7 @@ class PostgresServer:
         self._process = None
 
     def kill(self) -> None:
-        """End the server as a crash would: kill -9 of the postmaster and of all its children."""
+        """Crash the server: SIGKILL to the postmaster and all its children."""
         assert self._process is not None, "the server is not running"
         children = _children(self._process.pid)
         self._process.kill()
@@ -80,7 +80,7 @@ class PostgresServer:
         self._process = None
         for pid in children:
             _kill(pid)
-        # The next start is refused while one of them still holds the shared memory.
+        # A start is refused while one of them still holds the shared memory.
         while any(_is_running(pid) for pid in children):
             time.sleep(POLL_S)
 
@@ -95,7 +95,7 @@ class PostgresServer:
         shutil.rmtree(self.folder)
 
     def create_database(self, name: str, *, template: str = "template1") -> str:
-        """Make a database and return how to connect to it."""
+        """Create a database and return its connection string."""
         with psycopg.connect(self.conninfo, autocommit=True) as connection:
             connection.execute(
                 psycopg.sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(
@@ -105,7 +105,7 @@ class PostgresServer:
         return self._conninfo(name)
 
     def drop_database(self, name: str) -> None:
-        """Delete a database, cutting the connections it has."""
+        """Delete a database, closing its connections."""
         with psycopg.connect(self.conninfo, autocommit=True) as connection:
             connection.execute(
                 psycopg.sql.SQL("DROP DATABASE {} WITH (FORCE)").format(
@@ -170,7 +170,7 @@ def _kill(pid: int) -> None:
 
 
 def _is_running(pid: int) -> bool:
-    """Whether the process still runs; a zombie nobody collected does not."""
+    """Whether the process is running; a zombie is not."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

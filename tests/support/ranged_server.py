@@ -1,4 +1,4 @@
-"""Somebody's server that sends files whole or in parts, and counts the bytes it sends."""
+"""An external server that sends files whole or in ranges, and counts the sent bytes."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,7 +7,7 @@ from tests.support.receiver import Answer, ReceivedRequest, Receiver
 
 
 class RangedServer(Receiver):
-    """Sends files by name. How it does is set by its attributes, at any time."""
+    """Sends files by name. Its attributes control how, at any time."""
 
     def __init__(self, files: Mapping[str, Path]) -> None:
         super().__init__()
@@ -17,9 +17,9 @@ class RangedServer(Receiver):
         self.tag: str | None = '"one"'
         self.modified: str | None = None
         self.changes_after: int | None = None
-        """After how many answers the content is another one."""
+        """The number of responses after which the content changes."""
         self.fails_after: int | None = None
-        """After how many answers there are no more."""
+        """The number of responses after which requests fail."""
         self.bytes_sent = 0
         self._answers = 0
         self.answer_by(self._find)

@@ -1,7 +1,7 @@
-"""A loopback HTTP server that writes down what it gets and answers as told.
+"""A loopback HTTP server that records requests and sends configured responses.
 
-Stands in for other people's servers: webhook receivers and pipeline endpoints. Runs in threads of
-its own, so it serves sync and async tests alike; from async tests call `wait_for` in a thread.
+It replaces external servers: webhook receivers and pipeline endpoints. It runs in its own threads,
+so it serves sync and async tests alike; in async tests call `wait_for` in a thread.
 """
 
 import socket
@@ -20,7 +20,7 @@ from tests.support.timeouts import TIMEOUT_S
 
 @dataclass(frozen=True)
 class ReceivedRequest:
-    """One request as it came; header names are lower-case."""
+    """One request as it arrived; header names are lower-case."""
 
     method: str
     path: str
@@ -30,7 +30,7 @@ class ReceivedRequest:
 
 @dataclass(frozen=True)
 class Answer:
-    """What to send back; `drop` closes the connection without a word."""
+    """The response; `drop` closes the connection without one."""
 
     status: int = 200
     body: bytes = b""
@@ -40,7 +40,7 @@ class Answer:
 
 
 NO_ANSWER: Final = Answer(delay_s=3600)
-"""Comes when the receiver is closed."""
+"""Sent when the receiver is closed."""
 
 Responder = Callable[[ReceivedRequest], Answer]
 
@@ -71,7 +71,7 @@ class Receiver:
         self._server.shutdown()
         self._thread.join()
         self._server.stop_reading()
-        # Waits for the threads of open requests; their delays end at once.
+        # Waits for the threads of open requests; their delays end immediately.
         self._server.server_close()
 
     @property
@@ -88,21 +88,21 @@ class Receiver:
             return list(self._requests)
 
     def answer(self, answer: Answer) -> None:
-        """Answer every request like this from now on."""
+        """Send this response to every request from now on."""
         self.answer_by(lambda _: answer)
 
     def answer_next(self, *answers: Answer) -> None:
-        """Answer the next requests with these, one each, before the standing answer."""
+        """Send these responses to the next requests, one each, before the standing one."""
         with self._changed:
             self._next_answers.extend(answers)
 
     def answer_by(self, respond: Responder) -> None:
-        """Let a function decide the answer to each request from now on."""
+        """Call a function for the response to each request from now on."""
         with self._changed:
             self._respond = respond
 
     def wait_for(self, count: int, *, timeout_s: float = TIMEOUT_S) -> list[ReceivedRequest]:
-        """Return once `count` requests have arrived; raise TimeoutError when they do not."""
+        """Return when `count` requests have arrived; raise TimeoutError if they do not."""
         until_s = time.monotonic() + timeout_s
         with self._changed:
             while len(self._requests) < count:
@@ -112,20 +112,20 @@ class Receiver:
             return list(self._requests)
 
     def take(self, request: ReceivedRequest) -> Answer:
-        """Record a request and return its answer once its delay is over; for the server's use."""
+        """Record a request and return its response after its delay; called by the server."""
         with self._changed:
             self._requests.append(request)
             self._changed.notify_all()
             answer = self._next_answers.popleft() if self._next_answers else None
             respond = self._respond
-        # Outside the lock: a responder may ask the receiver what came before.
+        # Outside the lock: a responder may query earlier requests.
         answer = answer or respond(request)
         self._closing.wait(answer.delay_s)
         return answer
 
 
 class _Server(ThreadingHTTPServer):
-    """Keeps hold of its threads, so that none outlives the test."""
+    """Keeps track of its threads, so that none outlives the test."""
 
     daemon_threads = False
 
@@ -136,31 +136,31 @@ class _Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Serve a connection in a thread of its own."""
+        """Serve a connection in its own thread."""
         with self._lock:
             self._open.add(request)
         super().process_request(request, client_address)
 
     def shutdown_request(self, request: Any) -> None:
-        """End a connection."""
+        """Close a connection."""
         with self._lock:
             self._open.discard(request)
         super().shutdown_request(request)
 
     def stop_reading(self) -> None:
-        """Wait no longer for clients that opened a connection and said nothing."""
+        """Stop waiting for clients that opened a connection and sent nothing."""
         with self._lock:
             for each in self._open:
-                # Not the method of a TLS socket: that would make its answer plain text.
+                # Not the method of a TLS socket: its response would become plain text.
                 with suppress(OSError):
                     socket.socket.shutdown(each, socket.SHUT_RD)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Stay quiet: clients that hang up are part of the tests."""
+        """Ignore errors: clients that disconnect are part of the tests."""
 
 
 class _Handler(BaseHTTPRequestHandler):
-    """Reads one request per connection (HTTP/1.0 closes after the answer)."""
+    """Reads one request per connection (HTTP/1.0 closes after the response)."""
 
     server: _Server
     timeout = TIMEOUT_S

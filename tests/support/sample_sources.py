@@ -1,4 +1,4 @@
-"""One small file of every kind of source, made when it is asked for."""
+"""One small file of every kind of source, made on first use."""
 
 import json
 from collections.abc import Callable
@@ -24,7 +24,7 @@ def still(path: Path, form: str, **options: Any) -> None:
 
 
 def moving(path: Path, form: str, **options: Any) -> None:
-    """Write red for 0.1 s, green for 0.2 s and blue for 0.3 s, without any loss."""
+    """Write red for 0.1 s, green for 0.2 s and blue for 0.3 s, lossless."""
     frames = [Image.new("RGB", (60, 40), colour) for colour in (RED, GREEN, BLUE)]
     options = {"duration": [100, 200, 300], "loop": 0, **options}
     frames[0].save(path, form, save_all=True, append_images=frames[1:], **options)
@@ -44,7 +44,7 @@ def lottie(path: Path, **changed: Any) -> None:
 
 
 def with_cover(path: Path) -> None:
-    """Write an MP3 that has a picture of its cover."""
+    """Write an MP3 with a cover image."""
     bare, cover = path.with_suffix(".bare.mp3"), path.with_suffix(".jpg")
     sound(bare, "libmp3lame")
     still(cover, "JPEG")

@@ -1,4 +1,4 @@
-"""The whole service as a user starts it: `framekiln serve` in a folder of its own."""
+"""The whole service as a user starts it: `framekiln serve` in its own folder."""
 
 import json
 import os
@@ -25,7 +25,7 @@ Found = TypeVar("Found")
 
 
 class Account:
-    """An organization on a running service, and a key of it."""
+    """An organization on a running service, and one of its keys."""
 
     def __init__(self, service: "Service", api_key: str) -> None:
         self.service = service
@@ -37,15 +37,15 @@ class Account:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return what programs need that use the service."""
+        """Return the environment variables for programs that use the service."""
         return {"FRAMEKILN_BASE_URL": self.url, "FRAMEKILN_API_KEY": self.api_key}
 
 
 class Service:
-    """A service and the processes below it; it can be stopped and started again."""
+    """A service and its child processes; it can be stopped and restarted."""
 
     def __init__(self, folder: Path, **environment: str) -> None:
-        # Ours also while the service is stopped and started again.
+        # Reserved also while the service is stopped and restarted.
         self._port = ReservedPort()
         self.folder = folder
         self.data = folder / "data"
@@ -78,7 +78,7 @@ class Service:
         self.wait_ready()
 
     def stop(self) -> None:
-        """Stop the service with SIGTERM, as `kill` does; does nothing when it is not running."""
+        """Stop the service with SIGTERM, as `kill` does; no effect if it is not running."""
         if self._process is None:
             return
         process, self._process = self._process, None
@@ -92,7 +92,7 @@ class Service:
 
     @contextmanager
     def open_account(self, name: str) -> Iterator[Account]:
-        """Make an organization of its own, so that nobody else's things are in its lists."""
+        """Create an organization, so that its lists contain nothing of other tests."""
         name = f"{name} {uuid4()}"
         self._command("orgs", "create", name, "--pipelines")
         account = Account(self, self._command("keys", "create", "--org", name)["api_key"])
@@ -102,13 +102,13 @@ class Service:
             account.http.close()
 
     def create_render(self, **body: Any) -> str:
-        """Ask for a render and return its id."""
+        """Create a render and return its id."""
         answer = self.http.post("/api/v1/renders", json=body)
         assert answer.status_code == 201, answer.text
         return str(answer.json()["id"])
 
     def render_info(self, render_id: str) -> dict[str, Any] | None:
-        """Return what the service says of a render; None while it does not answer."""
+        """Return a render as the service shows it; None while the service does not respond."""
         try:
             answer = self.http.get(f"/api/v1/renders/{render_id}")
         except httpx.TransportError:
@@ -116,7 +116,7 @@ class Service:
         return dict(answer.json()) if answer.status_code == 200 else None
 
     def wait_ended(self, render_id: str) -> dict[str, Any]:
-        """Poll until the render is complete or has failed, and return what is said of it."""
+        """Poll until the render is complete or has failed, and return it."""
 
         def ended() -> dict[str, Any] | None:
             info = self.render_info(render_id)
@@ -125,14 +125,14 @@ class Service:
         return self.wait_for(ended, f"render {render_id} has not ended")
 
     def download(self, render_id: str, path: Path) -> Path:
-        """Fetch the output of a finished render."""
+        """Download the output of a finished render."""
         answer = self.http.get(f"/api/v1/renders/{render_id}.mp4")
         assert answer.status_code == 200, answer.text
         path.write_bytes(answer.content)
         return path
 
     def wait_ready(self) -> None:
-        """Poll /readyz until it says 200."""
+        """Poll /readyz until its status is 200."""
 
         def is_ready() -> bool:
             assert self.process.poll() is None, f"serve ended:\n{self.log_tail()}"
@@ -143,7 +143,7 @@ class Service:
         self.wait_for(is_ready, "the service is not ready")
 
     def wait_for(self, ask: Callable[[], Found | None], message: str) -> Found:
-        """Ask again and again until the answer is true, and return it."""
+        """Poll until the result is true, and return it."""
         deadline = time.monotonic() + TIMEOUT_S
         while not (found := ask()):
             assert time.monotonic() < deadline, f"{message}; log:\n{self.log_tail()}"
@@ -151,7 +151,7 @@ class Service:
         return found
 
     def kill(self, *words: str) -> None:
-        """kill -9 of the process with these words; of the next one, if it is just restarted."""
+        """Send SIGKILL to the process with these words; wait for it if it is just restarting."""
 
         def kill() -> bool:
             with suppress(AssertionError, ProcessLookupError):
@@ -189,7 +189,7 @@ class Service:
         return found
 
     def log_tail(self) -> str:
-        """Return the end of what the service wrote."""
+        """Return the end of the service's log."""
         return self.log.read_text(errors="replace")[-4000:]
 
     def _command(self, *words: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The application as people see it who log in, under a clock of the test's."""
+"""The application for users who log in, with a clock of the test."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,13 +22,13 @@ from tests.support.postgres import PostgresServer
 PASSWORD = "correct horse"
 OWN = {"Origin": BASE_URL}
 OTHER = {"Origin": "https://evil.example"}
-# The parameters make it quick; one test logs in with the real ones.
+# These parameters are fast; one test logs in with the real ones.
 FAST_HASHER = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
 
 
 @dataclass(frozen=True)
 class SessionHarness:
-    """The application under a clock of the test's."""
+    """The application with a clock of the test."""
 
     kiln: AppHarness
     services: Services
@@ -36,18 +36,18 @@ class SessionHarness:
     organization: Organization
 
     def browser(self, **headers: str) -> httpx.AsyncClient:
-        """A client with a cookie jar of its own, and no key."""
+        """A client with its own cookie jar, and without a key."""
         transport = httpx.ASGITransport(self.kiln.asgi)
         return httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers)
 
     async def user(self) -> str:
-        """Return the address of a new user."""
+        """Return the e-mail address of a new user."""
         email = f"{uuid4()}@example.org"
         await self.services.users.create(email, self.organization.id, password=PASSWORD)
         return email
 
     async def logged_in(self, email: str | None = None) -> httpx.AsyncClient:
-        """Return a browser in which somebody is logged in."""
+        """Return a browser with a logged-in user."""
         browser = self.browser()
         body = {"email": email or await self.user(), "password": PASSWORD}
         assert (await browser.post("/login", json=body)).status_code == 200
@@ -58,7 +58,7 @@ class SessionHarness:
 async def open_session_harness(
     postgres: PostgresServer, folder: Path, *, template: str
 ) -> AsyncIterator[SessionHarness]:
-    """Run the application, with one organization and an origin that it trusts."""
+    """Run the application, with one organization and a trusted origin."""
     clock = SettableClock()
     allowed = {"https://app.example"}
     async with open_app(postgres, folder, template=template, allowed_origins=allowed) as opened:
@@ -70,7 +70,7 @@ async def open_session_harness(
 
 
 def with_clock(services: Services, clock: SettableClock) -> Services:
-    """Return the services at the clock's time, with passwords that are quick to check."""
+    """Return the services with the clock, and with fast password checks."""
     database, passwords = services.database, Passwords(FAST_HASHER)
     return replace(
         services,

@@ -1,4 +1,4 @@
-"""Listens to media files: where beeps start, how loud it is, how far sound is from picture."""
+"""Measures audio of media files: where beeps start, loudness, and audio/video offset."""
 
 from dataclasses import dataclass
 from fractions import Fraction
@@ -14,11 +14,11 @@ from tests.support.looks import colour_at, iter_frames
 
 Samples = NDArray[np.float32]
 
-# Whole periods of the tone; half of it is how far an onset is smeared before it is found again.
+# Whole periods of the tone; half of it is how far an onset is blurred before it is located.
 WINDOW_S = 0.004
 FLOOR_LEVEL = 0.02
 GAP_S = 0.02
-# Containers that count milliseconds misplace packets by up to one.
+# Containers with millisecond times misplace packets by up to one.
 PLACEMENT_SLACK_S = 0.002
 FLASH_LEVEL = 180
 
@@ -61,7 +61,7 @@ def decode_audio(path: Path) -> DecodedAudio:
 
 
 def find_beeps(samples: Samples, rate_hz: int) -> list[float]:
-    """Return when each 1 kHz beep starts, in seconds from the first sample."""
+    """Return the start of each 1 kHz beep, in seconds from the first sample."""
     window = max(1, round(WINDOW_S * rate_hz))
     envelope = _tone_level(samples, rate_hz, window)
     if len(envelope) == 0:
@@ -72,7 +72,7 @@ def find_beeps(samples: Samples, rate_hz: int) -> list[float]:
     for start, end in _active_ranges(envelope > threshold, round(GAP_S * rate_hz)):
         peak = start + int(envelope[start:end].argmax())
         level = float(np.median(envelope[start:end]))
-        # A tone holds nearly all power there is; clicks, speech and noise do not.
+        # A tone has nearly all of the power; clicks, speech and noise do not.
         if level**2 / 2 < 0.5 * float(power[peak]) or end - start < 2 * window:
             continue
         # The centred window is half filled exactly where the beep starts.
@@ -82,13 +82,13 @@ def find_beeps(samples: Samples, rate_hz: int) -> list[float]:
 
 
 def beep_times(path: Path) -> list[float]:
-    """Return when each beep of a file starts, in seconds on its presentation timeline."""
+    """Return the start of each beep of a file, in seconds on its presentation timeline."""
     sound = decode_audio(path)
     return [float(sound.start_s) + at_s for at_s in find_beeps(sound.mono, sound.rate_hz)]
 
 
 def flash_times(path: Path) -> list[float]:
-    """Return when each run of white frames starts, looking outside the frame code."""
+    """Return the start of each run of white frames, measured outside of the frame code."""
     times = []
     was_white = False
     for frame in iter_frames(path):
@@ -108,9 +108,9 @@ def rms(samples: Samples) -> float:
 
 
 def av_offset_ms(path: Path) -> float:
-    """Return how much later than its flash a beep starts, the median over a clip.
+    """Return the delay of beeps relative to their flashes, the median over a clip.
 
-    They come once a second, so what is half a second away belongs to another pair.
+    They come once a second, so a beep half a second away belongs to another flash.
     """
     flashes, beeps = flash_times(path), beep_times(path)
     offsets = [b - f for f in flashes for b in beeps if abs(b - f) < 0.5]
@@ -129,7 +129,7 @@ def _tone_level(samples: Samples, rate_hz: int, window: int) -> NDArray[np.float
 
 
 def _running_mean(values: NDArray[np.float64], window: int) -> NDArray[np.float64]:
-    """Return means over a centred window; outside the signal is silence."""
+    """Return means over a centred window; outside of the signal is silence."""
     before = window // 2
     padded = np.pad(values, (before + 1, window - before - 1))
     sums = np.cumsum(padded)
@@ -137,7 +137,7 @@ def _running_mean(values: NDArray[np.float64], window: int) -> NDArray[np.float6
 
 
 def _active_ranges(active: NDArray[np.bool_], gap: int) -> list[tuple[int, int]]:
-    """Return start and end of each stretch of True, bridging pauses shorter than `gap`."""
+    """Return start and end of each run of True, bridging gaps shorter than `gap`."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], active, [False]]).astype(np.int8)))
     stretches: list[tuple[int, int]] = []
     for start, end in edges.reshape(-1, 2).tolist():

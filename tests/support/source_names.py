@@ -1,6 +1,6 @@
-"""Names that documents may use: what the source defines, uses or is called.
+"""Names that documents may use: those in the source, and those of modules.
 
-Comments and docstrings do not count, so a name that survives only in prose is not found.
+Comments and docstrings do not count, so a name that exists only in prose is not found.
 """
 
 import ast
@@ -34,7 +34,7 @@ MEMBER = re.compile(r"([A-Z]\w+)\.([a-z_]\w*)")
 
 
 def unknown_names(page: Path) -> set[str]:
-    """Everything in the page's code spans that looks like a name of ours and is none."""
+    """All code spans of the page that look like a name of ours but are not."""
     spans = CODE_SPAN.findall(FENCED.sub("", page.read_text("utf-8")))
     return {name for span in spans for name in _unknown_in(span)}
 
@@ -54,7 +54,7 @@ def _unknown_in(span: str) -> Iterator[str]:
 
 
 def _path_exists(path: str) -> bool:
-    """A file or folder, with or without its suffix."""
+    """Whether a file or folder exists, with or without its suffix."""
     for start in STARTS:
         place = ROOT / start / path
         if place.exists() or any(place.parent.glob(f"{place.name}.*")):
@@ -105,7 +105,7 @@ def identifiers() -> frozenset[str]:
 
 
 def _members(name: str) -> set[str]:
-    """What a class and its bases define, fields included."""
+    """The members of a class and its bases, including fields."""
     found: set[str] = set()
     for kind in _python_nodes()[1].get(name, []):
         for node in ast.walk(kind):

@@ -1,4 +1,4 @@
-"""Real speech with its text and word times, and how far a transcript is from it."""
+"""Real speech with its text and word times, and the error of a transcript."""
 
 import re
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ CLIPS = (
     "austen_0930",
 )
 
-# Two ways to write one thing are no error; hesitations are written by few.
+# Different spellings of one thing are not errors; hesitations are rarely transcribed.
 _SAME = {
     "yknow": "you know",
     "alright": "all right",
@@ -35,7 +35,7 @@ _HESITATIONS = {"um", "uh", "hmm", "er"}
 
 @dataclass(frozen=True)
 class TimedWord:
-    """A normalized word and when it begins."""
+    """A normalized word and its start time."""
 
     text: str
     start_ms: int
@@ -43,7 +43,7 @@ class TimedWord:
 
 @dataclass(frozen=True)
 class SpeechClip:
-    """A recording, what is said in it, and when."""
+    """A recording, its text, and the times of its words."""
 
     name: str
     samples: Samples
@@ -57,7 +57,7 @@ class SpeechClip:
 
 @dataclass(frozen=True)
 class TranscriptScore:
-    """How a transcript compares; `late_ms` has one number for each word that both have."""
+    """The score of a transcript; `late_ms` has one number for each word that both have."""
 
     word_count: int
     errors: int
@@ -78,7 +78,7 @@ def read_clip(name: str) -> SpeechClip:
 
 
 def normal_words(text: str) -> list[str]:
-    """Split a text into words that can be compared."""
+    """Split a text into comparable words."""
     words = re.findall(r"[^\W_]+(?:'[^\W_]+)*", text.lower().replace("\u2019", "'"))
     same = " ".join(_SAME.get(word, word) for word in words).split()
     return [word for word in same if word not in _HESITATIONS]
@@ -99,12 +99,12 @@ def score(clip: SpeechClip, transcript: Transcript) -> TranscriptScore:
 
 
 def word_errors(said: Sequence[str], heard: Sequence[str]) -> int:
-    """Count the words to replace, add or leave out until both are the same."""
+    """Count the words to replace, add or remove until both are equal."""
     return int(_distances(said, heard)[-1, -1])
 
 
 def matches(said: Sequence[str], heard: Sequence[str]) -> list[tuple[int, int]]:
-    """Pair the places of equal words along the cheapest way from one text to the other."""
+    """Pair the positions of equal words along the shortest edit path between the texts."""
     table = _distances(said, heard)
     left, right = len(said), len(heard)
     pairs = []

@@ -1,7 +1,7 @@
-"""Stock media for compositions: footage, music, a voice and photographs, all made by arithmetic.
+"""Stock media for compositions: footage, music, a voice and photographs, all computed.
 
-Footage carries frame codes, flashes and beeps (see `clips`), so every picture says which source
-frame it shows.
+Footage has frame codes, flashes and beeps (see `clips`), so every frame shows its source frame
+number.
 """
 
 import wave
@@ -42,7 +42,7 @@ PHOTO_PX = (320, 200)
 
 
 def stock_makers() -> dict[str, Maker]:
-    """Return what writes each file, by name."""
+    """Return the functions that write each file, by name."""
     seconds = partial(Clip, width=320, height=180, duration_s=Fraction(4))
     square = partial(Clip, width=240, height=240, fps=Fraction(25), duration_s=Fraction(4))
     tall = Clip(width=180, height=320, fps=Fraction(60), duration_s=Fraction(3))
@@ -64,14 +64,14 @@ def stock_makers() -> dict[str, Maker]:
 
 
 def _music() -> Wave:
-    """Eight seconds of chords, always equally loud: the RMS is that of a sine at MUSIC_LEVEL."""
+    """Eight seconds of chords at constant loudness: the RMS is that of a sine at MUSIC_LEVEL."""
     time_s = np.arange(RATE_HZ) / RATE_HZ
     chords = [sum(np.sin(2 * np.pi * hz * time_s) for hz in chord) for chord in CHORDS_HZ * 2]
     return MUSIC_LEVEL / np.sqrt(3) * np.concatenate(chords)
 
 
 def _voice() -> Wave:
-    """Five seconds with two stretches of syllables, and silence around them."""
+    """Five seconds with two groups of syllables, and silence around them."""
     time_s = np.arange(5 * RATE_HZ) / RATE_HZ
     harmonics = sum(np.sin(2 * np.pi * 160 * k * time_s) / k for k in range(1, 70))
     syllables = np.sin(np.pi * SYLLABLES_HZ * time_s) ** 2

@@ -1,4 +1,4 @@
-"""Streamed uploads as a sender makes them, piece by piece."""
+"""Streamed uploads as a client sends them, piece by piece."""
 
 import base64
 import hashlib

@@ -1,8 +1,8 @@
-"""How long tests wait. No test may depend on the speed of the machine.
+"""Timeouts of tests. No test may depend on the speed of the machine.
 
-A machine whose cores are taken by others needs ten times as long as a quiet one. So a limit that
-only ends a hanging test is minutes long. A test of a deadline asks for what can never be done, and
-gives it one limit after the other.
+A busy machine needs ten times as long as an idle one. A limit that only ends a hanging test is
+therefore minutes long. A test of a deadline uses an operation that never finishes, and tries it
+with increasing limits.
 """
 
 from collections.abc import Iterator
@@ -14,12 +14,12 @@ from framekiln.engine.film_order import FilmLimits
 TIMEOUT_S: Final = 300.0
 """Longer than anything takes; only a failing test waits this long."""
 FILM_LIMITS: Final = FilmLimits(settle_s=TIMEOUT_S, frame_s=TIMEOUT_S, whole_s=2 * TIMEOUT_S)
-"""For films that are not about limits."""
+"""For films in tests that are not about limits."""
 _LIMITS_S: Final = (2.0, 20.0, 200.0)
 
 
 class Attempt:
-    """One attempt with a limit; as a context manager it gives the limit's seconds."""
+    """One attempt with a limit; as a context manager it returns the limit in seconds."""
 
     def __init__(self, limit_s: float, too_early: tuple[type[Exception], ...]) -> None:
         self.has_passed = False
@@ -40,13 +40,13 @@ class Attempt:
 
 
 def increasing_limits(*too_early: type[Exception]) -> Iterator[Attempt]:
-    """Yield attempts with ever longer limits, until one does not raise what is `too_early`.
+    """Yield attempts with increasing limits, until one does not raise a `too_early` error.
 
-        for attempt in ever_longer(PageNeverSettled):
+        for attempt in increasing_limits(PageNeverSettled):
             with attempt as limit_s, pytest.raises(PageBlocked):
                 ...
 
-    A slow machine may use up a short limit before it comes to what the test is about. With the
+    On a slow machine, a short limit may expire before the tested operation starts. With the
     longest limit every error counts.
     """
     *shorter, longest = _LIMITS_S

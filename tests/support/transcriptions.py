@@ -1,4 +1,4 @@
-"""Files with speech in them, and a worker that listens to them."""
+"""Files with speech, and a worker that transcribes them."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -23,7 +23,7 @@ RATE_HZ = 16_000
 
 @asynccontextmanager
 async def running_transcription_worker(services: Services) -> AsyncIterator[None]:
-    """Let a worker process files and transcribe them, and stop it afterwards."""
+    """Run a worker that processes and transcribes files, and stop it afterwards."""
     task = asyncio.create_task(run_worker(services, queues=["files", "speech"], concurrency=1))
     try:
         yield
@@ -35,7 +35,7 @@ async def running_transcription_worker(services: Services) -> AsyncIterator[None
 
 
 async def ready_file(app: AppHarness, data: bytes) -> dict[str, Any]:
-    """Upload a video or sound and return it when it can be used."""
+    """Upload a video or audio file and return it when it is ready."""
     uploaded = await upload_file(app, data)
     found = await wait_processed(app, uploaded["id"])
     assert found["status"] == "ready", found
@@ -43,7 +43,7 @@ async def ready_file(app: AppHarness, data: bytes) -> dict[str, Any]:
 
 
 async def transcribe(app: AppHarness, file_id: str, **body: Any) -> dict[str, Any]:
-    """Have a file transcribed, and return what is known when that has ended."""
+    """Transcribe a file, and return the transcription when it has ended."""
     answer = await app.client.post(f"/api/v1/files/{file_id}/transcribe", json=body)
     assert answer.status_code in (200, 201), answer.text
     return await wait_ended(app, answer.json()["id"])
@@ -58,7 +58,7 @@ async def wait_ended(app: AppHarness, transcription_id: str) -> dict[str, Any]:
 
 
 def write_sound(path: Path, samples: Samples, *, start_ms: int = 0, codec: str = "aac") -> Path:
-    """Write 16 kHz mono samples as a file in which the sound begins at `start_ms`."""
+    """Write 16 kHz mono samples as a file whose audio begins at `start_ms`."""
     with av.open(path, "w") as container:
         stream = container.add_stream(codec, rate=RATE_HZ, layout="mono")
         assert isinstance(stream, AudioStream)

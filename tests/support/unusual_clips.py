@@ -1,7 +1,7 @@
-"""Clips that `clips` does not make: other codings, several tracks, late starts, open groups.
+"""Clips that `clips` does not make: other codecs, several tracks, late starts, open GOPs.
 
-Pictures are frame codes, as in `clips`. Most are put together from tracks that were made apart, by
-copying packets.
+Frames are frame codes, as in `clips`. Most clips are assembled from separate tracks, by copying
+packets.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ OPEN_GROUPS = "keyint=12:min-keyint=12:scenecut=0:open-gop=1:bframes=2:b-adapt=0
 
 @dataclass(frozen=True)
 class ClipCoding:
-    """An encoder and what it is told."""
+    """An encoder and its settings."""
 
     encoder: str
     pix_fmt: str = "yuv420p"
@@ -49,7 +49,7 @@ def make_pictures(
     size_px: tuple[int, int] = (160, 120),
     rotation_degrees: int = 0,
 ) -> Path:
-    """Write frame codes 0 to `count` in a coding; the container follows from the name."""
+    """Write frame codes 0 to `count` with an encoder; the file extension selects the container."""
     width, height = size_px
     with av.open(path, "w") as container:
         stream = container.add_stream(coding.encoder, rate=fps, options=dict(coding.options))
@@ -84,7 +84,7 @@ class ClipPart:
 
 
 def mux_parts(path: Path, parts: Sequence[ClipPart]) -> Path:
-    """Write a file with these tracks in this order, their packets untouched."""
+    """Write a file with these tracks in this order; packets are copied unchanged."""
     with av.open(path, "w") as written:
         streams = []
         sources = [av.open(part.path) for part in parts]

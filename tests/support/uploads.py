@@ -1,4 +1,4 @@
-"""Uploads as existing clients send them, and a media worker beside the application."""
+"""Uploads as existing clients send them, and a media worker for the application."""
 
 import asyncio
 import hashlib
@@ -23,7 +23,7 @@ def md5_of(data: bytes) -> str:
 
 
 def dashed(md5: str) -> str:
-    """The sum as clients write it: like a UUID."""
+    """The MD5 as clients write it: like a UUID."""
     return "-".join((md5[:8], md5[8:12], md5[12:16], md5[16:20], md5[20:]))
 
 
@@ -50,7 +50,7 @@ async def send_chunk(
 async def upload(
     app: AppHarness, path: str, data: bytes, *, chunk_bytes: int = CHUNK_BYTES
 ) -> list[httpx.Response]:
-    """Send everything from byte 0, chunk after chunk, whatever is there."""
+    """Send everything from byte 0 in chunks, whatever the service already has."""
     return [
         await send_chunk(app, path, data[at : at + chunk_bytes], start=at, total=len(data))
         for at in range(0, len(data), chunk_bytes)
@@ -58,7 +58,7 @@ async def upload(
 
 
 async def upload_file(app: AppHarness, data: bytes, **body: Any) -> dict[str, Any]:
-    """Register and upload a file; return what is known of it then."""
+    """Register and upload a file; return its state afterwards."""
     record = await create(app, byte_size=len(data), **body)
     answers = await upload(app, f"{FILES}/{record['id']}/upload", data)
     assert answers[-1].status_code == 201, answers[-1].text
@@ -73,7 +73,7 @@ async def detail(app: AppHarness, file_id: str) -> dict[str, Any]:
 
 
 async def wait_processed(app: AppHarness, file_id: str) -> dict[str, Any]:
-    """Return what is known of a video when its processing has ended."""
+    """Return a video when its processing has ended."""
     await app.get_in_parts(f"{FILES}/{file_id}/progress")
     found = await detail(app, file_id)
     assert found["status"] in ("ready", "failed")
@@ -81,7 +81,7 @@ async def wait_processed(app: AppHarness, file_id: str) -> dict[str, Any]:
 
 
 def blob_names(app: AppHarness, file_id: str) -> set[str]:
-    """Return what is stored for a file, below its folder; a worker may be changing it."""
+    """Return the names of a file's blobs, below its folder; a worker may be changing them."""
     marker = f"/files/{file_id}"
     found = set()
     for folder, _, names in os.walk(app.services.settings.data / "blobs"):
@@ -91,7 +91,7 @@ def blob_names(app: AppHarness, file_id: str) -> set[str]:
 
 
 async def wait_until_stored(app: AppHarness, file_id: str, *names: str) -> None:
-    """Wait until this is all that is stored: workers clear away after they have told the end."""
+    """Wait until exactly these blobs are stored: workers clean up after they report the end."""
 
     async def is_so() -> bool:
         return blob_names(app, file_id) == set(names)
@@ -101,7 +101,7 @@ async def wait_until_stored(app: AppHarness, file_id: str, *names: str) -> None:
 
 @asynccontextmanager
 async def running_file_worker(services: Services) -> AsyncIterator[None]:
-    """Let a worker process files, and stop it afterwards; it needs no browser."""
+    """Run a worker that processes files, and stop it afterwards; it needs no browser."""
     task = asyncio.create_task(run_worker(services, queues=["files"], concurrency=1))
     try:
         yield

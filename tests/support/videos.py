@@ -1,4 +1,4 @@
-"""Layer configs as users of v2 write them, other people's media, and hands that end videos."""
+"""Layer configs as users of v2 write them, external media, and functions that end videos."""
 
 from fractions import Fraction
 from pathlib import Path
@@ -15,7 +15,7 @@ CLIP = "https://media.example/clip.mp4"
 
 
 def spec_config(**changes: Any) -> dict[str, Any]:
-    """A config with every field that the specification names."""
+    """A config with every field in the specification."""
     return {
         "backgroundColor": "#000000FF",
         "dimensions": {"width": 1280, "height": 720},
@@ -60,7 +60,7 @@ def plain_config(**changes: Any) -> dict[str, Any]:
 
 
 def template_body(**changes: Any) -> dict[str, Any]:
-    """A template as the specification describes it."""
+    """A template as in the specification."""
     return {
         "name": "Greeting",
         "config": {
@@ -89,7 +89,7 @@ class MediaServer(Receiver):
 
 
 async def video_of(app: AppHarness, video_id: str) -> Video:
-    """The domain's own value; the test's organization is that of its key."""
+    """The stored video; the test's organization is that of its key."""
     caller = await app.services.identity.authenticate(app.key)
     return await app.services.v2.videos.get(caller.organization.id, video_id)
 
@@ -102,12 +102,12 @@ async def create_video(app: AppHarness, config: dict[str, Any], **beside: Any) -
 
 
 async def start_render(app: AppHarness, render: Render) -> None:
-    """Let a worker that is none begin."""
+    """Start a render without a real worker."""
     await app.services.render_worker.start(render.id, job_id=1, attempt=1)
 
 
 async def complete_video(app: AppHarness, video_id: str, film: bytes, **facts: Any) -> None:
-    """End a video well, with a film of two seconds that was made elsewhere."""
+    """Complete a video, with a film of two seconds that was made elsewhere."""
     render = (await video_of(app, video_id)).render
     key = f"org/{render.organization_id}/renders/{render.id}/output-1.mp4"
     await app.services.blobs.put(key, film)

@@ -1,4 +1,4 @@
-"""Webhooks over a real database and queue, with a clock that a test moves and workers it starts."""
+"""Webhooks with a real database and queue, a clock that tests advance, and workers."""
 
 import asyncio
 import json
@@ -51,7 +51,7 @@ class WebhookHarness:
     async def open(
         cls, database: Database, queue: JobQueue, fetcher: GuardedFetcher = LOOPBACK
     ) -> "WebhookHarness":
-        """Set one up; its clock starts at the present, because verifiers look at theirs."""
+        """Open a harness; its clock starts at the present, because verifiers use theirs."""
         clock = SettableClock(SystemClock().now())
         organization_id, api_key_id = await _new_key(database, clock)
         return cls(database, queue, clock, fetcher, organization_id, api_key_id)
@@ -86,7 +86,7 @@ class WebhookHarness:
     async def subscribe(
         self, url: str, *events: str, is_proven: bool = True, for_all: bool = False
     ) -> Subscription:
-        """Subscribe; a proven one is as if its trial had gone well. Those come before workers."""
+        """Subscribe; a proven subscription skips its trial. Call this before workers start."""
         subscription = await self.service.create(
             NewSubscription(
                 self.organization_id,
@@ -104,7 +104,7 @@ class WebhookHarness:
     async def record_event(
         self, topic: str = "render.created", resource: UUID | None = None, **data: Any
     ) -> UUID:
-        """Record an event in a transaction of its own; return its resource."""
+        """Record an event in its own transaction; return its resource."""
         resource = resource or uuid4()
         event = Event(self.organization_id, self.api_key_id, topic, resource, data)
         async with self.database.transaction() as connection:
@@ -125,14 +125,14 @@ class WebhookHarness:
         return found[::-1]
 
     async def statuses(self, subscription: Subscription) -> list[str]:
-        """Return where each delivery stands, oldest first."""
+        """Return the status of each delivery, oldest first."""
         return [str(each.status) for each in await self.deliveries(subscription)]
 
     @asynccontextmanager
     async def running_workers(
         self, *, concurrency: int = 8, within_s: float = TIMEOUT_S
     ) -> AsyncIterator[None]:
-        """Let workers send during the block."""
+        """Run workers during the block."""
         handler = SendWebhook(self.worker, self.fetcher, clock=self.clock, within_s=within_s)
         task = asyncio.create_task(
             self.queue.run_worker(
@@ -152,7 +152,7 @@ class WebhookHarness:
                 await task
 
     async def wait_for_statuses(self, subscription: Subscription, *statuses: str) -> None:
-        """Wait until the log reads like this, oldest first."""
+        """Wait until the log has these statuses, oldest first."""
         found: list[str] = []
         try:
             async with asyncio.timeout(TIMEOUT_S):
@@ -162,19 +162,19 @@ class WebhookHarness:
             raise AssertionError(f"still {found}, not {list(statuses)}") from None
 
     async def wait_until_idle(self, *, jobs_left: int = 0) -> None:
-        """Wait until workers have nothing more to do, but for those that hang."""
+        """Wait until workers have nothing left to do, except for jobs that hang."""
         async with asyncio.timeout(TIMEOUT_S):
             while len(await self.queue.list_jobs()) > jobs_left:  # noqa: ASYNC110
                 await asyncio.sleep(0.02)
 
     async def take(self, subscription: Subscription, *, job_id: int = 1) -> TakenDelivery:
-        """Take what is next, as a worker does."""
+        """Take the next delivery, as a worker does."""
         found = await self.worker.take(subscription.id, job_id=job_id)
         assert found is not None
         return found
 
     async def finish(self, taken: TakenDelivery, *, status: int) -> None:
-        """Say how sending it went."""
+        """Record the result of a delivery."""
         attempt = DeliveryAttempt(
             number=taken.fence,
             url=taken.subscription.url,
@@ -188,12 +188,12 @@ class WebhookHarness:
 
 
 async def wait_for_requests(receiver: Receiver, count: int) -> list[ReceivedRequest]:
-    """Return what arrived once that much has."""
+    """Return the requests when this many have arrived."""
     return await asyncio.to_thread(receiver.wait_for, count, timeout_s=TIMEOUT_S)
 
 
 def data_of(request: ReceivedRequest) -> dict[str, Any]:
-    """Return what was told."""
+    """Return the data of an event."""
     found: dict[str, Any] = json.loads(request.body)["data"]
     return found
 
