@@ -1,8 +1,8 @@
-/* Colour conversion and blending of 8-bit pictures: the same bytes on every processor.
+/* Colour conversion and blending of 8-bit images: the same bytes on every processor.
  *
- * `plain.py` says the same in numpy; a test compares both for every colour. The compiler makes
- * vector instructions of these loops, so they are kept simple: no table, no branch inside.
- * Nothing is allocated and nothing of libc is used.
+ * `numpy_kernel.py` does the same in numpy; a test compares both for every colour. The compiler
+ * vectorizes these loops, so they are kept simple: no tables, no branches inside. Nothing is
+ * allocated, and libc is not used.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 #define EXPORT __attribute__((visibility("default")))
 #define INLINE static inline __attribute__((always_inline))
 
-/* Columns at a time: what is worked out for them stays in the nearest cache. Even. */
+/* Columns at a time, an even number: intermediate values stay in the L1 cache. */
 #define BLOCK 512
 
 typedef struct {
@@ -33,7 +33,7 @@ INLINE uint8_t clamp(int32_t value)
 
 /* Luma of an opaque pixel is 16 + 73 n / 425000 with n = 1063 R + 3576 G + 361 B: exact.
  * Chroma is 16 + 28 m / (255 k), where m is a sum over four pixels that is never below zero, and k
- * is 4639 for blue, 3937 for red. Division is a multiplication with the reciprocal, rounded up so
+ * is 4639 for blue, 3937 for red. Division is a multiplication by the reciprocal, rounded up so
  * that a tie goes up; its error is far smaller than the distance of any other quotient from a tie.
  * With alpha the offset of 16 becomes a part of the numerator. */
 INLINE uint8_t quotient(uint32_t numerator, uint32_t reciprocal, int shift)
@@ -49,7 +49,7 @@ INLINE uint8_t quotient(uint32_t numerator, uint32_t reciprocal, int shift)
 #define BLUE 3807108215u        /* ceil(2^52 / (255 * 4639)) */
 #define RED 2242973713u         /* ceil(2^51 / (255 * 3937)) */
 
-/* NEON multiplies 16 bits to 32 faster than 32 to 32; AVX2 does not care. */
+/* NEON multiplies 16 bits to 32 faster than 32 to 32; on AVX2 it makes no difference. */
 #if defined(__aarch64__)
 typedef uint16_t number;
 #else
@@ -173,7 +173,7 @@ EXPORT EACH_PROCESSOR void framekiln_rgba_to_yuv420(plane pixels, int width, int
     pixels_to_yuv420(pixels, width, height, 0, 16, y, u, v, none);
 }
 
-/* Colours are multiplied by alpha; so are the planes, their offsets included. */
+/* Colours are premultiplied by alpha; so are the planes, including their offsets. */
 EXPORT EACH_PROCESSOR void framekiln_premultiplied_rgba_to_yuv420(plane pixels, int width,
                                                                   int height, plane y, plane u,
                                                                   plane v, plane half_alpha)
@@ -181,13 +181,13 @@ EXPORT EACH_PROCESSOR void framekiln_premultiplied_rgba_to_yuv420(plane pixels, 
     pixels_to_yuv420(pixels, width, height, 0, 16, y, u, v, half_alpha);
 }
 
-/* ---- Planes to red, green and blue, or to planes of another meaning --------------------------- */
+/* ---- Planes to red, green and blue, or to planes of another colour space ---------------------- */
 
-/* Weights with `FRACTION` bits behind the point; `colours.py` works them out. */
+/* Weights with `FRACTION` fractional bits; `colours.py` computes them. */
 #define FRACTION 21
 
 typedef struct {
-    int32_t luma, offset_red, offset_green, offset_blue; /* offsets have half a level in them */
+    int32_t luma, offset_red, offset_green, offset_blue; /* offsets include half a level */
     int32_t red_red, green_blue, green_red, blue_blue;
 } rgb_weights;
 
@@ -197,7 +197,7 @@ typedef struct {
     int32_t red_blue, red_red, red_offset;
 } plane_weights;
 
-/* Each chroma sample counts for all pixels of its square. */
+/* Each chroma sample applies to all pixels of its square. */
 INLINE void rgb_terms(const uint8_t *restrict u, const uint8_t *restrict v, int columns, int halved,
                       const rgb_weights *w, int32_t *restrict red, int32_t *restrict green,
                       int32_t *restrict blue)
@@ -218,7 +218,7 @@ INLINE void rgb_terms(const uint8_t *restrict u, const uint8_t *restrict v, int 
     }
 }
 
-/* Cut off in 16 bits, four of them behind the point: twice as many at a time as in 32. */
+/* Clamp in 16 bits, four of them fractional: twice as many at a time as in 32. */
 INLINE uint16_t level(int32_t value)
 {
     int16_t fine = (int16_t)(value >> (FRACTION - 4));
@@ -299,7 +299,7 @@ EXPORT EACH_PROCESSOR void framekiln_yuv420_to_yuv420(plane y, plane u, plane v,
     }
 }
 
-/* ---- Blending: planes of bytes, where alpha of 255 covers all ---------------------------------- */
+/* ---- Blending: planes of bytes, where alpha 255 is opaque -------------------------------------- */
 
 /* a b / 255, rounded to nearest: exact for all bytes, and there are no ties. */
 INLINE uint8_t share(uint8_t a, uint8_t b)
@@ -320,7 +320,7 @@ EXPORT EACH_PROCESSOR void framekiln_cover(plane values, plane alpha, int width,
     }
 }
 
-/* What is there shines through as far as alpha lets it; `values` are multiplied by alpha. */
+/* Blend `values`, which are premultiplied by alpha, over the existing plane. */
 EXPORT EACH_PROCESSOR void framekiln_over(plane values, plane alpha, int width, int height,
                                           plane below)
 {
@@ -335,7 +335,7 @@ EXPORT EACH_PROCESSOR void framekiln_over(plane values, plane alpha, int width, 
     }
 }
 
-/* Weights have 16 bits behind the point. Shares of a whole need no clamp and less room. */
+/* Weights have 16 fractional bits. Weights that sum to at most 1 need no clamp and fewer bits. */
 EXPORT EACH_PROCESSOR void framekiln_weighted(plane one, int one_weight, plane other,
                                               int other_weight, int width, int height, plane out)
 {
@@ -354,7 +354,7 @@ EXPORT EACH_PROCESSOR void framekiln_weighted(plane one, int one_weight, plane o
     }
 }
 
-/* The opposite of cover. Single precision is exact here: ties are, and all else is far from one. */
+/* The inverse of cover. Single precision suffices: ties are exact, all else is far from one. */
 EXPORT EACH_PROCESSOR void framekiln_uncover(plane values, plane alpha, int width, int height,
                                              int nothing, plane out)
 {
