@@ -122,7 +122,7 @@ def decode_chunks(
 ) -> Iterator[AudioChunk]:
     """Yield all audio from the container's position; after the first frame, only from `leap_s` on.
 
-    Audio after the leap is identical, sample by sample, to decoding without it.
+    Audio from there on is identical, sample by sample, to decoding everything.
     """
     run: _Run | None = None
     left_at: _Run | None = None

@@ -115,7 +115,7 @@ def split_task(args: dict[str, Any], report: Callable[[dict[str, Any]], None]) -
 
 
 def _duration_ms(stated_ms: Fraction, tallies: Iterable[PacketTally]) -> Fraction:
-    """Return the stated duration, unless the packets are shorter."""
+    """Return the stated duration, unless the packets are much shorter."""
     measured_ms = max(tally.end_s for tally in tallies) * 1000
     return measured_ms if stated_ms - measured_ms > _PADDING_MS else stated_ms
 

@@ -36,7 +36,7 @@ _USUAL_FPS: Final = Fraction(30)
 _FASTEST_FPS: Final = 240
 # Two cores keep up with larger frames only at a faster preset; quality stays, size grows.
 _LARGEST_SLOW_PIXELS: Final = 1280 * 720
-# From this scale on, each pixel averages so many that a plain mean is as good as any filter.
+# From this reduction on, each pixel covers so many that a plain mean is as good as any filter.
 _MEAN_FROM: Final = 2
 
 OnDecodedFrame = Callable[[VideoFrame, Fraction], None]
