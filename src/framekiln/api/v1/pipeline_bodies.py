@@ -1,12 +1,12 @@
 """Response bodies of pipelines, versions, endpoints, batches, reviews and outputs."""
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
 from pydantic import BaseModel, Field
 
+from framekiln.kit.clock import iso
 from framekiln.pipelines.definition.step_rules import DefinitionWarning
 from framekiln.pipelines.model.batch import Batch
 from framekiln.pipelines.model.endpoint import Endpoint
@@ -327,11 +327,6 @@ class NamespaceOutputs(NamespaceInfo):
         """Return a page of outputs."""
         shown = [OutputItem.of(each) for each in outputs]
         return cls(**_namespace(latest), outputs=shown, next_cursor=next_cursor)
-
-
-def iso(instant: datetime | None) -> str | None:
-    """Return an instant in ISO 8601."""
-    return instant.isoformat() if instant else None
 
 
 def _pipeline(pipeline: Pipeline) -> dict[str, Any]:

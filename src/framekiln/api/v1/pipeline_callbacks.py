@@ -12,7 +12,8 @@ from pydantic import BaseModel, Field
 from framekiln.api.auth import services_of
 from framekiln.api.bodies import json_body, read_bytes
 from framekiln.api.errors import MalformedJson
-from framekiln.api.v1.pipeline_bodies import Instant, iso
+from framekiln.api.v1.pipeline_bodies import Instant
+from framekiln.kit.clock import iso
 from framekiln.kit.errors import TooLarge
 from framekiln.pipelines.endpoints.attempt_result import MAX_RESPONSE_BYTES
 from framekiln.pipelines.endpoints.callback_body import CallbackBody, read_callback

@@ -5,8 +5,9 @@ from uuid import UUID
 
 from pydantic import BaseModel
 
-from framekiln.api.v1.pipeline_bodies import Instant, iso
+from framekiln.api.v1.pipeline_bodies import Instant
 from framekiln.jobs.failures import Failure
+from framekiln.kit.clock import iso
 from framekiln.pipelines.definition.model import Step
 from framekiln.pipelines.model.run import StepRun
 from framekiln.pipelines.scheduling.status import RunStatus, StepStatus

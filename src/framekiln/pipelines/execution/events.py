@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from framekiln.db.pool import Connection
 from framekiln.jobs.failures import Failure
+from framekiln.kit.clock import iso
 from framekiln.pipelines.execution.locked_run import LockedRun
 from framekiln.pipelines.model.batch import Batch
 from framekiln.pipelines.model.review import Review, describe_review
@@ -113,7 +114,7 @@ def _run_data(locked: LockedRun, run: Run) -> dict[str, Any]:
         "metadata": {},
         "status": str(run.status),
         "created_at": run.created_at.isoformat(),
-        "completed_at": _iso(run.completed_at),
+        "completed_at": iso(run.completed_at),
         "error": _error(run.failure),
     }
 
@@ -130,8 +131,8 @@ def _step_data(locked: LockedRun, step: StepRun) -> dict[str, Any]:
         "type": defined.type,
         "status": str(step.status),
         "attempt": step.attempts.made,
-        "started_at": _iso(step.started_at),
-        "completed_at": _iso(step.completed_at),
+        "started_at": iso(step.started_at),
+        "completed_at": iso(step.completed_at),
         "watermark_ms": step.watermark_ms,
         "review_task_id": str(review_id) if review_id else None,
         "error": _error(step.failure),
@@ -156,13 +157,9 @@ def batch_data(batch: Batch) -> dict[str, Any]:
             "cancelled": counts.cancelled,
         },
         "created_at": batch.created_at.isoformat(),
-        "completed_at": _iso(batch.completed_at),
+        "completed_at": iso(batch.completed_at),
     }
 
 
 def _error(failure: Failure | None) -> dict[str, str] | None:
     return {"code": failure.code, "message": failure.message} if failure else None
-
-
-def _iso(instant: datetime | None) -> str | None:
-    return instant.isoformat() if instant else None

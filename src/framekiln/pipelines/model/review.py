@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from framekiln.identity.model import Caller
+from framekiln.kit.clock import iso
 from framekiln.kit.ids import OrganizationId
 from framekiln.pipelines.model.ids import ReviewId, RunId, StepRunId
 from framekiln.pipelines.outputs.corrections import Correction
@@ -104,7 +105,7 @@ def describe_review(review: Review) -> dict[str, Any]:
         "decision": decision if decided else None,
         "created_at": review.created_at.isoformat(),
         "expires_at": review.expires_at.isoformat(),
-        "decided_at": review.decided_at.isoformat() if review.decided_at else None,
+        "decided_at": iso(review.decided_at),
     }
 
 
