@@ -5,10 +5,13 @@ never race. When a worker takes over the slice of a dead one, the render becomes
 next frame makes it `rendering` again.
 """
 
-from collections.abc import AsyncIterator, Collection, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from typing import Any, Final
+from uuid import UUID
+
+import structlog
 
 from framekiln.db.notify import notify
 from framekiln.db.pool import Connection, Database
@@ -306,6 +309,21 @@ def fail_render_on_last_attempt(
 ) -> AbstractAsyncContextManager[None]:
     """Mark the render failed when the last attempt of its job fails."""
     return fail_on_last_attempt(job, lambda failure: work.fail(render_id, failure))
+
+
+async def run_render_job(
+    work: RenderWorker, job: JobContext, make: Callable[[Render, JobContext], Awaitable[None]]
+) -> None:
+    """Start or continue the render of a job and make it, unless nothing is left to do.
+
+    When the last attempt of the job fails, the render is marked failed.
+    """
+    render_id = RenderId(UUID(job.args["render_id"]))
+    with structlog.contextvars.bound_contextvars(render_id=str(render_id)):
+        async with fail_render_on_last_attempt(work, render_id, job):
+            render = await work.start(render_id, job_id=job.job_id, attempt=job.attempt)
+            if render is not None:
+                await make(render, job)
 
 
 class SliceProgress(ProgressReporter[tuple[TakenRenderSlice, int]]):

@@ -8,9 +8,6 @@ import tempfile
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from uuid import UUID
-
-import structlog
 
 from framekiln.composition.layers.config_json import read_stored_config
 from framekiln.engine.film import make_still
@@ -21,14 +18,14 @@ from framekiln.engine.site import SiteAssets
 from framekiln.jobs.failures import retry_while_database_down
 from framekiln.jobs.model import JobContext
 from framekiln.jobs.queue import JobQueue
-from framekiln.kit.ids import OrganizationId, RenderId
+from framekiln.kit.ids import OrganizationId
 from framekiln.renders.assets import AssetSources, RenderAssets, fetch_site
 from framekiln.renders.bundle import read_index
 from framekiln.renders.cache import RenderCache
 from framekiln.renders.model import Render, RenderResult, SourceKind, output_key
 from framekiln.renders.output import FilmFormat
 from framekiln.renders.slice_worker import SliceWorker, SliceWorkerServices
-from framekiln.renders.worker import RenderWorker, SliceProgress, fail_render_on_last_attempt
+from framekiln.renders.worker import RenderWorker, SliceProgress, run_render_job
 from framekiln.storage.blob_store import BlobStore
 
 
@@ -52,12 +49,7 @@ class FilmRender:
 
     async def __call__(self, job: JobContext) -> None:
         """Render what is left of the film."""
-        render_id = RenderId(UUID(job.args["render_id"]))
-        with structlog.contextvars.bound_contextvars(render_id=str(render_id)):
-            async with fail_render_on_last_attempt(self.worker, render_id, job):
-                render = await self.worker.start(render_id, job_id=job.job_id, attempt=job.attempt)
-                if render is not None:
-                    await self._film(render, job)
+        await run_render_job(self.worker, job, self._film)
 
     async def _film(self, render: Render, job: JobContext) -> None:
         loop = asyncio.get_running_loop()

@@ -10,9 +10,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 from typing import Any, Final
-from uuid import UUID
-
-import structlog
 
 from framekiln.files.service import Files
 from framekiln.jobs.failures import retry_while_database_down
@@ -21,9 +18,8 @@ from framekiln.jobs.progress import ProgressReporter
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.confined.workplace import Workplace, open_workplace
-from framekiln.kit.ids import RenderId
 from framekiln.renders.model import Redaction, Render, RenderResult, output_key
-from framekiln.renders.worker import RenderWorker, fail_render_on_last_attempt
+from framekiln.renders.worker import RenderWorker, run_render_job
 from framekiln.storage.blob_store import BlobStore
 
 REDACTION_TASK: Final = "framekiln.engine.redaction:task"
@@ -43,12 +39,7 @@ class RedactFile:
 
     async def __call__(self, job: JobContext) -> None:
         """Make the copy, and complete the render with it."""
-        render_id = RenderId(UUID(job.args["render_id"]))
-        with structlog.contextvars.bound_contextvars(render_id=str(render_id)):
-            async with fail_render_on_last_attempt(self.worker, render_id, job):
-                render = await self.worker.start(render_id, job_id=job.job_id, attempt=job.attempt)
-                if render is not None:
-                    await self._redact(render, job)
+        await run_render_job(self.worker, job, self._redact)
 
     async def _redact(self, render: Render, job: JobContext) -> None:
         with open_workplace("redact") as place:
