@@ -7,18 +7,22 @@ frames are decoded for a scrub track, and all tracks are also muxed into one ord
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from fractions import Fraction
 from pathlib import Path
 from typing import Any, Final
 
 from framekiln.media.analysis.overview import THUMBNAILS
 from framekiln.media.analysis.thumbnails import SheetBuilder
-from framekiln.media.isobmff.index import SCRUB_TRACK_ID, IndexEntry, index_entry
+from framekiln.media.isobmff.index import SCRUB_TRACK_ID, index_entry
 from framekiln.media.probe.media_file import VideoFacts, probe_media
 from framekiln.media.remux.track_mux import mux_mp4
-from framekiln.media.tracks.probe_info import probe_info
 from framekiln.media.tracks.progress import WorkProgress
-from framekiln.media.tracks.split import INDEX_NAME, ProcessedTrack, ProcessedVideo, track_path
+from framekiln.media.tracks.split import (
+    INDEX_NAME,
+    SCRUB_REASON,
+    ProcessedTrack,
+    ProcessedVideo,
+    track_path,
+)
 from framekiln.media.tracks.video_tracks import (
     OnDecodedFrame,
     VideoTrackSource,
@@ -51,7 +55,10 @@ def assemble_video(
     }
     mux_mp4([track_path(folder, track_id) for track_id in track_ids], source)
     facts = probe_media(source)
-    tracks = [_describe(folder, entry) for entry in index.values()]
+    tracks = [
+        ProcessedTrack.of(track_path(folder, track_id), entry, reason=None)
+        for track_id, entry in index.items()
+    ]
     scrub: ProcessedTrack | None = None
     if facts.video is not None:
         pictures = sum(each["sample_count"] for each in index.values() if each["type"] == "video")
@@ -61,7 +68,7 @@ def assemble_video(
         _make_scrub(source, scrub_path, facts.video, viewer=sheet.add_frame, done=done)
         sheet.write(folder / THUMBNAILS)
         index[SCRUB_TRACK_ID] = index_entry(SCRUB_TRACK_ID, scrub_path)
-        scrub = _describe(folder, index[SCRUB_TRACK_ID])
+        scrub = ProcessedTrack.of(scrub_path, index[SCRUB_TRACK_ID], reason=SCRUB_REASON)
     text = json.dumps({str(key): index[key] for key in sorted(index)}, separators=(",", ":"))
     (folder / INDEX_NAME).write_text(text, encoding="utf-8")
     done.finish()
@@ -83,21 +90,4 @@ def _make_scrub(
         [VideoTrackSpec.scrub(out, facts.width_px, facts.height_px)],
         tick=lambda: done.add(1),
         viewer=viewer,
-    )
-
-
-def _describe(folder: Path, entry: IndexEntry) -> ProcessedTrack:
-    track_id: int = entry["track"]
-    path = track_path(folder, track_id)
-    info = probe_info(path, entry)
-    return ProcessedTrack(
-        track_id=track_id,
-        type=entry["type"],
-        codec_name=info["codec_name"],
-        codec=entry["codec"],
-        duration_ms=round(Fraction(entry["duration"] * 1000, entry["timescale"])),
-        byte_size=path.stat().st_size,
-        probe_info=info,
-        is_copied=track_id != SCRUB_TRACK_ID,
-        reason="small pictures for scrubbing" if track_id == SCRUB_TRACK_ID else None,
     )

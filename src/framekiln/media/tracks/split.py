@@ -15,7 +15,7 @@ from typing import Any, Final
 from framekiln.media.analysis.overview import THUMBNAILS
 from framekiln.media.analysis.thumbnails import SheetBuilder
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.isobmff.index import SCRUB_TRACK_ID, Index, index_entry
+from framekiln.media.isobmff.index import SCRUB_TRACK_ID, Index, IndexEntry, index_entry
 from framekiln.media.probe.media_file import MediaFacts, VideoFacts, probe_media
 from framekiln.media.tracks.audio_tracks import encode_audio_track
 from framekiln.media.tracks.packet_tally import PacketTally, tally_packets
@@ -31,6 +31,7 @@ from framekiln.media.tracks.video_tracks import (
 
 INDEX_NAME: Final = "index.json"
 TRACKS_FOLDER: Final = "tracks"
+SCRUB_REASON: Final = "small pictures for scrubbing"
 
 # All packets are read once before the work begins.
 _READING_SHARE: Final = Fraction(1, 50)
@@ -53,6 +54,26 @@ class ProcessedTrack:
     probe_info: dict[str, Any]
     is_copied: bool
     reason: str | None
+
+    @classmethod
+    def of(
+        cls, path: Path, entry: IndexEntry, *, reason: str | None, language: str | None = None
+    ) -> "ProcessedTrack":
+        """Describe a finished track file."""
+        info = probe_info(path, entry)
+        if language is not None:
+            info["tags"] = {"language": language}
+        return cls(
+            track_id=entry["track"],
+            type=entry["type"],
+            codec_name=info["codec_name"],
+            codec=entry["codec"],
+            duration_ms=round(Fraction(entry["duration"] * 1000, entry["timescale"])),
+            byte_size=path.stat().st_size,
+            probe_info=info,
+            is_copied=reason is None,
+            reason=reason,
+        )
 
 
 @dataclass(frozen=True)
@@ -155,7 +176,7 @@ class _TrackFiles:
         if sheet is None:
             return None
         sheet.write(self._folder / THUMBNAILS)
-        return self._describe(SCRUB_TRACK_ID, "small pictures for scrubbing", None)
+        return self._describe(SCRUB_TRACK_ID, SCRUB_REASON, None)
 
     def make_sound(self, job: PlannedTrack) -> None:
         """Make one audio track."""
@@ -196,17 +217,4 @@ class _TrackFiles:
         path = track_path(self._folder, track_id)
         entry = index_entry(track_id, path)
         self._index[str(track_id)] = entry
-        info = probe_info(path, entry)
-        if language is not None:
-            info["tags"] = {"language": language}
-        return ProcessedTrack(
-            track_id=track_id,
-            type=entry["type"],
-            codec_name=info["codec_name"],
-            codec=entry["codec"],
-            duration_ms=round(Fraction(entry["duration"] * 1000, entry["timescale"])),
-            byte_size=path.stat().st_size,
-            probe_info=info,
-            is_copied=reason is None,
-            reason=reason,
-        )
+        return ProcessedTrack.of(path, entry, reason=reason, language=language)
