@@ -27,11 +27,11 @@ from framekiln.media.decode.rotation import upright_frames
 from framekiln.media.decode.video_decoder import VideoDecoder
 from framekiln.media.encode.film_encoder import VideoSettings, configure_video
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.probe.media_file import VideoFacts, probe_media
+from framekiln.media.probe.media_file import probe_media
 from framekiln.media.remux.track_mux import mux_mp4
 from framekiln.media.tracks.audio_tracks import ChunkFilter, encode_audio_track
 from framekiln.media.tracks.progress import WorkProgress
-from framekiln.media.tracks.track_output import clock_hz, open_video_track
+from framekiln.media.tracks.track_output import clock_hz, encoded_fps, even_px, open_video_track
 
 VIDEO_COST: Final = 9
 """Video costs about this many times as much as one audio track."""
@@ -66,9 +66,6 @@ class RedactionProgress:
 
 
 Pixels = NDArray[np.uint8]
-
-_USUAL_FPS: Final = Fraction(30)
-_FASTEST_FPS: Final = 240
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +108,8 @@ def redact(
     weights = (VIDEO_COST if facts.video else 0) + AUDIO_COST * len(sounds)
     done = RedactionProgress(tell, length_ms=facts.duration_ms, weights=weights)
     if facts.video is not None:
-        fps, size = _rate(facts.video), (_even(facts.video.width_px), _even(facts.video.height_px))
+        fps = encoded_fps(facts.video.fps)
+        size = (even_px(facts.video.width_px), even_px(facts.video.height_px))
         parts.append(out.with_name(f"{out.name}-pictures"))
         _write_pictures(source, parts[0], VideoSettings(*size, fps), _counted(draw, done))
         done.end_part(VIDEO_COST)
@@ -223,11 +221,3 @@ class _Encoder(Closeable):
     def _mux(self, packets: "list[Packet[Any]]") -> None:
         for packet in packets:
             self._container.mux_one(packet)
-
-
-def _rate(facts: VideoFacts) -> Fraction:
-    return facts.fps if 1 <= facts.fps <= _FASTEST_FPS else _USUAL_FPS
-
-
-def _even(side_px: int) -> int:
-    return max(2, side_px - side_px % 2)

@@ -17,6 +17,9 @@ _FINEST_HZ: Final = 50_000_000
 _COARSEST_HZ: Final = 10_000
 _ROUND_HZ: Final = 1_000_000
 
+_USUAL_FPS: Final = Fraction(30)
+_FASTEST_FPS: Final = 240
+
 _ALWAYS: Final = {
     "fflags": "+bitexact",
     "avoid_negative_ts": "disabled",
@@ -34,6 +37,16 @@ def clock_hz(time_base: Fraction) -> int:
     while hz < _COARSEST_HZ:
         hz *= 2
     return hz
+
+
+def encoded_fps(fps: Fraction) -> Fraction:
+    """Return the rate to encode at: that of the source, or 30 if it is not plausible."""
+    return fps if 1 <= fps <= _FASTEST_FPS else _USUAL_FPS
+
+
+def even_px(side_px: int) -> int:
+    """Return the side for 4:2:0, whose chroma needs even sides."""
+    return max(2, side_px - side_px % 2)
 
 
 def open_video_track(out: Path, hz: int, *, fragment_s: int = 0) -> OutputContainer:

@@ -24,7 +24,7 @@ from framekiln.media.decode.rotation import upright_frames
 from framekiln.media.decode.video_decoder import VideoDecoder
 from framekiln.media.encode.film_encoder import VideoSettings, configure_video
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.tracks.track_output import clock_hz, open_video_track
+from framekiln.media.tracks.track_output import clock_hz, encoded_fps, even_px, open_video_track
 
 SCRUB_WIDTH_PX: Final = 320
 _SCRUB_GROUP: Final = 10
@@ -32,8 +32,6 @@ _SCRUB_FRAGMENT_S: Final = 30
 _SCRUB_CRF: Final = 26
 _CRF: Final = 20
 _KEYFRAME_EVERY_S: Final = 2
-_USUAL_FPS: Final = Fraction(30)
-_FASTEST_FPS: Final = 240
 # Two cores keep up with larger frames only at a faster preset; quality stays, size grows.
 _LARGEST_SLOW_PIXELS: Final = 1280 * 720
 # From this reduction on, each pixel covers so many that a plain mean is as good as any filter.
@@ -58,7 +56,7 @@ class VideoTrackSpec:
     @classmethod
     def full_size(cls, out: Path, width_px: int, height_px: int) -> Self:
         """The displayed size of the source."""
-        return cls(out, _even(width_px), _even(height_px))
+        return cls(out, even_px(width_px), even_px(height_px))
 
     @classmethod
     def scrub(cls, out: Path, width_px: int, height_px: int) -> Self:
@@ -67,7 +65,7 @@ class VideoTrackSpec:
         return cls(
             out,
             SCRUB_WIDTH_PX,
-            _even(min(height, LARGEST_SIDE_PX)),
+            even_px(min(height, LARGEST_SIDE_PX)),
             crf=_SCRUB_CRF,
             group=_SCRUB_GROUP,
             fragment_s=_SCRUB_FRAGMENT_S,
@@ -122,7 +120,7 @@ class _Encoder(Closeable):
         self._container: OutputContainer = open_video_track(
             order.out, clock_hz(tick_s), fragment_s=order.fragment_s
         )
-        fps = source.fps if 1 <= source.fps <= _FASTEST_FPS else _USUAL_FPS
+        fps = encoded_fps(source.fps)
         stream = self._container.add_stream("libx264", rate=fps)
         assert isinstance(stream, VideoStream)
         self._configure(stream, fps)
@@ -177,7 +175,3 @@ def _conversion_for(order: VideoTrackSpec, first: VideoFrame) -> FrameConverter:
     shrunk = min(first.width // order.width_px, first.height // order.height_px)
     way = Interpolation.AREA if shrunk >= _MEAN_FROM else Interpolation.BICUBIC
     return FrameConverter(order.width_px, order.height_px, interpolation=way)
-
-
-def _even(side_px: int) -> int:
-    return max(2, side_px - side_px % 2)
