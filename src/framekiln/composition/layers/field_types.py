@@ -128,6 +128,26 @@ class IntegerType(NumberType):
 
 
 @dataclass(frozen=True)
+class ZeroAsNoneType:
+    """A number for which 0 means absent."""
+
+    number_type: NumberType
+
+    def read(self, value: object, place: FieldContext) -> Fraction | float | Refused | None:
+        """Return the number, or None for 0."""
+        number = self.number_type.read(value, place)
+        return number if isinstance(number, Refused) else number or None
+
+    def write(self, value: Fraction | float) -> int | float:
+        """Return a JSON number."""
+        return self.number_type.write(value)
+
+    def json_schema(self, definitions: Definitions) -> JsonSchema:
+        """Describe the number, which may be 0."""
+        return self.number_type.json_schema(definitions)
+
+
+@dataclass(frozen=True)
 class BooleanType:
     """True or false."""
 

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from framekiln.composition.layers.field_types import BooleanType, ChoiceType, NumberType, ObjectType
+from framekiln.composition.layers.field_types import (
+    BooleanType,
+    ChoiceType,
+    NumberType,
+    ObjectType,
+    ZeroAsNoneType,
+)
 from framekiln.composition.layers.json_schema import Definitions, JsonSchema, any_of
 from framekiln.composition.layers.limits import MAX_ANGLE_DEGREES, MAX_OFFSET_PX
 from framekiln.composition.layers.schema import (
@@ -115,7 +121,8 @@ class Size:
 
 
 _OFFSET: Final = NumberType(-MAX_OFFSET_PX, MAX_OFFSET_PX)
-_SIDE: Final = NumberType(0, MAX_OFFSET_PX)
+# A side of 0 means auto.
+_SIDE: Final = ZeroAsNoneType(NumberType(0, MAX_OFFSET_PX))
 
 
 @dataclass(frozen=True)
@@ -140,21 +147,6 @@ class _CoordinateType:
     def json_schema(self, definitions: Definitions) -> JsonSchema:
         words = {"type": "string", "enum": [self.start, "center", self.end]}
         return any_of(_OFFSET.json_schema(definitions), words)
-
-
-@dataclass(frozen=True)
-class _AutoSideType:
-    """A side; 0 means auto."""
-
-    def read(self, value: object, place: FieldContext) -> float | Refused | None:
-        side = _SIDE.read(value, place)
-        return side if isinstance(side, Refused) else side or None
-
-    def write(self, value: float) -> Any:
-        return _SIDE.write(value)
-
-    def json_schema(self, definitions: Definitions) -> JsonSchema:
-        return _SIDE.json_schema(definitions)
 
 
 _PART: Final = re.compile(r"([+-]?\d{0,9}\.?\d{1,9})(px|%)?")
@@ -250,8 +242,8 @@ _FOCUS: Final = Schema(Focus, (Field("x", "x", _SHARE, 0.5), Field("y", "y", _SH
 SIZE: Final = Schema(
     Size,
     (
-        Field("width", "width_px", _AutoSideType()),
-        Field("height", "height_px", _AutoSideType()),
+        Field("width", "width_px", _SIDE),
+        Field("height", "height_px", _SIDE),
         Field("format", "format", ChoiceType(Format)),
         Field("scale", "scale", NumberType(0, 100, over=True), 1.0),
         Field("crop", "crop", ObjectType(_CROP), Crop()),

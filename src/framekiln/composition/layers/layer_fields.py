@@ -17,6 +17,7 @@ from framekiln.composition.layers.field_types import (
     SecondsType,
     TextType,
     UrlType,
+    ZeroAsNoneType,
 )
 from framekiln.composition.layers.filters import FilterType
 from framekiln.composition.layers.geometry import POSITION, SIZE, Position, Size
@@ -133,24 +134,6 @@ class _TimelineType:
         return _TIMELINE.json_schema(definitions)
 
 
-_END: Final = SecondsType(0, MAX_TIME_S)
-
-
-@dataclass(frozen=True)
-class _TrimEndType:
-    """0 means absent."""
-
-    def read(self, value: object, place: FieldContext) -> Fraction | Refused | None:
-        end = _END.read(value, place)
-        return end if isinstance(end, Refused) else end or None
-
-    def write(self, value: Fraction) -> Any:
-        return _END.write(value)
-
-    def json_schema(self, definitions: Definitions) -> JsonSchema:
-        return _END.json_schema(definitions)
-
-
 def _check_trim(trim: Trim, place: FieldContext) -> Trim | Refused:
     if trim.end_s is None or trim.end_s > trim.start_s:
         return trim
@@ -215,7 +198,7 @@ _TRIM: Final = Schema(
     Trim,
     (
         Field("start", "start_s", SecondsType(0, MAX_TIME_S, clamps=True), Fraction(0)),
-        Field("end", "end_s", _TrimEndType()),
+        Field("end", "end_s", ZeroAsNoneType(SecondsType(0, MAX_TIME_S))),
     ),
     check=_check_trim,
 )
