@@ -31,7 +31,7 @@ async def probe_film(path: Path, *, output_key: str) -> RenderResult:
     The film's folder is passed to the child process, so it must contain nothing else.
     """
     try:
-        told = await run_confined(
+        facts = await run_confined(
             PROBE_MEDIA_TASK,
             {"source": path.name},
             limits=_LIMITS,
@@ -39,20 +39,20 @@ async def probe_film(path: Path, *, output_key: str) -> RenderResult:
         )
     except UnreadableMedia as error:
         raise BadFilm(f"the uploaded MP4 cannot be read: {error.message}") from error
-    codecs = (told["video_codec"], told["audio_codec"])
+    codecs = (facts["video_codec"], facts["audio_codec"])
     if codecs not in (("h264", "aac"), ("h264", None)):
         raise BadFilm(
             "an uploaded output is an MP4 of H.264 with AAC or without sound, not of"
             f" {codecs[0] or 'no picture'} and {codecs[1] or 'no sound'}"
         )
-    fps = Fraction(told["fps"])
-    if fps <= 0 or told["duration_ms"] < 1:
+    fps = Fraction(facts["fps"])
+    if fps <= 0 or facts["duration_ms"] < 1:
         raise BadFilm("the uploaded MP4 does not say how long it is, or at which rate")
     return RenderResult(
-        width_px=told["width_px"],
-        height_px=told["height_px"],
+        width_px=facts["width_px"],
+        height_px=facts["height_px"],
         fps=fps,
-        duration_ms=told["duration_ms"],
+        duration_ms=facts["duration_ms"],
         output_key=output_key,
         byte_size=(await asyncio.to_thread(path.stat)).st_size,
         record={"uploaded": True},

@@ -41,16 +41,16 @@ class AcceptedConfig:
         return self.read.config
 
 
-def accept_config(asked: VideoRequest) -> AcceptedConfig:
+def accept_config(request: VideoRequest) -> AcceptedConfig:
     """Return the accepted config, or raise `InvalidConfig`. Slow if it is large: use a thread."""
-    value = parse_config(asked.config)
+    value = parse_config(request.config)
     assert isinstance(value, Mapping)
-    if asked.metadata is not None:
-        value = {**value, "metadata": asked.metadata}
-    _check_layers_exist(value, asked.uploads)
+    if request.metadata is not None:
+        value = {**value, "metadata": request.metadata}
+    _check_layers_exist(value, request.uploads)
     read = read_config(
         value,
-        ReadOptions(is_filled_template=asked.is_filled_template, uploads=asked.uploads),
+        ReadOptions(is_filled_template=request.is_filled_template, uploads=request.uploads),
     )
     config = write_config(read.config)
     new = NewVideo(
@@ -58,7 +58,7 @@ def accept_config(asked: VideoRequest) -> AcceptedConfig:
         digest=config_digest(read.config),
         metadata=read.config.metadata.thaw(),
         warnings=[warning.as_json() for warning in read.warnings],
-        template_id=asked.template_id,
+        template_id=request.template_id,
     )
     return AcceptedConfig(read, new, output_format(read.config.extension))
 

@@ -61,16 +61,16 @@ class Frames:
     renders: Renders
     blobs: BlobStore
 
-    async def from_film(self, video: Video, asked: FrameRequest) -> EncodedFrame:
+    async def from_film(self, video: Video, request: FrameRequest) -> EncodedFrame:
         """Return the frame of a finished film at an instant."""
         made = video.render.result
         assert made is not None, "it is a finished one"
-        if asked.time_s * 1000 > made.duration_ms:
+        if request.time_s * 1000 > made.duration_ms:
             raise _out_of_film(made.duration_ms)
-        format_ = output_format(asked.extension)
+        format_ = output_format(request.extension)
         assert not isinstance(format_, FilmFormat)
         size = made.width_px, made.height_px
-        data = await self._picture(video.render, asked.time_s, size, format_)
+        data = await self._picture(video.render, request.time_s, size, format_)
         return EncodedFrame(data, media_type_of(format_))
 
     async def thumbnail(self, video: Video) -> bytes:
@@ -91,22 +91,22 @@ class Frames:
         await self.blobs.put(key, data)
         return data
 
-    async def from_video(self, caller: Caller, video: Video, asked: FrameRequest) -> EncodedFrame:
+    async def from_video(self, caller: Caller, video: Video, request: FrameRequest) -> EncodedFrame:
         """Return a frame of a video that is not finished yet."""
         read = await asyncio.to_thread(read_stored_config, video.record.config)
         new = NewVideo(video.record.config, video.record.digest, {}, ())
         return await self.from_config(
-            caller, AcceptedConfig(read, new, video.render.request.output), asked
+            caller, AcceptedConfig(read, new, video.render.request.output), request
         )
 
     async def from_config(
-        self, caller: Caller, accepted: AcceptedConfig, asked: FrameRequest
+        self, caller: Caller, accepted: AcceptedConfig, request: FrameRequest
     ) -> EncodedFrame:
         """Return a frame of a config, as it would be in its film."""
         duration_s = accepted.config.duration_s
-        if duration_s is not None and asked.time_s > duration_s:
+        if duration_s is not None and request.time_s > duration_s:
             raise _out_of_film(round(duration_s * 1000))
-        still = as_still_config(accepted, asked.extension, time_s=asked.time_s)
+        still = as_still_config(accepted, request.extension, time_s=request.time_s)
         render = await self.renders.create_from_layers(
             caller, still.new.config, digest=still.new.digest, output=still.output
         )

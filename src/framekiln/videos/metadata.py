@@ -50,12 +50,12 @@ def _number(value: Any, digits: int) -> float | None:
 
 def _require_kind(found: ProbedSource, looked_as: ExpectedMedia) -> None:
     """Raise unless it is of the expected type; animated images also count as videos."""
-    holds, wanted = {
+    is_expected, fault = {
         ExpectedMedia.AUDIO: (found.has_sound, "has no sound"),
         ExpectedMedia.IMAGE: (found.kind is MediaKind.IMAGE, "is not an image"),
         ExpectedMedia.VIDEO: (found.is_moving, "has no moving picture"),
     }[looked_as]
-    if not holds:
-        message = f"the file {wanted}: it is of kind {found.kind}"
+    if not is_expected:
+        message = f"the file {fault}: it is of kind {found.kind}"
         issue = {"path": "type", "code": "asset_unsupported", "message": message}
         raise InvalidInput(f"type: {message}", field="type", issues=[issue])

@@ -35,16 +35,16 @@ class Videos:
         self._events = events
         self._clock = clock
 
-    async def create(self, caller: Caller, asked: VideoRequest) -> Video:
+    async def create(self, caller: Caller, request: VideoRequest) -> Video:
         """Create a video; if an equal one is complete, its render is shared."""
-        accepted = await self.validate(asked)
+        accepted = await self.validate(request)
         await self._check_callback(accepted)
         again = await self._find_equal(caller.organization.id, accepted)
         return again or await self._make(caller, accepted)
 
-    async def validate(self, asked: VideoRequest) -> AcceptedConfig:
+    async def validate(self, request: VideoRequest) -> AcceptedConfig:
         """Return what would be rendered, or raise its errors; store nothing."""
-        return await asyncio.to_thread(accept_config, asked)
+        return await asyncio.to_thread(accept_config, request)
 
     async def _check_callback(self, accepted: AcceptedConfig) -> None:
         url = accepted.config.callback
@@ -69,12 +69,12 @@ class Videos:
         return video
 
     async def list(
-        self, organization_id: OrganizationId, asked: PageNumberRequest
+        self, organization_id: OrganizationId, page_request: PageNumberRequest
     ) -> ListPage[Video]:
         """Return a page of the organization's videos, newest first."""
         async with self._database.connection() as connection:
             total = await store.count(connection, organization_id)
-            records = await store.list_page(connection, organization_id, asked)
+            records = await store.list_page(connection, organization_id, page_request)
             ids = [record.render_id for record in records]
             renders = await find_renders(connection, organization_id, ids)
         videos = [
@@ -82,7 +82,7 @@ class Videos:
             for record in records
             if record.render_id in renders
         ]
-        return ListPage(videos, asked, total)
+        return ListPage(videos, page_request, total)
 
     async def delete(self, organization_id: OrganizationId, video_id: str) -> None:
         """Delete a video, and its render if no other video uses it; a running render is stopped."""

@@ -60,7 +60,7 @@ class SourceFinder:
         self, organization_id: OrganizationId, config: LayerConfig
     ) -> ProbedSources:
         """Return the facts of every source of a config."""
-        wanted = dict.fromkeys(
+        addresses = dict.fromkeys(
             address for layer in every_layer(config.layers) for address in addresses_of(layer)
         )
         places = asyncio.Semaphore(_AT_A_TIME)
@@ -79,30 +79,30 @@ class SourceFinder:
                     return unreachable(address, error.message)
                 return unsupported(address, error)
 
-        found = await asyncio.gather(*(look(address) for address in wanted))
-        return ProbedSources(dict(zip(wanted, found, strict=True)))
+        found = await asyncio.gather(*(look(address) for address in addresses))
+        return ProbedSources(dict(zip(addresses, found, strict=True)))
 
     async def probe(self, organization_id: OrganizationId, address: str) -> ProbedSource:
         """Return the facts of one source, or raise why it cannot be fetched or used."""
         asset = await self.ingest.get(organization_id, address)
         with open_workplace("probe") as place:
             await self.blobs.get_to_read(asset.blob_key, place.source)
-            told = await run_confined(
+            probed = await run_confined(
                 PROBE_SOURCE_TASK,
                 {"source": str(place.source)},
                 limits=_LIMITS,
                 folder=place.folder,
                 readable=[place.source],
             )
-        return ProbedSource.from_json(told)
+        return ProbedSource.from_json(probed)
 
 
 async def probe_file(path: Path) -> ProbedSource:
     """Return the facts of a local file, which is alone in its folder; the child gets the folder."""
-    told = await run_confined(
+    probed = await run_confined(
         PROBE_SOURCE_TASK, {"source": path.name}, limits=_LIMITS, folder=path.parent
     )
-    return ProbedSource.from_json(told)
+    return ProbedSource.from_json(probed)
 
 
 def source_error_code(error: FramekilnError) -> str:

@@ -58,7 +58,7 @@ async def find(
 
 
 async def list_page(
-    connection: Connection, organization_id: OrganizationId, asked: PageNumberRequest
+    connection: Connection, organization_id: OrganizationId, page_request: PageNumberRequest
 ) -> Sequence[VideoRecord]:
     """Return the videos of a page, newest first."""
     cursor = await connection.execute(
@@ -66,7 +66,7 @@ async def list_page(
         SELECT * FROM video WHERE organization_id = %s
         ORDER BY created_at DESC, id LIMIT %s OFFSET %s
         """,
-        (organization_id, asked.per_page, asked.offset),
+        (organization_id, page_request.per_page, page_request.offset),
     )
     return [_record(row) for row in await cursor.fetchall()]
 

@@ -171,8 +171,8 @@ async def _detail(
 def _named_definition(body: Any) -> tuple[str, Any]:
     if isinstance(body, dict) and "definition" not in body:
         raise invalid_request([ValidationIssue("definition", IssueCode.REQUIRED)])
-    asked = read_body(PipelineRequest, body)
-    return asked.name, asked.definition
+    request = read_body(PipelineRequest, body)
+    return request.name, request.definition
 
 
 def _pipeline_id(text: str) -> PipelineId:

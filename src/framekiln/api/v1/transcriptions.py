@@ -123,17 +123,17 @@ async def list_transcriptions(
     request: Request,
     caller: AuthenticatedCaller,
     *,
-    wanted: Annotated[TranscriptionQuery, Query()],
+    query: Annotated[TranscriptionQuery, Query()],
 ) -> TranscriptionList:
     """Return a page of the organization's transcriptions, newest first."""
     page = await services_of(request).transcripts.page(
         caller.organization.id,
-        file_id=parse_file_id(wanted.file_id) if wanted.file_id is not None else None,
-        before_position=int(wanted.cursor) if wanted.cursor else None,
-        limit=wanted.limit + 1,
+        file_id=parse_file_id(query.file_id) if query.file_id is not None else None,
+        before_position=int(query.cursor) if query.cursor else None,
+        limit=query.limit + 1,
     )
-    shown = page[: wanted.limit]
-    is_last = len(page) <= wanted.limit
+    shown = page[: query.limit]
+    is_last = len(page) <= query.limit
     return TranscriptionList(
         transcriptions=[TranscriptionRecord.of(each) for each in shown],
         next_cursor=None if is_last else str(shown[-1].position),

@@ -71,7 +71,7 @@ class Excerpts:
 
     async def find(self, stream: Stream, span: ExcerptRange) -> Excerpt:
         """Return the excerpt of a span, or raise when it is not available, or not yet."""
-        tracks = _wanted(stream, span)
+        tracks = _requested_tracks(stream, span)
         self._check_arrived(stream.file, tracks, span)
         async with self._database.connection() as connection:
             fragments = await store.list_fragments_between(
@@ -127,7 +127,7 @@ class Excerpts:
                 yield chunk
 
 
-def _wanted(stream: Stream, span: ExcerptRange) -> list[StreamTrack]:
+def _requested_tracks(stream: Stream, span: ExcerptRange) -> list[StreamTrack]:
     if span.track_id is None:
         return stream.tracks
     found = [each for each in stream.tracks if each.track_id == span.track_id]

@@ -60,28 +60,28 @@ class RedactFile:
         async with ProgressReporter[int](
             partial(self.worker.report_permille, render.id)
         ) as progress:
-            told = await run_confined(
+            redacted = await run_confined(
                 REDACTION_TASK,
                 {"source": str(place.source), "order": order.name, "out": out.name},
                 limits=_LIMITS,
                 folder=place.folder,
                 readable=[place.source],
-                on_report=lambda word: progress.report(_thousandths(word)),
+                on_report=lambda report: progress.report(_thousandths(report)),
             )
         byte_size = out.stat().st_size
         await self.blobs.put_file(key, out)
         return RenderResult(
-            width_px=int(told["width_px"]),
-            height_px=int(told["height_px"]),
-            fps=Fraction(told["fps"]),
-            duration_ms=int(told["duration_ms"]),
+            width_px=int(redacted["width_px"]),
+            height_px=int(redacted["height_px"]),
+            fps=Fraction(redacted["fps"]),
+            duration_ms=int(redacted["duration_ms"]),
             output_key=key,
             byte_size=byte_size,
             record={"boxes": len(redaction.boxes), "mutes": len(redaction.mutes), "warnings": []},
         )
 
 
-def _thousandths(word: Mapping[str, Any]) -> int:
+def _thousandths(report: Mapping[str, Any]) -> int:
     """Return the progress in a child's report, which may contain anything."""
-    told = word.get("thousandths")
-    return min(1000, max(0, told)) if isinstance(told, int) else 0
+    thousandths = report.get("thousandths")
+    return min(1000, max(0, thousandths)) if isinstance(thousandths, int) else 0

@@ -83,13 +83,13 @@ class Templates:
         return found
 
     async def list(
-        self, organization_id: OrganizationId, asked: PageNumberRequest
+        self, organization_id: OrganizationId, page_request: PageNumberRequest
     ) -> ListPage[StoredTemplate]:
         """Return a page of the organization's templates, newest first."""
         async with self._database.connection() as connection:
             total = await store.count(connection, organization_id)
-            templates = await store.list_page(connection, organization_id, asked)
-        return ListPage(templates, asked, total)
+            templates = await store.list_page(connection, organization_id, page_request)
+        return ListPage(templates, page_request, total)
 
     async def delete(self, organization_id: OrganizationId, template_id: str) -> None:
         """Delete a template; videos made from it are kept."""
@@ -107,8 +107,10 @@ class Templates:
         template = await self.get(caller.organization.id, template_id)
         filled = await asyncio.to_thread(_filled, template, data)
         await self._remote.require(caller.organization.id, filled.remote)
-        asked = VideoRequest(config=filled.config, template_id=template.id, is_filled_template=True)
-        video = await self._videos.create(caller, asked)
+        request = VideoRequest(
+            config=filled.config, template_id=template.id, is_filled_template=True
+        )
+        video = await self._videos.create(caller, request)
         return RenderedTemplate(template, video, filled.warnings)
 
 

@@ -62,7 +62,7 @@ async def find(
 
 
 async def list_page(
-    connection: Connection, organization_id: OrganizationId, asked: PageNumberRequest
+    connection: Connection, organization_id: OrganizationId, page_request: PageNumberRequest
 ) -> Sequence[StoredTemplate]:
     """Return the templates of a page, newest first."""
     cursor = await connection.execute(
@@ -70,7 +70,7 @@ async def list_page(
         SELECT * FROM template WHERE organization_id = %s
         ORDER BY created_at DESC, id LIMIT %s OFFSET %s
         """,
-        (organization_id, asked.per_page, asked.offset),
+        (organization_id, page_request.per_page, page_request.offset),
     )
     return [_template(row) for row in await cursor.fetchall()]
 
