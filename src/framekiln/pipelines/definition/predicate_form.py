@@ -24,7 +24,7 @@ from framekiln.pipelines.definition.predicate import (
 from framekiln.pipelines.schema.field_types import (
     Check,
     ContextType,
-    FieldType,
+    JsonType,
     ListOf,
     Number,
     NumberBetween,
@@ -71,15 +71,15 @@ class PathType(ContextType[PredicateContext]):
         return segments
 
     def described(self) -> Any:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return Annotated[str, Field(max_length=MAX_CHARS, pattern=f"^{_PATH.pattern}$")]
 
 
-class ScalarType(FieldType):
+class ScalarType(JsonType):
     """A text, a number, true, false or null."""
 
     def checker(self) -> Check:
-        """See `FieldType`."""
+        """See `JsonType`."""
         check_text = Text(maximum=MAX_CHARS, minimum=0).check
         check_number = NumberBetween().checker()
 
@@ -92,19 +92,19 @@ class ScalarType(FieldType):
         return check
 
     def described(self) -> Any:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return Annotated[str, Field(max_length=MAX_CHARS)] | float | bool
 
 
-class UnknownOperator(FieldType):
+class UnknownOperator(JsonType):
     """What stands for an operator and is none."""
 
     def checker(self) -> Check:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return self._refuse
 
     def described(self) -> Any:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return Operator
 
     def _refuse(self, value: Any) -> Any:
@@ -126,7 +126,7 @@ class PredicateType(ContextType[PredicateContext]):
         return form.predicate()
 
     def described(self) -> Any:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return Union[*_COMBINATIONS.values(), *_COMPARISONS]
 
 

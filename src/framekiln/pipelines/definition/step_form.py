@@ -13,9 +13,9 @@ from framekiln.pipelines.definition.step_rules import StepRules
 from framekiln.pipelines.schema.field_types import (
     Check,
     ContextType,
-    FieldType,
-    Forbidden,
     IntegerBetween,
+    JsonType,
+    NotAllowed,
     SortedSet,
 )
 from framekiln.pipelines.schema.issues import IssueCode, Location
@@ -48,19 +48,19 @@ class NeededStep(ContextType[StepContext]):
         return value
 
     def described(self) -> Any:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return StepName
 
 
-class UnknownStepType(FieldType):
+class UnknownStepType(JsonType):
     """What stands for a type of step and is none."""
 
     def checker(self) -> Check:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return self._refuse
 
     def described(self) -> Any:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return str
 
     def _refuse(self, value: Any) -> Any:
@@ -72,8 +72,8 @@ class FileGranularity(Record):
     """The whole file at once."""
 
     mode: Literal["file"]
-    window_ms: Annotated[Any, Forbidden()] = None
-    overlap_ms: Annotated[Any, Forbidden()] = None
+    window_ms: Annotated[Any, NotAllowed()] = None
+    overlap_ms: Annotated[Any, NotAllowed()] = None
 
 
 def _read_overlap(value: Any, info: ValidationInfo) -> int:
@@ -104,13 +104,13 @@ class InvalidGranularity(Record):
 
 
 @dataclass(frozen=True)
-class Granularity(FieldType):
+class Granularity(JsonType):
     """How a step's work is cut."""
 
     segmentable: bool
 
     def checker(self) -> Check:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return self.check
 
     def check(self, value: Any) -> Segmentation | None:
@@ -128,7 +128,7 @@ class Granularity(FieldType):
         return segmentation
 
     def described(self) -> Any:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return FileGranularity | SegmentGranularity if self.segmentable else FileGranularity
 
     def _read_segmentation(self, value: dict[Any, Any], place: Location) -> Segmentation | None:
@@ -199,7 +199,7 @@ def _needs_settings(kind: type[StepSettings]) -> bool:
 
 def _settings_field(settings: type[StepSettings] | None) -> tuple[Any, ...]:
     if settings is None:
-        return Annotated[Any, Forbidden(), Field(alias="with")], None
+        return Annotated[Any, NotAllowed(), Field(alias="with")], None
     default = field() if _needs_settings(settings) else field(default_factory=settings)
     return Annotated[settings, Field(alias="with")], default
 
@@ -207,7 +207,7 @@ def _settings_field(settings: type[StepSettings] | None) -> tuple[Any, ...]:
 def _when_field(kind: StepRules) -> tuple[Any, ...]:
     if kind.takes_predicate:
         return PredicateField, field()
-    return Annotated[Any, Forbidden()], None
+    return Annotated[Any, NotAllowed()], None
 
 
 def _nothing() -> None:

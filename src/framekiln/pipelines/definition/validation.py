@@ -22,7 +22,7 @@ from framekiln.pipelines.definition.step_form import (
     step_form,
 )
 from framekiln.pipelines.definition.step_rules import StepRules, TypedGraph
-from framekiln.pipelines.schema.field_types import Check, FieldType
+from framekiln.pipelines.schema.field_types import Check, JsonType
 from framekiln.pipelines.schema.issues import IssueCode, Location, ValidationIssue, sorted_issues
 from framekiln.pipelines.schema.names import NAME, StepName
 from framekiln.pipelines.schema.records import Record, read
@@ -32,13 +32,13 @@ MAX_STEPS: Final = 64
 
 
 @dataclass(frozen=True)
-class StepsType(FieldType):
+class StepsType(JsonType):
     """Steps by their keys, of these types."""
 
     types: tuple[StepRules, ...]
 
     def checker(self) -> Check:
-        """See `FieldType`."""
+        """See `JsonType`."""
         types = {each.name: each for each in self.types}
 
         def check(value: Any) -> dict[str, Step]:
@@ -54,7 +54,7 @@ class StepsType(FieldType):
         return check
 
     def described(self) -> Any:
-        """See `FieldType`."""
+        """See `JsonType`."""
         forms: Any = Union[*map(step_form, self.types)]
         limits = Field(
             min_length=1, max_length=MAX_STEPS, json_schema_extra={"additionalProperties": False}

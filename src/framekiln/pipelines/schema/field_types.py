@@ -36,7 +36,7 @@ def is_storable(text: str) -> bool:
     return _UNSTORABLE.search(text) is None
 
 
-class FieldType(ABC):
+class JsonType(ABC):
     """A type whose values one function checks; null is let through where the field can be None."""
 
     @abstractmethod
@@ -79,14 +79,14 @@ class ContextType(ABC, Generic[ContextT]):
 
 
 @dataclass(frozen=True)
-class NumberBetween(FieldType):
+class NumberBetween(JsonType):
     """A number, the bounds included."""
 
     minimum: Number = -_LARGEST
     maximum: Number = _LARGEST
 
     def checker(self) -> Check:
-        """See `FieldType`."""
+        """See `JsonType`."""
         minimum, maximum = self.minimum, self.maximum
 
         def check(value: Any) -> Number:
@@ -105,21 +105,21 @@ class NumberBetween(FieldType):
         return check
 
     def described(self) -> Any:
-        """See `FieldType`."""
+        """See `JsonType`."""
         minimum = None if self.minimum == -_LARGEST else self.minimum
         maximum = None if self.maximum == _LARGEST else self.maximum
         return Annotated[float, Field(ge=minimum, le=maximum)]
 
 
 @dataclass(frozen=True)
-class IntegerBetween(FieldType):
+class IntegerBetween(JsonType):
     """A whole number, the bounds included."""
 
     minimum: int
     maximum: int
 
     def checker(self) -> Check:
-        """See `FieldType`."""
+        """See `JsonType`."""
         check_number = NumberBetween(self.minimum, self.maximum).checker()
 
         def check(value: Any) -> int:
@@ -131,12 +131,12 @@ class IntegerBetween(FieldType):
         return check
 
     def described(self) -> Any:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return Annotated[int, Field(ge=self.minimum, le=self.maximum)]
 
 
 @dataclass(frozen=True)
-class Text(FieldType):
+class Text(JsonType):
     """A text of so many characters, perhaps of a certain form."""
 
     maximum: int | None = None
@@ -144,7 +144,7 @@ class Text(FieldType):
     pattern: re.Pattern[str] | None = None
 
     def checker(self) -> Check:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return self.check
 
     def check(self, value: Any) -> str:
@@ -162,7 +162,7 @@ class Text(FieldType):
         return value
 
     def described(self) -> Any:
-        """See `FieldType`."""
+        """See `JsonType`."""
         if self.pattern is not None:
             pattern = f"^({self.pattern.pattern})$"
             return Annotated[str, Field(max_length=self.maximum, pattern=pattern)]
@@ -171,26 +171,26 @@ class Text(FieldType):
 
 
 @dataclass(frozen=True)
-class AnyUuid(FieldType):
+class AnyUuid(JsonType):
     """A UUID, written in any usual way."""
 
     def checker(self) -> Check:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return _uuid
 
     def described(self) -> Any:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return UUID
 
 
 @dataclass(frozen=True)
-class JsonValue(FieldType):
+class JsonValue(JsonType):
     """Any JSON value of at most so many levels; the value itself is the first."""
 
     max_levels: int
 
     def checker(self) -> Check:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return self.check
 
     def check(self, value: Any) -> Any:
@@ -201,7 +201,7 @@ class JsonValue(FieldType):
         return read
 
     def described(self) -> Any:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return Any
 
     def _read(self, value: Any, place: Location, *, level: int) -> Any:
@@ -246,7 +246,7 @@ class JsonObject(JsonValue):
         return super().check(value)
 
     def described(self) -> Any:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return dict[str, Any]
 
 
@@ -328,30 +328,30 @@ class SortedSet(ListOf):
 
 
 @dataclass(frozen=True)
-class Unchecked(FieldType):
+class Unchecked(JsonType):
     """Any value; what it should be is described only."""
 
     type: Any
 
     def checker(self) -> Check:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return _accept
 
     def described(self) -> Any:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return self.type
 
 
 @dataclass(frozen=True)
-class Forbidden(FieldType):
+class NotAllowed(JsonType):
     """A field that is known, but has no place here; JSON Schema does not mention it."""
 
     def checker(self) -> Check:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return _refuse
 
     def described(self) -> Any:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return Any
 
     def __get_pydantic_json_schema__(

@@ -14,8 +14,8 @@ from framekiln.pipelines.outputs.corrections import CorrectionBody
 from framekiln.pipelines.schema.field_types import (
     AnyUuid,
     Check,
-    FieldType,
     IntegerBetween,
+    JsonType,
     ListOf,
     Text,
     Unchecked,
@@ -62,11 +62,11 @@ HeaderValue = Annotated[str, Text(maximum=4096, pattern=_VALUE)]
 
 
 @dataclass(frozen=True)
-class Headers(FieldType):
+class Headers(JsonType):
     """Headers that are sent along; those that frame or sign a request are ours."""
 
     def checker(self) -> Check:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return self.check
 
     def check(self, value: Any) -> dict[str, str]:
@@ -91,7 +91,7 @@ class Headers(FieldType):
         return headers
 
     def described(self) -> Any:
-        """See `FieldType`."""
+        """See `JsonType`."""
         return Annotated[dict[str, HeaderValue], Field(max_length=MAX_HEADERS)]
 
 
