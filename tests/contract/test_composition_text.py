@@ -269,7 +269,7 @@ class TestCaptions:
             ("<ef-captions id=c captions-script=nowhere>", ["ef-captions#c", "nowhere"]),
             (
                 '<ef-captions id=c captions-src="https://media.example/missing.vtt">',
-                ["ef-captions#c", "missing.vtt", "the file does not exist"],
+                ["ef-captions#c", "missing.vtt", "there is no such file"],
             ),
             ("<ef-captions id=c target=talk>", ["ef-captions#c", "talk", "no element"]),
             (

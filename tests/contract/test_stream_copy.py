@@ -72,11 +72,13 @@ def made(config: dict[str, Any], assets: LocalAssets, path: Path) -> list[str]:
     return ways
 
 
-def method_of(stage: LayerRenderer, slice_: FilmSlice, path: Path) -> str:
+def method_of(renderer: LayerRenderer, slice_: FilmSlice, path: Path) -> str:
     shown: list[int] = []
-    stage.render_slice(slice_, path, shown.append)
+    # The record names the browser, and these films have none.
+    renderer._captured_frames = 0
+    renderer.render_slice(slice_, path, shown.append)
     assert shown[-1] == slice_.end_frame - 1
-    return GRABBING if stage.take_record().captured_frames else COPIED_SLICE
+    return GRABBING if renderer._captured_frames else COPIED_SLICE
 
 
 def damage(source: Path, path: Path, *, number: int) -> None:

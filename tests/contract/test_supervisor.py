@@ -54,7 +54,7 @@ async def run(supervisor):
                 name.split("+")[0],
                 argv,
                 stop_timeout_s=600 if "patience" in name else 0.5,
-                is_never_hurried="unhurried" in name,
+                needs_clean_stop="unhurried" in name,
             ))
         await asyncio.Event().wait()
 
@@ -246,7 +246,7 @@ async def main():
         broken = Program("broken", (sys.executable, "-c", "raise SystemExit(3)"))
         ward = await supervisor.start(broken)
         try:
-            await supervisor.until_ready(ward, asyncio.sleep(600))
+            await supervisor.wait_until_ready(ward, asyncio.sleep(600))
         except ChildFailed as error:
             print(error.message)
 
@@ -259,7 +259,7 @@ asyncio.run(main())
         text=True,
         timeout=TIMEOUT_S,
     )
-    assert "broken ended 3 times while starting" in done.stdout
+    assert "broken exited 3 times while starting" in done.stdout
     assert "exit code 3" in done.stdout
     assert done.returncode == 0, done.stderr
 

@@ -97,8 +97,8 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "no page": (["none.html", "-o", "film.mp4"], "cannot read none.html: "),
     "no text": (["bytes.html", "-o", "film.mp4"], "cannot read bytes.html: "),
     "no folder": (["page.html", "-o", "none/film.mp4"], "--output: there is no folder "),
-    "no frames": (["page.html", "-o", "film.mp4", "--fps", "0"], "--fps 0: 1 to 120"),
-    "too fast": (["page.html", "-o", "film.mp4", "--fps", "121"], "--fps 121: 1 to 120"),
+    "no frames": (["page.html", "-o", "film.mp4", "--fps", "0"], "--fps 0: must be 1 to 120"),
+    "too fast": (["page.html", "-o", "film.mp4", "--fps", "121"], "--fps 121: must be 1 to 120"),
     "no number": (["page.html", "-o", "film.mp4", "--fps", "fast"], "--fps 'fast' is neither"),
     "unknown ending": (
         ["none.html", "-o", "film.avi"],
