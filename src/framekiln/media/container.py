@@ -17,7 +17,7 @@ from av.video.stream import VideoStream
 
 from framekiln.kit.ranged_path import RangedPath, RangedReader
 from framekiln.media.errors import UnreadableMedia
-from framekiln.media.hasty_gif import unhurried
+from framekiln.media.gif_delays import with_browser_delays
 
 LARGEST_SIDE_PX: Final = 8192
 MOST_STREAMS: Final = 32
@@ -36,7 +36,7 @@ def open_media(path: Path, reader: RangedReader | None = None) -> InputContainer
         reader = path.reader()
     with translate_ffmpeg_errors(path):
         # With an explicit scheme, a file name cannot be mistaken for another protocol.
-        source = unhurried(path) or reader or f"file:{path}"
+        source = with_browser_delays(path) or reader or f"file:{path}"
         container = av.open(source, "r", options=dict(_OPTIONS), metadata_errors="replace")
     try:
         _check_limits(container, path)

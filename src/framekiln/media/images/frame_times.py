@@ -92,7 +92,7 @@ def _gif(file: _Parts) -> FrameTimes:
     return FrameTimes(_checked(frames), plays)
 
 
-def hasty_delays(path: Path) -> list[int]:
+def short_delay_offsets(path: Path) -> list[int]:
     """Return the positions of the 10 ms delays in a GIF, two bytes each; browsers use 100 ms.
 
     FFmpeg follows browsers for delays of 0, but not for these.

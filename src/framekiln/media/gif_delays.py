@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Final
 
 from framekiln.kit.ranged_path import RangedPath
-from framekiln.media.images.frame_times import TooManyFrames, hasty_delays
+from framekiln.media.images.frame_times import TooManyFrames, short_delay_offsets
 
 _MAGIC: Final = (b"GIF87a", b"GIF89a")
 _USUAL_DELAY: Final = b"\x0a\x00"
 
 
-def unhurried(path: Path) -> "io.BytesIO | mmap.mmap | None":
+def with_browser_delays(path: Path) -> "io.BytesIO | mmap.mmap | None":
     """Return the GIF data to read; None for a GIF without such frames and for other files."""
     # FFmpeg reports what is wrong with any other path; and opening a pipe could block forever.
     if not path.is_file() or not os.access(path, os.R_OK):
@@ -25,7 +25,7 @@ def unhurried(path: Path) -> "io.BytesIO | mmap.mmap | None":
         if file.read(6) not in _MAGIC:
             return None
         try:
-            delays = hasty_delays(path)
+            delays = short_delay_offsets(path)
         except TooManyFrames:
             return None
         if not delays:
