@@ -105,11 +105,16 @@ def json_body(model: Any, *, names_unknown: bool = True) -> dict[str, Any]:
     schema = TypeAdapter(model).json_schema(ref_template=REFERENCE)
     # One of several forms is there, whichever.
     is_required = bool(schema.get("required")) or "oneOf" in schema
+    return schema_body(schema, is_required=is_required, names_unknown=names_unknown)
+
+
+def schema_body(
+    schema: dict[str, Any], *, is_required: bool = True, names_unknown: bool
+) -> dict[str, Any]:
+    """Return the `openapi_extra` of a route whose JSON body has this schema; see `json_body`."""
+    content = {"application/json": {"schema": schema}}
     return {
-        "requestBody": {
-            "required": is_required,
-            "content": {"application/json": {"schema": schema}},
-        },
+        "requestBody": {"required": is_required, "content": content},
         NAMES_UNKNOWN: names_unknown,
     }
 

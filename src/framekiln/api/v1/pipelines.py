@@ -6,8 +6,7 @@ from fastapi import APIRouter, Request, Response
 from pydantic import TypeAdapter
 
 from framekiln.api.auth import services_of
-from framekiln.api.bodies import REFERENCE, read_json_value
-from framekiln.api.unknown_fields import NAMES_UNKNOWN
+from framekiln.api.bodies import REFERENCE, read_json_value, schema_body
 from framekiln.api.v1.pipeline_access import MAX_DEFINITION_BYTES, PipelineCaller, parse_path_id
 from framekiln.api.v1.pipeline_bodies import (
     PipelineCreated,
@@ -30,16 +29,12 @@ router = APIRouter(prefix="/api/v1", tags=["pipelines"])
 
 
 _DEFINITION: Final = "PipelineDefinition"
-
-
-def _described_body(schema: dict[str, Any]) -> dict[str, Any]:
-    content = {"application/json": {"schema": schema}}
-    return {"requestBody": {"required": True, "content": content}, NAMES_UNKNOWN: False}
+_DEFINITION_REF: Final = REFERENCE.format(model=_DEFINITION)
 
 
 def _creation_schema() -> dict[str, Any]:
     schema: dict[str, Any] = TypeAdapter(PipelineRequest).json_schema(ref_template=REFERENCE)
-    schema["properties"]["definition"] = {"$ref": REFERENCE.format(model=_DEFINITION)}
+    schema["properties"]["definition"] = {"$ref": _DEFINITION_REF}
     return schema
 
 
@@ -64,7 +59,7 @@ async def list_pipelines(
 @router.post(
     "/pipelines",
     status_code=201,
-    openapi_extra=_described_body(_creation_schema()),
+    openapi_extra=schema_body(_creation_schema(), names_unknown=False),
     summary="Create a pipeline",
 )
 async def create_pipeline(request: Request, caller: PipelineCaller) -> PipelineCreated:
@@ -120,7 +115,7 @@ async def list_versions(
 @router.post(
     "/pipelines/{pipeline_id}/versions",
     status_code=201,
-    openapi_extra=_described_body({"$ref": REFERENCE.format(model=_DEFINITION)}),
+    openapi_extra=schema_body({"$ref": _DEFINITION_REF}, names_unknown=False),
     summary="Add a version",
     responses={
         200: {"model": VersionCreated, "description": "A version with the same digest exists"}
