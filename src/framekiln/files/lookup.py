@@ -1,4 +1,4 @@
-"""What other packages read of files, each in a transaction of its own."""
+"""What other packages read or lock of files, in a transaction of theirs."""
 
 from framekiln.files.ingested_asset_store import find_valid as find_asset
 from framekiln.files.store import find as find_file

@@ -1,4 +1,4 @@
-"""Organizations and keys for other packages, each read in its own transaction."""
+"""What other packages read of organizations and keys, in a transaction of theirs."""
 
 from framekiln.db.pool import Connection
 from framekiln.identity import store

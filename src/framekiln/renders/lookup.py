@@ -1,4 +1,4 @@
-"""What other packages read of renders, each in a transaction of its own."""
+"""What other packages read or lock of renders, in a transaction of theirs."""
 
 from framekiln.renders.store import find as find_render
 from framekiln.renders.store import find_all as find_renders
