@@ -133,6 +133,15 @@ async def pipelines(
         yield pipelines
 
 
+@pytest.fixture
+def probe(pipelines: PipelineHarness) -> ScriptedRunner:
+    """What runs probe steps of `pipelines`; it has neither results nor calls yet."""
+    found = pipelines.handler.runners["probe"]
+    assert isinstance(found, ScriptedRunner)
+    found.results, found.calls = [], []
+    return found
+
+
 @pytest.fixture(scope="module")
 def browser(shared_browser: SharedBrowser) -> Browser:
     """A Chromium; a test that harms browsers opens its own."""

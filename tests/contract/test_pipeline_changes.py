@@ -11,8 +11,7 @@ TWO = {"steps": {"look": step("probe"), "out": step("publish", "look")}}
 
 @pytest.fixture(autouse=True)
 async def _empty_queue(pipelines: PipelineHarness) -> None:
-    await pipelines.take_jobs()
-    await pipelines.run_sql("DELETE FROM pipeline_change")
+    await pipelines.clear()
 
 
 async def test_a_run_waits_for_its_file(pipelines: PipelineHarness) -> None:

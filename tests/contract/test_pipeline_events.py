@@ -13,17 +13,7 @@ from tests.support.pipelines import PipelineHarness, ScriptedRunner, step
 
 @pytest.fixture(autouse=True)
 async def _empty_queue(pipelines: PipelineHarness) -> None:
-    await pipelines.take_jobs()
-    await pipelines.run_sql("DELETE FROM pipeline_change")
-
-
-@pytest.fixture
-def probe(pipelines: PipelineHarness) -> ScriptedRunner:
-    """What runs the first step."""
-    found = pipelines.handler.runners["probe"]
-    assert isinstance(found, ScriptedRunner)
-    found.results, found.calls = [], []
-    return found
+    await pipelines.clear()
 
 
 async def test_events_are_recorded_in_order(

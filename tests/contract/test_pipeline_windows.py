@@ -45,8 +45,7 @@ def runner(pipelines: PipelineHarness) -> ScriptedRunner:
 
 @pytest.fixture(autouse=True)
 async def _empty_queue(pipelines: PipelineHarness) -> None:
-    await pipelines.take_jobs()
-    await pipelines.run_sql("DELETE FROM pipeline_change")
+    await pipelines.clear()
 
 
 def segmented(kind: str, *needs: str, window_ms: int = 2000, **more: Any) -> dict[str, Any]:

@@ -151,6 +151,11 @@ class PipelineHarness:
         steps = {each["step_key"]: each["status"] for each in shown["steps"]}
         return {"": shown["status"], **steps}
 
+    async def clear(self) -> None:
+        """Drop jobs and changes that earlier tests left."""
+        await self.take_jobs()
+        await self.run_sql("DELETE FROM pipeline_change")
+
     async def take_jobs(self) -> list[dict[str, Any]]:
         """Remove all waiting step jobs from the queue, as workers do."""
         return await self.run_sql(

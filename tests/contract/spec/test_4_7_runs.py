@@ -30,8 +30,7 @@ TWO = {"steps": {"look": step("probe"), "out": step("publish", "look")}}
 
 @pytest.fixture(autouse=True)
 async def _empty_queue(pipelines: PipelineHarness) -> None:
-    await pipelines.take_jobs()
-    await pipelines.run_sql("DELETE FROM pipeline_change")
+    await pipelines.clear()
 
 
 class TestCreating:
