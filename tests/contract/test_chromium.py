@@ -16,17 +16,19 @@ import numpy as np
 import pytest
 
 from framekiln.capture.browser import Browser, open_browser
-from framekiln.capture.errors import BrowserDied, ProtocolError
+from framekiln.capture.errors import BrowserDied, PageBlocked, PageThrew, ProtocolError
 from framekiln.capture.framebuffer import Framebuffer, FramebufferNotFound, locate
 from framekiln.capture.grabber import Grabber, GrabMethod, RawPixelsDiffer, prepare_grabber
 from framekiln.capture.network import PageNetwork, Resource, no_resources
 from framekiln.capture.page import FrameSize, Page, open_page
 from framekiln.capture.process_memory import Block
+from framekiln.capture.process_tree import process_type, processes_of_type
 from framekiln.capture.sandbox import Confinement, strongest_confinement
 from framekiln.capture.warm_browser import WarmBrowser
 from framekiln.engine.film import FilmResult, make_film
 from framekiln.engine.film_order import FilmOrder
 from framekiln.engine.film_threads import CheckAlive, FilmAbandoned, FilmThreadPool
+from framekiln.kit.errors import CompositionFailed
 from framekiln.media.images.stills import decode_bgra
 from tests.e2e.conftest import processes_under
 from tests.support.dropped_frames import dropping_frames
@@ -206,6 +208,65 @@ async def test_film_work_restarts_when_its_browser_dies(tmp_path: Path) -> None:
     assert len(decode_frames(tmp_path / "film.mp4")) == 10
 
 
+async def test_film_work_restarts_when_chromium_loses_a_frame() -> None:
+    pool = FilmThreadPool(1)
+    stopped: list[int] = []
+
+    def work(browser: Browser, _alive: CheckAlive) -> bool:
+        with loaded(browser, "<p>x") as page:
+            if not stopped:
+                stopped.extend(processes_of_type(browser.pid, "gpu-process"))
+                for pid in stopped:
+                    os.kill(pid, signal.SIGSTOP)
+            return page.show(0, 0, screenshot={"format": "png"}).screenshot is not None
+
+    try:
+        assert await pool.run(work)
+    finally:
+        await pool.close()
+    assert stopped
+
+
+async def test_a_verdict_in_a_damaged_browser_is_not_final() -> None:
+    pool = FilmThreadPool(1)
+    browsers: list[Browser] = []
+
+    def work(browser: Browser, _alive: CheckAlive) -> str:
+        browsers.append(browser)
+        if len(browsers) > 1:
+            return "right"
+        for pid in processes_of_type(browser.pid, "gpu-process"):
+            os.kill(pid, signal.SIGKILL)
+            while process_type(pid) is not None:
+                time.sleep(0.01)
+        raise PageThrew("the drawing context is lost")
+
+    try:
+        assert await pool.run(work) == "right"
+    finally:
+        await pool.close()
+    assert len(browsers) == 2
+
+
+@pytest.mark.parametrize(("verdict", "tries"), [(PageThrew, 1), (PageBlocked, 2)])
+async def test_a_verdict_counts_once_it_is_proven(
+    verdict: type[CompositionFailed], tries: int
+) -> None:
+    pool = FilmThreadPool(1)
+    browsers: list[Browser] = []
+
+    def work(browser: Browser, _alive: CheckAlive) -> None:
+        browsers.append(browser)
+        raise verdict("the page is wrong")
+
+    try:
+        with pytest.raises(verdict):
+            await pool.run(work)
+    finally:
+        await pool.close()
+    assert len({id(browser) for browser in browsers}) == len(browsers) == tries
+
+
 async def test_cancelled_film_work_stops() -> None:
     studio = FilmThreadPool(1)
     started, asked = threading.Event(), threading.Event()
@@ -282,7 +343,7 @@ def test_memory_that_is_gone_is_a_dead_browser(browser: Browser) -> None:
 
 
 def test_frame_memory_is_found_when_chromium_drops_frames(browser: Browser) -> None:
-    with open_page(browser, FrameSize(320, 180)) as page, dropping_frames(browser, 7):
+    with open_page(browser, FrameSize(320, 180)) as page, dropping_frames(7):
         assert locate(page).size == page.size
 
 

@@ -286,6 +286,6 @@ def test_what_authors_throw_ends_the_film(browser: Browser, script: str, words: 
 def test_dropped_first_frames_are_drawn_again(browser: Browser) -> None:
     # Seen twice in a row: the film began with every scene shown at once.
     with load_composition(browser, group(scene(3) * 2, mode="sequence")) as film:
-        with dropping_frames(browser, 2):
+        with dropping_frames(2):
             assert film.at(0, SHOWN) == [True, False]
         assert film.at(90, SHOWN) == [False, True]

@@ -6,22 +6,23 @@ from typing import Any
 
 import pytest
 
-from framekiln.capture.browser import Browser
+from framekiln.capture.cdp import Params
+from framekiln.capture.page_session import PageSession
 
 
 @contextmanager
-def dropping_frames(browser: Browser, count: int) -> Iterator[None]:
+def dropping_frames(count: int) -> Iterator[None]:
     """Drop the next `count` frames; all of them must have been requested by the end."""
-    call, left = browser.connection.call, count
+    draw, left = PageSession.draw, count
 
-    def busy(method: str, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    def busy(session: PageSession, params: Params) -> dict[str, Any]:
         nonlocal left
-        if method == "HeadlessExperimental.beginFrame" and left:
+        if left:
             left -= 1
             return {"hasDamage": False}
-        return call(method, *args, **kwargs)
+        return draw(session, params)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(browser.connection, "call", busy)
+        patch.setattr(PageSession, "draw", busy)
         yield
     assert left == 0, "nobody asked again"

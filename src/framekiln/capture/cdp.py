@@ -86,6 +86,10 @@ class CdpConnection:
         result: dict[str, Any] = answer["result"]
         return result
 
+    def has_answer(self, message_id: int, *, within_s: float) -> bool:
+        """Wait for the response to a posted command; return whether it has arrived."""
+        return self.pump_until(lambda: message_id in self._answers, within_s=within_s)
+
     def pump_until(self, done: Callable[[], bool], *, within_s: float) -> bool:
         """Deliver events until `done()`; return False on timeout."""
         deadline = self.now_s + within_s

@@ -9,6 +9,12 @@ class BrowserDied(Unavailable):
     code = "browser_died"
 
 
+class FrameStalled(BrowserDied):
+    """Chromium never finished a frame, although nothing kept it busy; a new page draws it."""
+
+    code = "browser_stalled"
+
+
 class BrowserTimeout(FramekilnError):
     """A command got no response in time; the cause depends on the command."""
 

@@ -90,7 +90,7 @@ class PageClock:
         params: Params = {"frameTimeTicks": _whole_us(self._base_us + tick_us), "interval": 16.0}
         if screenshot is not None:
             params["screenshot"] = screenshot
-        answer = self._session.call("HeadlessExperimental.beginFrame", params)
+        answer = self._session.draw(params)
         self._tick_us = tick_us
         self._session.raise_failure()
         return DrawnFrame(

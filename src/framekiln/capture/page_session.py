@@ -12,6 +12,7 @@ from framekiln.capture.cdp import Params
 from framekiln.capture.errors import (
     BrowserDied,
     BrowserTimeout,
+    FrameStalled,
     PageBlocked,
     PageCrashed,
     PageLeft,
@@ -26,9 +27,16 @@ from framekiln.capture.page_scripts import (
     rejection_message,
     thrown_message,
 )
+from framekiln.capture.process_tree import cpu_seconds
 from framekiln.kit.errors import FramekilnError
 
 _MOST_COMPLAINTS = 20
+
+# Three such windows in a row without work, although a frame is pending, mean that it is lost. Even
+# on a busy machine, a process with work to do gets more than this share of one core.
+_WINDOW_S = 4.0
+_IDLE_WINDOWS = 3
+_IDLE_CPU_SHARE = 0.03
 
 
 class PageSession:
@@ -62,6 +70,33 @@ class PageSession:
             return self._connection.call(method, params, session=self._id, within_s=self.within_s)
         except BrowserTimeout as error:
             raise self._blocked() from error
+
+    def draw(self, params: Params) -> dict[str, Any]:
+        """Draw a frame and return the result; notice if Chromium has lost it.
+
+        Under load, Chromium very rarely forgets a frame and waits for ever. The page is not to
+        blame if its thread responds and no process of the browser works.
+        """
+        method, connection = "HeadlessExperimental.beginFrame", self._connection
+        frame = connection.post(method, params, session=self._id)
+        deadline, idle_windows = self.now_s + self.within_s, 0
+        has_drawn = connection.has_answer(frame, within_s=min(_WINDOW_S, self.within_s))
+        while not has_drawn and idle_windows < _IDLE_WINDOWS and self.now_s < deadline:
+            probe = connection.post("Runtime.evaluate", {"expression": "0"}, session=self._id)
+            begun_s, cpu_before_s = self.now_s, cpu_seconds(self._browser.pid)
+            within_s = min(_WINDOW_S, deadline - begun_s)
+            has_drawn = connection.has_answer(frame, within_s=within_s)
+            used_s = cpu_seconds(self._browser.pid) - cpu_before_s
+            is_idle = used_s < _IDLE_CPU_SHARE * (self.now_s - begun_s)
+            responds = connection.has_answer(probe, within_s=0)
+            connection.abandon(probe)
+            idle_windows = idle_windows + 1 if is_idle and responds else 0
+        if has_drawn:
+            return connection.wait(frame, method, within_s=0)
+        connection.abandon(frame)
+        if idle_windows == _IDLE_WINDOWS:
+            raise FrameStalled(f"Chromium lost a frame while {self.activity}")
+        raise self._blocked()
 
     def post(self, method: str, params: Params, *, worker: str | None = None) -> None:
         """Send a command to the page or one of its workers; ignore the result."""

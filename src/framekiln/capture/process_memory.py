@@ -13,6 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from framekiln.capture.process_tree import processes_of_type
+
 _LARGEST_REGION_BYTES: Final = 512 << 20
 # Such blocks start near the beginning of their memory region; reading whole regions is slow.
 _SEARCHED_BYTES: Final = 4 << 20
@@ -47,7 +49,7 @@ class Block:
 def find_blocks(leader: int, kind: str, *, start: bytes, size_bytes: int) -> list[Block]:
     """Return the blocks of that size that begin with `start`, in Chromium's `kind` processes."""
     found = []
-    for pid in _processes(leader, kind):
+    for pid in processes_of_type(leader, kind):
         for low, high in _writable_regions(pid, at_least=size_bytes):
             head = np.empty(min(high - low, _SEARCHED_BYTES), np.uint8)
             length = _copied(_libc.process_vm_readv, Block(pid, low), head)
@@ -75,35 +77,6 @@ def _copied(call: "ctypes._NamedFuncPointer", block: Block, pixels: NDArray[np.u
         block.pid, ctypes.byref(local), 1, ctypes.byref(remote), 1, ctypes.c_ulong(0)
     )
     return max(copied, 0)
-
-
-def _processes(leader: int, kind: str) -> Iterator[int]:
-    wanted = f"--type={kind}".encode()
-    for pid in _descendants(leader):
-        try:
-            command = Path(f"/proc/{pid}/cmdline").read_bytes()
-        except OSError:
-            continue
-        if wanted in command:
-            yield pid
-
-
-def _descendants(leader: int) -> Iterator[int]:
-    children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            status = (entry / "stat").read_text()
-        except OSError:
-            continue
-        parent = int(status.rsplit(")", 1)[1].split()[1])
-        children.setdefault(parent, []).append(int(entry.name))
-    waiting = [leader]
-    while waiting:
-        pid = waiting.pop()
-        yield pid
-        waiting += children.get(pid, [])
 
 
 def _writable_regions(pid: int, *, at_least: int) -> Iterator[tuple[int, int]]:

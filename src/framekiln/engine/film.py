@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from framekiln.capture.browser import Browser
+from framekiln.capture.errors import FrameStalled
 from framekiln.capture.grabber import RawPixelsDiffer
 from framekiln.engine.audio_mix import mix_audio
 from framekiln.engine.film_order import FilmLimits, FilmOrder
@@ -43,6 +44,8 @@ def make_film(
         work = _FilmJob(order, browser, limits or FilmLimits(), Path(folder), report)
         try:
             return work.run(path, fallback_reason=None)
+        except FrameStalled:
+            return work.run(path, fallback_reason=None)
         except RawPixelsDiffer as reason:
             return work.run(path, fallback_reason=str(reason))
 
@@ -56,8 +59,17 @@ def make_still(
     limits: FilmLimits | None = None,
 ) -> FilmResult:
     """Write the order's one picture into `path`."""
+    try:
+        return _try_still(order, browser, path, format_, limits or FilmLimits())
+    except FrameStalled:
+        return _try_still(order, browser, path, format_, limits or FilmLimits())
+
+
+def _try_still(
+    order: FilmOrder, browser: Browser, path: Path, format_: StillFormat, limits: FilmLimits
+) -> FilmResult:
     assert order.still is not None, "the order says when the picture is taken"
-    with open_renderer(order, browser, limits or FilmLimits()) as renderer:
+    with open_renderer(order, browser, limits) as renderer:
         path.write_bytes(encode_still(renderer.render_still(order.still), format_))
         return FilmResult(renderer.plan, renderer.take_record())
 
