@@ -15,6 +15,7 @@ from typing import Final
 
 from framekiln.capture.cdp import CdpConnection
 from framekiln.capture.errors import BrowserDied, BrowserMissing
+from framekiln.capture.process_tree import descendants, process_type
 from framekiln.capture.sandbox import (
     STRANGER_ID,
     Confinement,
@@ -62,6 +63,7 @@ _FLAGS: Final = (
 )
 _PROGRAMS: Final = ("chromium-headless-shell", "chrome-headless-shell")
 _START_WITHIN_S: Final = 30.0
+_HELPER_TYPES: Final = ("gpu-process", "utility", "zygote")
 
 
 class Browser:
@@ -90,6 +92,11 @@ class Browser:
     def is_alive(self) -> bool:
         """Whether the process is running."""
         return self._process.poll() is None
+
+    def helper_processes(self) -> frozenset[int]:
+        """Return its running processes that serve all pages; a page suffers if one is killed."""
+        pids = descendants(self.pid)
+        return frozenset(pid for pid in pids if process_type(pid) in _HELPER_TYPES)
 
     def close(self) -> None:
         """Kill every process of this browser, whatever its state."""

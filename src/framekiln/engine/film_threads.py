@@ -8,8 +8,9 @@ from contextlib import suppress
 from typing import TypeVar
 
 from framekiln.capture.browser import Browser
-from framekiln.capture.errors import BrowserDied, PageCrashed
+from framekiln.capture.errors import BrowserDied, PageBlocked, PageCrashed
 from framekiln.capture.warm_browser import WarmBrowser
+from framekiln.kit.errors import CompositionFailed
 
 CheckAlive = Callable[[], None]
 """Called by film tasks regularly; raises `FilmAbandoned` once the caller was cancelled."""
@@ -69,13 +70,25 @@ class FilmThreadPool:
             browser.close()
 
     def _run(self, task: Callable[[Browser, CheckAlive], T], alive: CheckAlive) -> T:
+        is_doubtful = has_been_doubtful = False
         for tries_left in reversed(range(_BROWSERS_PER_TASK)):
             try:
                 with self._browser().use() as browser:
-                    return task(browser, alive)
+                    helpers = browser.helper_processes()
+                    try:
+                        return task(browser, alive)
+                    except CompositionFailed as error:
+                        is_whole = helpers <= browser.helper_processes()
+                        is_doubtful = isinstance(error, PageBlocked) or not is_whole
+                        raise
             except (BrowserDied, PageCrashed):
                 if not tries_left:
                     raise
+            except CompositionFailed:
+                # The page is to blame only if it fails in a new browser, too.
+                if not is_doubtful or has_been_doubtful or not tries_left:
+                    raise
+                has_been_doubtful = True
         raise AssertionError("the last try returns or raises")
 
     def _start(self, everybody: threading.Barrier) -> None:
