@@ -4,27 +4,34 @@ A playlist named .mp4 is refused before any of its lines is followed. All FFmpeg
 become `UnreadableMedia` here.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Final
 
 import av
+from av.audio.stream import AudioStream
 from av.container import InputContainer
 from av.stream import Disposition, Stream
 from av.video.stream import VideoStream
 
 from framekiln.kit.ranged_path import RangedPath, RangedReader
+from framekiln.media.allowed_formats import AUDIO_CODECS, CONTAINERS, DECODERS, VIDEO_CODECS
 from framekiln.media.errors import UnreadableMedia
 from framekiln.media.gif_delays import with_browser_delays
+from framekiln.media.sniff import HEAD_BYTES, sniff
 
 LARGEST_SIDE_PX: Final = 8192
 MOST_STREAMS: Final = 32
 
-_FORMATS: Final = "mov,mp4,m4a,matroska,webm,avi,ogg,mp3,wav,flac,aac,gif"
+MOST_CHANNELS: Final = 64
+RATES_HZ: Final = range(1_000, 768_001)
+
 _OPTIONS: Final = {
-    "format_whitelist": _FORMATS,
+    "format_whitelist": ",".join(CONTAINERS.values()),
+    # For the decoders that FFmpeg opens to find out about the tracks; ours are checked below.
+    "codec_whitelist": ",".join(sorted(DECODERS)),
     "protocol_whitelist": "file",
     "max_pixels": str(LARGEST_SIDE_PX**2),
 }
@@ -56,17 +63,26 @@ def translate_ffmpeg_errors(path: Path) -> Iterator[None]:
     except av.FFmpegError as error:
         # FFmpeg's error for a format that is not on the list.
         is_foreign = isinstance(error, av.ArgumentError)
-        reason = "another kind of file" if is_foreign else error.strerror or "unknown error"
+        reason = _foreign_kind(path) if is_foreign else error.strerror or "unknown error"
         raise UnreadableMedia(
             f"{path.name}: not readable as video or sound ({reason}); supported formats are"
-            " MP4, MOV, M4A, MKV, WebM, AVI, Ogg, MP3, WAV, FLAC, AAC and GIF"
+            f" {_listed(CONTAINERS)}"
         ) from error
+
+
+def _foreign_kind(path: Path) -> str:
+    with path.open("rb") as file:
+        mime_type = sniff(file.read(HEAD_BYTES)).mime_type
+    return "another kind of file" + (f": {mime_type}" if mime_type else "")
 
 
 def video_stream(container: InputContainer) -> VideoStream | None:
     """Return the first video track that is not cover art."""
-    tracks = (s for s in container.streams.video if not s.disposition & Disposition.attached_pic)
-    return next(tracks, None)
+    return next((each for each in container.streams.video if not _is_cover(each)), None)
+
+
+def _is_cover(stream: VideoStream) -> bool:
+    return bool(stream.disposition & Disposition.attached_pic)
 
 
 def has_alpha_track(stream: VideoStream) -> bool:
@@ -77,24 +93,61 @@ def has_alpha_track(stream: VideoStream) -> bool:
 
 
 def require_decoder(stream: Stream, path: Path) -> None:
-    """Refuse a track whose codec is unknown."""
-    if stream.codec_context is None:
+    """Refuse a track whose codec is unknown or not on the list."""
+    context = stream.codec_context
+    if context is None:
         raise UnreadableMedia(
             f"{path.name}: its {stream.type} track is in a codec that cannot be decoded"
         )
+    if context.codec.name not in DECODERS:
+        allowed = VIDEO_CODECS if stream.type == "video" else AUDIO_CODECS
+        raise UnreadableMedia(
+            f"{path.name}: its {stream.type} track is in the codec {context.codec.canonical_name};"
+            f" supported are {_listed(allowed)}"
+        )
+
+
+def _listed(names: Iterable[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} and {last}"
 
 
 def _check_limits(container: InputContainer, path: Path) -> None:
     count = len(container.streams)
     if count > MOST_STREAMS:
         raise UnreadableMedia(f"{path.name}: has {count} tracks; at most {MOST_STREAMS} are read")
-    for stream in container.streams.video:
+    for video in container.streams.video:
+        _check_video(video, path)
+    for audio in container.streams.audio:
+        # A track with an unknown codec has no context; it is refused when it is needed.
+        if audio.codec_context is not None:
+            _check_audio(audio, path)
+
+
+def _check_video(stream: VideoStream, path: Path) -> None:
+    # Cover art is never decoded.
+    if not _is_cover(stream):
         require_decoder(stream, path)
-        if max(stream.width, stream.height) > LARGEST_SIDE_PX:
-            raise UnreadableMedia(
-                f"{path.name}: frames of {stream.width}x{stream.height};"
-                f" at most {LARGEST_SIDE_PX} pixels a side are supported"
-            )
+    if max(stream.width, stream.height) > LARGEST_SIDE_PX:
+        raise UnreadableMedia(
+            f"{path.name}: frames of {stream.width}x{stream.height};"
+            f" at most {LARGEST_SIDE_PX} pixels a side are supported"
+        )
+
+
+def _check_audio(stream: AudioStream, path: Path) -> None:
+    require_decoder(stream, path)
+    if stream.channels > MOST_CHANNELS:
+        raise UnreadableMedia(
+            f"{path.name}: has {stream.channels} audio channels;"
+            f" at most {MOST_CHANNELS} are supported"
+        )
+    # Some formats state the rate only in their first packet.
+    if stream.rate and stream.rate not in RATES_HZ:
+        raise UnreadableMedia(
+            f"{path.name}: audio at {stream.rate} Hz; supported are"
+            f" {RATES_HZ.start:,} to {RATES_HZ[-1]:,} Hz"
+        )
 
 
 _NO_TIMELINE: Final = {"mp3", "aac"}

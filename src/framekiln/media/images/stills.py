@@ -24,6 +24,8 @@ __all__ = [
 
 Pixels = NDArray[np.uint8]
 
+# Of our own browsers' screenshots.
+_FORMATS: Final = {"format_whitelist": "png_pipe,jpeg_pipe,webp_pipe", "protocol_whitelist": ""}
 _WHITE: Final = (255, 255, 255, 255)
 
 
@@ -53,7 +55,7 @@ def encode_still(pixels_bgra: Pixels, format_: StillFormat) -> bytes:
 def decode_bgra(data: bytes) -> Pixels:
     """Return the image as height x width x BGRA."""
     try:
-        with av.open(io.BytesIO(data), "r") as container:
+        with av.open(io.BytesIO(data), "r", options=dict(_FORMATS)) as container:
             picture = next(container.decode(video=0))
             return np.asarray(picture.to_ndarray(format="bgra"), np.uint8)
     except (av.FFmpegError, StopIteration) as error:
