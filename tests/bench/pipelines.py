@@ -133,7 +133,7 @@ class _Batches:
     def _wait(self, batch_id: str) -> None:
         while (batch := self.client.batches.get(batch_id)).status != "completed":
             time.sleep(0.5)
-        assert batch.told["succeeded_count"] == batch.told["run_count"], batch
+        assert batch.raw["succeeded_count"] == batch.raw["run_count"], batch
 
 
 @contextmanager

@@ -110,7 +110,7 @@ class ChaosScenario:
         """Return how a run ended, and all that it left."""
         outputs = {
             each["namespace"]: list(self.client.runs.outputs(run.id, each["namespace"]))
-            for each in run.told["steps"]
+            for each in run.raw["steps"]
         }
         for each in outputs["hide"]:
             self._name_by_content(each["output"]["metadata"])
@@ -262,7 +262,7 @@ def check_chaos(storm: ChaosScenario, *, run_count: int, kill_count: int) -> dic
     report = report_of(storm, ended)
     report["seconds"] = round(time.monotonic() - began_s)
     for run in ended:
-        assert storm.ending(run) == calm, run.told
+        assert storm.ending(run) == calm, run.raw
     check_counts(storm, {*begun}, run_count=run_count)
     return report
 

@@ -42,7 +42,7 @@ def create(
 def get(
     batch: Annotated[str, typer.Argument(help="Id of the batch.")], as_json: JsonFlag = False
 ) -> None:
-    """Show a batch and how its runs stand."""
+    """Show a batch and the status of its runs."""
     with open_client() as client:
         _show(client.batches.get(batch), as_json=as_json)
 
@@ -53,7 +53,7 @@ def list_all(as_json: JsonFlag = False) -> None:
     with open_client() as client:
         found = list(client.batches.list())
     if as_json:
-        write_json([dict(each.told) for each in found])
+        write_json([dict(each.raw) for each in found])
         return
     rows = [(each.id, each.status, *_counts(each)) for each in found]
     write_table(("id", "status", "runs", *_COUNTS[1:]), rows)
@@ -61,7 +61,7 @@ def list_all(as_json: JsonFlag = False) -> None:
 
 def _show(batch: RemoteBatch, *, as_json: bool) -> None:
     if as_json:
-        write_json(dict(batch.told))
+        write_json(dict(batch.raw))
         return
     runs, *ended = _counts(batch)
     counted = ", ".join(f"{count} {name}" for name, count in zip(_COUNTS[1:], ended, strict=True))
@@ -69,4 +69,4 @@ def _show(batch: RemoteBatch, *, as_json: bool) -> None:
 
 
 def _counts(batch: RemoteBatch) -> list[int]:
-    return [batch.told[f"{name}_count"] for name in _COUNTS]
+    return [batch.raw[f"{name}_count"] for name in _COUNTS]

@@ -43,7 +43,7 @@ COMMANDS: Final = {
         "doctor:doctor", "Check programs, fonts, sandbox, data folder, port and database."
     ),
     "api": CommandEntry("processes:api", "Run only the HTTP api."),
-    "worker": CommandEntry("processes:worker", "Run the jobs of some queues."),
+    "worker": CommandEntry("processes:worker", "Run a worker for some queues."),
     "migrate": CommandEntry(
         "processes:migrate", "Apply the migrations of this version to the database."
     ),

@@ -42,7 +42,7 @@ def list_all(
 
 @app.command()
 def depths(as_json: JsonFlag = False) -> None:
-    """Show how full each queue is."""
+    """Show the number of jobs in each queue."""
 
     async def run() -> list[QueueDepth]:
         async with open_services(load_settings()) as services:

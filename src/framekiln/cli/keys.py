@@ -24,7 +24,7 @@ def create(
     org: Org = DEFAULT_ORGANIZATION,
     as_json: JsonFlag = False,
 ) -> None:
-    """Make a key and show it, this once."""
+    """Create a key and show it. It is not shown again."""
 
     async def run() -> IssuedKey:
         async with open_services(load_settings()) as services:
@@ -64,7 +64,7 @@ def revoke(
     key_id: Annotated[str, typer.Argument(help="Its public part; `keys list` shows it.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Stop a key, for good."""
+    """Revoke a key permanently."""
 
     async def run() -> ApiKey:
         async with open_services(load_settings()) as services:

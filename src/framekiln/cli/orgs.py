@@ -25,7 +25,7 @@ def create(
     pipelines: Annotated[bool, typer.Option(help="Whether pipelines are enabled.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Add an organization; give it a key with `framekiln keys create --org NAME`."""
+    """Create an organization. Create a key for it with `framekiln keys create --org NAME`."""
 
     async def run() -> Organization:
         async with open_services(load_settings()) as services:
@@ -52,13 +52,13 @@ def list_all(as_json: JsonFlag = False) -> None:
 
 @app.command("enable-pipelines")
 def enable_pipelines(organization: OrganizationArgument, as_json: JsonFlag = False) -> None:
-    """Switch pipelines on for an organization."""
+    """Enable pipelines for an organization."""
     _show(asyncio.run(_set_pipelines(organization, enabled=True)), as_json=as_json)
 
 
 @app.command("disable-pipelines")
 def disable_pipelines(organization: OrganizationArgument, as_json: JsonFlag = False) -> None:
-    """Switch pipelines off for an organization."""
+    """Disable pipelines for an organization."""
     _show(asyncio.run(_set_pipelines(organization, enabled=False)), as_json=as_json)
 
 

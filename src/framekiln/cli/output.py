@@ -64,9 +64,9 @@ class ErrorReportingGroup(TyperGroup):
 
     def _fail(self, error: FramekilnError) -> None:
         if self.wants_json:
-            told = {"error": error.code, "message": error.message, **error.details}
+            reported = {"error": error.code, "message": error.message, **error.details}
             write_json(
-                {**told, **({"warnings": error.warnings} if error.warnings else {})}, err=True
+                {**reported, **({"warnings": error.warnings} if error.warnings else {})}, err=True
             )
             raise typer.Exit(1)
         for warning in error.warnings:
@@ -80,12 +80,12 @@ class ErrorReportingGroup(TyperGroup):
             # Its message is the help text.
             typer.echo(error.message, err=True)
             return
-        told = _usage_problem(error)
+        reported = _usage_problem(error)
         if self.wants_json:
-            write_json({"error": "invalid_usage", "message": told}, err=True)
+            write_json({"error": "invalid_usage", "message": reported}, err=True)
             return
         help_hint = f" See {context.command_path} --help." if context else ""
-        typer.echo(f"error: {told}{help_hint}", err=True)
+        typer.echo(f"error: {reported}{help_hint}", err=True)
 
 
 def _usage_problem(error: typer.TyperException) -> str:

@@ -16,16 +16,16 @@ EndpointId = Annotated[str, typer.Argument(help="Id of the endpoint.")]
 
 @app.command("list")
 def list_all(
-    archived: Annotated[bool, typer.Option("--archived", help="Archived ones, too.")] = False,
+    archived: Annotated[bool, typer.Option("--archived", help="Include archived ones.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Show all endpoints, newest first."""
     with open_client() as client:
         found = list(client.endpoints.list(include_archived=archived))
     if as_json:
-        write_json([dict(each.told) for each in found])
+        write_json([dict(each.raw) for each in found])
         return
-    rows = [(each.id, each.url, each.told["max_concurrency"], each.archived_at) for each in found]
+    rows = [(each.id, each.url, each.raw["max_concurrency"], each.archived_at) for each in found]
     write_table(("id", "url", "at a time", "archived"), rows)
 
 
@@ -47,7 +47,7 @@ def create(
     max_concurrency: Annotated[int | None, typer.Option(help="Requests at a time.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Register a service, and show the secret that signs requests to it, this once."""
+    """Create an endpoint and show its signing secret. It is not shown again."""
     settings: dict[str, Any] = {
         "headers": read_headers(header or []),
         "timeout_ms": timeout_ms,
@@ -61,7 +61,7 @@ def create(
 
 @app.command()
 def archive(endpoint: EndpointId, as_json: JsonFlag = False) -> None:
-    """Have nothing new sent to an endpoint."""
+    """Archive an endpoint: it receives no new requests."""
     with open_client() as client:
         _show(client.endpoints.archive(endpoint), as_json=as_json)
 
@@ -79,7 +79,7 @@ def read_headers(lines: list[str]) -> dict[str, str]:
 
 def _show(found: RemoteEndpoint, *, as_json: bool) -> None:
     if as_json:
-        write_json(dict(found.told))
+        write_json(dict(found.raw))
         return
     archived = "  archived" if found.archived_at else ""
     write_line(f"{found.id}  {found.url}{archived}")

@@ -18,7 +18,7 @@ def list_all(pipeline: PipelineArgument, as_json: JsonFlag = False) -> None:
     with open_client() as client:
         found = list(client.pipelines.versions(client.pipelines.find(pipeline).id))
     if as_json:
-        write_json([dict(each.told) for each in found])
+        write_json([dict(each.raw) for each in found])
         return
     rows = [(each.number, each.created_at, len(each.needs), each.digest) for each in found]
     write_table(("version", "created", "steps", "digest"), rows)
@@ -34,7 +34,7 @@ def get(
     with open_client() as client:
         found = client.pipelines.version(client.pipelines.find(pipeline).id, number)
     if as_json:
-        write_json(dict(found.told))
+        write_json(dict(found.raw))
         return
     write_line(f"version {found.number}  {found.digest}")
     show_steps(found.definition)
@@ -44,13 +44,13 @@ def get(
 def create(
     pipeline: PipelineArgument, definition: DefinitionOption, as_json: JsonFlag = False
 ) -> None:
-    """Add a version; one with the same meaning is not added again."""
+    """Create a version, unless an equal one exists."""
     asked = read_json(definition)
     with open_client() as client:
         found, is_new = client.pipelines.create_version(client.pipelines.find(pipeline).id, asked)
     show_warnings(found.warnings)
     if as_json:
-        version = {name: each for name, each in found.told.items() if name != "warnings"}
+        version = {name: each for name, each in found.raw.items() if name != "warnings"}
         write_json({"version": version, "created": is_new, "warnings": list(found.warnings)})
         return
     write_line(f"version {found.number}  {found.digest}{'' if is_new else '  was there before'}")

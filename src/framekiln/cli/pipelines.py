@@ -17,14 +17,14 @@ app.add_typer(pipeline_endpoints.app, name="endpoints")
 
 @app.command("list")
 def list_all(
-    archived: Annotated[bool, typer.Option("--archived", help="Archived ones, too.")] = False,
+    archived: Annotated[bool, typer.Option("--archived", help="Include archived ones.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Show all pipelines, newest first."""
     with open_client() as client:
         found = list(client.pipelines.list(include_archived=archived))
     if as_json:
-        write_json([dict(each.told) for each in found])
+        write_json([dict(each.raw) for each in found])
         return
     rows = [(each.name, each.id, each.latest_version, each.archived_at) for each in found]
     write_table(("name", "id", "version", "archived"), rows)
@@ -38,7 +38,7 @@ def get(pipeline: PipelineArgument, as_json: JsonFlag = False) -> None:
         found = client.pipelines.get(client.pipelines.find(pipeline).id)
     _show(found, as_json=as_json)
     if not as_json:
-        pipeline_versions.show_steps(found.told["version"]["definition"])
+        pipeline_versions.show_steps(found.raw["version"]["definition"])
 
 
 @app.command()
@@ -47,7 +47,7 @@ def create(
     definition: DefinitionOption,
     as_json: JsonFlag = False,
 ) -> None:
-    """Make a pipeline with its first version."""
+    """Create a pipeline with its first version."""
     asked = read_json(definition)
     with open_client() as client:
         found = client.pipelines.create(name, asked)
@@ -57,7 +57,7 @@ def create(
 
 @app.command()
 def archive(pipeline: PipelineArgument, as_json: JsonFlag = False) -> None:
-    """Let a pipeline take no new versions and runs; its name is free again."""
+    """Archive a pipeline: no new versions or runs. Its name can be used again."""
     with open_client() as client:
         found = client.pipelines.archive(client.pipelines.find(pipeline).id)
     _show(found, as_json=as_json)
@@ -65,7 +65,7 @@ def archive(pipeline: PipelineArgument, as_json: JsonFlag = False) -> None:
 
 def _show(found: RemotePipeline, *, as_json: bool) -> None:
     if as_json:
-        write_json(dict(found.told))
+        write_json(dict(found.raw))
         return
     archived = "  archived" if found.archived_at else ""
     write_line(f"{found.id}  {found.name}  version {found.latest_version}{archived}")

@@ -50,8 +50,8 @@ def is_service_at(host: str, port: int) -> bool:
     connection = HTTPConnection(reachable, port, timeout=_ANSWER_WITHIN_S)
     try:
         connection.request("GET", "/readyz")
-        told = json.loads(connection.getresponse().read(_LONGEST_ANSWER_BYTES))
-        return set(told["checks"]) == _OUR_CHECKS
+        health = json.loads(connection.getresponse().read(_LONGEST_ANSWER_BYTES))
+        return set(health["checks"]) == _OUR_CHECKS
     except (OSError, HTTPException, ValueError, TypeError, KeyError):
         return False
     finally:

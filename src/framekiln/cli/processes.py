@@ -45,10 +45,10 @@ async def _api(settings: Settings) -> None:
 def worker(
     queues: Annotated[str, typer.Option(help="Names, separated by commas.")] = ",".join(QUEUES),
     concurrency: Annotated[
-        int, typer.Option(min=0, help="Jobs at a time; 0 means the number that suits this machine.")
+        int, typer.Option(min=0, help="Jobs at a time; 0 means a number based on the CPU count.")
     ] = 0,
 ) -> None:
-    """Run the jobs of some queues."""
+    """Run a worker for some queues."""
     settings = load_settings()
     names = parse_queues(queues)
     work = _worker(settings, names, concurrency or settings.slots)

@@ -28,10 +28,10 @@ def list_all(
     with open_client() as client:
         found = list(client.reviews.list(status=status, run_id=run_id))
     if as_json:
-        write_json([dict(each.told) for each in found])
+        write_json([dict(each.raw) for each in found])
         return
     rows = [
-        (each.id, each.status, each.run_id, each.told["expires_at"], each.told["instructions"])
+        (each.id, each.status, each.run_id, each.raw["expires_at"], each.raw["instructions"])
         for each in found
     ]
     write_table(("id", "status", "run", "expires", "instructions"), rows)
@@ -46,7 +46,7 @@ def approve(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Let the run go on, with corrections if there are any."""
+    """Approve a review task, with optional corrections. The run continues."""
     corrected = None if patch is None else read_json(patch)
     with open_client() as client:
         _show(client.reviews.approve(review, corrected), as_json=as_json)
@@ -60,13 +60,13 @@ def reject(
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Let the run end here."""
+    """Reject a review task. The run ends."""
     with open_client() as client:
         _show(client.reviews.reject(review, reason), as_json=as_json)
 
 
 def _show(found: RemoteReview, *, as_json: bool) -> None:
     if as_json:
-        write_json(dict(found.told))
+        write_json(dict(found.raw))
     else:
         write_line(f"{found.id}  {found.status}  run {found.run_id}")

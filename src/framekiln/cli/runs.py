@@ -22,7 +22,8 @@ app = typer.Typer(help="Runs of pipelines.", no_args_is_help=True, add_completio
 
 RunId = Annotated[str, typer.Argument(help="Id of the run.")]
 Watch = Annotated[
-    bool, typer.Option("--watch", help="Wait until it has ended; the exit code says how.")
+    bool,
+    typer.Option("--watch", help="Wait for the end of the run; the exit code reports the result."),
 ]
 
 
@@ -59,7 +60,7 @@ def get(run: RunId, watch: Watch = False, as_json: JsonFlag = False) -> None:
         if watch:
             show_when_done(client, found, watch=True, as_json=as_json)
         elif as_json:
-            write_json(dict(found.told))
+            write_json(dict(found.raw))
         else:
             Console(markup=False).print(draw_run(found, _needs(client, found), SystemClock().now()))
 
@@ -82,10 +83,10 @@ def list_all(
             query["pipeline_id"] = client.pipelines.find(pipeline_id).id
         found = list(islice(client.runs.list(limit=min(limit, 100), **query), limit))
     if as_json:
-        write_json([dict(each.told) for each in found])
+        write_json([dict(each.raw) for each in found])
         return
     rows = [
-        (each.id, each.status, each.pipeline_id, each.file_id, each.told["created_at"])
+        (each.id, each.status, each.pipeline_id, each.file_id, each.raw["created_at"])
         for each in found
     ]
     write_table(("id", "status", "pipeline", "file", "created"), rows)
@@ -93,14 +94,14 @@ def list_all(
 
 @app.command()
 def cancel(run: RunId, as_json: JsonFlag = False) -> None:
-    """Stop a run at once."""
+    """Cancel a run immediately."""
     with open_client() as client:
         _show(client.runs.cancel(run), as_json=as_json)
 
 
 @app.command()
 def retry(run: RunId, watch: Watch = False, as_json: JsonFlag = False) -> None:
-    """Begin again where a run failed or was stopped; what succeeded is kept."""
+    """Resume a run that failed or was cancelled. Finished steps are kept."""
     with open_client() as client:
         show_when_done(client, client.runs.retry(run), watch=watch, as_json=as_json)
 
@@ -111,7 +112,7 @@ def outputs(
     namespace: Annotated[str, typer.Argument(help="By default the key of the step.")],
     as_json: JsonFlag = False,
 ) -> None:
-    """Write what a run has found out, as JSON: a line for each window, with --json one list."""
+    """Write the outputs of a run as JSON: one line per window, or one list with --json."""
     with open_client() as client:
         found = client.runs.outputs(run, namespace)
         if as_json:
@@ -150,7 +151,7 @@ def _needs(client: Client, run: RemoteRun) -> dict[str, list[str]]:
 
 def _show(run: RemoteRun, *, as_json: bool) -> None:
     if as_json:
-        write_json(dict(run.told))
+        write_json(dict(run.raw))
         return
     write_line(f"{run.id}  {run.status}")
     if run.error is not None:

@@ -39,7 +39,9 @@ def upload(
     ] = None,
     watch: Annotated[
         bool,
-        typer.Option("--watch", help="Wait until the run has ended; the exit code says how."),
+        typer.Option(
+            "--watch", help="Wait for the end of the run; the exit code reports the result."
+        ),
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
@@ -95,7 +97,7 @@ class FileUpload:
     def as_stream(self, resume: str | None, on_begun: OnRegistered) -> RemoteFile:
         """Upload it in fragments, and print the id to resume it with."""
 
-        def told(file_id: str) -> None:
+        def report_id(file_id: str) -> None:
             self.bar.print(f"stream {file_id}")
             on_begun(file_id)
 
@@ -104,12 +106,12 @@ class FileUpload:
             self.bar.show_bytes,
             file_id=resume,
             expires_at=self.expires_at,
-            on_begun=told,
+            on_begun=report_id,
         )
 
 
 def _show(found: RemoteFile, *, as_json: bool) -> None:
     if as_json:
-        write_json(dict(found.told))
+        write_json(dict(found.raw))
     else:
         typer.echo(f"{found.id}  {found.status}  {found.filename}")

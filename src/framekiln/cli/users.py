@@ -37,7 +37,7 @@ def create(
     password_stdin: FromStdin = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Add a user and show the password, this once."""
+    """Create a user and show the password. It is not shown again."""
     password = _given_password(password_stdin)
 
     async def run() -> IssuedUser:
@@ -50,7 +50,7 @@ def create(
 
 @app.command("list")
 def list_all(as_json: JsonFlag = False) -> None:
-    """Show all users, and where they belong."""
+    """List all users and their organizations."""
 
     async def run() -> list[Member]:
         async with open_services(load_settings()) as services:
@@ -69,7 +69,7 @@ def list_all(as_json: JsonFlag = False) -> None:
 
 @app.command()
 def password(email: Email, password_stdin: FromStdin = False, as_json: JsonFlag = False) -> None:
-    """Give a user another password; all their sessions end."""
+    """Set a new password and end all sessions of the user."""
     text = _given_password(password_stdin)
 
     async def run() -> IssuedUser:
@@ -81,7 +81,7 @@ def password(email: Email, password_stdin: FromStdin = False, as_json: JsonFlag 
 
 @app.command()
 def delete(email: Email, as_json: JsonFlag = False) -> None:
-    """Remove a user; what the organization has stays."""
+    """Delete a user. The organization keeps its data."""
 
     async def run() -> User:
         async with open_services(load_settings()) as services:

@@ -20,11 +20,11 @@ def list_all(
     limit: Annotated[int, typer.Option(help="How many.", min=1)] = 20,
     as_json: JsonFlag = False,
 ) -> None:
-    """Show what was sent to a webhook, newest first."""
+    """List the deliveries of a webhook, newest first."""
     with open_client() as client:
         found = list(islice(client.webhooks.deliveries(webhook), limit))
     if as_json:
-        write_json([dict(each.told) for each in found])
+        write_json([dict(each.raw) for each in found])
         return
     rows = [
         (
@@ -32,7 +32,7 @@ def list_all(
             each.status,
             each.topic,
             each.attempt_count,
-            each.told["created_at"],
+            each.raw["created_at"],
             each.last_error,
         )
         for each in found
@@ -42,27 +42,27 @@ def list_all(
 
 @app.command()
 def get(delivery: DeliveryId, as_json: JsonFlag = False) -> None:
-    """Show a delivery: what is sent, and each attempt."""
+    """Show a delivery: its payload and each attempt."""
     with open_client() as client:
         found = client.webhooks.delivery(delivery)
     _show(found, as_json=as_json)
     if as_json:
         return
-    for each in found.told["attempts"]:
+    for each in found.raw["attempts"]:
         said = each["error"] or each["status"]
         write_line(f"{each['number']}  {each['started_at']}  {each['duration_ms']} ms  {said}")
-    write_line(found.told["request_body"])
+    write_line(found.raw["request_body"])
 
 
 @app.command()
 def redeliver(delivery: DeliveryId, as_json: JsonFlag = False) -> None:
-    """Send the same event once more."""
+    """Send the same event again."""
     with open_client() as client:
         _show(client.webhooks.redeliver(delivery), as_json=as_json)
 
 
 def _show(found: RemoteDelivery, *, as_json: bool) -> None:
     if as_json:
-        write_json(dict(found.told))
+        write_json(dict(found.raw))
     else:
         write_line(f"{found.id}  {found.status}  {found.topic}  webhook {found.webhook_id}")

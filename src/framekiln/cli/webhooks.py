@@ -27,7 +27,7 @@ def list_all(as_json: JsonFlag = False) -> None:
     with open_client() as client:
         found = list(client.webhooks.list())
     if as_json:
-        write_json([dict(each.told) for each in found])
+        write_json([dict(each.raw) for each in found])
         return
     rows = [(each.id, each.state, each.url, " ".join(each.events), each.reason) for each in found]
     write_table(("id", "state", "url", "events", "reason"), rows)
@@ -53,7 +53,7 @@ def create(
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Have an address told of events, and show the secret that signs them, this once."""
+    """Create a webhook and show its signing secret. It is not shown again."""
     if not event:
         raise InvalidInput("give at least one --event: framekiln webhooks topics lists them")
     with open_client() as client:
@@ -71,7 +71,7 @@ def update(
     event: Events = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """Change where a webhook leads, what it wants, or both."""
+    """Change the URL or the topics of a webhook."""
     if url is None and not event:
         raise InvalidInput("give --url or --event to change")
     with open_client() as client:
@@ -80,7 +80,7 @@ def update(
 
 @app.command()
 def delete(webhook: WebhookId) -> None:
-    """Remove a webhook, its log, and what was still to be sent."""
+    """Delete a webhook with its log and pending deliveries."""
     with open_client() as client:
         client.webhooks.delete(webhook)
     write_line(f"{webhook}  deleted")
@@ -88,14 +88,14 @@ def delete(webhook: WebhookId) -> None:
 
 @app.command("rotate-secret")
 def rotate_secret(webhook: WebhookId, as_json: JsonFlag = False) -> None:
-    """Show a new secret, this once; for a day the old one signs, too."""
+    """Create a new signing secret and show it once. The old one stays valid for a day."""
     with open_client() as client:
         _show(client.webhooks.rotate_secret(webhook), as_json=as_json)
 
 
 @app.command()
 def resume(webhook: WebhookId, as_json: JsonFlag = False) -> None:
-    """Send again to a webhook that was paused, beginning with what has waited."""
+    """Resume a paused webhook, starting with its pending deliveries."""
     with open_client() as client:
         _show(client.webhooks.resume(webhook), as_json=as_json)
 
@@ -104,14 +104,14 @@ def resume(webhook: WebhookId, as_json: JsonFlag = False) -> None:
 def send_test(
     topic: Annotated[str, typer.Argument(help="The topic of the sample event.")] = "webhook.test",
 ) -> None:
-    """Send a made-up event to all webhooks that want its topic."""
+    """Send a sample event to all webhooks with its topic."""
     with open_client() as client:
         write_line(client.webhooks.test(topic))
 
 
 @app.command()
 def topics(as_json: JsonFlag = False) -> None:
-    """Show what can be told; with --json a sample of each."""
+    """List all topics; with --json, with a sample event of each."""
     with open_client() as client:
         found = list(client.webhooks.topics())
     if as_json:
@@ -122,7 +122,7 @@ def topics(as_json: JsonFlag = False) -> None:
 
 def _show(found: RemoteWebhook, *, as_json: bool) -> None:
     if as_json:
-        write_json(dict(found.told))
+        write_json(dict(found.raw))
         return
     write_line(f"{found.id}  {found.state}  {found.url}  {' '.join(found.events)}")
     if found.reason:

@@ -144,12 +144,12 @@ def raise_for_error(answer: httpx.Response) -> None:
     """Raise the error in a response."""
     if answer.is_success:
         return
-    told = _error_body(answer)
-    message = _issues(told) or str(told.get("message") or told.get("error") or answer.reason_phrase)
+    raw = _error_body(answer)
+    message = _issues(raw) or str(raw.get("message") or raw.get("error") or answer.reason_phrase)
     text = f"{message[:_LONGEST_MESSAGE]} ({answer.status_code})"
     if answer.is_server_error or answer.status_code == _TOO_MANY_REQUESTS:
         raise ServiceUnreachable(f"the service cannot do this now: {text}")
-    raise ServiceRefused(text, status=answer.status_code, error=told.get("error"), told=told)
+    raise ServiceRefused(text, status=answer.status_code, error=raw.get("error"), raw=raw)
 
 
 def _error_body(answer: httpx.Response) -> Json:
@@ -160,9 +160,9 @@ def _error_body(answer: httpx.Response) -> Json:
     return found if isinstance(found, dict) else {}
 
 
-def _issues(told: Json) -> str:
+def _issues(raw: Json) -> str:
     """Return all issues of a request, if the service lists them."""
-    found = told.get("issues")
+    found = raw.get("issues")
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         return ""
     return "; ".join(f"{each.get('path') or 'body'}: {each.get('code')}" for each in found)

@@ -16,22 +16,22 @@ def json_field(
 class RemoteObject:
     """The base of all values. A field with a default may be missing from the response."""
 
-    told: Mapping[str, Any] = field(repr=False, compare=False)
+    raw: Mapping[str, Any] = field(repr=False, compare=False)
     """The whole response."""
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Self:
+    def of(cls, raw: Mapping[str, Any]) -> Self:
         """Parse a response."""
-        own = (each for each in fields(cls) if each.name != "told")
-        return cls(told=told, **{each.name: _value(each, told) for each in own})
+        own = (each for each in fields(cls) if each.name != "raw")
+        return cls(raw=raw, **{each.name: _value(each, raw) for each in own})
 
 
-def _value(own: "Field[Any]", told: Mapping[str, Any]) -> Any:
+def _value(own: "Field[Any]", raw: Mapping[str, Any]) -> Any:
     name = own.metadata.get("name") or own.name
-    if name not in told and own.default is not MISSING:
+    if name not in raw and own.default is not MISSING:
         return own.default
     read = own.metadata.get("read")
-    return read(told[name]) if read else told[name]
+    return read(raw[name]) if read else raw[name]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +93,7 @@ class RemoteVersion(RemoteObject):
     @property
     def definition(self) -> Mapping[str, Any]:
         """Its steps, in normal form."""
-        found: Mapping[str, Any] = self.told["definition"]
+        found: Mapping[str, Any] = self.raw["definition"]
         return found
 
     @property
@@ -125,8 +125,8 @@ class RemoteStep(RemoteObject):
     completed_at: str | None
 
 
-def _steps(told: list[Mapping[str, Any]]) -> tuple[RemoteStep, ...]:
-    return tuple(RemoteStep.of(step) for step in told)
+def _steps(raw: list[Mapping[str, Any]]) -> tuple[RemoteStep, ...]:
+    return tuple(RemoteStep.of(step) for step in raw)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -155,9 +155,9 @@ class RemoteBatch(RemoteObject):
     status: str
 
     @classmethod
-    def of(cls, told: Mapping[str, Any]) -> Self:
+    def of(cls, raw: Mapping[str, Any]) -> Self:
         """Parse a response, which may contain everything again under `batch`."""
-        return super().of(told.get("batch", told))
+        return super().of(raw.get("batch", raw))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,5 +195,5 @@ class RemoteDelivery(RemoteObject):
     @property
     def last_error(self) -> str | None:
         """The error of the last attempt, if there was one."""
-        last = self.told["last_attempt"]
+        last = self.raw["last_attempt"]
         return last["error"] if last else None

@@ -33,7 +33,7 @@ class RemotePipelines:
         return RemotePipeline.of(json_object(answer))
 
     def get(self, pipeline_id: str) -> RemotePipeline:
-        """Return a pipeline; `told` has its latest version."""
+        """Return a pipeline; `raw` has its latest version."""
         return RemotePipeline.of(
             self._connection.request_json("GET", f"{_PIPELINES}/{pipeline_id}")
         )
@@ -70,11 +70,11 @@ class RemotePipelines:
 
         See its `warnings`.
         """
-        told = self._connection.request_json(
+        raw = self._connection.request_json(
             "POST", f"{_PIPELINES}/{pipeline_id}/versions", json={"definition": definition}
         )
-        warnings = told.get("warnings", [])
-        return RemoteVersion.of({**told["version"], "warnings": warnings}), told["created"]
+        warnings = raw.get("warnings", [])
+        return RemoteVersion.of({**raw["version"], "warnings": warnings}), raw["created"]
 
     def versions(self, pipeline_id: str) -> Iterator[RemoteVersion]:
         """Yield the versions of a pipeline, newest first."""
@@ -109,10 +109,10 @@ class RemoteRuns:
         With a key of the caller, the same call again returns the same run.
         """
         body = {"pipeline_id": pipeline_id, "file_id": file_id, **more}
-        told = self._connection.request_json(
+        raw = self._connection.request_json(
             "POST", _RUNS, json=body, headers=idempotency_headers(idempotency_key)
         )
-        return RemoteRun.of(told["run"]), told["created"]
+        return RemoteRun.of(raw["run"]), raw["created"]
 
     def get(self, run_id: str) -> RemoteRun:
         """Return a run with its steps."""
@@ -181,8 +181,8 @@ class RemoteBatches:
         runs = [{"file_id": file_id} for file_id in file_ids]
         body = {"pipeline_id": pipeline_id, "runs": runs, **more}
         key = idempotency_headers(idempotency_key)
-        told = self._connection.request_json("POST", _BATCHES, json=body, headers=key)
-        return RemoteBatch.of(told["batch"]), told["created"]
+        raw = self._connection.request_json("POST", _BATCHES, json=body, headers=key)
+        return RemoteBatch.of(raw["batch"]), raw["created"]
 
     def get(self, batch_id: str) -> RemoteBatch:
         """Return a batch with the states of its runs."""

@@ -24,8 +24,8 @@ class RemoteTranscriptions:
 
     def get(self, transcription_id: str) -> RemoteTranscription:
         """Return a transcription."""
-        told = self._connection.request_json("GET", f"{_TRANSCRIPTIONS}/{transcription_id}")
-        return RemoteTranscription.of(told)
+        raw = self._connection.request_json("GET", f"{_TRANSCRIPTIONS}/{transcription_id}")
+        return RemoteTranscription.of(raw)
 
     def wait(
         self, transcription_id: str, on_fraction: OnFraction = lambda _: None

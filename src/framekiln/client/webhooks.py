@@ -87,7 +87,7 @@ class RemoteWebhooks:
         return map(RemoteDelivery.of, found)
 
     def delivery(self, delivery_id: str) -> RemoteDelivery:
-        """Return a delivery; `told` has its body and all attempts."""
+        """Return a delivery; `raw` has its body and all attempts."""
         return RemoteDelivery.of(
             self._connection.request_json("GET", f"{_DELIVERIES}/{delivery_id}")
         )

@@ -50,7 +50,7 @@ class ContentVersion:
 
 def version_of_part(status: int, headers: Mapping[str, str], start: int) -> ContentVersion | None:
     """Return the version of a part; None if the response is not the part that begins at `start`."""
-    told = _CONTENT_RANGE.fullmatch(headers.get("content-range", "").strip())
-    if status != _PARTIAL or told is None or int(told[1]) != start:
+    matched = _CONTENT_RANGE.fullmatch(headers.get("content-range", "").strip())
+    if status != _PARTIAL or matched is None or int(matched[1]) != start:
         return None
-    return ContentVersion(int(told[3]), headers.get("etag"), headers.get("last-modified"))
+    return ContentVersion(int(matched[3]), headers.get("etag"), headers.get("last-modified"))

@@ -42,7 +42,7 @@ class FramekilnError(Exception):
         self.message = message
         self.details = details
         self.warnings: tuple[str, ...] = ()
-        """What was noticed before it came to this; told to the owner, too."""
+        """Warnings from before the error, for the owner."""
 
 
 class InvalidInput(FramekilnError):

@@ -86,14 +86,14 @@ class PrepareAudio:
             stream_index = transcription.track_id - 1
         else:
             await self.files.fetch_track(file, transcription.track_id, place.source)
-        told = await run_confined(
+        result = await run_confined(
             SPEECH_SAMPLES_TASK,
             {"source": str(place.source), "stream_index": stream_index, "samples": "samples"},
             limits=_LIMITS,
             folder=place.folder,
             readable=[place.source],
         )
-        return duration_ms(int(told["sample_count"]))
+        return duration_ms(int(result["sample_count"]))
 
     async def _language(
         self, transcription: Transcription, path: Path, whole_ms: int

@@ -73,15 +73,15 @@ class PageWarnings:
     def collect(self) -> tuple[str, ...]:
         """Return every warning so far, each once."""
         scripts = self._mistakes["scripts"]
-        told = {str(script["url"]) for script in scripts}
+        named = {str(script["url"]) for script in scripts}
         found = (
             *self.plan_warnings,
             *map(_about_element, self._mistakes["elements"]),
             *map(_about_attribute, self._mistakes["attributes"]),
             *map(_about_font, self._mistakes["fonts"]),
             *map(self._about_script, scripts),
-            *self._host.warnings_except(told),
-            *self._refusals(told),
+            *self._host.warnings_except(named),
+            *self._refusals(named),
             *self._page.reported_problems(),
         )
         return tuple(dict.fromkeys(map(_printable, found)))
@@ -145,9 +145,9 @@ class PageWarnings:
             return f"it, or something it imports, is not JavaScript or is not there; {_BUILD}"
         return "it is not JavaScript"
 
-    def _refusals(self, told: set[str]) -> Iterable[str]:
+    def _refusals(self, named: set[str]) -> Iterable[str]:
         beside = (url for url in self.network.refused if url not in self._host.fetch_errors)
-        for url in [url for url in beside if url not in told][:_MOST_REFUSALS]:
+        for url in [url for url in beside if url not in named][:_MOST_REFUSALS]:
             yield f"request refused: {url}: {self._host.refusal(url)}"
 
 

@@ -135,7 +135,7 @@ def _type_of(raw: Any, types: Mapping[str, StepRules]) -> StepRules | None:
 
 
 def _needs_of(raw: Any, steps: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the steps that a step needs, as far as they can be told."""
+    """Return the steps that a step needs, as far as they are known."""
     needs = raw.get("needs") if isinstance(raw, dict) else None
     if not isinstance(needs, list) or len(needs) > MAX_NEEDS:
         return ()
@@ -157,7 +157,7 @@ def _check_namespaces(namespaces: Mapping[str, str], place: Location) -> None:
 
 
 def _known_part(raw: dict[Any, Any], kind: StepRules, needs: Collection[str]) -> StepForm:
-    """Return what can be told of a step with issues, for what its type says of it."""
+    """Return the known part of a step with issues, for the checks of its type."""
     settings = None
     if kind.settings is not None:
         settings = read(kind.settings, raw.get("with", {}), Location([]))

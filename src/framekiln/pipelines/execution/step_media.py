@@ -34,7 +34,7 @@ class Stretch:
     end_ms: int
 
     def touches(self, start_ms: Fraction | int, end_ms: Fraction | int) -> bool:
-        """Tell whether a fragment has any of it."""
+        """Return whether a fragment has any of it."""
         return end_ms > self.start_ms and start_ms < self.end_ms
 
 

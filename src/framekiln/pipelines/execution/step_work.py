@@ -40,11 +40,11 @@ class StepWork:
     deadline_at: datetime
     """The attempt is stopped then."""
     note: Mapping[str, Any] | None
-    """What `remember` was last told in this attempt, by whichever worker."""
+    """The last value given to `remember` in this attempt, by any worker."""
     remember: Callable[[Mapping[str, Any]], Awaitable[None]]
     """Keeps a note, small and plain JSON; raises `UnitLost` when the unit is not ours any more."""
     progress: Callable[[int], None]
-    """Tells, from any thread, up to which time of the file the step is done, in milliseconds."""
+    """Reports, from any thread, how many milliseconds of the file are done."""
 
 
 @dataclass(frozen=True)

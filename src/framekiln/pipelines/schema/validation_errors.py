@@ -34,7 +34,7 @@ class InnerIssues:
         self.place: Final = Location([], name=_HERE)
 
     def add(self, error: ValidationError) -> None:
-        """Add what an error tells of the value."""
+        """Add an error of the value."""
         self.place.issues.extend(issues_of(error, _HERE))
 
     def raise_any(self) -> None:
@@ -45,7 +45,7 @@ class InnerIssues:
 
 
 def issues_of(error: ValidationError, path: str = "") -> list[ValidationIssue]:
-    """Return the issues that an error tells of a value at `path`."""
+    """Return the issues in an error of the value at `path`."""
     return [
         ValidationIssue(
             reduce(join_path, map(str, each["loc"]), path), _code(each["type"], each["input"])

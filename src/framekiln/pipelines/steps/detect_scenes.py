@@ -66,7 +66,7 @@ class DetectScenesRunner:
     async def _find(self, work: StepWork, place: Workplace) -> list[dict[str, Any]]:
         settings, window = work.step.settings, work.window
         assert isinstance(settings, DetectScenesSettings)
-        told = await run_confined(
+        result = await run_confined(
             SCENE_CUTS_TASK,
             {
                 "source": str(place.source),
@@ -77,9 +77,9 @@ class DetectScenesRunner:
             limits=_LIMITS,
             folder=place.folder,
             readable=[place.source],
-            on_report=lambda told: work.progress(int(told["at_ms"])),
+            on_report=lambda report: work.progress(int(report["at_ms"])),
         )
-        cuts: list[dict[str, Any]] = told["cuts"]
+        cuts: list[dict[str, Any]] = result["cuts"]
         return cuts
 
 

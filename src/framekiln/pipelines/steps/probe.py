@@ -12,7 +12,7 @@ from framekiln.pipelines.outputs.model import StepOutput
 
 
 class ProbeStep(StepType):
-    """Tells length, size and tracks."""
+    """Returns duration, size and tracks."""
 
     name = "probe"
 

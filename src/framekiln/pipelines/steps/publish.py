@@ -45,7 +45,7 @@ class PublishSettings(StepSettings):
 
 
 class PublishStep(StepType):
-    """Tells addresses."""
+    """Returns URLs."""
 
     name = "publish"
     settings = PublishSettings
@@ -136,14 +136,14 @@ def nearest_redactions(steps: TypedGraph, key: str) -> Iterator[list[str]]:
 
 
 def redaction_before(work: StepWork) -> Mapping[str, Any] | None:
-    """Return what the nearest redaction told that had anything to hide; None if none had.
+    """Return the output of the nearest redaction that hid anything; None if none did.
 
     One that was skipped hides nothing, so what an earlier one hid must not come back.
     """
     for level in nearest_redactions(work.graph, work.step.key):
         namespaces = [work.definition.steps[key].namespace for key in level]
-        told = [work.inputs[namespace].metadata for namespace in namespaces]
-        made = [each for each in told if each["status"] == "complete"]
+        outputs = [work.inputs[namespace].metadata for namespace in namespaces]
+        made = [each for each in outputs if each["status"] == "complete"]
         if len(made) > 1:
             names = ", ".join(level)
             raise AmbiguousRedaction(

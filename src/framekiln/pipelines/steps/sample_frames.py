@@ -85,7 +85,7 @@ class SampleFramesRunner:
     async def _sample(
         self, work: StepWork, place: Workplace, *, every_ms: int, part: range
     ) -> list[int]:
-        told = await run_confined(
+        result = await run_confined(
             SAMPLED_FRAMES_TASK,
             {
                 "source": str(place.source),
@@ -98,7 +98,7 @@ class SampleFramesRunner:
             folder=place.folder,
             readable=[place.source],
         )
-        taken = set(told["at_ms"])
+        taken = set(result["at_ms"])
         times_ms = [at_ms for at_ms in part if at_ms in taken]
         await self._store(work, place.folder, times_ms)
         return times_ms
