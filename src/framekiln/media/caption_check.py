@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from framekiln.kit.media_kind import MediaKind
-from framekiln.media.captions import LARGEST_BYTES, read_captions
+from framekiln.media.captions import LARGEST_BYTES, MOST_CUES, read_captions
 from framekiln.media.errors import UnreadableCaptions
 from framekiln.media.sniff import HEAD_BYTES, sniff
 
-MOST_CUES: Final = 100_000
 # Thirty years in milliseconds: anything later is a mistake.
 _LATEST: Final = 10**12
 _WORD_LISTS: Final = ("word_segments", "wordSegments", "words")

@@ -6,15 +6,23 @@ distributed by the length of the words. Text is plain: the renderer escapes it.
 """
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from html import unescape
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from framekiln.media.errors import UnreadableCaptions
 
 LARGEST_BYTES: Final = 2 << 20
+MOST_CUES: Final = 100_000
+MOST_WORDS: Final = 300_000
+MOST_AT_ONCE: Final = 50
+"""Cues on the screen at the same time."""
+
+Item = TypeVar("Item")
 
 _ARROW: Final = "-->"
 _CLOCK: Final = r"(?:(\d{1,4}):)?([0-5]?\d):([0-5]\d)[.,](\d{3})"
@@ -52,20 +60,61 @@ class CaptionTrack:
         }
 
 
+class CaptionSpans:
+    """The times at which the shown captions change, and the text from each of them on.
+
+    Texts are joined when they are asked for: all of them together may be many times as long as the
+    file.
+    """
+
+    def __init__(self, segments: Sequence[TimedText]) -> None:
+        self._segments = segments
+        self.starts_ms = sorted({ms for cue in segments for ms in (cue.start_ms, cue.end_ms)})
+        self._shown: list[tuple[int, ...]] = []
+        # Segments are in order of their start, so each new one is the last of those shown.
+        shown: tuple[int, ...] = ()
+        begun = 0
+        for at_ms in self.starts_ms:
+            first = begun
+            while begun < len(segments) and segments[begun].start_ms <= at_ms:
+                begun += 1
+            on = (*shown, *range(first, begun))
+            shown = tuple(number for number in on if segments[number].end_ms > at_ms)
+            self._shown.append(shown)
+
+    def number_at(self, ms: Fraction | int) -> int:
+        """Return the number of the span at an instant; -1 before the first."""
+        return bisect_right(self.starts_ms, ms) - 1
+
+    def text(self, number: int) -> str:
+        """Return the text of a span; empty where no caption is shown."""
+        if number < 0:
+            return ""
+        return "\n".join(self._segments[each].text for each in self._shown[number])
+
+    def texts_from(self, number: int) -> Iterator[str]:
+        """Yield the texts of a span and of those after it, without the empty ones."""
+        texts = (self.text(each) for each in range(number, len(self._shown)))
+        return (text for text in texts if text)
+
+
 def read_captions(data: bytes) -> CaptionTrack:
     """Return the captions of a WebVTT or SubRip file; its first line decides which it is."""
     lines = _decode(data).splitlines()
     is_vtt = bool(lines) and re.match(r"^WEBVTT(\s|$)", lines[0]) is not None
-    cues = list(_vtt_cues(lines) if is_vtt else _srt_cues(lines))
+    found = _vtt_cues(lines) if is_vtt else _srt_cues(lines)
+    cues = list(_at_most(found, MOST_CUES, "cues"))
     if not cues and not is_vtt:
         raise UnreadableCaptions(
             "line 1: neither WebVTT (no WEBVTT header) nor SubRip (no cue in the whole file)"
         )
     cues.sort(key=lambda cue: (cue.start_ms, cue.end_ms))
+    _check_overlap(cues)
+    words = (word for cue in cues for word in cue.words())
     segments = (TimedText(cue.start_ms, cue.end_ms, cue.plain_text) for cue in cues)
     return CaptionTrack(
         segments=tuple(segment for segment in segments if segment.text),
-        words=tuple(word for cue in cues for word in cue.words()),
+        words=tuple(_at_most(words, MOST_WORDS, "words")),
     )
 
 
@@ -101,6 +150,28 @@ class _Cue:
 
 
 _CLOCK_FIELDS: Final = 4
+
+
+def _at_most(items: Iterable[Item], most: int, name: str) -> Iterator[Item]:
+    for number, item in enumerate(items):
+        if number == most:
+            raise UnreadableCaptions(
+                f"the file has more than {most:,} {name}; split it into several files"
+            )
+        yield item
+
+
+def _check_overlap(cues: Sequence[_Cue]) -> None:
+    """Refuse a file that shows too many cues at once; a film would be drawn from each of them."""
+    ends_ms = sorted(cue.end_ms for cue in cues)
+    ended = 0
+    for begun, cue in enumerate(cues, 1):
+        while ends_ms[ended] <= cue.start_ms:
+            ended += 1
+        if begun - ended > MOST_AT_ONCE:
+            raise UnreadableCaptions(
+                f"line {cue.line}: more than {MOST_AT_ONCE} cues are shown at the same time"
+            )
 
 
 def _decode(data: bytes) -> str:
@@ -171,7 +242,12 @@ def _clock_ms(fields: "tuple[str | Any, ...] | list[str | Any]") -> int:
 
 
 def _plain(text: str) -> str:
-    return unescape(_TAG.sub("", text)).replace("\xa0", " ").strip()
+    untagged = _TAG.sub("", text)
+    try:
+        return unescape(untagged).replace("\xa0", " ").strip()
+    except ValueError as error:
+        # A character number of thousands of digits.
+        raise UnreadableCaptions("the number of a character (&#...;) is too long") from error
 
 
 def _share_out(words: list[str], start_ms: int, end_ms: int) -> Iterator[TimedText]:

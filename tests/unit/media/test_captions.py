@@ -3,8 +3,10 @@
 from itertools import pairwise
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from framekiln.media.captions import CaptionTrack, TimedText, read_captions
+from framekiln.media.captions import CaptionSpans, CaptionTrack, TimedText, read_captions
 from framekiln.media.errors import UnreadableCaptions
 
 
@@ -152,3 +154,64 @@ def test_bytes_that_are_no_text_are_refused() -> None:
 def test_a_file_that_is_too_large_is_refused() -> None:
     with pytest.raises(UnreadableCaptions, match="has 2097153 bytes; at most 2097152"):
         read_captions(b" " * 2_097_153)
+
+
+def cue_lines(number: int, start_ms: int, end_ms: int, text: str) -> str:
+    times = (f"{ms // 60_000:02}:{ms // 1000 % 60:02}.{ms % 1000:03}" for ms in (start_ms, end_ms))
+    return f"{number}\n{' --> '.join(times)}\n{text}\n\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("0:00.000-->0:00.001\na\n\n" * 60, "line 153: more than 50 cues are shown at the same"),
+        ("0:00.000-->0:00.001\n" + "a " * 300_001, "more than 300,000 words; split it"),
+        ("0:00.000-->0:00.001\n&#" + "1" * 5000 + ";", "the number of a character"),
+    ],
+)
+def test_captions_made_to_do_harm_are_refused(text: str, message: str) -> None:
+    with pytest.raises(UnreadableCaptions, match=message):
+        read("WEBVTT\n\n" + text)
+
+
+def test_as_many_cues_as_are_allowed_may_overlap() -> None:
+    cues = (cue_lines(n, n, 60_000 + n, f"cue {n}") for n in range(50))
+    assert len(read("WEBVTT\n\n" + "".join(cues)).segments) == 50
+    # Those that end when others begin do not overlap.
+    later = (cue_lines(n, 60_000 + n, 61_000 + n, "later") for n in range(50))
+    both = [*(cue_lines(n, 0, 60_000, "sooner") for n in range(50)), *later]
+    assert len(read("WEBVTT\n\n" + "".join(both)).segments) == 100
+
+
+Times = st.integers(0, 40)
+Cues = st.lists(st.tuples(Times, st.integers(1, 20), st.sampled_from("abc")), max_size=30)
+
+
+@given(Cues)
+def test_spans_are_those_of_asking_every_cue_at_every_change(
+    cues: list[tuple[int, int, str]],
+) -> None:
+    segments = sorted(
+        (TimedText(start, start + length, text) for start, length, text in cues),
+        key=lambda cue: (cue.start_ms, cue.end_ms),
+    )
+    edges = sorted({ms for cue in segments for ms in (cue.start_ms, cue.end_ms)})
+    plain = [
+        "\n".join(cue.text for cue in segments if cue.start_ms <= ms < cue.end_ms) for ms in edges
+    ]
+    spans = CaptionSpans(segments)
+    assert spans.starts_ms == edges
+    assert [spans.text(number) for number in range(len(edges))] == plain
+    assert list(spans.texts_from(0)) == [text for text in plain if text]
+    for ms in range(-1, 62):
+        on = "\n".join(cue.text for cue in segments if cue.start_ms <= ms < cue.end_ms)
+        assert spans.text(spans.number_at(ms)) == on
+
+
+def test_long_captions_over_many_short_ones_take_little_memory() -> None:
+    # Joined in advance, the texts would be 40 GB.
+    long = [TimedText(0, 10**8, "x" * 40_000) for _ in range(25)]
+    short = [TimedText(at, at + 1, f"cue {at}") for at in range(20_000)]
+    spans = CaptionSpans([*long, *short])
+    assert spans.text(spans.number_at(10_000)).endswith("x\ncue 10000")
+    assert len(next(spans.texts_from(5))) > 1_000_000

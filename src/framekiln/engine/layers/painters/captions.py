@@ -1,7 +1,8 @@
 """Captions as sprites: each text is drawn once, in batches, shortly before it is needed."""
 
-from bisect import bisect_right
+from collections.abc import Iterator
 from fractions import Fraction
+from itertools import islice
 from typing import Final
 
 from framekiln.composition.layers import LayerState, PixelSize, ResolvedLayer, text_wrap_px
@@ -10,9 +11,10 @@ from framekiln.engine.layers.geometry import largest_scale
 from framekiln.engine.layers.html_raster import HtmlRasterizer, HtmlSnippet, RasterImage
 from framekiln.engine.layers.painter import SourceImage
 from framekiln.engine.layers.text_markup import caption_markup
-from framekiln.media.captions import CaptionTrack
+from framekiln.media.captions import CaptionSpans, CaptionTrack
 
 _AT_ONCE: Final = 40
+_MOST_KEPT: Final = 400
 
 
 class CaptionPainter:
@@ -24,8 +26,7 @@ class CaptionPainter:
         self._style = layer.layer.subtitles
         self._rasterizer = room
         self._scale = largest_scale(layer)
-        self._spans = _spans(captions)
-        self._starts_ms = [start_ms for start_ms, _ in self._spans]
+        self._spans = CaptionSpans(captions.segments)
         self._drawn: dict[str, RasterImage] = {}
 
     def content_size_at(self, time_s: Fraction) -> PixelSize | None:
@@ -49,23 +50,20 @@ class CaptionPainter:
         self._drawn.clear()
 
     def _text(self, source_s: Fraction) -> str:
-        number = self._number(source_s)
-        return self._spans[number][1] if number >= 0 else ""
-
-    def _number(self, source_s: Fraction) -> int:
-        return bisect_right(self._starts_ms, source_s * 1000) - 1
+        return self._spans.text(self._spans.number_at(source_s * 1000))
 
     def _at(self, source_s: Fraction) -> RasterImage | None:
         text = self._text(source_s)
         if not text:
             return None
         if text not in self._drawn:
-            self._draw_from(self._number(source_s))
+            self._draw_from(self._spans.number_at(source_s * 1000))
         return self._drawn[text]
 
     def _draw_from(self, number: int) -> None:
-        texts = dict.fromkeys(text for _, text in self._spans[number:] if text)
-        wanted = [text for text in texts if text not in self._drawn][:_AT_ONCE]
+        if len(self._drawn) >= _MOST_KEPT:
+            self._drawn.clear()
+        wanted = list(islice(self._new_texts(number), _AT_ONCE))
         room_px = text_wrap_px(self._layer)
         pieces = []
         for each, text in enumerate(wanted):
@@ -73,12 +71,9 @@ class CaptionPainter:
             pieces.append(HtmlSnippet(markup, rules, self._scale))
         self._drawn.update(zip(wanted, self._rasterizer.draw(pieces), strict=True))
 
-
-def _spans(captions: CaptionTrack) -> list[tuple[int, str]]:
-    """Return start times and texts; the text is empty where no caption is shown."""
-    edges = sorted({ms for cue in captions.segments for ms in (cue.start_ms, cue.end_ms)})
-    spans: list[tuple[int, str]] = []
-    for start_ms in edges:
-        on = [cue.text for cue in captions.segments if cue.start_ms <= start_ms < cue.end_ms]
-        spans.append((start_ms, "\n".join(on)))
-    return spans
+    def _new_texts(self, number: int) -> Iterator[str]:
+        seen = set(self._drawn)
+        for text in self._spans.texts_from(number):
+            if text not in seen:
+                seen.add(text)
+                yield text
