@@ -1,7 +1,8 @@
 """Reading JSON bodies, and describing them in the OpenAPI document.
 
 Clients send any content type or none, so the route decides what a body is and the content type is
-ignored. A body that is too large is refused while it is read, not afterwards.
+ignored. A body that is too large is refused while it is read, not afterwards; JSON with too many
+values, before it is parsed (`kit/json_scan`).
 """
 
 import asyncio
@@ -18,22 +19,31 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 from framekiln.api.errors import MalformedJson
 from framekiln.api.unknown_fields import NAMES_UNKNOWN, note_unknown_fields
 from framekiln.kit.errors import TooLarge
+from framekiln.kit.json_scan import NumberTooLong, TooManyValues, scan_json
 
 MAX_DEPTH = 64
+MAX_NAME_CHARS = 1000
+LARGE_BODY_BYTES = 256 << 10
+"""Larger bodies are parsed in a thread."""
 HEAD_BYTES = 16
 """The number of bytes that identify the type of a file."""
 REFERENCE = "#/components/schemas/{model}"
 
 Model = TypeVar("Model", bound=BaseModel)
+Result = TypeVar("Result")
 
 
 async def read_json(request: Request, model: type[Model], *, max_bytes: int) -> Model:
     """Return the body as `model` and record its unknown fields; no body is `{}`."""
     raw = await read_bytes(request, max_bytes=max_bytes) or b"{}"
-    note_unknown_fields(request, parse_json(raw), model)
-    try:
+
+    def read() -> Model:
+        note_unknown_fields(request, parse_json(raw), model)
         # Validated from the text: pydantic reads dates and ids differently from Python values.
         return model.model_validate_json(raw)
+
+    try:
+        return await _run(read, len(raw))
     except ValidationError as error:
         found = error.errors(include_url=False, include_context=False, include_input=False)
         raise RequestValidationError(
@@ -43,7 +53,7 @@ async def read_json(request: Request, model: type[Model], *, max_bytes: int) -> 
 
 async def read_json_value(request: Request, *, max_bytes: int) -> Any:
     """Return the body as plain values, for routes with their own validation; no body is `{}`."""
-    return parse_json(await read_bytes(request, max_bytes=max_bytes) or b"{}")
+    return await parse_large_json(await read_bytes(request, max_bytes=max_bytes) or b"{}")
 
 
 async def read_bytes(request: Request, *, max_bytes: int) -> bytes:
@@ -80,10 +90,20 @@ async def read_to_file(
     return head
 
 
+async def parse_large_json(raw: bytes) -> Any:
+    """Return the value of strict JSON of any length; the event loop keeps running."""
+    return await _run(lambda: parse_json(raw), len(raw))
+
+
 def parse_json(raw: bytes) -> Any:
     """Return the value of strict JSON: UTF-8, finite numbers, whole characters, not too deep."""
     try:
+        scan_json(raw)
         text = raw.decode()
+    except TooManyValues as error:
+        raise TooLarge(f"the body {error}", limit_values=error.max_values) from error
+    except NumberTooLong as error:
+        raise MalformedJson(f"the body {error}") from error
     except UnicodeDecodeError as error:
         raise MalformedJson(f"the body is not UTF-8: byte {error.start} is wrong") from error
     try:
@@ -136,6 +156,11 @@ def _take_definitions(operation: Mapping[str, Any]) -> dict[str, Any]:
     return definitions
 
 
+async def _run(function: Callable[[], Result], size_bytes: int) -> Result:
+    """Call a function here, or in a thread if the body is large."""
+    return function() if size_bytes <= LARGE_BODY_BYTES else await asyncio.to_thread(function)
+
+
 def _check_values(value: Any, *, check_text: bool) -> None:
     """Check level by level, so that the check itself does not recurse too deeply."""
     level = [value]
@@ -143,6 +168,10 @@ def _check_values(value: Any, *, check_text: bool) -> None:
         below: list[Any] = []
         for each in level:
             if isinstance(each, dict):
+                if max(map(len, each), default=0) > MAX_NAME_CHARS:
+                    raise MalformedJson(
+                        f"the body contains a name of more than {MAX_NAME_CHARS} characters"
+                    )
                 below += each.values()
                 below += each if check_text else ()
             elif isinstance(each, list):

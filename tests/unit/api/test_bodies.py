@@ -1,5 +1,6 @@
 """JSON bodies: what is read, what is refused, how they are described."""
 
+import asyncio
 import json
 from contextlib import suppress
 from datetime import datetime
@@ -13,7 +14,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from framekiln.api.bodies import (
+    LARGE_BODY_BYTES,
     MAX_DEPTH,
+    MAX_NAME_CHARS,
     hoist_definitions,
     json_body,
     parse_json,
@@ -120,6 +123,30 @@ def test_depth_is_counted_exactly() -> None:
     assert parse_json(b"[" * levels + b"1" + b"]" * levels)
     with pytest.raises(MalformedJson, match="nested"):
         parse_json(b"[" * (levels + 1) + b"1" + b"]" * (levels + 1))
+
+
+@pytest.mark.parametrize("raw", [b"[" + b"{}," * 200_000 + b"{}]", b"[" * 300_000])
+def test_more_values_than_a_parser_should_see(raw: bytes) -> None:
+    with pytest.raises(TooLarge) as caught:
+        parse_json(raw)
+    assert caught.value.message == "the body contains more than 200000 values"
+    assert caught.value.details == {"limit_values": 200_000}
+
+
+def test_long_names_and_numbers() -> None:
+    assert parse_json(b'{"' + b"n" * MAX_NAME_CHARS + b'": 1}')
+    with pytest.raises(MalformedJson, match="a name of more than 1000 characters"):
+        parse_json(b'[{"' + b"n" * (MAX_NAME_CHARS + 1) + b'": 1}]')
+    with pytest.raises(MalformedJson, match="a number of more than 1000 characters"):
+        parse_json(b"[" + b"9" * 1001 + b"]")
+
+
+async def test_a_large_body_is_parsed_off_the_event_loop() -> None:
+    raw = json.dumps({"text": "x" * LARGE_BODY_BYTES}).encode()
+    parsed = asyncio.create_task(read_json(request_of(raw), Note, max_bytes=1 << 20))
+    await asyncio.sleep(0)
+    assert not parsed.done()
+    assert len((await parsed).text) == LARGE_BODY_BYTES
 
 
 def test_escaped_pairs_are_whole_characters() -> None:

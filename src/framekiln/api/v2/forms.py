@@ -14,7 +14,7 @@ from fastapi import Request
 from starlette.datastructures import UploadFile
 from starlette.formparsers import MultiPartException, MultiPartParser
 
-from framekiln.api.bodies import parse_json, read_bytes
+from framekiln.api.bodies import parse_large_json, read_bytes
 from framekiln.api.errors import MalformedJson
 from framekiln.kit.errors import InvalidInput, TooLarge
 
@@ -31,19 +31,23 @@ class Form:
     values: Mapping[str, Any]
     files: Mapping[str, UploadFile] = field(default_factory=dict)
 
-    def json(self, name: str) -> Any:
+    async def json(self, name: str) -> Any:
         """Return a value that is JSON, also if it was sent as text; None when it is absent."""
         value = self.values.get(name)
         if not isinstance(value, str):
             return value
         try:
-            return parse_json(value.encode("utf-8", "surrogatepass")) if value.strip() else None
+            raw = value.encode("utf-8", "surrogatepass").strip()
+            return await parse_large_json(raw) if raw else None
         except MalformedJson as error:
             raise field_error(name, "type", error.message.replace("the body", name)) from error
+        except TooLarge as error:
+            message = error.message.replace("the body", name)
+            raise TooLarge(message, field=name, **error.details) from error
 
-    def require_json(self, name: str) -> Any:
+    async def require_json(self, name: str) -> Any:
         """Return a value that is JSON, or raise that it is missing."""
-        value = self.json(name)
+        value = await self.json(name)
         if value is None:
             raise field_error(name, "required", f"{name} is missing")
         return value
@@ -78,22 +82,22 @@ async def open_form(request: Request) -> AsyncIterator[Form]:
         async with _multipart(request) as form:
             yield form
     elif kind == "application/x-www-form-urlencoded":
-        yield Form(_pairs(await read_bytes(request, max_bytes=MAX_FIELDS_BYTES)))
+        raw = await read_bytes(request, max_bytes=MAX_FIELDS_BYTES)
+        # Some clients post JSON under the label that their library puts on everything.
+        is_json = raw[:1] == b"{"
+        yield Form(_object(await parse_large_json(raw)) if is_json else _pairs(raw))
     else:
-        yield Form(_object(await read_bytes(request, max_bytes=MAX_FIELDS_BYTES)))
+        raw = await read_bytes(request, max_bytes=MAX_FIELDS_BYTES)
+        yield Form(_object(await parse_large_json(raw or b"{}")))
 
 
-def _object(raw: bytes) -> dict[str, Any]:
-    value = parse_json(raw or b"{}")
+def _object(value: Any) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise field_error("", "type", "the body must be an object")
     return value
 
 
 def _pairs(raw: bytes) -> dict[str, Any]:
-    # Some clients post JSON under the label that their library puts on everything.
-    if raw[:1] == b"{":
-        return _object(raw)
     try:
         pairs = parse_qsl(
             raw.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS

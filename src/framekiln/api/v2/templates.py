@@ -45,9 +45,9 @@ async def create_template(request: Request, caller: AuthenticatedCaller) -> Temp
     async with open_form(request) as form:
         new = NewTemplate(
             name=form.require_text("name", longest=LONGEST_NAME),
-            config=form.require_json("config"),
-            inputs=form.require_json("inputs"),
-            default_values=form.require_json("default_values"),
+            config=await form.require_json("config"),
+            inputs=await form.require_json("inputs"),
+            default_values=await form.require_json("default_values"),
         )
     created = await services_of(request).v2.templates.create(caller, new)
     told: dict[str, Any] = {}
@@ -87,7 +87,7 @@ async def render_template(
     templates = services_of(request).v2.templates
     await templates.get(caller.organization.id, template_id)
     async with open_form(request) as form:
-        data = form.require_json("data")
+        data = await form.require_json("data")
     rendered = await templates.render(caller, template_id, data)
     told: dict[str, Any] = {}
     warnings = [warning.as_json() for warning in rendered.warnings]

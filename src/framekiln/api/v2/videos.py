@@ -1,5 +1,6 @@
 """/v2/videos: make videos of layer configs, find them, delete them, plan them (spec 4.2)."""
 
+import asyncio
 from contextlib import AsyncExitStack
 from typing import Any
 
@@ -48,7 +49,7 @@ async def create_video(request: Request, caller: AuthenticatedCaller) -> Created
         for name in form.files:
             message = f"{name} is a file: send its address, or post it to /v2/videos"
             raise field_error(name, "remote_url_required", message)
-        asked = video_request(form)
+        asked = await video_request(form)
     return created_video(await services_of(request).v2.videos.create(caller, asked))
 
 
@@ -70,7 +71,7 @@ async def plan_video(request: Request, caller: AuthenticatedCaller) -> dict[str,
     """Check a config, look at its sources, and tell its timeline and boxes; make nothing."""
     services = services_of(request)
     async with open_form(request) as form:
-        accepted = await services.v2.videos.validate(video_request(form))
+        accepted = await services.v2.videos.validate(await video_request(form))
     return await services.v2.planner.plan(caller.organization.id, accepted)
 
 
@@ -89,10 +90,12 @@ async def delete_video(request: Request, caller: AuthenticatedCaller, video_id: 
     return Deleted(deleted=True)
 
 
-def video_request(form: Form) -> VideoRequest:
+async def video_request(form: Form) -> VideoRequest:
     """Return what a form asks for, without files."""
-    config = with_source_addresses(form.require_json("config"), urls_by_layer(form))
-    return VideoRequest(config=config, metadata=form.json("metadata"))
+    config = await form.require_json("config")
+    if addresses := urls_by_layer(form):
+        config = await asyncio.to_thread(with_source_addresses, config, addresses)
+    return VideoRequest(config=config, metadata=await form.json("metadata"))
 
 
 async def _with_files(request: Request, caller: Caller, form: Form) -> Video:
@@ -100,7 +103,7 @@ async def _with_files(request: Request, caller: Caller, form: Form) -> Video:
     services = services_of(request)
     files = files_by_layer(form)
     addresses = {layer_id: new_upload_address() for layer_id in files}
-    plain = video_request(form)
+    plain = await video_request(form)
     asked = VideoRequest(plain.config, plain.metadata, uploads=addresses)
     if files:
         await services.v2.videos.validate(asked)

@@ -55,6 +55,7 @@ from framekiln.composition.layers.values import (
     WaveformLayer,
 )
 from framekiln.kit.canonical_json import sha256_digest
+from framekiln.kit.json_scan import TooManyValues, scan_json
 from framekiln.timeline import exact_rate
 
 _PLACEHOLDER: Final = re.compile(r"\{\{[^{}]{1,200}\}\}|\{%[^{}]{1,200}%\}")
@@ -110,7 +111,12 @@ def parse_config(value: object) -> object:
         value = bytes(value).decode("utf-8", "replace")
     if isinstance(value, str):
         try:
+            scan_json(value.encode("utf-8", "replace"))
             value = json.loads(value)
+        except TooManyValues as error:
+            raise InvalidConfig(
+                [ConfigFinding("", "out_of_range", f"the config {error}")]
+            ) from None
         except (ValueError, RecursionError):
             raise InvalidConfig([ConfigFinding("", "type", "the config is not JSON")]) from None
     if depth_of(value) > MAX_JSON_DEPTH:

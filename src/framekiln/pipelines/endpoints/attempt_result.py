@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from framekiln.jobs.failures import Failure
+from framekiln.kit.json_scan import scan_json
 from framekiln.pipelines.definition.windows import Window
 from framekiln.pipelines.errors import InvalidOutput
 from framekiln.pipelines.outputs.model import StepOutput
@@ -68,6 +69,7 @@ def result_of_body(content: bytes, rules: OutputRules) -> FinalResult:
     if not content.strip():
         return AttemptSucceeded(StepOutput())
     try:
+        scan_json(content)
         value = json.loads(content.decode())
     except (ValueError, RecursionError) as error:
         reason = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
