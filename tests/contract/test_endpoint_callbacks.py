@@ -1,5 +1,6 @@
 """Callbacks of endpoints: results, failures, signs of life, in time, too early and too late."""
 
+from collections.abc import AsyncIterator
 from datetime import datetime, timedelta
 
 import pytest
@@ -224,6 +225,32 @@ async def test_an_invalid_callback_changes_nothing(
     assert (await endpoints.get_step(run))["status"] == "waiting_external"
     cut_short = await endpoints.call_back(url[:-1], {"status": "heartbeat"})
     assert (cut_short.status_code, cut_short.json()["error"]) == (404, "callback_not_found")
+
+
+async def test_the_body_of_an_unknown_callback_is_not_read(endpoints: EndpointHarness) -> None:
+    read: list[bytes] = []
+
+    async def body() -> AsyncIterator[bytes]:
+        read.append(b"{")
+        yield b"{"
+
+    answer = await endpoints.anonymous.post(
+        "http://kiln.test/api/v1/pipeline-callbacks/unknown", content=body()
+    )
+    assert (answer.status_code, answer.json()["error"]) == (404, "callback_not_found")
+    assert not read
+
+
+async def test_an_output_of_too_many_values_fails_the_step(
+    endpoints: EndpointHarness, endpoint_receiver: TlsReceiver
+) -> None:
+    run, url = await start_accepted_run(endpoints, endpoint_receiver)
+    body = b'{"status": "succeeded", "output": [' + b"{}," * 200_000 + b"{}]}"
+    answer = await endpoints.anonymous.post(url, content=body)
+    assert (answer.status_code, answer.json()["limit_values"]) == (413, 200_000)
+    error = (await endpoints.get_step(run))["error"]
+    assert error["code"] == "invalid_output"
+    assert error["message"] == "the callback contains more than 200000 values"
 
 
 async def test_a_callback_to_a_cancelled_run_is_refused(

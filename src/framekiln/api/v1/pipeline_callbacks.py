@@ -3,6 +3,7 @@
 The address itself is the secret, so no API key is needed.
 """
 
+import asyncio
 import json
 from typing import Any
 
@@ -15,6 +16,7 @@ from framekiln.api.errors import MalformedJson
 from framekiln.api.v1.pipeline_bodies import Instant
 from framekiln.kit.clock import iso
 from framekiln.kit.errors import TooLarge
+from framekiln.kit.json_scan import TooManyValues, scan_json
 from framekiln.pipelines.endpoints.attempt_result import MAX_RESPONSE_BYTES
 from framekiln.pipelines.endpoints.callback_body import CallbackBody, read_callback
 
@@ -37,22 +39,25 @@ class CallbackRecorded(BaseModel):
 async def receive_callback(request: Request, callback_id: str) -> CallbackRecorded:
     """Record a heartbeat, a result or a failure of work that an endpoint accepted."""
     callbacks = services_of(request).pipelines.callbacks
+    # Before the body is read: anybody may send one.
+    attempt = await callbacks.find(callback_id)
     try:
         raw = await read_bytes(request, max_bytes=MAX_RESPONSE_BYTES)
-    except TooLarge:
-        await callbacks.refuse_too_large(callback_id)
-        raise
-    try:
-        value = _parse(raw or b"{}")
+        value = await asyncio.to_thread(_parse, raw or b"{}")
+    except TooLarge as error:
+        await callbacks.refuse_too_large(attempt, error)
     except RecursionError:
-        await callbacks.refuse_too_deep(callback_id)
-    deadline_at = await callbacks.receive(callback_id, read_callback(value))
+        await callbacks.refuse_too_deep(attempt)
+    deadline_at = await callbacks.receive(attempt, read_callback(value))
     return CallbackRecorded(deadline_at=iso(deadline_at))
 
 
 def _parse(raw: bytes) -> Any:
     """Return the body as plain values. Invalid outputs are passed on: they must fail the step."""
     try:
+        scan_json(raw)
         return json.loads(raw)
+    except TooManyValues as error:
+        raise TooLarge(f"the body {error}", limit_values=error.max_values) from error
     except ValueError as error:
         raise MalformedJson(f"the body is not JSON: {error}"[:200]) from error

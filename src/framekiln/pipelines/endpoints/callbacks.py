@@ -11,10 +11,9 @@ from typing import NoReturn
 from framekiln.db.pool import Database
 from framekiln.files.lookup import find_file
 from framekiln.jobs.failures import Failure
-from framekiln.kit.errors import InvalidInput
+from framekiln.kit.errors import InvalidInput, TooLarge
 from framekiln.pipelines.endpoints import attempt_transitions, store
 from framekiln.pipelines.endpoints.attempt_result import (
-    MAX_RESPONSE_BYTES,
     AttemptFailed,
     FinalResult,
     OutputRules,
@@ -34,10 +33,6 @@ from framekiln.pipelines.schema.issues import IssueCode, ValidationIssue
 from framekiln.pipelines.stores import endpoint as endpoint_store
 from framekiln.pipelines.stores import run as run_store
 
-_TOO_LARGE = AttemptFailed(
-    Failure(InvalidOutput.code, f"the callback has more than {MAX_RESPONSE_BYTES} bytes")
-)
-
 
 class EndpointCallbacks:
     """The callbacks of all attempts."""
@@ -46,12 +41,21 @@ class EndpointCallbacks:
         self._database = database
         self._coordinator = coordinator
 
-    async def receive(self, callback_id: str, callback: Callback) -> datetime | None:
+    async def find(self, callback_id: str) -> StoredAttempt:
+        """Return the attempt with this secret; raise if there is none, or if it has ended."""
+        async with self._database.connection() as connection:
+            attempt = await store.find_by_callback(connection, hash_callback_id(callback_id))
+        if attempt is None:
+            raise CallbackNotFound("no attempt has this callback URL; check that it is complete")
+        if attempt.state is AttemptState.DONE:
+            raise _not_waiting(attempt)
+        return attempt
+
+    async def receive(self, attempt: StoredAttempt, callback: Callback) -> datetime | None:
         """Record a callback; return the deadline of the next one, if another must follow.
 
         An invalid output ends the step, and the response names its issues.
         """
-        attempt = await self._find(callback_id)
         if isinstance(callback, Heartbeat):
             return await self._record(attempt, None)
         result = await self._result_of(attempt, callback)
@@ -60,24 +64,17 @@ class EndpointCallbacks:
             raise _refusal(result)
         return None
 
-    async def refuse_too_large(self, callback_id: str) -> None:
+    async def refuse_too_large(self, attempt: StoredAttempt, error: TooLarge) -> NoReturn:
         """End the step of an endpoint whose callback is too large."""
-        await self._record(await self._find(callback_id), _TOO_LARGE)
+        failure = Failure(InvalidOutput.code, error.message.replace("the body", "the callback"))
+        await self._record(attempt, AttemptFailed(failure))
+        raise error
 
-    async def refuse_too_deep(self, callback_id: str) -> NoReturn:
+    async def refuse_too_deep(self, attempt: StoredAttempt) -> NoReturn:
         """End the step of an endpoint whose output is nested too deep to be read."""
         result = invalid_output([ValidationIssue("", IssueCode.TOO_DEEP)])
-        await self._record(await self._find(callback_id), result)
+        await self._record(attempt, result)
         raise _refusal(result)
-
-    async def _find(self, callback_id: str) -> StoredAttempt:
-        async with self._database.connection() as connection:
-            attempt = await store.find_by_callback(connection, hash_callback_id(callback_id))
-        if attempt is None:
-            raise CallbackNotFound("no attempt has this callback URL; check that it is complete")
-        if attempt.state is AttemptState.DONE:
-            raise _not_waiting(attempt)
-        return attempt
 
     async def _result_of(
         self, attempt: StoredAttempt, callback: UncheckedOutput | AttemptFailed
