@@ -163,7 +163,7 @@ class TestCrashes:
             await wait_until(is_empty(queue))
         assert [run.attempt for run in ending.runs + lasting.runs] == [1, 1]
 
-    @pytest.mark.parametrize("lost", [b"procrastinate_fetch_job", b"procrastinate_finish_job"])
+    @pytest.mark.parametrize("lost", [b"job_take", b"procrastinate_finish_job"])
     async def test_a_lost_database_response_neither_loses_nor_repeats_the_job(
         self, queue: JobQueue, database: Database, conninfo: str, tmp_path: Path, lost: bytes
     ) -> None:

@@ -1,11 +1,19 @@
 """Handlers, workers and waits, for tests of jobs on a real PostgreSQL."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 
 from framekiln.db.pool import Database
-from framekiln.jobs.model import Handler, JobContext, JobStatus, NewJob, RetryPolicy, WorkerTiming
+from framekiln.jobs.model import (
+    Handler,
+    JobContext,
+    JobStatus,
+    NewJob,
+    RetryPolicy,
+    RunningLimit,
+    WorkerTiming,
+)
 from framekiln.jobs.queue import JobQueue
 from tests.support.timeouts import TIMEOUT_S
 
@@ -76,8 +84,10 @@ async def running_worker(
 
 
 @asynccontextmanager
-async def open_queue(conninfo: str) -> AsyncIterator[JobQueue]:
-    queue = JobQueue(conninfo)
+async def open_queue(
+    conninfo: str, *, limits: Sequence[RunningLimit] = ()
+) -> AsyncIterator[JobQueue]:
+    queue = JobQueue(conninfo, limits=limits)
     await queue.open()
     try:
         yield queue

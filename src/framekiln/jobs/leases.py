@@ -6,7 +6,7 @@ fetch response was lost is adopted, and only the attempt that holds a job can fi
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from datetime import datetime
 from typing import Any, LiteralString, TypeVar
 
@@ -17,8 +17,14 @@ from procrastinate.jobs import Job, Status
 from procrastinate.manager import JobManager
 
 from framekiln.db.pool import DatabaseUnavailable
+from framekiln.jobs.model import RunningLimit, limits_json
 
 PAUSE_S = 0.5
+
+# Procrastinate's own query takes the oldest job; this one lets organizations take turns.
+TAKE: LiteralString = """
+SELECT * FROM job_take(%(queues)s::text[], %(worker_id)s, %(limits)s) WHERE id IS NOT NULL
+"""
 
 # Both do nothing if the job was swept and belongs to another attempt, so they can be repeated
 # when the first response was lost.
@@ -57,8 +63,11 @@ log = structlog.get_logger(__name__)
 class LeaseManager(JobManager):
     """Procrastinate's job manager for one worker; it waits while the database is down."""
 
-    def __init__(self, connector: BaseAsyncConnector) -> None:
+    def __init__(
+        self, connector: BaseAsyncConnector, *, limits: Sequence[RunningLimit] = ()
+    ) -> None:
         super().__init__(connector)
+        self._limits = limits_json(limits)
         # Attempts that were started and not yet recorded, as (job id, attempts before it).
         self._running: set[tuple[int, int]] = set()
         self._is_stopping = False
@@ -88,7 +97,7 @@ class LeaseManager(JobManager):
         while True:
             try:
                 job = await self._find_unknown(worker_id) if is_response_lost else None
-                job = job or await super().fetch_job(queues, worker_id)
+                job = job or await self._take(queues, worker_id)
                 return self._track(job) if job else None
             except DatabaseUnavailable as error:
                 is_response_lost = True
@@ -118,6 +127,13 @@ class LeaseManager(JobManager):
             # A job with the same dedupe key was queued meanwhile and does this work.
             log.info("job.superseded", job_id=job.id, dedupe_key=job.queueing_lock)
             await self._end(job, FINISH, status=Status.FAILED.value, delete_job=True)
+
+    async def _take(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
+        assert queues is not None, "every worker names its queues"
+        rows = await self.connector.execute_query_all_async(
+            TAKE, queues=list(queues), worker_id=worker_id, limits=self._limits
+        )
+        return Job.from_row(rows[0]) if rows else None
 
     def _track(self, job: Job) -> Job:
         self._running.add(_attempt_of(job))

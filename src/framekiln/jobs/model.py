@@ -1,6 +1,6 @@
 """Types of the job queue: new jobs, the context of a handler, records for operators."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -123,6 +123,22 @@ class QueueDepth:
     doing: int
     failed: int
     oldest_age_s: float
+
+
+@dataclass(frozen=True)
+class RunningLimit:
+    """How many jobs of an organization may run at the same time in a queue; further ones wait."""
+
+    queue: str
+    quota: str
+    """The name under which an organization may have a limit of its own."""
+    default: int | None
+    """None: no limit."""
+
+
+def limits_json(limits: Sequence[RunningLimit]) -> dict[str, Any]:
+    """Return the limits as the functions of the database take them."""
+    return {each.queue: {"quota": each.quota, "default": each.default} for each in limits}
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,11 @@ from framekiln.jobs.model import (
     JobStatus,
     NewJob,
     QueueDepth,
+    RunningLimit,
     WorkerTiming,
+    limits_json,
 )
+from framekiln.kit.ids import OrganizationId
 
 MAX_CONNECTIONS = 2
 
@@ -67,12 +70,15 @@ WHERE status IN ('todo', 'doing', 'failed')
   AND (%(status)s::procrastinate_job_status IS NULL OR status = %(status)s)
 ORDER BY id DESC LIMIT %(limit)s
 """
-OTHERS_WAIT = """
+# Others wait in vain if they have no running job, or at least two fewer than this organization.
+# With a difference of one, both would only change places.
+SHOULD_YIELD = """
 SELECT EXISTS (
-    SELECT FROM procrastinate_jobs
-    WHERE status = 'todo' AND queue_name = %(queue)s
-      AND (scheduled_at IS NULL OR scheduled_at <= now())
-      AND args ->> %(argument)s IS DISTINCT FROM %(value)s
+    SELECT FROM job_waiting_owners(ARRAY[%(queue)s], %(limits)s) AS other
+    WHERE other.owner <> %(owner)s AND (other.running = 0 OR other.running + 1 < (
+        SELECT count(*) FROM procrastinate_jobs AS mine
+        WHERE mine.status = 'doing' AND mine.queue_name = %(queue)s AND mine.owner = %(owner)s
+    ))
 ) AS found
 """
 # Not Procrastinate's function: that counts the failed run a second time.
@@ -87,8 +93,9 @@ log = structlog.get_logger(__name__)
 class JobQueue:
     """The queue through which all other packages queue and run jobs."""
 
-    def __init__(self, conninfo: str) -> None:
+    def __init__(self, conninfo: str, *, limits: Sequence[RunningLimit] = ()) -> None:
         self._conninfo = conninfo
+        self._limits = limits
         self._database = Database(conninfo, max_connections=MAX_CONNECTIONS)
 
     async def open(self) -> None:
@@ -168,11 +175,15 @@ class JobQueue:
             rows = await (await connection.execute(DEPTHS)).fetchall()
         return [QueueDepth(**row) for row in rows]
 
-    async def has_waiting_of_others(self, queue: str, *, argument: str, value: str) -> bool:
-        """Whether a job waits whose argument differs from `value`."""
-        filters = {"queue": queue, "argument": argument, "value": value}
+    async def should_yield(self, queue: str, organization_id: OrganizationId) -> bool:
+        """Whether a long job should end early, because it is the turn of another organization."""
+        filters = {
+            "queue": queue,
+            "owner": str(organization_id),
+            "limits": Jsonb(limits_json(self._limits)),
+        }
         async with self._database.connection() as connection:
-            row = await (await connection.execute(OTHERS_WAIT, filters)).fetchone()
+            row = await (await connection.execute(SHOULD_YIELD, filters)).fetchone()
         return row is not None and bool(row["found"])
 
     async def list_jobs(
@@ -206,6 +217,7 @@ class JobQueue:
             concurrency=concurrency,
             name=name,
             timing=timing,
+            limits=self._limits,
         )
 
 

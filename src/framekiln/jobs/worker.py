@@ -16,7 +16,14 @@ from procrastinate.retry import BaseRetryStrategy, RetryDecision
 from framekiln.db.pool import Database
 from framekiln.jobs.connector import PoolConnector
 from framekiln.jobs.leases import LeaseManager
-from framekiln.jobs.model import STALLED_AFTER_S, Handler, JobContext, RetryPolicy, WorkerTiming
+from framekiln.jobs.model import (
+    STALLED_AFTER_S,
+    Handler,
+    JobContext,
+    RetryPolicy,
+    RunningLimit,
+    WorkerTiming,
+)
 from framekiln.kit.clock import SystemClock
 from framekiln.kit.errors import FramekilnError
 
@@ -33,7 +40,7 @@ class HandlerCancelledItself(FramekilnError):
     retryable = True
 
 
-async def run_worker(
+async def run_worker(  # noqa: PLR0913 - which jobs, and how
     conninfo: str,
     handlers: Mapping[str, Handler],
     *,
@@ -41,6 +48,7 @@ async def run_worker(
     concurrency: int,
     name: str,
     timing: WorkerTiming | None = None,
+    limits: Sequence[RunningLimit] = (),
 ) -> None:
     """Work until cancelled; then cancel the running handlers and give their jobs back at once.
 
@@ -53,7 +61,7 @@ async def run_worker(
     try:
         connector = PoolConnector(database, conninfo)
         app = App(connector=connector)
-        leases = LeaseManager(connector)
+        leases = LeaseManager(connector, limits=limits)
         app.job_manager = leases
         for kind, handler in handlers.items():
             _register(app, kind, handler=handler, retries=timing.retries)

@@ -23,7 +23,11 @@ def probe_job(source: PlaybackSource, *, is_ahead: bool = False) -> NewJob:
     key = f"{PROBE_SOURCE}:{source.id}"
     return NewJob(
         kind=PROBE_SOURCE,
-        args={"source_id": str(source.id), "is_ahead": is_ahead},
+        args={
+            "source_id": str(source.id),
+            "organization_id": str(source.organization_id),
+            "is_ahead": is_ahead,
+        },
         queue=AHEAD_QUEUE if is_ahead else QUEUE,
         priority=_PREPROBE_PRIORITY if is_ahead else _PROBE_PRIORITY,
         dedupe_key=f"{key}:ahead" if is_ahead else key,
@@ -40,6 +44,7 @@ def segment_job(source: PlaybackSource, name: SegmentName, *, ahead: int = 0) ->
         kind=MAKE_SEGMENT,
         args={
             "source_id": str(source.id),
+            "organization_id": str(source.organization_id),
             "rendition": name.rendition_id,
             "number": name.number,
             "is_ahead": ahead > 0,

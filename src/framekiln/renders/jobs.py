@@ -25,22 +25,24 @@ _FURTHER: Final = -1
 
 def film_job(render: Render, *, is_further: bool = False) -> NewJob:
     """Return the job of one worker on a render's slices."""
-    args = {"render_id": str(render.id), "organization_id": str(render.organization_id)}
     priority = _FURTHER if is_further else _FIRST
-    return NewJob(kind=FILM_RENDER, args=args, queue=FILM_QUEUE, priority=priority)
+    return NewJob(kind=FILM_RENDER, args=_args(render), queue=FILM_QUEUE, priority=priority)
 
 
 def sound_job(render: Render) -> NewJob:
     """Return the job that mixes a render's sound."""
-    return NewJob(kind=MIX_SOUND, args={"render_id": str(render.id)}, queue=MEDIA_QUEUE)
+    return NewJob(kind=MIX_SOUND, args=_args(render), queue=MEDIA_QUEUE)
 
 
 def join_job(render: Render) -> NewJob:
     """Return the job that joins slices and sound into the output."""
-    return NewJob(kind=JOIN_RENDER, args={"render_id": str(render.id)}, queue=MEDIA_QUEUE)
+    return NewJob(kind=JOIN_RENDER, args=_args(render), queue=MEDIA_QUEUE)
 
 
 def redact_job(render: Render) -> NewJob:
     """Return the job that makes a redacted copy of a file."""
-    args = {"render_id": str(render.id), "organization_id": str(render.organization_id)}
-    return NewJob(kind=REDACT_FILE, args=args, queue=REDACT_QUEUE)
+    return NewJob(kind=REDACT_FILE, args=_args(render), queue=REDACT_QUEUE)
+
+
+def _args(render: Render) -> dict[str, str]:
+    return {"render_id": str(render.id), "organization_id": str(render.organization_id)}

@@ -213,12 +213,9 @@ class SliceWorker:
             await self.services.blobs.delete(key)
 
     def _others_are_waiting(self) -> bool:
-        """Return whether another organization waits for a film worker."""
-        return self._wait(
-            self.services.jobs.has_waiting_of_others(
-                FILM_QUEUE, argument="organization_id", value=str(self.render.organization_id)
-            )
-        )
+        """Return whether it is the turn of another organization."""
+        jobs = self.services.jobs
+        return self._wait(jobs.should_yield(FILM_QUEUE, self.render.organization_id))
 
     def _wait(self, step: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(step, self.loop).result(_STEP_WITHIN_S)

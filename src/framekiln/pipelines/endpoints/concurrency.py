@@ -33,9 +33,10 @@ class EndpointConcurrencyLimiter:
             await self._admit_endpoint(connection, endpoint_id)
 
     async def _admit_endpoint(self, connection: Connection, endpoint_id: EndpointId) -> None:
-        limit = await store.lock_endpoint(connection, endpoint_id)
-        if limit is None:
+        locked = await store.lock_endpoint(connection, endpoint_id)
+        if locked is None:
             return
+        organization_id, limit = locked
         slots = FreeSlots(limit, await store.count_sending(connection, endpoint_id))
         if slots.count <= 0:
             return
@@ -43,7 +44,11 @@ class EndpointConcurrencyLimiter:
         waiting = await store.list_waiting(connection, endpoint_id, now=now, limit=slots.count)
         admitted = {each.id: each.run_id for each in waiting if slots.take(each)}
         promoted = await store.promote(connection, list(admitted), overdue_at=now + _QUEUE_TIMEOUT)
-        jobs = [send_job(each, run_id) for each, run_id in admitted.items() if each in promoted]
+        jobs = [
+            send_job(each, run_id, organization_id)
+            for each, run_id in admitted.items()
+            if each in promoted
+        ]
         await self._jobs.defer_many(connection, jobs)
 
 

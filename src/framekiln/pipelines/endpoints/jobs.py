@@ -5,15 +5,20 @@ from typing import Any, Final
 from uuid import UUID
 
 from framekiln.jobs.model import NewJob
+from framekiln.kit.ids import OrganizationId
 from framekiln.pipelines.model.ids import AttemptId, RunId
 
 SEND_ATTEMPT: Final = "pipeline.send"
 ENDPOINTS_QUEUE: Final = "endpoints"
 
 
-def send_job(attempt_id: AttemptId, run_id: RunId) -> NewJob:
+def send_job(attempt_id: AttemptId, run_id: RunId, organization_id: OrganizationId) -> NewJob:
     """Return the job for an attempt with a slot; a surplus job finds nothing to do."""
-    args = {"attempt_id": str(attempt_id), "run_id": str(run_id)}
+    args = {
+        "attempt_id": str(attempt_id),
+        "run_id": str(run_id),
+        "organization_id": str(organization_id),
+    }
     return NewJob(kind=SEND_ATTEMPT, args=args, queue=ENDPOINTS_QUEUE)
 
 

@@ -47,15 +47,20 @@ class WaitingAttempt:
     step_max_concurrency: int
 
 
-async def lock_endpoint(connection: Connection, endpoint_id: EndpointId) -> int | None:
-    """Lock the slots of an endpoint; return how many there are."""
+async def lock_endpoint(
+    connection: Connection, endpoint_id: EndpointId
+) -> tuple[OrganizationId, int] | None:
+    """Lock the slots of an endpoint; return whose they are, and how many."""
     # FOR UPDATE would wait for transactions that insert attempts, and those come here next.
     cursor = await connection.execute(
-        "SELECT max_concurrency FROM pipeline_endpoint WHERE id = %s FOR NO KEY UPDATE",
+        """
+        SELECT organization_id, max_concurrency FROM pipeline_endpoint WHERE id = %s
+        FOR NO KEY UPDATE
+        """,
         (endpoint_id,),
     )
     row = await cursor.fetchone()
-    return int(row["max_concurrency"]) if row else None
+    return (OrganizationId(row["organization_id"]), int(row["max_concurrency"])) if row else None
 
 
 async def count_sending(connection: Connection, endpoint_id: EndpointId) -> dict[VersionStep, int]:
