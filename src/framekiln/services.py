@@ -15,6 +15,7 @@ from framekiln.files.worker import FileWorker
 from framekiln.identity.passwords import Passwords
 from framekiln.identity.service import Identity
 from framekiln.identity.sessions import Sessions
+from framekiln.identity.signatures.devices import DeviceTokens
 from framekiln.identity.signatures.keys import ConfiguredSigningKeys
 from framekiln.identity.signatures.stored_keys import StoredSigningKeys
 from framekiln.identity.signatures.tokens import AccessTokens
@@ -85,7 +86,11 @@ class Services:
         notifications = Notifications(conninfo)
         jobs = JobQueue(conninfo)
         passwords = Passwords()
-        secrets = settings.secret_keys
+        signing_keys = (
+            ConfiguredSigningKeys(settings.secret_keys)
+            if settings.secret_keys
+            else StoredSigningKeys(database, clock)
+        )
         fetcher = GuardedFetcher(settings.fetch_allow, ca_file=settings.fetch_ca_file)
         outbox = Outbox(jobs, clock=clock)
         blobs = open_blob_store(settings.storage_url, folder=settings.data / "blobs")
@@ -119,13 +124,13 @@ class Services:
                 blobs=blobs,
                 identity=Identity(database, clock),
                 users=Users(database, passwords=passwords, clock=clock),
-                sessions=Sessions(database, passwords=passwords, clock=clock),
-                tokens=AccessTokens(
-                    ConfiguredSigningKeys(secrets)
-                    if secrets
-                    else StoredSigningKeys(database, clock),
-                    clock,
+                sessions=Sessions(
+                    database,
+                    passwords=passwords,
+                    devices=DeviceTokens(signing_keys, clock),
+                    clock=clock,
                 ),
+                tokens=AccessTokens(signing_keys, clock),
                 ingest=ingest,
                 files=files,
                 uploads=Uploads(database, jobs=jobs, blobs=blobs, clock=clock, events=file_events),

@@ -1,5 +1,6 @@
 """Everything that can be set from outside, read from the environment once at start."""
 
+import ipaddress
 import os
 import re
 from pathlib import Path
@@ -9,7 +10,9 @@ from pydantic import Field, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 MIN_SECRET_BYTES = 32
+MIN_METRICS_TOKEN_CHARS = 16
 ORIGIN = re.compile(r"https?://[^\s/?#@*]+")
+HOST_NAME = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)*")
 
 SpeechEngine = Literal["auto", "whisper", "moonshine", "pocketsphinx"]
 
@@ -46,6 +49,16 @@ class Settings(BaseSettings):
         default=frozenset(), alias="FRAMEKILN_ALLOWED_ORIGINS"
     )
     """Origins of pages that may act for whoever is logged in, besides our own."""
+    allowed_hosts: Annotated[frozenset[str], NoDecode] = Field(
+        default=frozenset(), alias="FRAMEKILN_ALLOWED_HOSTS"
+    )
+    """Names besides our own that browsers with a session may reach us by."""
+    trusted_proxies: Annotated[frozenset[str], NoDecode] = Field(
+        default=frozenset(), alias="FRAMEKILN_TRUSTED_PROXIES"
+    )
+    """Addresses and networks of proxies whose `X-Forwarded-For` is believed."""
+    metrics_token: str | None = Field(default=None, alias="FRAMEKILN_METRICS_TOKEN", repr=False)
+    """What opens /metrics; without it, only programs on this machine may read it."""
     render_slots: int = Field(default=0, alias="FRAMEKILN_RENDER_SLOTS", ge=0)
     """Renders at a time in one worker; 0 means half the cores, at least one."""
     render_timeout_s: int = Field(default=3600, alias="FRAMEKILN_RENDER_TIMEOUT_S", ge=1)
@@ -64,7 +77,7 @@ class Settings(BaseSettings):
         default="auto", alias="FRAMEKILN_LOG_FORMAT"
     )
 
-    @field_validator("fetch_allow", mode="before")
+    @field_validator("fetch_allow", "allowed_hosts", "trusted_proxies", mode="before")
     @classmethod
     def _split_hosts(cls, value: object) -> object:
         if isinstance(value, str):
@@ -101,6 +114,28 @@ class Settings(BaseSettings):
                 raise ValueError("an origin looks like https://host or https://host:port")
         return value
 
+    @field_validator("allowed_hosts")
+    @classmethod
+    def _plain_hosts(cls, value: frozenset[str]) -> frozenset[str]:
+        for host in value:
+            if not HOST_NAME.fullmatch(host):
+                raise ValueError("a host is a name such as kiln.example.org, without a port")
+        return value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _networks(cls, value: frozenset[str]) -> frozenset[str]:
+        for network in value:
+            ipaddress.ip_network(network)
+        return value
+
+    @field_validator("metrics_token")
+    @classmethod
+    def _long_token(cls, value: str | None) -> str | None:
+        if value is not None and len(value) < MIN_METRICS_TOKEN_CHARS:
+            raise ValueError(f"the token needs at least {MIN_METRICS_TOKEN_CHARS} characters")
+        return value
+
     @field_validator("data")
     @classmethod
     def _absolute(cls, value: Path) -> Path:
@@ -110,6 +145,11 @@ class Settings(BaseSettings):
     def public_url(self) -> str:
         """The address users reach us at, without a trailing slash."""
         return (self.base_url or f"http://{self.host}:{self.port}").rstrip("/")
+
+    @property
+    def is_https(self) -> bool:
+        """Whether users reach us over HTTPS."""
+        return self.public_url.lower().startswith("https://")
 
     @property
     def slots(self) -> int:

@@ -1,5 +1,6 @@
 """The application for users who log in, with a clock of the test."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
@@ -12,7 +13,9 @@ from argon2 import PasswordHasher
 from framekiln.api.app import create_app
 from framekiln.identity.model import Organization
 from framekiln.identity.passwords import Passwords
-from framekiln.identity.sessions import Sessions
+from framekiln.identity.sessions import Pause, Sessions
+from framekiln.identity.signatures.devices import DeviceTokens
+from framekiln.identity.signatures.stored_keys import StoredSigningKeys
 from framekiln.identity.users import Users
 from framekiln.services import Services
 from tests.support.app import BASE_URL, AppHarness, open_app
@@ -35,9 +38,9 @@ class SessionHarness:
     clock: SettableClock
     organization: Organization
 
-    def browser(self, **headers: str) -> httpx.AsyncClient:
+    def browser(self, client: str = "127.0.0.1", **headers: str) -> httpx.AsyncClient:
         """A client with its own cookie jar, and without a key."""
-        transport = httpx.ASGITransport(self.kiln.asgi)
+        transport = httpx.ASGITransport(self.kiln.asgi, client=(client, 123))
         return httpx.AsyncClient(transport=transport, base_url=BASE_URL, headers=headers)
 
     async def user(self) -> str:
@@ -76,5 +79,20 @@ def with_clock(services: Services, clock: SettableClock) -> Services:
         services,
         clock=clock,
         users=Users(database, passwords=passwords, clock=clock),
-        sessions=Sessions(database, passwords=passwords, clock=clock),
+        sessions=new_sessions(services, passwords, clock),
     )
+
+
+def new_sessions(
+    services: Services, passwords: Passwords, clock: SettableClock, pause: Pause = asyncio.sleep
+) -> Sessions:
+    """Return sessions with the clock."""
+    devices = DeviceTokens(StoredSigningKeys(services.database, clock), clock)
+    return Sessions(
+        services.database, passwords=passwords, devices=devices, clock=clock, pause=pause
+    )
+
+
+def with_settings(services: Services, **changes: object) -> Services:
+    """Return the services with other settings."""
+    return replace(services, settings=services.settings.model_copy(update=changes))

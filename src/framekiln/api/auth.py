@@ -15,17 +15,20 @@ import structlog
 from fastapi import Depends, Request, Security
 from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
 
-from framekiln.api.origins import SAFE_METHODS, require_own_page
+from framekiln.api.origins import SAFE_METHODS, require_own_host, require_own_page
 from framekiln.identity.errors import KeyMalformed, TokenElsewhere, TokenInvalid
 from framekiln.identity.model import Caller
 from framekiln.identity.signatures.scope import RequestTarget
 from framekiln.kit.errors import NotFound
 from framekiln.kit.ids import OrganizationId
+from framekiln.settings import Settings
 
 if TYPE_CHECKING:
     from framekiln.services import Services
 
 SESSION_COOKIE: Final = "framekiln_session"
+# Browsers accept such a cookie only from this host itself and over HTTPS.
+HOST_PREFIX: Final = "__Host-"
 MEDIA_TOKEN: Final = "media_token"  # noqa: S105  # the name of a query parameter
 # Resources of an organization. A token covers only its own, so these codes mean a wrong token.
 HIDDEN_FROM_TOKENS: Final = frozenset(
@@ -67,7 +70,7 @@ class Reader:
 async def caller(request: Request, _documented: Documented = None) -> Caller:
     """Return the caller with the request's API key or session, or raise `Unauthenticated`."""
     text = bearer_text(request)
-    if text is None and SESSION_COOKIE in request.cookies:
+    if text is None and cookie_of(request, SESSION_COOKIE) is not None:
         return await session_caller(request)
     if text is not None and is_token(text):
         raise TokenElsewhere("a media token does not work on this route: use an API key")
@@ -78,7 +81,10 @@ async def caller(request: Request, _documented: Documented = None) -> Caller:
 async def session_caller(request: Request) -> Caller:
     """Return the caller with the request's session; raise `Unauthenticated` or `CrossOrigin`."""
     services = services_of(request)
-    found = await services.sessions.authenticate(request.cookies.get(SESSION_COOKIE))
+    text = cookie_of(request, SESSION_COOKIE)
+    if text:
+        require_own_host(request.headers, services.settings)
+    found = await services.sessions.authenticate(text)
     if request.method not in SAFE_METHODS:
         require_own_page(request.headers, services.settings)
     return _bind_log_context(found)
@@ -117,6 +123,16 @@ def bearer_text(request: Request) -> str | None:
     if scheme.lower() != "bearer":
         raise KeyMalformed("the Authorization header must be `Bearer <API key>`")
     return credentials.strip()
+
+
+def cookie_of(request: Request, name: str) -> str | None:
+    """Return the value of one of our cookies."""
+    return request.cookies.get(cookie_name(name, services_of(request).settings))
+
+
+def cookie_name(name: str, settings: Settings) -> str:
+    """Return the full name of one of our cookies."""
+    return HOST_PREFIX + name if settings.is_https else name
 
 
 def is_token(text: str) -> bool:

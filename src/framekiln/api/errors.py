@@ -29,6 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from framekiln.api import sse
 from framekiln.api.logs import request_id_of
+from framekiln.api.origins import UnknownHost
 from framekiln.kit.errors import (
     Blame,
     CompositionFailed,
@@ -55,6 +56,7 @@ MAX_DEPTH = 16
 STATUSES: tuple[tuple[type[FramekilnError], int], ...] = (
     (InvalidInput, 400),
     (Unauthenticated, 401),
+    (UnknownHost, 421),
     (Forbidden, 403),
     (NotFound, 404),
     (Conflict, 409),

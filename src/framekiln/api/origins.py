@@ -1,10 +1,12 @@
-"""Which pages may use a session: only those of allowed origins.
+"""Which pages may use a session: only those of allowed origins, at a host of ours.
 
 A browser sends the session cookie from any page. So a change is refused unless the browser says
 that the page has an allowed origin (CSRF), and other pages may not read responses to requests
-with the cookie (CORS).
+with the cookie (CORS). A page of somebody else's host name that leads to our address is not ours
+either (DNS rebinding).
 """
 
+import ipaddress
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers
@@ -13,12 +15,19 @@ from framekiln.kit.errors import Forbidden
 from framekiln.settings import Settings
 
 SAFE_METHODS = frozenset({"GET", "HEAD"})
+MAX_SHOWN_CHARS = 100
 
 
 class CrossOrigin(Forbidden):
     """A request with a cookie that may come from a page of another origin."""
 
     code = "cross_origin"
+
+
+class UnknownHost(Forbidden):
+    """A request with a cookie to a host name that is not one of ours."""
+
+    code = "unknown_host"
 
 
 def page_origin(headers: Headers) -> str | None:
@@ -33,7 +42,7 @@ def page_origin(headers: Headers) -> str | None:
 
 
 def is_own_origin(origin: str, headers: Headers, settings: Settings) -> bool:
-    """Return whether an origin is allowed: the public one, that of `Host`, or a configured one."""
+    """Return whether an origin is allowed: the public one, our `Host`, or a configured one."""
     public = _origin_of(settings.public_url)
     if origin == public or origin in settings.allowed_origins:
         return True
@@ -41,7 +50,45 @@ def is_own_origin(origin: str, headers: Headers, settings: Settings) -> bool:
     # Plain HTTP can be changed on the way.
     if public is not None and public.startswith("https://") and scheme != "https":
         return False
-    return scheme in ("http", "https") and place == headers.get("host", "").lower() != ""
+    host = headers.get("host", "").lower()
+    return scheme in ("http", "https") and place == host and is_own_host(host, settings)
+
+
+def is_own_host(host: str, settings: Settings) -> bool:
+    """Return whether a `Host` is one of ours: public, configured, local, or a plain address.
+
+    Nobody can lead a name of theirs here under a plain address, so those are all ours.
+    """
+    try:
+        parts = urlsplit(f"//{host}")
+    except ValueError:
+        return False
+    name = parts.hostname or ""
+    # Anything but a name and a port is no `Host` that a browser sends.
+    if parts.netloc != host or "@" in host:
+        return False
+    public = urlsplit(settings.public_url).hostname
+    if name in (public, settings.host.lower()) or name in settings.allowed_hosts:
+        return name != ""
+    return is_local_host(name) or _address(name) is not None
+
+
+def is_local_host(name: str) -> bool:
+    """Return whether a host name or address is that of the machine itself."""
+    address = _address(name)
+    if address is not None:
+        return address.is_loopback
+    return name == "localhost" or name.endswith(".localhost")
+
+
+def require_own_host(headers: Headers, settings: Settings) -> None:
+    """Refuse a session at a host name that is not ours."""
+    host = headers.get("host", "")
+    if not is_own_host(host.lower(), settings):
+        raise UnknownHost(
+            f"sessions do not work at the host {host[:MAX_SHOWN_CHARS]!r}: use"
+            f" {settings.public_url}, or let the operator add the host to FRAMEKILN_ALLOWED_HOSTS"
+        )
 
 
 def require_own_page(headers: Headers, settings: Settings) -> None:
@@ -67,6 +114,13 @@ def is_own_url(url: str, headers: Headers, settings: Settings) -> bool:
     if origin is None:
         return url.startswith("/") and not url.startswith("//")
     return is_own_origin(origin, headers, settings)
+
+
+def _address(name: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    try:
+        return ipaddress.ip_address(name)
+    except ValueError:
+        return None
 
 
 def _origin_of(url: str) -> str | None:

@@ -7,9 +7,15 @@ from uuid import UUID
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
-from framekiln.api.auth import SESSION_COOKIE, SessionCaller, services_of
+from framekiln.api.auth import (
+    SESSION_COOKIE,
+    SessionCaller,
+    cookie_name,
+    cookie_of,
+    services_of,
+)
 from framekiln.api.bodies import json_body, parse_json, read_bytes
-from framekiln.api.origins import refuse_other_page, require_own_page
+from framekiln.api.origins import refuse_other_page, require_own_host, require_own_page
 from framekiln.api.v1.tokens import SignedUrl, SignUrl, sign
 from framekiln.identity.model import Caller
 from framekiln.kit.errors import InvalidInput
@@ -17,6 +23,7 @@ from framekiln.settings import Settings
 
 router = APIRouter(tags=["sessions"])
 
+DEVICE_COOKIE: Final = "framekiln_device"
 MAX_BODY_BYTES: Final = 16 << 10
 # Longer than any session: the database decides when it ends. Browsers keep no cookie longer.
 COOKIE_LIFETIME_S: Final = 400 * 24 * 3600
@@ -70,13 +77,21 @@ class SessionDone(BaseModel):
 async def log_in(request: Request, response: Response) -> SessionView:
     """Start a session; its cookie is in the response."""
     services = services_of(request)
-    refuse_other_page(request.headers, services.settings)
+    settings = services.settings
+    require_own_host(request.headers, settings)
+    refuse_other_page(request.headers, settings)
     email, password = read_credentials(await read_bytes(request, max_bytes=MAX_BODY_BYTES))
-    issued = await services.sessions.log_in(email, password)
-    before = request.cookies.get(SESSION_COOKIE)
+    issued = await services.sessions.log_in(
+        email,
+        password,
+        client=request.client.host if request.client else None,
+        device=cookie_of(request, DEVICE_COOKIE),
+    )
+    before = cookie_of(request, SESSION_COOKIE)
     if before:
         await services.sessions.log_out(before)
-    _set_cookie(response, issued.text, services.settings, lifetime_s=COOKIE_LIFETIME_S)
+    for name, text in ((SESSION_COOKIE, issued.text), (DEVICE_COOKIE, issued.device)):
+        _set_cookie(response, name, text, settings=settings, lifetime_s=COOKIE_LIFETIME_S)
     return SessionView.of(issued.caller)
 
 
@@ -84,11 +99,12 @@ async def log_in(request: Request, response: Response) -> SessionView:
 async def log_out(request: Request, response: Response) -> SessionDone:
     """End the session, if there is one."""
     services = services_of(request)
-    text = request.cookies.get(SESSION_COOKIE)
+    text = cookie_of(request, SESSION_COOKIE)
     if text:
+        require_own_host(request.headers, services.settings)
         require_own_page(request.headers, services.settings)
         await services.sessions.log_out(text)
-    _set_cookie(response, "", services.settings, lifetime_s=0)
+    _set_cookie(response, SESSION_COOKIE, "", settings=services.settings, lifetime_s=0)
     return SessionDone(success=True)
 
 
@@ -131,13 +147,15 @@ def _form_fields(raw: bytes) -> dict[str, str]:
         raise InvalidInput("the body is neither a JSON object nor a form") from error
 
 
-def _set_cookie(response: Response, text: str, settings: Settings, *, lifetime_s: int) -> None:
+def _set_cookie(
+    response: Response, name: str, text: str, *, settings: Settings, lifetime_s: int
+) -> None:
     response.set_cookie(
-        SESSION_COOKIE,
+        cookie_name(name, settings),
         text,
         max_age=lifetime_s,
         path="/",
-        secure=settings.public_url.lower().startswith("https://"),
+        secure=settings.is_https,
         httponly=True,
         samesite="lax",
     )

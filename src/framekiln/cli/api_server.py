@@ -29,12 +29,19 @@ class ApiServer(uvicorn.Server):
 
 async def serve_app(app: FastAPI, settings: Settings) -> None:
     """Serve requests until a stop signal."""
-    config = uvicorn.Config(
+    await ApiServer(server_config(app, settings)).serve()
+
+
+def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
+    """Return how the application is served."""
+    return uvicorn.Config(
         app,
         host=settings.host,
         port=settings.port,
         log_config=None,
         access_log=False,
+        # By default, uvicorn believes the headers of every program on this machine.
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=sorted(settings.trusted_proxies),
         timeout_graceful_shutdown=_LAST_ANSWERS_WITHIN_S,
     )
-    await ApiServer(config).serve()

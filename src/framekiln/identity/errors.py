@@ -46,7 +46,7 @@ class LoginFailed(Unauthenticated):
 
 
 class TooManyAttempts(RateLimited):
-    """This e-mail address was tried too often; the right password is refused as well."""
+    """Too many logins have failed from here; the right password has to wait, too."""
 
     code = "too_many_attempts"
 

@@ -90,7 +90,9 @@ class IssuedUser:
 
 @dataclass(frozen=True)
 class IssuedSession:
-    """A new session with the text of its cookie."""
+    """A new session with the texts of its cookies."""
 
     text: str = field(repr=False)
     caller: Caller
+    device: str = field(repr=False)
+    """Shows at the next login that this browser is known."""

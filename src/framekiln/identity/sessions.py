@@ -2,11 +2,13 @@
 
 A session is a row under the hash of a random text; only the browser has the text. It is extended
 by use. Every attempt is counted before the password is checked, so that concurrent attempts cannot
-exceed the limit; neither a response nor its timing reveals which addresses exist.
+exceed the limit of `throttle`; neither a response nor its timing reveals which addresses exist.
 """
 
+import asyncio
 import math
 import secrets
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -17,6 +19,14 @@ from framekiln.identity.keys import hash_key
 from framekiln.identity.model import Caller, IssuedSession
 from framekiln.identity.passwords import Passwords
 from framekiln.identity.service import CallerCache
+from framekiln.identity.signatures.devices import DeviceTokens
+from framekiln.identity.throttle import (
+    BRIEF_DELAY_S,
+    BUSY_FAILURES,
+    FORGET_AFTER,
+    LoginAttempts,
+    network_of,
+)
 from framekiln.identity.users import normalize_email
 from framekiln.kit.clock import Clock
 
@@ -25,27 +35,51 @@ LIFETIME: Final = timedelta(days=30)
 EXTEND_EVERY: Final = timedelta(days=1)
 TOKEN_BYTES: Final = 32
 MAX_TOKEN_CHARS: Final = 128
-MAX_ATTEMPTS: Final = 10
-ATTEMPTS_WINDOW: Final = timedelta(minutes=15)
+
+Pause = Callable[[float], Awaitable[object]]
 
 
 class Sessions:
     """The sessions of all users."""
 
-    def __init__(self, database: Database, *, passwords: Passwords, clock: Clock) -> None:
+    def __init__(
+        self,
+        database: Database,
+        *,
+        passwords: Passwords,
+        devices: DeviceTokens,
+        clock: Clock,
+        pause: Pause = asyncio.sleep,
+    ) -> None:
         self._database = database
         self._passwords = passwords
+        self._devices = devices
         self._clock = clock
+        self._pause = pause
         self._recent = CallerCache()
 
-    async def log_in(self, email: str, password: str) -> IssuedSession:
-        """Start a session in the user's first organization, or raise `LoginFailed`."""
+    async def log_in(
+        self, email: str, password: str, *, client: str | None = None, device: str | None = None
+    ) -> IssuedSession:
+        """Start a session in the user's first organization, or raise `LoginFailed`.
+
+        `client` is the network address that the attempt comes from, `device` the device token of
+        an earlier login in the same browser.
+        """
         address = normalize_email(email)
-        found = await self._find_user(address) if address else None
+        if address is None:
+            raise _login_failed()
+        async with self._database.connection() as connection:
+            found = await user_store.find_user(connection, address)
+        browser = await self._devices.read(device, found.user.id) if found else None
+        source = f"browser {browser}" if browser else network_of(client)
+        is_busy = await self._count_attempt(address, source)
+        if is_busy and browser is None:
+            await self._pause(BRIEF_DELAY_S)
         is_right = await self._passwords.matches(found.password_hash if found else None, password)
         if not is_right or found is None:
             raise _login_failed()
-        return await self._begin(found)
+        return await self._begin(found, source)
 
     async def authenticate(self, text: str | None) -> Caller:
         """Return the user logged in with this text, or raise `Unauthenticated`."""
@@ -76,25 +110,29 @@ class Sessions:
         """Delete expired sessions; return their number."""
         async with self._database.transaction() as connection:
             return await user_store.delete_expired(
-                connection, now=self._clock.now(), window=ATTEMPTS_WINDOW
+                connection, now=self._clock.now(), window=FORGET_AFTER
             )
 
-    async def _find_user(self, email: str) -> user_store.StoredUser | None:
+    async def _count_attempt(self, email: str, source: str) -> bool:
+        """Count an attempt, or raise `TooManyAttempts`; return whether many others have failed."""
         now = self._clock.now()
         async with self._database.transaction() as connection:
-            tried = await user_store.count_login_attempt(
-                connection, email, now=now, window=ATTEMPTS_WINDOW
+            tried = await user_store.lock_login_attempts(connection, email, source, now=now)
+            wait_s = math.ceil(tried.wait(now).total_seconds())
+            if wait_s > 0:
+                raise TooManyAttempts(
+                    f"too many logins with this e-mail address have failed from your network or"
+                    f" browser: wait {wait_s} s",
+                    retry_after_s=wait_s,
+                )
+            failures = await user_store.most_login_attempts(
+                connection, email, source, after=now - FORGET_AFTER
             )
-            found = await user_store.find_user(connection, email)
-        if tried.count > MAX_ATTEMPTS:
-            wait_s = math.ceil((tried.since + ATTEMPTS_WINDOW - now).total_seconds())
-            raise TooManyAttempts(
-                f"this e-mail address was tried {MAX_ATTEMPTS} times: wait {wait_s} s",
-                retry_after_s=wait_s,
-            )
-        return found
+            counted = LoginAttempts(tried.recent(now) + 1, now)
+            await user_store.set_login_attempts(connection, email, source, counted)
+        return failures >= BUSY_FAILURES
 
-    async def _begin(self, found: user_store.StoredUser) -> IssuedSession:
+    async def _begin(self, found: user_store.StoredUser, source: str) -> IssuedSession:
         text, now = secrets.token_urlsafe(TOKEN_BYTES), self._clock.now()
         async with self._database.transaction() as connection:
             organization = await user_store.first_organization(connection, found.user.id)
@@ -107,10 +145,11 @@ class Sessions:
                 expires_at=now + LIFETIME,
             )
             if has_begun:
-                await user_store.reset_login_attempts(connection, found.user.email)
+                await user_store.reset_login_attempts(connection, found.user.email, source)
         if organization is None or not has_begun:
             raise _login_failed()
-        return IssuedSession(text, Caller(organization=organization, user=found.user))
+        caller = Caller(organization=organization, user=found.user)
+        return IssuedSession(text, caller, await self._devices.sign(found.user.id))
 
     async def _extend(self, token_hash: str, expires_at: datetime, *, now: datetime) -> None:
         if now + LIFETIME - expires_at < EXTEND_EVERY:

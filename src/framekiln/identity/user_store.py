@@ -7,6 +7,7 @@ from typing import Any
 
 from framekiln.db.pool import Connection
 from framekiln.identity.model import Member, Organization, Role, User
+from framekiln.identity.throttle import LoginAttempts
 from framekiln.kit.ids import OrganizationId, UserId
 
 Row = Mapping[str, Any]
@@ -31,14 +32,6 @@ class StoredSession:
     user: User
     organization: Organization
     expires_at: datetime
-
-
-@dataclass(frozen=True)
-class LoginAttempts:
-    """The number of login attempts for an address, and the start of the count."""
-
-    count: int
-    since: datetime
 
 
 async def lock_first_user(connection: Connection) -> None:
@@ -212,36 +205,71 @@ async def delete_session(connection: Connection, token_hash: str) -> None:
     await connection.execute("DELETE FROM login_session WHERE token_hash = %s", [token_hash])
 
 
-async def count_login_attempt(
-    connection: Connection, email: str, *, now: datetime, window: timedelta
+async def lock_login_attempts(
+    connection: Connection, email: str, source: str, *, now: datetime
 ) -> LoginAttempts:
-    """Count a login attempt for an address; after `window` the count restarts."""
+    """Return the count of a source for an address, locked until the transaction ends."""
     cursor = await connection.execute(
         """
-        INSERT INTO login_attempt (email, attempts, since) VALUES (%(email)s, 1, %(now)s)
-        ON CONFLICT (email) DO UPDATE SET
-            attempts = CASE WHEN login_attempt.since <= %(before)s THEN 1
-                       ELSE LEAST(login_attempt.attempts + 1, %(most)s) END,
-            since = CASE WHEN login_attempt.since <= %(before)s THEN excluded.since
-                    ELSE login_attempt.since END
-        RETURNING attempts, since
+        INSERT INTO login_attempt (email, source, attempts, last_at)
+        VALUES (%(email)s, %(source)s, 0, %(now)s)
+        ON CONFLICT (email, source) DO UPDATE SET attempts = login_attempt.attempts
+        RETURNING attempts, last_at
         """,
-        {"email": email, "now": now, "before": now - window, "most": MAX_COUNTED_ATTEMPTS},
+        {"email": email, "source": source, "now": now},
     )
     row = await cursor.fetchone()
     assert row is not None
-    return LoginAttempts(row["attempts"], row["since"])
+    return LoginAttempts(row["attempts"], row["last_at"])
 
 
-async def reset_login_attempts(connection: Connection, email: str) -> None:
-    """Reset the count."""
-    await connection.execute("DELETE FROM login_attempt WHERE email = %s", [email])
+async def set_login_attempts(
+    connection: Connection, email: str, source: str, attempts: LoginAttempts
+) -> None:
+    """Replace the count of a source for an address."""
+    await connection.execute(
+        "UPDATE login_attempt SET attempts = %s, last_at = %s WHERE email = %s AND source = %s",
+        [min(attempts.count, MAX_COUNTED_ATTEMPTS), attempts.last_at, email, source],
+    )
+
+
+async def most_login_attempts(
+    connection: Connection, email: str, source: str, *, after: datetime
+) -> int:
+    """Return the sum of the counts of an address or of a source, whichever is larger."""
+    cursor = await connection.execute(
+        """
+        SELECT greatest(
+            sum(attempts) FILTER (WHERE email = %(email)s),
+            sum(attempts) FILTER (WHERE source = %(source)s)
+        ) AS attempts
+        FROM login_attempt
+        WHERE (email = %(email)s OR source = %(source)s) AND last_at > %(after)s
+        """,
+        {"email": email, "source": source, "after": after},
+    )
+    row = await cursor.fetchone()
+    assert row is not None
+    return int(row["attempts"] or 0)
+
+
+async def reset_login_attempts(
+    connection: Connection, email: str, source: str | None = None
+) -> None:
+    """Reset the count of a source for an address, or of all sources."""
+    await connection.execute(
+        """
+        DELETE FROM login_attempt
+        WHERE email = %(email)s AND (%(source)s::text IS NULL OR source = %(source)s)
+        """,
+        {"email": email, "source": source},
+    )
 
 
 async def delete_expired(connection: Connection, *, now: datetime, window: timedelta) -> int:
     """Delete expired sessions and old counts; return the number of sessions."""
     cursor = await connection.execute("DELETE FROM login_session WHERE expires_at <= %s", [now])
-    await connection.execute("DELETE FROM login_attempt WHERE since <= %s", [now - window])
+    await connection.execute("DELETE FROM login_attempt WHERE last_at <= %s", [now - window])
     return cursor.rowcount
 
 

@@ -11,10 +11,12 @@ from framekiln.identity.errors import (
     EmailTaken,
     InvalidPassword,
     OrganizationNotFound,
+    TokenElsewhere,
     UserNotFound,
 )
 from framekiln.identity.model import Role
 from framekiln.identity.service import Identity
+from framekiln.identity.signatures.scope import RequestTarget
 from framekiln.identity.users import FIRST_EMAIL
 from framekiln.kit.ids import OrganizationId
 from framekiln.services import Services
@@ -101,6 +103,40 @@ class TestCors:
         answer = await place.browser().get(ORGANIZATION, headers=OTHER)
         assert answer.status_code == 401
         assert answer.headers["access-control-allow-origin"] == OTHER["Origin"]
+
+
+class TestHosts:
+    async def test_a_session_works_only_at_a_host_of_ours(self, place: SessionHarness) -> None:
+        browser = await place.logged_in()
+        evil = {"Host": "evil.example", "Origin": "http://evil.example"}
+        for method, path in (
+            ("GET", ORGANIZATION),
+            ("GET", "/session"),
+            ("POST", "/api/v1/renders"),
+            ("POST", "/ef-sign-url"),
+            ("POST", "/logout"),
+            ("POST", "/login"),
+        ):
+            answer = await browser.request(method, path, headers=evil, json={})
+            assert (answer.status_code, answer.json()["error"]) == (421, "unknown_host"), path
+            assert answer.headers.get("access-control-allow-credentials") is None
+        assert (await browser.get("/session")).status_code == 200
+        # At a plain address nobody else can be.
+        assert (await browser.get("/session", headers={"Host": "10.1.2.3:80"})).status_code == 200
+
+    async def test_keys_work_at_any_host(self, place: SessionHarness) -> None:
+        answer = await place.kiln.client.get(ORGANIZATION, headers={"Host": "inside.example"})
+        assert answer.status_code == 200
+
+    async def test_a_key_does_not_sign_widely_for_a_host_that_is_not_ours(
+        self, place: SessionHarness
+    ) -> None:
+        body = {"url": "http://evil.example/api/v1/files"}
+        headers = {"Host": "evil.example"}
+        signed = await place.kiln.client.post("/api/v1/url-token", json=body, headers=headers)
+        target = RequestTarget("/api/v1/files/1")
+        with pytest.raises(TokenElsewhere):
+            await place.services.tokens.read_url(signed.json()["token"], target)
 
 
 class TestUsers:

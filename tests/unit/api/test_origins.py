@@ -3,10 +3,11 @@
 import pytest
 from starlette.datastructures import Headers
 
-from framekiln.api.origins import is_own_origin, is_own_url, page_origin
+from framekiln.api.origins import is_own_host, is_own_origin, is_own_url, page_origin
 from framekiln.settings import Settings
 
 PLAIN = Settings(base_url="http://kiln.example:8080")
+HOSTS = Settings(base_url="http://kiln.example:8080", allowed_hosts="Tunnel.example,")
 SECURE = Settings(base_url="https://kiln.example", allowed_origins="https://App.example/,")
 
 
@@ -21,7 +22,12 @@ def host(name: str) -> Headers:
         ("http://kiln.example", "inside:1", PLAIN, False),
         ("https://kiln.example:8080", "inside:1", PLAIN, False),
         ("http://localhost:8080", "localhost:8080", PLAIN, True),
-        ("https://tunnel.example", "Tunnel.example", PLAIN, True),
+        ("https://tunnel.example", "Tunnel.example", HOSTS, True),
+        ("https://evil.example", "evil.example", PLAIN, False),
+        ("http://192.168.1.2:8080", "192.168.1.2:8080", PLAIN, True),
+        ("http://box.localhost:8080", "box.localhost:8080", PLAIN, True),
+        ("http://localhost.evil.example", "localhost.evil.example", PLAIN, False),
+        ("http://127.0.0.1.evil.example", "127.0.0.1.evil.example", PLAIN, False),
         ("http://localhost:8081", "localhost:8080", PLAIN, False),
         ("http://[::1]:8080", "[::1]:8080", PLAIN, True),
         ("ftp://localhost:8080", "localhost:8080", PLAIN, False),
@@ -37,6 +43,30 @@ def host(name: str) -> Headers:
 )
 def test_own_origins(origin: str, sent_to: str, settings: Settings, is_ours: bool) -> None:
     assert is_own_origin(origin, host(sent_to), settings) is is_ours
+
+
+@pytest.mark.parametrize(
+    ("sent_to", "is_ours"),
+    [
+        ("kiln.example", True),
+        ("kiln.example:9", True),
+        ("tunnel.example", True),
+        ("localhost", True),
+        ("127.0.0.1:8080", True),
+        ("[::1]:8080", True),
+        ("[fe80::1]", True),
+        ("evil.example", False),
+        ("sub.kiln.example", False),
+        ("kiln.example.evil.example", False),
+        ("evil.example@kiln.example", False),
+        ("kiln.example@evil.example", False),
+        ("kiln.example/evil.example", False),
+        ("[kiln.example]", False),
+        ("", False),
+    ],
+)
+def test_own_hosts(sent_to: str, is_ours: bool) -> None:
+    assert is_own_host(sent_to, HOSTS) is is_ours
 
 
 def test_the_page_behind_a_request() -> None:
@@ -72,12 +102,17 @@ def test_addresses_of_ours(url: str, is_ours: bool) -> None:
         {"allowed_origins": "*"},
         {"allowed_origins": "https://*.example"},
         {"allowed_origins": "https://kiln.example/path"},
+        {"allowed_hosts": "kiln.example:80"},
+        {"allowed_hosts": "*.example"},
+        {"trusted_proxies": "*"},
+        {"trusted_proxies": "proxy.example"},
+        {"metrics_token": "short"},
         {"secret_keys": "short"},
         {"secret_keys": f"{'a' * 32},short"},
     ],
 )
 def test_useless_settings_are_refused(given: dict[str, str]) -> None:
-    with pytest.raises(ValueError, match=r"origin|secret"):
+    with pytest.raises(ValueError, match=r"origin|secret|host|network|token"):
         Settings.model_validate(given)
 
 
