@@ -1,7 +1,9 @@
 """/metrics for Prometheus. Each application has its own counters; nothing is global."""
 
+import hmac
 import time
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 import structlog
 from fastapi import APIRouter, Request
@@ -19,8 +21,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from framekiln import __version__
 from framekiln.api.auth import services_of
+from framekiln.api.origins import is_local_host, is_own_host
 from framekiln.jobs.model import QueueDepth
-from framekiln.kit.errors import FramekilnError
+from framekiln.kit.errors import Forbidden, FramekilnError
+from framekiln.settings import Settings
 
 DURATION_BUCKETS_S = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60, 600)
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
@@ -112,9 +116,16 @@ class CountRequests:
             self._metrics.count_request(scope, status=status, duration_s=duration_s)
 
 
+class MetricsForbidden(Forbidden):
+    """A request for the metrics from another machine, or without the token."""
+
+    code = "metrics_forbidden"
+
+
 @router.get("/metrics", include_in_schema=False)
 async def get_metrics(request: Request) -> Response:
     """Answer with all counters and the depth of the queues."""
+    require_metrics_reader(request, services_of(request).settings)
     metrics: Metrics = request.app.state.metrics
     try:
         metrics.set_depths(await services_of(request).jobs.depths())
@@ -123,3 +134,27 @@ async def get_metrics(request: Request) -> Response:
         log.warning("metrics.queue_depths_unknown", error=error.message)
         metrics.set_depths([])
     return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_LATEST)
+
+
+def require_metrics_reader(request: Request, settings: Settings) -> None:
+    """Refuse the metrics to strangers; they tell what every organization does.
+
+    Behind a proxy every request seems to come from this machine. So without a token, it is allowed
+    only while the service has no address but a local one.
+    """
+    if settings.metrics_token is not None:
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        wanted = settings.metrics_token.encode()
+        if scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), wanted):
+            return
+        raise MetricsForbidden("/metrics needs `Authorization: Bearer <FRAMEKILN_METRICS_TOKEN>`")
+    is_here = request.client is not None and is_local_host(request.client.host)
+    is_ours = is_own_host(request.headers.get("host", "").lower(), settings)
+    is_public = settings.base_url is not None and not is_local_host(
+        urlsplit(settings.base_url).hostname or ""
+    )
+    if not is_here or not is_ours or is_public:
+        raise MetricsForbidden(
+            "/metrics needs a token, except from this machine while FRAMEKILN_BASE_URL is local:"
+            " set FRAMEKILN_METRICS_TOKEN and send `Authorization: Bearer <token>`"
+        )

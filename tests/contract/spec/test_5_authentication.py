@@ -5,7 +5,7 @@ Also the application around every route: request ids, readiness, metrics, CORS, 
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from uuid import UUID, uuid4
@@ -339,7 +339,7 @@ class TestEveryRequest:
             await parts.jobs.defer(connection, NewJob("render.run", {}, "renders"))
         await client.get(ORGANIZATION)
         await client.get("/nothing/17")
-        text = (await client.get("/metrics")).text
+        text = (await client.get("http://localhost/metrics")).text
         assert (
             'framekiln_http_requests_total{method="GET",route="/api/v1/organization",status="401"}'
             " 1.0" in text
@@ -347,9 +347,43 @@ class TestEveryRequest:
         assert 'route="unmatched",status="404"} 1.0' in text
         assert 'framekiln_queue_depth{queue="renders",status="todo"} 1.0' in text
         await parts.jobs.close()
-        without_queue = await client.get("/metrics")
+        without_queue = await client.get("http://localhost/metrics")
         assert without_queue.status_code == 200
         assert "framekiln_queue_depth{" not in without_queue.text
+
+    @pytest.mark.parametrize(
+        ("changes", "peer", "url", "headers", "status"),
+        [
+            ({}, "127.0.0.1", "http://localhost/", {}, 200),
+            ({}, "::1", "http://[::1]:8080/", {}, 200),
+            ({"host": "0.0.0.0"}, "127.0.0.1", "http://127.0.0.1:8080/", {}, 200),
+            ({}, "203.0.113.9", "http://localhost/", {}, 403),
+            # A page that leads a name of its own here, in a browser on this machine.
+            ({}, "127.0.0.1", "http://evil.example/", {}, 403),
+            # What a proxy on this machine passes on.
+            ({"base_url": "https://kiln.example"}, "127.0.0.1", "http://127.0.0.1:8080/", {}, 403),
+            ({"metrics_token": "t" * 16}, "203.0.113.9", "http://kiln/", bearer("t" * 16), 200),
+            ({"metrics_token": "t" * 16}, "127.0.0.1", "http://localhost/", {}, 403),
+            ({"metrics_token": "t" * 16}, "127.0.0.1", "http://localhost/", bearer("t"), 403),
+        ],
+    )
+    async def test_metrics_are_not_for_strangers(
+        self,
+        parts: Parts,
+        changes: dict[str, str],
+        peer: str,
+        url: str,
+        headers: dict[str, str],
+        status: int,
+    ) -> None:
+        app = create_app(replace(parts, settings=Settings(**changes)))  # type: ignore[arg-type]
+        transport = httpx.ASGITransport(app, client=(peer, 1))
+        async with httpx.AsyncClient(transport=transport, base_url=url) as client:
+            answer = await client.get("/metrics", headers=headers)
+        assert answer.status_code == status
+        assert ("framekiln_http_requests" in answer.text) is (status == 200)
+        if status == 403:
+            assert answer.json()["error"] == "metrics_forbidden"
 
     async def test_may_come_from_another_origin(
         self, client: httpx.AsyncClient, issued: IssuedKey
