@@ -22,6 +22,7 @@ from framekiln.identity.signatures.tokens import AccessTokens
 from framekiln.identity.users import Users
 from framekiln.jobs.queue import JobQueue
 from framekiln.kit.clock import Clock, SystemClock
+from framekiln.kit.confined.budget import default_budget, set_child_budget
 from framekiln.kit.fetch import GuardedFetcher
 from framekiln.pipelines.wiring import PipelineDependencies, PipelineServices
 from framekiln.playback.service import Playback
@@ -81,6 +82,12 @@ class Services:
     @asynccontextmanager
     async def open(cls, settings: Settings, conninfo: str) -> AsyncIterator["Services"]:
         """Connect everything; the database at `conninfo` must be migrated."""
+        set_child_budget(
+            default_budget(
+                children=settings.confined_children,
+                memory_bytes=settings.confined_memory_mib << 20,
+            )
+        )
         clock = SystemClock()
         database = Database(conninfo)
         notifications = Notifications(conninfo)

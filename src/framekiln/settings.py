@@ -61,6 +61,10 @@ class Settings(BaseSettings):
     """What opens /metrics; without it, only programs on this machine may read it."""
     render_slots: int = Field(default=0, alias="FRAMEKILN_RENDER_SLOTS", ge=0)
     """Renders at a time in one worker; 0 means half the cores, at least one."""
+    confined_children: int = Field(default=0, alias="FRAMEKILN_CONFINED_CHILDREN", ge=0)
+    """Decoders of one process at a time; 0 means two a core, at least four."""
+    confined_memory_mib: int = Field(default=0, alias="FRAMEKILN_CONFINED_MEMORY_MIB", ge=0)
+    """Memory that they may take together; 0 means half of the machine's."""
     render_timeout_s: int = Field(default=3600, alias="FRAMEKILN_RENDER_TIMEOUT_S", ge=1)
     settle_timeout_s: int = Field(default=30, alias="FRAMEKILN_SETTLE_TIMEOUT_S", ge=1)
     speech_engine: SpeechEngine = Field(default="auto", alias="FRAMEKILN_SPEECH_ENGINE")

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from framekiln.kit.confined.budget import ChildBudget, child_budget, set_child_budget
 from framekiln.kit.confined.errors import ConfinedFailed, ConfinedKilled
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.order import ConfinedOrder
@@ -347,6 +348,32 @@ async def test_many_runs_at_once_do_not_disturb_each_other(tmp_path: Path) -> No
         return int(answer["sum"])
 
     assert await asyncio.gather(*(one(n) for n in range(6))) == list(range(6))
+
+
+async def test_ten_small_files_at_once_are_not_ten_children(tmp_path: Path) -> None:
+    before, at_a_time = child_budget(), 0
+    running: set[int] = set()
+
+    async def one(number: int) -> None:
+        nonlocal at_a_time
+        folder = tmp_path / str(number)
+        folder.mkdir()
+
+        def started(_: dict[str, Any]) -> None:
+            nonlocal at_a_time
+            running.add(number)
+            at_a_time = max(at_a_time, len(running))
+
+        args = {"numbers": [number]}
+        await run_confined(f"{TASKS}:add", args, limits=LIMITS, folder=folder, on_report=started)
+        running.discard(number)
+
+    set_child_budget(ChildBudget(children=100, memory_bytes=2 * LIMITS.memory_bytes))
+    try:
+        await asyncio.gather(*(one(n) for n in range(10)))
+    finally:
+        set_child_budget(before)
+    assert 1 <= at_a_time <= 2
 
 
 def test_confinement_is_described() -> None:

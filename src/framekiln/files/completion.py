@@ -27,6 +27,7 @@ from framekiln.files.part_join import check_md5, stream_parts, write_joined
 from framekiln.files.part_store import Part
 from framekiln.jobs.failures import failure_of
 from framekiln.kit.clock import Clock
+from framekiln.kit.confined.budget import children_of
 from framekiln.kit.errors import CompositionFailed, FramekilnError, InvalidInput, TooLarge
 from framekiln.storage.blob_store import BlobStore
 from framekiln.storage.errors import BlobNotFound
@@ -75,7 +76,8 @@ class UploadCompletion:
             path = Path(name) / "source"
             try:
                 check_md5(file, await write_joined(self._blobs, parts, path))
-                facts = await inspect_content(file.type, path)
+                with children_of(str(file.organization_id)):
+                    facts = await inspect_content(file.type, path)
             except FramekilnError as error:
                 if _is_content_at_fault(error):
                     await self._refuse(file, error)

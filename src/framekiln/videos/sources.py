@@ -17,6 +17,7 @@ from framekiln.engine.source_facts import (
     unsupported,
 )
 from framekiln.files.ingest import Ingest
+from framekiln.kit.confined.budget import children_of
 from framekiln.kit.confined.errors import ConfinedFailed
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
@@ -87,13 +88,14 @@ class SourceFinder:
         asset = await self.ingest.get(organization_id, address)
         with open_workplace("probe") as place:
             await self.blobs.get_to_read(asset.blob_key, place.source)
-            probed = await run_confined(
-                PROBE_SOURCE_TASK,
-                {"source": str(place.source)},
-                limits=_LIMITS,
-                folder=place.folder,
-                readable=[place.source],
-            )
+            with children_of(str(organization_id)):
+                probed = await run_confined(
+                    PROBE_SOURCE_TASK,
+                    {"source": str(place.source)},
+                    limits=_LIMITS,
+                    folder=place.folder,
+                    readable=[place.source],
+                )
         return ProbedSource.from_json(probed)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from framekiln.kit.confined.budget import child_budget
 from framekiln.kit.confined.errors import ConfinedFailed
 from framekiln.kit.confined.folders import check_own, hand_over, take_back, unshare
 from framekiln.kit.confined.limits import ResourceLimits
@@ -36,10 +37,12 @@ async def run_confined(
 
     The child sees `folder`, which it may change, and `readable`; no other files of ours and no
     network, and it cannot start processes. A `FramekilnError` of the task is raised unchanged.
+    It may have to wait for a place (`budget`).
     """
     cage = await asyncio.to_thread(strongest_sandbox)
     order = ConfinedOrder(task, args, limits, folder, tuple(readable))
-    return await run_in_sandbox(cage, order, on_report)
+    async with child_budget().place(limits.memory_bytes):
+        return await run_in_sandbox(cage, order, on_report)
 
 
 def describe_confinement() -> str:
