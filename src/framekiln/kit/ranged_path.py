@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from pathlib import Path, PosixPath
-from typing import IO, Any, Final
+from typing import IO, Any, Final, Protocol
 
 BLOCK_BYTES: Final = 256 << 10
 MOST_AHEAD: Final = 16
@@ -22,10 +22,28 @@ GetPart = Callable[[int, int], bytes]
 """Fetches the bytes from one position up to, not including, another; may block."""
 
 
+class FileBlocks(Protocol):
+    """A file of which some blocks may have to be fetched."""
+
+    size_bytes: int
+
+    def read(self, start: int, count: int, *, ahead: int) -> bytes:
+        """Return bytes from `start` on, at least one except at the end."""
+        ...
+
+    def has(self, start: int, end: int) -> bool:
+        """Return whether all bytes from `start` up to, not including, `end` are present."""
+        ...
+
+    def stat(self) -> os.stat_result:
+        """Return the status of the file."""
+        ...
+
+
 class RangedPath(PosixPath):
     """Created by `ranged_path`. Paths derived from it are ordinary ones."""
 
-    blocks: "SparseCopy | None" = None
+    blocks: "FileBlocks | None" = None
 
     def open(self, mode: str = "r", *args: Any, **options: Any) -> IO[Any]:  # type: ignore[override]
         """Open the original for reading."""
@@ -35,14 +53,20 @@ class RangedPath(PosixPath):
             raise ValueError(f"{self}: can only be read as bytes, not opened as {mode!r}")
         return io.BufferedReader(RangedReader(self.blocks), BLOCK_BYTES)
 
+    def stat(self, *, follow_symlinks: bool = True) -> os.stat_result:
+        """Return the status of the copy, which may not be reachable by its path."""
+        if self.blocks is None:
+            return super().stat(follow_symlinks=follow_symlinks)
+        return self.blocks.stat()
+
     def reader(self) -> "RangedReader":
         """Return a reader that fetches missing blocks; for FFmpeg."""
         assert self.blocks is not None
         return RangedReader(self.blocks)
 
 
-def ranged_path(path: Path, blocks: "SparseCopy") -> RangedPath:
-    """Return the path of a sparse copy, which is read through its blocks."""
+def ranged_path(path: Path, blocks: FileBlocks) -> RangedPath:
+    """Return the path of a file that is read through its blocks."""
     ranged = RangedPath(path)
     ranged.blocks = blocks
     return ranged
@@ -58,6 +82,8 @@ class SparseCopy:
         path.unlink(missing_ok=True)
         self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         weakref.finalize(self, os.close, self._file)
+        self._readable = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        weakref.finalize(self, os.close, self._readable)
         os.ftruncate(self._file, size_bytes)
         self._have = bytearray(-(-size_bytes // BLOCK_BYTES))
         self._lock = threading.Lock()
@@ -89,6 +115,26 @@ class SparseCopy:
         """Return whether all bytes from `start` up to, not including, `end` are present."""
         return all(self._have[start // BLOCK_BYTES : -(-end // BLOCK_BYTES)])
 
+    def stat(self) -> os.stat_result:
+        """Return the status of the copy."""
+        return os.fstat(self._file)
+
+    def open(self) -> int:
+        """Return a descriptor of the copy, only for reading; the caller closes it."""
+        return os.dup(self._readable)
+
+    def present(self) -> bytes:
+        """Return one byte per block: 1 if it is present."""
+        return bytes(self._have)
+
+    def fetch(self, number: int, ahead: int) -> int:
+        """Fetch a block if it is missing; return the end of the present blocks that follow it."""
+        with self._lock:
+            if not self._have[number]:
+                self._fetch(number, ahead)
+            missing = self._have.find(0, number)
+        return missing if missing >= 0 else len(self._have)
+
     def _fetch(self, first: int, ahead: int) -> None:
         end = first + 1
         while end < min(first + ahead, len(self._have)) and not self._have[end]:
@@ -103,7 +149,7 @@ class RangedReader(io.RawIOBase):
     The longer it reads without a seek, the more it fetches at a time.
     """
 
-    def __init__(self, blocks: SparseCopy) -> None:
+    def __init__(self, blocks: FileBlocks) -> None:
         self._blocks = blocks
         self._at = 0
         self._missed_at = -1

@@ -19,7 +19,7 @@ _USUAL_DELAY: Final = b"\x0a\x00"
 def with_browser_delays(path: Path) -> "io.BytesIO | mmap.mmap | None":
     """Return the GIF data to read; None for a GIF without such frames and for other files."""
     # FFmpeg reports what is wrong with any other path; and opening a pipe could block forever.
-    if not path.is_file() or not os.access(path, os.R_OK):
+    if not isinstance(path, RangedPath) and not (path.is_file() and os.access(path, os.R_OK)):
         return None
     with path.open("rb") as file:
         if file.read(6) not in _MAGIC:

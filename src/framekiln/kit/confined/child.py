@@ -18,7 +18,7 @@ from typing import Any, Final, NoReturn
 
 from framekiln.kit.confined.errors import describe_error
 from framekiln.kit.confined.landlock import restrict_paths
-from framekiln.kit.confined.limits import ResourceLimits, apply_limits, nice_increment
+from framekiln.kit.confined.limits import ResourceLimits, apply_limits
 from framekiln.kit.confined.seccomp import forbid_risky_calls
 from framekiln.kit.errors import FramekilnError
 
@@ -74,8 +74,9 @@ def _find(task: str) -> Task:
 
 def _lock_in(order: dict[str, Any], parent: int) -> bool:
     """Apply all restrictions; return whether all of them succeeded."""
-    apply_limits(ResourceLimits(**order["limits"]))
-    os.nice(nice_increment())
+    limits = ResourceLimits(**order["limits"])
+    apply_limits(limits)
+    os.nice(limits.niceness)
     libc = ctypes.CDLL(None)
     libc.prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     # A core size limit of zero does not stop a core dump that is piped to a program.
@@ -85,8 +86,8 @@ def _lock_in(order: dict[str, Any], parent: int) -> bool:
     if walls is not None:
         if os.getppid() != parent:
             os._exit(1)
-        is_kept_in = restrict_paths(map(Path, walls), [Path(order["folder"])])
-    return forbid_risky_calls() and is_kept_in
+        is_kept_in = restrict_paths(map(Path, walls), map(Path, order["writable"]))
+    return forbid_risky_calls(may_change_files=bool(order["writable"])) and is_kept_in
 
 
 def probe() -> list[str]:

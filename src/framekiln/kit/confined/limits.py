@@ -5,7 +5,7 @@ import signal
 from dataclasses import dataclass
 from typing import Final
 
-_NICENESS: Final = 5
+NICENESS: Final = 5
 # Memory that is mapped but hardly used: libraries, and address space that each thread reserves.
 _ADDRESS_SLACK_BYTES: Final = 2 << 30
 
@@ -21,11 +21,22 @@ class ResourceLimits:
     """Of any single file it writes."""
     wall_s: float
     open_files: int = 64
+    niceness: int = NICENESS
+    """Relative to the service."""
 
 
-def nice_increment() -> int:
-    """Return the nice increment of a child relative to the service."""
-    return _NICENESS
+@dataclass(frozen=True)
+class SessionLimits:
+    """The limits of one session; a child that exceeds one is killed."""
+
+    request_s: float = 180
+    """Wall-clock time of one request, without the time to fetch parts of the source."""
+    request_cpu_s: int = 240
+    """Of all threads together, in one request."""
+    total_cpu_s: int = 24 * 3600
+    memory_bytes: int = 4 << 30
+    open_sources: int = 64
+    """More are closed, least recently used first, and opened again when they are needed."""
 
 
 def apply_limits(limits: ResourceLimits) -> None:

@@ -22,6 +22,10 @@ class ConfinedOrder:
     limits: ResourceLimits
     folder: Path
     readable: tuple[Path, ...] = ()
+    is_writer: bool = True
+    """Whether it may change files: those in `folder`."""
+    packages: tuple[str, ...] = ("framekiln",)
+    """The packages that it may import, besides that of the task."""
 
     @property
     def package(self) -> str:
@@ -30,7 +34,7 @@ class ConfinedOrder:
 
     def view(self) -> VisibleFiles:
         """Return the files that are visible to the child."""
-        packages = dict.fromkeys(("framekiln", self.package))
+        packages = dict.fromkeys((*self.packages, self.package))
         readable = tuple(path.absolute() for path in self.readable)
         return VisibleFiles(self.folder.absolute(), readable, tuple(packages))
 
@@ -43,6 +47,7 @@ def order_file(order: ConfinedOrder, *, has_landlock: bool) -> Any:
         "args": dict(order.args),
         "limits": asdict(order.limits),
         "folder": str(view.folder),
+        "writable": [str(view.folder)] if order.is_writer else [],
         "landlock": [str(path) for path in landlock_paths(view)] if has_landlock else None,
         "parent": os.getpid(),
     }

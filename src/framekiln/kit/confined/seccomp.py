@@ -103,6 +103,16 @@ _FORBIDDEN: Final[dict[str, tuple[int, int | None]]] = {
     "kexec_load": (246, 104),
     "kexec_file_load": (320, 294),
 }
+# An open file lets its owner change these, even if it was opened only for reading.
+_CHANGE_OPEN_FILES: Final[dict[str, tuple[int, int | None]]] = {
+    "fchmod": (91, 52),
+    "fchown": (93, 55),
+    "fsetxattr": (190, 7),
+    "fremovexattr": (199, 16),
+    "utimensat": (280, 88),
+    "futimesat": (261, None),
+    "flock": (73, 32),
+}
 _CLONE3: Final = 435
 
 
@@ -121,12 +131,13 @@ _MACHINES: Final = {
 }
 
 
-def forbid_risky_calls() -> bool:
+def forbid_risky_calls(*, may_change_files: bool = True) -> bool:
     """Apply the filter to this process; return False if the machine does not support it."""
     machine = _MACHINES.get(platform.machine())
     if machine is None:
         return False
-    program = b"".join(_program(machine))
+    forbidden = _FORBIDDEN if may_change_files else _FORBIDDEN | _CHANGE_OPEN_FILES
+    program = b"".join(_program(machine, forbidden))
     instructions = ctypes.create_string_buffer(program, len(program))
     header = ctypes.create_string_buffer(
         struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))
@@ -137,9 +148,9 @@ def forbid_risky_calls() -> bool:
     return bool(libc.prctl(_PR_SET_SECCOMP, _FILTER_MODE, header, 0, 0) == 0)
 
 
-def _program(machine: _Machine) -> list[bytes]:
+def _program(machine: _Machine, forbidden: dict[str, tuple[int, int | None]]) -> list[bytes]:
     numbers = [*_FORBIDDEN_EVERYWHERE.values()]
-    numbers += [n for pair in _FORBIDDEN.values() if (n := pair[machine.column]) is not None]
+    numbers += [n for pair in forbidden.values() if (n := pair[machine.column]) is not None]
     program = [
         _instruction(_LOAD, _ARCHITECTURE),
         _instruction(_JUMP_IF_EQUAL, machine.audit_code, yes=1),

@@ -49,13 +49,16 @@ class FrameConverter:
         self._scaler = VideoReformatter()
         self._light: tuple[Bt2020Transfer | None] | None = None
 
-    def to_rgba(self, frame: VideoFrame) -> Pixels:
-        """Return the frame as height x width x RGBA, full range, straight alpha."""
+    def to_rgba(self, frame: VideoFrame, onto: Pixels | None = None) -> Pixels:
+        """Return the frame as height x width x RGBA, full range, straight alpha.
+
+        If possible it is written to `onto`, which is then returned.
+        """
         if self._light_of(frame) is not None:
-            return rgba_of(self._ordinary(frame), BT709_LIMITED)
+            return rgba_of(self._ordinary(frame), BT709_LIMITED, onto)
         if _is_rgb(frame.format):
             return pixels_of(self._sized(frame, _RGBA))
-        return rgba_of(self._sized(frame, _planar(frame.format)), colours_of(frame))
+        return rgba_of(self._sized(frame, _planar(frame.format)), colours_of(frame), onto)
 
     def to_planes(self, frame: VideoFrame) -> VideoFrame:
         """Return the frame as 4:2:0 planes of limited range, with alpha if it has any."""
@@ -127,9 +130,9 @@ def pixels_of(frame: VideoFrame) -> Pixels:
     return rows.view(np.uint8).reshape(*rows.shape, 4)
 
 
-def rgba_of(frame: VideoFrame, colours: Colours) -> Pixels:
+def rgba_of(frame: VideoFrame, colours: Colours, onto: Pixels | None = None) -> Pixels:
     """Return 8-bit planes as height x width x RGBA of full range."""
-    made = np.empty((frame.height, frame.width, 4), np.uint8)
+    made = np.empty((frame.height, frame.width, 4), np.uint8) if onto is None else onto
     alpha = plane_of(frame, 3, np.uint8) if has_alpha(frame) else None
     yuv_to_rgba(planes_of(frame), colours, made, alpha=alpha)
     return made

@@ -5,7 +5,6 @@ after the end the last. Playing forward decodes each frame once; seeks use keyfr
 frames in addition to those of the decoder, for files of any length.
 """
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import floor
 from pathlib import Path
@@ -19,22 +18,13 @@ from framekiln.media.decode.frame_converter import FrameConverter
 from framekiln.media.decode.frame_properties import Orientation, Pixels, orientation_of, plane_of
 from framekiln.media.decode.video_decoder import VideoDecoder
 from framekiln.media.errors import UnreadableMedia
+from framekiln.media.frame_slots import FramePlanes
 
 _DECODE_THROUGH_S: Final = 2
 # Timestamps are rounded to the container's ticks (1 ms in WebM), so a frame counts as due within
 # half a tick. Never more: old MOV files have exact ticks as long as a frame.
 _MOST_SLACK_S: Final = Fraction(1, 1000)
 _LEAST_SLACK_S: Final = Fraction(1, 1_000_000)
-
-
-@dataclass(frozen=True)
-class FramePlanes:
-    """A frame as 4:2:0 planes in BT.709 limited range; `alpha`, if present, is full range."""
-
-    luma: Pixels
-    blue: Pixels
-    red: Pixels
-    alpha: Pixels | None
 
 
 def latest_due_ticks(at_s: Fraction, tick_s: Fraction) -> int:
@@ -91,6 +81,26 @@ class FrameSource(Closeable):
         planes = [orientation.apply(plane) for plane in stored]
         luma, blue, red, *alpha = (np.ascontiguousarray(plane) for plane in planes)
         return FramePlanes(luma, blue, red, alpha[0] if alpha else None)
+
+    def write_rgba(self, ms: Fraction, onto: Pixels) -> None:
+        """Write what `rgba_at` returns."""
+        frame = self._find(ms)
+        orientation = self._orientation_of(frame)
+        is_upright = orientation == Orientation()
+        made = self._conversion_for(orientation).to_rgba(frame, onto if is_upright else None)
+        if made is not onto:
+            onto[...] = orientation.apply(made)
+
+    def write_yuv(self, ms: Fraction, onto: FramePlanes) -> bool:
+        """Write what `yuv_at` returns; return whether it has alpha."""
+        frame = self._find(ms)
+        orientation = self._orientation_of(frame)
+        converted = self._conversion_for(orientation).to_planes(frame)
+        targets = [onto.luma, onto.blue, onto.red, onto.alpha]
+        for number, target in zip(range(len(converted.planes)), targets, strict=False):
+            assert target is not None
+            target[...] = orientation.apply(plane_of(converted, number, np.uint8))
+        return len(converted.planes) == len(targets)
 
     def _find(self, ms: Fraction) -> VideoFrame:
         # Same as `latest_due_ticks`, with less arithmetic, because it runs for every frame.

@@ -49,6 +49,10 @@ class PictureFrames(Closeable):
             self._kept = (number, pixels)
         return self._kept[1]
 
+    def write_rgba(self, ms: Fraction, onto: Pixels) -> None:
+        """Write what `rgba_at` returns."""
+        onto[...] = self.rgba_at(ms)
+
     def _number_at(self, ms: Fraction) -> int:
         ends_ms = self._image.ends_ms
         return min(bisect_right(ends_ms, ms), len(ends_ms) - 1) if ends_ms else 0

@@ -23,10 +23,11 @@ from av.video.stream import VideoStream
 
 from framekiln.media.container import open_media, translate_ffmpeg_errors, video_stream
 from framekiln.media.decode.frame_properties import Orientation, orientation_of
-from framekiln.media.decode.frame_source import FramePlanes, FrameSource, latest_due_ticks
+from framekiln.media.decode.frame_source import FrameSource, latest_due_ticks
 from framekiln.media.decode.video_decoder import VideoDecoder
 from framekiln.media.encode.film_encoder import FilmEncoder, PixelLayout, VideoSettings
 from framekiln.media.errors import UnreadableMedia
+from framekiln.media.frame_slots import FramePlanes
 
 # NAL units of slices, SEI, delimiters and filler: no parameter sets, which could change what
 # follows.

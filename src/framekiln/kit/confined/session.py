@@ -1,0 +1,389 @@
+"""A session with a confined child that stays open: it opens sources and answers requests.
+
+`run_confined` is for one task on one file; a session is for thousands of small requests, such as
+the frames of a film. It is synchronous, because films run in threads. The child is untrusted: every
+answer is checked, and a child that crashes, hangs or lies is killed. The error names the source;
+other sources go on in a new child.
+"""
+
+import array
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, NoReturn, Self
+
+import structlog
+
+from framekiln.kit.confined.errors import ConfinedFailed, ConfinedKilled, rebuild_error
+from framekiln.kit.confined.limits import ResourceLimits, SessionLimits
+from framekiln.kit.confined.session_child import LENGTH
+from framekiln.kit.confined.session_process import SessionProcess, SessionStarter
+from framekiln.kit.confined.slots import SharedSlots
+from framekiln.kit.errors import FramekilnError
+from framekiln.kit.ranged_path import MOST_AHEAD, RangedPath, SparseCopy
+
+_MOST_ANSWER_BYTES: Final = 8 << 20
+_LONGEST_NAME_CHARS: Final = 200
+_MOST_STARTS: Final = 6
+
+log = structlog.get_logger(__name__)
+
+
+class SessionPool:
+    """Opens sessions; at most `at_once` have a child at a time. Threads may share it."""
+
+    def __init__(self, modules: Sequence[str], *, at_once: int, can_fork: bool = True) -> None:
+        self.starter = SessionStarter(modules, can_fork=can_fork)
+        self.places = threading.BoundedSemaphore(at_once)
+
+    def open(self, limits: SessionLimits | None = None) -> "ConfinedSession":
+        """Return a session; its child starts with the first source."""
+        return ConfinedSession(self, limits or SessionLimits())
+
+    def close(self) -> None:
+        """End all children."""
+        self.starter.close()
+
+
+class ConfinedSession:
+    """One session. A context manager; afterwards its child has ended. Threads may share it."""
+
+    def __init__(self, pool: SessionPool, limits: SessionLimits) -> None:
+        self._pool = pool
+        self._limits = limits
+        self._lock = threading.RLock()
+        self._process: SessionProcess | None = None
+        self._open: OrderedDict[int, SessionSource] = OrderedDict()
+        self._starts = 0
+        self._numbers = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def open(
+        self, kind: str, path: Path, args: Mapping[str, Any], *, name: str | None = None
+    ) -> "SessionSource":
+        """Open a source with a class of the child, "package.module:Class" (`ServedSource`).
+
+        `name` is what errors call the source. The caller closes it.
+        """
+        with self._lock:
+            self._numbers += 1
+            shown = (name or path.name)[:_LONGEST_NAME_CHARS]
+            source = SessionSource(self, self._numbers, kind, path, dict(args), shown)
+            source.facts = self._ensure_open(source)
+            return source
+
+    def close(self) -> None:
+        """End the child."""
+        with self._lock:
+            self._stop()
+
+    def ask(self, source: "SessionSource", request: dict[str, Any]) -> dict[str, Any]:
+        """Send one request about a source and return the answer."""
+        with self._lock:
+            self._ensure_open(source)
+            return self._exchange(source, {"do": "ask", "request": request})
+
+    def share(self, source: "SessionSource") -> None:
+        """Give the child the memory of a source."""
+        with self._lock:
+            if source.number in self._open:
+                self._send_memory(source)
+
+    def forget(self, source: "SessionSource") -> None:
+        """Close a source in the child."""
+        with self._lock:
+            if self._open.pop(source.number, None) is not None and self._process is not None:
+                self._exchange(source, {"do": "close"})
+
+    def _ensure_open(self, source: "SessionSource") -> dict[str, Any]:
+        """Open a source, unless it is; return its facts."""
+        if source.number in self._open:
+            self._open.move_to_end(source.number)
+            return source.facts
+        self._start(source)
+        while len(self._open) >= self._limits.open_sources:
+            _, oldest = self._open.popitem(last=False)
+            self._exchange(oldest, {"do": "close"})
+        file = source.open_file()
+        try:
+            present = source.present()
+            words = {"kind": source.kind, "name": source.path.name, "args": source.args}
+            facts = self._exchange(source, {"do": "open", "present": present, **words}, file)
+        finally:
+            os.close(file)
+        self._open[source.number] = source
+        if source.memory is not None:
+            self._send_memory(source)
+        return facts
+
+    def _send_memory(self, source: "SessionSource") -> None:
+        memory = source.memory
+        assert memory is not None
+        words = {"do": "share", "slot_bytes": memory.slot_bytes, "slots": memory.slots}
+        self._exchange(source, words, memory.file)
+
+    def _start(self, source: "SessionSource") -> None:
+        if self._process is not None:
+            return
+        if self._starts >= _MOST_STARTS:
+            raise ConfinedKilled(
+                f"{source.name}: not opened, because decoders crashed {_MOST_STARTS} times in this"
+                " film; remove the sources that earlier errors name"
+            )
+        limits = self._limits
+        if not self._pool.places.acquire(timeout=limits.request_s):
+            raise ConfinedKilled(
+                f"{source.name}: no decoder became free in {limits.request_s:g} s; try again later"
+            )
+        try:
+            self._process = self._pool.starter.start(
+                ResourceLimits(
+                    cpu_s=limits.total_cpu_s,
+                    memory_bytes=limits.memory_bytes,
+                    file_bytes=0,
+                    wall_s=limits.request_s,
+                    open_files=2 * limits.open_sources + 32,
+                    niceness=0,
+                ),
+                {"request_cpu_s": limits.request_cpu_s},
+            )
+        finally:
+            if self._process is None:
+                self._pool.places.release()
+        self._starts += 1
+
+    def _stop(self) -> int | None:
+        """End the child, if there is one; return its exit code."""
+        process, self._process = self._process, None
+        self._open.clear()
+        if process is None:
+            return None
+        try:
+            return process.kill()
+        finally:
+            process.close()
+            self._pool.places.release()
+
+    def _exchange(
+        self, source: "SessionSource", words: dict[str, Any], file: int | None = None
+    ) -> dict[str, Any]:
+        """Send a message and return the result; fetch what the child asks for meanwhile."""
+        deadline = time.monotonic() + self._limits.request_s
+        failure: FramekilnError | None = None
+        try:
+            self._send({"source": source.number, **words}, file)
+            while "fetch" in (told := self._receive(deadline)):
+                begun = time.monotonic()
+                end, failed = source.fetch(told["fetch"])
+                failure = failure or failed
+                self._send({} if end is None else {"end": end})
+                deadline += time.monotonic() - begun
+        except TimeoutError:
+            self._fail(source, f"took more than {self._limits.request_s:g} s for one request")
+        except (EOFError, OSError):
+            self._raise_end(source)
+        except _InvalidAnswer as error:
+            self._fail(source, f"gave an invalid answer: {error}")
+        except BaseException:
+            # The child is in the middle of an answer.
+            self._stop()
+            raise
+        if failure is not None:
+            raise failure
+        return self._result(source, told)
+
+    def _result(self, source: "SessionSource", told: dict[str, Any]) -> dict[str, Any]:
+        result, error = told.get("result"), told.get("error")
+        if isinstance(result, dict):
+            return result
+        if not isinstance(error, dict):
+            self._fail(source, "gave an invalid answer: neither a result nor an error")
+        if "limit" in error:
+            self._fail(source, f"exceeded a limit ({str(error['limit'])[:40]})")
+        rebuilt = rebuild_error(error, source.kind)
+        if isinstance(rebuilt, ConfinedFailed):
+            self._fail(source, f"failed: {rebuilt.message}")
+        raise rebuilt
+
+    def _send(self, words: dict[str, Any], file: int | None = None) -> None:
+        assert self._process is not None
+        body = json.dumps(words).encode()
+        rights = [] if file is None else [_rights(file)]
+        channel = self._process.channel
+        channel.settimeout(self._limits.request_s)
+        message = LENGTH.pack(len(body)) + body
+        sent = channel.sendmsg([message], rights)
+        channel.sendall(message[sent:])
+
+    def _receive(self, deadline: float) -> dict[str, Any]:
+        size = LENGTH.unpack(self._read(LENGTH.size, deadline))[0]
+        if size > _MOST_ANSWER_BYTES:
+            raise _InvalidAnswer(f"{size} bytes")
+        try:
+            told = json.loads(self._read(size, deadline), parse_constant=_refuse_constant)
+        except (ValueError, RecursionError) as error:
+            raise _InvalidAnswer("it is not JSON") from error
+        if not isinstance(told, dict):
+            raise _InvalidAnswer("it is not an object")
+        return told
+
+    def _read(self, size: int, deadline: float) -> bytes:
+        assert self._process is not None
+        data = bytearray()
+        while len(data) < size:
+            left_s = deadline - time.monotonic()
+            if left_s <= 0:
+                raise TimeoutError
+            self._process.channel.settimeout(left_s)
+            chunk = self._process.channel.recv(size - len(data))
+            if not chunk:
+                raise EOFError
+            data += chunk
+        return bytes(data)
+
+    def _fail(self, source: "SessionSource", what: str) -> NoReturn:
+        """Kill the child and raise an error about the source."""
+        complaints = self._process.complaints() if self._process is not None else ""
+        self._stop()
+        log.warning("confined.session_failed", kind=source.kind, what=what, complaints=complaints)
+        raise ConfinedKilled(f"{source.name}: the decoder {what}, and was stopped")
+
+    def _raise_end(self, source: "SessionSource") -> NoReturn:
+        """Raise for a child that ended without an answer."""
+        process = self._process
+        code = process.wait() if process is not None else None
+        complaints = process.complaints() if process is not None else ""
+        self._stop()
+        ended_by = _signal_of(code)
+        log.warning(
+            "confined.session_ended", kind=source.kind, exit_code=code, complaints=complaints
+        )
+        if ended_by is signal.SIGXCPU:
+            raise ConfinedKilled(
+                f"{source.name}: the decoder was stopped: it took more than"
+                f" {self._limits.request_cpu_s} s of processor time for one request",
+                limit="cpu_s",
+            )
+        reason = f"exit code {code}" if ended_by is None else ended_by.name
+        hint = "; the machine may be out of memory" if ended_by is signal.SIGKILL else ""
+        raise ConfinedKilled(f"{source.name}: the decoder crashed on this file ({reason}){hint}")
+
+
+class SessionSource:
+    """A source that is open in a session, or opened again when it is needed."""
+
+    def __init__(
+        self,
+        session: ConfinedSession,
+        number: int,
+        kind: str,
+        path: Path,
+        args: dict[str, Any],
+        name: str,
+    ) -> None:
+        self.number = number
+        self.kind = kind
+        self.path = path
+        self.args = args
+        self.name = name
+        self.facts: dict[str, Any] = {}
+        """What the child told when it opened the source. Not trusted: check before use."""
+        self.memory: SharedSlots | None = None
+        self._session = session
+
+    def ask(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Send a request and return the answer. Not trusted: check before use."""
+        return self._session.ask(self, request)
+
+    def share(self, *, slot_bytes: int, slots: int) -> None:
+        """Make memory that the child may write, for frames or samples."""
+        self.memory = SharedSlots(slot_bytes, slots)
+        self._session.share(self)
+
+    def slot(self, answer: Mapping[str, Any]) -> memoryview:
+        """Return the slot that an answer names; raise if there is none such.
+
+        It stays as it is until the child has written all the others.
+        """
+        number = answer.get("slot")
+        assert self.memory is not None, "call `share` first"
+        if type(number) is not int or not 0 <= number < self.memory.slots:
+            self.refuse("no such slot")
+        return self.memory.slot(number)
+
+    def refuse(self, why: str) -> NoReturn:
+        """Raise for an answer that is wrong; the child is killed."""
+        self._session._fail(self, f"gave an invalid answer: {why}")
+
+    def close(self) -> None:
+        """Close it in the child, and free the memory once nobody uses its slots."""
+        self._session.forget(self)
+        self.memory = None
+
+    def open_file(self) -> int:
+        """Return a descriptor of the file, for the child."""
+        blocks = self._sparse_copy()
+        if blocks is not None:
+            return blocks.open()
+        return os.open(self.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+
+    def present(self) -> str | None:
+        """Return which blocks of a remote file are present; None for a whole file."""
+        blocks = self._sparse_copy()
+        return None if blocks is None else blocks.present().hex()
+
+    def fetch(self, asked: object) -> tuple[int | None, FramekilnError | None]:
+        """Fetch a block that the child asked for; return the end of the present blocks."""
+        blocks = self._sparse_copy()
+        match asked:
+            case [self.number, int(block), int(ahead)] if blocks is not None:
+                count = len(blocks.present())
+                if not 0 <= block < count or not 1 <= ahead <= MOST_AHEAD:
+                    raise _InvalidAnswer("it asked for a part outside of the source")
+            case _:
+                raise _InvalidAnswer("it asked for a part of another source")
+        try:
+            return blocks.fetch(block, ahead), None
+        except FramekilnError as error:
+            return None, error
+
+    def _sparse_copy(self) -> SparseCopy | None:
+        blocks = self.path.blocks if isinstance(self.path, RangedPath) else None
+        return blocks if isinstance(blocks, SparseCopy) else None
+
+
+class _InvalidAnswer(Exception):
+    """A message of the child is wrong."""
+
+
+def _rights(file: int) -> tuple[int, int, "array.array[int]"]:
+    return socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file])
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a JSON number")
+
+
+def _signal_of(code: int | None) -> signal.Signals | None:
+    """Return the signal that ended a child; bubblewrap reports it as shells do."""
+    if code is None:
+        return None
+    number = -code if code < 0 else code - 128
+    return signal.Signals(number) if number in set(signal.Signals) else None

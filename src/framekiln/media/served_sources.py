@@ -1,0 +1,111 @@
+"""What the child of a source session opens: frames of videos, images, and facts of sources.
+
+The parent's side is `media/source_session.py`.
+"""
+
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from framekiln.kit.confined.slots import SlotMemory
+from framekiln.media.decode.frame_source import FrameSource
+from framekiln.media.decode.picture_frames import PictureFrames
+from framekiln.media.frame_slots import plane_views, rgba_view
+from framekiln.media.images.image_source import ImageSource
+from framekiln.media.probe.source import probe_source
+
+
+class ServedFacts:
+    """The facts of any source."""
+
+    def __init__(self, path: Path, _args: dict[str, Any]) -> None:
+        self.facts = probe_source(path).to_json()
+
+    def answer(self, request: dict[str, Any], memory: SlotMemory | None) -> dict[str, Any]:
+        """Return the facts again."""
+        return self.facts
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+
+class ServedVideo:
+    """Frames of a video by time, as RGBA or as planes."""
+
+    def __init__(self, path: Path, args: dict[str, Any]) -> None:
+        self.facts: dict[str, Any] = {}
+        self._size: tuple[int, int] = (args["width_px"], args["height_px"])
+        self._has_planes: bool = args["has_planes"]
+        self._frames = FrameSource(path, width_px=self._size[0], height_px=self._size[1])
+        self._last: dict[str, Any] | None = None
+
+    def answer(self, request: dict[str, Any], memory: SlotMemory | None) -> dict[str, Any]:
+        """Return when the frame at `ms` starts, and the slot that has it."""
+        assert memory is not None
+        ms = Fraction(request["ms"])
+        shown_ms = str(self._frames.shown_ms(ms))
+        if self._last is None or self._last["shown_ms"] != shown_ms:
+            number, slot = memory.next_slot()
+            has_alpha = self._write(ms, slot)
+            self._last = {"shown_ms": shown_ms, "slot": number, "has_alpha": has_alpha}
+        return self._last
+
+    def close(self) -> None:
+        """Free the decoder."""
+        self._frames.close()
+
+    def _write(self, ms: Fraction, slot: memoryview) -> bool:
+        if self._has_planes:
+            return self._frames.write_yuv(ms, plane_views(slot, self._size))
+        self._frames.write_rgba(ms, rgba_view(slot, self._size))
+        return True
+
+
+class ServedPictures:
+    """Frames of an image file by time, scaled, as RGBA."""
+
+    def __init__(self, path: Path, args: dict[str, Any]) -> None:
+        self.facts: dict[str, Any] = {}
+        self._size: tuple[int, int] = (args["width_px"], args["height_px"])
+        self._frames = PictureFrames(path, width_px=self._size[0], height_px=self._size[1])
+        self._last: dict[str, Any] | None = None
+
+    def answer(self, request: dict[str, Any], memory: SlotMemory | None) -> dict[str, Any]:
+        """Return when the frame at `ms` starts, and the slot that has it."""
+        assert memory is not None
+        ms = Fraction(request["ms"])
+        shown_ms = str(self._frames.shown_ms(ms))
+        if self._last is None or self._last["shown_ms"] != shown_ms:
+            number, slot = memory.next_slot()
+            rgba_view(slot, self._size)[...] = self._frames.rgba_at(ms)
+            self._last = {"shown_ms": shown_ms, "slot": number, "has_alpha": True}
+        return self._last
+
+    def close(self) -> None:
+        """Free the file."""
+        self._frames.close()
+
+
+class ServedImage:
+    """The frames of an image file by number, at their own size."""
+
+    def __init__(self, path: Path, _args: dict[str, Any]) -> None:
+        self._image = ImageSource(path)
+        width, height = self._image.size
+        self.facts: dict[str, Any] = {
+            "width_px": width,
+            "height_px": height,
+            "ends_ms": [str(end_ms) for end_ms in self._image.ends_ms],
+            "plays": self._image.facts.times.plays,
+        }
+
+    def answer(self, request: dict[str, Any], memory: SlotMemory | None) -> dict[str, Any]:
+        """Return the slot that has frame `number`."""
+        assert memory is not None
+        number, slot = memory.next_slot()
+        rgba_view(slot, self._image.size)[...] = self._image.rgba(request["number"])
+        return {"slot": number}
+
+    def close(self) -> None:
+        """Free the file."""
+        self._image.close()

@@ -1,0 +1,283 @@
+"""Sessions with confined children: what they answer, and what the parent survives."""
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from framekiln.kit.confined.errors import ConfinedKilled
+from framekiln.kit.confined.limits import SessionLimits
+from framekiln.kit.confined.sandbox import strongest_sandbox
+from framekiln.kit.confined.session import ConfinedSession, SessionPool
+from framekiln.kit.errors import FramekilnError, InvalidInput, RemoteFailed
+from framekiln.kit.ranged_path import BLOCK_BYTES, SparseCopy, ranged_path
+from tests.support.session_sources import message
+from tests.support.timeouts import TIMEOUT_S, increasing_limits
+
+SOURCES = "tests.support.session_sources"
+READER, HOSTILE = f"{SOURCES}:Reader", f"{SOURCES}:Hostile"
+LIMITS = SessionLimits(request_s=TIMEOUT_S, request_cpu_s=int(TIMEOUT_S), memory_bytes=512 << 20)
+
+
+@pytest.fixture(scope="module")
+def forked() -> Iterator[SessionPool]:
+    pool = SessionPool([SOURCES], at_once=4)
+    yield pool
+    pool.close()
+
+
+@pytest.fixture(params=["forked", "started"], scope="module")
+def pool(request: pytest.FixtureRequest, forked: SessionPool) -> Iterator[SessionPool]:
+    if request.param == "forked":
+        yield forked
+        return
+    pool = SessionPool([SOURCES], at_once=4, can_fork=False)
+    yield pool
+    pool.close()
+
+
+@pytest.fixture
+def session(pool: SessionPool) -> Iterator[ConfinedSession]:
+    with pool.open(LIMITS) as session:
+        yield session
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "source.txt"
+    path.write_text("abcdefgh")
+    path.chmod(0o600)
+    return path
+
+
+def test_a_child_reads_a_file_that_it_cannot_open_by_name(
+    session: ConfinedSession, file: Path
+) -> None:
+    source = session.open(READER, file, {})
+    assert (source.facts["name"], source.facts["size"]) == ("source.txt", 8)
+    assert source.ask({"start": 2, "count": 3}) == {"text": "cde"}
+    source.share(slot_bytes=4, slots=2)
+    slots = [source.slot(source.ask({"start": n, "count": 4})) for n in (0, 4)]
+    assert [bytes(slot) for slot in slots] == [b"abcd", b"efgh"]
+    assert all(slot.readonly for slot in slots)
+
+
+def test_a_child_reaches_nothing_else(session: ConfinedSession, file: Path) -> None:
+    before = file.stat()
+    found = session.open(HOSTILE, file, {}).ask({"do": "reach"})
+    if "landlock" in strongest_sandbox().description or "bubblewrap" in (
+        strongest_sandbox().description
+    ):
+        assert not any(found.values()), found
+    after = file.stat()
+    assert (after.st_mode, after.st_mtime, file.read_text()) == (
+        before.st_mode,
+        before.st_mtime,
+        "abcdefgh",
+    )
+
+
+def test_errors_of_the_source_leave_the_child_alive(session: ConfinedSession, file: Path) -> None:
+    reader = session.open(READER, file, {})
+    hostile = session.open(HOSTILE, file, {})
+    with pytest.raises(InvalidInput, match="the file is bad") as error:
+        hostile.ask({"do": "complain"})
+    assert error.value.details == {"part": "third"}
+    assert session.open(READER, file, {}).facts["pid"] == reader.facts["pid"]
+
+
+@pytest.mark.parametrize(
+    ("request_", "what"),
+    [
+        ({"do": "crash"}, "crashed on this file"),
+        ({"do": "leave"}, "exit code 3"),
+        ({"do": "fill_memory"}, "memory_bytes"),
+        ({"do": "fail"}, "ZeroDivisionError"),
+        ({"do": "say_endless"}, "invalid answer"),
+        ({"do": "say", "args": {"text": "[" * 100_000}}, "invalid answer"),
+        ({"do": "say", "args": {"text": '{"result": NaN}'}}, "invalid answer"),
+        (message([]), "invalid answer"),
+        (message({}), "invalid answer"),
+        (message({"result": 3}), "invalid answer"),
+        (message({"error": []}), "invalid answer"),
+        (message({"fetch": [1, 0, 1]}), "invalid answer"),
+        (message({"fetch": "all"}), "invalid answer"),
+    ],
+)
+def test_a_bad_child_is_an_error_of_its_source_and_others_go_on(
+    forked: SessionPool, file: Path, request_: dict[str, Any], what: str
+) -> None:
+    with forked.open(LIMITS) as session:
+        reader = session.open(READER, file, {})
+        hostile = session.open(HOSTILE, file, {}, name="https://example.com/bad.mp4")
+        with pytest.raises(ConfinedKilled, match=what) as error:
+            hostile.ask(request_)
+        assert error.value.message.startswith("https://example.com/bad.mp4: the decoder")
+        assert reader.ask({"start": 1, "count": 2}) == {"text": "bc"}
+
+
+def test_a_child_that_crashes_while_it_opens(session: ConfinedSession, file: Path) -> None:
+    with pytest.raises(ConfinedKilled, match=r"source\.txt: the decoder crashed"):
+        session.open(HOSTILE, file, {"do": "crash"})
+    assert session.open(READER, file, {}).ask({"count": 1}) == {"text": "a"}
+
+
+def test_a_film_does_not_start_decoders_for_ever(forked: SessionPool, file: Path) -> None:
+    with forked.open(LIMITS) as session:
+        for _ in range(6):
+            with pytest.raises(ConfinedKilled, match="crashed on this file"):
+                session.open(HOSTILE, file, {"do": "crash"})
+        with pytest.raises(ConfinedKilled, match="decoders crashed 6 times"):
+            session.open(READER, file, {})
+
+
+def test_a_child_that_hangs_is_killed(forked: SessionPool, file: Path) -> None:
+    for attempt in increasing_limits(ConfinedKilled):
+        with attempt as limit_s, forked.open(replace(LIMITS, request_s=limit_s)) as session:
+            hostile = session.open(HOSTILE, file, {})
+            with pytest.raises(ConfinedKilled, match="for one request"):
+                hostile.ask({"do": "hang"})
+
+
+def test_a_child_that_spins_is_killed(forked: SessionPool, file: Path) -> None:
+    with forked.open(replace(LIMITS, request_cpu_s=1)) as session:
+        hostile = session.open(HOSTILE, file, {})
+        with pytest.raises(ConfinedKilled, match="processor time for one request"):
+            hostile.ask({"do": "spin"})
+
+
+@pytest.mark.parametrize("slot", [None, -1, 2, 1 << 40, "0", True, 0.0])
+def test_a_slot_that_does_not_exist_is_refused(
+    forked: SessionPool, file: Path, slot: object
+) -> None:
+    with forked.open(LIMITS) as session:
+        source = session.open(HOSTILE, file, {})
+        source.share(slot_bytes=16, slots=2)
+        answer = source.ask({"do": "tell", "args": {"answer": {"slot": slot}}})
+        with pytest.raises(ConfinedKilled, match="no such slot"):
+            source.slot(answer)
+
+
+def test_a_child_cannot_shrink_the_memory(session: ConfinedSession, file: Path) -> None:
+    source = session.open(READER, file, {})
+    source.share(slot_bytes=1 << 20, slots=2)
+    slot = source.slot(source.ask({"count": 1}))
+    session.open(HOSTILE, file, {}).ask({"do": "shrink"})
+    assert slot[-1] == 0
+
+
+def test_sources_beyond_the_limit_are_opened_again(forked: SessionPool, file: Path) -> None:
+    with forked.open(replace(LIMITS, open_sources=2)) as session:
+        sources = [session.open(READER, file, {}) for _ in range(4)]
+        for source in sources:
+            source.share(slot_bytes=1, slots=2)
+        for _ in range(2):
+            letters = [
+                bytes(source.slot(source.ask({"start": n}))) for n, source in enumerate(sources)
+            ]
+            assert letters == [b"a", b"b", b"c", b"d"]
+        assert len({source.facts["pid"] for source in sources}) == 1
+
+
+class Origin:
+    """A remote file, and the parts of it that were fetched."""
+
+    def __init__(self, path: Path, content: bytes) -> None:
+        self.parts: list[int] = []
+        self.failure: FramekilnError | None = None
+        self._content = content
+        self.path = ranged_path(path, SparseCopy(path, len(content), self._get))
+
+    def _get(self, start: int, end: int) -> bytes:
+        if self.failure is not None:
+            raise self.failure
+        self.parts.append(start // BLOCK_BYTES)
+        return self._content[start:end]
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Origin:
+    return Origin(tmp_path / "remote", b"".join(b"%08d" % n for n in range(BLOCK_BYTES)))
+
+
+def test_a_child_fetches_only_what_it_reads(session: ConfinedSession, origin: Origin) -> None:
+    source = session.open(READER, origin.path, {})
+    assert source.facts["size"] == 8 * BLOCK_BYTES
+    assert origin.parts == []
+    for _ in range(2):
+        assert source.ask({"start": 8 * 200_000, "count": 8}) == {"text": "00200000"}
+        assert origin.parts == [8 * 200_000 // BLOCK_BYTES]
+    other = session.open(READER, origin.path, {})
+    assert other.ask({"start": 8 * 200_001, "count": 8}) == {"text": "00200001"}
+    assert len(origin.parts) == 1
+
+
+def test_an_error_of_the_remote_server_is_passed_on(
+    session: ConfinedSession, origin: Origin
+) -> None:
+    source = session.open(READER, origin.path, {})
+    origin.failure = RemoteFailed("the server is gone")
+    with pytest.raises(RemoteFailed, match="the server is gone"):
+        source.ask({"start": 0, "count": 8})
+    origin.failure = None
+    assert source.ask({"start": 0, "count": 8}) == {"text": "00000000"}
+
+
+@pytest.mark.parametrize("asked", [[1, -1, 1], [1, 8, 1], [1, 0, 1 << 30], [2, 0, 1]])
+def test_a_child_cannot_make_the_parent_fetch_anything_else(
+    forked: SessionPool, origin: Origin, asked: list[int]
+) -> None:
+    with forked.open(LIMITS) as session:
+        source = session.open(HOSTILE, origin.path, {})
+        with pytest.raises(ConfinedKilled, match="it asked for a part"):
+            source.ask(message({"fetch": asked}))
+    assert origin.parts == []
+
+
+def test_a_closed_session_leaves_no_process(pool: SessionPool, file: Path) -> None:
+    with pool.open(LIMITS) as session:
+        session.open(READER, file, {})
+        process = session._process
+    assert process is not None
+    assert process.wait() is not None
+
+
+def test_sessions_wait_for_a_place(file: Path) -> None:
+    pool = SessionPool([SOURCES], at_once=1)
+    opened = threading.Event()
+
+    def open_another() -> None:
+        with pool.open(LIMITS) as session:
+            session.open(READER, file, {})
+            opened.set()
+
+    with pool.open(LIMITS) as first:
+        first.open(READER, file, {})
+        waiting = threading.Thread(target=open_another)
+        waiting.start()
+        waiting.join(0.2)
+        assert not opened.is_set()
+    assert opened.wait(TIMEOUT_S)
+    waiting.join()
+    with pool.open(LIMITS) as first:
+        first.open(READER, file, {})
+        with (
+            pool.open(replace(LIMITS, request_s=0.01)) as second,
+            pytest.raises(ConfinedKilled, match="no decoder became free"),
+        ):
+            second.open(READER, file, {})
+    pool.close()
+
+
+def test_a_zygote_that_was_killed_is_replaced(file: Path) -> None:
+    pool = SessionPool([SOURCES], at_once=4)
+    with pool.open(LIMITS) as session:
+        source = session.open(READER, file, {})
+        pool.starter.close()
+        with pytest.raises(ConfinedKilled):
+            source.ask({"count": 1})
+        assert source.ask({"count": 1}) == {"text": "a"}
+    pool.close()
