@@ -58,8 +58,8 @@ e2e: setup $(LIBRARIES) ## Run only the tests of the whole service
 goldens: setup $(LIBRARIES) ## Make the pictures anew that renders are compared with
 	$(BIN)/python scripts/make_goldens.py
 
-bench: setup ## Measure rendering
-	$(BIN)/python -m tests.bench
+bench: setup ## Measure; CASES="renders layers" for some of it
+	$(BIN)/python -m tests.bench $(CASES)
 
 ci: test ## Do what the build does
 

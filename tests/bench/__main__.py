@@ -3,13 +3,16 @@
 import argparse
 import json
 import sys
+from collections.abc import Callable
 from dataclasses import asdict
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from framekiln.capture.page import FrameSize
 from tests.bench.layers import measure_layers, print_layers
+from tests.bench.neighbours import measure_neighbours, print_neighbours
 from tests.bench.pipelines import measure_pipelines, print_pipelines
 from tests.bench.playback import measure_playback, print_playback
 from tests.bench.renders import RenderRow, measure
@@ -24,33 +27,45 @@ CASES = (
 )
 
 
+GROUPS: dict[str, tuple[Callable[[int], list[Any]], Callable[[list[Any]], None]]] = {
+    "renders": (
+        lambda frames: [measure(name, size, frames=frames) for name, size in CASES],
+        lambda rows: print_renders(rows),
+    ),
+    "layers": (lambda _frames: measure_layers(), print_layers),
+    "speech": (lambda _frames: measure_speech(), print_speech),
+    "playback": (lambda _frames: measure_playback(), print_playback),
+    "pipelines": (lambda _frames: measure_pipelines(), print_pipelines),
+    "neighbours": (lambda _frames: measure_neighbours(), print_neighbours),
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(GROUPS)}")
     parser.add_argument("--frames", type=int, default=300)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    rows = [measure(name, size, frames=options.frames) for name, size in CASES]
-    layered = measure_layers()
-    spoken = measure_speech()
-    played = measure_playback()
-    run = measure_pipelines()
+    if unknown := [name for name in options.groups if name not in GROUPS]:
+        parser.error(f"no such group: {', '.join(unknown)}; there are {', '.join(GROUPS)}")
+    found = {
+        name: measure_group(options.frames)
+        for name, (measure_group, _) in GROUPS.items()
+        if name in options.groups or not options.groups
+    }
     if options.json:
-        renders = [asdict(row) | {"ratio": row.ratio} for row in rows]
-        layers = [asdict(row) | {"ratio": row.ratio} for row in layered]
-        speech = [asdict(row) for row in spoken]
-        playback = [asdict(row) for row in played]
-        document = {"renders": renders, "layers": layers, "speech": speech, "playback": playback}
-        document["pipelines"] = [asdict(row) for row in run]
+        document = {name: [_as_json(row) for row in rows] for name, rows in found.items()}
         sys.stdout.write(json.dumps(document) + "\n")
         return
-    _print_table(rows)
-    print_layers(layered)
-    print_speech(spoken)
-    print_playback(played)
-    print_pipelines(run)
+    for name, rows in found.items():
+        GROUPS[name][1](rows)
 
 
-def _print_table(rows: list[RenderRow]) -> None:
+def _as_json(row: Any) -> dict[str, Any]:
+    return asdict(row) | ({"ratio": row.ratio} if hasattr(row, "ratio") else {})
+
+
+def print_renders(rows: list[RenderRow]) -> None:
     table = Table(title="HTML to MP4, x264 veryfast crf 18, CPU milliseconds a frame")
     columns = ("page", "frames/s", "Chromium", "driver", "convert+encode", "whole")
     for column in (*columns, "encode only", "its frames/s", "whole / encode", "grabbing"):

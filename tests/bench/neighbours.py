@@ -1,0 +1,157 @@
+"""How much slower one organization's render is while another sends hostile work."""
+
+import json
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from threading import Event, Thread
+
+import httpx
+from rich.console import Console
+from rich.table import Table
+
+from tests.support.service import Account, Service, running_service
+
+ROUNDS = 3
+_FILM = (
+    "<style>@keyframes move{to{transform:translateX(300px)}}"
+    "div{width:90px;height:90px;background:teal;animation:move 2s linear}</style><div></div>"
+)
+_ENDLESS = "<script>addEventListener('load', () => { for (;;); })</script>"
+_MEMORY = """<script>
+  const kept = [];
+  for (;;) kept.push(new Uint8Array(64 << 20).fill(1));
+</script>"""
+_WORKERS = """<script>
+  const loop = URL.createObjectURL(new Blob(["for (;;);"]));
+  for (let i = 0; i < 100; i++) new Worker(loop);
+</script>"""
+_VALUES = b"[" + b"{}," * 4_000_000 + b"{}]"
+_LOOPS = (
+    "{% for a in (1..9999) %}{% for b in (1..9999) %}{{ a | times: b }}{% endfor %}{% endfor %}"
+)
+
+Attack = Callable[[Account], str | None]
+"""Sends something; returns the id of the render that comes of it, if there is one."""
+
+
+@dataclass(frozen=True)
+class NeighbourRow:
+    """The time of a film beside hostile work, and alone in the same run."""
+
+    name: str
+    beside_s: float
+    alone_s: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long it takes."""
+        return self.beside_s / self.alone_s
+
+
+def measure_neighbours() -> list[NeighbourRow]:
+    """Render a small film alone and beside each attack, by turns; keep the medians."""
+    rows = []
+    with (
+        tempfile.TemporaryDirectory(prefix="framekiln-bench-") as folder,
+        running_service(Path(folder)) as service,
+        service.open_account("victim") as victim,
+        service.open_account("attacker") as attacker,
+    ):
+        _film_seconds(victim)
+        for name, attack in _ATTACKS.items():
+            alone, beside = [], []
+            for _ in range(ROUNDS):
+                alone.append(_film_seconds(victim))
+                with _repeated(attack, attacker):
+                    beside.append(_film_seconds(victim))
+            rows.append(NeighbourRow(name, median(beside), median(alone)))
+    return rows
+
+
+def print_neighbours(rows: list[NeighbourRow]) -> None:
+    """Print one line for each attack."""
+    table = Table(title="A film of 60 frames beside another organization's hostile work, seconds")
+    for column in ("hostile work", "alone", "beside it", "beside / alone"):
+        table.add_column(column, justify="left" if column == "hostile work" else "right")
+    for row in rows:
+        table.add_row(row.name, f"{row.alone_s:.2f}", f"{row.beside_s:.2f}", f"{row.ratio:.2f}x")
+    Console(width=160).print(table)
+
+
+def _film_seconds(account: Account) -> float:
+    begun_s = time.monotonic()
+    body = {"html": _FILM, "width": 640, "height": 360, "fps": 30, "duration_ms": 2000}
+    # A changed page, so that no earlier film is copied.
+    made = account.http.post(
+        "/api/v1/renders", json=body | {"html": f"{_FILM}<!-- {time.monotonic_ns()} -->"}
+    )
+    service: Service = account.service
+    render_id = made.raise_for_status().json()["id"]
+
+    def ended() -> bool:
+        found = account.http.get(f"/api/v1/renders/{render_id}").raise_for_status().json()
+        assert found["status"] != "failed", found
+        return bool(found["status"] == "complete")
+
+    service.wait_for(ended, "the neighbour's film has not ended")
+    return time.monotonic() - begun_s
+
+
+@contextmanager
+def _repeated(attack: Attack, account: Account) -> Iterator[None]:
+    """Attack again and again until the block ends; begin with the first attack under way."""
+    is_over, is_started = Event(), Event()
+    renders: list[str | None] = []
+
+    def go_on() -> None:
+        while not is_over.is_set():
+            renders.append(attack(account))
+            is_started.set()
+            is_over.wait(0.5)
+
+    thread = Thread(target=go_on)
+    thread.start()
+    is_started.wait()
+    try:
+        yield
+    finally:
+        is_over.set()
+        thread.join()
+        for render_id in filter(None, renders):
+            account.http.delete(f"/api/v1/renders/{render_id}")
+
+
+def _sends_page(html: str) -> Attack:
+    body = {"html": html, "width": 640, "height": 360, "fps": 30, "duration_ms": 2000}
+    return lambda account: _post(account, "/api/v1/renders", json.dumps(body).encode())
+
+
+def _post(account: Account, path: str, body: bytes) -> str | None:
+    """Send it; how it is refused does not matter here."""
+    headers = {"Content-Type": "application/json"}
+    try:
+        answer = account.http.post(path, content=body, headers=headers)
+    except httpx.TransportError:
+        return None
+    return str(answer.json()["id"]) if answer.is_success and "id" in answer.json() else None
+
+
+def _sends_template(account: Account) -> None:
+    layers = [{"type": "text", "text": {"text": _LOOPS}, "timeline": {"start": 0}}]
+    config = {"dimensions": {"width": 320, "height": 180}, "duration": 1, "layers": layers}
+    body = {"name": "loops", "config": config, "inputs": {}, "default_values": {}}
+    _post(account, "/v2/templates", json.dumps(body).encode())
+
+
+_ATTACKS: dict[str, Attack] = {
+    "a page with an endless loop": _sends_page(_ENDLESS),
+    "a page that takes all memory": _sends_page(_MEMORY),
+    "a page with 100 busy workers": _sends_page(_WORKERS),
+    "12 MB of empty JSON objects": lambda account: _post(account, "/api/v1/renders", _VALUES),
+    "a template with nested loops": _sends_template,
+}
