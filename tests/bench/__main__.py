@@ -27,10 +27,31 @@ CASES = (
 )
 
 
+def print_renders(rows: list[RenderRow]) -> None:
+    table = Table(title="HTML to MP4, x264 veryfast crf 18, CPU milliseconds a frame")
+    columns = ("page", "frames/s", "Chromium", "driver", "convert+encode", "whole")
+    for column in (*columns, "encode only", "its frames/s", "whole / encode", "grabbing"):
+        table.add_column(column, justify="left" if column in ("page", "grabbing") else "right")
+    for row in rows:
+        table.add_row(
+            row.name,
+            f"{row.wall_fps:.1f}",
+            f"{row.chromium_ms:.1f}",
+            f"{row.driver_ms:.1f}",
+            f"{row.encoder_ms:.1f}",
+            f"{row.whole_ms:.1f}",
+            f"{row.encode_only_ms:.1f}",
+            f"{row.encode_only_fps:.1f}",
+            f"{row.ratio:.2f}x",
+            row.grabbing,
+        )
+    Console(width=160).print(table)
+
+
 GROUPS: dict[str, tuple[Callable[[int], list[Any]], Callable[[list[Any]], None]]] = {
     "renders": (
         lambda frames: [measure(name, size, frames=frames) for name, size in CASES],
-        lambda rows: print_renders(rows),
+        print_renders,
     ),
     "layers": (lambda _frames: measure_layers(), print_layers),
     "speech": (lambda _frames: measure_speech(), print_speech),
@@ -63,27 +84,6 @@ def main() -> None:
 
 def _as_json(row: Any) -> dict[str, Any]:
     return asdict(row) | ({"ratio": row.ratio} if hasattr(row, "ratio") else {})
-
-
-def print_renders(rows: list[RenderRow]) -> None:
-    table = Table(title="HTML to MP4, x264 veryfast crf 18, CPU milliseconds a frame")
-    columns = ("page", "frames/s", "Chromium", "driver", "convert+encode", "whole")
-    for column in (*columns, "encode only", "its frames/s", "whole / encode", "grabbing"):
-        table.add_column(column, justify="left" if column in ("page", "grabbing") else "right")
-    for row in rows:
-        table.add_row(
-            row.name,
-            f"{row.wall_fps:.1f}",
-            f"{row.chromium_ms:.1f}",
-            f"{row.driver_ms:.1f}",
-            f"{row.encoder_ms:.1f}",
-            f"{row.whole_ms:.1f}",
-            f"{row.encode_only_ms:.1f}",
-            f"{row.encode_only_fps:.1f}",
-            f"{row.ratio:.2f}x",
-            row.grabbing,
-        )
-    Console(width=160).print(table)
 
 
 if __name__ == "__main__":
