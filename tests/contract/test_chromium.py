@@ -199,7 +199,7 @@ async def test_film_work_restarts_when_its_browser_dies(tmp_path: Path) -> None:
         films.append(make_film(ORDER, browser, path, limits=FILM_LIMITS, report=report))
 
     try:
-        await studio.warm_up()
+        await studio.warm_up(1)
         await studio.run(work)
     finally:
         await studio.close()

@@ -53,9 +53,9 @@ def jobs_of(organization: str, count: int, *, queue: str = "render") -> list[New
 
 @asynccontextmanager
 async def workers(
-    queue: JobQueue, handler: TurnHandler, *, count: int, queues: list[str]
+    queue: JobQueue, handler: TurnHandler, *, count: int, queues: list[str], reserved: int = 0
 ) -> AsyncIterator[None]:
-    """Run this many workers, each with one slot."""
+    """Run this many workers, each with one slot and those reserved for others."""
     async with AsyncExitStack() as stack:
         for number in range(count):
             task = asyncio.create_task(
@@ -63,6 +63,7 @@ async def workers(
                     {"note": handler},
                     queues=queues,
                     concurrency=1,
+                    reserved=reserved,
                     name=f"test {number}",
                     timing=FAST_TIMING,
                 )
@@ -96,6 +97,21 @@ async def test_one_slot_is_shared_in_turns(queue: JobQueue, database: Database) 
     assert {*order[:2]} == {second, third}
     assert order[2] == first
     assert sorted(order[3:5]) == sorted([second, third])
+
+
+async def test_a_reserved_slot_is_for_organizations_without_a_running_job(
+    queue: JobQueue, database: Database
+) -> None:
+    flooder, other = new_organization(), new_organization()
+    handler = TurnHandler()
+    await defer(queue, database, *jobs_of(flooder, 3))
+    async with workers(queue, handler, count=1, queues=["render"], reserved=1):
+        assert await handler.next() == flooder
+        await defer(queue, database, *jobs_of(other, 2))
+        assert await handler.next() == other
+        assert handler.started.empty()
+        # Both slots are taken; as before, the next free one goes to whose turn it is.
+        assert await handler.after_one_ends() in (flooder, other)
 
 
 async def test_slots_are_shared_equally(queue: JobQueue, database: Database) -> None:

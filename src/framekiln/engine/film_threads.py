@@ -30,17 +30,14 @@ class FilmThreadPool:
 
     def __init__(self, slots: int) -> None:
         self._threads = ThreadPoolExecutor(slots, thread_name_prefix="film")
-        self._slots = slots
         self._here = threading.local()
         self._browsers: list[WarmBrowser] = []
 
-    async def warm_up(self) -> None:
-        """Start all browsers now, so that the first render does not wait for one."""
+    async def warm_up(self, count: int) -> None:
+        """Start this many browsers now, so that the first render does not wait for one."""
         loop = asyncio.get_running_loop()
-        everybody = threading.Barrier(self._slots)
-        starts = [
-            loop.run_in_executor(self._threads, self._start, everybody) for _ in range(self._slots)
-        ]
+        everybody = threading.Barrier(count)
+        starts = [loop.run_in_executor(self._threads, self._start, everybody) for _ in range(count)]
         await asyncio.gather(*starts)
 
     async def run(self, task: Callable[[Browser, CheckAlive], T]) -> T:

@@ -64,10 +64,15 @@ class LeaseManager(JobManager):
     """Procrastinate's job manager for one worker; it waits while the database is down."""
 
     def __init__(
-        self, connector: BaseAsyncConnector, *, limits: Sequence[RunningLimit] = ()
+        self,
+        connector: BaseAsyncConnector,
+        *,
+        limits: Sequence[RunningLimit] = (),
+        unreserved_slots: int | None = None,
     ) -> None:
         super().__init__(connector)
         self._limits = limits_json(limits)
+        self._unreserved_slots = unreserved_slots
         # Attempts that were started and not yet recorded, as (job id, attempts before it).
         self._running: set[tuple[int, int]] = set()
         self._is_stopping = False
@@ -130,8 +135,11 @@ class LeaseManager(JobManager):
 
     async def _take(self, queues: Iterable[str] | None, worker_id: int) -> Job | None:
         assert queues is not None, "every worker names its queues"
+        limits = self._limits
+        if self._unreserved_slots is not None and len(self._running) >= self._unreserved_slots:
+            limits = {queue: {**limits.get(queue, {}), "most": 1} for queue in queues}
         rows = await self.connector.execute_query_all_async(
-            TAKE, queues=list(queues), worker_id=worker_id, limits=self._limits
+            TAKE, queues=list(queues), worker_id=worker_id, limits=limits
         )
         return Job.from_row(rows[0]) if rows else None
 

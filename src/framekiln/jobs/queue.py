@@ -208,6 +208,7 @@ class JobQueue:
         concurrency: int,
         name: str,
         timing: WorkerTiming | None = None,
+        reserved: int = 0,
     ) -> None:
         """Run jobs until cancelled; see `worker.run_worker`. Needs no open()."""
         await worker.run_worker(
@@ -218,6 +219,7 @@ class JobQueue:
             name=name,
             timing=timing,
             limits=self._limits,
+            reserved=reserved,
         )
 
 

@@ -49,8 +49,11 @@ async def run_worker(  # noqa: PLR0913 - which jobs, and how
     name: str,
     timing: WorkerTiming | None = None,
     limits: Sequence[RunningLimit] = (),
+    reserved: int = 0,
 ) -> None:
     """Work until cancelled; then cancel the running handlers and give their jobs back at once.
+
+    `reserved` more jobs than `concurrency` may run, if their organization has no other running.
 
     It waits while the database is down, except at the start, where it raises
     `DatabaseUnavailable`.
@@ -61,14 +64,14 @@ async def run_worker(  # noqa: PLR0913 - which jobs, and how
     try:
         connector = PoolConnector(database, conninfo)
         app = App(connector=connector)
-        leases = LeaseManager(connector, limits=limits)
+        leases = LeaseManager(connector, limits=limits, unreserved_slots=concurrency)
         app.job_manager = leases
         for kind, handler in handlers.items():
             _register(app, kind, handler=handler, retries=timing.retries)
         running = asyncio.create_task(
             app.run_worker_async(
                 queues=list(queues),
-                concurrency=concurrency,
+                concurrency=concurrency + reserved,
                 name=name,
                 fetch_job_polling_interval=timing.poll_s,
                 abort_job_polling_interval=timing.heartbeat_s,

@@ -8,10 +8,11 @@ from framekiln.engine.film_threads import FilmThreadPool
 from framekiln.jobs.model import Handler
 from framekiln.playback.page_player import PagePlayer
 from framekiln.renders.handlers.film import FilmRender
-from framekiln.renders.jobs import FILM_RENDER
+from framekiln.renders.jobs import FILM_QUEUE, FILM_RENDER
 from framekiln.services import Services
 from framekiln.worker.media_handlers import render_cache, render_sources
 from framekiln.worker.page_service import PageService
+from framekiln.worker.pools import RESERVED_SLOTS
 
 
 @asynccontextmanager
@@ -19,9 +20,9 @@ async def open_film_handlers(
     services: Services, *, concurrency: int
 ) -> AsyncIterator[dict[str, Handler]]:
     """Yield the handler by job kind, with warm browsers."""
-    film_threads = FilmThreadPool(concurrency)
+    film_threads = FilmThreadPool(concurrency + RESERVED_SLOTS[FILM_QUEUE])
     try:
-        await film_threads.warm_up()
+        await film_threads.warm_up(concurrency)
         yield {FILM_RENDER: _film_handler(services, film_threads)}
     finally:
         await film_threads.close()

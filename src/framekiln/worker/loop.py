@@ -31,6 +31,7 @@ async def run_worker(services: Services, *, queues: list[str], concurrency: int)
                         handlers,
                         queues=pool.queues,
                         concurrency=pool.concurrency,
+                        reserved=pool.reserved,
                         name=f"{platform.node()}:{os.getpid()}:{','.join(pool.queues)}",
                     )
                 )

@@ -18,6 +18,9 @@ _MIN_SLOTS: Final = {"steps": 2, "light_steps": 8}
 # a player, and steps that must never wait for a heavy one.
 _COMPANION_QUEUES: Final = {"playback": "ahead", "steps": "light_steps"}
 
+RESERVED_SLOTS: Final = {"render": 1}
+"""A page that never gets ready must not keep other organizations waiting."""
+
 
 @dataclass(frozen=True)
 class WorkerPool:
@@ -25,6 +28,8 @@ class WorkerPool:
 
     queues: tuple[str, ...]
     concurrency: int
+    reserved: int = 0
+    """Further slots, for organizations without a running job."""
 
 
 def worker_pools(queues: list[str], *, concurrency: int, slots: int) -> list[WorkerPool]:
@@ -33,7 +38,7 @@ def worker_pools(queues: list[str], *, concurrency: int, slots: int) -> list[Wor
     heavy = [queue for queue in queues if queue in HEAVY_QUEUES]
     pools = [WorkerPool(light, concurrency)] if light else []
     if len(queues) == 1:
-        pools = [WorkerPool(tuple(queues), concurrency)]
+        pools = [WorkerPool(tuple(queues), concurrency, RESERVED_SLOTS.get(queues[0], 0))]
     else:
         pools += [_dedicated_pool(queue, slots) for queue in heavy]
     companions = [_COMPANION_QUEUES[queue] for queue in heavy if queue in _COMPANION_QUEUES]

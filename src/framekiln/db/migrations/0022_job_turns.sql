@@ -28,7 +28,8 @@ CREATE UNLOGGED TABLE job_turn (
 
 -- The owners in these queues who have a job that may run now, with the number of their running
 -- ones. `limits` has, by queue, the name of the quota for running jobs and its default:
--- {"render": {"quota": "concurrent_renders", "default": 8}}.
+-- {"render": {"quota": "concurrent_renders", "default": 8}}. With "most", no owner gets more
+-- running jobs than that.
 --
 -- It goes from owner to owner in the index, so that its cost depends on the number of owners and
 -- not on the number of jobs.
@@ -71,6 +72,9 @@ CREATE FUNCTION job_waiting_owners(queues text[], limits jsonb)
               ELSE quota.amount
           END,
           9223372036854775807
+      )
+      AND busy.running < coalesce(
+          (limits #>> ARRAY[waiting.queue_name, 'most'])::bigint, 9223372036854775807
       )
 $$ LANGUAGE sql STABLE;
 
