@@ -111,6 +111,20 @@ class Hostile:
         time.sleep(100_000)
 
 
+class TellsAlways:
+    """Gives the same answer to every request."""
+
+    def __init__(self, path: Path, args: dict[str, Any]) -> None:
+        self.facts: dict[str, Any] = {}
+        self._answer: dict[str, Any] = args["answer"]
+
+    def answer(self, request: dict[str, Any], memory: SlotMemory | None) -> dict[str, Any]:
+        return self._answer
+
+    def close(self) -> None:
+        pass
+
+
 def _works(call: Any) -> bool:
     try:
         call()

@@ -1,6 +1,6 @@
-"""Mixes the audio clips of a film into one track."""
+"""Mixes the audio clips of a film into one track; a confined child decodes their sources."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Final
@@ -9,11 +9,12 @@ import numpy as np
 
 from framekiln.engine.assets import Assets
 from framekiln.engine.audio_clips import LayerAudioClip, PageAudio, PageAudioClip
-from framekiln.media.audio.decoder import sample_at
+from framekiln.media.audio.decoder import AudioChunk, ReadAudio, read_audio, sample_at
 from framekiln.media.audio.mix import AudioClip, mix, mixed_blocks
 from framekiln.media.audio.mix_settings import NO_MASTERING, AudioCoding, Mastering
 from framekiln.media.audio.wav import write_wav
-from framekiln.media.probe.source import probe_source
+from framekiln.media.session_audio import SessionAudio
+from framekiln.media.source_session import SourceSession
 from framekiln.timeline import Timeline
 
 # Scripts set speeds such as 1.1, which have no exact binary form.
@@ -35,9 +36,17 @@ def mix_audio(  # noqa: PLR0913 - what is mixed, and how
     `page_sounds` is the sound that the page itself produced, if any.
     """
     film_ms = Fraction(timeline.frame_count * 1000) / timeline.fps
-    fetched = [AudioClip(sound.path, sound.start_ms, film_ms) for sound in page_sounds]
-    fetched += fetch_clips(clips, assets)
-    mix(fetched, duration_ms=timeline.duration_ms, out=path, mastering=mastering, coding=coding)
+    own = [AudioClip(sound.path, sound.start_ms, film_ms) for sound in page_sounds]
+    with SourceSession() as session:
+        fetched = list(fetch_clips(clips, assets, session))
+        mix(
+            [*own, *fetched],
+            duration_ms=timeline.duration_ms,
+            out=path,
+            mastering=mastering,
+            coding=coding,
+            read=_reader(session, own),
+        )
 
 
 def mix_audio_to_wav(
@@ -45,12 +54,25 @@ def mix_audio_to_wav(
 ) -> None:
     """Write the sum of the clips as WAV, for layers that draw it."""
     film_ms = Fraction(timeline.frame_count * 1000) / timeline.fps
-    blocks = mixed_blocks(list(fetch_clips(clips, assets)), sample_at(film_ms))
-    write_wav((np.ascontiguousarray(block.T).tobytes() for block in blocks), path)
+    with SourceSession() as session:
+        fetched = list(fetch_clips(clips, assets, session))
+        blocks = mixed_blocks(fetched, sample_at(film_ms), SessionAudio(session).read)
+        write_wav((np.ascontiguousarray(block.T).tobytes() for block in blocks), path)
+
+
+def _reader(session: SourceSession, own: Iterable[AudioClip]) -> ReadAudio:
+    """Return what reads strangers' files in the child, and those that we wrote here."""
+    paths = {clip.path for clip in own}
+    confined = SessionAudio(session).read
+
+    def read(path: Path, start: int, end: int) -> Generator[AudioChunk, None, None]:
+        return (read_audio if path in paths else confined)(path, start, end)
+
+    return read
 
 
 def fetch_clips(
-    clips: Iterable[PageAudioClip | LayerAudioClip], assets: Assets
+    clips: Iterable[PageAudioClip | LayerAudioClip], assets: Assets, session: SourceSession
 ) -> Iterator[AudioClip]:
     """Fetch the clips' sources; clips whose source has no sound are left out."""
     for each in clips:
@@ -59,7 +81,7 @@ def fetch_clips(
         if isinstance(each, LayerAudioClip):
             # Clips of layers are made only for sources with sound.
             yield AudioClip(source, *times, speed=each.speed, gains=each.gains)
-        elif probe_source(source).has_sound:
+        elif session.probe(source).has_sound:
             yield AudioClip(
                 source,
                 *times,

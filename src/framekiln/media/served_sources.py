@@ -1,4 +1,4 @@
-"""What the child of a source session opens: frames of videos, images, and facts of sources.
+"""What the child of a source session opens: frames of videos, audio, images, and facts.
 
 The parent's side is `media/source_session.py`.
 """
@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from framekiln.kit.confined.slots import SlotMemory
+from framekiln.media.audio.decoder import AudioChunk, Samples, read_audio
 from framekiln.media.decode.frame_source import FrameSource
 from framekiln.media.decode.picture_frames import PictureFrames
 from framekiln.media.frame_slots import plane_views, rgba_view
 from framekiln.media.images.image_source import ImageSource
 from framekiln.media.probe.source import probe_source
+from framekiln.media.session_audio import audio_view
 
 
 class ServedFacts:
@@ -84,6 +86,60 @@ class ServedPictures:
     def close(self) -> None:
         """Free the file."""
         self._frames.close()
+
+
+class ServedAudio:
+    """The audio of a file between two sample numbers, in runs without gaps."""
+
+    def __init__(self, path: Path, args: dict[str, Any]) -> None:
+        self.facts: dict[str, Any] = {}
+        self._path = path
+        self._start: int = args["start"]
+        self._end: int = args["end"]
+        self._chunks = read_audio(path, self._start, self._end)
+        self._left: AudioChunk | None = None
+        self._at = self._start
+
+    def answer(self, request: dict[str, Any], memory: SlotMemory | None) -> dict[str, Any]:
+        """Return the slot with the audio from sample `at` on, its first sample and its length.
+
+        A length of zero means that there is no more.
+        """
+        assert memory is not None
+        if request["at"] != self._at:
+            # The source was closed meanwhile. Audio from another start may differ in a bit.
+            self._chunks.close()
+            self._chunks = read_audio(self._path, self._start, self._end)
+            self._left = None
+        number, slot = memory.next_slot()
+        first, count = self._write(request["at"], audio_view(slot))
+        self._at = first + count if count else request["at"]
+        return {"slot": number, "first": first, "count": count}
+
+    def close(self) -> None:
+        """Free the decoder."""
+        self._chunks.close()
+
+    def _write(self, at: int, samples: Samples) -> tuple[int, int]:
+        first, count, room = at, 0, int(samples.shape[1])
+        while count < room and (chunk := self._next(at)) is not None:
+            if count and chunk.first != first + count:
+                self._left = chunk
+                break
+            first = first if count else chunk.first
+            fits = min(room - count, chunk.end - chunk.first)
+            samples[:, count : count + fits] = chunk.samples[:, :fits]
+            count += fits
+            self._left = chunk.cut(chunk.first + fits, chunk.end)
+        return first, count
+
+    def _next(self, at: int) -> AudioChunk | None:
+        """Return the next audio from sample `at` on."""
+        while (chunk := self._left or next(self._chunks, None)) is not None:
+            self._left = None
+            if (heard := chunk.cut(at, self._end)) is not None:
+                return heard
+        return None
 
 
 class ServedImage:

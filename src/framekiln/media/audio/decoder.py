@@ -30,6 +30,8 @@ from framekiln.timeline import SOUND_RATE_HZ
 
 Samples = NDArray[np.float32]
 ExactTime = Callable[[Fraction], Fraction]
+ReadAudio = Callable[[Path, int, int], Generator["AudioChunk", None, None]]
+"""Reads a file as `read_audio` does: in this process, or in a confined child."""
 
 RATE_HZ: Final = SOUND_RATE_HZ
 CHANNELS: Final = 2

@@ -12,7 +12,14 @@ from typing import Final
 
 import numpy as np
 
-from framekiln.media.audio.decoder import CHANNELS, AudioChunk, Samples, read_audio, sample_at
+from framekiln.media.audio.decoder import (
+    CHANNELS,
+    AudioChunk,
+    ReadAudio,
+    Samples,
+    read_audio,
+    sample_at,
+)
 from framekiln.media.audio.mastering import gain_for, master_blocks
 from framekiln.media.audio.mix_settings import NO_MASTERING, AudioCoding, Mastering
 from framekiln.media.audio.resampler import read_resampled
@@ -60,20 +67,24 @@ def mix(
     *,
     mastering: Mastering = NO_MASTERING,
     coding: AudioCoding = AudioCoding.AAC,
+    read: ReadAudio = read_audio,
 ) -> MixResult:
     """Write the audio of a film of that duration to `out`, as a single track."""
     total = sample_at(duration_ms)
-    gain = gain_for(lambda: mixed_blocks(clips, total), mastering)
+    gain = gain_for(lambda: mixed_blocks(clips, total, read), mastering)
     limiter = mastering.limiter()
     with AudioWriter(out, coding) as writer:
-        for block in master_blocks(mixed_blocks(clips, total), limiter, gain):
+        for block in master_blocks(mixed_blocks(clips, total, read), limiter, gain):
             writer.write(block)
     return MixResult(sample_count=total, peak=limiter.peak if limiter else 0.0, gain=gain)
 
 
-def mixed_blocks(clips: Sequence[AudioClip], total: int) -> Iterator[Samples]:
+def mixed_blocks(
+    clips: Sequence[AudioClip], total: int, read: ReadAudio = read_audio
+) -> Iterator[Samples]:
     """Yield the sum of all clips, `total` samples in blocks, before limiting."""
-    waiting = sorted((_Voice(clip) for clip in clips if clip.gain), key=lambda voice: voice.start)
+    voices = (_Voice(clip, read) for clip in clips if clip.gain)
+    waiting = sorted(voices, key=lambda voice: voice.start)
     playing: list[_Voice] = []
     try:
         for first in range(0, total, _BLOCK_SAMPLES):
@@ -92,7 +103,7 @@ def mixed_blocks(clips: Sequence[AudioClip], total: int) -> Iterator[Samples]:
 class _Voice:
     """One playing clip."""
 
-    def __init__(self, clip: AudioClip) -> None:
+    def __init__(self, clip: AudioClip, read: ReadAudio) -> None:
         self.start, self._end = sample_at(clip.start_ms), sample_at(clip.end_ms)
         self._shift = sample_at(clip.start_ms - clip.source_in_ms)
         self._gain = np.float32(clip.gain)
@@ -100,10 +111,10 @@ class _Voice:
         self._factors = np.array([factor for _, factor in clip.gains], np.float64)
         first, end = self.start - self._shift, self._end - self._shift
         if clip.speed == 1:
-            self._source = read_audio(clip.path, first, end)
+            self._source = read(clip.path, first, end)
         else:
-            read = read_time_stretched if clip.keeps_pitch else read_resampled
-            self._source = read(clip.path, first, end, speed=clip.speed)
+            change = read_time_stretched if clip.keeps_pitch else read_resampled
+            self._source = change(clip.path, first, end, speed=clip.speed, read=read)
         self._current: AudioChunk | None = None
         self.is_over = self.start >= self._end
 

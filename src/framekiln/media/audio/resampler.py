@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from framekiln.media.audio.decoder import AudioChunk, Samples
+from framekiln.media.audio.decoder import AudioChunk, ReadAudio, Samples, read_audio
 from framekiln.media.audio.time_stretch import SampleWindow, read_without_gaps
 
 _BLOCK: Final = 4096
@@ -22,7 +22,7 @@ _PHASES: Final = 256
 
 
 def read_resampled(
-    path: Path, first: int, end: int, *, speed: Fraction
+    path: Path, first: int, end: int, *, speed: Fraction, read: ReadAudio = read_audio
 ) -> Generator[AudioChunk, None, None]:
     """Yield the audio from sample `first` of the source on, `end - first` samples long.
 
@@ -32,7 +32,7 @@ def read_resampled(
     reach = table.shape[1] // 2
     lead = min(first, reach)
     source_end = first + round((end - first) * speed) + reach + 1
-    source = SampleWindow(read_without_gaps(path, first - lead, source_end))
+    source = SampleWindow(read_without_gaps(path, first - lead, source_end, read))
     for at in range(0, end - first, _BLOCK):
         count = min(_BLOCK, end - first - at)
         places = lead + np.arange(at, at + count) * float(speed)

@@ -12,7 +12,14 @@ from typing import Final
 
 import numpy as np
 
-from framekiln.media.audio.decoder import CHANNELS, AudioChunk, Samples, read_audio, sample_at
+from framekiln.media.audio.decoder import (
+    CHANNELS,
+    AudioChunk,
+    ReadAudio,
+    Samples,
+    read_audio,
+    sample_at,
+)
 from framekiln.media.closeable import Closeable
 
 _PIECE_SAMPLES: Final = 10 * 48_000
@@ -23,8 +30,9 @@ _ENDLESS: Final = 1 << 62
 class SourceSamples(Closeable):
     """The audio of one file at 48 kHz. Owned by one thread; close it, or use `with`."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, read: ReadAudio = read_audio) -> None:
         self._path = path
+        self._read = read
         self._kept: OrderedDict[int, Samples] = OrderedDict()
         self._source = _nothing()
         self._next_piece = -1
@@ -66,7 +74,7 @@ class SourceSamples(Closeable):
         start = number * _PIECE_SAMPLES
         if number != self._next_piece:
             self._source.close()
-            self._source = read_audio(self._path, start, _ENDLESS)
+            self._source = self._read(self._path, start, _ENDLESS)
             self._left_over = None
         self._next_piece = number + 1
         piece = np.zeros((CHANNELS, _PIECE_SAMPLES), np.float32)

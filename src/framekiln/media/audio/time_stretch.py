@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from framekiln.media.audio.decoder import CHANNELS, AudioChunk, Samples, read_audio
+from framekiln.media.audio.decoder import CHANNELS, AudioChunk, ReadAudio, Samples, read_audio
 
 # At 48 kHz: grains of 30 ms that overlap by half, moved by up to 6 ms.
 _HOP: Final = 720
@@ -22,14 +22,14 @@ _RISE: Final = (np.sin(np.pi * (np.arange(_HOP) + 0.5) / (2 * _HOP)) ** 2).astyp
 
 
 def read_time_stretched(
-    path: Path, first: int, end: int, *, speed: Fraction
+    path: Path, first: int, end: int, *, speed: Fraction, read: ReadAudio = read_audio
 ) -> Generator[AudioChunk, None, None]:
     """Yield the audio from sample `first` of the source on, `end - first` samples long.
 
     Output sample `first + n` is sample `first + n * speed` of the source.
     """
     source_end = first + round((end - first) * speed) + 2 * _HOP
-    source = SampleWindow(read_without_gaps(path, first, source_end))
+    source = SampleWindow(read_without_gaps(path, first, source_end, read))
     at = first
     for samples in _grains(source, speed):
         audible = samples[:, : end - at]
@@ -116,10 +116,12 @@ class SampleWindow:
             self._kept = np.concatenate(parts, axis=1)
 
 
-def read_without_gaps(path: Path, first: int, end: int) -> Iterator[Samples]:
+def read_without_gaps(
+    path: Path, first: int, end: int, read: ReadAudio = read_audio
+) -> Iterator[Samples]:
     """Yield the audio with gaps filled by silence, because grains have no timestamps."""
     at = first
-    for stretch in read_audio(path, first, end):
+    for stretch in read(path, first, end):
         if stretch.first > at:
             yield np.zeros((CHANNELS, stretch.first - at), np.float32)
         yield stretch.samples

@@ -1,8 +1,9 @@
 """Jobs: mix the sound of a render; join its slices and sound into the output."""
 
 import asyncio
+import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
@@ -22,6 +23,8 @@ from framekiln.renders.output import container_of
 from framekiln.renders.worker import RenderWorker, fail_render_on_last_attempt
 from framekiln.storage.blob_store import BlobStore
 
+_MIXES_AT_ONCE: Final = max(2, (os.cpu_count() or 1) // 2)
+
 
 @dataclass(frozen=True)
 class MixSound:
@@ -31,6 +34,8 @@ class MixSound:
     blobs: BlobStore
     sources: AssetSources
     cache: RenderCache
+    mixes: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(_MIXES_AT_ONCE))
+    """Each mix has a confined child; its queue has far more slots than there are cores."""
 
     async def __call__(self, job: JobContext) -> None:
         """Mix the audio clips of the plan into one track."""
@@ -65,15 +70,16 @@ class MixSound:
                 assets = SiteAssets(await fetch_site(render, self.blobs, folder), assets)
             path = folder / "sound.mp4"
             tracked = TrackedAssets(assets)
-            await asyncio.to_thread(
-                mix_audio,
-                plan.audio_clips,
-                plan.timeline,
-                tracked,
-                path,
-                mastering=plan.mastering,
-                coding=plan.sound_coding,
-            )
+            async with self.mixes:
+                await asyncio.to_thread(
+                    mix_audio,
+                    plan.audio_clips,
+                    plan.timeline,
+                    tracked,
+                    path,
+                    mastering=plan.mastering,
+                    coding=plan.sound_coding,
+                )
             await self.blobs.put_file(key, path)
             for source, digest in plan.sound_sources.items():
                 if await asyncio.to_thread(tracked.digest, source) != digest:
