@@ -3,7 +3,8 @@
 This module prepares the cluster and returns the command that starts it; a supervisor runs it. It
 never touches a cluster of the system, never runs as root, and never listens on a network address.
 The caller of `prepare` owns the data folder (see `kit/folder_lock`): other servers on it are
-stopped.
+stopped. Root runs it as an account of its own (`server_account`); the service logs in with a role
+that is no superuser (`service_role`). Clusters of earlier versions are brought to that form.
 """
 
 import asyncio
@@ -19,14 +20,30 @@ from pathlib import Path
 from urllib.parse import quote
 
 import psycopg
+import structlog
 
-from framekiln.db.server_account import ServerAccount, able_to_reach, choose_account
+from framekiln.db.server_account import (
+    creator_account,
+    database_account,
+    require_own,
+    server_prefix,
+)
+from framekiln.db.service_role import (
+    DATABASE,
+    ROLE,
+    SUPERUSER,
+    access_rules,
+    new_password,
+    ownership_statements,
+    password_line,
+    role_statements,
+    write_private,
+)
+from framekiln.kit.account import Account, chown_tree, service_account
 from framekiln.kit.errors import Unavailable
 from framekiln.kit.processes import processes_in_folder
 
 OLDEST_MAJOR = 15
-NAME = "framekiln"
-"""Name of the database and of its user."""
 
 # sun_path holds 108 bytes with the terminator; the server appends "/.s.PGSQL.5432".
 _SOCKET_FOLDER_LIMIT_BYTES = 107 - len("/.s.PGSQL.5432.lock")
@@ -35,7 +52,7 @@ _POLL_S = 0.05
 _ORDERS_TO_END = ((signal.SIGINT, 5), (signal.SIGQUIT, 3), (signal.SIGKILL, 2))
 _SERVER_SETTINGS = {
     "listen_addresses": "",
-    "cluster_name": NAME,
+    "cluster_name": DATABASE,
     "shared_buffers": "64MB",
     "max_connections": "100",
     "fsync": "on",
@@ -48,6 +65,8 @@ _SERVER_SETTINGS = {
     "timezone": "UTC",
     "log_timezone": "UTC",
 }
+
+log = structlog.get_logger(__name__)
 
 
 class PostgresMissing(Unavailable):
@@ -66,16 +85,20 @@ class PostgresFailed(Unavailable):
 class EmbeddedPostgres:
     """A private Postgres cluster under `folder`."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, client: Account | None = None) -> None:
         self._folder = folder
         self._cluster = folder / "data"
         self._sockets = socket_folder(folder)
-        self._account: ServerAccount | None = None
+        self._password_file = folder / "service.pgpass"
+        self._access_file = folder / "access.conf"
+        self._client = client or service_account()
+        self._prefix: tuple[str, ...] | None = None
 
     @property
     def conninfo(self) -> str:
         """The conninfo of the database, as a URL."""
-        return f"postgresql://{NAME}@/{NAME}?host={quote(str(self._sockets), safe='')}"
+        host, passfile = (quote(str(p), safe="") for p in (self._sockets, self._password_file))
+        return f"postgresql://{ROLE}@/{DATABASE}?host={host}&passfile={passfile}"
 
     def exists(self) -> bool:
         """Return whether the cluster exists; changes nothing."""
@@ -89,20 +112,32 @@ class EmbeddedPostgres:
 
     async def prepare(self) -> None:
         """Prepare the start: create folders and a missing cluster, stop other servers on it."""
-        account = choose_account(self._cluster)
+        account = database_account(self._folder, self._client)
+        is_new = not self._cluster.exists()
+        if not is_new:
+            require_own(self._cluster, account)
         await asyncio.to_thread(self._make_folders, account)
-        self._account = await able_to_reach(account, self._folder)
-        if not self._cluster.exists():
-            await self._create_cluster()
         self._binaries()
+        if is_new:
+            await self._create_cluster(account)
         await self._end_leftovers()
+        if not self._password_file.exists():
+            await self._separate_role(account)
+        if self._cluster.stat().st_uid != account.uid:
+            await asyncio.to_thread(self._give_to, account)
+        self._prefix = await server_prefix(account, self._folder)
 
     def command(self) -> tuple[str, ...]:
         """Return the command that runs the server in the foreground; SIGINT stops it cleanly."""
-        settings = {**_SERVER_SETTINGS, "unix_socket_directories": str(self._sockets)}
+        assert self._prefix is not None, "prepare() comes first"
+        settings = {
+            **_SERVER_SETTINGS,
+            "unix_socket_directories": str(self._sockets),
+            "hba_file": str(self._access_file),
+        }
         options = [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
         postgres = str(self._binaries() / "postgres")
-        return (*self._prefix(), postgres, "-D", str(self._cluster), *options)
+        return (*self._prefix, postgres, "-D", str(self._cluster), *options)
 
     async def wait_ready(self, timeout_s: float) -> None:
         """Wait until queries succeed; raise after `timeout_s`."""
@@ -122,40 +157,98 @@ class EmbeddedPostgres:
         if not self._sockets.is_relative_to(self._folder):
             shutil.rmtree(self._sockets, ignore_errors=True)
 
-    def _make_folders(self, account: ServerAccount) -> None:
+    def _make_folders(self, account: Account) -> None:
+        """Create the folders: of a separate account, the client may pass through them."""
+        is_separate = account.uid != self._client.uid and not account.is_ours
+        owner = Account(os.geteuid(), account.gid) if is_separate else account
+        mode = 0o710 if is_separate else 0o700
         try:
-            for path in (self._folder, self._sockets):
+            for path, its_owner in ((self._folder, owner), (self._sockets, account)):
                 path.mkdir(mode=0o700, exist_ok=True)
-                # Under /tmp another user could have created it first, or put a link there.
-                if path.is_symlink() or path.stat().st_uid not in (os.geteuid(), account.uid):
-                    raise PostgresFailed(f"{path} belongs to another user; remove it")
-                account.own(path)
+                self._require_known_owner(path, account)
+                if os.geteuid() == 0:
+                    os.chown(path, its_owner.uid, its_owner.gid)
+                path.chmod(mode)
+            write_private(self._access_file, access_rules(), owner=owner, mode=0o640)
+            if self._password_file.exists() and is_separate:
+                os.chown(self._password_file, self._client.uid, self._client.gid)
         except OSError as error:
             raise PostgresFailed(
                 f"cannot create {error.filename}: {error.strerror}; choose another FRAMEKILN_DATA"
             ) from error
 
-    async def _create_cluster(self) -> None:
+    def _require_known_owner(self, path: Path, account: Account) -> None:
+        """Raise if another user created the folder: under /tmp somebody could have been first."""
+        known = {os.geteuid(), account.uid}
+        if self._cluster.exists():
+            # Of an earlier version, which ran as another account.
+            known.add(self._cluster.stat().st_uid)
+        if path.is_symlink() or path.stat().st_uid not in known:
+            raise PostgresFailed(f"{path} belongs to another user; remove it")
+
+    async def _create_cluster(self, account: Account) -> None:
         """Create the cluster under another name, so that it appears whole or not at all."""
         staging = self._folder / "data.new"
         await asyncio.to_thread(shutil.rmtree, staging, ignore_errors=True)
-        binaries = self._binaries()
-        await self._run(
-            str(binaries / "initdb"),
-            *("-D", str(staging), "-U", NAME, "-E", "UTF8", "--locale=C.UTF-8"),
-            # Access to the socket's folder grants access to the database; TCP is rejected.
-            *("--data-checksums", "--auth-local=trust", "--auth-host=reject"),
+        self._password_file.unlink(missing_ok=True)
+        creator = creator_account(account)
+        staging.mkdir(mode=0o700)
+        if not creator.is_ours:
+            os.chown(staging, creator.uid, creator.gid)
+        initdb = (
+            *(str(self._binaries() / "initdb"), "-D", str(staging), "-U", SUPERUSER),
+            *("-E", "UTF8", "--locale=C.UTF-8", "--data-checksums"),
+            # The server does not use these rules, but those of `access_rules`.
+            "--auth=reject",
         )
-        await self._run(
-            str(binaries / "postgres"),
-            *("--single", "-D", str(staging), "postgres"),
-            text=f"CREATE DATABASE {NAME}\n",
+        await self._run(creator, initdb)
+        password = new_password()
+        await self._run_single(
+            creator, "postgres", role_statements(password, is_new=True), cluster=staging
         )
+        self._save_password(password, account)
+        if creator != account:
+            await asyncio.to_thread(chown_tree, staging, account)
         staging.rename(self._cluster)
 
-    async def _run(self, *argv: str, text: str = "") -> None:
+    async def _separate_role(self, account: Account) -> None:
+        """Give the database of an earlier version, where the superuser owned it, to the role."""
+        owner = creator_account(Account(self._cluster.stat().st_uid, account.gid))
+        if self._cluster.stat().st_uid != owner.uid:
+            await asyncio.to_thread(chown_tree, self._cluster, owner)
+        password = new_password()
+        await self._run_single(owner, "postgres", role_statements(password, is_new=False))
+        await self._run_single(owner, DATABASE, ownership_statements())
+        self._save_password(password, account)
+        log.info("database.role_separated", folder=str(self._folder), role=ROLE)
+
+    def _save_password(self, password: str, account: Account) -> None:
+        is_separate = account.uid != self._client.uid and not account.is_ours
+        owner = self._client if is_separate else account
+        write_private(self._password_file, password_line(password), owner=owner)
+
+    def _give_to(self, account: Account) -> None:
+        before = self._cluster.stat().st_uid
+        chown_tree(self._cluster, account)
+        log.info("database.owner_changed", folder=str(self._folder), before=before, now=account.uid)
+
+    async def _run_single(
+        self,
+        account: Account,
+        database: str,
+        statements: tuple[str, ...],
+        *,
+        cluster: Path | None = None,
+    ) -> None:
+        """Run statements as superuser while no server runs; the first error ends it."""
+        postgres = str(self._binaries() / "postgres")
+        options = ("--single", "-j", "-c", "exit_on_error=on", "-D", str(cluster or self._cluster))
+        text = "".join(f"{statement.strip()};\n\n" for statement in statements)
+        await self._run(account, (postgres, *options, database), text=text)
+
+    async def _run(self, account: Account, argv: tuple[str, ...], *, text: str = "") -> None:
         process = await asyncio.create_subprocess_exec(
-            *self._prefix(),
+            *await server_prefix(account, self._folder),
             *argv,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
@@ -218,10 +311,6 @@ class EmbeddedPostgres:
             return (self._cluster / "postmaster.pid").read_text().splitlines()
         except OSError:
             return []
-
-    def _prefix(self) -> tuple[str, ...]:
-        assert self._account is not None, "prepare() comes first"
-        return self._account.prefix
 
     def _binaries(self) -> Path:
         """Return the binaries that match the cluster, or the newest for a new one."""

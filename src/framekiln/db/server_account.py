@@ -1,90 +1,84 @@
-"""The user of the embedded Postgres, which refuses to run as root.
+"""The account of the embedded Postgres, which refuses to run as root.
 
-Root therefore runs it as another user. Permissions of other folders are never changed: if that user
-cannot reach the data folder, it gets the one capability needed to traverse it.
+Root therefore runs it as an account of its own. Permissions of other folders are never changed: if
+that account cannot reach the data folder, it gets the one capability needed to traverse it.
 """
 
 import asyncio
 import os
 import pwd
-import shutil
 import signal
-from dataclasses import dataclass
 from pathlib import Path
 
-from framekiln.kit.errors import Unavailable
+from framekiln.kit.account import (
+    DATABASE_ID,
+    Account,
+    AccountUnusable,
+    account_name,
+    current_account,
+)
 
 _WALK_ANYWHERE = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
+# initdb and single-user mode insist on an entry in /etc/passwd. What they write is handed over.
+_LISTED_USERS = ("postgres", "nobody")
 
 
-class NoServerAccount(Unavailable):
-    """No user can run the embedded Postgres on this data folder."""
+def database_account(folder: Path, client: Account) -> Account:
+    """Return who runs the server in `folder`: a user's own, or a separate one below root's.
 
-    code = "no_server_account"
-    retryable = False
-
-
-@dataclass(frozen=True)
-class ServerAccount:
-    """A user, its main group, and the command prefix to run as it."""
-
-    uid: int
-    gid: int
-    prefix: tuple[str, ...] = ()
-
-    @property
-    def is_ours(self) -> bool:
-        """Whether commands run as the current user."""
-        return self.uid == os.geteuid()
-
-    def own(self, path: Path) -> None:
-        """Make this user the owner of `path`, with no access for others."""
-        if not self.is_ours:
-            os.chown(path, self.uid, self.gid)
-        path.chmod(0o700)
-
-
-def choose_account(cluster: Path) -> ServerAccount:
-    """Return the owner of an existing cluster, else the current user, else one for root."""
-    owner = cluster.stat() if cluster.exists() else None
+    It has the group of its client, so that both can pass through the same folders.
+    """
     if os.geteuid() != 0:
-        if owner and owner.st_uid != os.geteuid():
-            raise NoServerAccount(
-                f"{cluster} belongs to {_name_of(owner.st_uid)}; run framekiln as that user or as"
-                " root, or choose another FRAMEKILN_DATA"
-            )
-        return ServerAccount(os.geteuid(), os.getegid())
-    if owner and owner.st_uid != 0:
-        return ServerAccount(owner.st_uid, owner.st_gid)
-    for name in ("framekiln", "nobody"):
+        return current_account()
+    # Root may serve a folder of somebody else, who then keeps it.
+    owner = folder.parent.stat()
+    return Account(owner.st_uid, owner.st_gid) if owner.st_uid else Account(DATABASE_ID, client.gid)
+
+
+def creator_account(account: Account) -> Account:
+    """Return who creates the cluster: `account`, or a listed user if it is not listed itself."""
+    if account.is_ours or _is_listed(account.uid):
+        return account
+    for name in _LISTED_USERS:
         try:
-            entry = pwd.getpwnam(name)
+            return Account(pwd.getpwnam(name).pw_uid, account.gid)
         except KeyError:
             continue
-        return ServerAccount(entry.pw_uid, entry.pw_gid)
-    raise NoServerAccount("Postgres cannot run as root; add a user for it: useradd -r framekiln")
-
-
-async def able_to_reach(account: ServerAccount, folder: Path) -> ServerAccount:
-    """Return the account with the command prefix that lets it use `folder`."""
-    if account.is_ours:
-        return account
-    setpriv = shutil.which("setpriv")
-    if setpriv is None:
-        raise NoServerAccount("setpriv is missing: apt-get install -y util-linux")
-    # A change of user clears the parent-death signal, so it is set again in the same command.
-    become = (
-        setpriv,
-        *(f"--reuid={account.uid}", f"--regid={account.gid}", "--clear-groups"),
-        *("--pdeathsig", signal.SIGINT.name.removeprefix("SIG")),
+    raise AccountUnusable(
+        "the embedded Postgres needs a listed user to create its files: useradd -r postgres"
     )
+
+
+def require_own(cluster: Path, account: Account) -> None:
+    """Raise if the cluster belongs to somebody else, and this is not root."""
+    owner = cluster.stat().st_uid
+    if account.is_ours and owner != account.uid:
+        raise AccountUnusable(
+            f"{cluster} belongs to {account_name(owner)}; run framekiln as that user or as root,"
+            " or choose another FRAMEKILN_DATA"
+        )
+
+
+async def server_prefix(account: Account, folder: Path) -> tuple[str, ...]:
+    """Return the command prefix that runs as `account` and lets it use `folder`."""
+    if account.is_ours:
+        return ()
+    become = (*account.prefix(signal.SIGINT), "--no-new-privs")
     for prefix in (become, (*become, *_WALK_ANYWHERE)):
         if await _succeeds(*prefix, "test", "-d", f"{folder}/."):
-            return ServerAccount(account.uid, account.gid, prefix)
-    raise NoServerAccount(
-        f"user {_name_of(account.uid)}, who runs the embedded Postgres, cannot reach {folder};"
+            return prefix
+    raise AccountUnusable(
+        f"{account_name(account.uid)}, who runs the embedded Postgres, cannot reach {folder};"
         " choose another FRAMEKILN_DATA, such as /var/lib/framekiln"
     )
+
+
+def _is_listed(uid: int) -> bool:
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        return False
+    return True
 
 
 async def _succeeds(*argv: str) -> bool:
@@ -96,10 +90,3 @@ async def _succeeds(*argv: str) -> bool:
         cwd="/",
     )
     return await process.wait() == 0
-
-
-def _name_of(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return f"uid {uid}"
