@@ -87,6 +87,8 @@ $(INSTALLED): requirements/dev.txt pyproject.toml $(BIN)/uv | system
 	$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements/dev.txt
 	$(BIN)/python scripts/build_runtime.py
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@# The account of a service that root starts may not write compiled modules here.
+	-$(BIN)/python -m compileall -q -j 0 .venv/lib/python3*/site-packages src/framekiln
 	@touch $@
 
 $(RUNTIME): $(RUNTIME_SOURCES) $(INSTALLED)

@@ -25,6 +25,7 @@ GROUPS: Final = {
         "test_layer_examples.py",
         "test_python_client.py",
         "test_service_commands.py",
+        "test_service_accounts.py",
     ),
 }
 """Files of tests/e2e whose tests use the same service, one after the other in one process."""

@@ -59,6 +59,8 @@ class Settings(BaseSettings):
     """Addresses and networks of proxies whose `X-Forwarded-For` is believed."""
     metrics_token: str | None = Field(default=None, alias="FRAMEKILN_METRICS_TOKEN", repr=False)
     """What opens /metrics; without it, only programs on this machine may read it."""
+    run_as: str | None = Field(default=None, alias="FRAMEKILN_RUN_AS")
+    """As whom root runs the service: a name, `uid` or `uid:gid`; else an account without a name."""
     render_slots: int = Field(default=0, alias="FRAMEKILN_RENDER_SLOTS", ge=0)
     """Renders at a time in one worker; 0 means half the cores, at least one."""
     confined_children: int = Field(default=0, alias="FRAMEKILN_CONFINED_CHILDREN", ge=0)

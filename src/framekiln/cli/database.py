@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from framekiln.cli.account import account_of, lock_data
 from framekiln.cli.port import is_service_at, local_url
 from framekiln.cli.supervisor import RESTART_AT_ONCE, Supervisor
 from framekiln.db.embedded import EmbeddedPostgres
@@ -74,7 +75,7 @@ async def open_server(
         raise await asyncio.to_thread(_missing, settings)
     async with AsyncExitStack() as stack:
         try:
-            stack.enter_context(lock_folder(settings.data))
+            stack.enter_context(lock_data(settings, account_of(settings)))
         except FolderInUse:
             await postgres.wait_ready(_RUNNING_ANSWERS_WITHIN_S)
             yield DatabaseServer(postgres.conninfo, is_private=False)
@@ -109,7 +110,24 @@ async def open_services(settings: Settings) -> AsyncIterator["Services"]:
 
 def embedded_postgres(settings: Settings) -> EmbeddedPostgres:
     """Return the database of the data folder."""
-    return EmbeddedPostgres(settings.data / "pg")
+    return EmbeddedPostgres(settings.data / "pg", account_of(settings))
+
+
+def running_conninfo(settings: Settings) -> str:
+    """Return the conninfo of a database that runs already; raise if there is none."""
+    if settings.database_url:
+        return settings.database_url
+    postgres = embedded_postgres(settings)
+    if not postgres.exists():
+        raise _missing(settings)
+    try:
+        with lock_folder(settings.data):
+            raise DatabaseMissing(
+                f"the database in {settings.data} does not run: start framekiln serve, or set"
+                " DATABASE_URL; only framekiln serve starts it as root"
+            )
+    except FolderInUse:
+        return postgres.conninfo
 
 
 async def start_postgres(supervisor: Supervisor, postgres: EmbeddedPostgres) -> None:

@@ -9,7 +9,16 @@ from typing import Annotated
 
 import typer
 
-from framekiln.cli.database import open_server, open_services
+from framekiln.cli.account import (
+    account_environment,
+    account_of,
+    become,
+    enter_account,
+    prepare_data,
+    require_allowed_port,
+    restrict_process,
+)
+from framekiln.cli.database import open_server, open_services, running_conninfo
 from framekiln.cli.environment import load_settings
 from framekiln.cli.output import JsonFlag, write_json, write_line
 from framekiln.cli.port import require_free_port
@@ -30,6 +39,8 @@ class UnknownQueue(InvalidInput):
 def api() -> None:
     """Run only the HTTP api."""
     settings = load_settings()
+    require_allowed_port(settings, account_of(settings))
+    _leave_root(settings, ("api",))
     require_free_port(settings.host, settings.port)
     asyncio.run(_api(settings))
 
@@ -51,6 +62,7 @@ def worker(
     """Run a worker for some queues."""
     settings = load_settings()
     names = parse_queues(queues)
+    _leave_root(settings, ("worker", "--queues", queues, "--concurrency", str(concurrency)))
     work = _worker(settings, names, concurrency or settings.slots)
     asyncio.run(run_until_signal(work, end_within_s=END_WITHIN_S))
 
@@ -60,6 +72,21 @@ async def _worker(settings: Settings, queues: list[str], concurrency: int) -> No
 
     async with open_services(settings) as services:
         await run_worker(services, queues=queues, concurrency=concurrency)
+
+
+def _leave_root(settings: Settings, arguments: tuple[str, ...]) -> None:
+    """Restrict this process; as root, replace it with one of the account of the service."""
+    restrict_process()
+    if account_of(settings).is_ours:
+        return
+    conninfo = running_conninfo(settings)
+    account = enter_account(settings)
+    prepare_data(settings, account)
+    become(
+        account,
+        arguments,
+        {"DATABASE_URL": conninfo, **account_environment(settings, account)},
+    )
 
 
 def parse_queues(text: str) -> list[str]:

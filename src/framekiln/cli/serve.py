@@ -1,8 +1,8 @@
 """`framekiln serve`: the whole service on one machine, in one terminal.
 
-Order: lock the data folder, database, migrations, first key and user, api and workers, readiness,
-startup message. On a signal it stops everything that it started. It does no work of the service
-itself, so identity is the only domain that it imports.
+Order: account, lock of the data folder, database, migrations, first key and user, api and workers,
+readiness, startup message. On a signal it stops everything that it started. It does no work of the
+service itself, so identity is the only domain that it imports.
 """
 
 import asyncio
@@ -15,6 +15,15 @@ from urllib.parse import urlsplit
 import typer
 
 from framekiln.capture.browser import find_chromium
+from framekiln.cli.account import (
+    account_command,
+    account_environment,
+    enter_account,
+    lock_data,
+    our_command,
+    require_allowed_port,
+    restrict_process,
+)
 from framekiln.cli.database import embedded_postgres, start_postgres, write_to_stderr
 from framekiln.cli.environment import load_settings
 from framekiln.cli.output import JsonFlag, write_json, write_line
@@ -28,9 +37,9 @@ from framekiln.identity.model import IssuedKey, IssuedUser
 from framekiln.identity.passwords import Passwords
 from framekiln.identity.service import Identity
 from framekiln.identity.users import Users
+from framekiln.kit.account import Account
 from framekiln.kit.clock import SystemClock
 from framekiln.kit.errors import Unavailable
-from framekiln.kit.folder_lock import lock_folder
 from framekiln.kit.processes import LineSink, Program
 from framekiln.settings import Settings
 from framekiln.storage.blob_store import open_blob_store
@@ -50,26 +59,33 @@ class NotReady(Unavailable):
 def serve(as_json: JsonFlag = False) -> None:
     """Run everything on this machine: database, api and workers."""
     settings = load_settings()
-    asyncio.run(_serve(settings, as_json=as_json))
+    restrict_process()
+    account = enter_account(settings)
+    asyncio.run(_serve(settings, account, as_json=as_json))
 
 
-async def _serve(settings: Settings, *, as_json: bool) -> None:
-    with lock_folder(settings.data):
+async def _serve(settings: Settings, account: Account, *, as_json: bool) -> None:
+    with lock_data(settings, account):
         find_chromium()
+        require_allowed_port(settings, account)
         require_free_port(settings.host, settings.port)
         supervisor = Supervisor(sink=_sink(settings))
         await run_until_signal(
-            _run(settings, supervisor, as_json=as_json), insist=supervisor.kill_children
+            _run(settings, account, supervisor, as_json=as_json), insist=supervisor.kill_children
         )
 
 
-async def _run(settings: Settings, supervisor: Supervisor, *, as_json: bool) -> None:
+async def _run(
+    settings: Settings, account: Account, supervisor: Supervisor, *, as_json: bool
+) -> None:
     async with supervisor:
         conninfo = settings.database_url or await _start_database(settings, supervisor)
         await asyncio.to_thread(migrate, conninfo)
         _check_for_children(settings)
         issued, user = await _first_access(settings, conninfo)
-        await _start_service(settings, supervisor, conninfo)
+        environment = child_environment(settings, conninfo)
+        environment |= account_environment(settings, account)
+        await _start_service(settings, supervisor, child_programs(settings, account, environment))
         key = issued.text if issued else None
         greeting = StartupMessage(settings, issued_key=key, pid=os.getpid(), issued_user=user)
         if as_json:
@@ -106,18 +122,21 @@ async def _first_access(
     return issued, user
 
 
-async def _start_service(settings: Settings, supervisor: Supervisor, conninfo: str) -> None:
-    environment = child_environment(settings, conninfo)
-    api, *workers = child_programs(settings, environment)
+async def _start_service(
+    settings: Settings, supervisor: Supervisor, programs: list[Program]
+) -> None:
+    api, *workers = programs
     ward = await supervisor.start(api)
     for program in workers:
         await supervisor.start(program)
     await supervisor.wait_until_ready(ward, _wait_ready(local_url(settings.host, settings.port)))
 
 
-def child_programs(settings: Settings, environment: dict[str, str]) -> list[Program]:
-    """Return the api and the workers, as commands of our own command line."""
-    us = (sys.executable, "-P", "-m", "framekiln")
+def child_programs(
+    settings: Settings, account: Account, environment: dict[str, str]
+) -> list[Program]:
+    """Return the api and the workers, as commands of our own command line, run as the account."""
+    us = account_command(account, our_command())
     commands = {
         "api": ("api",),
         "worker-io": (

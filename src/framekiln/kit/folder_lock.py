@@ -23,16 +23,11 @@ class FolderNotWritable(Unavailable):
 
 
 def make_folder(folder: Path) -> None:
-    """Create the data folder if it is missing; an existing one is never changed.
-
-    Other users may enter (not list) root's folder, because its database runs as another user.
-    """
-    mode = 0o711 if os.geteuid() == 0 else 0o700
+    """Create the data folder if it is missing, for us alone; an existing one is not changed."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         if not folder.is_dir():
-            folder.mkdir()
-            folder.chmod(mode)
+            folder.mkdir(mode=0o700)
     except OSError as error:
         raise FolderNotWritable(
             f"cannot create the data folder {folder}: {error.strerror};"
@@ -46,13 +41,17 @@ def lock_folder(folder: Path) -> Iterator[None]:
     make_folder(folder)
     path = folder / "serve.lock"
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        descriptor = os.open(path, flags, 0o600)
     except OSError as error:
         raise FolderNotWritable(
             f"cannot write {path}: {error.strerror}; choose another FRAMEKILN_DATA"
         ) from error
     try:
         _take(descriptor, folder)
+        if os.geteuid() == 0:
+            # Whoever owns the folder can lock it again without root.
+            os.fchown(descriptor, folder.stat().st_uid, -1)
         yield
     finally:
         os.close(descriptor)

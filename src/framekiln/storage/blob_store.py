@@ -133,7 +133,7 @@ class BlobStore:
                 await write(chunk)
 
     async def get_to_read(self, key: str, path: Path) -> None:
-        """Provide the content at a local path, read-only, for any user.
+        """Provide the content at a local path, read-only, for our confined children.
 
         If possible it is a hard link to the blob, which costs no time and survives the blob's
         deletion; otherwise a copy. Never use it in a folder that a confined child may change.
@@ -270,7 +270,7 @@ def open_blob_store(url: str | None, *, folder: Path) -> BlobStore:
 
 def _open_folder(folder: Path) -> BlobStore:
     folder = folder.expanduser().absolute()
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return BlobStore(LocalStore(folder, automatic_cleanup=True), folder=folder)
 
 
@@ -349,7 +349,9 @@ def _link(blob: Path, path: Path) -> bool:
     part = path.with_name(f"{path.name}.{uuid4().hex}.part")
     try:
         mode = blob.lstat().st_mode
-        if not (stat.S_ISREG(mode) and mode & stat.S_IROTH):
+        # Confined children of root are another user; those of others have the same user id.
+        is_readable = mode & stat.S_IROTH or os.geteuid() != 0
+        if not (stat.S_ISREG(mode) and is_readable):
             return False
         os.link(blob, part)
         part.replace(path)

@@ -14,6 +14,7 @@ from framekiln.cli.port import local_url
 from framekiln.cli.processes import UnknownQueue, parse_queues
 from framekiln.cli.serve import child_environment, child_programs
 from framekiln.cli.supervisor import describe_exit
+from framekiln.kit.account import current_account
 from framekiln.kit.errors import Unavailable
 from framekiln.settings import Settings
 
@@ -184,7 +185,7 @@ def test_children_get_the_database_and_the_render_slots() -> None:
     assert environment["FRAMEKILN_DATA"] == "/data"
     commands = {
         program.name: " ".join(program.argv[4:])
-        for program in child_programs(settings, environment)
+        for program in child_programs(settings, current_account(), environment)
     }
     assert commands == {
         "api": "api",
