@@ -61,6 +61,21 @@ class Settings(BaseSettings):
     """What opens /metrics; without it, only programs on this machine may read it."""
     run_as: str | None = Field(default=None, alias="FRAMEKILN_RUN_AS")
     """As whom root runs the service: a name, `uid` or `uid:gid`; else an account without a name."""
+    header_timeout_s: int = Field(default=10, alias="FRAMEKILN_HEADER_TIMEOUT_S", ge=1)
+    """For the headers of a request to arrive."""
+    body_timeout_s: int = Field(default=30, alias="FRAMEKILN_BODY_TIMEOUT_S", ge=1)
+    """A body that brings less than 1 KiB in this time is given up."""
+    keep_alive_s: int = Field(default=15, alias="FRAMEKILN_KEEP_ALIVE_S", ge=1)
+    """For the next request on a connection."""
+    max_connections: int = Field(default=800, alias="FRAMEKILN_MAX_CONNECTIONS", ge=1)
+    max_connections_per_address: int = Field(
+        default=200, alias="FRAMEKILN_MAX_CONNECTIONS_PER_ADDRESS", ge=0
+    )
+    """0 means no limit, for a service behind a proxy."""
+    event_streams_per_key: int = Field(default=50, alias="FRAMEKILN_EVENT_STREAMS_PER_KEY", ge=1)
+    event_streams_per_organization: int = Field(
+        default=100, alias="FRAMEKILN_EVENT_STREAMS_PER_ORGANIZATION", ge=1
+    )
     render_slots: int = Field(default=0, alias="FRAMEKILN_RENDER_SLOTS", ge=0)
     """Renders at a time in one worker; 0 means half the cores, at least one."""
     confined_children: int = Field(default=0, alias="FRAMEKILN_CONFINED_CHILDREN", ge=0)

@@ -34,6 +34,7 @@ CODES_WITHOUT_CLASS = {
     "cancelled",
     "method_not_allowed",
     "range_not_satisfiable",
+    "request_timeout",
     "render_kills_workers",
     "slice_kills_workers",
 }

@@ -1,5 +1,8 @@
 """v1 routes: fields that have no effect, strange addresses, what tools report on their own."""
 
+import asyncio
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +12,7 @@ from structlog.testing import capture_logs
 
 from tests.support.app import BASE_URL, AppHarness
 from tests.support.pipelines import enable_pipelines
+from tests.support.timeouts import TIMEOUT_S
 from tests.support.uploads import FILES, create
 
 NO_FIELD = "is not a field of this request and has no effect"
@@ -122,3 +126,41 @@ async def test_issue_codes_are_ours_not_those_of_the_validator(app: AppHarness) 
     answer = await app.client.post(FILES, json=body)
     found = {issue["path"]: issue["code"] for issue in answer.json()["issues"]}
     assert found == {"type": "unknown_value", "byte_size": "type", "md5": "invalid"}
+
+
+async def test_event_streams_beyond_the_limit(app: AppHarness) -> None:
+    path = f"/api/v1/renders/{await app.create(html='<p>hi')}/progress"
+    before = app.services
+    settings = before.settings.model_copy(update={"event_streams_per_key": 1})
+    app.asgi.state.services = replace(before, settings=settings)
+    has_begun = asyncio.Event()
+    parts = NotedParts(has_begun)
+    following = asyncio.create_task(app.get_in_parts(path, parts))
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            await has_begun.wait()
+        refused = await app.client.get(path)
+        assert refused.status_code == 429
+        assert refused.headers["retry-after"] == "5"
+        assert refused.text.startswith("event: error\ndata: this key has 1 open event streams")
+        following.cancel()
+        with suppress(asyncio.CancelledError):
+            await following
+        caller = await app.services.identity.authenticate(app.key)
+        places = app.asgi.state.stream_places
+        places.take(caller, per_key=1, per_organization=1).give_back()
+    finally:
+        following.cancel()
+        app.asgi.state.services = before
+
+
+class NotedParts(list[bytes]):
+    """Parts of a response; the first one sets an event."""
+
+    def __init__(self, has_begun: asyncio.Event) -> None:
+        super().__init__()
+        self._has_begun = has_begun
+
+    def append(self, part: bytes) -> None:
+        super().append(part)
+        self._has_begun.set()

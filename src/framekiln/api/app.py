@@ -3,6 +3,7 @@
 It uses services that are already open, and never opens or closes them.
 """
 
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, FastAPI
@@ -105,6 +106,7 @@ def create_app(services: "Services") -> FastAPI:
     )
     app.state.services = services
     app.state.metrics = Metrics()
+    app.state.stream_places = sse.StreamPlaces()
     install_error_handlers(app)
     for router in (*V1_ROUTERS, *V2_ROUTERS, *SESSION_ROUTERS, *OPERATION_ROUTERS):
         app.include_router(router)
@@ -166,7 +168,17 @@ def _describe_errors(operation: dict[str, Any]) -> None:
         if sse.MEDIA_TYPE in each.get("content", {}):
             # A schema would describe every event, and events differ.
             each["content"][sse.MEDIA_TYPE] = content[sse.MEDIA_TYPE] = {}
+    for status, description in _limit_responses(operation, is_stream=sse.MEDIA_TYPE in content):
+        responses.setdefault(status, {"description": description, "content": content})
     responses["default"] = {"description": "An error", "content": content}
+
+
+def _limit_responses(operation: Mapping[str, Any], *, is_stream: bool) -> Iterator[tuple[str, str]]:
+    if "requestBody" in operation:
+        yield "408", "The body did not arrive in time"
+        yield "413", "The body is too large"
+    if is_stream:
+        yield "429", "Too many event streams are open; Retry-After says when to try again"
 
 
 class RejectNul:

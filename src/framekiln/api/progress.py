@@ -10,7 +10,9 @@ from typing import Final, Protocol, TypeVar
 from fastapi import Request
 
 from framekiln.api import sse
+from framekiln.api.auth import services_of
 from framekiln.db.notify import Follower
+from framekiln.identity.model import Caller
 from framekiln.jobs.failures import Failure
 
 HEARTBEAT_S: Final = 15.0
@@ -50,6 +52,17 @@ class Followable(Protocol[Id_contra, Progress_co]):
     def follow(self, thing: Id_contra, /) -> AbstractAsyncContextManager[Follower]: ...
 
     async def progress(self, thing: Id_contra, /) -> Progress_co: ...
+
+
+def take_stream_place(request: Request, caller: Caller) -> sse.StreamPlace:
+    """Return a place for one more event stream of the caller, or raise `TooManyStreams`."""
+    places: sse.StreamPlaces = request.app.state.stream_places
+    settings = services_of(request).settings
+    return places.take(
+        caller,
+        per_key=settings.event_streams_per_key,
+        per_organization=settings.event_streams_per_organization,
+    )
 
 
 async def counted_events(

@@ -8,14 +8,17 @@ stream that breaks ends with an `error` event, and an error response on a stream
 
 import json
 import re
+from collections import Counter
 from collections.abc import AsyncIterator, Mapping
 from contextlib import aclosing
 from typing import Any, Protocol
 
 import structlog
 from fastapi.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
-from framekiln.kit.errors import Blame, FramekilnError
+from framekiln.identity.model import Caller
+from framekiln.kit.errors import Blame, FramekilnError, RateLimited
 
 MEDIA_TYPE = "text/event-stream"
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
@@ -26,10 +29,62 @@ MAX_ERROR_CHARS = 1000
 log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
+class TooManyStreams(RateLimited):
+    """The key or the organization follows too much at a time."""
+
+    code = "too_many_streams"
+
+
+class StreamPlaces:
+    """Counts the open event streams of this process, by organization and by key or user."""
+
+    def __init__(self) -> None:
+        self._open: Counter[object] = Counter()
+
+    def take(self, caller: Caller, *, per_key: int, per_organization: int) -> "StreamPlace":
+        """Return a place for one more stream of a caller, or raise `TooManyStreams`."""
+        user = caller.user.id if caller.user else None
+        limits: dict[object, tuple[int, str]] = {
+            caller.api_key_id or user: (per_key, "key"),
+            caller.organization.id: (per_organization, "organization"),
+        }
+        for owner, (most, name) in limits.items():
+            if self._open[owner] >= most:
+                raise TooManyStreams(
+                    f"this {name} has {most} open event streams already: close one, or poll",
+                    limit=most,
+                )
+        return StreamPlace(self._open, tuple(limits))
+
+
+class StreamPlace:
+    """The place of one stream; given back once."""
+
+    def __init__(self, counts: Counter[object], owners: tuple[object, ...]) -> None:
+        self._counts, self._owners = counts, owners
+        counts.update(owners)
+
+    def give_back(self) -> None:
+        """Stop counting the stream."""
+        self._counts.subtract(self._owners)
+        for owner in self._owners:
+            if not self._counts[owner]:
+                del self._counts[owner]
+
+
 class EventStream(StreamingResponse):
     """The response of a stream route; as `response_class` it also marks the route as one."""
 
     media_type = MEDIA_TYPE
+    place: StreamPlace | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the events; then give the place back, however it ended."""
+        try:
+            await super().__call__(scope, receive, send)
+        finally:
+            if self.place is not None:
+                self.place.give_back()
 
 
 class EncodedEvents(Protocol):
@@ -56,12 +111,14 @@ def error_event(text: str) -> bytes:
     return f"event: error\ndata: {printable}\n\n".encode("ascii")
 
 
-def stream_response(events: EncodedEvents) -> EventStream:
+def stream_response(events: EncodedEvents, place: StreamPlace | None = None) -> EventStream:
     """Answer with `events`, and with an `error` event if they break.
 
     Errors that need their own status code must be raised before this is called.
     """
-    return EventStream(_with_terminal_event(events), headers=HEADERS)
+    response = EventStream(_with_terminal_event(events), headers=HEADERS)
+    response.place = place
+    return response
 
 
 def error_response(status: int, text: str, *, headers: Mapping[str, str]) -> Response:

@@ -1,12 +1,15 @@
 """The HTTP server of the api process; only that process imports it."""
 
+import asyncio
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import cast
 
 import uvicorn
 from fastapi import FastAPI
 
+from framekiln.api.connections import MAX_HEAD_BYTES, ConnectionLimits, ConnectionTable
 from framekiln.cli.signals import END_WITHIN_S, on_stop_signal
 from framekiln.settings import Settings
 
@@ -29,13 +32,24 @@ class ApiServer(uvicorn.Server):
 
 async def serve_app(app: FastAPI, settings: Settings) -> None:
     """Serve requests until a stop signal."""
-    await ApiServer(server_config(app, settings)).serve()
+    table = ConnectionTable(ConnectionLimits.of(settings))
+    watching = asyncio.create_task(table.watch())
+    try:
+        config = server_config(app, settings)
+        # uvicorn calls it as it would a class.
+        config.http = cast(type[asyncio.Protocol], table.protocol)
+        await ApiServer(config).serve()
+    finally:
+        watching.cancel()
 
 
 def server_config(app: FastAPI, settings: Settings) -> uvicorn.Config:
     """Return how the application is served."""
     return uvicorn.Config(
         app,
+        ws="none",
+        h11_max_incomplete_event_size=MAX_HEAD_BYTES,
+        timeout_keep_alive=settings.keep_alive_s,
         host=settings.host,
         port=settings.port,
         log_config=None,

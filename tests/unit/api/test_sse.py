@@ -2,14 +2,28 @@
 
 import json
 from collections.abc import AsyncGenerator
+from contextlib import suppress
+from datetime import UTC, datetime
+from functools import partial
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.requests import ClientDisconnect
 
-from framekiln.api.sse import error_event, error_response, event, stream_response
+from framekiln.api.sse import (
+    StreamPlaces,
+    TooManyStreams,
+    error_event,
+    error_response,
+    event,
+    stream_response,
+)
+from framekiln.identity.model import ApiKey, Caller, Organization, User
 from framekiln.kit.errors import CompositionFailed, Unavailable
+from framekiln.kit.ids import ApiKeyId, OrganizationId, UserId
 
 
 def test_an_event() -> None:
@@ -110,3 +124,54 @@ def test_an_error_answer_is_one_error_event() -> None:
     assert answer.body == error_event("no such render")
     assert answer.headers["content-type"].startswith("text/event-stream")
     assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def caller_of(organization: Organization, *, user: bool = False) -> Caller:
+    at = datetime(2030, 1, 1, tzinfo=UTC)
+    if user:
+        return Caller(organization, user=User(UserId(uuid4()), "a@b.test", at))
+    key = ApiKey(ApiKeyId(uuid4()), organization.id, "key", "id", at, None, None)
+    return Caller(organization, api_key=key)
+
+
+def new_organization() -> Organization:
+    at = datetime(2030, 1, 1, tzinfo=UTC)
+    return Organization(OrganizationId(uuid4()), "org", pipelines_enabled=False, created_at=at)
+
+
+def test_streams_are_counted_by_key_and_by_organization() -> None:
+    places = StreamPlaces()
+    take = partial(places.take, per_key=2, per_organization=3)
+    organization = new_organization()
+    first, second = caller_of(organization), caller_of(organization, user=True)
+    take(first)
+    place = take(first)
+    with pytest.raises(TooManyStreams, match="this key has 2 open event streams already"):
+        take(first)
+    take(second)
+    with pytest.raises(TooManyStreams, match="this organization has 3 open"):
+        take(second)
+    take(caller_of(new_organization()))
+    place.give_back()
+    take(second)
+
+
+@pytest.mark.parametrize("is_broken", [False, True])
+async def test_a_stream_gives_its_place_back(is_broken: bool) -> None:
+    places, caller = StreamPlaces(), caller_of(new_organization())
+
+    async def events() -> AsyncGenerator[bytes]:
+        yield event("complete", {})
+
+    async def send(_message: Any) -> None:
+        if is_broken:
+            raise OSError("the client is gone")
+
+    async def receive() -> Any:
+        raise AssertionError("nobody asks")
+
+    for _ in range(2):
+        place = places.take(caller, per_key=1, per_organization=1)
+        response = stream_response(events(), place)
+        with suppress(ClientDisconnect):
+            await response({"type": "http", "asgi": {"spec_version": "2.4"}}, receive, send)

@@ -10,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, services_of
 from framekiln.api.bodies import json_body, read_json, read_to_file
-from framekiln.api.progress import progress_events, terminal_event
+from framekiln.api.progress import progress_events, take_stream_place, terminal_event
 from framekiln.api.unknown_fields import WarningRoute
 from framekiln.api.v1.file_bodies import (
     CreateFile,
@@ -73,7 +73,7 @@ async def follow_file(request: Request, caller: AuthenticatedCaller, file_id: st
         # There is no processing to wait for.
         return sse.stream_response(_only(terminal_event(await files.progress(file.id))))
     events = progress_events(files, file.id, request, describe=_fraction_of_processing())
-    return sse.stream_response(events)
+    return sse.stream_response(events, take_stream_place(request, caller))
 
 
 @router.post(

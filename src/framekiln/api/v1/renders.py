@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 from framekiln.api import sse
 from framekiln.api.auth import AuthenticatedCaller, MediaReader, Reader, services_of
 from framekiln.api.bodies import json_body, read_json, read_to_file
-from framekiln.api.progress import counted_events
+from framekiln.api.progress import counted_events, take_stream_place
 from framekiln.api.ranges import blob_response
 from framekiln.api.unknown_fields import warnings_of
 from framekiln.api.v1.render_bodies import CreatedRender, CreateRender, RenderDeleted, RenderInfo
@@ -81,7 +81,8 @@ async def follow_render(request: Request, caller: AuthenticatedCaller, render_id
     """Stream progress until the render ends (server-sent events)."""
     renders = services_of(request).renders
     render = await renders.get(caller.organization.id, _render_id(render_id))
-    return sse.stream_response(counted_events(renders, render.id, request))
+    place = take_stream_place(request, caller)
+    return sse.stream_response(counted_events(renders, render.id, request), place)
 
 
 @router.get("/renders/md5/{md5}", summary="Find a render by its md5")

@@ -1,0 +1,189 @@
+"""Limits of connections, with a real server: late clients are cut off, others are served."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from typing import Any, cast
+
+import uvicorn
+
+from framekiln.api.connections import (
+    MAX_UNREAD_BYTES,
+    MIN_BODY_BYTES,
+    ConnectionLimits,
+    ConnectionTable,
+    Phase,
+    WaitingTime,
+)
+from tests.support.timeouts import TIMEOUT_S
+
+LIMITS = ConnectionLimits(TIMEOUT_S, TIMEOUT_S, connections=50, connections_per_address=0)
+SHORT = replace(LIMITS, head_timeout_s=0.5, body_timeout_s=0.5)
+GET = b"GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+POST = b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n"
+
+
+async def app(scope: Any, receive: Any, send: Any) -> None:
+    """Answer with the number of bytes received; a path `/early` is answered without the body."""
+    size_bytes, more = 0, scope["path"] != "/early"
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return
+        size_bytes += len(message["body"])
+        more = message["more_body"]
+    body = b"%d bytes" % size_bytes
+    headers = [(b"content-length", b"%d" % len(body))]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
+
+
+@asynccontextmanager
+async def serving(limits: ConnectionLimits) -> AsyncIterator["Dialer"]:
+    """Serve `app` with these limits."""
+    table = ConnectionTable(limits)
+    config = uvicorn.Config(
+        cast(Any, app),
+        port=0,
+        log_config=None,
+        lifespan="off",
+        ws="none",
+        http=cast(type[asyncio.Protocol], table.protocol),
+        timeout_keep_alive=int(TIMEOUT_S),
+    )
+    server = uvicorn.Server(config)
+    config.load()
+    server.lifespan = config.lifespan_class(config)
+    watching = asyncio.create_task(table.watch())
+    await server.startup()
+    dialer = Dialer(server.servers[0].sockets[0].getsockname()[1])
+    try:
+        yield dialer
+    finally:
+        await dialer.close()
+        server.should_exit = True
+        await server.shutdown()
+        watching.cancel()
+
+
+class Dialer:
+    """Opens connections."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def send(self, data: bytes) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        reader, writer = await asyncio.open_connection("127.0.0.1", self._port)
+        self._writers.append(writer)
+        writer.write(data)
+        await writer.drain()
+        return reader, writer
+
+    async def close(self) -> None:
+        for writer in self._writers:
+            writer.close()
+            with suppress(OSError):
+                await writer.wait_closed()
+
+
+async def read_all(reader: asyncio.StreamReader) -> bytes:
+    """Read to the end of the connection."""
+    async with asyncio.timeout(TIMEOUT_S):
+        return await reader.read()
+
+
+async def read_answer(reader: asyncio.StreamReader) -> bytes:
+    """Read a response; the connection stays open."""
+    async with asyncio.timeout(TIMEOUT_S):
+        return await reader.readuntil(b" bytes")
+
+
+async def test_headers_that_do_not_end() -> None:
+    async with serving(SHORT) as dialer:
+        slow = [await dialer.send(b"GET / HTTP/1.1\r\nHost: a\r\nX: ") for _ in range(20)]
+        silent = await dialer.send(b"")
+        for reader, _ in slow:
+            answer = await read_all(reader)
+            assert answer.startswith(b"HTTP/1.1 408 Request Timeout\r\n")
+            assert b'"error": "request_timeout"' in answer
+        assert await read_all(silent[0]) == b""
+
+
+async def test_headers_that_do_not_end_on_a_used_connection() -> None:
+    async with serving(SHORT) as dialer:
+        reader, writer = await dialer.send(GET)
+        assert (await read_answer(reader)).endswith(b"0 bytes")
+        writer.write(b"GET / HT")
+        assert (await read_all(reader)).startswith(b"HTTP/1.1 408 ")
+
+
+async def test_a_body_that_stops() -> None:
+    async with serving(SHORT) as dialer:
+        reader, _ = await dialer.send(POST + b"x" * 10)
+        answer = await read_all(reader)
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"the body brought less than 1024 bytes in 0.5 s" in answer
+
+
+async def test_a_body_that_nobody_reads_is_not_taken_for_ever() -> None:
+    async with serving(SHORT) as dialer:
+        early = POST.replace(b"POST /", b"POST /early").replace(b"5000", b"50000000")
+        reader, _ = await dialer.send(early + b"x" * 10)
+        assert (await read_all(reader)).endswith(b"0 bytes")
+
+
+async def test_connections_beyond_the_limits() -> None:
+    async with serving(replace(LIMITS, connections_per_address=2)) as dialer:
+        first, second = await dialer.send(GET), await dialer.send(GET)
+        await read_answer(first[0])
+        await read_answer(second[0])
+        refused = await read_all((await dialer.send(GET))[0])
+        assert refused.startswith(b"HTTP/1.1 429 Too Many Requests\r\n")
+        assert b"Retry-After: 5\r\n" in refused
+        first[1].close()
+        await first[1].wait_closed()
+        async with asyncio.timeout(TIMEOUT_S):
+            while not (await (await dialer.send(GET))[0].read(12)).endswith(b"200"):
+                pass
+    proxied = replace(LIMITS, connections_per_address=1, proxies=frozenset({"127.0.0.0/8"}))
+    async with serving(proxied) as dialer:
+        for _ in range(3):
+            await read_answer((await dialer.send(GET))[0])
+    async with serving(replace(LIMITS, connections=1)) as dialer:
+        await read_answer((await dialer.send(GET))[0])
+        refused = await read_all((await dialer.send(GET))[0])
+        assert refused.startswith(b"HTTP/1.1 503 Service Unavailable\r\n")
+
+
+def test_a_slow_body_may_go_on_for_as_long_as_bytes_keep_coming() -> None:
+    limits, request = replace(LIMITS, body_timeout_s=30), object()
+    waiting = WaitingTime()
+    for now in range(0, 3600, 10):
+        waiting.received_bytes += MIN_BODY_BYTES // 3 + 1
+        assert not waiting.is_over(Phase.BODY, request, limits=limits, now=now)
+    waiting = WaitingTime()
+    verdicts = []
+    for now in range(0, 60, 10):
+        waiting.received_bytes += 1
+        verdicts.append(waiting.is_over(Phase.BODY, request, limits=limits, now=now))
+    assert verdicts == [False, False, False, False, True, True]
+
+
+def test_each_request_has_its_own_time() -> None:
+    limits = replace(LIMITS, head_timeout_s=10)
+    waiting = WaitingTime()
+    for now in range(0, 1000, 7):
+        assert not waiting.is_over(Phase.HEAD, object(), limits=limits, now=now)
+    assert not waiting.is_over(Phase.NOTHING, None, limits=limits, now=5000)
+    assert not waiting.is_over(Phase.NOTHING, None, limits=limits, now=9000)
+
+
+def test_a_long_rest_of_a_body_ends_the_connection() -> None:
+    waiting = WaitingTime()
+    assert not waiting.is_over(Phase.UNREAD_BODY, None, limits=LIMITS, now=0)
+    waiting.received_bytes += MAX_UNREAD_BYTES
+    assert not waiting.is_over(Phase.UNREAD_BODY, None, limits=LIMITS, now=1)
+    waiting.received_bytes += 1
+    assert waiting.is_over(Phase.UNREAD_BODY, None, limits=LIMITS, now=2)
