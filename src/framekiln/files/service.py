@@ -1,6 +1,7 @@
 """The operations on files, except uploads. Each state change is one transaction."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -21,10 +22,12 @@ from framekiln.files.errors import (
 from framekiln.files.events import FileEvents
 from framekiln.files.index_upload import CheckedIndex, apply_index, check_uploaded_index
 from framekiln.files.model import (
+    MAX_BYTES,
     MAX_TRACKS,
     File,
     FileProgress,
     FileStatus,
+    FileType,
     NewFile,
     NewTrack,
     Track,
@@ -40,12 +43,21 @@ from framekiln.files.model import (
 from framekiln.identity.model import Caller
 from framekiln.kit.atomic_file import READABLE_BY_ALL
 from framekiln.kit.clock import Clock
+from framekiln.kit.confined.budget import children_of
+from framekiln.kit.confined.limits import ResourceLimits
+from framekiln.kit.confined.run import run_confined
+from framekiln.kit.confined.workplace import open_workplace
 from framekiln.kit.ids import FileId, OrganizationId, new_uuid
+from framekiln.media.task_names import MUX_TRACKS_TASK
 from framekiln.storage.blob_store import BlobStore
 
 EXPIRED_RECORD_RETENTION: Final = timedelta(days=30)
 """How long the record of an expired file is kept."""
 _REMOVED_AT_A_TIME: Final = 100
+_MUXED: Final = "muxed.mp4"
+_MUX_LIMITS: Final = ResourceLimits(
+    cpu_s=1800, memory_bytes=1 << 30, file_bytes=2 * MAX_BYTES[FileType.VIDEO], wall_s=1800
+)
 
 
 class Files:
@@ -140,16 +152,22 @@ class Files:
         firsts = default_tracks(await self.tracks(file.organization_id, file.id))
         if not firsts:
             raise FileNotReady(f"file {file.id} has no tracks", status=file.status)
-        parts = [path.with_name(f"{path.name}-{track.track_id}") for track in firsts]
-        for track, part in zip(firsts, parts, strict=True):
-            await self.fetch_track(file, track.track_id, part)
-        # Rarely needed, and it imports the FFmpeg libraries.
-        from framekiln.media.remux.track_mux import mux_fragmented_mp4  # noqa: PLC0415
-
-        await asyncio.to_thread(mux_fragmented_mp4, parts, path)
-        await asyncio.to_thread(path.chmod, READABLE_BY_ALL)
-        for part in parts:
-            part.unlink()
+        with open_workplace("mux") as place, children_of(str(file.organization_id)):
+            parts = [
+                place.source.with_name(f"{place.source.name}-{each.track_id}") for each in firsts
+            ]
+            for track, part in zip(firsts, parts, strict=True):
+                await self.fetch_track(file, track.track_id, part)
+            await run_confined(
+                MUX_TRACKS_TASK,
+                {"tracks": [str(part) for part in parts], "out": _MUXED},
+                limits=_MUX_LIMITS,
+                folder=place.folder,
+                readable=parts,
+            )
+            muxed = place.folder / _MUXED
+            await asyncio.to_thread(muxed.chmod, READABLE_BY_ALL)
+            await asyncio.to_thread(shutil.move, muxed, path)
 
     async def fetch_track(self, file: File, track_id: int, path: Path) -> None:
         """Provide a track, a whole fragmented MP4, at a local path, read only."""

@@ -7,6 +7,7 @@ from typing import Final
 
 CAPTION_CHECK_TASK: Final = "framekiln.media.caption_check:caption_check_task"
 IMAGE_FACTS_TASK: Final = "framekiln.media.images.image_facts:image_facts_task"
+MUX_TRACKS_TASK: Final = "framekiln.media.remux.track_mux:mux_tracks_task"
 OVERVIEW_TASK: Final = "framekiln.media.analysis.overview:overview_task"
 PROBE_MEDIA_TASK: Final = "framekiln.media.probe.media_file:probe_media_task"
 PROBE_SOURCE_TASK: Final = "framekiln.media.probe.source:probe_source_task"

@@ -1,27 +1,38 @@
-"""Extracts one frame from a finished film."""
+"""Extracts one frame from a finished film; runs in a confined child.
 
+A film may be one that somebody uploaded, or have packets of a source in it.
+"""
+
+from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from framekiln.media.decode.frame_source import FrameSource
-from framekiln.media.images.still_formats import StillFormat
+from framekiln.media.images.still_formats import JpegFormat, PngFormat, StillFormat, WebpFormat
 from framekiln.media.images.stills import Pixels, encode_still
 
+_FORMATS: Final[dict[str, type[StillFormat]]] = {
+    each.__name__: each for each in (JpegFormat, PngFormat, WebpFormat)
+}
 _RED_AND_BLUE_SWAPPED: Final = [2, 1, 0, 3]
 
 
-def extract_frame(
-    path: Path, time_s: Fraction, size: tuple[int, int], format_: StillFormat
-) -> bytes:
-    """Return the frame of a film at an instant, in a size and a format."""
-    with FrameSource(path, width_px=size[0], height_px=size[1]) as pictures:
+def film_frame_task(
+    args: dict[str, Any], _report: Callable[[dict[str, Any]], None]
+) -> dict[str, Any]:
+    """Write the frame of `source` at `time_s` to `out`, for `run_confined`."""
+    format_ = _FORMATS[args["format"]](**args["options"])
+    time_s, (width, height) = Fraction(args["time_s"]), args["size"]
+    with FrameSource(Path(args["source"]), width_px=width, height_px=height) as pictures:
         pixels = pictures.rgba_at(time_s * 1000)
     if not getattr(format_, "transparency", False):
         pixels = _on_black(pixels)
-    return encode_still(pixels[..., _RED_AND_BLUE_SWAPPED], format_)
+    picture = encode_still(pixels[..., _RED_AND_BLUE_SWAPPED], format_)
+    Path(args["out"]).write_bytes(picture)
+    return {}
 
 
 def _on_black(rgba: Pixels) -> Pixels:

@@ -5,10 +5,8 @@ deletes it after the response.
 """
 
 import asyncio
-import tempfile
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Final
 
 from framekiln.composition.layers import ConfigFinding, InvalidConfig
@@ -17,6 +15,10 @@ from framekiln.composition.layers.values import Extension
 from framekiln.db.pool import Database
 from framekiln.identity.model import Caller
 from framekiln.jobs.failures import Failure
+from framekiln.kit.confined.budget import children_of
+from framekiln.kit.confined.limits import ResourceLimits
+from framekiln.kit.confined.run import run_confined
+from framekiln.kit.confined.workplace import open_workplace
 from framekiln.kit.errors import InvalidInput
 from framekiln.kit.ids import OrganizationId
 from framekiln.media.images.still_formats import StillFormat
@@ -35,6 +37,9 @@ _MADE_WITHIN_S: Final = 30.0
 _POLL_S: Final = 5.0
 _THUMBNAIL_PX: Final = 640
 _THUMBNAIL_AT_S: Final = 1
+_FILM_FRAME_TASK: Final = "framekiln.videos.film_frame:film_frame_task"
+_PICTURE: Final = "picture"
+_LIMITS: Final = ResourceLimits(cpu_s=120, memory_bytes=2 << 30, file_bytes=512 << 20, wall_s=60)
 
 
 @dataclass(frozen=True)
@@ -141,14 +146,25 @@ class Frames:
     async def _picture(
         self, render: Render, time_s: Fraction, size: tuple[int, int], format_: StillFormat
     ) -> bytes:
-        # Rarely used, and it imports the libraries of FFmpeg.
-        from framekiln.videos.film_frame import extract_frame  # noqa: PLC0415
-
         assert render.result is not None
-        with tempfile.TemporaryDirectory(prefix="framekiln-frame-") as folder:
-            path = Path(folder) / "film.mp4"
-            await self.blobs.get_to_read(render.result.output_key, path)
-            return await asyncio.to_thread(extract_frame, path, time_s, size, format_)
+        with open_workplace("frame") as place, children_of(str(render.organization_id)):
+            await self.blobs.get_to_read(render.result.output_key, place.source)
+            args = {
+                "source": str(place.source),
+                "time_s": str(time_s),
+                "size": size,
+                "format": type(format_).__name__,
+                "options": asdict(format_),
+                "out": _PICTURE,
+            }
+            await run_confined(
+                _FILM_FRAME_TASK,
+                args,
+                limits=_LIMITS,
+                folder=place.folder,
+                readable=[place.source],
+            )
+            return await asyncio.to_thread((place.folder / _PICTURE).read_bytes)
 
 
 def _out_of_film(duration_ms: int) -> InvalidInput:

@@ -5,9 +5,13 @@ from collections.abc import AsyncIterator
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
+import av
 import pytest
 
+from framekiln.kit.ids import FileId, OrganizationId
+from framekiln.media.remux.track_mux import mux_fragmented_mp4
 from framekiln.media.tracks.split import process_video, track_path
 from tests.support.app import AppHarness
 from tests.support.clips import Clip, make_clip
@@ -310,3 +314,23 @@ async def test_an_index_for_an_unknown_file_is_404(app: AppHarness, prepared: Pr
     assert (answer.status_code, answer.json()["error"]) == (404, "file_not_found")
     answer = await stranger.client.post(f"{FILES}/{file_id}/tracks", json=prepared.tracks[1])
     assert answer.status_code == 404
+
+
+async def test_tracks_become_one_film_in_a_confined_child(
+    app: AppHarness, prepared: Prepared, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file_id = await with_tracks(app, prepared)
+    await send_index(app, file_id, prepared.index)
+    caller = await app.client.get("/api/v1/organization")
+    organization_id = OrganizationId(UUID(caller.json()["id"]))
+    file = await app.services.files.get(organization_id, FileId(UUID(file_id)))
+    tracks = []
+    for number in (1, 2):
+        tracks.append(tmp_path / str(number))
+        tracks[-1].write_bytes(prepared.data[number])
+    mux_fragmented_mp4(tracks, tmp_path / "here.mp4")
+    # Whatever opens a file of strangers in this process fails now.
+    monkeypatch.setattr(av, "open", None)
+    await app.services.files.fetch_media(file, tmp_path / "film.mp4")
+    assert (tmp_path / "film.mp4").read_bytes() == (tmp_path / "here.mp4").read_bytes()
+    assert (tmp_path / "film.mp4").stat().st_mode & 0o777 == 0o644

@@ -4,7 +4,7 @@ Nothing is decoded. For programs that need a single file instead of its tracks.
 """
 
 import heapq
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from fractions import Fraction
@@ -86,6 +86,14 @@ class _MuxedTrack:
                 at = packet.dts if packet.dts is not None else packet.pts or 0
                 packet.stream = self.target
                 yield float(at * packet.time_base), self.target.index, packet
+
+
+def mux_tracks_task(
+    args: dict[str, Any], _report: Callable[[dict[str, Any]], None]
+) -> dict[str, Any]:
+    """Mux the files `tracks` into `out`, for `run_confined`."""
+    mux_fragmented_mp4([Path(track) for track in args["tracks"]], Path(args["out"]))
+    return {}
 
 
 def mux_fragmented_mp4(tracks: Sequence[Path], out: Path) -> None:
