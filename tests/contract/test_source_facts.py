@@ -22,6 +22,7 @@ from framekiln.media.errors import UnreadableMedia
 from framekiln.media.probe.media_file import probe_media
 from framekiln.media.probe.probed_source import ProbedSource
 from framekiln.media.probe.source import LARGEST_LOTTIE_BYTES, probe_source, probe_source_task
+from framekiln.media.source_session import SourceSession
 from framekiln.media.tracks.split import process_video
 from framekiln.videos.sources import ProbedSources, probe_file
 from tests.support.frame_codes import Picture
@@ -106,7 +107,8 @@ def test_a_plan_has_the_numbers_of_its_film(assets: LocalAssets, name: str) -> N
         if duration_s is None:
             config["duration"] = 1
         read = read_config(config).config
-        gathered = fetch_sources(read, assets)
+        with SourceSession() as session:
+            gathered = fetch_sources(read, assets, session)
         film = resolve_film(read, gathered)
         assert gathered.probed == {address: found}
         assert resolve(read, ProbedSources({address: found}).media) == film
@@ -280,8 +282,8 @@ def test_a_source_of_another_kind_names_the_layer_for_it(
     assets: LocalAssets, name: str, layer_type: str, message: str
 ) -> None:
     config = read_config(config_of({"type": layer_type, "file": MEDIA_ORIGIN + name})).config
-    with pytest.raises(FramekilnError, match=message):
-        resolve_film(config, fetch_sources(config, assets))
+    with SourceSession() as session, pytest.raises(FramekilnError, match=message):
+        resolve_film(config, fetch_sources(config, assets, session))
 
 
 REFUSED: dict[str, tuple[bytes, str]] = {

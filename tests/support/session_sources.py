@@ -38,7 +38,7 @@ class Hostile:
     """Does what its request says, as a decoder does that a file has taken over."""
 
     def __init__(self, path: Path, args: dict[str, Any]) -> None:
-        self.facts: dict[str, Any] = {}
+        self.facts: dict[str, Any] = args.get("facts", {})
         self._path = path
         if "do" in args:
             self.answer(args, None)

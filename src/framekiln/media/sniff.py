@@ -264,3 +264,15 @@ def _adts_frame_bytes(sound: bytes) -> int:
         return 0
     length = (sound[3] & 3) << 11 | sound[4] << 3 | sound[5] >> 5
     return length if length >= 7 else 0
+
+
+def may_be_animated(data: bytes) -> bool:
+    """Return whether the first bytes may be those of an animated image; cheap for all others."""
+    if data.startswith(b"GIF8"):
+        return True
+    if data.startswith(b"\x89PNG"):
+        return b"acTL" in data.partition(b"IDAT")[0]
+    if data.startswith(b"RIFF"):
+        # The animation flag of an extended WebP.
+        return data[12:16] == b"VP8X" and len(data) > 20 and bool(data[20] & 2)
+    return data[4:12] == b"ftypavis"

@@ -4,7 +4,6 @@ The worker never decodes a stranger's file itself. What the child answers is che
 frames are read from memory that both sides see.
 """
 
-import os
 import re
 import threading
 from bisect import bisect_right
@@ -32,7 +31,7 @@ from framekiln.media.frame_slots import (
 from framekiln.media.probe.probed_source import ProbedSource
 
 _CHILD: Final = "framekiln.media.served_sources"
-_LEAST_AT_ONCE: Final = 8
+_AT_ONCE: Final = 32
 _FRACTION: Final = re.compile(r"-?[0-9]{1,30}(/[1-9][0-9]{0,29})?")
 _LONGEST_TEXT_CHARS: Final = 100
 _MOST_FRAMES: Final = 20_000
@@ -45,7 +44,7 @@ _SLOTS: Final = 2
 @cache
 def source_pool() -> SessionPool:
     """Return the pool of this process; its zygote starts with the first source."""
-    return SessionPool([_CHILD], at_once=max(_LEAST_AT_ONCE, 2 * (os.cpu_count() or 1)))
+    return SessionPool([_CHILD], at_once=_AT_ONCE)
 
 
 class SourceSession:
@@ -81,7 +80,7 @@ class SourceSession:
         """Return the facts of a source, or raise why it cannot be used."""
         source = self.open("ServedFacts", path, {}, name=name)
         try:
-            return _checked_facts(source)
+            return checked_facts(source)
         finally:
             source.close()
 
@@ -157,7 +156,8 @@ class SessionFrames:
         self._source.close()
 
     def _find(self, ms: Fraction) -> tuple[Fraction, dict[str, Any]]:
-        if self._last is None or self._last[0] != ms:
+        # Without memory it was closed in the child meanwhile, and is opened again.
+        if self._last is None or self._last[0] != ms or self._source.memory is None:
             answer = self._source.ask({"ms": str(ms)})
             shown_ms = _fraction(self._source, answer.get("shown_ms"))
             self._last = (ms, shown_ms, answer)
@@ -184,7 +184,7 @@ class SessionImage:
         self.plays = None if plays is None else _whole(source, plays, most=1 << 32)
         """How often an animation plays; None means forever."""
         source.share(slot_bytes=rgba_bytes(self.size), slots=_SLOTS)
-        self._kept: tuple[int, Pixels] | None = None
+        self._last: tuple[int, dict[str, Any]] | None = None
 
     def number_at(self, ms: Fraction) -> int:
         """Return the number of the frame shown at an instant; animations repeat forever."""
@@ -197,18 +197,17 @@ class SessionImage:
 
         The array is read-only, and valid until the next frame but one is asked for.
         """
-        if self._kept is None or self._kept[0] != number:
-            slot = self._source.slot(self._source.ask({"number": number}))
-            self._kept = (number, rgba_view(slot, self.size))
-        return self._kept[1]
+        if self._last is None or self._last[0] != number or self._source.memory is None:
+            self._last = (number, self._source.ask({"number": number}))
+        return rgba_view(self._source.slot(self._last[1]), self.size)
 
     def close(self) -> None:
         """Close it in the child."""
         self._source.close()
-        self._kept = None
 
 
-def _checked_facts(source: SessionSource) -> ProbedSource:
+def checked_facts(source: SessionSource) -> ProbedSource:
+    """Return the facts that a child told; raise if they cannot be."""
     facts = source.facts
     try:
         for name in ("duration_s", "fps"):

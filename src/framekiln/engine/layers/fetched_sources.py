@@ -11,7 +11,7 @@ from framekiln.engine.assets import Assets, LocalAsset, file_digest
 from framekiln.engine.source_facts import timeline_facts, unreachable, unsupported
 from framekiln.kit.errors import FramekilnError
 from framekiln.media.probe.probed_source import ProbedSource
-from framekiln.media.probe.source import probe_source
+from framekiln.media.source_session import SourceSession
 
 _AT_ONCE: Final = 6
 
@@ -40,14 +40,14 @@ class FetchedSources:
         return self.files[address].path
 
 
-def fetch_sources(config: LayerConfig, assets: Assets) -> FetchedSources:
+def fetch_sources(config: LayerConfig, assets: Assets, session: SourceSession) -> FetchedSources:
     """Return all sources; problems are part of the facts of a source and never raised."""
     gathered = FetchedSources()
     wanted = dict.fromkeys(
         address for layer in every_layer(config.layers) for address in addresses_of(layer)
     )
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="sources") as threads:
-        found = threads.map(lambda address: _find(address, assets), wanted)
+        found = threads.map(lambda address: _find(address, assets, session), wanted)
         for address, (asset, probed, may_come) in zip(wanted, found, strict=True):
             gathered.media[address] = timeline_facts(probed)
             if asset is not None:
@@ -60,13 +60,13 @@ def fetch_sources(config: LayerConfig, assets: Assets) -> FetchedSources:
 
 
 def _find(
-    address: str, assets: Assets
+    address: str, assets: Assets, session: SourceSession
 ) -> tuple[LocalAsset | None, ProbedSource | UnusableSource, bool]:
     try:
         asset = assets.fetch(address)
     except FramekilnError as error:
         return None, unreachable(address, error.message), error.retryable
     try:
-        return asset, probe_source(asset.path), False
+        return asset, session.probe(asset.path, name=address), False
     except FramekilnError as error:
         return asset, unsupported(address, error), False

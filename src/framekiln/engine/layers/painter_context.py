@@ -58,6 +58,7 @@ from framekiln.kit.media_kind import MediaKind
 from framekiln.media.audio.source_samples import SourceSamples
 from framekiln.media.captions import read_captions
 from framekiln.media.probe.source import read_lottie
+from framekiln.media.source_session import SourceSession
 from framekiln.timeline import Timeline
 
 
@@ -77,6 +78,7 @@ class PainterContext:
     """Styles that every page needs: the config's fonts."""
     audio_clips: tuple[LayerAudioClip, ...]
     timeline: Timeline
+    session: SourceSession = field(default_factory=SourceSession)
     raw: bool = True
     drawings: dict[str, RasterImage] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -167,9 +169,9 @@ class PainterContext:
     def _of_file(self, layer: ResolvedLayer) -> Painter | None:
         if not isinstance(layer.layer, VideoLayer | ImageLayer) or layer.source is None:
             return None
-        path = self.sources.path(layer.source)
         is_picture = self.sources.probed[layer.source].kind is MediaKind.IMAGE
-        return ImagePainter(layer, path) if is_picture else VideoPainter(layer, path)
+        kind = ImagePainter if is_picture else VideoPainter
+        return kind(layer, self.sources.path(layer.source), self.session)
 
 
 def draw_static_layers(film: ResolvedTimeline, palette: PainterContext) -> None:

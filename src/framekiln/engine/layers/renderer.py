@@ -44,6 +44,7 @@ from framekiln.engine.layers.text_markup import font_faces
 from framekiln.engine.missing_media import AssetMissing, AssetUnavailable
 from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
 from framekiln.media.film_containers import film_container
+from framekiln.media.source_session import SourceSession
 
 GRABBING: Final = "layers"
 OnFrame = Callable[[int], None]
@@ -190,11 +191,15 @@ def open_layer_renderer(
     """Fetch all sources, resolve the film, and return a renderer for any of its frames."""
     config = order.layers
     assert config is not None
-    gathered = fetch_sources(config, order.assets)
-    film = resolve_film(config, gathered)
     watched = TrackedAssets(order.assets)
-    with tempfile.TemporaryDirectory(prefix="framekiln-layers-") as folder:
+    with (
+        SourceSession() as session,
+        tempfile.TemporaryDirectory(prefix="framekiln-layers-") as folder,
+    ):
+        gathered = fetch_sources(config, order.assets, session)
+        film = resolve_film(config, gathered)
         palette = _painter_context(film, gathered, watched, browser, limits, Path(folder))
+        palette.session = session
         palette.raw = fallback_reason is None
         draw_static_layers(film, palette)
         film = resolve(config, gathered.media, measured=measured_sizes(palette))

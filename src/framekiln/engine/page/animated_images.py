@@ -8,8 +8,9 @@ from typing import Any, Final
 
 from framekiln.capture.network import Content
 from framekiln.kit.errors import FramekilnError, InvalidInput
-from framekiln.media.images.image_source import ImageSource, Pixels, may_be_animated
-from framekiln.media.sniff import HEAD_BYTES
+from framekiln.media.frame_slots import Pixels
+from framekiln.media.sniff import HEAD_BYTES, may_be_animated
+from framekiln.media.source_session import SessionImage, SourceSession
 
 _DATA: Final = "data:"
 # Images beyond this number are animated by the browser.
@@ -20,16 +21,15 @@ _MOST_STILLS: Final = 2_000
 class AnimatedImages:
     """The images of one page; owned by its thread, and must be closed."""
 
-    def __init__(self) -> None:
+    def __init__(self, session: SourceSession) -> None:
+        self._session = session
         self._folder = TemporaryDirectory(prefix="framekiln-pictures-")
-        self._sources: list[ImageSource] = []
+        self._sources: list[SessionImage] = []
         self._moving: dict[str, dict[str, Any]] = {}
         self._still: set[str] = set()
 
     def close(self) -> None:
-        """Close all images."""
-        for source in self._sources:
-            source.close()
+        """Remove the files; the images are closed with the session."""
         self._folder.cleanup()
 
     def add(self, url: str, body: bytes | Content) -> None:
@@ -64,7 +64,7 @@ class AnimatedImages:
         try:
             path = Path(self._folder.name) / str(len(self._sources))
             path.write_bytes(body)
-            source = ImageSource(path)
+            source = self._session.open_image(path, name="an animated image")
         except FramekilnError:
             # The browser reports better what is wrong with the image.
             return None
@@ -78,7 +78,7 @@ class AnimatedImages:
             "widthPx": width,
             "heightPx": height,
             "endsMs": [float(end_ms) for end_ms in source.ends_ms],
-            "plays": source.facts.times.plays,
+            "plays": source.plays,
         }
 
 

@@ -40,13 +40,14 @@ from framekiln.engine.page_api import (
     is_required_source,
     md5_of,
 )
-from framekiln.engine.page_sources import Pictures, open_pictures, probe_played
+from framekiln.engine.page_sources import probe_played
 from framekiln.engine.site import Site
 from framekiln.kit.errors import FramekilnError, InvalidInput, RemoteFailed
 from framekiln.media.audio.source_samples import SourceSamples
 from framekiln.media.captions import read_captions
-from framekiln.media.decode.frame_properties import Pixels
+from framekiln.media.frame_slots import Pixels
 from framekiln.media.probe.probed_source import ProbedSource
+from framekiln.media.source_session import SessionFrames, SourceSession
 
 Query = dict[str, str]
 
@@ -95,9 +96,10 @@ class PageHost:
         self._buffers = PageBuffers(browser.pid)
         self._fetched: dict[str, LocalAsset] = {}
         self._facts: dict[str, ProbedSource] = {}
-        self._frames: dict[tuple[str, int, int], Pictures] = {}
+        self._session = SourceSession()
+        self._frames: dict[tuple[str, int, int], SessionFrames] = {}
         self._sounds: dict[str, SourceSamples] = {}
-        self._pictures = AnimatedImages()
+        self._pictures = AnimatedImages(self._session)
         self.fetch_errors: dict[str, FramekilnError] = {}
         """The error of each source that could not be fetched or used."""
         by_address: dict[str, Callable[[str], Resource]] = {
@@ -129,8 +131,7 @@ class PageHost:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        for pictures in self._frames.values():
-            pictures.close()
+        self._session.close()
         for sound in self._sounds.values():
             sound.close()
         self._pictures.close()
@@ -285,7 +286,7 @@ class PageHost:
         source = self._frames.get((url, width, height))
         if source is None:
             found, path = self._probe(url), self._fetch(url).path
-            source = open_pictures(found, path, width_px=width, height_px=height)
+            source = self._session.open_frames(found.kind, path, size=(width, height), name=url)
             self._frames[url, width, height] = source
         at_ms = _ms(query) + _GRACE_MS
         shown = (("X-Picture-Ms", f"{float(source.shown_ms(at_ms)):.6f}"),)
@@ -336,7 +337,7 @@ class PageHost:
         if url not in self._facts:
             path = self._fetch(url).path
             try:
-                self._facts[url] = probe_played(path)
+                self._facts[url] = probe_played(self._session, path, name=url)
             except FramekilnError as error:
                 self.fetch_errors[url] = error
                 raise

@@ -37,6 +37,8 @@ class SessionLimits:
     memory_bytes: int = 4 << 30
     open_sources: int = 64
     """More are closed, least recently used first, and opened again when they are needed."""
+    shared_bytes: int = 1 << 30
+    """Memory for frames; beyond it, sources are closed in the same way."""
 
 
 def apply_limits(limits: ResourceLimits) -> None:

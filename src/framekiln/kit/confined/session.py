@@ -6,11 +6,8 @@ answer is checked, and a child that crashes, hangs or lies is killed. The error 
 other sources go on in a new child.
 """
 
-import array
-import json
 import os
 import signal
-import socket
 import threading
 import time
 from collections import OrderedDict
@@ -21,15 +18,14 @@ from typing import Any, Final, NoReturn, Self
 
 import structlog
 
+from framekiln.kit.confined.channel import InvalidAnswer, receive, send
 from framekiln.kit.confined.errors import ConfinedFailed, ConfinedKilled, rebuild_error
 from framekiln.kit.confined.limits import ResourceLimits, SessionLimits
-from framekiln.kit.confined.session_child import LENGTH
 from framekiln.kit.confined.session_process import SessionProcess, SessionStarter
 from framekiln.kit.confined.slots import SharedSlots
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.ranged_path import MOST_AHEAD, RangedPath, SparseCopy
 
-_MOST_ANSWER_BYTES: Final = 8 << 20
 _LONGEST_NAME_CHARS: Final = 200
 _MOST_STARTS: Final = 6
 
@@ -104,6 +100,7 @@ class ConfinedSession:
         """Give the child the memory of a source."""
         with self._lock:
             if source.number in self._open:
+                self._make_room(source)
                 self._send_memory(source)
 
     def forget(self, source: "SessionSource") -> None:
@@ -118,9 +115,7 @@ class ConfinedSession:
             self._open.move_to_end(source.number)
             return source.facts
         self._start(source)
-        while len(self._open) >= self._limits.open_sources:
-            _, oldest = self._open.popitem(last=False)
-            self._exchange(oldest, {"do": "close"})
+        self._make_room(source)
         file = source.open_file()
         try:
             present = source.present()
@@ -129,13 +124,24 @@ class ConfinedSession:
         finally:
             os.close(file)
         self._open[source.number] = source
-        if source.memory is not None:
+        if source.slots:
             self._send_memory(source)
         return facts
 
+    def _make_room(self, source: "SessionSource") -> None:
+        """Close other sources, least recently used first, until this one is within the limits."""
+        others = [each for each in self._open.values() if each is not source]
+        used_bytes = sum(each.shared_bytes for each in (*others, source))
+        for count, oldest in zip(range(len(others), 0, -1), others, strict=True):
+            if count < self._limits.open_sources and used_bytes <= self._limits.shared_bytes:
+                return
+            used_bytes -= oldest.shared_bytes
+            oldest.memory = None
+            del self._open[oldest.number]
+            self._exchange(oldest, {"do": "close"})
+
     def _send_memory(self, source: "SessionSource") -> None:
-        memory = source.memory
-        assert memory is not None
+        memory = source.memory = SharedSlots(source.slot_bytes, source.slots)
         words = {"do": "share", "slot_bytes": memory.slot_bytes, "slots": memory.slots}
         self._exchange(source, words, memory.file)
 
@@ -172,6 +178,9 @@ class ConfinedSession:
     def _stop(self) -> int | None:
         """End the child, if there is one; return its exit code."""
         process, self._process = self._process, None
+        # A new child knows nothing of the slots that are in use, so it gets new ones.
+        for source in self._open.values():
+            source.memory = None
         self._open.clear()
         if process is None:
             return None
@@ -187,19 +196,21 @@ class ConfinedSession:
         """Send a message and return the result; fetch what the child asks for meanwhile."""
         deadline = time.monotonic() + self._limits.request_s
         failure: FramekilnError | None = None
+        assert self._process is not None
+        channel = self._process.channel
         try:
-            self._send({"source": source.number, **words}, file)
-            while "fetch" in (told := self._receive(deadline)):
+            send(channel, {"source": source.number, **words}, deadline, file=file)
+            while "fetch" in (told := receive(channel, deadline)):
                 begun = time.monotonic()
                 end, failed = source.fetch(told["fetch"])
                 failure = failure or failed
-                self._send({} if end is None else {"end": end})
+                send(channel, {} if end is None else {"end": end}, deadline)
                 deadline += time.monotonic() - begun
         except TimeoutError:
             self._fail(source, f"took more than {self._limits.request_s:g} s for one request")
         except (EOFError, OSError):
             self._raise_end(source)
-        except _InvalidAnswer as error:
+        except InvalidAnswer as error:
             self._fail(source, f"gave an invalid answer: {error}")
         except BaseException:
             # The child is in the middle of an answer.
@@ -221,42 +232,6 @@ class ConfinedSession:
         if isinstance(rebuilt, ConfinedFailed):
             self._fail(source, f"failed: {rebuilt.message}")
         raise rebuilt
-
-    def _send(self, words: dict[str, Any], file: int | None = None) -> None:
-        assert self._process is not None
-        body = json.dumps(words).encode()
-        rights = [] if file is None else [_rights(file)]
-        channel = self._process.channel
-        channel.settimeout(self._limits.request_s)
-        message = LENGTH.pack(len(body)) + body
-        sent = channel.sendmsg([message], rights)
-        channel.sendall(message[sent:])
-
-    def _receive(self, deadline: float) -> dict[str, Any]:
-        size = LENGTH.unpack(self._read(LENGTH.size, deadline))[0]
-        if size > _MOST_ANSWER_BYTES:
-            raise _InvalidAnswer(f"{size} bytes")
-        try:
-            told = json.loads(self._read(size, deadline), parse_constant=_refuse_constant)
-        except (ValueError, RecursionError) as error:
-            raise _InvalidAnswer("it is not JSON") from error
-        if not isinstance(told, dict):
-            raise _InvalidAnswer("it is not an object")
-        return told
-
-    def _read(self, size: int, deadline: float) -> bytes:
-        assert self._process is not None
-        data = bytearray()
-        while len(data) < size:
-            left_s = deadline - time.monotonic()
-            if left_s <= 0:
-                raise TimeoutError
-            self._process.channel.settimeout(left_s)
-            chunk = self._process.channel.recv(size - len(data))
-            if not chunk:
-                raise EOFError
-            data += chunk
-        return bytes(data)
 
     def _fail(self, source: "SessionSource", what: str) -> NoReturn:
         """Kill the child and raise an error about the source."""
@@ -306,7 +281,14 @@ class SessionSource:
         self.facts: dict[str, Any] = {}
         """What the child told when it opened the source. Not trusted: check before use."""
         self.memory: SharedSlots | None = None
+        """None while it is closed in the child."""
+        self.slot_bytes = self.slots = 0
         self._session = session
+
+    @property
+    def shared_bytes(self) -> int:
+        """The size of its memory."""
+        return self.slot_bytes * self.slots
 
     def ask(self, request: dict[str, Any]) -> dict[str, Any]:
         """Send a request and return the answer. Not trusted: check before use."""
@@ -314,7 +296,7 @@ class SessionSource:
 
     def share(self, *, slot_bytes: int, slots: int) -> None:
         """Make memory that the child may write, for frames or samples."""
-        self.memory = SharedSlots(slot_bytes, slots)
+        self.slot_bytes, self.slots = slot_bytes, slots
         self._session.share(self)
 
     def slot(self, answer: Mapping[str, Any]) -> memoryview:
@@ -356,9 +338,9 @@ class SessionSource:
             case [self.number, int(block), int(ahead)] if blocks is not None:
                 count = len(blocks.present())
                 if not 0 <= block < count or not 1 <= ahead <= MOST_AHEAD:
-                    raise _InvalidAnswer("it asked for a part outside of the source")
+                    raise InvalidAnswer("it asked for a part outside of the source")
             case _:
-                raise _InvalidAnswer("it asked for a part of another source")
+                raise InvalidAnswer("it asked for a part of another source")
         try:
             return blocks.fetch(block, ahead), None
         except FramekilnError as error:
@@ -367,18 +349,6 @@ class SessionSource:
     def _sparse_copy(self) -> SparseCopy | None:
         blocks = self.path.blocks if isinstance(self.path, RangedPath) else None
         return blocks if isinstance(blocks, SparseCopy) else None
-
-
-class _InvalidAnswer(Exception):
-    """A message of the child is wrong."""
-
-
-def _rights(file: int) -> tuple[int, int, "array.array[int]"]:
-    return socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [file])
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
 
 
 def _signal_of(code: int | None) -> signal.Signals | None:

@@ -11,17 +11,16 @@ import json
 import os
 import resource
 import socket
-import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final, NoReturn, Protocol
 
+from framekiln.kit.confined.channel import LENGTH
 from framekiln.kit.confined.errors import describe_error
 from framekiln.kit.confined.slots import SlotMemory
 from framekiln.kit.ranged_path import BLOCK_BYTES, ranged_path
 
-LENGTH: Final = struct.Struct("=I")
 MOST_FILES: Final = 1
 
 

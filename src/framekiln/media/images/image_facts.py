@@ -28,6 +28,8 @@ from framekiln.media.sniff import HEAD_BYTES, sniff
 
 LARGEST_SIDE_PX: Final = 16_384
 MOST_PIXELS: Final = 8192 * 8192
+MOST_ANIMATED_PIXELS: Final = 4_000_000_000
+"""Of all frames together: every frame is drawn on the whole canvas."""
 
 DECODERS: Final = {
     "image/jpeg": "JPEG",
@@ -130,6 +132,8 @@ def _decode(path: Path, mime_type: str) -> ImageFacts:
     ):
         check_size(*picture.size)
         is_animated = bool(getattr(picture, "is_animated", False))
+        times = _times(path, picture, mime_type)
+        picture.seek(0)
         picture.load()
         width, height = picture.size
         orientation = picture.getexif().get(_ORIENTATION_TAG, 1)
@@ -142,23 +146,36 @@ def _decode(path: Path, mime_type: str) -> ImageFacts:
             has_alpha=picture.has_transparency_data,
             is_animated=is_animated,
             rotation_degrees=_TURNED_DEGREES.get(orientation, 0),
-            times=_times(path, picture, mime_type),
+            times=times,
         )
 
 
 def _times(path: Path, picture: Image.Image, mime_type: str) -> FrameTimes:
     if mime_type != "image/avif":
-        return frame_times(path, mime_type)
+        times = frame_times(path, mime_type)
+        _check_frames(len(times.frame_ms), picture.size)
+        return times
     # The times are spread over the file and read frame by frame.
     count = int(getattr(picture, "n_frames", 1))
     if count > MOST_FRAMES:
         raise TooManyFrames(f"the animation has more than {MOST_FRAMES:,} frames")
+    _check_frames(count, picture.size)
     lengths: list[Fraction] = []
     for number in range(count if count > 1 else 0):
         picture.seek(number)
         picture.load()
         lengths.append(effective_ms(Fraction(round(picture.info.get("duration", 0)))))
     return FrameTimes(tuple(lengths))
+
+
+def _check_frames(count: int, size: tuple[int, int]) -> None:
+    width, height = size
+    if count > 1 and count * width * height > MOST_ANIMATED_PIXELS:
+        raise ImageTooLarge(
+            f"the animation has {count:,} frames of {width}x{height}; at most"
+            f" {MOST_ANIMATED_PIXELS:,} pixels in all frames together are supported: make it"
+            " smaller or shorter, or send it as a video"
+        )
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from framekiln.engine.layers.geometry import (
 )
 from framekiln.engine.layers.layer_effects import resize_sheet
 from framekiln.engine.layers.painter import SourceImage
-from framekiln.media.images.image_source import ImageSource
+from framekiln.media.source_session import SessionImage, SourceSession
 
 _MOST_PX: Final = 4096
 
@@ -23,10 +23,12 @@ _MOST_PX: Final = 4096
 class ImagePainter:
     """The frames of one image layer: one, or those of an animation in an endless loop."""
 
-    def __init__(self, layer: ResolvedLayer, path: Path) -> None:
+    def __init__(self, layer: ResolvedLayer, path: Path, session: SourceSession) -> None:
         self._path = path
+        self._session = session
+        self._name = layer.source
         self._size = raster_size(layer)
-        self._image: ImageSource | None = None
+        self._image: SessionImage | None = None
         self._kept: tuple[int, Rgba] | None = None
 
     def content_size_at(self, time_s: Fraction) -> PixelSize | None:
@@ -36,7 +38,7 @@ class ImagePainter:
     def image(self, state: LayerState) -> SourceImage:
         """Return the current frame."""
         if self._image is None:
-            self._image = ImageSource(self._path)
+            self._image = self._session.open_image(self._path, name=self._name)
         number = self._image.number_at(state.source_s * 1000)
         if self._kept is None or self._kept[0] != number:
             sheet = premultiplied(self._image.rgba(number))

@@ -16,16 +16,18 @@ from framekiln.engine.layers.geometry import (
     sampled_states,
 )
 from framekiln.engine.layers.painter import SourceImage
-from framekiln.media.decode.frame_source import FrameSource
+from framekiln.media.source_session import SessionFrames, SourceSession
 
 
 class VideoPainter:
     """The frames of one video layer."""
 
-    def __init__(self, layer: ResolvedLayer, path: Path) -> None:
+    def __init__(self, layer: ResolvedLayer, path: Path, session: SourceSession) -> None:
         self._path = path
+        self._session = session
+        self._name = layer.source
         self._size = _decode_size(layer)
-        self._frames: FrameSource | None = None
+        self._frames: SessionFrames | None = None
         self._kept: tuple[Fraction, Picture] | None = None
 
     def content_size_at(self, time_s: Fraction) -> PixelSize | None:
@@ -35,8 +37,7 @@ class VideoPainter:
     def image(self, state: LayerState) -> SourceImage:
         """Return the frame at the state's source time."""
         if self._frames is None:
-            width, height = self._size
-            self._frames = FrameSource(self._path, width_px=width, height_px=height)
+            self._frames = self._session.open_planes(self._path, size=self._size, name=self._name)
         ms = state.source_s * 1000
         shown_ms = self._frames.shown_ms(ms)
         if self._kept is None or self._kept[0] != shown_ms:
