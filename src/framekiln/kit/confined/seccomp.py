@@ -1,7 +1,8 @@
-"""Blocks system calls that decoders do not need: programs, sockets, other processes.
+"""Blocks risky system calls: a deny list in the kernel's filter language.
 
-It is a deny list in the kernel's filter language: forbidden calls fail with EPERM. New threads are
-allowed, new processes are not. It applies to all threads started later and cannot be undone.
+Forbidden calls fail with EPERM. `forbid_risky_calls` blocks all that decoders do not need:
+programs, sockets, other processes. A program that needs some of them, such as Chromium, gets its
+own list (`filter_program`). A filter applies to everything started later and cannot be undone.
 """
 
 import ctypes
@@ -9,6 +10,7 @@ import errno
 import os
 import platform
 import struct
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -46,7 +48,9 @@ _FORBIDDEN_EVERYWHERE: Final = {
     "pidfd_getfd": 438,
     "process_madvise": 440,
     "mount_setattr": 442,
+    "quotactl_fd": 443,
     "memfd_secret": 447,
+    "process_mrelease": 448,
 }
 # Name: number on x86_64, number on aarch64 (None where there is no such call).
 _FORBIDDEN: Final[dict[str, tuple[int, int | None]]] = {
@@ -102,6 +106,19 @@ _FORBIDDEN: Final[dict[str, tuple[int, int | None]]] = {
     "delete_module": (176, 106),
     "kexec_load": (246, 104),
     "kexec_file_load": (320, 294),
+    "settimeofday": (164, 170),
+    "clock_settime": (227, 112),
+    "clock_adjtime": (305, 266),
+    "adjtimex": (159, 171),
+    "sethostname": (170, 161),
+    "setdomainname": (171, 162),
+    "vhangup": (153, 58),
+    "fanotify_mark": (301, 263),
+    "lookup_dcookie": (212, 18),
+    "iopl": (172, None),
+    "ioperm": (173, None),
+    "modify_ldt": (154, None),
+    "uselib": (134, None),
 }
 # An open file lets its owner change these, even if it was opened only for reading.
 _CHANGE_OPEN_FILES: Final[dict[str, tuple[int, int | None]]] = {
@@ -113,6 +130,13 @@ _CHANGE_OPEN_FILES: Final[dict[str, tuple[int, int | None]]] = {
     "futimesat": (261, None),
     "flock": (73, 32),
 }
+# Calls that are allowed or not by their first argument.
+_CONDITIONAL: Final[dict[str, tuple[int, int]]] = {
+    "clone": (56, 220),
+    "tgkill": (234, 131),
+    "prlimit64": (302, 261),
+    "personality": (135, 92),
+}
 _CLONE3: Final = 435
 
 
@@ -120,24 +144,31 @@ _CLONE3: Final = 435
 class _Machine:
     audit_code: int
     column: int
-    clone: int
-    tgkill: int
-    prlimit: int
 
 
 _MACHINES: Final = {
-    "x86_64": _Machine(0xC000003E, 0, clone=56, tgkill=234, prlimit=302),
-    "aarch64": _Machine(0xC00000B7, 1, clone=220, tgkill=131, prlimit=261),
+    "x86_64": _Machine(0xC000003E, 0),
+    "aarch64": _Machine(0xC00000B7, 1),
 }
+
+Rule = list[bytes]
+"""Instructions that decide about a call by its first argument."""
 
 
 def forbid_risky_calls(*, may_change_files: bool = True) -> bool:
     """Apply the filter to this process; return False if the machine does not support it."""
-    machine = _MACHINES.get(platform.machine())
-    if machine is None:
+    program = filter_program(
+        needed=_CHANGE_OPEN_FILES if may_change_files else (),
+        rules={
+            # New threads are allowed, new processes are not.
+            "clone": allowed_with_bits(_CLONE_THREAD),
+            # abort() sends a signal to its own process.
+            "tgkill": allowed_values(os.getpid()),
+            "prlimit64": allowed_values(0),
+        },
+    )
+    if program is None:
         return False
-    forbidden = _FORBIDDEN if may_change_files else _FORBIDDEN | _CHANGE_OPEN_FILES
-    program = b"".join(_program(machine, forbidden))
     instructions = ctypes.create_string_buffer(program, len(program))
     header = ctypes.create_string_buffer(
         struct.pack("@HP", len(program) // 8, ctypes.addressof(instructions))
@@ -148,9 +179,22 @@ def forbid_risky_calls(*, may_change_files: bool = True) -> bool:
     return bool(libc.prctl(_PR_SET_SECCOMP, _FILTER_MODE, header, 0, 0) == 0)
 
 
-def _program(machine: _Machine, forbidden: dict[str, tuple[int, int | None]]) -> list[bytes]:
-    numbers = [*_FORBIDDEN_EVERYWHERE.values()]
-    numbers += [n for pair in forbidden.values() if (n := pair[machine.column]) is not None]
+def filter_program(
+    *, needed: Collection[str] = (), rules: Mapping[str, Rule] | None = None
+) -> bytes | None:
+    """Return a filter that forbids all risky calls except those `needed`.
+
+    `rules` decide about single calls by their first argument. The result is None on a processor
+    whose system calls are not known here.
+    """
+    machine = _MACHINES.get(platform.machine())
+    if machine is None:
+        return None
+    rules = rules or {}
+    everywhere = {name: (number, number) for name, number in _FORBIDDEN_EVERYWHERE.items()}
+    calls = {**everywhere, **_FORBIDDEN, **_CHANGE_OPEN_FILES, **_CONDITIONAL}
+    if unknown := {*needed, *rules} - calls.keys():
+        raise ValueError(f"unknown system calls: {', '.join(sorted(unknown))}")
     program = [
         _instruction(_LOAD, _ARCHITECTURE),
         _instruction(_JUMP_IF_EQUAL, machine.audit_code, yes=1),
@@ -159,30 +203,48 @@ def _program(machine: _Machine, forbidden: dict[str, tuple[int, int | None]]) ->
         _instruction(_JUMP_IF_AT_LEAST, _X32, no=1),
         _instruction(_RETURN, _FAIL | errno.EPERM),
     ]
-    for number in sorted(numbers):
-        program += _if_called(number, [_instruction(_RETURN, _FAIL | errno.EPERM)])
+    forbidden = calls.keys() - _CONDITIONAL.keys() - rules.keys() - set(needed)
+    for name in sorted(forbidden, key=lambda name: calls[name][machine.column] or 0):
+        if (number := calls[name][machine.column]) is not None:
+            program += _if_called(number, [_instruction(_RETURN, _FAIL | errno.EPERM)])
     # Its flags are in memory, which a filter cannot read. The C library then falls back to clone.
     program += _if_called(_CLONE3, [_instruction(_RETURN, _FAIL | errno.ENOSYS)])
-    program += _if_called(machine.clone, _allowed_if(_JUMP_IF_ANY_BIT, _CLONE_THREAD))
-    # abort() sends a signal to its own process.
-    program += _if_called(machine.tgkill, _allowed_if(_JUMP_IF_EQUAL, os.getpid()))
-    program += _if_called(machine.prlimit, _allowed_if(_JUMP_IF_EQUAL, 0))
-    return [*program, _instruction(_RETURN, _ALLOW)]
+    for name, rule in rules.items():
+        if (number := calls[name][machine.column]) is not None:
+            program += _if_called(number, rule)
+    return b"".join([*program, _instruction(_RETURN, _ALLOW)])
 
 
-def _if_called(number: int, then: list[bytes]) -> list[bytes]:
-    return [_instruction(_JUMP_IF_EQUAL, number, no=len(then)), *then]
-
-
-def _allowed_if(jump: int, value: int) -> list[bytes]:
-    """Return instructions that decide by the first argument."""
-    return [
-        _instruction(_LOAD, _FIRST_ARGUMENT),
-        _instruction(jump, value, yes=1),
-        _instruction(_RETURN, _FAIL | errno.EPERM),
-        _instruction(_RETURN, _ALLOW),
+def allowed_values(*values: int) -> Rule:
+    """Allow a call if its first argument is one of these."""
+    matches = [
+        _instruction(_JUMP_IF_EQUAL, value, yes=len(values) - index)
+        for index, value in enumerate(values)
     ]
+    return [_instruction(_LOAD, _FIRST_ARGUMENT), *matches, *_FAIL_OR_ALLOW]
+
+
+def allowed_with_bits(bits: int) -> Rule:
+    """Allow a call if its first argument has one of these bits."""
+    has_any = _instruction(_JUMP_IF_ANY_BIT, bits, yes=1)
+    return [_instruction(_LOAD, _FIRST_ARGUMENT), has_any, *_FAIL_OR_ALLOW]
+
+
+def allowed_without_bits(bits: int) -> Rule:
+    """Allow a call if its first argument has none of these bits."""
+    has_any = _instruction(_JUMP_IF_ANY_BIT, bits, no=1)
+    return [_instruction(_LOAD, _FIRST_ARGUMENT), has_any, *_FAIL_OR_ALLOW]
+
+
+def _if_called(number: int, then: Rule) -> list[bytes]:
+    return [_instruction(_JUMP_IF_EQUAL, number, no=len(then)), *then]
 
 
 def _instruction(code: int, value: int, *, yes: int = 0, no: int = 0) -> bytes:
     return struct.pack("=HBBI", code, yes, no, value)
+
+
+_FAIL_OR_ALLOW: Final = (
+    _instruction(_RETURN, _FAIL | errno.EPERM),
+    _instruction(_RETURN, _ALLOW),
+)
