@@ -141,7 +141,7 @@ class TestAddresses:
         ],
     )
     async def test_private_addresses_are_refused_however_they_are_spelled(self, host: str) -> None:
-        with pytest.raises(FetchRefused, match="not public") as caught:
+        with pytest.raises(FetchRefused, match="not a public host") as caught:
             await get(GuardedFetcher(), f"https://{host}/")
         assert caught.value.details["rule"] == "address"
         assert ":443 to FRAMEKILN_FETCH_ALLOW" in caught.value.message
@@ -149,7 +149,7 @@ class TestAddresses:
 
     async def test_one_private_answer_among_public_ones_is_enough(self) -> None:
         names = Names(mixed_test=["93.184.216.34", "127.0.0.1"])
-        with pytest.raises(FetchRefused, match=r"mixed\.test.*127\.0\.0\.1") as caught:
+        with pytest.raises(FetchRefused, match=r"mixed\.test is not a public host") as caught:
             await get(GuardedFetcher(resolve=names), "https://mixed.test/")
         assert caught.value.details == {"rule": "address", "host": "mixed.test"}
 
@@ -402,7 +402,7 @@ class TestRequest:
     async def test_obeys_the_same_rules(self, receiver: Receiver) -> None:
         with pytest.raises(FetchRefused):
             await self.post(GuardedFetcher(), receiver.url())
-        with pytest.raises(FetchRefused, match="not public"):
+        with pytest.raises(FetchRefused, match="not a public host"):
             await self.post(GuardedFetcher(), "https://127.1/")
         assert receiver.requests == []
 

@@ -276,9 +276,9 @@ async def test_relative_and_local_sources_are_refused_by_name(
 @pytest.mark.parametrize(
     ("url", "reason"),
     [
-        ("https://127.0.0.1/x.png", "its address 127.0.0.1 is not public"),
-        ("https://[::1]/x.png", "is not public"),
-        ("https://169.254.169.254/latest/meta-data", "is not public"),
+        ("https://127.0.0.1/x.png", "127.0.0.1 is not a public host"),
+        ("https://[::1]/x.png", "is not a public host"),
+        ("https://169.254.169.254/latest/meta-data", "is not a public host"),
         ("https://10.0.0.1:8443/x.png", "port 8443 is not allowed"),
     ],
 )

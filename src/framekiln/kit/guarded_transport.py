@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import httpcore
 import httpx
+import structlog
 
 from framekiln.kit.addresses import is_public
 from framekiln.kit.errors import InvalidInput
@@ -23,6 +24,8 @@ Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
 _PORTS: Final = frozenset({80, 443})
 # Resolver errors for a name that does not exist; all other errors may be temporary.
 _NO_SUCH_HOST: Final = {socket.EAI_NONAME, socket.EAI_NODATA}
+
+log: structlog.stdlib.BoundLogger = structlog.get_logger(__name__)
 
 
 class FetchRefused(InvalidInput):
@@ -151,10 +154,10 @@ async def _addresses(rules: FetchRules, resolve: Resolve, *, host: str, port: in
     # One private address among public ones is refused too: the next response might list it first.
     private = [address for address in addresses if not is_public(address)]
     if private:
+        # The caller must not learn what private names mean; the operator may.
+        log.warning("fetch.private_address_refused", host=host, address=private[0])
         raise FetchRefused(
-            f"{host}: its address {private[0]} is not public. {_to_allow(host, port)}",
-            rule="address",
-            host=host,
+            f"{host} is not a public host. {_to_allow(host, port)}", rule="address", host=host
         )
     return addresses
 

@@ -2,8 +2,9 @@
 
 import httpx
 import pytest
+from structlog.testing import capture_logs
 
-from framekiln.kit.guarded_transport import FetchRefused, FetchRules
+from framekiln.kit.guarded_transport import FetchRefused, FetchRules, checked_addresses
 
 
 @pytest.mark.parametrize(
@@ -24,3 +25,16 @@ def test_a_refusal_names_its_cause_and_how_the_operator_allows_it(
     assert cause in caught.value.message
     assert f"the operator adds {allowed} to FRAMEKILN_FETCH_ALLOW" in caught.value.message
     FetchRules(frozenset({allowed})).check(httpx.URL(url))
+
+
+async def test_a_refusal_names_the_private_address_only_in_the_log() -> None:
+    async def resolve(host: str, port: int) -> list[str]:
+        return ["93.184.216.34", "10.11.12.13"]
+
+    rules, url = FetchRules(frozenset()), httpx.URL("https://inside.example/x")
+    with capture_logs() as lines, pytest.raises(FetchRefused) as caught:
+        await checked_addresses(rules, resolve, url)
+    assert "10.11.12.13" not in f"{caught.value.message} {caught.value.details}"
+    assert "inside.example is not a public host" in caught.value.message
+    [line] = lines
+    assert (line["event"], line["address"]) == ("fetch.private_address_refused", "10.11.12.13")
