@@ -83,11 +83,18 @@ async def _run(
         await asyncio.to_thread(migrate, conninfo)
         _check_for_children(settings)
         issued, user = await _first_access(settings, conninfo)
+        greeting = StartupMessage(
+            settings,
+            issued_key=issued.text if issued else None,
+            pid=os.getpid(),
+            issued_user=user,
+            shows_secrets=sys.stdout.isatty(),
+        )
+        # Before anything can fail: they are not made a second time.
+        greeting.keep_secrets()
         environment = child_environment(settings, conninfo)
         environment |= account_environment(settings, account)
         await _start_service(settings, supervisor, child_programs(settings, account, environment))
-        key = issued.text if issued else None
-        greeting = StartupMessage(settings, issued_key=key, pid=os.getpid(), issued_user=user)
         if as_json:
             write_json(greeting.as_json())
         else:

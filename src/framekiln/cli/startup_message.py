@@ -1,8 +1,14 @@
-"""The startup message of `framekiln serve`: URL, first key and login, an example render."""
+"""The startup message of `framekiln serve`: URL, first key and login, an example render.
+
+The first key and password are shown in a terminal only. Otherwise standard output may be a journal
+or a log that others can read, so they are put into files that only their owner can read.
+"""
 
 import json
+import os
 import shlex
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from framekiln.identity.model import IssuedUser
@@ -25,12 +31,32 @@ EXAMPLE_RENDER: Final = {
 
 @dataclass(frozen=True)
 class StartupMessage:
-    """The values of the startup message."""
+    """The values of the startup message; with `shows_secrets` it contains them."""
 
     settings: Settings
     issued_key: str | None
     pid: int
     issued_user: IssuedUser | None = None
+    shows_secrets: bool = True
+
+    @property
+    def key_file(self) -> Path:
+        """Where the first key is kept if it is not shown."""
+        return self.settings.data / "first-key"
+
+    @property
+    def password_file(self) -> Path:
+        """Where the first password is kept if it is not shown."""
+        return self.settings.data / "first-password"
+
+    def keep_secrets(self) -> None:
+        """Write what is not shown to its files."""
+        if self.shows_secrets:
+            return
+        if self.issued_key:
+            _write_secret(self.key_file, self.issued_key)
+        if self.issued_user:
+            _write_secret(self.password_file, self.issued_user.password)
 
     def as_text(self) -> str:
         """Return the message for people."""
@@ -43,35 +69,52 @@ class StartupMessage:
 
     def as_json(self) -> dict[str, Any]:
         """Return the message for programs."""
-        url = self.settings.public_url
+        url, user = self.settings.public_url, self.issued_user
+        is_hidden = not self.shows_secrets
         return {
             "url": url,
-            "api_key": self.issued_key,
-            "email": self.issued_user.user.email if self.issued_user else None,
-            "password": self.issued_user.password if self.issued_user else None,
+            "api_key": self.issued_key if self.shows_secrets else None,
+            "api_key_file": str(self.key_file) if self.issued_key and is_hidden else None,
+            "email": user.user.email if user else None,
+            "password": user.password if user and self.shows_secrets else None,
+            "password_file": str(self.password_file) if user and is_hidden else None,
             "data": str(self.settings.data),
             "pid": self.pid,
             "curl": example_render_command(url, key=self._key_in_command()),
         }
 
     def _key_lines(self) -> list[str]:
-        if self.issued_key:
+        if self.issued_key and self.shows_secrets:
             return [f"API key: {self.issued_key}", "(shown this once; keep it)"]
+        if self.issued_key:
+            return [f"API key: in {self.key_file}", "(store it elsewhere, then delete the file)"]
         if self.settings.api_key:
             return ["API key: the one in FRAMEKILN_API_KEY"]
         return [
-            "API key: the one shown at the first start; another: framekiln keys create",
+            "API key: the one of the first start; another: framekiln keys create",
             "(put it into FRAMEKILN_API_KEY for the command below)",
         ]
 
     def _user_lines(self) -> list[str]:
         if self.issued_user is None:
             return []
-        email, password = self.issued_user.user.email, self.issued_user.password
-        return [f"Login: {email}", f"Password: {password}", "(shown this once; keep it)"]
+        login = f"Login: {self.issued_user.user.email}"
+        if not self.shows_secrets:
+            return [login, f"Password: in {self.password_file}"]
+        return [login, f"Password: {self.issued_user.password}", "(shown this once; keep it)"]
 
     def _key_in_command(self) -> str:
+        if self.issued_key and not self.shows_secrets:
+            return f"$(cat {shlex.quote(str(self.key_file))})"
         return self.issued_key or "$FRAMEKILN_API_KEY"
+
+
+def _write_secret(path: Path, text: str) -> None:
+    # A file of an earlier database: its mode and owner may be anything.
+    path.unlink(missing_ok=True)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    with os.fdopen(os.open(path, flags, 0o600), "w") as file:
+        file.write(text + "\n")
 
 
 def example_render_command(url: str, *, key: str) -> str:

@@ -73,3 +73,28 @@ def test_later_start_shows_no_password() -> None:
     greeting = StartupMessage(settings(), issued_key=None, pid=1)
     assert "Password" not in greeting.as_text()
     assert greeting.as_json()["password"] is None
+
+
+def test_in_a_journal_the_secrets_are_only_in_files_of_their_owner(tmp_path: Path) -> None:
+    (tmp_path / "first-key").write_text("of an earlier database")
+    (tmp_path / "first-key").chmod(0o644)
+    message = StartupMessage(
+        settings(data=tmp_path), issued_key=KEY, pid=1, issued_user=USER, shows_secrets=False
+    )
+    message.keep_secrets()
+    for text in (message.as_text(), json.dumps(message.as_json())):
+        assert KEY not in text
+        assert USER.password not in text
+        assert str(tmp_path / "first-key") in text
+        assert str(tmp_path / "first-password") in text
+    for name, secret in (("first-key", KEY), ("first-password", USER.password)):
+        file = tmp_path / name
+        assert file.read_text() == f"{secret}\n"
+        assert file.stat().st_mode & 0o777 == 0o600
+    assert f"Bearer $(cat {tmp_path}/first-key)" in message.as_text()
+
+
+def test_in_a_terminal_no_file_is_written(tmp_path: Path) -> None:
+    message = StartupMessage(settings(data=tmp_path), issued_key=KEY, pid=1, issued_user=USER)
+    message.keep_secrets()
+    assert list(tmp_path.iterdir()) == []
