@@ -19,6 +19,9 @@ RUNTIME_SOURCES := $(shell find runtime/src -name '*.ts') $(wildcard runtime/*.j
 # share a service count as one: see tests/conftest.py.
 PYTEST_WORKERS ?= --numprocesses 3 --dist loadfile --no-loadscope-reorder
 
+# For all targets of `make fuzz` together.
+FUZZ_SECONDS ?= 60
+
 # Node and npm come with the Python packages.
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export PYTHON
@@ -27,7 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help system setup serve check test e2e goldens bench ci spec-report format clean
+.PHONY: help system setup serve check test e2e fuzz goldens bench ci spec-report format clean
 
 help: ## Show this list
 	@awk 'BEGIN {FS = ":.*## "} /^[a-z0-9-]+:.*## / {printf "  %-12s %s\n", $$1, $$2}' Makefile
@@ -50,10 +53,13 @@ check: setup $(NODE_MODULES) ## Check style, types, import rules and our own lin
 
 test: check $(LIBRARIES) ## Run all checks and all tests
 	cd runtime && npm test --silent
-	$(BIN)/pytest $(PYTEST_WORKERS) tests/unit tests/contract tests/e2e
+	$(BIN)/pytest $(PYTEST_WORKERS) tests/unit tests/fuzz tests/contract tests/e2e
 
 e2e: setup $(LIBRARIES) ## Run only the tests of the whole service
 	$(BIN)/pytest $(PYTEST_WORKERS) tests/e2e
+
+fuzz: setup ## Feed random input to everything that reads input of strangers, for FUZZ_SECONDS
+	$(BIN)/python -m tests.fuzz --seconds $(FUZZ_SECONDS)
 
 goldens: setup $(LIBRARIES) ## Make the pictures anew that renders are compared with
 	$(BIN)/python scripts/make_goldens.py

@@ -198,6 +198,6 @@ def _unsatisfiable(request: Request, size_bytes: int) -> Response:
 def _parse_date(text: str) -> datetime | None:
     try:
         parsed = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed
