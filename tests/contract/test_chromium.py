@@ -27,7 +27,8 @@ from framekiln.capture.sandbox import Confinement, strongest_confinement
 from framekiln.capture.warm_browser import WarmBrowser
 from framekiln.engine.film import FilmResult, make_film
 from framekiln.engine.film_order import FilmOrder
-from framekiln.engine.film_threads import CheckAlive, FilmAbandoned, FilmThreadPool
+from framekiln.engine.film_threads import CheckAlive, FilmThreadPool
+from framekiln.kit.cancellation import WorkCancelled
 from framekiln.kit.errors import CompositionFailed
 from framekiln.media.images.stills import decode_bgra
 from tests.e2e.conftest import processes_under
@@ -277,7 +278,7 @@ async def test_cancelled_film_work_stops() -> None:
             while True:
                 alive()
                 time.sleep(0.01)
-        except FilmAbandoned:
+        except WorkCancelled:
             asked.set()
             raise
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from framekiln.capture.errors import BrowserDied, BrowserTimeout, ProtocolError
+from framekiln.kit.cancellation import CHECK_EVERY_S, check_cancelled
 
 Params = dict[str, Any]
 Listener = Callable[[Params], None]
@@ -108,10 +109,13 @@ class CdpConnection:
         if self._dispatching:
             raise RuntimeError("an event listener may not wait for the browser")
         while (message := self._next_message()) is None:
+            check_cancelled(once=True)
             remaining_s = deadline - self.now_s
-            if remaining_s <= 0 or not select.select([self._read_fd], [], [], remaining_s)[0]:
+            if remaining_s <= 0:
                 return False
-            self._read()
+            wait_s = min(remaining_s, CHECK_EVERY_S)
+            if select.select([self._read_fd], [], [], wait_s)[0]:
+                self._read()
         if "id" in message:
             self._file_answer(message)
         else:

@@ -4,25 +4,22 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
 from framekiln.capture.browser import Browser
 from framekiln.capture.errors import BrowserDied, PageBlocked, PageCrashed
 from framekiln.capture.warm_browser import WarmBrowser
+from framekiln.kit.cancellation import check_cancelled, run_in_executor
 from framekiln.kit.errors import CompositionFailed
 
 CheckAlive = Callable[[], None]
-"""Called by film tasks regularly; raises `FilmAbandoned` once the caller was cancelled."""
+"""Called by film tasks regularly; raises `WorkCancelled` once the caller was cancelled."""
 
 T = TypeVar("T")
 
 # A Chromium that was killed is replaced at once; if it dies every time, the page is the cause.
 _BROWSERS_PER_TASK = 3
-
-
-class FilmAbandoned(Exception):
-    """The caller of this film task was cancelled."""
 
 
 class FilmThreadPool:
@@ -42,23 +39,7 @@ class FilmThreadPool:
 
     async def run(self, task: Callable[[Browser, CheckAlive], T]) -> T:
         """Run a task in a film thread; it starts over if its browser is killed."""
-        abandoned = threading.Event()
-
-        def alive() -> None:
-            if abandoned.is_set():
-                raise FilmAbandoned
-
-        loop = asyncio.get_running_loop()
-        working = loop.run_in_executor(self._threads, self._run, task, alive)
-        try:
-            return await asyncio.shield(working)
-        except asyncio.CancelledError:
-            # A thread cannot be cancelled. Ask it to stop and wait: it still uses files that the
-            # caller is about to delete.
-            abandoned.set()
-            with suppress(Exception):
-                await working
-            raise
+        return await run_in_executor(self._threads, partial(self._run, task, check_cancelled))
 
     async def close(self) -> None:
         """End all threads and browsers."""
@@ -69,6 +50,7 @@ class FilmThreadPool:
     def _run(self, task: Callable[[Browser, CheckAlive], T], alive: CheckAlive) -> T:
         is_doubtful = has_been_doubtful = False
         for tries_left in reversed(range(_BROWSERS_PER_TASK)):
+            alive()
             try:
                 with self._browser().use() as browser:
                     helpers = browser.helper_processes()

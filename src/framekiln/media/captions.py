@@ -14,6 +14,7 @@ from html import unescape
 from itertools import pairwise
 from typing import Any, Final, TypeVar
 
+from framekiln.kit.cancellation import check_cancelled
 from framekiln.media.errors import UnreadableCaptions
 
 LARGEST_BYTES: Final = 2 << 20
@@ -226,6 +227,7 @@ def _blocks(lines: list[str]) -> Iterator[tuple[int, list[str]]]:
 
 
 def _cue(at: int, timing: str, text: list[str]) -> _Cue:
+    check_cancelled()
     found = _TIMING.match(timing)
     if found is None:
         raise UnreadableCaptions(f"line {at + 1}: not a pair of times: {timing.strip()[:60]!r}")

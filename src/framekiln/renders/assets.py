@@ -24,6 +24,7 @@ from framekiln.engine.site import Site
 from framekiln.files.ids import parse_file_id
 from framekiln.files.ingest import Ingest
 from framekiln.files.service import Files
+from framekiln.kit.cancellation import wait_for_result
 from framekiln.kit.content_version import ContentVersion
 from framekiln.kit.fetch import GuardedFetcher
 from framekiln.kit.ids import FileId, OrganizationId, RenderId
@@ -97,7 +98,7 @@ class RenderAssets:
     def fetch(self, url: str) -> LocalAsset:
         """Return the file at an address; called from a film thread, which it blocks."""
         fetching = asyncio.run_coroutine_threadsafe(self.fetch_async(url), self._loop)
-        return fetching.result(DOWNLOAD_WITHIN_S + _MARGIN_S)
+        return wait_for_result(fetching, DOWNLOAD_WITHIN_S + _MARGIN_S)
 
     async def fetch_async(self, url: str) -> LocalAsset:
         """Return the file at an address."""
@@ -138,7 +139,8 @@ class RenderAssets:
         return self._ranged[url]
 
     def _run(self, reading: Coroutine[Any, Any, bytes]) -> bytes:
-        return asyncio.run_coroutine_threadsafe(reading, self._loop).result()
+        fetching = asyncio.run_coroutine_threadsafe(reading, self._loop)
+        return wait_for_result(fetching, DOWNLOAD_WITHIN_S + _MARGIN_S)
 
     async def _fetch_file(self, file_id: FileId, path: Path) -> LocalAsset:
         file = await self._sources.files.get(self._render.organization_id, file_id)

@@ -42,7 +42,7 @@ from framekiln.storage.blob_store import BlobStore, delete_unless_recorded
 WriteWithRender = Callable[[Connection, Render], Awaitable[None]]
 
 _DELETED_AT_A_TIME: Final = 100
-# A worker learns that a render has ended when its current slice is done.
+# Workers notice within a second; the rest is for one that hangs or has lost the database.
 _NOTICED_WITHIN: Final = timedelta(minutes=10)
 
 

@@ -157,6 +157,12 @@ async def find_by_id(connection: Connection, render_id: RenderId) -> Render | No
     return _render(row) if row else None
 
 
+async def is_wanted(connection: Connection, render_id: RenderId) -> bool:
+    """Return whether a render exists and has not failed."""
+    query = "SELECT FROM render WHERE id = %s AND status <> 'failed'"
+    return await (await connection.execute(query, (render_id,))).fetchone() is not None
+
+
 async def lock(connection: Connection, render_id: RenderId) -> Render | None:
     """Return a render, with its row locked until the transaction ends."""
     cursor = await connection.execute("SELECT * FROM render WHERE id = %s FOR UPDATE", (render_id,))

@@ -5,8 +5,9 @@ never race. When a worker takes over the slice of a dead one, the render becomes
 next frame makes it `rendering` again.
 """
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
@@ -14,7 +15,7 @@ from uuid import UUID
 import structlog
 
 from framekiln.db.notify import notify
-from framekiln.db.pool import Connection, Database
+from framekiln.db.pool import Connection, Database, DatabaseUnavailable
 from framekiln.engine.audio_clips import AudioClips
 from framekiln.engine.film_plan import FilmPlan, FilmSlice
 from framekiln.jobs.failures import Failure, fail_on_last_attempt
@@ -40,6 +41,9 @@ MAX_TAKES: Final = 3
 """A slice that was taken this often, by workers that died, fails its render."""
 MAX_OPEN_ATTEMPTS: Final = 5
 """So does a render that was started this often without a plan."""
+_WANTED_EVERY_S: Final = 0.5
+
+log = structlog.get_logger(__name__)
 
 
 class RenderWorker:
@@ -85,6 +89,15 @@ class RenderWorker:
         async with self._database.connection() as connection:
             render = await store.find_by_id(connection, render_id)
         return None if render is None or render.status.is_terminal else render
+
+    async def wait_until_unwanted(self, render_id: RenderId) -> None:
+        """Return when the render was deleted or has failed, within a second."""
+        while True:
+            with suppress(DatabaseUnavailable):
+                async with self._database.connection() as connection:
+                    if not await store.is_wanted(connection, render_id):
+                        return
+            await asyncio.sleep(_WANTED_EVERY_S)
 
     async def save_plan(
         self,
@@ -312,7 +325,9 @@ def fail_render_on_last_attempt(
 
 
 async def run_render_job(
-    work: RenderWorker, job: JobContext, make: Callable[[Render, JobContext], Awaitable[None]]
+    work: RenderWorker,
+    job: JobContext,
+    make: Callable[[Render, JobContext], Coroutine[Any, Any, None]],
 ) -> None:
     """Start or continue the render of a job and make it, unless nothing is left to do.
 
@@ -323,7 +338,26 @@ async def run_render_job(
         async with fail_render_on_last_attempt(work, render_id, job):
             render = await work.start(render_id, job_id=job.job_id, attempt=job.attempt)
             if render is not None:
-                await make(render, job)
+                await stop_when_unwanted(work, render_id, make(render, job))
+
+
+async def stop_when_unwanted(
+    work: RenderWorker, render_id: RenderId, making: Coroutine[Any, Any, None]
+) -> None:
+    """Make something for a render, but cancel it once the render was deleted or has failed."""
+    made = asyncio.create_task(making)
+    unwanted = asyncio.create_task(work.wait_until_unwanted(render_id))
+    try:
+        await asyncio.wait([made, unwanted], return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        is_stopped = not made.done()
+        made.cancel()
+        unwanted.cancel()
+        await asyncio.wait([made, unwanted])
+    if is_stopped and made.cancelled():
+        log.info("render.work_stopped", render_id=str(render_id))
+        return
+    made.result()
 
 
 class SliceProgress(ProgressReporter[tuple[TakenRenderSlice, int]]):

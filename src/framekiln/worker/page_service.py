@@ -18,6 +18,7 @@ from framekiln.engine.page_api import PageRoutes
 from framekiln.files.ids import parse_file_id, parse_track_id
 from framekiln.files.model import File, FileType, index_key, source_key, track_key
 from framekiln.files.representation import file_detail
+from framekiln.kit.cancellation import wait_for_result
 from framekiln.kit.errors import InvalidInput
 from framekiln.kit.ids import OrganizationId
 from framekiln.playback.manifests import json_manifest
@@ -56,7 +57,7 @@ class BlobContent:
     def read(self, start: int, end: int) -> bytes:
         """Return a part of it."""
         future = asyncio.run_coroutine_threadsafe(self._read(start, end), self.loop)
-        return future.result(_RESPONSE_TIMEOUT_S)
+        return wait_for_result(future, _RESPONSE_TIMEOUT_S)
 
     async def _read(self, start: int, end: int) -> bytes:
         async with aclosing(self.blobs.stream(self.key, start=start, end=end)) as chunks:
@@ -82,7 +83,8 @@ class PageService:
             return None
         route, parts = found
         response = route(self, query, *parts)
-        return asyncio.run_coroutine_threadsafe(response, self.loop).result(_RESPONSE_TIMEOUT_S)
+        future = asyncio.run_coroutine_threadsafe(response, self.loop)
+        return wait_for_result(future, _RESPONSE_TIMEOUT_S)
 
     async def file(self, _query: Query, file_id: str) -> Resource:
         """Return the content of a picture or caption file, or the metadata of a video."""

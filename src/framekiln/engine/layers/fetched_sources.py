@@ -9,6 +9,7 @@ from framekiln.composition.layers import LayerConfig, SourceFacts, UnusableSourc
 from framekiln.composition.layers.sources import addresses_of, every_layer
 from framekiln.engine.assets import Assets, LocalAsset, file_digest
 from framekiln.engine.source_facts import timeline_facts, unreachable, unsupported
+from framekiln.kit.cancellation import in_other_thread
 from framekiln.kit.errors import FramekilnError
 from framekiln.media.probe.probed_source import ProbedSource
 from framekiln.media.source_session import SourceSession
@@ -47,7 +48,8 @@ def fetch_sources(config: LayerConfig, assets: Assets, session: SourceSession) -
         address for layer in every_layer(config.layers) for address in addresses_of(layer)
     )
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="sources") as threads:
-        found = threads.map(lambda address: _find(address, assets, session), wanted)
+        find = in_other_thread(lambda address: _find(address, assets, session))
+        found = threads.map(find, wanted)
         for address, (asset, probed, may_come) in zip(wanted, found, strict=True):
             gathered.media[address] = timeline_facts(probed)
             if asset is not None:

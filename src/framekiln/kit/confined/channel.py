@@ -10,6 +10,8 @@ import struct
 import time
 from typing import Any, Final, NoReturn
 
+from framekiln.kit.cancellation import CHECK_EVERY_S, check_cancelled
+
 LENGTH: Final = struct.Struct("=I")
 _MOST_ANSWER_BYTES: Final = 8 << 20
 
@@ -47,8 +49,12 @@ def receive(channel: socket.socket, deadline: float) -> dict[str, Any]:
 def _read(channel: socket.socket, size: int, deadline: float) -> bytes:
     data = bytearray()
     while len(data) < size:
-        channel.settimeout(_left_s(deadline))
-        chunk = channel.recv(size - len(data))
+        check_cancelled(once=True)
+        channel.settimeout(min(_left_s(deadline), CHECK_EVERY_S))
+        try:
+            chunk = channel.recv(size - len(data))
+        except TimeoutError:
+            continue
         if not chunk:
             raise EOFError
         data += chunk

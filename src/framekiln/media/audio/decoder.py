@@ -19,6 +19,7 @@ from av.container import InputContainer
 from av.packet import Packet
 from numpy.typing import NDArray
 
+from framekiln.kit.cancellation import check_cancelled
 from framekiln.media.container import (
     open_media,
     require_decoder,
@@ -156,6 +157,7 @@ def _frames(
         target = int(leap_s / Fraction(stream.time_base or 1)) + timeline_shift(stream)
     has_begun = has_left_out = False
     for packet in container.demux(stream):
+        check_cancelled()
         if has_begun and packet.pts is not None and packet.pts < target:
             has_left_out = True
             continue

@@ -12,6 +12,7 @@ from typing import Final
 
 import numpy as np
 
+from framekiln.kit.cancellation import check_cancelled
 from framekiln.media.audio.decoder import (
     CHANNELS,
     AudioChunk,
@@ -88,6 +89,7 @@ def mixed_blocks(
     playing: list[_Voice] = []
     try:
         for first in range(0, total, _BLOCK_SAMPLES):
+            check_cancelled()
             block = np.zeros((CHANNELS, min(_BLOCK_SAMPLES, total - first)), np.float32)
             while waiting and waiting[0].start < first + block.shape[1]:
                 playing.append(waiting.pop(0))

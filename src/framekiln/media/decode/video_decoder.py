@@ -20,6 +20,7 @@ from av.video.codeccontext import VideoCodecContext
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
+from framekiln.kit.cancellation import check_cancelled
 from framekiln.media.closeable import Closeable
 from framekiln.media.container import (
     LARGEST_SIDE_PX,
@@ -66,6 +67,7 @@ class VideoDecoder(Closeable):
         """Return the next frame with its timestamp; None after the last."""
         self._has_begun = True
         while not self._ready:
+            check_cancelled()
             packet = next(self._packets, None)
             self._ready = self._whole.finish() if packet is None else self._decode(packet)
             if packet is None and not self._ready:
@@ -140,6 +142,7 @@ class VideoDecoder(Closeable):
         file.context.flush_buffers()
         self._restart()
         for packet in self._packets:
+            check_cancelled()
             if packet.is_keyframe and packet.pts is not None:
                 # Frames shown before the keyframe may depend on frames before it.
                 self._floor = packet.pts

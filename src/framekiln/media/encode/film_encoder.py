@@ -27,6 +27,7 @@ from av.video.reformatter import Interpolation, VideoReformatter
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
+from framekiln.kit.cancellation import CHECK_EVERY_S, check_cancelled
 from framekiln.media.decode.frame_converter import EXACT_SCALING
 from framekiln.media.decode.frame_properties import plane_of, planes_of
 from framekiln.media.encode.codecs import EncoderEffort, VideoCoding, encoder_options
@@ -87,7 +88,6 @@ class _Signal(Enum):
     """Queue entries other than pixels."""
 
     FINISH = auto()
-    ABANDON = auto()
     REPEAT = auto()
 
 
@@ -105,6 +105,7 @@ class FilmEncoder:
             self._free.put(np.empty(shape, np.uint8))
         self._waiting: queue.SimpleQueue[Pixels | _Signal] = queue.SimpleQueue()
         self._failure: BaseException | None = None
+        self._is_abandoned = False
         self._thread = threading.Thread(
             target=self._run, args=(path,), name="film-encoder", daemon=True
         )
@@ -119,7 +120,8 @@ class FilmEncoder:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._waiting.put(_Signal.ABANDON if kind else _Signal.FINISH)
+        self._is_abandoned = kind is not None
+        self._waiting.put(_Signal.FINISH)
         self._thread.join()
         if self._failure is not None and kind is None:
             raise self._failure
@@ -129,8 +131,9 @@ class FilmEncoder:
         while True:
             if self._failure is not None:
                 raise self._failure
+            check_cancelled()
             try:
-                return self._free.get(timeout=1)
+                return self._free.get(timeout=CHECK_EVERY_S)
             except queue.Empty:
                 continue
 
@@ -165,7 +168,9 @@ class FilmEncoder:
                 picture.pts = number
                 picture.time_base = 1 / settings.fps
                 container.mux(stream.encode(picture))
-            container.mux(stream.encode(None))
+            # Frames that the encoder still holds back take seconds, and nobody wants them.
+            if not self._is_abandoned:
+                container.mux(stream.encode(None))
 
     def _pictures(self) -> Iterator[VideoFrame]:
         """Yield incoming frames until the end signal."""
@@ -174,7 +179,7 @@ class FilmEncoder:
         reformatter = VideoReformatter()
         while True:
             item = self._waiting.get()
-            if item is _Signal.FINISH or item is _Signal.ABANDON:
+            if item is _Signal.FINISH or self._is_abandoned:
                 return
             if item is not _Signal.REPEAT:
                 picture = self._convert(reformatter, item)

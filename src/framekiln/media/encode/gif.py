@@ -16,6 +16,7 @@ from av.filter import Graph
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
+from framekiln.kit.cancellation import check_cancelled
 from framekiln.media.decode.frame_converter import rgba_of
 from framekiln.pixels.colours import BT709_LIMITED
 
@@ -54,6 +55,7 @@ def _frames(slices: Sequence[Path], fps: Fraction) -> Iterator[VideoFrame]:
     for path in slices:
         with av.open(f"file:{path}", "r", options=dict(_OURS)) as container:
             for frame in container.decode(video=0):
+                check_cancelled()
                 at = round(number * _TICKS_PER_S / fps)
                 number += 1
                 if at - shown < _SHORTEST_TICKS:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from framekiln.kit.cancellation import check_cancelled
 from framekiln.media.images.frame_times import MOST_FRAMES
 from framekiln.media.images.image_facts import MOST_PIXELS
 
@@ -57,6 +58,7 @@ class GifFrames:
         if number < self._drawn - 1:
             self._begin()
         while self._drawn <= number:
+            check_cancelled()
             self._draw(self._parts[self._drawn])
         return self._canvas.copy()
 

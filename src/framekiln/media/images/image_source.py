@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
+from framekiln.kit.cancellation import check_cancelled
 from framekiln.media.closeable import Closeable
 from framekiln.media.images.gif_frames import GifFrames
 from framekiln.media.images.image_facts import (
@@ -69,6 +70,7 @@ class ImageSource(Closeable):
         return self._kept[1]
 
     def _seek(self, number: int) -> Pixels:
+        check_cancelled()
         self._image.seek(self._first + number)
         # Images with high bit depth or a palette become 8-bit here.
         turned = ImageOps.exif_transpose(self._image).convert("RGBA")

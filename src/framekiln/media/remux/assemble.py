@@ -9,6 +9,7 @@ from typing import Final
 import av
 from av.container import InputContainer, OutputContainer
 
+from framekiln.kit.cancellation import check_cancelled
 from framekiln.media.audio.decoder import RATE_HZ
 from framekiln.media.container import has_alpha_track
 from framekiln.media.encode.gif import write_gif
@@ -71,6 +72,7 @@ def _picture_packets(
                         " encode all slices of a film with the same ones"
                     )
                 for packet in container.demux(container.streams.video[0]):
+                    check_cancelled()
                     if packet.pts is None:
                         continue
                     shown = round(packet.pts * packet.time_base * fps)

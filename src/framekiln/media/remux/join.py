@@ -19,6 +19,7 @@ from av.container import InputContainer, OutputContainer
 from av.packet import Packet
 from av.video.stream import VideoStream
 
+from framekiln.kit.cancellation import check_cancelled
 from framekiln.media.audio.decoder import RATE_HZ
 from framekiln.media.errors import SlicesDiffer
 
@@ -109,6 +110,7 @@ class _Pictures:
     ) -> Iterator[TimedPacket]:
         start = self.frame_count
         for packet in container.demux(stream):
+            check_cancelled()
             if packet.pts is None:
                 continue
             shown = packet.pts * packet.time_base / self._track.frame_s

@@ -14,13 +14,18 @@ from framekiln.engine.film_plan import COPIED_SLICE, FilmPlan
 from framekiln.engine.site import SiteAssets
 from framekiln.jobs.failures import retry_while_database_down
 from framekiln.jobs.model import JobContext
+from framekiln.kit.cancellation import run_cancellable
 from framekiln.kit.ids import RenderId
 from framekiln.media.remux.assemble import assemble
 from framekiln.renders.assets import AssetSources, RenderAssets, fetch_site
 from framekiln.renders.cache import RenderCache, joined_film_digest
 from framekiln.renders.model import FinishedSlice, Render, RenderResult, output_key, sound_key
 from framekiln.renders.output import container_of
-from framekiln.renders.worker import RenderWorker, fail_render_on_last_attempt
+from framekiln.renders.worker import (
+    RenderWorker,
+    fail_render_on_last_attempt,
+    stop_when_unwanted,
+)
 from framekiln.storage.blob_store import BlobStore
 
 _MIXES_AT_ONCE: Final = max(2, (os.cpu_count() or 1) // 2)
@@ -44,17 +49,20 @@ class MixSound:
             render = await self.worker.get(render_id)
             if render is None or render.plan is None:
                 return
-            key = sound_key(render, job_id=job.job_id, attempt=job.attempt)
             plan = FilmPlan.from_json(render.plan)
-            digest = plan.sound_digest
-            if not await self.cache.copy_sound(render, plan, to_key=key):
-                digest = await self._mix(render, plan, key)
-                await self.cache.add(render, digest, key=key, record={})
-            finished = await self.worker.finish_sound(
-                render_id, blob_key=key, digest=digest, mixed=plan.audio_clips
-            )
-            if not finished:
-                await self.blobs.delete(key)
+            await stop_when_unwanted(self.worker, render_id, self._make(render, plan, job))
+
+    async def _make(self, render: Render, plan: FilmPlan, job: JobContext) -> None:
+        key = sound_key(render, job_id=job.job_id, attempt=job.attempt)
+        digest = plan.sound_digest
+        if not await self.cache.copy_sound(render, plan, to_key=key):
+            digest = await self._mix(render, plan, key)
+            await self.cache.add(render, digest, key=key, record={})
+        finished = await self.worker.finish_sound(
+            render.id, blob_key=key, digest=digest, mixed=plan.audio_clips
+        )
+        if not finished:
+            await self.blobs.delete(key)
 
     async def _mix(self, render: Render, plan: FilmPlan, key: str) -> str | None:
         """Mix and store the sound; return its digest if its sources are still those of the plan."""
@@ -71,7 +79,7 @@ class MixSound:
             path = folder / "sound.mp4"
             tracked = TrackedAssets(assets)
             async with self.mixes:
-                await asyncio.to_thread(
+                await run_cancellable(
                     mix_audio,
                     plan.audio_clips,
                     plan.timeline,
@@ -82,7 +90,7 @@ class MixSound:
                 )
             await self.blobs.put_file(key, path)
             for source, digest in plan.sound_sources.items():
-                if await asyncio.to_thread(tracked.digest, source) != digest:
+                if await run_cancellable(tracked.digest, source) != digest:
                     return None
             return plan.sound_digest
 
@@ -101,14 +109,19 @@ class JoinRender:
             render = await self.worker.get(render_id)
             if render is None or render.plan is None or render.sound_key is None:
                 return
-            parts = await self.worker.finished_slices(render_id)
-            result = await self._join(render, FilmPlan.from_json(render.plan), parts, job.attempt)
-            digest = joined_film_digest(render, parts)
-            await retry_while_database_down(
-                lambda: self.worker.complete(render_id, result, film_digest=digest)
-            )
-            for key in [render.sound_key, *(part.blob_key for part in parts)]:
-                await self.blobs.delete(key)
+            plan = FilmPlan.from_json(render.plan)
+            await stop_when_unwanted(self.worker, render_id, self._make(render, plan, job))
+
+    async def _make(self, render: Render, plan: FilmPlan, job: JobContext) -> None:
+        parts = await self.worker.finished_slices(render.id)
+        result = await self._join(render, plan, parts, job.attempt)
+        digest = joined_film_digest(render, parts)
+        await retry_while_database_down(
+            lambda: self.worker.complete(render.id, result, film_digest=digest)
+        )
+        assert render.sound_key is not None
+        for key in [render.sound_key, *(part.blob_key for part in parts)]:
+            await self.blobs.delete(key)
 
     async def _join(
         self, render: Render, plan: FilmPlan, parts: list[FinishedSlice], attempt: int
@@ -121,7 +134,7 @@ class JoinRender:
                 await self.blobs.get_to_read(part.blob_key, path)
             sound, output = folder / "sound.mp4", folder / "output.mp4"
             await self.blobs.get_to_read(render.sound_key, sound)
-            await asyncio.to_thread(
+            await run_cancellable(
                 assemble,
                 slices,
                 sound,

@@ -1,0 +1,207 @@
+"""Work for a render that was deleted ends at once, in the middle of whatever it does."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Callable
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from PIL import Image
+from structlog.testing import capture_logs
+
+from framekiln.capture.page import FrameSize
+from framekiln.engine.film_plan import FilmPlan, cut_slices
+from framekiln.kit.cancellation import WorkCancelled
+from framekiln.kit.ids import RenderId
+from framekiln.media.audio.mix import AudioClip, mix
+from framekiln.media.captions import read_captions
+from framekiln.media.decode.video_decoder import VideoDecoder
+from framekiln.media.encode.film_encoder import FilmEncoder, VideoSettings
+from framekiln.media.images.image_source import ImageSource
+from framekiln.media.remux.assemble import assemble
+from framekiln.media.source_session import SourceSession
+from framekiln.renders.model import Render
+from framekiln.timeline import Timeline
+from framekiln.worker.loop import run_worker
+from tests.support.app import AppHarness
+from tests.support.cancelled import outcome_when_cancelled
+from tests.support.clips import Clip, make_clip
+from tests.support.jobs import is_empty, wait_until
+
+FPS = Fraction(30)
+HOURS_MS = 6 * 3600 * 1000
+ASKED = {"width": 64, "height": 36, "fps": 30}
+CLIP = Clip(width=64, height=48, duration_s=Fraction(1))
+SLICE_FRAMES = 60 * 60
+SHORT = {"html": "<p>x", **ASKED, "duration_ms": 100}
+
+
+@pytest.fixture(scope="module")
+def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_clip(tmp_path_factory.mktemp("clip") / "clip.mp4", CLIP)
+
+
+class TestLoops:
+    """Each long loop is left when the work was cancelled."""
+
+    @pytest.mark.parametrize("format_", ["gif", "webp", "png"])
+    async def test_animated_images(self, tmp_path: Path, format_: str) -> None:
+        path = tmp_path / f"moving.{format_}"
+        pictures = [Image.new("RGB", (8, 8), (n * 20, 0, 0)) for n in range(9)]
+        pictures[0].save(path, save_all=True, append_images=pictures[1:], duration=100)
+        with ImageSource(path) as source:
+            await assert_stops(lambda: source.rgba(8))
+
+    async def test_video(self, clip: Path) -> None:
+        with VideoDecoder(clip) as decoder:
+            await assert_stops(decoder.read)
+
+    async def test_mix(self, clip: Path, tmp_path: Path) -> None:
+        clips = [AudioClip(clip, Fraction(0), Fraction(1000))]
+        await assert_stops(lambda: mix(clips, 1000, tmp_path / "mix.mp4"))
+        await assert_stops(lambda: mix([], 1000, tmp_path / "silence.mp4"))
+
+    async def test_sources_in_a_confined_child(self, clip: Path) -> None:
+        with SourceSession() as session:
+            await assert_stops(lambda: session.probe(clip))
+            # The child was in the middle of an answer, and was replaced.
+            assert session.probe(clip).has_sound
+
+    async def test_captions(self) -> None:
+        text = b"WEBVTT\n\n00:01.000 --> 00:02.000\nhello\n"
+        await assert_stops(lambda: read_captions(text))
+
+    @pytest.mark.parametrize("container", ["mp4", "mov", "gif"])
+    async def test_join(self, clip: Path, tmp_path: Path, container: str) -> None:
+        out = tmp_path / f"film.{container}"
+        slice_ = clip if container == "mp4" else make_clip(tmp_path / "slice.mkv", CLIP)
+        await assert_stops(lambda: assemble([slice_], clip, out, container=container, fps=FPS))
+
+    async def test_encoder(self, tmp_path: Path) -> None:
+        def encode() -> None:
+            with FilmEncoder(tmp_path / "film.mp4", VideoSettings(64, 48, FPS)) as encoder:
+                encoder.buffer()
+
+        await assert_stops(encode)
+
+
+async def assert_stops(work: Callable[[], Any]) -> None:
+    assert isinstance(await outcome_when_cancelled(work), WorkCancelled)
+
+
+class TestDeletedRenders:
+    """The only slot is free again for the next render, long before the work would have ended."""
+
+    async def test_while_it_is_filmed(self, app: AppHarness) -> None:
+        asked = {"width": 1280, "height": 720, "fps": 60}
+        asked |= {"duration_ms": 60_000, "work_slice_ms": 60_000}
+        page = "<style>@keyframes a {to {margin: 1px}} p {animation: a 1s infinite}</style><p>x"
+        async with working(app, "render", "media"):
+            unwanted = await render_of(app, await app.create(html=page, **asked))
+            await wait_until(lambda: has_frames(app, unwanted))
+            with capture_logs() as lines:
+                await discard(app, unwanted)
+                await app.wait_ended(await app.create(**SHORT))
+        assert "render.work_stopped" in {line["event"] for line in lines}
+        assert 0 < await frames_done(app, unwanted) < SLICE_FRAMES
+
+    async def test_while_its_page_settles(self, app: AppHarness) -> None:
+        page = "<script>window.renderReady = new Promise(() => {})</script>"
+        async with working(app, "render", "media"):
+            unwanted = await render_of(app, await app.create(html=page, **ASKED, duration_ms=100))
+            await wait_until(lambda: is_rendering(app, unwanted))
+            with capture_logs() as lines:
+                await discard(app, unwanted)
+                info = await app.wait_ended(await app.create(**SHORT))
+        assert info["status"] == "complete"
+        assert "render.work_stopped" in {line["event"] for line in lines}
+
+    async def test_while_its_sound_is_mixed(self, app: AppHarness) -> None:
+        unwanted = await planned(app, HOURS_MS)
+        async with working(app, "media"):
+            await wait_until(lambda: is_doing(app, "render.sound"))
+            with capture_logs() as lines:
+                await discard(app, unwanted)
+                wanted = await planned(app, 100)
+                await wait_until(lambda: has_sound(app, wanted))
+            await wait_until(is_empty(app.services.jobs))
+        assert "render.work_stopped" in {line["event"] for line in lines}
+        assert not await has_sound(app, unwanted)
+
+    async def test_a_deleted_row_stops_it_too(self, app: AppHarness) -> None:
+        unwanted = await planned(app, HOURS_MS)
+        async with working(app, "media"):
+            await wait_until(lambda: is_doing(app, "render.sound"))
+            with capture_logs() as lines:
+                async with app.services.database.connection() as connection:
+                    await connection.execute("DELETE FROM render WHERE id = %s", (unwanted.id,))
+                await wait_until(is_empty(app.services.jobs))
+        assert "render.work_stopped" in {line["event"] for line in lines}
+
+
+@contextlib.asynccontextmanager
+async def working(app: AppHarness, *queues: str) -> AsyncIterator[None]:
+    """Run a worker with one slot for these queues."""
+    task = asyncio.create_task(run_worker(app.services, queues=list(queues), concurrency=1))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+async def planned(app: AppHarness, duration_ms: int) -> Render:
+    """Return a render that was planned, so that its sound waits to be mixed."""
+    render = await render_of(app, await app.create(**SHORT))
+    for job in await app.services.jobs.list_jobs(kind="render.film"):
+        await app.services.jobs.cancel(job.job_id)
+    timeline = Timeline.lasting(duration_ms, FPS)
+    plan = FilmPlan(FrameSize(64, 36), timeline)
+    slices = cut_slices(timeline, HOURS_MS)
+    await app.services.render_worker.save_plan(render, plan, slices)
+    for job in await app.services.jobs.list_jobs(kind="render.film"):
+        await app.services.jobs.cancel(job.job_id)
+    return render
+
+
+async def render_of(app: AppHarness, render_id: str) -> Render:
+    found = await app.services.render_worker.get(RenderId(UUID(render_id)))
+    assert found is not None
+    return found
+
+
+async def discard(app: AppHarness, render: Render) -> None:
+    async with app.services.database.transaction() as connection:
+        assert not await app.services.renders.discard(connection, render)
+
+
+async def frames_done(app: AppHarness, render: Render) -> int:
+    async with app.services.database.connection() as connection:
+        cursor = await connection.execute(
+            "SELECT coalesce(sum(frames_done), 0) AS n FROM render_slice_progress"
+            " WHERE render_id = %s",
+            (render.id,),
+        )
+        row = await cursor.fetchone()
+    assert row is not None
+    return int(row["n"])
+
+
+async def has_frames(app: AppHarness, render: Render) -> bool:
+    return await frames_done(app, render) > 0
+
+
+async def is_rendering(app: AppHarness, render: Render) -> bool:
+    return (await app.info(str(render.id)))["status"] == "rendering"
+
+
+async def is_doing(app: AppHarness, kind: str) -> bool:
+    return any(job.status == "doing" for job in await app.services.jobs.list_jobs(kind=kind))
+
+
+async def has_sound(app: AppHarness, render: Render) -> bool:
+    found = await app.services.render_worker.get(render.id)
+    return found is not None and found.sound_key is not None
