@@ -26,6 +26,7 @@ GROUPS: Final = {
         "test_python_client.py",
         "test_service_commands.py",
         "test_service_accounts.py",
+        "hostile/test_media.py",
     ),
 }
 """Files of tests/e2e whose tests use the same service, one after the other in one process."""
@@ -37,8 +38,8 @@ SERVICE_FIXTURES = {"shared_service", "killable_service"}
 def group_of(nodeid: str) -> str:
     """Return the name of a test's group: its file, or what stands for several files."""
     path = nodeid.partition("::")[0]
-    folder, _, name = path.rpartition("/")
-    if folder == "tests/e2e":
+    name = path.removeprefix("tests/e2e/")
+    if name != path:
         for group, names in GROUPS.items():
             if name in names:
                 return group

@@ -6,7 +6,6 @@ memory, and with no process left.
 
 import io
 import os
-import struct
 import zipfile
 from collections.abc import Iterator
 from fractions import Fraction
@@ -14,15 +13,29 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PIL import Image
 
 from framekiln.kit.confined.errors import ConfinedFailed, ConfinedKilled
 from framekiln.kit.confined.limits import ResourceLimits
 from framekiln.kit.confined.run import run_confined
 from framekiln.kit.errors import FramekilnError
 from framekiln.kit.processes import foreign_children
-from framekiln.media.task_names import IMAGE_FACTS_TASK, OVERVIEW_TASK
+from framekiln.media.task_names import (
+    CAPTION_CHECK_TASK,
+    IMAGE_FACTS_TASK,
+    OVERVIEW_TASK,
+    PROBE_SOURCE_TASK,
+)
 from tests.support.clips import Clip, make_clip
+from tests.support.hostile_media import (
+    gif_bomb,
+    gif_of_many_large_pictures,
+    lying_sounds,
+    many_cues,
+    png_bomb,
+    wav,
+    with_count,
+    with_picture_size,
+)
 from tests.support.timeouts import TIMEOUT_S
 
 LIMITS = ResourceLimits(cpu_s=60, memory_bytes=400 << 20, file_bytes=16 << 20, wall_s=TIMEOUT_S)
@@ -71,10 +84,6 @@ async def refused(task: str, source: Path) -> FramekilnError:
     return caught.value
 
 
-def png_chunk(name: bytes, body: bytes) -> bytes:
-    return struct.pack(">I", len(body)) + name + body + bytes(4)
-
-
 def archive() -> bytes:
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as packed:
@@ -82,23 +91,11 @@ def archive() -> bytes:
     return file.getvalue()
 
 
-def gif_of_many_large_pictures() -> bytes:
-    """Return a GIF that states a fair size, then pictures far outside of it."""
-    file = io.BytesIO()
-    Image.new("P", (4, 4)).save(file, "GIF")
-    data = bytearray(file.getvalue())
-    at = data.index(b"\x2c")
-    data[at + 5 : at + 9] = b"\xff\xff\xff\xff"
-    return bytes(data)
-
-
 HOSTILE_IMAGES = {
     "nothing": b"",
-    "a PNG bomb": b"\x89PNG\r\n\x1a\n"
-    + png_chunk(b"IHDR", struct.pack(">IIBBBBB", 30_000, 30_000, 8, 6, 0, 0, 0))
-    + png_chunk(b"IEND", b""),
+    "a PNG bomb": png_bomb(),
     "a WebP bomb": b"RIFF\x64\0\0\0WEBPVP8X\x0a\0\0\0\x02\0\0\0" + b"\xfe\x3f\0" * 2,
-    "a GIF bomb": b"GIF89a\xff\xff\xff\xff\x80\0\0" + bytes(6) + b"\x2c" + bytes(20),
+    "a GIF bomb": gif_bomb(),
     "a GIF with pictures outside of it": gif_of_many_large_pictures(),
     "GIF and HTML": b"GIF89a/*\0\0*/=1;<html><script>alert(1)</script></html>",
     "a PDF": b"%PDF-1.7\n1 0 obj\n",
@@ -157,8 +154,7 @@ async def test_absurd_counts_in_an_index_cost_no_memory(
     tmp_path: Path, clip: bytes, table: bytes
 ) -> None:
     source = tmp_path / "a.mp4"
-    at = clip.index(table) + 8 + (4 if table == b"stsz" else 0)
-    source.write_bytes(clip[:at] + b"\x7f\xff\xff\xff" + clip[at + 4 :])
+    source.write_bytes(with_count(clip, table, skip=12 if table == b"stsz" else 8))
     await survives(source)
 
 
@@ -180,20 +176,55 @@ async def test_an_enormous_picture_in_a_video_header_is_refused(
     tmp_path: Path, clip: bytes
 ) -> None:
     source = tmp_path / "a.mp4"
-    at = clip.index(b"avc1", clip.index(b"stsd")) + 28
-    source.write_bytes(clip[:at] + struct.pack(">HH", 65_000, 65_000) + clip[at + 4 :])
+    source.write_bytes(with_picture_size(clip))
     await survives(source)
 
 
-async def survives(source: Path) -> None:
+async def survives(source: Path, task: str = OVERVIEW_TASK) -> None:
     """Run it; an answer and a refusal are both right, so is want of memory; a crash is not."""
     try:
-        answer = await run(OVERVIEW_TASK, source)
+        answer = await run(task, source)
     except FramekilnError as error:
         if error.code != "unreadable_media" and error.details != {"limit": "memory_bytes"}:
             raise
     else:
-        assert set(answer) == {"thumbnails", "waveform", "problems"}
+        assert {"thumbnails", "waveform", "problems"} == set(answer) or "duration_s" in answer
+
+
+HOSTILE_SOUNDS = {
+    "channels": (wav(channels=400), "has 400 audio channels"),
+    "a low rate": (wav(rate_hz=5), "audio at 5 Hz"),
+    "a high rate": (wav(rate_hz=2_000_000_000), "audio at 2000000000 Hz"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_SOUNDS)
+async def test_absurd_sounds_are_refused_by_what_is_wrong(tmp_path: Path, name: str) -> None:
+    source = tmp_path / "a.wav"
+    data, message = HOSTILE_SOUNDS[name]
+    source.write_bytes(data)
+    error = await refused(PROBE_SOURCE_TASK, source)
+    assert error.code == "unreadable_media"
+    assert message in error.message
+
+
+async def test_sounds_that_lie_about_their_length_cost_what_they_have(tmp_path: Path) -> None:
+    for number, data in enumerate(lying_sounds(tmp_path).values()):
+        source = tmp_path / str(number) / "a.m4a"
+        source.parent.mkdir()
+        source.write_bytes(data)
+        await survives(source, PROBE_SOURCE_TASK)
+
+
+@pytest.mark.parametrize(
+    ("count", "message"), [(10**6, "at most 2097152"), (80_000, "more than 50 cues are shown")]
+)
+async def test_a_million_cues_are_refused(tmp_path: Path, count: int, message: str) -> None:
+    source = tmp_path / "a.vtt"
+    source.write_bytes(many_cues(count))
+    error = await refused(CAPTION_CHECK_TASK, source)
+    assert error.code == "unreadable_captions"
+    assert message in error.message
 
 
 async def test_a_source_that_is_a_pipe_does_not_hang(tmp_path: Path) -> None:

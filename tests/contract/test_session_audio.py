@@ -1,6 +1,7 @@
 """Audio from a confined child is that of this process, bit by bit; a child that lies is stopped."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -21,6 +22,7 @@ from framekiln.media.errors import UnreadableMedia
 from framekiln.media.session_audio import SessionAudio
 from framekiln.media.source_session import SourceSession
 from tests.support.clips import Clip, make_clip
+from tests.support.hostile_media import lying_sounds
 from tests.support.timeouts import TIMEOUT_S
 
 LIMITS = SessionLimits(request_s=TIMEOUT_S, request_cpu_s=int(TIMEOUT_S))
@@ -149,6 +151,15 @@ def test_errors_are_those_of_this_process(session: SourceSession, tmp_path: Path
     (tmp_path / "text.mp4").write_text("Once upon a time")
     with pytest.raises(UnreadableMedia, match=r"text\.mp4: not readable"):
         next(SessionAudio(session).read(tmp_path / "text.mp4", 0, 100))
+
+
+def test_sounds_that_lie_about_their_length_end(session: SourceSession, tmp_path: Path) -> None:
+    for number, data in enumerate(lying_sounds(tmp_path).values()):
+        path = tmp_path / f"{number}.m4a"
+        path.write_bytes(data)
+        with suppress(UnreadableMedia):
+            heard = samples_of(SessionAudio(session).read, path, 0, 2 * RATE_HZ)
+            assert sum(run.shape[1] for _, run in heard) <= 2 * RATE_HZ
 
 
 class TakenOver(SourceSession):
