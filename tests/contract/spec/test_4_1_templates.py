@@ -3,11 +3,13 @@
 import json
 import re
 import socket
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from framekiln.composition.templates import InvalidData, RemoteCheck
+from framekiln.videos.templates import work
 from framekiln.videos.templates.remote_checks import RemoteChecks
 from tests.support.app import AppHarness
 from tests.support.videos import CLIP, template_body, video_of
@@ -295,3 +297,45 @@ async def test_a_template_is_kept_as_it_came(app: AppHarness) -> None:
         caller.organization.id, answer.json()["data"]["id"]
     )
     assert json.dumps(stored.config) == json.dumps(config)
+
+
+def texts_body(*texts: str, **values: str) -> dict[str, Any]:
+    layers = [{"type": "text", "text": {"text": text}} for text in texts]
+    return template_body(
+        config={"dimensions": {"width": 64, "height": 64}, "duration": 1, "layers": layers},
+        inputs=dict.fromkeys(values, "string"),
+        default_values=values,
+    )
+
+
+async def test_a_large_template_is_filled_like_a_small_one(app: AppHarness) -> None:
+    body = texts_body("{{ who | upcase }}", "{{ filler | size }} x", who="you", filler="x" * 20_000)
+    answer = await app.client.post(TEMPLATES, json=body)
+    assert answer.status_code == 201, answer.text
+    path = f"{TEMPLATES}/{answer.json()['data']['id']}/render"
+    rendered = await app.client.post(path, json={"data": {"who": "me", "whom": 1}})
+    assert rendered.status_code == 201, rendered.text
+    first, second = rendered.json()["data"]["template"]["parsed_config"]["layers"]
+    assert (first["text"]["text"], second["text"]["text"]) == ("ME", "20000 x")
+    assert [each["path"] for each in rendered.json()["warnings"]] == ["data.whom"]
+    wrong = await app.client.post(path, json={"data": {"who": 7}})
+    assert (wrong.status_code, list(wrong.json()["errors"])) == (422, ["data.who"])
+
+
+async def test_a_template_that_takes_too_many_steps(app: AppHarness) -> None:
+    loop = "{% for i in (1..9000) %}{{ i | append: 'x' }}{% endfor %}"
+    answer = await app.client.post(TEMPLATES, json=texts_body(*[loop] * 400))
+    assert answer.status_code == 422
+    (issue,) = answer.json()["issues"]
+    assert re.fullmatch(r"config\.layers\.\d+\.text\.text", issue["path"])
+    assert issue["code"] == "out_of_range"
+    assert "takes more than 5000000 steps" in answer.json()["message"]
+
+
+async def test_a_template_that_takes_too_long_ends_with_its_child(
+    app: AppHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(work, "_LIMITS", replace(work._LIMITS, cpu_s=1))
+    answer = await app.client.post(TEMPLATES, json=texts_body("{{ a }}" * 130_000, a="b"))
+    assert answer.status_code == 422
+    assert "config: the template takes too much time or memory" in answer.json()["message"]

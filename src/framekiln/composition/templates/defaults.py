@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from framekiln.composition.layers.findings import ConfigFinding
+from framekiln.composition.templates.budget import WorkBudget
 from framekiln.composition.templates.filler import TemplateFiller
 from framekiln.composition.templates.liquid_error import TemplateLiquidError
 from framekiln.composition.templates.liquid_text import holds_liquid, parse
@@ -13,6 +14,7 @@ def fill_defaults(
     defaults: Mapping[str, Any],
     names: frozenset[str],
     *,
+    budget: WorkBudget,
     given: Mapping[str, Any] | None = None,
 ) -> tuple[dict[str, Any], list[ConfigFinding]]:
     """Return a value for every name (given, default, or null) and the errors of defaults.
@@ -21,7 +23,7 @@ def fill_defaults(
     """
     values: dict[str, Any] = {**dict.fromkeys(names), **(given or {})}
     waiting = {name: value for name, value in defaults.items() if name not in (given or {})}
-    filler = TemplateFiller(names)
+    filler = TemplateFiller(names, budget)
     while waiting:
         ready = [name for name in waiting if not _needs(waiting[name]) & waiting.keys()]
         if not ready:

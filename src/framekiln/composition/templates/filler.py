@@ -9,6 +9,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from framekiln.composition.layers.findings import ConfigFinding, joined_path
+from framekiln.composition.templates.budget import (
+    BudgetExceeded,
+    TemplateTooCostly,
+    WorkBudget,
+)
 from framekiln.composition.templates.liquid_error import MAX_TEXT_CHARS, TemplateLiquidError
 from framekiln.composition.templates.liquid_text import holds_liquid
 from framekiln.composition.templates.template_texts import (
@@ -30,6 +35,7 @@ class TemplateFiller:
     """Fills one config. Errors are collected, and the values with errors become null."""
 
     known: frozenset[str]
+    budget: WorkBudget
     issues: list[ConfigFinding] = field(default_factory=list)
     layer_count: int = 0
     char_count: int = 0
@@ -101,28 +107,30 @@ class TemplateFiller:
         self, text: str, values: Mapping[str, Any], path: str, *, is_condition: bool = False
     ) -> Any:
         try:
+            self.budget.spend(len(text))
             parsed = parse_expression(text, is_condition=is_condition)
+            return self._filled(parsed, values, path)
         except TemplateLiquidError as fault:
             return self._issue(path, fault.code, fault.message)
-        return self._filled(parsed, values, path)
+        except BudgetExceeded:
+            raise TemplateTooCostly.at(path, self.budget.steps) from None
 
     def _fill_text(self, text: str, values: Mapping[str, Any], path: str) -> Any:
         if not holds_liquid(text):
             return text
         try:
-            parsed = parse_text(text)
+            self.budget.spend(len(text))
+            return self._filled(parse_text(text), values, path)
         except TemplateLiquidError as fault:
             return self._issue(path, fault.code, fault.message)
-        return self._filled(parsed, values, path)
+        except BudgetExceeded:
+            raise TemplateTooCostly.at(path, self.budget.steps) from None
 
     def _filled(self, parsed: "LiquidText", values: Mapping[str, Any], path: str) -> Any:
         unknown = unknown_name(path, parsed, self.known | (IN_REPEAT & values.keys()))
         if unknown is not None:
             return self._issue(path, unknown.code, unknown.message, unknown.hint)
-        try:
-            filled = parsed.fill(values)
-        except TemplateLiquidError as fault:
-            return self._issue(path, fault.code, fault.message)
+        filled = parsed.fill(values, self.budget)
         self.char_count += len(filled) if isinstance(filled, str) else 0
         if self.char_count > _MAX_FILLED_CHARS:
             return self._issue(path, "out_of_range", "the filled config becomes too long")

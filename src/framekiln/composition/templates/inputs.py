@@ -24,6 +24,11 @@ class RemoteCheck:
     """`active_url`, `media` or `duration_max`."""
     arguments: tuple[str, ...] = ()
 
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> "RemoteCheck":
+        """Return the check that `asdict` wrote."""
+        return cls(value["path"], value["url"], value["rule"], tuple(value["arguments"]))
+
 
 @dataclass(frozen=True)
 class Inputs:

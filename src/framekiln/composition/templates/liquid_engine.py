@@ -9,13 +9,18 @@ type.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final
+from functools import cached_property
+from io import StringIO
+from typing import Any, Final, TextIO
 
 import liquid
 from liquid.builtin.output import OutputNode
 from liquid.exceptions import LiquidError
+from liquid.output import LimitedStringIO
+from liquid.static_analysis import TemplateAnalysis
 from liquid.undefined import is_undefined
 
+from framekiln.composition.templates.budget import WorkBudget
 from framekiln.composition.templates.liquid_error import MAX_TEXT_CHARS, TemplateLiquidError
 from framekiln.composition.templates.liquid_filters import bounded, date
 from framekiln.kit.suggestions import nearest_name
@@ -36,6 +41,40 @@ class _Missing(liquid.FalsyStrictUndefined):
 
     force_liquid_default = True
     __hash__ = liquid.FalsyStrictUndefined.__hash__
+
+
+class _CountedIO(LimitedStringIO):
+    """Output that counts what is written."""
+
+    def __init__(self, *, limit: int, budget: WorkBudget) -> None:
+        super().__init__(limit=limit)
+        self._budget = budget
+
+    def write(self, text: str) -> int:
+        """Write a text, if the budget allows it."""
+        self._budget.spend(len(text))
+        return super().write(text)
+
+
+class _Context(liquid.RenderContext):
+    """Counts the work of one text."""
+
+    __slots__ = ("budget", "text_chars")
+
+    def __init__(self, text: "LiquidText", values: Mapping[str, Any], budget: WorkBudget) -> None:
+        super().__init__(text.template, globals=values)
+        self.budget = budget
+        self.text_chars = text.char_count
+
+    def raise_for_loop_limit(self, length: int = 1) -> None:
+        """Count a loop before it begins."""
+        super().raise_for_loop_limit(length)
+        self.budget.spend(length * self.text_chars)
+
+    def get_buffer(self, buf: TextIO | None = None) -> StringIO:
+        """Return a buffer for a block."""
+        used_chars = buf.size if isinstance(buf, LimitedStringIO) else 0
+        return _CountedIO(limit=MAX_TEXT_CHARS - used_chars, budget=self.budget)
 
 
 class _Environment(liquid.Environment):
@@ -69,28 +108,35 @@ class LiquidText:
     """A parsed text."""
 
     template: liquid.BoundTemplate
+    char_count: int
 
     @property
     def names(self) -> frozenset[str]:
         """The names of variables that it needs, up to their first dot."""
-        return frozenset(self.template.analyze(include_partials=False).globals)
+        return frozenset(self._analysis.globals)
 
     @property
     def filters(self) -> frozenset[str]:
         """The filters it uses; the library itself looks them up only when they run."""
-        return frozenset(self.template.analyze(include_partials=False).filters)
+        return frozenset(self._analysis.filters)
 
-    def fill(self, values: Mapping[str, Any]) -> Any:
+    @cached_property
+    def _analysis(self) -> TemplateAnalysis:
+        return self.template.analyze(include_partials=False)
+
+    def fill(self, values: Mapping[str, Any], budget: WorkBudget) -> Any:
         """Return the text with its placeholders replaced.
 
         A text that is only one placeholder returns the value itself: a number stays a number.
         """
         nodes = self.template.nodes
+        context = _Context(self, values, budget)
         try:
             if len(nodes) == 1 and isinstance(nodes[0], OutputNode):
-                context = liquid.RenderContext(self.template, globals=values)
                 return _plain(nodes[0].expression.evaluate(context))
-            return self.template.render(**values)
+            buffer = context.get_buffer()
+            self.template.render_with_context(context, buffer)
+            return buffer.getvalue()
         except LiquidError as error:
             raise _fault(error) from None
         except (ArithmeticError, ValueError, TypeError, AttributeError, RecursionError) as error:
@@ -102,7 +148,7 @@ def parse(text: str) -> LiquidText:
     if len(text) > MAX_TEXT_CHARS:
         raise TemplateLiquidError("template_syntax", "is too long to be a template")
     try:
-        parsed = LiquidText(_LIQUID.from_string(text))
+        parsed = LiquidText(_LIQUID.from_string(text), len(text))
         unknown = sorted(parsed.filters - _LIQUID.filters.keys())
         if unknown:
             near = nearest_name(unknown[0], _LIQUID.filters)

@@ -10,6 +10,8 @@ from liquid.exceptions import FilterArgumentError
 from liquid.undefined import is_undefined
 
 MAX_CHARS: Final = 200_000
+_MAX_BITS: Final = 1024
+_MAX_DIGITS: Final = 100
 _MAX_ARGUMENT_CHARS: Final = 20_000
 _MAX_ITEMS: Final = 10_000
 _DATE_FORMAT: Final = re.compile(r"(?:[^%]|%-?[a-zA-Z%]){0,200}", re.DOTALL)
@@ -19,14 +21,19 @@ def bounded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the filter with limits for its arguments and result."""
 
     @functools.wraps(function)
-    def run(value: Any, *arguments: Any, **options: Any) -> Any:
+    def run(value: Any, *arguments: Any, context: Any, **options: Any) -> Any:
         if not is_undefined(value):
             _check(name, value, arguments)
+            context.budget.spend(1 + sum(_size(each) for each in (value, *arguments)))
         result = function(value, *arguments, **options)
         if isinstance(result, str) and len(result) > MAX_CHARS:
             raise FilterArgumentError(f"{name}: the text becomes too long", token=None)
+        if isinstance(result, int) and result.bit_length() > _MAX_BITS:
+            raise FilterArgumentError(f"{name}: the number becomes too large", token=None)
         return result
 
+    # The library passes the context to filters with this attribute.
+    run.with_context = True  # type: ignore[attr-defined]
     return run
 
 
@@ -54,7 +61,13 @@ def _instant(value: Any) -> datetime:
     return datetime.fromisoformat(text)
 
 
+def _size(value: Any) -> int:
+    return len(value) if isinstance(value, Sized) and not is_undefined(value) else 1
+
+
 def _check(name: str, value: Any, arguments: tuple[Any, ...]) -> None:
+    if name == "round" and any(_is_over(each, _MAX_DIGITS) for each in arguments):
+        raise FilterArgumentError(f"{name}: at most {_MAX_DIGITS} digits", token=None)
     if isinstance(value, Sized) and not isinstance(value, str) and len(value) > _MAX_ITEMS:
         raise FilterArgumentError(f"{name}: there are too many items", token=None)
     sizes = [len(each) for each in arguments if isinstance(each, str)]
@@ -67,3 +80,10 @@ def _check(name: str, value: Any, arguments: tuple[Any, ...]) -> None:
         grows_by = len(value) * sum(sizes)
     if grows_by > MAX_CHARS:
         raise FilterArgumentError(f"{name}: the text becomes too long", token=None)
+
+
+def _is_over(value: Any, most: int) -> bool:
+    try:
+        return abs(int(value)) > most
+    except (TypeError, ValueError, OverflowError):
+        return False

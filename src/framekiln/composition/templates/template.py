@@ -6,12 +6,13 @@ fill_template     a template and data give a filled config; raises `InvalidData`
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from framekiln.composition.layers.config_json import ReadOptions, parse_config, read_config
 from framekiln.composition.layers.findings import MAX_FINDINGS, ConfigFinding, InvalidConfig
 from framekiln.composition.layers.frozen_json import FrozenJson, json_problem
 from framekiln.composition.layers.limits import ConfigLimits
+from framekiln.composition.templates.budget import WorkBudget
 from framekiln.composition.templates.defaults import fill_defaults
 from framekiln.composition.templates.filler import TemplateFiller
 from framekiln.composition.templates.inputs import (
@@ -23,6 +24,9 @@ from framekiln.composition.templates.inputs import (
 from framekiln.composition.templates.template_texts import liquid_errors
 from framekiln.kit.errors import InvalidInput
 from framekiln.kit.suggestions import did_you_mean
+
+MAX_STEPS: Final = 5_000_000
+"""Seconds of work, at most."""
 
 
 class InvalidTemplate(InvalidInput):
@@ -73,20 +77,26 @@ class FilledTemplate:
 
 
 def read_template(
-    config: object, inputs: object, default_values: object, *, limits: ConfigLimits | None = None
+    config: object,
+    inputs: object,
+    default_values: object,
+    *,
+    limits: ConfigLimits | None = None,
+    max_steps: int = MAX_STEPS,
 ) -> ParsedTemplate:
     """Return a new template, after a trial with its own default values."""
+    budget = WorkBudget(max_steps)
     template = open_template(config, inputs, default_values)
     defaults = template.default_values.thaw()
     issues = list(
         check_data(template.inputs, defaults, root="default_values", with_presence=False).issues
     )
-    values, faults = fill_defaults(defaults, template.names)
+    values, faults = fill_defaults(defaults, template.names, budget=budget)
     issues += faults
     issues += liquid_errors(template.config.thaw(), template.names, "config")
     if issues:
         raise InvalidTemplate(issues[:MAX_FINDINGS])
-    filler = TemplateFiller(template.names)
+    filler = TemplateFiller(template.names, budget)
     filled = filler.fill(template.config.thaw(), values, "config")
     if filler.issues:
         raise InvalidTemplate(filler.issues)
@@ -124,7 +134,9 @@ def open_template(config: object, inputs: object, default_values: object) -> Tem
     return Template(FrozenJson.of(parsed), read, FrozenJson.of(default_values))
 
 
-def fill_template(template: Template, data: object) -> FilledTemplate:
+def fill_template(
+    template: Template, data: object, *, max_steps: int = MAX_STEPS
+) -> FilledTemplate:
     """Return the config filled with a caller's data.
 
     Rules check the caller's data only; then absent values are replaced by default values.
@@ -140,8 +152,9 @@ def fill_template(template: Template, data: object) -> FilledTemplate:
     if checked.issues:
         raise InvalidData(checked.issues)
     given = {name: value for name, value in data.items() if value is not None}
-    values, faults = fill_defaults(template.default_values.thaw(), template.names, given=given)
-    filler = TemplateFiller(template.names)
+    budget, defaults = WorkBudget(max_steps), template.default_values.thaw()
+    values, faults = fill_defaults(defaults, template.names, given=given, budget=budget)
+    filler = TemplateFiller(template.names, budget)
     config = filler.fill(template.config.thaw(), values)
     if faults or filler.issues:
         raise InvalidConfig([*faults, *filler.issues])

@@ -6,11 +6,8 @@ from typing import Any
 
 from framekiln.composition.layers import ConfigFinding
 from framekiln.composition.templates import (
-    FilledTemplate,
     Template,
-    fill_template,
     open_template,
-    read_template,
     template_schema,
 )
 from framekiln.db.pool import Database
@@ -25,6 +22,7 @@ from framekiln.videos.service import Videos
 from framekiln.videos.templates import store
 from framekiln.videos.templates.model import NewTemplate, StoredTemplate
 from framekiln.videos.templates.remote_checks import RemoteChecks
+from framekiln.videos.templates.work import check_new, fill
 
 
 @dataclass(frozen=True)
@@ -57,12 +55,12 @@ class Templates:
 
     async def create(self, caller: Caller, new: NewTemplate) -> CreatedTemplate:
         """Validate a template, with its own default values, and store it."""
-        read = await asyncio.to_thread(read_template, new.config, new.inputs, new.default_values)
+        checked = await check_new(caller.organization.id, new)
         kept = replace(
             new,
-            config=read.template.config.thaw(),
+            config=checked.config,
             inputs=new.inputs or {},
-            default_values=read.template.default_values.thaw(),
+            default_values=checked.default_values,
         )
         async with self._database.transaction() as connection:
             stored = None
@@ -70,7 +68,7 @@ class Templates:
                 template_id = TemplateId(new_public_id())
                 now = self._clock.now()
                 stored = await store.insert(connection, template_id, kept, caller=caller, now=now)
-        return CreatedTemplate(stored, read.warnings)
+        return CreatedTemplate(stored, checked.warnings)
 
     async def get(self, organization_id: OrganizationId, template_id: str) -> StoredTemplate:
         """Return a template of the organization."""
@@ -105,17 +103,13 @@ class Templates:
     async def render(self, caller: Caller, template_id: str, data: object) -> RenderedTemplate:
         """Fill a template with data and create the video; nothing is created if any rule fails."""
         template = await self.get(caller.organization.id, template_id)
-        filled = await asyncio.to_thread(_filled, template, data)
+        filled = await fill(caller.organization.id, template, data)
         await self._remote.require(caller.organization.id, filled.remote)
         request = VideoRequest(
             config=filled.config, template_id=template.id, is_filled_template=True
         )
         video = await self._videos.create(caller, request)
         return RenderedTemplate(template, video, filled.warnings)
-
-
-def _filled(template: StoredTemplate, data: object) -> FilledTemplate:
-    return fill_template(_opened(template), data)
 
 
 def _opened(template: StoredTemplate) -> Template:

@@ -17,6 +17,7 @@ from framekiln.composition.templates import (
     read_template,
     template_schema,
 )
+from framekiln.composition.templates.budget import TemplateTooCostly
 
 URL = "https://media.example/a.mp4"
 # The shape that the specification shows.
@@ -266,6 +267,40 @@ def test_what_cannot_be_repeated(value: object, code: str) -> None:
     with pytest.raises(InvalidConfig) as raised:
         filled(config_of(text_layer("x", repeat="value")), value=value)
     assert [(i.path, i.code) for i in raised.value.issues] == [("layers.0.repeat", code)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{% for i in (1..9999) %}{{ i | append: 'x' }}{% endfor %}" * 20,
+        "{% for i in (1..9000) %}{% capture c %}{{ name }}{% endcapture %}{% endfor %}",
+        "{{ name " + "| upcase " * 9000 + "}}",
+    ],
+    ids=["iterations", "output", "filters"],
+)
+def test_a_template_that_takes_too_many_steps_is_refused(text: str) -> None:
+    config = config_of(*[text_layer(text)] * 3)
+    with pytest.raises(TemplateTooCostly) as caught:
+        read_template(config, {"name": "string"}, {"name": "x" * 1000})
+    assert "takes more than 5000000 steps" in caught.value.message
+    (issue,) = caught.value.details["issues"]
+    assert issue["path"].startswith("config.layers.")
+    assert issue["code"] == "out_of_range"
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        (
+            "{% assign n = 10 %}{% for i in (1..60) %}{% assign n = n | times: n %}{% endfor %}",
+            "times: the number becomes too large",
+        ),
+        ("{{ 5 | round: -1000000000 }}", "round: at most 100 digits"),
+    ],
+)
+def test_numbers_do_not_grow_without_limit(text: str, reason: str) -> None:
+    with pytest.raises(InvalidTemplate, match=reason):
+        read_template(config_of(text_layer(text)), {}, {})
 
 
 def test_the_number_of_repeats_is_limited() -> None:
