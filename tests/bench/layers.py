@@ -4,7 +4,7 @@ The slideshow and the crossfade stand beside a graph of FFmpeg's own filters wit
 settings.
 """
 
-import resource
+import os
 import subprocess
 import tempfile
 import time
@@ -25,7 +25,7 @@ from framekiln.composition.layers import read_config
 from framekiln.engine.film import make_film
 from framekiln.engine.film_order import FilmOrder
 from framekiln.media.encode.film_encoder import VideoSettings, configure_video
-from tests.bench.cpu import process_cpu_s, process_tree_cpu_s
+from tests.bench.cpu import process_tree_cpu_s
 from tests.support.clips import write_picture
 from tests.support.local_assets import MEDIA_ORIGIN, LocalAssets
 
@@ -111,14 +111,8 @@ class _Bench:
         return self._cpu_s() - cpu, time.perf_counter() - wall
 
     def _cpu_s(self) -> float:
-        """This process, the programs it has waited for, and Chromium."""
-        children = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return (
-            process_cpu_s()
-            + children.ru_utime
-            + children.ru_stime
-            + process_tree_cpu_s(self.browser.pid)
-        )
+        """This process and everything below it: decoders in confined children, Chromium."""
+        return process_tree_cpu_s(os.getpid())
 
 
 def _promo(seconds: int = SECONDS) -> dict[str, Any]:
