@@ -1,27 +1,34 @@
 """One Chromium process: started in the sandbox, controlled over a pipe, reliably killed.
 
-No other module starts Chromium. A browser is owned by one thread.
+No other module starts Chromium. A browser is owned by one thread. If it uses more than its limits,
+it is killed, and `name_cause` turns the errors that follow into the one that says why.
 """
 
+import fcntl
 import os
 import shutil
 import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from framekiln.capture.browser_limits import BrowserLimits
 from framekiln.capture.cdp import CdpConnection
 from framekiln.capture.errors import BrowserDied, BrowserMissing
-from framekiln.capture.process_tree import descendants, process_type
+from framekiln.capture.process_tree import ProcessTree, descendants, process_type
 from framekiln.capture.sandbox import (
     STRANGER_ID,
     Confinement,
+    chromium_environment,
     confined_command,
+    open_filter,
     strongest_confinement,
 )
+from framekiln.capture.watchdog import Watchdog
+from framekiln.kit.errors import FramekilnError
 
 # We control time (begin-frame control), the software compositor provides the pixels, and nothing
 # that Chromium does on its own (updates, throttling, image animation) may affect a page.
@@ -63,6 +70,8 @@ _FLAGS: Final = (
 )
 _PROGRAMS: Final = ("chromium-headless-shell", "chrome-headless-shell")
 _START_WITHIN_S: Final = 30.0
+# Any number after those of the debugging pipe.
+_FILTER_FD: Final = 9
 _HELPER_TYPES: Final = ("gpu-process", "utility", "zygote")
 
 
@@ -75,12 +84,20 @@ class Browser:
         connection: CdpConnection,
         *,
         confinement: Confinement,
+        limits: BrowserLimits,
+        profile: Path,
     ) -> None:
         self.connection = connection
         self.confinement = confinement
+        self.limits = limits
         self._process = process
         self.version = str(
             connection.call("Browser.getVersion", session=None, within_s=_START_WITHIN_S)["product"]
+        )
+        has_namespace = confinement is not Confinement.UNPRIVILEGED_USER
+        self.processes = ProcessTree(process.pid, has_namespace=has_namespace)
+        self._watchdog = Watchdog(
+            self.processes, limits, profile=None if has_namespace else profile, kill=self._kill
         )
 
     @property
@@ -98,33 +115,51 @@ class Browser:
         pids = descendants(self.pid)
         return frozenset(pid for pid in pids if process_type(pid) in _HELPER_TYPES)
 
+    @contextmanager
+    def name_cause(self) -> Iterator[None]:
+        """Replace any error of the block by the limit that was exceeded, if one was."""
+        try:
+            yield
+        except FramekilnError as error:
+            if self._watchdog.exceeded is not None:
+                raise self._watchdog.exceeded from error
+            raise
+
     def close(self) -> None:
         """Kill every process of this browser, whatever its state."""
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        self._watchdog.stop()
+        self._kill()
         self._process.wait()
         self.connection.close()
 
+    def _kill(self) -> None:
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+
 
 @contextmanager
-def open_browser(*, confinement: Confinement | None = None) -> Iterator[Browser]:
+def open_browser(
+    *, confinement: Confinement | None = None, limits: BrowserLimits | None = None
+) -> Iterator[Browser]:
     """Start Chromium, and kill it when the block ends."""
-    cage = confinement or strongest_confinement()
+    confinement = confinement or strongest_confinement()
+    limits = limits or BrowserLimits()
     # Owned by the user that runs Chromium: as root without bubblewrap, that is another user.
     with tempfile.TemporaryDirectory(prefix="framekiln-", ignore_cleanup_errors=True) as folder:
         profile = Path(folder)
-        if cage is Confinement.UNPRIVILEGED_USER and os.geteuid() == 0:
+        if confinement is Confinement.UNPRIVILEGED_USER and os.geteuid() == 0:
             os.chown(profile, STRANGER_ID, STRANGER_ID)
-        process, connection = _start(
-            confined_command([find_chromium(), *_FLAGS], cage, profile=profile)
-        )
+        process, connection = _start(confinement, limits, profile)
         try:
-            browser = Browser(process, connection, confinement=cage)
+            browser = Browser(
+                process, connection, confinement=confinement, limits=limits, profile=profile
+            )
         except BaseException:
             _end_failed_start(process, connection)
             raise
         try:
-            yield browser
+            with browser.name_cause():
+                yield browser
         finally:
             browser.close()
 
@@ -140,30 +175,52 @@ def find_chromium() -> str:
     )
 
 
-def _start(command: list[str]) -> tuple[subprocess.Popen[bytes], CdpConnection]:
-    """Start the command with the debugging pipe on descriptors 3 and 4, as Chromium needs it."""
-    to_browser_read, to_browser_write = os.pipe()
-    from_browser_read, from_browser_write = os.pipe()
-    # The shell only moves the descriptors and then becomes the command, so that no Python code runs
-    # between fork and exec (unsafe with other threads).
-    place = f'exec 3<&{to_browser_read} 4>&{from_browser_write}; exec "$@"'
-    try:
-        process = subprocess.Popen(
-            ["/bin/bash", "-c", place, "chromium", *command],
-            pass_fds=(to_browser_read, from_browser_write),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
+def _start(
+    confinement: Confinement, limits: BrowserLimits, profile: Path
+) -> tuple[subprocess.Popen[bytes], CdpConnection]:
+    """Start Chromium with the debugging pipe on descriptors 3 and 4, as it needs it."""
+    with ExitStack() as ours:
+        to_browser_read, to_browser_write = os.pipe()
+        from_browser_read, from_browser_write = os.pipe()
+        for descriptor in (to_browser_read, from_browser_write):
+            ours.callback(os.close, descriptor)
+        filter_fd = ours.enter_context(open_filter())
+        passed = [_high(fd) for fd in (to_browser_read, from_browser_write, filter_fd)]
+        for descriptor in passed:
+            ours.callback(os.close, descriptor)
+        command = confined_command(
+            [find_chromium(), *_FLAGS],
+            confinement,
+            profile=profile,
+            limits=limits,
+            filter_fd=_FILTER_FD,
         )
-    except OSError as error:
-        for fd in (to_browser_write, from_browser_read):
-            os.close(fd)
-        raise BrowserDied(f"Chromium could not be started: {error}") from error
-    finally:
-        os.close(to_browser_read)
-        os.close(from_browser_write)
+        # The shell only places the descriptors and then becomes the command, so that no Python code
+        # runs between fork and exec (unsafe with other threads). If memory runs out, the kernel
+        # ends Chromium before anything else.
+        place = "exec 3<&{}- 4>&{}- {}<&{}-".format(*passed[:2], _FILTER_FD, passed[2])
+        place += '; echo 1000 >/proc/self/oom_score_adj; exec "$@"'
+        try:
+            process = subprocess.Popen(
+                ["/bin/bash", "-c", place, "chromium", *command],
+                pass_fds=passed,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                cwd="/",
+                env=chromium_environment(profile),
+            )
+        except OSError as error:
+            for fd in (to_browser_write, from_browser_read):
+                os.close(fd)
+            raise BrowserDied(f"Chromium could not be started: {error}") from error
     return process, CdpConnection(read_fd=from_browser_read, write_fd=to_browser_write)
+
+
+def _high(descriptor: int) -> int:
+    """Return a copy with a number that does not collide with those that Chromium needs."""
+    return fcntl.fcntl(descriptor, fcntl.F_DUPFD_CLOEXEC, _FILTER_FD + 1)
 
 
 def _end_failed_start(process: subprocess.Popen[bytes], connection: CdpConnection) -> None:

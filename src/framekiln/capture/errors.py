@@ -69,3 +69,9 @@ class PageCrashed(CompositionFailed):
 
     code = "page_crashed"
     blame = Blame.CALLER
+
+
+class PageOverLimit(CompositionFailed):
+    """The page used more memory, processes, threads or disk than a browser may."""
+
+    code = "page_over_limit"

@@ -1,8 +1,88 @@
-"""The processes of one Chromium, read from `/proc`: which there are, and their CPU time."""
+"""The processes of one Chromium, read from `/proc`: which there are, and what they use."""
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+
+_PROC: Final = Path("/proc")
+_KIB: Final = 1024
+
+
+@dataclass(frozen=True)
+class ProcessStatus:
+    """The state of one process."""
+
+    folder: Path
+    """Its folder in `/proc`, or in the `/proc` of its namespace."""
+    uid: int
+    """Its user outside all namespaces."""
+    threads: int
+    memory_bytes: int
+    """Resident memory without files. Memory that processes share counts in each of them."""
+    has_filter: bool
+    """Whether a seccomp filter applies."""
+    capabilities: int
+
+    @property
+    def is_chromium(self) -> bool:
+        """Whether it is Chromium itself, not a program that has started it."""
+        with suppress(OSError):
+            program = (self.folder / "cmdline").read_bytes().replace(b"\0", b" ").split(b" ")[0]
+            return program.endswith(b"headless-shell") or program == b"/proc/self/exe"
+        return False
+
+    def proportional_bytes(self) -> int:
+        """Return resident memory without files, with a share of what is shared.
+
+        The kernel walks all pages for this, so it is for rare use. Where it is not allowed, the
+        result is `memory_bytes`.
+        """
+        try:
+            text = (self.folder / "smaps_rollup").read_text()
+        except OSError:
+            return self.memory_bytes
+        fields = dict(line.split(":", 1) for line in text.splitlines()[1:])
+        return _kib(fields, "Pss_Anon") + _kib(fields, "Pss_Shmem")
+
+
+class ProcessTree:
+    """All processes of one Chromium."""
+
+    def __init__(self, leader: int, *, has_namespace: bool) -> None:
+        self._leader = leader
+        self._inner = self._inner_proc() if has_namespace else None
+
+    def statuses(self) -> list[ProcessStatus]:
+        """Return the state of each process that has not ended."""
+        return [status for folder in self._folders() if (status := _read(folder)) is not None]
+
+    def temporary_bytes(self) -> int:
+        """Return the size of the files in the temporary folder of its own file system."""
+        if self._inner is not None:
+            with suppress(OSError):
+                system = os.statvfs(self._inner.parent / "tmp")
+                return (system.f_blocks - system.f_bfree) * system.f_frsize
+        return 0
+
+    def _folders(self) -> list[Path]:
+        if self._inner is None:
+            return [_PROC / str(pid) for pid in descendants(self._leader)]
+        with suppress(OSError):
+            return [entry for entry in self._inner.iterdir() if entry.name.isdigit()]
+        return []
+
+    def _inner_proc(self) -> Path | None:
+        """Return the `/proc` of Chromium's namespace, which lists only its own processes."""
+        for pid in descendants(self._leader):
+            status = _read(_PROC / str(pid))
+            inner = _PROC / str(pid) / "root/proc"
+            with suppress(OSError):
+                if status is not None and status.is_chromium and any(inner.iterdir()):
+                    return inner
+        return None
 
 
 def descendants(leader: int) -> Iterator[int]:
@@ -49,3 +129,26 @@ def _stat_fields(pid: int) -> list[str]:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except OSError:
         return []
+
+
+def _read(folder: Path) -> ProcessStatus | None:
+    try:
+        text = (folder / "status").read_text()
+    except OSError:
+        return None
+    fields = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+    if fields["State"].startswith(("Z", "X")):
+        return None
+    return ProcessStatus(
+        folder=folder,
+        uid=int(fields["Uid"].split()[1]),
+        threads=int(fields["Threads"]),
+        memory_bytes=_kib(fields, "RssAnon") + _kib(fields, "RssShmem"),
+        has_filter=fields.get("Seccomp") == "2",
+        capabilities=int(fields["CapEff"], 16),
+    )
+
+
+def _kib(fields: dict[str, str], name: str) -> int:
+    # A process that is ending has no memory.
+    return int(fields.get(name, "0 kB").split()[0]) * _KIB

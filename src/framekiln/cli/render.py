@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from framekiln.capture.browser import open_browser
+from framekiln.capture.browser_limits import BrowserLimits
 from framekiln.cli.compositions import read_composition, read_data
 from framekiln.cli.environment import load_settings
 from framekiln.cli.output import JsonFlag, write_json
@@ -127,7 +128,7 @@ def _make(
     with (
         Progress(*columns, TimeRemainingColumn(), console=console, disable=quiet) as bar,
         NamedTemporaryFile(dir=output.absolute().parent, prefix=f".{output.name}.") as beside,
-        open_browser() as browser,
+        open_browser(limits=BrowserLimits.of(settings)) as browser,
     ):
         task = bar.add_task("rendering", total=None if still is None else 1)
 

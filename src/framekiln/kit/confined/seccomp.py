@@ -158,7 +158,7 @@ Rule = list[bytes]
 def forbid_risky_calls(*, may_change_files: bool = True) -> bool:
     """Apply the filter to this process; return False if the machine does not support it."""
     program = filter_program(
-        needed=_CHANGE_OPEN_FILES if may_change_files else (),
+        may_change_files=may_change_files,
         rules={
             # New threads are allowed, new processes are not.
             "clone": allowed_with_bits(_CLONE_THREAD),
@@ -180,7 +180,10 @@ def forbid_risky_calls(*, may_change_files: bool = True) -> bool:
 
 
 def filter_program(
-    *, needed: Collection[str] = (), rules: Mapping[str, Rule] | None = None
+    *,
+    needed: Collection[str] = (),
+    rules: Mapping[str, Rule] | None = None,
+    may_change_files: bool = True,
 ) -> bytes | None:
     """Return a filter that forbids all risky calls except those `needed`.
 
@@ -192,7 +195,9 @@ def filter_program(
         return None
     rules = rules or {}
     everywhere = {name: (number, number) for name, number in _FORBIDDEN_EVERYWHERE.items()}
-    calls = {**everywhere, **_FORBIDDEN, **_CHANGE_OPEN_FILES, **_CONDITIONAL}
+    calls = {**everywhere, **_FORBIDDEN, **_CONDITIONAL}
+    if not may_change_files:
+        calls |= _CHANGE_OPEN_FILES
     if unknown := {*needed, *rules} - calls.keys():
         raise ValueError(f"unknown system calls: {', '.join(sorted(unknown))}")
     program = [

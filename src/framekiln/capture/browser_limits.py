@@ -1,0 +1,66 @@
+"""What one Chromium may use: memory, processes, threads, disk."""
+
+import os
+from dataclasses import dataclass, field
+from typing import Final
+
+from framekiln.settings import Settings
+
+_MIB: Final = 1 << 20
+_MOST_MEMORY_MIB: Final = 4096
+# The kernel's own limits only back up the watchdog, which can say what was exceeded. They count
+# reserved memory, such as the stacks of threads, so they are higher.
+_LEAST_DATA_BYTES: Final = 4 << 30
+_SPARE: Final = 2
+
+
+def _half_of_memory() -> int:
+    installed_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    return min(_MOST_MEMORY_MIB, installed_bytes // _MIB // 2)
+
+
+@dataclass(frozen=True)
+class BrowserLimits:
+    """The limits of one browser with all its processes."""
+
+    memory_mib: int = field(default_factory=_half_of_memory)
+    processes: int = 64
+    threads: int = 1024
+    disk_mib: int = 1024
+    """Of its temporary files, which are kept in memory where there is bubblewrap."""
+
+    @classmethod
+    def of(cls, settings: Settings) -> "BrowserLimits":
+        """Return the limits that the settings ask for."""
+        return cls(
+            memory_mib=settings.browser_memory_mb or _half_of_memory(),
+            processes=settings.browser_processes,
+            threads=settings.browser_threads,
+            disk_mib=settings.browser_disk_mb,
+        )
+
+    @property
+    def memory_bytes(self) -> int:
+        """The memory of all processes together."""
+        return self.memory_mib * _MIB
+
+    @property
+    def disk_bytes(self) -> int:
+        """The size of all temporary files together."""
+        return self.disk_mib * _MIB
+
+    @property
+    def tmpfs_bytes(self) -> int:
+        """The size of the file system of temporary files.
+
+        It is larger than the limit: a full one would make Chromium fail in ways that name no cause.
+        """
+        return self.disk_bytes * _SPARE
+
+    def kernel_limits(self, *, counts_threads: bool) -> list[str]:
+        """Return options of `prlimit`. `counts_threads` needs a user namespace of its own."""
+        data_bytes = max(self.memory_bytes * _SPARE, _LEAST_DATA_BYTES)
+        options = ["--core=0", f"--fsize={self.tmpfs_bytes}", f"--data={data_bytes}"]
+        if counts_threads:
+            options.append(f"--nproc={self.threads * _SPARE}")
+        return options

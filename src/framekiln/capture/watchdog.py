@@ -1,0 +1,92 @@
+"""Kills a Chromium that uses more than its limits, and says which.
+
+The kernel can limit a process, but not a tree of processes without control groups, and it cannot
+say why one died. So a thread looks at the tree a few times a second.
+"""
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from framekiln.capture.browser_limits import BrowserLimits
+from framekiln.capture.errors import PageOverLimit
+from framekiln.capture.process_tree import ProcessStatus, ProcessTree
+
+_EVERY_S: Final = 0.3
+
+
+class Watchdog:
+    """Watches one browser until it is stopped or has killed it."""
+
+    def __init__(
+        self,
+        processes: ProcessTree,
+        limits: BrowserLimits,
+        *,
+        profile: Path | None,
+        kill: Callable[[], None],
+    ) -> None:
+        """Watch the browser; `profile` is its folder if it has no file system of its own."""
+        self.exceeded: PageOverLimit | None = None
+        """Why it has killed the browser."""
+        self._processes = processes
+        self._limits = limits
+        self._profile = profile
+        self._kill = kill
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._watch, name="browser-watchdog", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the thread."""
+        self._stopped.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._stopped.wait(_EVERY_S):
+            statuses = self._processes.statuses()
+            self.exceeded = self._excess(statuses)
+            if self.exceeded is not None:
+                self._kill()
+                return
+
+    def _excess(self, statuses: list[ProcessStatus]) -> PageOverLimit | None:
+        limits = self._limits
+        many = "it opens too many windows, frames or workers"
+        if len(statuses) > limits.processes:
+            return _over(f"{limits.processes} processes", many, "PROCESSES")
+        if sum(status.threads for status in statuses) > limits.threads:
+            return _over(f"{limits.threads} threads", many, "THREADS")
+        if self._uses_too_much_memory(statuses):
+            large = "its pictures, canvases or data are too large"
+            return _over(f"{limits.memory_mib} MiB of memory", large, "MEMORY_MB")
+        if self._disk_bytes() > limits.disk_bytes:
+            return _over(f"{limits.disk_mib} MiB of disk", "it stores too much", "DISK_MB")
+        return None
+
+    def _uses_too_much_memory(self, statuses: list[ProcessStatus]) -> bool:
+        limit_bytes = self._limits.memory_bytes
+        if sum(status.memory_bytes for status in statuses) <= limit_bytes:
+            return False
+        # Shared memory was counted several times.
+        return sum(status.proportional_bytes() for status in statuses) > limit_bytes
+
+    def _disk_bytes(self) -> int:
+        if self._profile is not None:
+            return sum(_size_bytes(path) for path in self._profile.rglob("*"))
+        return self._processes.temporary_bytes()
+
+
+def _size_bytes(path: Path) -> int:
+    with suppress(OSError):
+        return path.lstat().st_blocks * 512
+    return 0
+
+
+def _over(limit: str, guess: str, setting: str) -> PageOverLimit:
+    return PageOverLimit(
+        f"the page used more than {limit}: {guess};"
+        f" simplify the page, or raise FRAMEKILN_BROWSER_{setting}"
+    )
