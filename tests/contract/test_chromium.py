@@ -99,7 +99,7 @@ def test_the_cage_has_none_of_the_machine_s_files(namespaces: int) -> None:
 def test_the_cage_can_only_write_what_is_its_own(namespaces: int) -> None:
     mounts = [line.split() for line in Path(f"/proc/{namespaces}/mounts").read_text().splitlines()]
     writable = {m[1] for m in mounts if "rw" in m[3].split(",") and m[2] not in ("proc", "devpts")}
-    assert {place for place in writable if not place.startswith("/dev")} <= {"/", "/tmp", "/run"}
+    assert {place for place in writable if not place.startswith("/dev")} <= {"/tmp", "/run"}
     assert all(m[2] == "tmpfs" for m in mounts if m[1] in writable and not m[1].startswith("/dev"))
 
 
@@ -150,7 +150,7 @@ def test_a_browser_killed_mid_film_is_replaced(tmp_path: Path) -> None:
     killed = []
 
     def film() -> FilmResult:
-        with warm.use() as browser:
+        with warm.use("owner") as browser:
             killed.append(browser)
             report = partial(kill_at_frame_3, browser)
             # So long that it cannot end before the death is noticed.
@@ -161,7 +161,7 @@ def test_a_browser_killed_mid_film_is_replaced(tmp_path: Path) -> None:
         film()
     assert raised.value.retryable
     assert not killed[0].is_alive
-    with warm.use() as browser:
+    with warm.use("owner") as browser:
         assert browser is not killed[0]
         make_film(ORDER, browser, tmp_path / "b.mp4", limits=FILM_LIMITS)
     assert len(decode_frames(tmp_path / "b.mp4")) == 10
@@ -170,14 +170,28 @@ def test_a_browser_killed_mid_film_is_replaced(tmp_path: Path) -> None:
 
 def test_a_browser_that_died_idle_is_replaced(tmp_path: Path) -> None:
     warm = WarmBrowser()
-    with warm.use() as browser:
+    with warm.use("owner") as browser:
         os.kill(browser.pid, signal.SIGKILL)
     browser._process.wait()
-    with warm.use() as another:
+    with warm.use("owner") as another:
         assert another is not browser
         assert another.is_alive
     warm.close()
     assert not another.is_alive
+
+
+def test_a_browser_has_one_owner() -> None:
+    warm = WarmBrowser()
+    warm.start()
+    with warm.use("one") as first:
+        pass
+    with warm.use("one") as same:
+        pass
+    with warm.use("another") as other:
+        assert not first.is_alive
+    assert first is same
+    assert first is not other
+    warm.close()
 
 
 async def test_film_work_restarts_when_its_browser_dies(tmp_path: Path) -> None:
@@ -201,7 +215,7 @@ async def test_film_work_restarts_when_its_browser_dies(tmp_path: Path) -> None:
 
     try:
         await studio.warm_up(1)
-        await studio.run(work)
+        await studio.run(work, owner="owner")
     finally:
         await studio.close()
     assert killed
@@ -222,7 +236,7 @@ async def test_film_work_restarts_when_chromium_loses_a_frame() -> None:
             return page.show(0, 0, screenshot={"format": "png"}).screenshot is not None
 
     try:
-        assert await pool.run(work)
+        assert await pool.run(work, owner="owner")
     finally:
         await pool.close()
     assert stopped
@@ -243,7 +257,7 @@ async def test_a_verdict_in_a_damaged_browser_is_not_final() -> None:
         raise PageThrew("the drawing context is lost")
 
     try:
-        assert await pool.run(work) == "right"
+        assert await pool.run(work, owner="owner") == "right"
     finally:
         await pool.close()
     assert len(browsers) == 2
@@ -262,7 +276,7 @@ async def test_a_verdict_counts_once_it_is_proven(
 
     try:
         with pytest.raises(verdict):
-            await pool.run(work)
+            await pool.run(work, owner="owner")
     finally:
         await pool.close()
     assert len({id(browser) for browser in browsers}) == len(browsers) == tries
@@ -283,7 +297,7 @@ async def test_cancelled_film_work_stops() -> None:
             raise
 
     try:
-        running = asyncio.create_task(studio.run(work))
+        running = asyncio.create_task(studio.run(work, owner="owner"))
         await asyncio.to_thread(started.wait)
         running.cancel()
         with pytest.raises(asyncio.CancelledError):

@@ -59,7 +59,7 @@ class Patient:
         style = "<style>html { height: 100% } body { margin: 0; background: #00f }</style>"
         html = f"<!doctype html><html><head>{style}</head><body>{body}"
         order = FilmOrder(html, width_px=320, height_px=180, fps=Fraction(10), duration_ms=1000)
-        with self.warm.use() as browser:
+        with self.warm.use("owner") as browser:
             film = make_film(order, browser, self._path, limits=limits)
         return film, [colour_at(frame.rgb, 310, 170) for frame in decode_frames(self._path)]
 
@@ -254,7 +254,7 @@ def test_a_page_that_breaks_its_own_tools(patient: Patient, script: str) -> None
 
 
 def test_a_page_without_a_length(patient: Patient, tmp_path: Path) -> None:
-    with patient.warm.use() as browser, pytest.raises(LengthUnknown) as raised:
+    with patient.warm.use("owner") as browser, pytest.raises(LengthUnknown) as raised:
         make_film(FilmOrder("<p>x", width_px=320, height_px=180), browser, tmp_path / "x.mp4")
     assert "data-duration-ms" in raised.value.message
 
@@ -276,7 +276,7 @@ def test_a_page_whose_process_dies(patient: Patient, tmp_path: Path) -> None:
     order = FilmOrder("<p>x", width_px=320, height_px=180, duration_ms=1000)
 
     def film() -> FilmResult:
-        with patient.warm.use() as browser:
+        with patient.warm.use("owner") as browser:
             kill = partial(end_renderers_at_frame_3, browser)
             return make_film(order, browser, tmp_path / "film.mp4", limits=FILM_LIMITS, report=kill)
 

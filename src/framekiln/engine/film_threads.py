@@ -2,12 +2,13 @@
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TypeVar
 
 from framekiln.capture.browser import Browser
+from framekiln.capture.browser_limits import BrowserLimits
 from framekiln.capture.errors import BrowserDied, PageBlocked, PageCrashed
 from framekiln.capture.warm_browser import WarmBrowser
 from framekiln.kit.cancellation import check_cancelled, run_in_executor
@@ -25,8 +26,9 @@ _BROWSERS_PER_TASK = 3
 class FilmThreadPool:
     """Runs up to `slots` film tasks at a time; threads and browsers live as long as the pool."""
 
-    def __init__(self, slots: int) -> None:
+    def __init__(self, slots: int, limits: BrowserLimits | None = None) -> None:
         self._threads = ThreadPoolExecutor(slots, thread_name_prefix="film")
+        self._limits = limits
         self._here = threading.local()
         self._browsers: list[WarmBrowser] = []
 
@@ -37,9 +39,13 @@ class FilmThreadPool:
         starts = [loop.run_in_executor(self._threads, self._start, everybody) for _ in range(count)]
         await asyncio.gather(*starts)
 
-    async def run(self, task: Callable[[Browser, CheckAlive], T]) -> T:
-        """Run a task in a film thread; it starts over if its browser is killed."""
-        return await run_in_executor(self._threads, partial(self._run, task, check_cancelled))
+    async def run(self, task: Callable[[Browser, CheckAlive], T], *, owner: Hashable) -> T:
+        """Run a task in a film thread; it starts over if its browser is killed.
+
+        Pages of different owners are never shown by the same browser.
+        """
+        work = partial(self._run, task, check_cancelled, owner)
+        return await run_in_executor(self._threads, work)
 
     async def close(self) -> None:
         """End all threads and browsers."""
@@ -47,12 +53,14 @@ class FilmThreadPool:
         for browser in self._browsers:
             browser.close()
 
-    def _run(self, task: Callable[[Browser, CheckAlive], T], alive: CheckAlive) -> T:
+    def _run(
+        self, task: Callable[[Browser, CheckAlive], T], alive: CheckAlive, owner: Hashable
+    ) -> T:
         is_doubtful = has_been_doubtful = False
         for tries_left in reversed(range(_BROWSERS_PER_TASK)):
             alive()
             try:
-                with self._browser().use() as browser:
+                with self._browser().use(owner) as browser:
                     helpers = browser.helper_processes()
                     try:
                         return task(browser, alive)
@@ -72,12 +80,11 @@ class FilmThreadPool:
 
     def _start(self, everybody: threading.Barrier) -> None:
         everybody.wait()
-        with self._browser().use():
-            pass
+        self._browser().start()
 
     def _browser(self) -> WarmBrowser:
         if not hasattr(self._here, "browser"):
-            self._here.browser = WarmBrowser()
+            self._here.browser = WarmBrowser(self._limits)
             self._browsers.append(self._here.browser)
         browser: WarmBrowser = self._here.browser
         return browser

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+from framekiln.capture.browser_limits import BrowserLimits
 from framekiln.engine.film_order import FilmLimits
 from framekiln.engine.film_threads import FilmThreadPool
 from framekiln.jobs.model import Handler
@@ -20,7 +21,8 @@ async def open_film_handlers(
     services: Services, *, concurrency: int
 ) -> AsyncIterator[dict[str, Handler]]:
     """Yield the handler by job kind, with warm browsers."""
-    film_threads = FilmThreadPool(concurrency + RESERVED_SLOTS[FILM_QUEUE])
+    slots = concurrency + RESERVED_SLOTS[FILM_QUEUE]
+    film_threads = FilmThreadPool(slots, BrowserLimits.of(services.settings))
     try:
         await film_threads.warm_up(concurrency)
         yield {FILM_RENDER: _film_handler(services, film_threads)}

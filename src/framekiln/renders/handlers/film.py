@@ -65,7 +65,7 @@ class FilmRender:
             )
             async with SliceProgress(self.worker) as progress:
                 slices = SliceWorker(services, render, job, order, folder, loop, progress)
-                await self.film_threads.run(slices.run)
+                await self.film_threads.run(slices.run, owner=render.organization_id)
 
     async def _order(self, render: Render, assets: RenderAssets, folder: Path) -> FilmOrder:
         request = render.request
@@ -101,7 +101,8 @@ class FilmRender:
         assert order.still is not None
         assert not isinstance(output, FilmFormat)
         still = await self.film_threads.run(
-            lambda browser, _: make_still(order, browser, path, output, limits=self.limits)
+            lambda browser, _: make_still(order, browser, path, output, limits=self.limits),
+            owner=render.organization_id,
         )
         key = output_key(render, attempt=job.attempt)
         await self.blobs.put_file(key, path)
