@@ -50,14 +50,18 @@ def mix_audio(  # noqa: PLR0913 - what is mixed, and how
 
 
 def mix_audio_to_wav(
-    clips: Iterable[PageAudioClip | LayerAudioClip], timeline: Timeline, assets: Assets, path: Path
+    clips: Iterable[PageAudioClip | LayerAudioClip],
+    timeline: Timeline,
+    assets: Assets,
+    path: Path,
+    *,
+    session: SourceSession,
 ) -> None:
     """Write the sum of the clips as WAV, for layers that draw it."""
     film_ms = Fraction(timeline.frame_count * 1000) / timeline.fps
-    with SourceSession() as session:
-        fetched = list(fetch_clips(clips, assets, session))
-        blocks = mixed_blocks(fetched, sample_at(film_ms), SessionAudio(session).read)
-        write_wav((np.ascontiguousarray(block.T).tobytes() for block in blocks), path)
+    fetched = list(fetch_clips(clips, assets, session))
+    blocks = mixed_blocks(fetched, sample_at(film_ms), SessionAudio(session).read)
+    write_wav((np.ascontiguousarray(block.T).tobytes() for block in blocks), path)
 
 
 def _reader(session: SourceSession, own: Iterable[AudioClip]) -> ReadAudio:

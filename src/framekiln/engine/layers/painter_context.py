@@ -58,6 +58,7 @@ from framekiln.kit.media_kind import MediaKind
 from framekiln.media.audio.source_samples import SourceSamples
 from framekiln.media.captions import read_captions
 from framekiln.media.probe.source import read_lottie
+from framekiln.media.session_audio import SessionAudio
 from framekiln.media.source_session import SourceSession
 from framekiln.timeline import Timeline
 
@@ -156,14 +157,16 @@ class PainterContext:
             return None
         if layer.source is None:
             return WaveformPainter(layer, lambda: SourceSamples(self.mixed_audio()), is_mix=True)
-        path = self.sources.path(layer.source)
-        return WaveformPainter(layer, lambda: SourceSamples(path), is_mix=False)
+        path, read = self.sources.path(layer.source), SessionAudio(self.session).read
+        return WaveformPainter(layer, lambda: SourceSamples(path, read), is_mix=False)
 
     def mixed_audio(self) -> Path:
         """Return the audio of the whole film; it is mixed on first use."""
         path = self.folder / "mixed.wav"
         if not path.exists():
-            mix_audio_to_wav(self.audio_clips, self.timeline, self.assets, path)
+            mix_audio_to_wav(
+                self.audio_clips, self.timeline, self.assets, path, session=self.session
+            )
         return path
 
     def _of_file(self, layer: ResolvedLayer) -> Painter | None:

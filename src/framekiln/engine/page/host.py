@@ -47,6 +47,7 @@ from framekiln.media.audio.source_samples import SourceSamples
 from framekiln.media.captions import read_captions
 from framekiln.media.frame_slots import Pixels
 from framekiln.media.probe.probed_source import ProbedSource
+from framekiln.media.session_audio import SessionAudio
 from framekiln.media.source_session import SessionFrames, SourceSession
 
 Query = dict[str, str]
@@ -330,7 +331,8 @@ class PageHost:
 
     def _samples_of(self, url: str) -> SourceSamples:
         if url not in self._sounds:
-            self._sounds[url] = SourceSamples(self._fetch(url).path)
+            path, read = self._fetch(url).path, SessionAudio(self._session).read
+            self._sounds[url] = SourceSamples(path, read)
         return self._sounds[url]
 
     def _probe(self, url: str) -> ProbedSource:
